@@ -1,0 +1,96 @@
+# HumanJudge. `make` lists what there is. Works from any folder: make -C /path/to/humanjudge run
+# Every path here is relative, so that the folder's own name may hold spaces.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench clean
+MAKEFLAGS += --no-print-directory
+
+PY = .venv/bin/python
+PYTEST = $(PY) -m pytest -n 2 --dist loadgroup -q
+# What has nothing to do with the database, or only with PostgreSQL, runs once.
+ON_SQLITE = -m 'not postgresql_only and not browser and not fault' --ignore tests/pure
+
+help:
+	@echo 'make run     start HumanJudge here: make run [PORT=8000] [HOST=127.0.0.1] [HUMANJUDGE_DATA=var]'
+	@echo 'make test    every test: on PostgreSQL, then the database-bound ones on SQLite'
+	@echo 'make check   formats, types, imports, templates, migrations, deployment, known holes'
+	@echo 'make bench   measure: votes, seals, replay, pages, rendering'
+	@echo 'make clean   remove .venv and caches; what people voted (var/) is kept'
+
+run: .venv/.installed
+	@exec $(PY) manage.py up
+
+test: .venv/.installed-dev
+	@printf '\n== every test, on PostgreSQL ==\n'
+	@TEST_DATABASE=postgresql $(PYTEST) $(ARGS)
+	@printf '\n== the database-bound tests again, on SQLite ==\n'
+	@TEST_DATABASE=sqlite $(PYTEST) $(ON_SQLITE) $(ARGS)
+	@printf '\nPassed: every test on PostgreSQL, the database-bound ones on SQLite too.\n'
+
+check: .venv/.installed-dev
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy --strict
+	@echo 'lint-imports' && $(PY) -c 'from importlinter.cli import lint_imports_command as run; run()' --no-logo
+	find . -name '*.html' -path '*/templates/*' -not -path './.venv/*' -exec .venv/bin/djade --check {} +
+	$(PY) -m djlint --lint --quiet templates
+	$(call WITH_PRODUCTION_SETTINGS, $(PY) manage.py makemigrations --check --dry-run)
+	$(call WITH_PRODUCTION_SETTINGS, $(PY) manage.py check --deploy --fail-level WARNING)
+	$(AUDIT)
+	@printf '\nEvery check passed.\n'
+
+bench: .venv/.installed-dev
+	@set -e; for script in bench/[a-z]*.py; do \
+	  name=$${script#bench/}; printf '\n== %s ==\n' "$${name%.py}"; $(PY) -m "bench.$${name%.py}"; done
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- how it is done -----------------------------------------------------------------------------
+
+# The settings of a server behind an HTTPS proxy, on a data folder that is thrown away.
+define WITH_PRODUCTION_SETTINGS
+@echo '$(strip $(1))'; data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && \
+  HUMANJUDGE_DATA="$$data" DATABASE_URL= REDIS_URL= DEBUG=false HTTPS=true \
+  SECRET_KEY="$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))')" \
+  ALLOWED_HOSTS=judge.example.org CSRF_TRUSTED_ORIGINS=https://judge.example.org $(strip $(1))
+endef
+
+# A service that cannot be reached is said; a known hole fails.
+define AUDIT
+@echo 'pip-audit'; list=$$(mktemp) && trap 'rm -f "$$list"' EXIT && \
+  $(PY) -m pip freeze >"$$list" && \
+  if said=$$($(PY) -m pip_audit -r "$$list" --no-deps --disable-pip --progress-spinner off 2>&1); \
+  then echo "$$said"; \
+  else case "$$said" in \
+    *'known vulnerabilit'*) echo "$$said"; exit 1;; \
+    *) echo 'pip-audit: its service was not reached, so known holes were NOT looked up';; esac; fi
+endef
+
+.venv/.installed: requirements.txt
+	$(call INSTALL, requirements.txt)
+
+.venv/.installed-dev: requirements.txt requirements-dev.txt
+	$(call INSTALL, requirements-dev.txt)
+
+# uv is quick; where it is not to be had, or knows no mirror that pip knows, pip does it.
+define INSTALL
+@$(FIND_PYTHON)
+@echo 'Installing $(strip $(1)) into .venv'
+@$(PY) -m uv --version >/dev/null 2>&1 || \
+  $(PY) -m pip install --quiet --disable-pip-version-check uv >/dev/null 2>&1 || true
+@$(PY) -m uv pip install --quiet --python $(PY) -r $(strip $(1)) 2>/dev/null || \
+  $(PY) -m pip install --quiet --disable-pip-version-check -r $(strip $(1))
+@touch $@
+endef
+
+define FIND_PYTHON
+if ! $(PY) -c '' 2>/dev/null; then \
+  for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+    if "$$python" -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+    then echo "Creating .venv with $$("$$python" --version)"; rm -rf .venv; \
+      exec "$$python" -m venv .venv; fi; done; \
+  echo 'HumanJudge needs Python 3.11 or newer with its venv module (Debian: python3-venv).' >&2; \
+  exit 1; fi
+endef

@@ -1,0 +1,189 @@
+"""`manage.py up`: everything HumanJudge needs on one machine, as one process tree."""
+
+import contextlib
+import hashlib
+import json
+import os
+import socket
+import sys
+import urllib.error
+import urllib.request
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import Error as DatabaseError
+from django.db import connections
+
+from humanjudge import embedded
+from humanjudge.start_summary import summary
+from humanjudge.supervisor import Program, Supervisor
+
+BROKER_SECONDS = 60
+HEALTH_SECONDS = 90
+QUEUES = "votes,judging,rendering,celery"
+WEB_OPTIONS = "--interface wsgi --workers 2 --blocking-threads 4 --no-ws --log-level warning"
+# A worker process that dies is replaced at once, and one that hangs cannot hold up a stop.
+WEB_CARE = "--respawn-failed-workers --respawn-interval 0.2 --workers-kill-timeout 5"
+WORKER_OPTIONS = "--pool threads --concurrency 4 --loglevel WARNING"
+# One worker has nobody to gossip with.
+WORKER_SILENCE = "--without-gossip --without-mingle --without-heartbeat"
+
+
+def port(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise ArgumentTypeError(f"PORT must be a number from 1 to 65535, not {text!r}")
+    return int(text)
+
+
+class Command(BaseCommand):
+    help = "Start everything HumanJudge needs on this machine and look after it until Ctrl-C."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        environment = os.environ.get
+        parser.add_argument("--host", default=environment("HOST") or "127.0.0.1")
+        parser.add_argument("--port", type=port, default=environment("PORT") or "8000")
+
+    def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
+        data: Path = settings.DATA
+        lock = embedded.lock(data)
+        refuse_busy_port(host, port)
+        with Supervisor(data / "logs", self._say, keep_open=[lock]) as supervisor:
+            code = self._run(supervisor, data, host, port)
+        self._say("Stopped." if code == 0 else "Stopped after a failure.")
+        sys.exit(code)
+
+    def _run(self, supervisor: Supervisor, data: Path, host: str, port: int) -> int:
+        if not os.environ.get("REDIS_URL"):
+            self._start_broker(supervisor, data)
+        for step in (migrate, collect_static, load_demo):
+            if supervisor.stopping:
+                return 0
+            step()
+        if supervisor.stopping:
+            return 0
+        close_databases()
+        supervisor.start(web(data, host, port))
+        supervisor.start(worker(data))
+        url = base_url(host, port)
+        if supervisor.wait_for(answering(f"{url}/healthz"), HEALTH_SECONDS):
+            self._show(summary(json.loads((data / "access.json").read_text()), url, data), data)
+        elif not supervisor.stopping:
+            self._say(f"{url}/healthz still does not say that all is well; see {data}/logs")
+        return supervisor.watch()
+
+    def _start_broker(self, supervisor: Supervisor, data: Path) -> None:
+        supervisor.start(Program("broker", embedded.valkey_command(data), echo=False))
+        path = embedded.broker_socket(data)
+        ready = supervisor.wait_for(lambda: broker_answers(path), BROKER_SECONDS)
+        if not ready and not supervisor.stopping:
+            raise CommandError(f"the broker does not answer; see {data}/logs/broker.log")
+
+    def _show(self, text: str, data: Path) -> None:
+        path = data / "access.txt"
+        path.touch(mode=0o600)
+        path.write_text(text)
+        self.stdout.write(text)
+        self.stdout.flush()
+
+    def _say(self, line: str) -> None:
+        self.stderr.write(f"humanjudge: {line}", self.style.NOTICE)
+
+
+def refuse_busy_port(host: str, port: int) -> None:
+    """Find out before anything is touched."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        raise embedded.RefusalError(
+            f"cannot listen on {host} port {port}: {error.strerror}; try another: PORT={port + 1}"
+        ) from None
+
+
+def web(data: Path, host: str, port: int) -> Program:
+    options = [*WEB_OPTIONS.split(), *WEB_CARE.split(), "--host", host, "--port", str(port)]
+    command = [sys.executable, "-m", "granian", *options, "humanjudge.wsgi:application"]
+    return Program("web", command, child_environment(data), settings.BASE_DIR)
+
+
+def worker(data: Path) -> Program:
+    options = [*WORKER_OPTIONS.split(), *WORKER_SILENCE.split(), "--beat", "--queues", QUEUES]
+    command = [sys.executable, "-m", "celery", "-A", "humanjudge", "worker", *options]
+    return Program("worker", command, child_environment(data), settings.BASE_DIR)
+
+
+def child_environment(data: Path) -> dict[str, str]:
+    return {**os.environ, "HUMANJUDGE_DATA": str(data), "PYTHONUNBUFFERED": "1"}
+
+
+def migrate() -> None:
+    try:
+        call_command("migrate", verbosity=0, interactive=False)
+    except DatabaseError as error:
+        raise CommandError(f"the database cannot be used: {error}".strip()) from error
+
+
+def collect_static() -> None:
+    """Collect static files, unless they are the ones of the last time."""
+    mark = Path(settings.STATIC_ROOT, ".collected")
+    now = static_fingerprint()
+    if mark.exists() and mark.read_text() == now:
+        return
+    call_command("collectstatic", verbosity=0, interactive=False)
+    mark.write_text(now)
+
+
+def static_fingerprint() -> str:
+    found = hashlib.sha256()
+    for finder in get_finders():
+        for name, storage in finder.list([]):
+            seen = Path(storage.path(name)).stat()
+            found.update(f"{name} {seen.st_size} {seen.st_mtime_ns}\n".encode())
+    return found.hexdigest()
+
+
+def load_demo() -> None:
+    call_command("load_demo", verbosity=0)
+
+
+def close_databases() -> None:
+    """What waits here for hours needs no connection."""
+    for connection in connections.all(initialized_only=True):
+        connection.close()
+        if hasattr(connection, "close_pool"):
+            connection.close_pool()
+
+
+def broker_answers(path: Path) -> bool:
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(2)
+        client.connect(str(path))
+        client.sendall(b"PING\r\n")
+        return client.recv(16).startswith(b"+PONG")
+    return False
+
+
+def base_url(host: str, port: int) -> str:
+    """Where a browser on this machine finds it."""
+    name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104
+    return f"http://[{name}]:{port}" if ":" in name.strip("[]") else f"http://{name}:{port}"
+
+
+def answering(url: str) -> Callable[[], bool]:
+    def answers() -> bool:
+        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5) as reply:  # noqa: S310
+            return bool(reply.status == 200)
+        return False
+
+    return answers

@@ -1,0 +1,211 @@
+"""Settings, all from the environment (see .env.example). There is no second settings file."""
+
+from pathlib import Path
+from typing import Any
+
+from csp.constants import NONE, SELF
+from environs import Env
+
+from humanjudge import embedded
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = Env()
+env.read_env(BASE_DIR / ".env", recurse=False)
+
+# What one machine keeps: the embedded database, pictures, the broker's log of tasks, the secret key.
+DATA = embedded.data_folder(Path(env.str("HUMANJUDGE_DATA", "") or BASE_DIR / "var"))
+
+DEBUG = env.bool("DEBUG", False)
+SECRET_KEY = env.str("SECRET_KEY", "") or embedded.secret_key(DATA)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", [])
+# Behind a proxy that speaks HTTPS: secure cookies, HSTS, redirect, and the proxy's word for the scheme.
+HTTPS = env.bool("HTTPS", False)
+
+INSTALLED_APPS = [
+    "reports",
+    "judge_eval",
+    "voting",
+    "humanjudge",
+    "ninja",
+    "csp",
+    "django_htmx",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "humanjudge.http.ProblemMiddleware",
+]
+
+ROOT_URLCONF = "humanjudge.urls"
+WSGI_APPLICATION = "humanjudge.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+            "builtins": ["django_htmx.templatetags.django_htmx"],
+        },
+    }
+]
+
+# --- database -----------------------------------------------------------------------------------
+
+_embedded = {"ENGINE": "django.db.backends.sqlite3", "NAME": DATA / "humanjudge.sqlite3"}
+_database: dict[str, Any] = (
+    env.dj_db_url("DATABASE_URL") if env.str("DATABASE_URL", "") else _embedded
+)
+if _database["ENGINE"] == "django.db.backends.sqlite3":
+    # One writer at a time, who takes the lock at BEGIN: no upgrade from reader to writer can
+    # deadlock. FULL makes a commit survive a power cut, as an acknowledged vote must.
+    _database["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+    }
+else:
+    _database["CONN_MAX_AGE"] = 0
+    _database.setdefault("OPTIONS", {})["pool"] = {
+        "min_size": 1,
+        "max_size": env.int("DATABASE_POOL", 12),
+        "timeout": 10,
+    }
+DATABASES = {"default": _database}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- files --------------------------------------------------------------------------------------
+
+STATIC_URL = "static/"
+STATIC_ROOT = DATA / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": DATA / "pictures"},
+    },
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+SVG_RENDERER = env.str("SVG_RENDERER", "resvg")
+
+# --- queue --------------------------------------------------------------------------------------
+
+CELERY_BROKER_URL = env.str("REDIS_URL", "") or embedded.broker_url(DATA)
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# The rows say what is left to do and a sweep asks for it again; Redis need not remember for long.
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 60,
+    # One try to publish: what is not published now, the sweep publishes.
+    "max_retries": 0,
+    "interval_start": 0,
+    "socket_connect_timeout": 1,
+    "socket_timeout": 5,
+    "socket_keepalive": True,
+    "health_check_interval": 10,
+}
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_CREATE_MISSING_QUEUES = True
+CELERY_TASK_DEFAULT_QUEUE = "votes"
+CELERY_TASK_ROUTES = {
+    "judge_eval.tasks.render": {"queue": "rendering"},
+    "judge_eval.tasks.judge": {"queue": "judging"},
+}
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
+CELERY_BEAT_SCHEDULE = {
+    "seal what a lost task left behind": {"task": "voting.tasks.sweep", "schedule": 3.0},
+    "go on with runs": {"task": "judge_eval.tasks.sweep", "schedule": 5.0},
+}
+
+# --- the ledger ---------------------------------------------------------------------------------
+
+# Votes younger than this wait for the next round, so that a batch is in the order of its times.
+SEAL_WINDOW_MS = 40
+SEAL_BATCH = 1000
+LEDGER_PROJECTIONS = ["voting.projection.VoteCounts", "judge_eval.projection.JudgeElo"]
+
+# --- voting -------------------------------------------------------------------------------------
+
+VOTES_PER_SECOND = env.float("VOTES_PER_SECOND", 10.0)
+VOTES_BURST = env.int("VOTES_BURST", 60)
+PAIRS_AHEAD = 10
+LEASE_MINUTES = 5
+
+# --- security -----------------------------------------------------------------------------------
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF],
+        "connect-src": [SELF],
+        "font-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_HTTPONLY = True
+CSRF_FAILURE_VIEW = "humanjudge.http.csrf_failure"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "runs"
+LOGOUT_REDIRECT_URL = "home"
+
+# --- the rest -----------------------------------------------------------------------------------
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = False
+USE_TZ = True
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "WARNING")},
+}

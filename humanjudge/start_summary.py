@@ -1,0 +1,38 @@
+"""What a person needs after a start: where the board is, how to vote, how to get in."""
+
+from pathlib import Path
+from typing import Any
+
+WIDTH = 78
+
+
+def summary(access: dict[str, Any], url: str, data: Path) -> str:
+    """The framed text that ends a start; `access` is what load_demo wrote to access.json."""
+    lines = [("HumanJudge runs at", f"{url}/"), ("", "")]
+    lines += _links("Board", access["board"], url)
+    lines += _links("Vote", access["invites"], url)
+    lines += _admin(access["admin"], url)
+    if access.get("api_key"):
+        lines += [("API key", access["api_key"])]
+    lines += [("API docs", f"{url}/api/docs"), ("", "")]
+    lines += [("Data and logs", str(data)), ("This again", str(data / "access.txt"))]
+    lines += [("Stop", "Ctrl-C")]
+    rule = "─" * WIDTH
+    body = "\n".join(f"  {label:<19} {value}".rstrip() for label, value in lines)
+    return f"\n{rule}\n{body}\n{rule}\n"
+
+
+def _links(label: str, items: list[dict[str, str]], url: str) -> list[tuple[str, str]]:
+    lines = []
+    for item in items:
+        lines += [(label, item["name"]), ("", url + item["path"])]
+        label = ""
+    return lines
+
+
+def _admin(admin: dict[str, str | None], url: str) -> list[tuple[str, str]]:
+    password = admin["password"] or "as it was set"
+    return [
+        ("Admin", f"{url}{admin['path']}"),
+        ("", f"user {admin['username']}, password {password}"),
+    ]

@@ -1,0 +1,23 @@
+"""Every address of the product."""
+
+from django.contrib import admin
+from django.contrib.auth import views as auth
+from django.urls import include, path
+
+from humanjudge.api import api
+from humanjudge.health import healthz
+
+urlpatterns = [
+    path("", include("judge_eval.urls")),
+    path("", include("voting.urls")),
+    path("login/", auth.LoginView.as_view(template_name="login.html"), name="login"),
+    path("logout/", auth.LogoutView.as_view(), name="logout"),
+    path("admin/", admin.site.urls),
+    path("api/", api.urls),
+    path("healthz", healthz, name="healthz"),
+]
+
+handler400 = "humanjudge.http.bad_request"
+handler403 = "humanjudge.http.permission_denied"
+handler404 = "humanjudge.http.not_found"
+handler500 = "humanjudge.http.server_error"

@@ -1,0 +1,244 @@
+"""The run API in PathScore's shape: what is pending, a vote, the results."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils import timezone
+from ninja import Router, Schema
+from ninja.errors import HttpError
+from ninja.security import HttpBearer
+
+from humanjudge.ratelimit import RateLimit
+from judge_eval import selectors
+from judge_eval.models import Run, Verdict
+from judge_eval.prefixes import Ambiguous, by_prefix
+from voting.keys import find_key
+from voting.models import ApiKey, Comparison
+from voting.services import VoteConflict, cast_vote_on, record_exposure
+from voting.voters import voter_of_key
+
+MOST_TASKS = 200
+
+
+class KeyAuth(HttpBearer):
+    def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
+        return find_key(token)
+
+
+class Task(Schema):
+    id: UUID
+    gen_a_id: UUID
+    gen_b_id: UUID
+    prompt_text: str
+    kind: str
+    svg_a: str | None = None
+    svg_b: str | None = None
+    text_a: str | None = None
+    text_b: str | None = None
+    verdicts: str | None = None
+
+
+class Pending(Schema):
+    tasks: list[Task]
+    total: int
+    done: int
+    pending: int
+    next_cursor: int | None
+
+
+class VoteIn(Schema):
+    task_id: str
+    winner: str
+
+
+class VoteOut(Schema):
+    ok: bool
+    task_id: UUID
+    vote_id: UUID
+    winner: str
+    repeated: bool
+
+
+class Standing(Schema):
+    judge: str
+    judge_id: UUID
+    baseline: bool
+    rank: int
+    elo: int
+    elo_exact: float
+    agree: int
+    disagree: int
+    total: int
+    agree_rate: float | None
+    agree_low: float | None
+    agree_high: float | None
+    coverage: float | None
+
+
+class Results(Schema):
+    leaderboard: list[Standing]
+    total: int
+    done: int
+    pending: int
+    votes: int
+    unblinded: int
+    ledger_seq: int
+
+
+class Detail(Schema):
+    detail: str
+
+
+router = Router(auth=KeyAuth(), tags=["runs"])
+limit = RateLimit(settings.VOTES_PER_SECOND, settings.VOTES_BURST)
+ERRORS = {frozenset({401, 403, 404, 409, 422, 429}): Detail}
+
+
+def _key(request: HttpRequest, scope: str) -> ApiKey:
+    api_key: ApiKey = request.auth  # type: ignore[attr-defined]
+    if scope not in api_key.scopes:
+        raise HttpError(403, f"this key lacks the scope {scope!r}")
+    return api_key
+
+
+def _run(api_key: ApiKey, run_id: str) -> Run:
+    runs = Run.objects.select_related("queue__project")
+    if api_key.project_id:
+        runs = runs.filter(queue__project=api_key.project_id)
+    try:
+        run = by_prefix(runs, run_id)
+    except Ambiguous as ambiguous:
+        raise HttpError(409, str(ambiguous)) from ambiguous
+    if run is None:
+        raise HttpError(404, f"there is no run {run_id!r}")
+    return run
+
+
+@router.get("/{run_id}/judge-eval/pending", response=Pending, exclude_none=True)
+def pending(request: HttpRequest, run_id: str, limit: int = 50, cursor: int = -1) -> Any:
+    """Pairs that want votes and that this key has not voted on.
+
+    `verdicts` is there only for a key with the scope `verdicts`; what such a key then votes is
+    kept, but not counted for the judges, since it was not blind.
+    """
+    api_key = _key(request, ApiKey.Scope.READ)
+    run = _run(api_key, run_id)
+    if not 1 <= limit <= MOST_TASKS:
+        raise HttpError(422, f"limit: 1 to {MOST_TASKS}, not {limit}")
+    voter = voter_of_key(run.queue.project_id, api_key)
+    comparisons = selectors.pending_pairs(run, voter, after=cursor, limit=limit)
+    verdicts: dict[UUID, list[Verdict]] = {}
+    if ApiKey.Scope.VERDICTS in api_key.scopes:
+        record_exposure(voter.pk, [c.pk for c in comparisons], timezone.now())
+        verdicts = selectors.verdicts_on_many(comparisons)
+    done, total, _ = selectors.queue_counts(run.queue)
+    return {
+        "tasks": [_task(comparison, verdicts.get(comparison.pk)) for comparison in comparisons],
+        "total": total,
+        "done": done,
+        "pending": total - done,
+        "next_cursor": comparisons[-1].position if len(comparisons) == limit else None,
+    }
+
+
+def _task(comparison: Comparison, verdicts: list[Verdict] | None) -> dict[str, Any]:
+    what = "svg" if comparison.a.kind == "svg" else "text"
+    return {
+        "id": comparison.pk,
+        "gen_a_id": comparison.a_id,
+        "gen_b_id": comparison.b_id,
+        "prompt_text": comparison.a.prompt,
+        "kind": comparison.a.kind,
+        f"{what}_a": comparison.a.output,
+        f"{what}_b": comparison.b.output,
+        "verdicts": None if verdicts is None else json.dumps([_verdict(v) for v in verdicts]),
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    if verdict.state != Verdict.State.DONE:
+        error = verdict.error or "no verdict yet"
+        return {"judge_model": verdict.judge.name, "winner": None, "error": error}
+    return {
+        "judge_model": verdict.judge.name,
+        "winner": verdict.winner,
+        "score_a": verdict.score_a,
+        "score_b": verdict.score_b,
+        "feedback": verdict.feedback,
+    }
+
+
+@router.post("/{run_id}/judge-eval/vote", response={200: VoteOut, **ERRORS})
+def vote(request: HttpRequest, run_id: str, body: VoteIn) -> Any:
+    """Vote as the key's own voter. The same vote again is answered as the first time."""
+    api_key = _key(request, ApiKey.Scope.VOTE)
+    run = _run(api_key, run_id)
+    comparison = _comparison(run, body.task_id)
+    if body.winner not in run.queue.ballot:
+        raise HttpError(422, f"winner: {body.winner!r} is none of {', '.join(run.queue.ballot)}")
+    voter = voter_of_key(run.queue.project_id, api_key)
+    if not limit.allow(voter.pk):
+        raise HttpError(429, "too many votes in a moment; this one was not recorded")
+    try:
+        recorded = cast_vote_on(comparison, voter, body.winner)
+    except VoteConflict as conflict:
+        raise HttpError(409, str(conflict)) from conflict
+    return {
+        "ok": True,
+        "task_id": comparison.pk,
+        "vote_id": recorded.uid,
+        "winner": recorded.choice,
+        "repeated": recorded.repeated,
+    }
+
+
+def _comparison(run: Run, task_id: str) -> Comparison:
+    try:
+        comparison = by_prefix(Comparison.objects.filter(queue=run.queue_id), task_id)
+    except Ambiguous as ambiguous:
+        raise HttpError(409, str(ambiguous)) from ambiguous
+    if comparison is None:
+        raise HttpError(404, f"this run has no task {task_id!r}")
+    if comparison.opened_at is None:
+        raise HttpError(409, comparison.unusable or "this task is not open for voting yet")
+    comparison.queue = run.queue
+    return comparison
+
+
+@router.get("/{run_id}/judge-eval/results", response=Results)
+def results(request: HttpRequest, run_id: str) -> Any:
+    """The leaderboard as of the last sealed vote."""
+    board = selectors.board(_run(_key(request, ApiKey.Scope.READ), run_id))
+    return {
+        "leaderboard": [_standing(row) for row in board.rows],
+        "total": board.total,
+        "done": board.done,
+        "pending": board.pending,
+        "votes": board.votes,
+        "unblinded": board.unblinded,
+        "ledger_seq": board.seq,
+    }
+
+
+def _standing(row: selectors.BoardRow) -> dict[str, Any]:
+    low, high = row.interval or (None, None)
+    return {
+        "judge": row.judge.name,
+        "judge_id": row.judge.pk,
+        "baseline": row.judge.is_baseline,
+        "rank": row.rank,
+        "elo": round(row.elo),
+        "elo_exact": row.elo,
+        "agree": row.agree,
+        "disagree": row.disagree,
+        "total": row.total,
+        "agree_rate": row.agree_rate,
+        "agree_low": low,
+        "agree_high": high,
+        "coverage": row.coverage,
+    }

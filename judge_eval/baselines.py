@@ -1,0 +1,89 @@
+"""Judges that know nothing: the floor under every board.
+
+A judge that does not beat *longer wins* has learned nothing. Baselines answer once, in the stored
+order, which pairing has already made random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Literal
+
+from voting.screening import element_count
+
+Winner = Literal["A", "B", "tie"]
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What a baseline says of a pair, and the one line of why."""
+
+    winner: Winner
+    reason: str
+
+
+def always_first(output_a: str, output_b: str, seed: str) -> Opinion:
+    """Pick the first of the stored order.
+
+    Examples
+    --------
+    >>> always_first("x", "y", "").winner
+    'A'
+    """
+    return Opinion("A", "It stands first.")
+
+
+def random_choice(output_a: str, output_b: str, seed: str) -> Opinion:
+    """Toss a coin that always falls the same way for the same seed.
+
+    Examples
+    --------
+    >>> random_choice("x", "y", "s") == random_choice("x", "y", "s")
+    True
+    """
+    # A seeded generator on purpose: a replayed run must toss the same coin.
+    return Opinion("A" if Random(seed).random() < 0.5 else "B", "A coin was tossed.")  # noqa: S311
+
+
+def longer_wins(output_a: str, output_b: str, seed: str) -> Opinion:
+    """Pick the longer text; equal lengths are a tie.
+
+    Examples
+    --------
+    >>> longer_wins("long", "sh", "")
+    Opinion(winner='A', reason='4 characters against 2.')
+    """
+    return _more(len(output_a), len(output_b), "characters")
+
+
+def more_elements_wins(output_a: str, output_b: str, seed: str) -> Opinion:
+    """Pick the SVG with more elements; equal counts are a tie."""
+    return _more(element_count(output_a), element_count(output_b), "elements")
+
+
+def _more(of_a: int, of_b: int, unit: str) -> Opinion:
+    if of_a == of_b:
+        return Opinion("tie", f"{of_a:,} {unit} each.")
+    larger, smaller = max(of_a, of_b), min(of_a, of_b)
+    return Opinion("A" if of_a > of_b else "B", f"{larger:,} {unit} against {smaller:,}.")
+
+
+BASELINES: dict[str, Callable[[str, str, str], Opinion]] = {
+    "always-first": always_first,
+    "random": random_choice,
+    "longer-wins": longer_wins,
+    "more-elements-wins": more_elements_wins,
+}
+
+
+def names_for(kind: str) -> list[str]:
+    """Return the baselines that make sense for a kind of output.
+
+    Examples
+    --------
+    >>> names_for("text")
+    ['always-first', 'random', 'longer-wins']
+    """
+    return [name for name in BASELINES if kind == "svg" or name != "more-elements-wins"]

@@ -1,0 +1,1 @@
+"""The demo: prompts and outputs to vote on, shipped with the product."""

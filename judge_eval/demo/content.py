@@ -1,0 +1,94 @@
+"""Read the demo's prompts, outputs and rubrics from the files beside this module.
+
+Each kind has a folder: ``index.json`` fixes the order and the tags, ``rubric.txt`` is what
+voters are asked, and each prompt is a folder with ``prompt.txt`` and one file per generator.
+"""
+
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Final, Literal
+
+Kind = Literal["svg", "text"]
+
+SUFFIX: Final[dict[Kind, str]] = {"svg": ".svg", "text": ".md"}
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOutput:
+    """What one generator answered."""
+
+    generator: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class DemoPrompt:
+    """A prompt and every generator's answer to it, sorted by generator."""
+
+    slug: str
+    text: str
+    kind: Kind
+    tags: tuple[str, ...]
+    outputs: tuple[DemoOutput, ...]
+
+
+def load(kind: Kind) -> tuple[DemoPrompt, ...]:
+    """Return the prompts of one kind in their fixed order.
+
+    Parameters
+    ----------
+    kind : {"svg", "text"}
+        Which demo: drawings or Markdown answers.
+
+    Returns
+    -------
+    tuple of DemoPrompt
+        Ten prompts, each with three outputs.
+
+    Examples
+    --------
+    >>> [output.generator for output in load("svg")[0].outputs]
+    ['atelier-1', 'doodle-nano', 'sketch-mini']
+    """
+    folder = _folder(kind)
+    index = json.loads(folder.joinpath("index.json").read_text(encoding="utf-8"))
+    return tuple(_prompt(folder, kind, entry["slug"], tuple(entry["tags"])) for entry in index)
+
+
+def rubric(kind: Kind) -> str:
+    """Return what voters on this kind are asked, without a trailing newline.
+
+    Examples
+    --------
+    >>> rubric("svg").startswith("Which drawing")
+    True
+    """
+    return _text(_folder(kind).joinpath("rubric.txt"))
+
+
+def _prompt(folder: Traversable, kind: Kind, slug: str, tags: tuple[str, ...]) -> DemoPrompt:
+    prompt = folder.joinpath(slug)
+    outputs = sorted(
+        (file for file in prompt.iterdir() if file.name.endswith(SUFFIX[kind])),
+        key=lambda file: file.name,
+    )
+    return DemoPrompt(
+        slug=slug,
+        text=_text(prompt.joinpath("prompt.txt")),
+        kind=kind,
+        tags=tags,
+        outputs=tuple(
+            DemoOutput(generator=file.name.removesuffix(SUFFIX[kind]), output=_text(file))
+            for file in outputs
+        ),
+    )
+
+
+def _folder(kind: Kind) -> Traversable:
+    return files(__package__).joinpath(kind)
+
+
+def _text(file: Traversable) -> str:
+    return file.read_text(encoding="utf-8").rstrip("\n")

@@ -1,0 +1,144 @@
+"""Judge ELO: judges that agree with a human vote beat the judges that do not.
+
+Source: the PathScore judge evaluation; the exact rules stand in docs/scoring.md. For one vote, in
+the run's order of judges, every correct judge plays every wrong judge, in place::
+
+    E = 1 / (1 + 10 ** ((R_w - R_c) / 400));  R_c += K * (1 - E);  R_w -= K * (1 - E)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+K = 32.0
+START = 1000.0
+
+
+def split(choice: str, verdicts: Sequence[str | None]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Tell which judges were right and which were wrong about one vote.
+
+    Parameters
+    ----------
+    choice : str
+        What the person chose: ``A``, ``B``, ``tie`` or ``both_bad``.
+    verdicts : sequence of (str or None), shape (n_judges,)
+        What each judge said, in the run's order; None where it failed or was not asked.
+
+    Returns
+    -------
+    correct, wrong : tuple of int
+        Positions of judges. A failed judge is in neither.
+
+    Examples
+    --------
+    >>> split("A", ["A", "B", None, "tie"])
+    ((0,), (1, 3))
+    """
+    correct = tuple(i for i, verdict in enumerate(verdicts) if verdict == choice)
+    wrong = tuple(
+        i for i, verdict in enumerate(verdicts) if verdict is not None and verdict != choice
+    )
+    return correct, wrong
+
+
+def rate(ratings: list[float], correct: Sequence[int], wrong: Sequence[int], k: float = K) -> None:
+    """Play every correct judge against every wrong judge, in place and in this order.
+
+    Parameters
+    ----------
+    ratings : list of float, shape (n_judges,)
+        Ratings before the vote; changed in place. Their sum stays the same up to rounding.
+    correct, wrong : sequence of int
+        Positions of the judges, each in the run's order.
+    k : float
+        Most points that one game can move.
+
+    Examples
+    --------
+    >>> ratings = [1000.0, 1000.0, 1000.0]
+    >>> rate(ratings, [0], [1, 2])
+    >>> [round(rating, 6) for rating in ratings]
+    [1031.263693, 984.0, 984.736307]
+    """
+    for winner in correct:
+        for loser in wrong:
+            expected = 1 / (1 + 10 ** ((ratings[loser] - ratings[winner]) / 400))
+            points = k * (1 - expected)
+            ratings[winner] += points
+            ratings[loser] -= points
+
+
+@dataclass
+class Standings:
+    """Ratings and counts after some votes, all in the run's order of judges.
+
+    Attributes
+    ----------
+    votes : int
+        Votes counted so far.
+    elo : list of float, shape (n_judges,)
+    agree, disagree : list of int, shape (n_judges,)
+        Votes on which the judge was right or wrong; a failed verdict is in neither.
+
+    Examples
+    --------
+    >>> standings = Standings()
+    >>> standings.count("A", ("A", "B"))
+    >>> standings.elo, standings.agree, standings.disagree, standings.votes
+    ([1016.0, 984.0], [1, 0], [0, 1], 1)
+    """
+
+    votes: int = 0
+    elo: list[float] = field(default_factory=list)
+    agree: list[int] = field(default_factory=list)
+    disagree: list[int] = field(default_factory=list)
+
+    def grow(self, judges: int) -> None:
+        """Let judges that joined later start at 1000."""
+        missing = judges - len(self.elo)
+        if missing > 0:
+            self.elo += [START] * missing
+            self.agree += [0] * missing
+            self.disagree += [0] * missing
+
+    def count(self, choice: str, verdicts: Sequence[str | None]) -> None:
+        """Count one vote against the verdicts on its comparison."""
+        self.apply(*split(choice, verdicts), judges=len(verdicts))
+
+    def apply(self, correct: Sequence[int], wrong: Sequence[int], judges: int) -> None:
+        """Count one vote whose right and wrong judges are known."""
+        self.grow(judges)
+        self.votes += 1
+        rate(self.elo, correct, wrong)
+        for judge in correct:
+            self.agree[judge] += 1
+        for judge in wrong:
+            self.disagree[judge] += 1
+
+
+def agree_rate(agree: int, disagree: int) -> float | None:
+    """Return the agreement in percent with one decimal, None when there is nothing to count.
+
+    Examples
+    --------
+    >>> agree_rate(2, 1), agree_rate(0, 0)
+    (66.7, None)
+    """
+    total = agree + disagree
+    return round(100 * agree / total, 1) if total else None
+
+
+def graph_stride(votes: int, points: int = 128) -> int:
+    """Return the step between points of a rating graph after some votes.
+
+    A graph keeps the point after vote ``n`` when ``n`` is a multiple of the stride that ``n``
+    itself calls for. So what is kept depends on ``n`` alone, an undo only cuts points off, and a
+    million votes keep about a thousand points.
+
+    Examples
+    --------
+    >>> graph_stride(1), graph_stride(128), graph_stride(129), graph_stride(1_000_000)
+    (1, 1, 2, 8192)
+    """
+    return 1 << ((votes - 1) // points).bit_length() if votes > 0 else 1

@@ -1,0 +1,125 @@
+"""The rating graph as coordinates; the template draws them as an inline SVG in the page's colours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WIDTH, HEIGHT = 640, 240
+LEFT, RIGHT, TOP, BOTTOM = 44, 150, 12, 26
+# Two labels nearer than this would overlap.
+LABEL_GAP = 14.0
+LEAST_SPAN = 40.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """One judge's line: SVG points, and where its label stands."""
+
+    name: str
+    index: int
+    points: str
+    end_x: float
+    end_y: float
+    label_y: float
+    rating: float
+
+
+@dataclass(frozen=True)
+class Tick:
+    at: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Graph:
+    lines: list[Line]
+    y_ticks: list[Tick]
+    x_ticks: list[Tick]
+    start_y: float
+    width: int = WIDTH
+    height: int = HEIGHT
+    plot_left: int = LEFT
+    plot_right: int = WIDTH - RIGHT
+    plot_bottom: int = HEIGHT - BOTTOM
+
+
+def draw(names: Sequence[str], series: Sequence[tuple[int, Sequence[float]]]) -> Graph | None:
+    """Lay out ratings over votes.
+
+    Parameters
+    ----------
+    names : sequence of str, shape (n_judges,)
+        Labels in the run's order of judges.
+    series : sequence of (int, sequence of float)
+        Votes so far and the ratings after them, oldest first. A judge that joined later is
+        missing at the end of earlier rows and stood at 1000 there.
+
+    Returns
+    -------
+    Graph or None
+        None when there is nothing to draw yet.
+
+    Examples
+    --------
+    >>> draw(["a"], []) is None
+    True
+    >>> graph = draw(["a", "b"], [(1, [1016.0, 984.0])])
+    >>> [line.name for line in graph.lines]
+    ['a', 'b']
+    """
+    if not series or not names:
+        return None
+    rows = [(0, [1000.0] * len(names))]
+    rows += [(votes, _padded(ratings, len(names))) for votes, ratings in series]
+    lowest = min(min(ratings) for _, ratings in rows)
+    highest = max(max(ratings) for _, ratings in rows)
+    slack = max((LEAST_SPAN - (highest - lowest)) / 2, 0.0)
+    low, high, last = lowest - slack, highest + slack, rows[-1][0]
+
+    def x(votes: float) -> float:
+        return round(LEFT + (WIDTH - LEFT - RIGHT) * votes / last, 1)
+
+    def y(rating: float) -> float:
+        return round(TOP + (HEIGHT - TOP - BOTTOM) * (high - rating) / (high - low), 1)
+
+    ends = [y(rating) for rating in rows[-1][1]]
+    labels = _spread(ends)
+    lines = [
+        Line(
+            name=name,
+            index=judge,
+            points=" ".join(f"{x(votes)},{y(ratings[judge])}" for votes, ratings in rows),
+            end_x=x(last),
+            end_y=ends[judge],
+            label_y=labels[judge],
+            rating=rows[-1][1][judge],
+        )
+        for judge, name in enumerate(names)
+    ]
+    y_ticks = [Tick(y(value), str(value)) for value in _round_values(low, high)]
+    x_ticks = [Tick(x(0), "0"), Tick(x(last), f"{last:,} vote{'s' if last > 1 else ''}")]
+    return Graph(lines, y_ticks, x_ticks, y(1000.0))
+
+
+def _padded(ratings: Sequence[float], judges: int) -> list[float]:
+    return [*ratings, *[1000.0] * (judges - len(ratings))][:judges]
+
+
+def _round_values(low: float, high: float) -> list[int]:
+    step = next(s for s in (10, 20, 50, 100, 200, 500, 1000) if (high - low) / s <= 6 or s == 1000)
+    first = -(-int(low) // step) * step
+    return [value for value in range(first, int(high) + 1, step) if low <= value <= high]
+
+
+def _spread(positions: Sequence[float]) -> list[float]:
+    """Move labels apart, keeping their order, as little as a single sweep down and up can."""
+    order = sorted(range(len(positions)), key=positions.__getitem__)
+    placed = list(positions)
+    for above, below in zip(order, order[1:], strict=False):
+        placed[below] = max(placed[below], placed[above] + LABEL_GAP)
+    lowest = float(HEIGHT - BOTTOM)
+    for index in reversed(order):
+        placed[index] = min(placed[index], lowest)
+        lowest = placed[index] - LABEL_GAP
+    return placed

@@ -1,0 +1,322 @@
+"""Judge ratings, made of the ledger and of nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from judge_eval import elo
+from judge_eval.models import Board, JudgeRating, RatingPoint, Run
+from voting.ledger import Difference, executemany, history_text, key
+from voting.models import Entry, Project
+from voting.projection import COUNTED, counts, uncounts
+
+split = cache(elo.split)
+CHUNK = 20_000
+START_SEQ = 0
+
+Verdicts = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CountedVote:
+    pk: int
+    seq: int
+    comparison: UUID
+    choice: str
+    history: dict[str, Any] | None = None
+
+
+def as_history(standings: elo.Standings) -> dict[str, Any]:
+    """Return the standings after a vote as the entry keeps them: every entry is a checkpoint."""
+    return {
+        "votes": standings.votes,
+        "elo": standings.elo.copy(),
+        "agree": standings.agree.copy(),
+        "disagree": standings.disagree.copy(),
+    }
+
+
+def from_history(history: dict[str, Any] | None) -> elo.Standings:
+    return elo.Standings(**history) if history else elo.Standings()
+
+
+def by_position(payload: dict[str, Any]) -> Verdicts:
+    """Return the winners of a `verdicts` entry in the run's order of judges, None for failures."""
+    winners = {item["position"]: item["winner"] for item in payload["verdicts"]}
+    return tuple(winners.get(position) for position in range(max(winners, default=-1) + 1))
+
+
+@dataclass
+class Fold:
+    """Counts votes one by one and remembers what has to be written."""
+
+    standings: elo.Standings
+    verdicts: dict[UUID, Verdicts]
+    points: list[tuple[int, list[float]]] = field(default_factory=list)
+
+    def count(self, vote: CountedVote) -> dict[str, Any]:
+        verdicts = self.verdicts.get(vote.comparison, ())
+        self.standings.apply(*split(vote.choice, verdicts), judges=len(verdicts))
+        votes = self.standings.votes
+        if votes % elo.graph_stride(votes) == 0:
+            self.points.append((votes, [round(rating, 2) for rating in self.standings.elo]))
+        return as_history(self.standings)
+
+
+class JudgeElo:
+    """Keeps JudgeRating, Board, RatingPoint and the history on the entries of votes."""
+
+    def apply(self, project: Project, entries: Sequence[Entry]) -> None:
+        batches: dict[UUID, list[Entry]] = defaultdict(list)
+        for entry in entries:
+            queue = entry.target.queue_id if entry.target else entry.queue_id
+            if queue:
+                batches[queue].append(entry)
+        for run in Run.objects.filter(queue__in=batches).order_by("pk"):
+            _Batch(run, batches[run.queue_id]).apply()
+
+    def rebuild(self, project: Project, *, write: bool) -> list[Difference]:
+        differences: list[Difference] = []
+        for run in Run.objects.filter(queue__project=project).order_by("pk"):
+            differences += _rebuild(run, write=write)
+        return differences
+
+
+class _Batch:
+    """One run's part of a sealed batch."""
+
+    def __init__(self, run: Run, entries: Sequence[Entry]) -> None:
+        self.run = run
+        self.entries = entries
+        self.first_seq = entries[0].seq or 0
+        self.votes = [entry for entry in entries if entry.comparison_id and counts(entry)]
+        self.new_verdicts = [e for e in entries if e.kind == Entry.Kind.VERDICTS]
+
+    def apply(self) -> None:
+        self._cover()
+        restart = self._restart()
+        verdicts = self._verdicts(everything=restart is not None)
+        start = self.first_seq if restart is None else restart
+        fold = Fold(_standings_before(self.run, start), verdicts)
+        if restart is not None:
+            RatingPoint.objects.filter(run=self.run, votes__gt=fold.standings.votes).delete()
+            _refold(fold, sealed_votes(self.run, restart), write=True)
+        for entry in self.votes:
+            assert entry.seq is not None and entry.comparison_id is not None  # noqa: PT018
+            entry.history = fold.count(
+                CountedVote(entry.pk, entry.seq, entry.comparison_id, entry.choice)
+            )
+        if self.votes or restart is not None:
+            _write_ratings(self.run, fold.standings)
+            _write_points(self.run, fold.points)
+        unblinded = sum(e.kind == Entry.Kind.VOTE and e.unblinded for e in self.entries)
+        unblinded -= sum(
+            bool(e.target and e.target.unblinded) for e in self.entries if e.kind == "retraction"
+        )
+        board, _ = Board.objects.get_or_create(run=self.run)
+        board.votes = fold.standings.votes
+        board.unblinded += unblinded
+        board.seq = self.entries[-1].seq or 0
+        board.save()
+
+    def _restart(self) -> int | None:
+        """Return the earliest sealed vote whose part in the ratings has changed."""
+        seqs = [
+            entry.target.seq
+            for entry in self.entries
+            if uncounts(entry, self.first_seq) and entry.target
+        ]
+        if self.new_verdicts:
+            first = (
+                Entry.objects.filter(
+                    COUNTED, comparison__in=[e.comparison_id for e in self.new_verdicts]
+                )
+                .order_by("seq")
+                .values_list("seq", flat=True)
+                .first()
+            )
+            seqs.append(first)
+        return min((seq for seq in seqs if seq is not None), default=None)
+
+    def _verdicts(self, *, everything: bool) -> dict[UUID, Verdicts]:
+        wanted = None if everything else {vote.comparison_id for vote in self.votes}
+        verdicts = latest_verdicts(self.run, wanted)
+        for entry in self.new_verdicts:
+            if entry.comparison_id:
+                verdicts[entry.comparison_id] = by_position(entry.payload)
+        return verdicts
+
+    def _cover(self) -> None:
+        if not self.new_verdicts:
+            return
+        known = latest_payloads(self.run, {e.comparison_id for e in self.new_verdicts})
+        asked: Counter[str] = Counter()
+        answered: Counter[str] = Counter()
+        for entry in self.new_verdicts:
+            assert entry.comparison_id is not None
+            for payload, sign in ((known.get(entry.comparison_id), -1), (entry.payload, 1)):
+                for item in (payload or {"verdicts": []})["verdicts"]:
+                    asked[item["judge"]] += sign
+                    answered[item["judge"]] += sign * (item["winner"] is not None)
+            known[entry.comparison_id] = entry.payload
+        executemany(
+            "UPDATE judge_eval_judgerating SET asked = asked + %s, answered = answered + %s "
+            "WHERE judge_id = %s",
+            [(asked[judge], answered[judge], key(UUID(judge))) for judge in sorted(asked)],
+        )
+
+
+def latest_payloads(run: Run, comparisons: Iterable[UUID | None] | None) -> dict[UUID, Any]:
+    """Return the last sealed verdicts of comparisons, of all of the run's when None is given."""
+    sealed = Entry.objects.filter(
+        kind=Entry.Kind.VERDICTS, queue=run.queue_id, seq__isnull=False
+    ).order_by("seq")
+    if comparisons is not None:
+        sealed = sealed.filter(comparison__in=comparisons)
+    return {
+        comparison: payload
+        for comparison, payload in sealed.values_list("comparison_id", "payload")
+        if comparison is not None
+    }
+
+
+def latest_verdicts(run: Run, comparisons: Iterable[UUID | None] | None) -> dict[UUID, Verdicts]:
+    payloads = latest_payloads(run, comparisons)
+    return {comparison: by_position(payload) for comparison, payload in payloads.items()}
+
+
+def sealed_votes(run: Run, from_seq: int) -> Iterator[CountedVote]:
+    """Yield the run's counted votes in the order of the ledger, a chunk at a time."""
+    votes = Entry.objects.filter(COUNTED, queue=run.queue_id, comparison__isnull=False)
+    while True:
+        rows = list(
+            votes.filter(seq__gte=from_seq)
+            .order_by("seq")
+            .values_list("pk", "seq", "comparison_id", "choice", "history")[:CHUNK]
+        )
+        for row in rows:
+            yield CountedVote(*row)
+        if len(rows) < CHUNK:
+            return
+        from_seq = rows[-1][1] + 1
+
+
+def _standings_before(run: Run, seq: int) -> elo.Standings:
+    history = (
+        Entry.objects.filter(COUNTED, queue=run.queue_id, seq__lt=seq, comparison__isnull=False)
+        .order_by("-seq")
+        .values_list("history", flat=True)
+        .first()
+    )
+    return from_history(history)
+
+
+def _refold(fold: Fold, votes: Iterable[CountedVote], *, write: bool) -> list[Difference]:
+    """Count stored votes again; return (and write, if asked) what their history must be."""
+    differences = []
+    rows = []
+    for vote in votes:
+        history = fold.count(vote)
+        if vote.history != history:
+            differences.append(Difference(f"history of entry {vote.seq}", vote.history, history))
+            rows.append((history_text(history), vote.pk))
+        if write and len(rows) >= CHUNK:
+            _write_histories(rows)
+            rows = []
+    if write:
+        _write_histories(rows)
+    return differences
+
+
+def _write_histories(rows: Sequence[tuple[str | None, int]]) -> None:
+    executemany("UPDATE voting_entry SET history = %s WHERE id = %s", rows)
+
+
+def _write_ratings(run: Run, standings: elo.Standings) -> None:
+    judges = list(run.judges.order_by("position").values_list("pk", flat=True))
+    standings.grow(len(judges))
+    executemany(
+        "UPDATE judge_eval_judgerating SET elo = %s, agree = %s, disagree = %s WHERE judge_id = %s",
+        [
+            (standings.elo[i], standings.agree[i], standings.disagree[i], key(judge))
+            for i, judge in enumerate(judges)
+        ],
+    )
+
+
+def _write_points(run: Run, points: Sequence[tuple[int, list[float]]]) -> None:
+    RatingPoint.objects.bulk_create(
+        [RatingPoint(run=run, votes=votes, ratings=ratings) for votes, ratings in points]
+    )
+
+
+def _rebuild(run: Run, *, write: bool) -> list[Difference]:
+    payloads = latest_payloads(run, None)
+    fold = Fold(
+        elo.Standings(), {comparison: by_position(p) for comparison, p in payloads.items()}
+    )
+    differences = _refold(fold, sealed_votes(run, START_SEQ), write=write)
+    standings = fold.standings
+    asked: Counter[str] = Counter()
+    answered: Counter[str] = Counter()
+    for payload in payloads.values():
+        for item in payload["verdicts"]:
+            asked[item["judge"]] += 1
+            answered[item["judge"]] += item["winner"] is not None
+    ratings = list(JudgeRating.objects.filter(judge__run=run).order_by("judge__position"))
+    standings.grow(len(ratings))
+    for place, rating in enumerate(ratings):
+        judge = str(rating.judge_id)
+        replayed = {
+            "elo": standings.elo[place],
+            "agree": standings.agree[place],
+            "disagree": standings.disagree[place],
+            "asked": asked[judge],
+            "answered": answered[judge],
+        }
+        differences += _correct(rating, f"judge {judge} of run {run.pk}", replayed, write=write)
+    differences += _rebuild_board(run, standings.votes, write=write)
+    return differences + _rebuild_points(run, fold.points, write=write)
+
+
+def _rebuild_board(run: Run, votes: int, *, write: bool) -> list[Difference]:
+    board, _ = Board.objects.get_or_create(run=run)
+    unblinded = Entry.objects.filter(
+        kind=Entry.Kind.VOTE,
+        queue=run.queue_id,
+        seq__isnull=False,
+        retracted_seq__isnull=True,
+        unblinded=True,
+    ).count()
+    replayed = {"votes": votes, "unblinded": unblinded}
+    return _correct(board, f"board of run {run.pk}", replayed, write=write)
+
+
+def _correct(
+    row: JudgeRating | Board, where: str, replayed: dict[str, float], *, write: bool
+) -> list[Difference]:
+    differences = []
+    for name, value in replayed.items():
+        if getattr(row, name) != value:
+            differences.append(Difference(f"{name} of {where}", getattr(row, name), value))
+            setattr(row, name, value)
+    if differences and write:
+        row.save()
+    return differences
+
+
+def _rebuild_points(
+    run: Run, points: Sequence[tuple[int, list[float]]], *, write: bool
+) -> list[Difference]:
+    stored = dict(RatingPoint.objects.filter(run=run).values_list("votes", "ratings"))
+    if stored == dict(points):
+        return []
+    if write:
+        RatingPoint.objects.filter(run=run).delete()
+        _write_points(run, points)
+    return [Difference(f"rating graph of run {run.pk}", len(stored), len(points))]

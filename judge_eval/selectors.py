@@ -1,0 +1,199 @@
+"""What run pages and the API read, with a fixed number of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from judge_eval import elo
+from judge_eval.intervals import wilson
+from judge_eval.models import Board, Judge, JudgeRating, RatingPoint, Run, Verdict
+from voting.models import Comparison, Entry, Invite, Picture, Voter
+from voting.projection import COUNTED
+from voting.selectors import open_to, queue_counts
+
+
+def _unleased() -> Q:
+    return Q(leased_until__isnull=True) | Q(leased_until__lt=timezone.now())
+
+
+def waiting_pictures(run: Run) -> QuerySet[Picture]:
+    used = Comparison.objects.filter(queue=run.queue_id).filter(
+        Q(a__picture=OuterRef("pk")) | Q(b__picture=OuterRef("pk"))
+    )
+    return Picture.objects.filter(_unleased(), Exists(used), state=Picture.State.WAITING)
+
+
+def ready_verdicts(run: Run) -> QuerySet[Verdict]:
+    """Verdicts to ask for: nobody is at it, and what the judge must see is there."""
+    undrawn = Picture.objects.exclude(state=Picture.State.DONE)
+    return Verdict.objects.filter(
+        _unleased(), judge__run=run, state=Verdict.State.WAITING
+    ).exclude(Q(comparison__a__picture__in=undrawn) | Q(comparison__b__picture__in=undrawn))
+
+
+def runs_to_advance() -> list[UUID]:
+    return list(Run.objects.filter(state=Run.State.JUDGING).values_list("pk", flat=True))
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """One judge's line on the board."""
+
+    judge: Judge
+    rank: int
+    elo: float
+    agree: int
+    disagree: int
+    asked: int
+    answered: int
+
+    @property
+    def total(self) -> int:
+        return self.agree + self.disagree
+
+    @property
+    def agree_rate(self) -> float | None:
+        return elo.agree_rate(self.agree, self.disagree)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % Wilson interval of the agreement, in percent."""
+        bounds = wilson(self.agree, self.total)
+        return (100 * bounds[0], 100 * bounds[1]) if bounds else None
+
+    @property
+    def coverage(self) -> float | None:
+        return 100 * self.answered / self.asked if self.asked else None
+
+
+@dataclass(frozen=True)
+class BoardView:
+    """All that the board shows, as of one ledger entry."""
+
+    run: Run
+    rows: list[BoardRow]
+    votes: int
+    unblinded: int
+    seq: int
+    done: int
+    total: int
+    preparing: int
+    unusable: int
+
+    @property
+    def pending(self) -> int:
+        return self.total - self.done
+
+
+def board(run: Run) -> BoardView:
+    ratings = JudgeRating.objects.filter(judge__run=run).select_related("judge")
+    ordered = sorted(ratings, key=lambda r: (-r.elo, r.judge.position))
+    counts = Board.objects.get(run=run)
+    done, total, preparing = queue_counts(run.queue)
+    return BoardView(
+        run=run,
+        rows=[_row(ordered, rating) for rating in ordered],
+        votes=counts.votes,
+        unblinded=counts.unblinded,
+        seq=counts.seq,
+        done=done,
+        total=total,
+        preparing=preparing,
+        unusable=Comparison.objects.filter(queue=run.queue_id).exclude(unusable="").count(),
+    )
+
+
+def _row(ordered: list[JudgeRating], rating: JudgeRating) -> BoardRow:
+    """Equal ratings share a rank."""
+    rank = 1 + sum(other.elo > rating.elo for other in ordered)
+    return BoardRow(
+        judge=rating.judge,
+        rank=rank,
+        elo=rating.elo,
+        agree=rating.agree,
+        disagree=rating.disagree,
+        asked=rating.asked,
+        answered=rating.answered,
+    )
+
+
+def rating_series(run: Run, votes: int) -> list[tuple[int, list[float]]]:
+    """Return at most about 130 points (votes so far, ratings in judge order), oldest first."""
+    stride = elo.graph_stride(votes)
+    wanted = range(stride, votes + 1, stride)
+    points = RatingPoint.objects.filter(run=run, votes__in=list(wanted)).order_by("votes")
+    return list(points.values_list("votes", "ratings"))
+
+
+def ratings_around(vote: Entry) -> tuple[list[float], list[float]]:
+    """Return the ratings before and after a sealed, counted vote, in judge order."""
+    before = (
+        Entry.objects.filter(COUNTED, queue=vote.queue_id, seq__lt=vote.seq)
+        .order_by("-seq")
+        .values_list("history", flat=True)
+        .first()
+    )
+    after: dict[str, Any] = vote.history or {"elo": []}
+    old = list((before or {"elo": []})["elo"])
+    return old + [elo.START] * (len(after["elo"]) - len(old)), after["elo"]
+
+
+def verdicts_on(comparison: Comparison) -> list[Verdict]:
+    return list(
+        Verdict.objects.filter(comparison=comparison)
+        .select_related("judge__rating")
+        .order_by("judge__position")
+    )
+
+
+def votes_on(comparison: Comparison) -> list[Entry]:
+    """Standing votes on a comparison, oldest first; the voters stay pseudonyms."""
+    return list(
+        Entry.objects.filter(comparison=comparison, kind=Entry.Kind.VOTE, retracted=False)
+        .select_related("voter")
+        .order_by("id")
+    )
+
+
+def run_list() -> QuerySet[Run]:
+    return Run.objects.select_related("board", "queue__project").order_by("-created_at")
+
+
+def pair_list(run: Run) -> QuerySet[Comparison]:
+    return (
+        Comparison.objects.filter(queue=run.queue_id)
+        .select_related("a__picture", "b__picture")
+        .order_by("position")
+    )
+
+
+def invite_list(run: Run) -> QuerySet[Invite]:
+    return (
+        Invite.objects.filter(queue=run.queue_id)
+        .annotate(joined=Count("voters"))
+        .order_by("created_at")
+    )
+
+
+def pending_pairs(run: Run, voter: Voter, *, after: int, limit: int) -> list[Comparison]:
+    """Pairs behind a position that want votes and that the voter has not voted on."""
+    return list(
+        open_to(voter, run.queue)
+        .filter(position__gt=after)
+        .select_related("a", "b")
+        .order_by("position")[:limit]
+    )
+
+
+def verdicts_on_many(comparisons: Sequence[Comparison]) -> dict[UUID, list[Verdict]]:
+    verdicts: dict[UUID, list[Verdict]] = {comparison.pk: [] for comparison in comparisons}
+    found = Verdict.objects.filter(comparison__in=comparisons).select_related("judge")
+    for verdict in found.order_by("judge__position"):
+        verdicts[verdict.comparison_id].append(verdict)
+    return verdicts

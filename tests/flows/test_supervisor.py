@@ -1,0 +1,240 @@
+"""The supervisor and its lifeline, with small real programs as children."""
+
+import contextlib
+import fcntl
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from humanjudge.lifeline import group_alive
+from humanjudge.supervisor import Child, Program
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Each child writes what happens to it to events.txt, one word per line.
+CHILD = """
+import signal, subprocess, sys, time
+name, behaviour, events = sys.argv[1:4]
+def note(what):
+    with open(events, "a") as file:
+        print(name, what, file=file)
+def stop(*_):
+    note("stopped")
+    raise SystemExit
+signal.signal(signal.SIGTERM, signal.SIG_IGN if behaviour == "stubborn" else stop)
+if behaviour == "parent":
+    grandchild = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    note(f"grandchild={grandchild.pid}")
+if behaviour == "noisy":
+    print("a quiet line\\n2026-01-01 WARNING something: look here\\n", end="", flush=True)
+note(f"started={__import__('os').getpid()}")
+if behaviour == "crash":
+    sys.exit("this is why")
+while True:
+    time.sleep(600)
+"""
+
+RUN = """
+import fcntl, os, sys
+from pathlib import Path
+from humanjudge.supervisor import Program, Supervisor
+folder = Path(sys.argv[1])
+lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
+fcntl.flock(lock, fcntl.LOCK_EX)
+def say(line):
+    print(line, flush=True)
+with Supervisor(folder / "logs", say, keep_open=[lock]) as supervisor:
+    for pair in sys.argv[2:]:
+        name, behaviour = pair.split("=")
+        files = [str(folder / "child.py"), name, behaviour, str(folder / "events.txt")]
+        supervisor.start(Program(name, [sys.executable, *files], stop_seconds=0.5))
+    say(f"guard={supervisor._lifeline.pid}")
+    code = supervisor.watch()
+sys.exit(code)
+"""
+
+
+class Tree:
+    """A supervisor in a process of its own, with children that behave as told."""
+
+    def __init__(self, folder: Path, *children: str) -> None:
+        self.folder = folder
+        self.events = folder / "events.txt"
+        self.events.touch()
+        (folder / "child.py").write_text(CHILD)
+        with (folder / "output").open("w") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", RUN, str(folder), *children],
+                cwd=ROOT,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def output(self) -> str:
+        return (self.folder / "output").read_text()
+
+    def lines(self) -> list[str]:
+        return self.events.read_text().splitlines()
+
+    def pids(self, name: str, what: str = "started") -> list[int]:
+        return [
+            int(line.partition("=")[2])
+            for line in self.lines()
+            if line.startswith(f"{name} {what}=")
+        ]
+
+    def guard(self) -> int:
+        return int(eventually(lambda: re.search(r"guard=(\d+)", self.output()))[1])
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def eventually(condition, seconds=20):
+    """The first true value of `condition`, or a failure after generous time."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.02)
+    return value
+
+
+def gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    with contextlib.suppress(OSError):
+        # A zombie that this machine's first process has not waited for has ended all the same.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    return True
+
+
+@pytest.fixture
+def tree(tmp_path):
+    trees = []
+
+    def start(*children):
+        trees.append(Tree(tmp_path, *children))
+        names = [child.split("=")[0] for child in children]
+        eventually(lambda: all(trees[-1].pids(name) for name in names))
+        return trees[-1]
+
+    yield start
+    for one in trees:
+        one.end()
+
+
+@pytest.mark.fault
+def test_a_killed_child_is_restarted_and_said(tree):
+    running = tree("a=good", "b=good")
+    first = running.pids("b")[0]
+    os.kill(first, signal.SIGKILL)
+    eventually(lambda: len(running.pids("b")) == 2)
+    assert "b died (SIGKILL); restarting it in 0.1 s" in running.output()
+    assert len(running.pids("a")) == 1
+    assert running.process.poll() is None
+
+
+@pytest.mark.fault
+def test_what_a_dead_child_started_ends_before_the_restart(tree):
+    running = tree("a=parent")
+    grandchild = running.pids("a", "grandchild")[0]
+    os.kill(running.pids("a")[0], signal.SIGKILL)
+    eventually(lambda: len(running.pids("a")) == 2)
+    assert gone(grandchild)
+
+
+@pytest.mark.fault
+def test_being_killed_often_from_outside_is_survived(tree):
+    running = tree("a=good")
+    for count in range(1, 7):
+        os.kill(running.pids("a")[-1], signal.SIGKILL)
+        eventually(lambda count=count: len(running.pids("a")) == count + 1)
+    assert running.process.poll() is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_stop_ends_children_youngest_first_with_exit_0(tree, number):
+    running = tree("first=good", "second=good", "third=good")
+    running.guard()
+    running.process.send_signal(number)
+    assert running.process.wait(20) == 0
+    stops = [line for line in running.lines() if line.endswith("stopped")]
+    assert stops == ["third stopped", "second stopped", "first stopped"]
+    assert all(gone(running.pids(name)[0]) for name in ("first", "second", "third"))
+    assert eventually(lambda: gone(running.guard()))
+
+
+def test_a_child_that_does_not_stop_is_killed_and_said(tree):
+    running = tree("a=stubborn")
+    running.guard()
+    running.process.terminate()
+    assert running.process.wait(20) == 0
+    assert "a did not stop in time and is killed" in running.output()
+    assert gone(running.pids("a")[0])
+
+
+def test_a_child_that_keeps_dying_is_given_up_with_its_last_lines(tree):
+    running = tree("good=good", "bad=crash")
+    assert running.process.wait(30) == 1
+    output = running.output()
+    assert "bad died (exit code 1); restarting it in" in output
+    assert "bad died 5 times in 30 s: giving up." in output
+    assert "  this is why" in output
+    assert len(running.pids("bad")) == 5
+    assert gone(running.pids("good")[0])
+
+
+def test_warnings_of_children_are_shown_and_the_rest_is_in_their_logs(tree):
+    running = tree("a=noisy")
+    eventually(lambda: "look here" in running.output())
+    assert "a: 2026-01-01 WARNING something: look here" in running.output()
+    assert "a quiet line" not in running.output()
+    assert "a quiet line" in (running.folder / "logs" / "a.log").read_text()
+
+
+@pytest.mark.fault
+def test_a_killed_supervisor_leaves_no_orphans_and_frees_its_lock(tree):
+    running = tree("a=parent", "b=stubborn")
+    pids = [running.pids("a")[0], running.pids("a", "grandchild")[0], running.pids("b")[0]]
+    running.guard()
+    os.kill(running.process.pid, signal.SIGKILL)
+    with (running.folder / "lock").open() as lock:
+        # Granted only when the guard, which holds it too, has ended everything.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    eventually(lambda: all(gone(pid) for pid in pids))
+
+
+@pytest.mark.fault
+def test_a_killed_guard_is_replaced(tree):
+    running = tree("a=parent")
+    os.kill(running.guard(), signal.SIGKILL)
+    os.kill(running.pids("a")[0], signal.SIGKILL)
+    eventually(lambda: len(running.pids("a")) == 2)
+    os.kill(running.process.pid, signal.SIGKILL)
+    last = [running.pids("a")[1], running.pids("a", "grandchild")[1]]
+    eventually(lambda: all(gone(pid) for pid in last))
+
+
+def test_delays_grow_and_fall_back(tmp_path):
+    child = Child(Program("a", []), tmp_path / "a.log")
+    delays = [child.note_death(1, now) for now in (0, 1, 2, 3, 4)]
+    assert delays == [0.1, 0.2, 0.4, 0.8, None]
+    assert child.note_death(1, 100) == 0.1
+
+
+def test_a_zombie_does_not_keep_a_group_alive():
+    process = subprocess.Popen([sys.executable, "-c", ""], start_new_session=True)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert not group_alive(process.pid) or not Path("/proc").exists()
+    process.wait()
+    assert not group_alive(process.pid)

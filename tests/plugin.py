@@ -1,0 +1,109 @@
+"""Starts the real servers before Django reads its settings, once for all workers of a test run.
+
+TEST_DATABASE=sqlite|postgresql chooses the database (default: postgresql). The broker is always a
+real Valkey or Redis, where each worker has a numbered database of its own; HUMANJUDGE_DATA is a
+temp folder for each worker. TEST_DATABASE_URL and TEST_REDIS_URL name servers that run already.
+"""
+
+import atexit
+import contextlib
+import os
+import shutil
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from tests import browser, servers
+
+_FOLDER = "HUMANJUDGE_TEST_FOLDER"
+_BROKER = "HUMANJUDGE_TEST_BROKER"
+_HEADER = pytest.StashKey[list[str]]()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config, parser, args):
+    options = parser.parse_known_args(args)
+    if options.help or options.version:
+        return (yield)
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if not worker:
+        early_config.stash[_HEADER] = _start_servers(early_config)
+    _environment_of(worker or "main")
+    result = yield
+    if os.environ["DATABASE_URL"].startswith("sqlite"):
+        _sqlite_in_a_file()
+    return result
+
+
+def pytest_report_header(config):
+    return config.stash.get(_HEADER, None)
+
+
+def pytest_terminal_summary(terminalreporter):
+    browser.say_if_missing(terminalreporter)
+
+
+def _start_servers(config) -> list[str]:
+    stack = contextlib.ExitStack()
+    # Both: a run that fails while it is configured never reaches its cleanups.
+    config.add_cleanup(stack.close)
+    atexit.register(stack.close)
+    folder = servers.short_folder("hj-tests-")
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    os.environ[_FOLDER] = str(folder)
+    try:
+        return [_start_database(stack), _start_broker(stack)]
+    except servers.ServerError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _start_database(stack: contextlib.ExitStack) -> str:
+    kind = os.environ.get("TEST_DATABASE") or "postgresql"
+    if kind == "sqlite":
+        os.environ["DATABASE_URL"] = "sqlite://:memory:"
+        return "database of this run: SQLite"
+    if kind != "postgresql":
+        raise servers.ServerError(f"TEST_DATABASE is {kind!r}: sqlite or postgresql")
+    given = os.environ.get("TEST_DATABASE_URL")
+    if given and not servers.only_wheels():
+        os.environ["DATABASE_URL"] = given
+        return "database of this run: PostgreSQL (TEST_DATABASE_URL)"
+    server = stack.enter_context(servers.postgres_server())
+    os.environ["DATABASE_URL"] = server.url
+    return f"database of this run: {server.programs}"
+
+
+def _start_broker(stack: contextlib.ExitStack) -> str:
+    given = os.environ.get("TEST_REDIS_URL")
+    if given and not servers.only_wheels():
+        os.environ[_BROKER] = given
+        return "broker of this run: TEST_REDIS_URL"
+    server = stack.enter_context(servers.valkey_server())
+    os.environ[_BROKER] = server.url
+    return f"broker of this run: {server.programs}"
+
+
+def _environment_of(worker: str) -> None:
+    data = Path(os.environ[_FOLDER], worker)
+    data.mkdir(mode=0o700)
+    os.environ["HUMANJUDGE_DATA"] = str(data)
+    number = int(worker.removeprefix("gw")) + 1 if worker != "main" else 0
+    os.environ["REDIS_URL"] = numbered_broker(os.environ[_BROKER], number)
+
+
+def numbered_broker(url: str, number: int) -> str:
+    """The URL of the broker's database that is `number` places after the one in `url`."""
+    parts = urlsplit(url)
+    if parts.scheme == "redis+socket":
+        return urlunsplit(parts._replace(query=f"virtual_host={number}"))
+    first = int(parts.path.strip("/") or 0)
+    return urlunsplit(parts._replace(path=f"/{first + number}"))
+
+
+def _sqlite_in_a_file() -> None:
+    """Threads and processes of a test must meet in one database, as they do in production."""
+    from django.db import connections
+
+    name = Path(os.environ["HUMANJUDGE_DATA"], "test.sqlite3")
+    connections.settings["default"]["TEST"]["NAME"] = str(name)

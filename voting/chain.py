@@ -1,0 +1,271 @@
+"""The hash chain of a ledger: canonical JSON, hashes, and verification of an export.
+
+Pure and made of the standard library alone, so that anyone can verify an export with this one
+file: ``python chain.py ledger.jsonl --head 3f9a…``.
+
+Entry ``n`` has the hash ``h[n] = SHA-256(h[n-1] || canonical(entry n))`` where ``h[n-1]`` is taken
+as 32 bytes and ``h[0]`` is the SHA-256 of the project's UUID as lower-case text. Changing, adding,
+removing or reordering entries changes every hash behind them; cutting the tail changes the head.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+SCHEMA = 1
+
+
+class ChainBroken(ValueError):
+    """An export does not verify.
+
+    Parameters
+    ----------
+    line : int
+        Line of the export, counted from 1; 0 when it is not about one line.
+    reason : str
+        What is wrong, in words a person can read.
+    """
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(f"line {line}: {reason}" if line else reason)
+        self.line = line
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a verified export proves: which project, how many entries, which head (hex)."""
+
+    project: uuid.UUID
+    entries: int
+    head: str
+
+
+def timestamp(at: datetime) -> str:
+    """Write an aware time as the ledger does: UTC, microseconds, ``Z``.
+
+    Examples
+    --------
+    >>> timestamp(datetime(2026, 11, 21, 9, tzinfo=UTC))
+    '2026-11-21T09:00:00.000000Z'
+    """
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def millionths(value: float) -> int:
+    """Write a fraction as whole millionths, since the chain holds no floats.
+
+    Examples
+    --------
+    >>> millionths(0.9)
+    900000
+    """
+    return round(value * 1_000_000)
+
+
+def salted_hash(salt: str, text: str) -> str:
+    """Return SHA-256(salt || text) in hex: how free text stands in the chain.
+
+    Examples
+    --------
+    >>> salted_hash("", "abc")[:8]
+    'ba7816bf'
+    """
+    return sha256((salt + text).encode()).hexdigest()
+
+
+def canonical(content: Mapping[str, Any]) -> bytes:
+    """Return the one byte string that stands for an entry.
+
+    Parameters
+    ----------
+    content : mapping
+        Strings, integers, booleans, None, and lists and mappings of them.
+
+    Raises
+    ------
+    TypeError
+        For any other value: a float has no canonical text that every language agrees on.
+
+    Examples
+    --------
+    >>> canonical({"b": 1, "a": ["é", None, True]})
+    b'{"a":["\\xc3\\xa9",null,true],"b":1}'
+    >>> canonical({"a": 0.5})
+    Traceback (most recent call last):
+        ...
+    TypeError: a ledger entry holds no float: 0.5
+    """
+    _refuse_other_types(content)
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _refuse_other_types(value: object) -> None:
+    if isinstance(value, str | int | None):
+        return
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"a ledger entry has only text keys: {key!r}")
+            _refuse_other_types(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _refuse_other_types(inner)
+    else:
+        raise TypeError(f"a ledger entry holds no {type(value).__name__}: {value!r}")
+
+
+def genesis(project: uuid.UUID) -> bytes:
+    """Return ``h[0]``, the hash that stands before a project's first entry.
+
+    Examples
+    --------
+    >>> genesis(uuid.UUID(int=0)).hex()[:8]
+    '12b9377c'
+    """
+    return sha256(str(project).lower().encode()).digest()
+
+
+def extend(previous: bytes, content: Mapping[str, Any]) -> bytes:
+    """Return ``h[n]`` from ``h[n-1]`` (32 bytes) and the content of entry ``n``.
+
+    Examples
+    --------
+    >>> extend(genesis(uuid.UUID(int=0)), {"seq": 1}) == sha256(
+    ...     genesis(uuid.UUID(int=0)) + b'{"seq":1}').digest()
+    True
+    """
+    return sha256(previous + canonical(content)).digest()
+
+
+def header(project: uuid.UUID) -> dict[str, Any]:
+    """Return the first line of an export."""
+    return {"ledger": str(project), "schema": SCHEMA}
+
+
+def verify(lines: Iterable[str], head: str | None = None) -> Verified:
+    """Verify an export of a ledger.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        JSON Lines: a header ``{"ledger": UUID, "schema": 1}``, then one
+        ``{"entry": {...}, "hash": HEX}`` per entry in the order of ``seq``.
+    head : str, optional
+        The hash of the last entry, known from elsewhere (every report prints it), in hex. Only
+        with it can a cut tail be found out.
+
+    Returns
+    -------
+    Verified
+
+    Raises
+    ------
+    ChainBroken
+        At the first line that is not as it must be.
+
+    Examples
+    --------
+    >>> verify(['{"ledger":"00000000-0000-0000-0000-000000000000","schema":1}']).entries
+    0
+    """
+    numbered = enumerate(lines, start=1)
+    project = _read_header(numbered)
+    previous = genesis(project)
+    votes: set[str] = set()
+    seq = 0
+    for number, line in numbered:
+        if not line.strip():
+            continue
+        record = _parse(number, line)
+        entry, stated = record.get("entry"), record.get("hash")
+        if not isinstance(entry, dict) or not isinstance(stated, str):
+            raise ChainBroken(number, "not an entry with its hash")
+        seq += 1
+        _check_entry(number, entry, seq, votes)
+        try:
+            previous = extend(previous, entry)
+        except TypeError as error:
+            raise ChainBroken(number, str(error)) from error
+        if previous.hex() != stated.lower():
+            raise ChainBroken(number, f"entry {seq} is not the one its hash was made of")
+    if head is not None and previous.hex() != head.strip().lower():
+        raise ChainBroken(
+            0, f"the export ends at {previous.hex()}, not at the head {head}: its tail was cut"
+        )
+    return Verified(project, seq, previous.hex())
+
+
+def _read_header(numbered: Iterable[tuple[int, str]]) -> uuid.UUID:
+    for number, line in numbered:
+        record = _parse(number, line)
+        if record.get("schema") != SCHEMA:
+            raise ChainBroken(number, f"schema {record.get('schema')!r}, this reads {SCHEMA}")
+        try:
+            return uuid.UUID(str(record.get("ledger")))
+        except ValueError as error:
+            raise ChainBroken(number, "the header names no ledger") from error
+    raise ChainBroken(0, "the file is empty")
+
+
+def _check_entry(number: int, entry: dict[str, Any], seq: int, votes: set[str]) -> None:
+    if entry.get("seq") != seq:
+        raise ChainBroken(number, f"entry {entry.get('seq')!r} stands where {seq} must")
+    if entry.get("schema") != SCHEMA:
+        raise ChainBroken(number, f"entry {seq} has schema {entry.get('schema')!r}")
+    if entry.get("kind") == "vote":
+        votes.add(str(entry.get("id")))
+    if entry.get("kind") == "retraction":
+        if entry.get("target") not in votes:
+            raise ChainBroken(number, f"entry {seq} retracts a vote that does not stand")
+        votes.remove(str(entry.get("target")))
+
+
+def _parse(number: int, line: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line, object_pairs_hook=_without_duplicates)
+    except ValueError as error:
+        raise ChainBroken(number, f"not JSON ({error})") from error
+    if not isinstance(record, dict):
+        raise ChainBroken(number, "not a JSON object")
+    return record
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        raise ValueError("a key stands twice")
+    return record
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Verify a file from the command line; the exit code is 0 only for an unbroken chain."""
+    parser = argparse.ArgumentParser(description="Verify an exported ledger, offline.")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--head", help="the head printed on a report: also finds a cut tail")
+    options = parser.parse_args(arguments)
+    try:
+        with options.file.open(encoding="utf-8") as lines:
+            verified = verify(lines, options.head)
+    except (OSError, UnicodeDecodeError, ChainBroken) as error:
+        sys.stderr.write(f"{options.file}: {error}\n")
+        return 1
+    known = "the head is as given" if options.head else "no head was given: a cut tail would pass"
+    sys.stdout.write(
+        f"verified: {verified.entries} entries of project {verified.project}, "
+        f"head {verified.head} ({known})\n"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,234 @@
+"""THE ledger: votes are inserted unsealed, this seals them, and every score follows from it.
+
+Sealing takes a project's unsealed entries under one lock, gives each the next number, extends the
+hash chain and hands the batch to every projection, all in one transaction. A task may ask for it
+twice, late, or never: what is unsealed is a fact of the rows, and the lock and the guards in the
+UPDATEs make one number per entry of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, Protocol
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+from django.utils.module_loading import import_string
+
+from voting import chain
+from voting.models import Entry, Exposure, Project
+
+
+class LedgerConflict(RuntimeError):
+    """A row was not as the lock promised; the transaction is rolled back and nothing is lost."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a projection is not what the entries say."""
+
+    where: str
+    stored: object
+    replayed: object
+
+    def __str__(self) -> str:
+        return f"{self.where}: stored {self.stored!r}, replayed {self.replayed!r}"
+
+
+class Projection(Protocol):
+    """A score made of a project's entries and of nothing else."""
+
+    def apply(self, project: Project, entries: Sequence[Entry]) -> None:
+        """Take in a batch that was just numbered, inside the sealing transaction."""
+
+    def rebuild(self, project: Project, *, write: bool) -> list[Difference]:
+        """Compute everything from the entries, say what differs, and write it if asked."""
+
+
+@cache
+def projections() -> tuple[Projection, ...]:
+    return tuple(import_string(path)() for path in settings.LEDGER_PROJECTIONS)
+
+
+def content(entry: Entry) -> dict[str, Any]:
+    """Return what the hash of an entry covers."""
+    fields: dict[str, Any] = {
+        "schema": chain.SCHEMA,
+        "seq": entry.seq,
+        "kind": entry.kind,
+        "id": str(entry.uid),
+        "at": chain.timestamp(entry.at),
+    }
+    if entry.queue_id:
+        fields["queue"] = str(entry.queue_id)
+    if entry.comparison_id:
+        fields["comparison"] = str(entry.comparison_id)
+    if entry.inference_id:
+        fields["inference"] = str(entry.inference_id)
+    if entry.voter is not None:
+        fields["voter"] = entry.voter.pseudonym
+    if entry.target is not None:
+        fields["target"] = str(entry.target.uid)
+    if entry.kind == Entry.Kind.VOTE:
+        fields |= _vote_content(entry)
+    else:
+        fields["payload"] = entry.payload
+    return fields
+
+
+def _vote_content(entry: Entry) -> dict[str, Any]:
+    assert entry.rubric is not None  # the database refuses a vote without one
+    fields = {
+        "rubric": f"{entry.rubric.name} v{entry.rubric.version}",
+        "elapsed_ms": entry.elapsed_ms,
+        "reputation": entry.reputation,
+        "unblinded": entry.unblinded,
+        "simulated": entry.simulated,
+        "comment": chain.salted_hash(entry.salt, entry.comment) if entry.salt else None,
+    }
+    if entry.comparison_id:
+        return fields | {"choice": entry.choice, "left": entry.left_side or None}
+    return fields | {"value": entry.value, "category": entry.category or None}
+
+
+def seal(project_id: UUID, *, now: datetime | None = None) -> int:
+    """Seal the oldest unsealed entries of a project, at most one batch; return how many."""
+    young = (now or timezone.now()) - timedelta(milliseconds=settings.SEAL_WINDOW_MS)
+    with transaction.atomic():
+        project = Project.objects.select_for_update(no_key=True).get(pk=project_id)
+        # Read after the lock, by what is unsealed and never by "id > last": a vote that committed
+        # late may have a smaller id than one that is sealed already.
+        batch = list(
+            Entry.objects.filter(project=project, seq__isnull=True, at__lte=young)
+            .prefetch_related("voter", "rubric", "target__voter")
+            .order_by("at", "id")[: settings.SEAL_BATCH]
+        )
+        if batch:
+            _seal(project, batch)
+    return len(batch)
+
+
+def _seal(project: Project, batch: list[Entry]) -> None:
+    old_seq, head = project.head_seq, bytes(project.head_hash)
+    _settle(batch)
+    for seq, entry in enumerate(batch, start=old_seq + 1):
+        entry.seq = seq
+        entry.hash = head = chain.extend(head, content(entry))
+    _mark_retracted(batch)
+    for projection in projections():
+        projection.apply(project, batch)
+    _write(batch)
+    moved = Project.objects.filter(pk=project.pk, head_seq=old_seq).update(
+        head_seq=old_seq + len(batch), head_hash=head
+    )
+    if moved != 1:
+        raise LedgerConflict(f"the head of {project.pk} moved while it was locked")
+
+
+def _settle(batch: Sequence[Entry]) -> None:
+    """Write into votes what is known only now: the voter's reputation, and whether it was blind."""
+    votes = [entry for entry in batch if entry.kind == Entry.Kind.VOTE]
+    seen = {
+        (voter, comparison): seen_at
+        for voter, comparison, seen_at in Exposure.objects.filter(
+            voter__in={vote.voter_id for vote in votes},
+            comparison__in={vote.comparison_id for vote in votes if vote.comparison_id},
+        ).values_list("voter_id", "comparison_id", "seen_at")
+    }
+    for vote in votes:
+        assert vote.voter is not None
+        vote.reputation = vote.voter.reputation
+        seen_at = seen.get((vote.voter_id, vote.comparison_id))
+        vote.unblinded = vote.unblinded or (seen_at is not None and seen_at < vote.at)
+
+
+def _mark_retracted(batch: Sequence[Entry]) -> None:
+    sealed_now = {entry.pk: entry for entry in batch}
+    rows = []
+    for entry in batch:
+        if entry.kind == Entry.Kind.RETRACTION:
+            target = sealed_now.get(entry.target_id, entry.target)
+            assert target is not None
+            target.retracted_seq = entry.seq
+            # Projections look at the target through the retraction: one object for both.
+            entry.target = target
+            rows.append((entry.seq, target.pk))
+    executemany(
+        "UPDATE voting_entry SET retracted_seq = %s WHERE id = %s AND retracted_seq IS NULL", rows
+    )
+
+
+def _write(batch: Sequence[Entry]) -> None:
+    executemany(
+        "UPDATE voting_entry SET seq = %s, hash = %s, reputation = %s, unblinded = %s, "
+        "history = %s WHERE id = %s AND seq IS NULL",
+        [
+            (
+                entry.seq,
+                entry.hash,
+                entry.reputation,
+                entry.unblinded,
+                history_text(entry.history),
+                entry.pk,
+            )
+            for entry in batch
+        ],
+    )
+
+
+def history_text(history: object) -> str | None:
+    return None if history is None else json.dumps(history, separators=(",", ":"))
+
+
+def key(identifier: UUID) -> object:
+    """Return a UUID as the database at hand takes it in hand-written SQL."""
+    return identifier if connection.features.has_native_uuid_field else identifier.hex
+
+
+def executemany(sql: str, rows: Sequence[Sequence[object]]) -> None:
+    """Run one statement per row in one round trip, and insist that each changed one row."""
+    if not rows:
+        return
+    with connection.cursor() as cursor:
+        cursor.executemany(sql, rows)
+        if cursor.rowcount != len(rows):
+            raise LedgerConflict(f"{cursor.rowcount} rows changed, {len(rows)} expected: {sql}")
+
+
+def replay(project: Project, *, write: bool) -> list[Difference]:
+    """Rebuild every projection from the entries; say where the stored figures differed.
+
+    Holds the project's lock, so no batch is sealed meanwhile; votes are still accepted.
+    """
+    with transaction.atomic():
+        locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        return [
+            difference
+            for projection in projections()
+            for difference in projection.rebuild(locked, write=write)
+        ]
+
+
+def export(project: Project, chunk: int = 2000) -> Iterator[str]:
+    """Yield the sealed ledger as JSON Lines that `voting.chain.verify` takes."""
+    yield json.dumps(chain.header(project.pk))
+    after = 0
+    while True:
+        entries = list(
+            Entry.objects.filter(project=project, seq__gt=after, seq__lte=project.head_seq)
+            .prefetch_related("voter", "rubric", "target")
+            .order_by("seq")[:chunk]
+        )
+        if not entries:
+            return
+        for entry in entries:
+            assert entry.hash is not None and entry.seq is not None  # noqa: PT018
+            record = {"entry": content(entry), "hash": bytes(entry.hash).hex()}
+            yield json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+            after = entry.seq

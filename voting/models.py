@@ -1,0 +1,429 @@
+"""What is voted on, who votes, and the ledger of what was voted.
+
+The database refuses what must not be: a second vote of one voter on one comparison, a vote about
+nothing, two entries with one number.
+"""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from datetime import datetime
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from voting import chain
+
+
+class Choice(models.TextChoices):
+    A = "A", "A is better"
+    B = "B", "B is better"
+    TIE = "tie", "tie"
+    BOTH_BAD = "both_bad", "both bad"
+
+
+class Project(models.Model):
+    """A body of work with one ledger."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=200)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    # The end of the sealed chain; only voting.ledger writes these two.
+    head_seq = models.BigIntegerField(default=0, editable=False)
+    head_hash = models.BinaryField(max_length=32, editable=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def save(self, *args: object, **kwargs: object) -> None:
+        if not self.head_hash:
+            self.head_hash = chain.genesis(self.id)
+        super().save(*args, **kwargs)  # type: ignore[arg-type]
+
+    @property
+    def head(self) -> str:
+        return bytes(self.head_hash).hex()
+
+
+class VoterPrompt(models.Model):
+    """One version of a rubric; a version that was shown never changes."""
+
+    project = models.ForeignKey(Project, models.PROTECT, related_name="voter_prompts")
+    name = models.CharField(max_length=100, default="rubric")
+    version = models.PositiveIntegerField(default=1)
+    text = models.TextField()
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["project", "name", "version"], name="voterprompt_version"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} v{self.version}"
+
+
+class Picture(models.Model):
+    """The rendering of one SVG: one row per content hash, whoever drew it and however often."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        DONE = "done"
+        FAILED = "failed"
+
+    source_sha256 = models.CharField(max_length=64, unique=True)
+    state = models.CharField(max_length=8, choices=State, default=State.WAITING)
+    leased_until = models.DateTimeField(null=True, blank=True)
+    # Address of the PNG bytes: the judges were sent the same ones.
+    png_sha256 = models.CharField(max_length=64, blank=True, db_index=True)
+    width = models.PositiveIntegerField(default=0)
+    height = models.PositiveIntegerField(default=0)
+    renderer = models.CharField(max_length=60, blank=True)
+    error = models.TextField(blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.source_sha256[:12]} {self.state}"
+
+
+class Inference(models.Model):
+    """One output of one generator for one prompt."""
+
+    class Kind(models.TextChoices):
+        SVG = "svg", "SVG"
+        TEXT = "text", "text"
+        CODE = "code", "code"
+        IMAGE = "image", "image"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey(Project, models.PROTECT, related_name="inferences")
+    prompt = models.TextField()
+    output = models.TextField()
+    kind = models.CharField(max_length=5, choices=Kind)
+    generator = models.CharField(max_length=200)
+    metadata = models.JSONField(default=dict, blank=True)
+    tags = models.JSONField(default=list, blank=True)
+    picture = models.ForeignKey(
+        Picture, models.PROTECT, null=True, blank=True, related_name="inferences"
+    )
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    def __str__(self) -> str:
+        return f"{self.generator}: {self.prompt[:60]}"
+
+
+class Queue(models.Model):
+    """A list of things to vote on, and the rules of voting on them."""
+
+    class Reveal(models.TextChoices):
+        AFTER_EACH = "after_each", "after each vote"
+        AT_END = "at_end", "at the end"
+        NEVER = "never", "never"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey(Project, models.PROTECT, related_name="queues")
+    name = models.CharField(max_length=200)
+    rubric = models.ForeignKey(VoterPrompt, models.PROTECT, related_name="queues")
+    ballot = models.JSONField(default=list, help_text="Choices offered, of A, B, tie, both_bad.")
+    votes_per_item = models.PositiveSmallIntegerField(default=1)
+    overlap_share = models.FloatField(default=0.0)
+    overlap_votes = models.PositiveSmallIntegerField(default=3)
+    reveal = models.CharField(max_length=10, choices=Reveal, default=Reveal.AFTER_EACH)
+    is_open = models.BooleanField(default=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                name="queue_overlap_is_a_share",
+                condition=Q(overlap_share__gte=0) & Q(overlap_share__lte=1),
+            ),
+            models.CheckConstraint(
+                name="queue_wants_votes",
+                condition=Q(votes_per_item__gte=1) & Q(overlap_votes__gte=1),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Comparison(models.Model):
+    """Two outputs for one prompt. It opens for voting when every judge's verdict is final."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    queue = models.ForeignKey(Queue, models.PROTECT, related_name="comparisons", db_index=False)
+    position = models.PositiveIntegerField()
+    a = models.ForeignKey(Inference, models.PROTECT, related_name="+")
+    b = models.ForeignKey(Inference, models.PROTECT, related_name="+")
+    votes_wanted = models.PositiveSmallIntegerField(default=1)
+    # Sealed votes that count; kept by voting.projection.VoteCounts.
+    votes = models.PositiveIntegerField(default=0, editable=False)
+    opened_at = models.DateTimeField(null=True, blank=True)
+    # Why it can never be voted on, for instance a drawing that cannot be rendered.
+    unusable = models.TextField(blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["queue", "position"], name="comparison_position"),
+            models.CheckConstraint(name="comparison_of_two", condition=~Q(a=F("b"))),
+        ]
+        indexes: ClassVar = [models.Index(fields=["queue", "votes"], name="comparison_fewest")]
+
+    def __str__(self) -> str:
+        return f"{self.queue_id}:{self.position}"
+
+
+class ApiKey(models.Model):
+    """A key for scripts. Only its hash is kept, so it can be shown exactly once."""
+
+    class Scope(models.TextChoices):
+        READ = "read", "read runs and results"
+        VOTE = "vote", "vote as the key's own voter"
+        VERDICTS = "verdicts", "see verdicts before voting"
+
+    name = models.CharField(max_length=100)
+    prefix = models.CharField(max_length=12, unique=True, editable=False)
+    secret_sha256 = models.CharField(max_length=64, editable=False)
+    scopes = models.JSONField(default=list)
+    project = models.ForeignKey(
+        Project, models.CASCADE, null=True, blank=True, help_text="Empty: every project."
+    )
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    def is_valid(self, now: datetime) -> bool:
+        expired = self.expires_at is not None and self.expires_at <= now
+        return self.revoked_at is None and not expired
+
+
+class Invite(models.Model):
+    """A link that lets whoever holds it become a voter. The link is a signature of the row's id."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    queue = models.ForeignKey(Queue, models.CASCADE, related_name="invites")
+    label = models.CharField(max_length=100, blank=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    max_voters = models.PositiveIntegerField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.label or f"invite to {self.queue_id}"
+
+
+def new_pseudonym() -> str:
+    return secrets.token_hex(8)
+
+
+class Voter(models.Model):
+    """A person (or a key) in one project. The ledger knows only the pseudonym."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey(Project, models.PROTECT, related_name="voters")
+    pseudonym = models.CharField(max_length=16, default=new_pseudonym, editable=False)
+    name = models.CharField(max_length=100, blank=True)
+    # Weight of the voter's votes in a quality score, in millionths.
+    reputation = models.PositiveIntegerField(default=1_000_000)
+    invite = models.ForeignKey(
+        Invite, models.SET_NULL, null=True, blank=True, related_name="voters"
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    api_key = models.ForeignKey(
+        ApiKey, models.SET_NULL, null=True, blank=True, related_name="voters"
+    )
+    blocked_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "pseudonym"], name="voter_pseudonym"),
+            models.UniqueConstraint(fields=["project", "user"], name="voter_per_user"),
+            models.UniqueConstraint(fields=["project", "api_key"], name="voter_per_key"),
+            models.CheckConstraint(
+                name="voter_reputation_positive", condition=Q(reputation__gt=0)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name or self.pseudonym
+
+
+class Assignment(models.Model):
+    """A pair shown to a voter: leased for some minutes, and how often it was skipped."""
+
+    id: int
+    voter = models.ForeignKey(Voter, models.CASCADE, related_name="assignments", db_index=False)
+    comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="assignments")
+    leased_until = models.DateTimeField()
+    skips = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["voter", "comparison"], name="assignment_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.voter_id} {self.comparison_id}"
+
+
+class Exposure(models.Model):
+    """When a voter saw a comparison's verdicts: votes after it are not blind."""
+
+    voter = models.ForeignKey(Voter, models.CASCADE, related_name="+", db_index=False)
+    comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="+", db_index=False)
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["comparison", "voter"], name="exposure_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.voter_id} {self.comparison_id}"
+
+
+class Flag(models.Model):
+    """A voter's word that something is wrong with an item; it waits for a curator."""
+
+    class Category(models.TextChoices):
+        INCORRECT = "incorrect", "incorrect"
+        UNSAFE = "unsafe", "unsafe"
+        OFF_TOPIC = "off-topic", "off-topic"
+        FORMAT = "format", "format"
+        OTHER = "other", "other"
+
+    comparison = models.ForeignKey(Comparison, models.PROTECT, related_name="flags")
+    voter = models.ForeignKey(Voter, models.PROTECT, related_name="flags")
+    category = models.CharField(max_length=10, choices=Category)
+    comment = models.TextField(blank=True, max_length=2000)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["voter", "comparison"], name="flag_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.category}: {self.comparison_id}"
+
+
+class Entry(models.Model):
+    """One fact of a project's ledger. It is inserted unsealed; voting.ledger seals it.
+
+    A sealed entry is never changed in anything its hash covers. `retracted`, `retracted_seq` and
+    `history` are not facts: the first two say that a later entry names this one, the last is what
+    the projections made of it.
+    """
+
+    class Kind(models.TextChoices):
+        VOTE = "vote"
+        RETRACTION = "retraction"
+        VERDICTS = "verdicts"
+        DECISION = "decision"
+        PARAMETERS = "parameters"
+        ERASURE = "erasure"
+
+    id: int
+    # For a vote from the page this is the number of its ballot, so a ballot counts once.
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    project = models.ForeignKey(Project, models.PROTECT, related_name="+", db_index=False)
+    kind = models.CharField(max_length=10, choices=Kind)
+    at = models.DateTimeField()
+    seq = models.BigIntegerField(null=True)
+    hash = models.BinaryField(max_length=32, null=True)
+
+    queue = models.ForeignKey(Queue, models.PROTECT, null=True, related_name="+", db_index=False)
+    comparison = models.ForeignKey(Comparison, models.PROTECT, null=True, related_name="+")
+    inference = models.ForeignKey(Inference, models.PROTECT, null=True, related_name="+")
+    voter = models.ForeignKey(Voter, models.PROTECT, null=True, related_name="+")
+
+    # A vote: a choice on a pair, or a value in millionths on an item.
+    choice = models.CharField(max_length=8, choices=Choice, db_default="")
+    value = models.PositiveIntegerField(null=True)
+    category = models.CharField(max_length=10, db_default="")
+    left_side = models.CharField(max_length=1, db_default="")
+    rubric = models.ForeignKey(
+        VoterPrompt, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    elapsed_ms = models.PositiveIntegerField(null=True)
+    reputation = models.PositiveIntegerField(null=True)
+    unblinded = models.BooleanField(db_default=False)
+    simulated = models.BooleanField(db_default=False)
+    # Free text stays outside the chain, which holds only SHA-256(salt || text).
+    comment = models.TextField(db_default="")
+    salt = models.CharField(max_length=32, db_default="")
+
+    # A retraction, or a decision about one entry.
+    target = models.ForeignKey("self", models.PROTECT, null=True, related_name="+", db_index=False)
+    retracted = models.BooleanField(db_default=False)
+    retracted_seq = models.BigIntegerField(null=True)
+
+    # Every other kind says what it has to say here.
+    payload = models.JSONField(null=True)
+    history = models.JSONField(null=True)
+
+    class Meta:
+        verbose_name = "ledger entry"
+        verbose_name_plural = "ledger entries"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "seq"], name="entry_seq"),
+            models.UniqueConstraint(
+                fields=["voter", "comparison"],
+                condition=Q(kind="vote", retracted=False),
+                name="one_vote_per_comparison",
+            ),
+            models.UniqueConstraint(
+                fields=["voter", "inference"],
+                condition=Q(kind="vote", retracted=False),
+                name="one_vote_per_inference",
+            ),
+            models.UniqueConstraint(
+                fields=["target"], condition=Q(kind="retraction"), name="one_retraction_per_vote"
+            ),
+            models.CheckConstraint(
+                name="entry_sealed_whole",
+                condition=Q(seq__isnull=True, hash__isnull=True)
+                | Q(seq__gt=0, hash__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="entry_shape",
+                condition=Q(
+                    Q(kind="vote", voter__isnull=False, rubric__isnull=False)
+                    & (
+                        Q(comparison__isnull=False, inference__isnull=True, value__isnull=True)
+                        & ~Q(choice="")
+                        | Q(comparison__isnull=True, inference__isnull=False, choice="")
+                        & Q(value__lte=1_000_000)
+                    )
+                )
+                | Q(kind="retraction", voter__isnull=False, target__isnull=False)
+                | Q(kind="verdicts", comparison__isnull=False, payload__isnull=False)
+                | Q(kind__in=["decision", "parameters", "erasure"], payload__isnull=False),
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["project", "at"], condition=Q(seq__isnull=True), name="entry_unsealed"
+            ),
+            models.Index(
+                fields=["queue", "seq"],
+                condition=Q(kind="vote", seq__isnull=False),
+                name="entry_sealed_votes",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.seq or 'unsealed'}"

@@ -1,0 +1,67 @@
+"""Asks the workers to seal, without making a vote wait for the broker.
+
+A vote only notes its project here. One thread per process collects the notes of a window and
+publishes one task per project behind it, so a burst of votes costs one task, and a broker that
+hangs or is down costs the voter nothing: the sweep seals what no task was published for.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from uuid import UUID
+
+from django.conf import settings
+
+from humanjudge.celery import app
+
+logger = logging.getLogger(__name__)
+
+
+class Nudger:
+    def __init__(self, publish: Callable[[UUID], object], window: float) -> None:
+        self._publish = publish
+        self._window = window
+        self._waiting: set[UUID] = set()
+        self._lock = threading.Lock()
+        self._noted = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._broker_failed = False
+
+    def __call__(self, project: UUID) -> None:
+        with self._lock:
+            self._waiting.add(project)
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="nudger", daemon=True)
+                self._thread.start()
+        self._noted.set()
+
+    def _run(self) -> None:
+        while True:
+            self._noted.wait()
+            self._noted.clear()
+            with self._lock:
+                taken, self._waiting = self._waiting, set()
+            # What is taken is older than the window when it is published, so its seal finds it.
+            time.sleep(self._window)
+            for project in taken:
+                self._try(project)
+
+    def _try(self, project: UUID) -> None:
+        try:
+            self._publish(project)
+        except Exception as error:  # any broker error: votes must go on being accepted
+            if not self._broker_failed:
+                logger.warning("broker unreachable, the sweep will seal: %s", error)
+            self._broker_failed = True
+        else:
+            self._broker_failed = False
+
+
+def _publish(project: UUID) -> None:
+    app.send_task("voting.tasks.seal", [str(project)], retry=False)
+
+
+nudge = Nudger(_publish, (settings.SEAL_WINDOW_MS + 5) / 1000)

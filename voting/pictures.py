@@ -1,0 +1,55 @@
+"""SVG to PNG, once per content hash: the people and the judges are shown the same bytes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from hashlib import sha256
+from io import BytesIO
+
+from django.conf import settings
+from django.core.files.storage import default_storage
+from django.utils import timezone
+
+from voting import rendering
+from voting.models import Inference, Picture
+
+LEASE = timedelta(seconds=30)
+
+
+def source_address(source: str) -> str:
+    return sha256(source.encode()).hexdigest()
+
+
+def png_path(png_sha256: str) -> str:
+    return f"{png_sha256[:2]}/{png_sha256}.png"
+
+
+def render_picture(picture_id: int) -> None:
+    """Render a picture that is waiting. Safe to repeat: the same source gives the same bytes."""
+    picture = Picture.objects.get(pk=picture_id)
+    if picture.state != Picture.State.WAITING:
+        return
+    Picture.objects.filter(pk=picture_id).update(leased_until=timezone.now() + LEASE)
+    source = Inference.objects.filter(picture=picture).values_list("output", flat=True)[:1].get()
+    try:
+        rendered = rendering.render(source, renderer=settings.SVG_RENDERER)
+    except rendering.RenderingFailed as failure:
+        fields = {"state": Picture.State.FAILED, "error": str(failure)}
+    else:
+        fields = {
+            "state": Picture.State.DONE,
+            "png_sha256": _store(rendered.png),
+            "width": rendered.width,
+            "height": rendered.height,
+            "renderer": rendered.renderer,
+        }
+    Picture.objects.filter(pk=picture_id, state=Picture.State.WAITING).update(**fields)
+
+
+def _store(png: bytes) -> str:
+    """Keep the bytes under their own hash; the row that names them is written only after."""
+    address = sha256(png).hexdigest()
+    path = png_path(address)
+    if not default_storage.exists(path):
+        default_storage.save(path, BytesIO(png))
+    return address

@@ -1,0 +1,80 @@
+"""How many votes that count each comparison has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db.models import Count, Q
+
+from voting.ledger import Difference, executemany, key
+from voting.models import Comparison, Entry, Project
+
+# Votes that judges are measured by: sealed, standing, blind, and cast by a person.
+COUNTED = Q(
+    kind=Entry.Kind.VOTE,
+    seq__isnull=False,
+    retracted_seq__isnull=True,
+    unblinded=False,
+    simulated=False,
+)
+
+
+def counts(entry: Entry) -> bool:
+    """Say of a numbered entry what `COUNTED` says of a row."""
+    return (
+        entry.kind == Entry.Kind.VOTE
+        and entry.retracted_seq is None
+        and not entry.unblinded
+        and not entry.simulated
+    )
+
+
+def uncounts(entry: Entry, first_seq: int) -> bool:
+    """Say whether this retraction takes back a vote that an earlier batch has counted."""
+    target = entry.target if entry.kind == Entry.Kind.RETRACTION else None
+    return (
+        target is not None
+        and target.seq is not None
+        and target.seq < first_seq
+        and not target.unblinded
+        and not target.simulated
+    )
+
+
+class VoteCounts:
+    """Keeps `Comparison.votes`, by which pairs are handed out and a run is done."""
+
+    def apply(self, project: Project, entries: Sequence[Entry]) -> None:
+        first_seq = entries[0].seq or 0
+        change: Counter[UUID] = Counter()
+        for entry in entries:
+            if entry.comparison_id and counts(entry):
+                change[entry.comparison_id] += 1
+            elif uncounts(entry, first_seq) and entry.target and entry.target.comparison_id:
+                change[entry.target.comparison_id] -= 1
+        executemany(
+            "UPDATE voting_comparison SET votes = votes + %s WHERE id = %s",
+            [
+                (by, key(comparison))
+                for comparison, by in sorted(change.items())
+                if by
+            ],
+        )
+
+    def rebuild(self, project: Project, *, write: bool) -> list[Difference]:
+        counted = dict(
+            Entry.objects.filter(COUNTED, project=project, comparison__isnull=False)
+            .values_list("comparison")
+            .annotate(Count("pk"))
+        )
+        differences = []
+        for comparison in Comparison.objects.filter(queue__project=project):
+            votes = counted.get(comparison.pk, 0)
+            if comparison.votes != votes:
+                where = f"votes on comparison {comparison.pk}"
+                differences.append(Difference(where, comparison.votes, votes))
+                if write:
+                    Comparison.objects.filter(pk=comparison.pk).update(votes=votes)
+        return differences

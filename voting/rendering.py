@@ -1,0 +1,162 @@
+"""SVG to PNG: screened, rendered in a limited child process, and checked before it is trusted.
+
+Every drawing gets a process of its own, started afresh: a renderer that crashes, hangs or is
+taken over takes nothing with it. The same source gives the same bytes on every machine, since
+only the fonts shipped here are used and the picture carries nothing but its pixels.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from voting import png, screening
+from voting.font_names import with_shipped_families
+
+MAX_SIDE = 1024
+MIN_LONGER_SIDE = 512
+MAX_PNG_BYTES = 8 * 1024 * 1024
+WALL_SECONDS = 8.0
+_PACKAGES = {"resvg": "resvg_py", "cairosvg": "cairosvg"}
+_CHILD = Path(__file__).with_name("render_child.py")
+_FONTS = Path(__file__).with_name("fonts")
+_MARK = 4
+# -I and -S: no environment, no user or site customisation runs before the limits are set.
+_PYTHON = ("-I", "-S", "-B", "-X", "utf8")
+_ENDS: dict[int, str] = {
+    signal.SIGXCPU: "the drawing takes too much processor time to render",
+    signal.SIGKILL: "the drawing takes too long to render",
+    signal.SIGABRT: "the drawing needs more memory than a rendering may use",
+    signal.SIGSEGV: "the renderer crashed on this drawing",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A picture: its PNG bytes, its size in pixels, and what drew it (``renderer_id``)."""
+
+    png: bytes
+    width: int
+    height: int
+    renderer: str
+
+
+class RenderingFailed(Exception):  # noqa: N818  # it is what happened, not a programming error
+    """There is no picture; ``reason`` is a sentence that a person can read."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def render(source: str, *, renderer: str = "resvg") -> Rendered:
+    """Return the picture of a drawing, the longer side between 512 and 1024 pixels, on white.
+
+    Raises RenderingFailed, with the reason, when there is none; ValueError for a renderer
+    that does not exist.
+    """
+    identity = renderer_id(renderer)
+    try:
+        screened = screening.screen(source)
+    except screening.UnsafeSvg as refusal:
+        raise RenderingFailed(refusal.reason) from refusal
+    size = _target_size(screened.width, screened.height)
+    picture = _run_child(with_shipped_families(source.removeprefix("\ufeff")), renderer, size)
+    return Rendered(picture.data, picture.width, picture.height, identity)
+
+
+@cache
+def renderer_id(renderer: str) -> str:
+    """Return the name and version of a backend, such as ``"resvg_py 0.5.0"``."""
+    if renderer not in _PACKAGES:
+        raise ValueError(f"unknown renderer {renderer!r}; one of {', '.join(_PACKAGES)}")
+    package = _PACKAGES[renderer]
+    return f"{package} {importlib.metadata.version(package)}"
+
+
+def _target_size(width: float, height: float) -> tuple[int, int]:
+    longer = max(width, height)
+    scale = min(max(longer, MIN_LONGER_SIDE), MAX_SIDE) / longer
+    return max(1, round(width * scale)), max(1, round(height * scale))
+
+
+def _run_child(source: str, renderer: str, size: tuple[int, int]) -> png.Png:
+    """Render without screening: what the limits of the child alone must withstand."""
+    command = [sys.executable, *_PYTHON, str(_CHILD), renderer, *map(str, size), str(_FONTS)]
+    try:
+        with tempfile.TemporaryDirectory(prefix="render-") as empty:
+            child = subprocess.Popen(
+                [*command, *_package_folders(renderer)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={},
+                cwd=empty,
+                start_new_session=True,
+            )
+            answer = _answer(child, source.encode(errors="replace"))
+    except OSError as error:
+        raise RenderingFailed(f"the renderer could not be started: {error}") from error
+    return _checked(answer, child.returncode)
+
+
+def _answer(child: subprocess.Popen[bytes], source: bytes) -> bytes:
+    """Return what the child writes, within the limits of time and length, and end its group."""
+    # A timer rather than communicate(timeout=...), which bounds the time but not the length.
+    watchdog = threading.Timer(WALL_SECONDS, _kill_group, (child.pid,))
+    watchdog.start()
+    try:
+        with suppress(BrokenPipeError):  # it died early: its exit status says why
+            child.stdin.write(source)  # type: ignore[union-attr]
+            child.stdin.close()  # type: ignore[union-attr]
+        return child.stdout.read(_MARK + MAX_PNG_BYTES + 1)  # type: ignore[union-attr]
+    finally:
+        watchdog.cancel()
+        watchdog.join()
+        # Before the child is waited for, so that its number cannot have become another's.
+        _kill_group(child.pid)
+        with suppress(BrokenPipeError), child:
+            pass
+
+
+def _kill_group(leader: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def _checked(answer: bytes, status: int) -> png.Png:
+    mark, body = answer[:_MARK], answer[_MARK:]
+    if mark == b"ERR\n":
+        raise RenderingFailed(f"the renderer refused the drawing: {_one_line(body)}")
+    if mark != b"PNG\n":
+        raise RenderingFailed(_ENDS.get(-status, f"the renderer ended with status {status}"))
+    if len(body) > MAX_PNG_BYTES:
+        raise RenderingFailed("the picture is larger than 8 MB")
+    try:
+        return png.canonical(body, MAX_SIDE)
+    except png.BadPng as error:
+        raise RenderingFailed(f"the renderer returned no proper picture: {error}") from error
+
+
+def _one_line(text: bytes) -> str:
+    words = " ".join(text.decode(errors="replace").split())
+    return "".join(each for each in words if each.isprintable())[:300]
+
+
+@cache
+def _package_folders(renderer: str) -> tuple[str, ...]:
+    # The child sees neither site-packages nor the environment: it is told where the backend is.
+    found = importlib.util.find_spec(_PACKAGES[renderer])
+    if found is None or found.origin is None:
+        raise RenderingFailed(f"the package {_PACKAGES[renderer]} is not installed")
+    return (str(Path(found.origin).parent.parent),)

@@ -1,0 +1,108 @@
+"""Reads of more than one row, with a fixed number of queries whatever the size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Exists, F, FilteredRelation, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from voting.models import Assignment, Comparison, Entry, Project, Queue, Voter
+
+
+def standing_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
+    return Entry.objects.filter(
+        voter=voter, kind=Entry.Kind.VOTE, queue=queue, retracted=False, comparison__isnull=False
+    )
+
+
+def open_to(voter: Voter, queue: Queue) -> QuerySet[Comparison]:
+    """Pairs that want votes and that this voter has not voted on, with `mine__skips`."""
+    voted = Entry.objects.filter(
+        voter=voter, comparison=OuterRef("pk"), kind=Entry.Kind.VOTE, retracted=False
+    )
+    return (
+        Comparison.objects.filter(queue=queue, opened_at__isnull=False, votes__lt=F("votes_wanted"))
+        .filter(~Exists(voted))
+        .annotate(
+            mine=FilteredRelation("assignments", condition=Q(assignments__voter=voter)),
+        )
+    )
+
+
+def live_leases(comparisons: Sequence[UUID], now: datetime) -> QuerySet[Assignment]:
+    """Leases that hold a place: not run out, and their voter's vote is not counted yet."""
+    counted = Entry.objects.filter(
+        voter=OuterRef("voter"),
+        comparison=OuterRef("comparison"),
+        kind=Entry.Kind.VOTE,
+        retracted=False,
+        seq__isnull=False,
+    )
+    return Assignment.objects.filter(comparison__in=comparisons, leased_until__gt=now).filter(
+        ~Exists(counted)
+    )
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a voter and the whole queue stand."""
+
+    mine: int
+    left_for_me: int
+    done: int
+    total: int
+    preparing: int
+
+    @property
+    def of(self) -> int:
+        return self.mine + self.left_for_me
+
+    @property
+    def pending(self) -> int:
+        return self.total - self.done
+
+
+def queue_counts(queue: Queue) -> tuple[int, int, int]:
+    """Return (comparisons with enough votes, comparisons, comparisons not open yet)."""
+    comparisons = Comparison.objects.filter(queue=queue, unusable="")
+    total = comparisons.count()
+    done = comparisons.filter(votes__gte=F("votes_wanted")).count()
+    preparing = comparisons.filter(opened_at__isnull=True).count()
+    return done, total, preparing
+
+
+def progress(voter: Voter, queue: Queue) -> Progress:
+    done, total, preparing = queue_counts(queue)
+    return Progress(
+        mine=standing_votes(voter, queue).count(),
+        left_for_me=open_to(voter, queue).filter(released_by_me(voter)).count(),
+        done=done,
+        total=total,
+        preparing=preparing,
+    )
+
+
+def released_by_me(voter: Voter) -> Q:
+    """Pairs the voter has skipped for good are somebody else's now."""
+    released = Assignment.objects.filter(voter=voter, comparison=OuterRef("pk"), skips__gte=2)
+    return ~Q(Exists(released))
+
+
+def oldest_unsealed() -> datetime | None:
+    return (
+        Entry.objects.filter(seq__isnull=True)
+        .order_by("at")
+        .values_list("at", flat=True)
+        .first()
+    )
+
+
+def projects_with_unsealed() -> list[UUID]:
+    unsealed = Entry.objects.filter(
+        project=OuterRef("pk"), seq__isnull=True, at__lte=timezone.now()
+    )
+    return list(Project.objects.filter(Exists(unsealed)).values_list("pk", flat=True))

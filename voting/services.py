@@ -1,0 +1,180 @@
+"""The only writers of votes: cast, undo, skip, flag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from uuid import UUID, uuid4
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from voting.ballots import Ballot
+from voting.ledger import key
+from voting.models import Assignment, Comparison, Entry, Exposure, Flag, Queue, Voter
+from voting.nudge import nudge
+from voting.sides import Choice
+
+SKIPS_BEFORE_RELEASE = 2
+
+
+class VoteConflict(Exception):
+    """The voter has already answered otherwise; what was recorded stands."""
+
+    def __init__(self, recorded: RecordedVote) -> None:
+        super().__init__(f"this pair was already voted on: {recorded.choice} is recorded")
+        self.recorded = recorded
+
+
+class NothingToUndo(Exception):
+    """The voter has no standing vote here."""
+
+
+@dataclass(frozen=True)
+class RecordedVote:
+    """A vote that is in the database, and whether this very request put it there."""
+
+    uid: UUID
+    comparison: UUID
+    choice: str
+    repeated: bool = False
+
+
+# A repeat (a double key press, a retry, a second tab) conflicts with one of the unique
+# constraints and inserts nothing; everything about the vote is in this one statement.
+_INSERT = """
+    INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, comparison_id, voter_id,
+                              choice, left_side, rubric_id, elapsed_ms)
+    VALUES (%s, %s, 'vote', %s, %s, %s, %s, %s, %s, %s, %s)
+    ON CONFLICT DO NOTHING
+"""
+
+
+def cast_vote(ballot: Ballot, choice: Choice, elapsed_ms: int | None = None) -> RecordedVote:
+    """Record a vote made with a ballot; the same ballot again returns the first answer."""
+    return _insert_vote(ballot, choice, ballot.left, elapsed_ms)
+
+
+def cast_vote_on(comparison: Comparison, voter: Voter, choice: Choice) -> RecordedVote:
+    """Record a vote on the stored comparison's A and B, as scripts do."""
+    queue = comparison.queue
+    ballot = Ballot(
+        uid=uuid4(),
+        project=voter.project_id,
+        queue=queue.pk,
+        comparison=comparison.pk,
+        voter=voter.pk,
+        rubric=queue.rubric_id,
+        left="A",
+        choices=(choice,),
+    )
+    return _insert_vote(ballot, choice, "", None)
+
+
+def _insert_vote(
+    ballot: Ballot, choice: Choice, left: str, elapsed_ms: int | None
+) -> RecordedVote:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _INSERT,
+            [
+                key(ballot.uid),
+                key(ballot.project),
+                connection.ops.adapt_datetimefield_value(timezone.now()),
+                key(ballot.queue),
+                key(ballot.comparison),
+                key(ballot.voter),
+                choice,
+                left,
+                ballot.rubric,
+                elapsed_ms,
+            ],
+        )
+        inserted = cursor.rowcount == 1
+    if not inserted:
+        return _first_answer(ballot, choice)
+    transaction.on_commit(partial(nudge, ballot.project))
+    return RecordedVote(ballot.uid, ballot.comparison, choice)
+
+
+def _first_answer(ballot: Ballot, choice: Choice) -> RecordedVote:
+    votes = Entry.objects.filter(kind=Entry.Kind.VOTE, voter=ballot.voter)
+    standing = votes.filter(comparison=ballot.comparison, retracted=False)
+    first = votes.filter(uid=ballot.uid).first() or standing.first()
+    if first is None:  # undone between the INSERT and here: there is no conflict any more
+        return _insert_vote(ballot, choice, ballot.left, None)
+    recorded = RecordedVote(first.uid, ballot.comparison, first.choice, repeated=True)
+    if first.choice != choice:
+        raise VoteConflict(recorded)
+    return recorded
+
+
+def undo_last_vote(voter: Voter, queue: Queue) -> Comparison:
+    """Retract the voter's latest standing vote in a queue; return the pair, open again."""
+    with transaction.atomic():
+        vote = (
+            Entry.objects.select_for_update(of=("self",), no_key=True)
+            .filter(voter=voter, kind=Entry.Kind.VOTE, queue=queue, retracted=False)
+            .order_by("-id")
+            .select_related("comparison")
+            .first()
+        )
+        if vote is None or vote.comparison is None:
+            raise NothingToUndo
+        vote.retracted = True
+        vote.save(update_fields=["retracted"])
+        Entry.objects.create(
+            project_id=vote.project_id,
+            kind=Entry.Kind.RETRACTION,
+            # Behind its vote even when another server's clock runs ahead of this one's.
+            at=max(timezone.now(), vote.at + timedelta(microseconds=1)),
+            queue=queue,
+            comparison=vote.comparison,
+            voter=voter,
+            target=vote,
+        )
+        transaction.on_commit(partial(nudge, vote.project_id))
+    return vote.comparison
+
+
+def skip(voter: Voter, comparison: UUID) -> None:
+    """Put a pair at the end of the voter's list; the second time it is released to others."""
+    now = timezone.now()
+    with transaction.atomic():
+        row = (
+            Assignment.objects.select_for_update()
+            .filter(voter=voter, comparison=comparison)
+            .first()
+        )
+        if row is None:
+            Assignment.objects.create(
+                voter=voter, comparison_id=comparison, leased_until=now, skips=1
+            )
+            return
+        row.skips = min(row.skips + 1, SKIPS_BEFORE_RELEASE)
+        if row.skips >= SKIPS_BEFORE_RELEASE:
+            row.leased_until = now
+        row.save()
+
+
+def flag(voter: Voter, comparison: UUID, category: str, comment: str) -> Flag:
+    """Put a voter's doubt about a pair before the curators; a second flag replaces the first."""
+    row, _ = Flag.objects.update_or_create(
+        voter=voter,
+        comparison_id=comparison,
+        defaults={"category": category, "comment": comment},
+    )
+    return row
+
+
+def record_exposure(voter: UUID, comparisons: Iterable[UUID], seen_at: datetime) -> None:
+    """Note that a voter has seen verdicts; only the first time counts."""
+    Exposure.objects.bulk_create(
+        [
+            Exposure(voter_id=voter, comparison_id=comparison, seen_at=seen_at)
+            for comparison in comparisons
+        ],
+        ignore_conflicts=True,
+    )

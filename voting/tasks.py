@@ -1,0 +1,25 @@
+"""Tasks of the `votes` queue: a few lines each; the rows say what is left to do."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from celery import shared_task
+from django.conf import settings
+
+from voting import ledger
+from voting.selectors import projects_with_unsealed
+
+
+@shared_task
+def seal(project_id: str) -> None:
+    """Seal all that is old enough, batch by batch."""
+    while ledger.seal(UUID(project_id)) == settings.SEAL_BATCH:
+        pass
+
+
+@shared_task
+def sweep() -> None:
+    """Seal what a lost task or an unreachable broker left behind."""
+    for project_id in projects_with_unsealed():
+        seal(str(project_id))

@@ -1,0 +1,180 @@
+"""The voting pages: join by a link, vote on pairs, undo, skip, flag."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django import forms
+from django.conf import settings
+from django.core.files.storage import default_storage
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import cache_control, never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from humanjudge.http import HtmxRequest, Problem
+from humanjudge.ratelimit import RateLimit
+from voting import allotment, ballots, services
+from voting.forms import FlagForm, JoinForm, PairForm, VoteForm, first_error
+from voting.identity import remember, voter_here, voter_id_here
+from voting.models import Comparison, Flag, Queue, Voter
+from voting.pictures import png_path
+from voting.selectors import progress
+from voting.shown import buttons, shown_pair
+from voting.sides import position_of
+from voting.voters import InviteRefused, find_invite, join, refusal
+
+AnyForm = TypeVar("AnyForm", bound=forms.Form)
+SPOKEN = {"left": "left", "right": "right", "tie": "tie", "both_bad": "both bad"}
+
+limit = RateLimit(settings.VOTES_PER_SECOND, settings.VOTES_BURST)
+
+
+@never_cache
+def join_by_invite(request: HtmxRequest, token: str) -> HttpResponse:
+    invite = find_invite(token)
+    if invite is None:
+        raise Http404
+    queue_page = reverse("vote", args=[invite.queue_id])
+    # A voter who comes back goes on, even when the invite lets nobody new in.
+    if voter_here(request, invite.queue.project_id) is not None:
+        return redirect(queue_page)
+    reason = refusal(invite, timezone.now())
+    if reason:
+        raise Problem(403, reason)
+    form = JoinForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            voter = join(invite, form.cleaned_data["name"], timezone.now())
+        except InviteRefused as refused:
+            raise Problem(403, str(refused)) from refused
+        return remember(redirect(queue_page), voter)
+    return render(request, "voting/join.html", {"queue": invite.queue, "form": form})
+
+
+def _voter_and_queue(request: HttpRequest, queue_id: UUID) -> tuple[Voter, Queue]:
+    queue = get_object_or_404(Queue.objects.select_related("project", "rubric"), pk=queue_id)
+    voter = voter_here(request, queue.project_id)
+    if voter is None:
+        raise Problem(403, "You need an invite link to vote here. Open the one you got.")
+    return voter, queue
+
+
+def _valid(form: AnyForm) -> AnyForm:
+    if not form.is_valid():
+        raise Problem(422, first_error(form))
+    return form
+
+
+def _ballot(request: HttpRequest, token: str, queue_id: UUID) -> ballots.Ballot:
+    """Read a ballot that was given to the voter of this browser, for this queue."""
+    try:
+        ballot = ballots.read(token)
+    except ballots.BallotInvalid as invalid:
+        raise Problem(422, f"ballot: {invalid}") from invalid
+    if voter_id_here(request, ballot.project) != ballot.voter or ballot.queue != queue_id:
+        raise Problem(403, "This ballot was given to another voter. Reload the page.")
+    return ballot
+
+
+@never_cache
+@require_safe
+def vote_page(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
+    voter, queue = _voter_and_queue(request, queue_id)
+    return render(request, "voting/vote.html", _pairs(voter, queue, have=[]))
+
+
+@never_cache
+@require_safe
+def more_pairs(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
+    voter, queue = _voter_and_queue(request, queue_id)
+    try:
+        have = [UUID(text) for text in request.GET.get("have", "").split(",") if text]
+    except ValueError:
+        raise Problem(400, "have: a list of pair identifiers was expected") from None
+    return render(request, "voting/_pairs.html", _pairs(voter, queue, have))
+
+
+def _pairs(voter: Voter, queue: Queue, have: list[UUID]) -> dict[str, Any]:
+    wanted = max(settings.PAIRS_AHEAD - len(have), 0) if queue.is_open else 0
+    pairs = allotment.next_pairs(voter, queue, have, wanted, timezone.now())
+    return _context(voter, queue, pairs)
+
+
+def _context(voter: Voter, queue: Queue, pairs: list[Comparison]) -> dict[str, Any]:
+    return {
+        "queue": queue,
+        "voter": voter,
+        "pairs": [shown_pair(voter, queue, comparison) for comparison in pairs],
+        "buttons": buttons(queue),
+        "flag_categories": Flag.Category.choices,
+        "progress": progress(voter, queue),
+    }
+
+
+@require_POST
+def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
+    """Record one vote: one INSERT, and nothing else is asked of the database here."""
+    form = _valid(VoteForm(request.POST))
+    ballot = _ballot(request, form.cleaned_data["ballot"], queue_id)
+    choice = ballot.choice(form.cleaned_data["choice"])
+    if choice is None:
+        raise Problem(422, "choice: this ballot does not offer it")
+    if not limit.allow(ballot.voter):
+        raise Problem(429, "Too many votes in a moment. This one was not recorded; go on.")
+    try:
+        recorded = services.cast_vote(ballot, choice, form.cleaned_data["elapsed_ms"])
+    except services.VoteConflict as conflict:
+        stands = SPOKEN[position_of(conflict.recorded.choice, ballot.left)]
+        raise Problem(
+            409, f"You voted “{stands}” on this pair before, and that stands. Undo it to change it."
+        ) from conflict
+    if not request.htmx:
+        return redirect(f"{reverse('vote', args=[queue_id])}?voted={recorded.uid}")
+    return render(request, "voting/_voted.html", {"vote": recorded})
+
+
+@require_POST
+def undo(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
+    voter, queue = _voter_and_queue(request, queue_id)
+    try:
+        comparison = services.undo_last_vote(voter, queue)
+    except services.NothingToUndo:
+        raise Problem(409, "There is no vote of yours to undo here.") from None
+    if not request.htmx:
+        return redirect("vote", queue_id)
+    return render(request, "voting/_pairs.html", _context(voter, queue, [comparison]))
+
+
+@require_POST
+def skip(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
+    voter, _ = _voter_and_queue(request, queue_id)
+    form = _valid(PairForm(request.POST))
+    ballot = _ballot(request, form.cleaned_data["ballot"], queue_id)
+    services.skip(voter, ballot.comparison)
+    return HttpResponse(status=204) if request.htmx else redirect("vote", queue_id)
+
+
+@require_POST
+def flag(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
+    voter, _ = _voter_and_queue(request, queue_id)
+    form = _valid(FlagForm(request.POST))
+    ballot = _ballot(request, form.cleaned_data["ballot"], queue_id)
+    services.flag(
+        voter, ballot.comparison, form.cleaned_data["category"], form.cleaned_data["comment"]
+    )
+    return HttpResponse(status=204) if request.htmx else redirect("vote", queue_id)
+
+
+@require_safe
+@cache_control(public=True, max_age=31_536_000, immutable=True)
+def picture(request: HttpRequest, png_sha256: str) -> FileResponse:
+    """Serve PNG bytes under their own hash: whoever knows the hash has seen the picture."""
+    try:
+        file = default_storage.open(png_path(png_sha256))
+    except FileNotFoundError:
+        raise Http404 from None
+    return FileResponse(file, content_type="image/png")
