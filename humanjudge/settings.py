@@ -13,14 +13,14 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 env = Env()
 env.read_env(BASE_DIR / ".env", recurse=False)
 
-# What one machine keeps: the embedded database, pictures, the broker's log of tasks, the secret key.
+# What one machine keeps: the embedded database, pictures, the broker's log, the secret key.
 DATA = embedded.data_folder(Path(env.str("HUMANJUDGE_DATA", "") or BASE_DIR / "var"))
 
 DEBUG = env.bool("DEBUG", False)
 SECRET_KEY = env.str("SECRET_KEY", "") or embedded.secret_key(DATA)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
-CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", [])
-# Behind a proxy that speaks HTTPS: secure cookies, HSTS, redirect, and the proxy's word for the scheme.
+CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", [])
+# Behind a proxy that speaks HTTPS: secure cookies, HSTS, redirects, and its word for the scheme.
 HTTPS = env.bool("HTTPS", False)
 
 INSTALLED_APPS = [

@@ -9,9 +9,9 @@ WIDTH = 78
 def summary(access: dict[str, Any], url: str, data: Path) -> str:
     """The framed text that ends a start; `access` is what load_demo wrote to access.json."""
     lines = [("HumanJudge runs at", f"{url}/"), ("", "")]
-    lines += _links("Board", access["board"], url)
-    lines += _links("Vote", access["invites"], url)
-    lines += _admin(access["admin"], url)
+    lines += _links("Board", access.get("board", []), url)
+    lines += _links("Vote", access.get("invites", []), url)
+    lines += _admin(access.get("admin") or {"path": "/admin/"}, url)
     if access.get("api_key"):
         lines += [("API key", access["api_key"])]
     lines += [("API docs", f"{url}/api/docs"), ("", "")]
@@ -23,16 +23,15 @@ def summary(access: dict[str, Any], url: str, data: Path) -> str:
 
 
 def _links(label: str, items: list[dict[str, str]], url: str) -> list[tuple[str, str]]:
-    lines = []
-    for item in items:
-        lines += [(label, item["name"]), ("", url + item["path"])]
-        label = ""
-    return lines
+    labels = [label] + [""] * len(items)
+    return [
+        (label, f"{item['name']:<10} {url}{item['path']}")
+        for label, item in zip(labels, items, strict=False)
+    ]
 
 
 def _admin(admin: dict[str, str | None], url: str) -> list[tuple[str, str]]:
-    password = admin["password"] or "as it was set"
-    return [
-        ("Admin", f"{url}{admin['path']}"),
-        ("", f"user {admin['username']}, password {password}"),
-    ]
+    lines = [("Admin", f"{url}{admin['path']}")]
+    if admin.get("password"):
+        lines += [("", f"user {admin['username']}, password {admin['password']}")]
+    return lines

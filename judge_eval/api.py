@@ -18,11 +18,13 @@ from judge_eval import selectors
 from judge_eval.models import Run, Verdict
 from judge_eval.prefixes import Ambiguous, by_prefix
 from voting.keys import find_key
-from voting.models import ApiKey, Comparison
-from voting.services import VoteConflict, cast_vote_on, record_exposure
+from voting.models import ApiKey, Choice, Comparison
+from voting.selectors import queue_counts
+from voting.services import VoteConflict, cast_vote_on, record_exposure, wait_until_sealed
 from voting.voters import voter_of_key
 
 MOST_TASKS = 200
+OWN_VOTES_SECONDS = 0.5
 
 
 class KeyAuth(HttpBearer):
@@ -131,12 +133,13 @@ def pending(request: HttpRequest, run_id: str, limit: int = 50, cursor: int = -1
     if not 1 <= limit <= MOST_TASKS:
         raise HttpError(422, f"limit: 1 to {MOST_TASKS}, not {limit}")
     voter = voter_of_key(run.queue.project_id, api_key)
+    wait_until_sealed(voter, OWN_VOTES_SECONDS)
     comparisons = selectors.pending_pairs(run, voter, after=cursor, limit=limit)
     verdicts: dict[UUID, list[Verdict]] = {}
     if ApiKey.Scope.VERDICTS in api_key.scopes:
         record_exposure(voter.pk, [c.pk for c in comparisons], timezone.now())
         verdicts = selectors.verdicts_on_many(comparisons)
-    done, total, _ = selectors.queue_counts(run.queue)
+    done, total, _ = queue_counts(run.queue)
     return {
         "tasks": [_task(comparison, verdicts.get(comparison.pk)) for comparison in comparisons],
         "total": total,
@@ -185,7 +188,7 @@ def vote(request: HttpRequest, run_id: str, body: VoteIn) -> Any:
     if not limit.allow(voter.pk):
         raise HttpError(429, "too many votes in a moment; this one was not recorded")
     try:
-        recorded = cast_vote_on(comparison, voter, body.winner)
+        recorded = cast_vote_on(comparison, voter, Choice(body.winner))
     except VoteConflict as conflict:
         raise HttpError(409, str(conflict)) from conflict
     return {
@@ -213,7 +216,11 @@ def _comparison(run: Run, task_id: str) -> Comparison:
 @router.get("/{run_id}/judge-eval/results", response=Results)
 def results(request: HttpRequest, run_id: str) -> Any:
     """The leaderboard as of the last sealed vote."""
-    board = selectors.board(_run(_key(request, ApiKey.Scope.READ), run_id))
+    api_key = _key(request, ApiKey.Scope.READ)
+    run = _run(api_key, run_id)
+    # A script that has just voted reads figures with its own votes in them.
+    wait_until_sealed(voter_of_key(run.queue.project_id, api_key), OWN_VOTES_SECONDS)
+    board = selectors.board(run)
     return {
         "leaderboard": [_standing(row) for row in board.rows],
         "total": board.total,

@@ -34,9 +34,7 @@ def load(access_file: Path) -> bool:
             "board": [{"name": r.name, "path": reverse("run", args=[r.pk])} for r in runs],
             "invites": [{"name": r.name, "path": _invite(r)} for r in runs],
             "admin": _admin(),
-            "api_key": create_key(
-                "made on first start", [ApiKey.Scope.READ, ApiKey.Scope.VOTE]
-            )[1],
+            "api_key": create_key("made on first start", [ApiKey.Scope.READ, ApiKey.Scope.VOTE])[1],
         }
         # Inside the transaction: no demo without its keys, no keys without the demo.
         _write_private(access_file, access)

@@ -3,7 +3,9 @@
 Source: the PathScore judge evaluation; the exact rules stand in docs/scoring.md. For one vote, in
 the run's order of judges, every correct judge plays every wrong judge, in place::
 
-    E = 1 / (1 + 10 ** ((R_w - R_c) / 400));  R_c += K * (1 - E);  R_w -= K * (1 - E)
+    E = 1 / (1 + 10 ** ((R_w - R_c) / 400))
+    R_c += K * (1 - E)
+    R_w -= K * (1 - E)
 """
 
 from __future__ import annotations

@@ -105,9 +105,7 @@ def open_if_final(comparison_id: UUID) -> None:
         )
         if comparison.opened_at is not None or comparison.unusable:
             return
-        verdicts = list(
-            comparison.verdicts.select_related("judge").order_by("judge__position")  # type: ignore[attr-defined]
-        )
+        verdicts = list(comparison.verdicts.select_related("judge").order_by("judge__position"))
         if any(verdict.state == Verdict.State.WAITING for verdict in verdicts):
             return
         comparison.opened_at = timezone.now()
@@ -117,15 +115,22 @@ def open_if_final(comparison_id: UUID) -> None:
 
 def write_verdicts(comparison: Comparison, verdicts: list[Verdict]) -> None:
     """Append all judges' final verdicts on a comparison to the ledger."""
+    entry = verdicts_entry(comparison, verdicts)
+    entry.save()
+    transaction.on_commit(partial(nudge, entry.project_id))
+
+
+def verdicts_entry(comparison: Comparison, verdicts: list[Verdict]) -> Entry:
+    """Return the entry, not saved yet, that puts final verdicts into the ledger."""
     queue = comparison.queue
-    Entry.objects.create(
+    return Entry(
         project_id=queue.project_id,
         kind=Entry.Kind.VERDICTS,
         at=timezone.now(),
         queue=queue,
         comparison=comparison,
         payload={
-            "run": str(queue.run.pk),  # type: ignore[attr-defined]
+            "run": str(queue.run.pk),
             "verdicts": [
                 {
                     "judge": str(verdict.judge_id),
@@ -138,4 +143,3 @@ def write_verdicts(comparison: Comparison, verdicts: list[Verdict]) -> None:
             ],
         },
     )
-    transaction.on_commit(partial(nudge, queue.project_id))

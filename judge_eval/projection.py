@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -45,7 +45,7 @@ def from_history(history: dict[str, Any] | None) -> elo.Standings:
     return elo.Standings(**history) if history else elo.Standings()
 
 
-def by_position(payload: dict[str, Any]) -> Verdicts:
+def by_position(payload: Any) -> Verdicts:
     """Return the winners of a `verdicts` entry in the run's order of judges, None for failures."""
     winners = {item["position"]: item["winner"] for item in payload["verdicts"]}
     return tuple(winners.get(position) for position in range(max(winners, default=-1) + 1))
@@ -178,11 +178,7 @@ def latest_payloads(run: Run, comparisons: Iterable[UUID | None] | None) -> dict
     ).order_by("seq")
     if comparisons is not None:
         sealed = sealed.filter(comparison__in=comparisons)
-    return {
-        comparison: payload
-        for comparison, payload in sealed.values_list("comparison_id", "payload")
-        if comparison is not None
-    }
+    return dict(sealed.values_list("comparison_id", "payload"))
 
 
 def latest_verdicts(run: Run, comparisons: Iterable[UUID | None] | None) -> dict[UUID, Verdicts]:
@@ -199,11 +195,12 @@ def sealed_votes(run: Run, from_seq: int) -> Iterator[CountedVote]:
             .order_by("seq")
             .values_list("pk", "seq", "comparison_id", "choice", "history")[:CHUNK]
         )
-        for row in rows:
-            yield CountedVote(*row)
+        for pk, seq, comparison, choice, history in rows:
+            assert seq is not None  # COUNTED are sealed
+            yield CountedVote(pk, seq, comparison, choice, history)
+            from_seq = seq + 1
         if len(rows) < CHUNK:
             return
-        from_seq = rows[-1][1] + 1
 
 
 def _standings_before(run: Run, seq: int) -> elo.Standings:
@@ -257,9 +254,7 @@ def _write_points(run: Run, points: Sequence[tuple[int, list[float]]]) -> None:
 
 def _rebuild(run: Run, *, write: bool) -> list[Difference]:
     payloads = latest_payloads(run, None)
-    fold = Fold(
-        elo.Standings(), {comparison: by_position(p) for comparison, p in payloads.items()}
-    )
+    fold = Fold(elo.Standings(), {comparison: by_position(p) for comparison, p in payloads.items()})
     differences = _refold(fold, sealed_votes(run, START_SEQ), write=write)
     standings = fold.standings
     asked: Counter[str] = Counter()
@@ -298,7 +293,7 @@ def _rebuild_board(run: Run, votes: int, *, write: bool) -> list[Difference]:
 
 
 def _correct(
-    row: JudgeRating | Board, where: str, replayed: dict[str, float], *, write: bool
+    row: JudgeRating | Board, where: str, replayed: Mapping[str, float], *, write: bool
 ) -> list[Difference]:
     differences = []
     for name, value in replayed.items():

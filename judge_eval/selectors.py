@@ -32,9 +32,9 @@ def waiting_pictures(run: Run) -> QuerySet[Picture]:
 def ready_verdicts(run: Run) -> QuerySet[Verdict]:
     """Verdicts to ask for: nobody is at it, and what the judge must see is there."""
     undrawn = Picture.objects.exclude(state=Picture.State.DONE)
-    return Verdict.objects.filter(
-        _unleased(), judge__run=run, state=Verdict.State.WAITING
-    ).exclude(Q(comparison__a__picture__in=undrawn) | Q(comparison__b__picture__in=undrawn))
+    return Verdict.objects.filter(_unleased(), judge__run=run, state=Verdict.State.WAITING).exclude(
+        Q(comparison__a__picture__in=undrawn) | Q(comparison__b__picture__in=undrawn)
+    )
 
 
 def runs_to_advance() -> list[UUID]:

@@ -12,7 +12,7 @@ from django.db.models import Count
 
 from voting.ballots import Ballot
 from voting.models import Assignment, Comparison, Queue, Voter
-from voting.selectors import live_leases, open_to
+from voting.selectors import live_leases, open_to, skips_of
 from voting.services import SKIPS_BEFORE_RELEASE
 from voting.sides import keyed_number, left_side
 
@@ -47,18 +47,20 @@ def _in_order(voter: Voter, queue: Queue, now: datetime) -> list[UUID]:
     rows = list(
         open_to(voter, queue)
         .order_by("votes", "pk")
-        .values_list("pk", "votes", "votes_wanted", "mine__skips")[:CANDIDATES]
+        .values_list("pk", "votes", "votes_wanted")[:CANDIDATES]
     )
+    candidates = [pk for pk, _, _ in rows]
+    skips = skips_of(voter, candidates)
     leased = dict(
-        live_leases([pk for pk, *_ in rows], now)
+        live_leases(candidates, now)
         .exclude(voter=voter)
         .values_list("comparison")
         .annotate(Count("pk"))
     )
     free = [
-        (skips or 0, votes, keyed_number(settings.SECRET_KEY, "shuffle", voter.pk, pk), pk)
-        for pk, votes, wanted, skips in rows
-        if (skips or 0) < SKIPS_BEFORE_RELEASE and votes + leased.get(pk, 0) < wanted
+        (skips.get(pk, 0), votes, keyed_number(settings.SECRET_KEY, "shuffle", voter.pk, pk), pk)
+        for pk, votes, wanted in rows
+        if skips.get(pk, 0) < SKIPS_BEFORE_RELEASE and votes + leased.get(pk, 0) < wanted
     ]
     return [pk for *_, pk in sorted(free)]
 

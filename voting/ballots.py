@@ -48,12 +48,17 @@ def issue(ballot: Ballot) -> str:
 def read(token: str) -> Ballot:
     try:
         *identifiers, rubric, left, choices = signing.loads(token, salt=_SALT, max_age=MAX_AGE)
+        uid, project, queue, comparison, voter = (uuid.UUID(hex=text) for text in identifiers)
     except signing.SignatureExpired as error:
         raise BallotInvalid("this page is a day old; reload it to go on voting") from error
     except signing.BadSignature as error:
         raise BallotInvalid("this ballot was not issued here; reload the page") from error
     return Ballot(
-        *(uuid.UUID(hex=i) for i in identifiers),
+        uid=uid,
+        project=project,
+        queue=queue,
+        comparison=comparison,
+        voter=voter,
         rubric=rubric,
         left=left,
         choices=tuple(choices.split(",")),

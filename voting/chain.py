@@ -141,7 +141,8 @@ def extend(previous: bytes, content: Mapping[str, Any]) -> bytes:
     Examples
     --------
     >>> extend(genesis(uuid.UUID(int=0)), {"seq": 1}) == sha256(
-    ...     genesis(uuid.UUID(int=0)) + b'{"seq":1}').digest()
+    ...     genesis(uuid.UUID(int=0)) + b'{"seq":1}'
+    ... ).digest()
     True
     """
     return sha256(previous + canonical(content)).digest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import TypeVar
 from uuid import UUID
 
 from django.conf import settings
@@ -10,6 +11,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from voting.models import Voter
+
+Response = TypeVar("Response", bound=HttpResponseBase)
 
 _SALT = "voting.voter"
 _LIFE = timedelta(days=180)
@@ -21,21 +24,21 @@ def _cookie(project_id: UUID) -> str:
 
 def voter_id_here(request: HttpRequest, project_id: UUID) -> UUID | None:
     """Return who votes in this browser, from the cookie alone."""
-    value = request.get_signed_cookie(
-        _cookie(project_id), default="", salt=_SALT, max_age=_LIFE
-    )
+    value = request.get_signed_cookie(_cookie(project_id), default="", salt=_SALT, max_age=_LIFE)
     return UUID(hex=value) if value else None
 
 
 def voter_here(request: HttpRequest, project_id: UUID) -> Voter | None:
     """Return the voter of this browser, None when unknown or blocked."""
     pk = voter_id_here(request, project_id)
-    return Voter.objects.filter(
-        pk=pk, project_id=project_id, blocked_at__isnull=True
-    ).first() if pk else None
+    return (
+        Voter.objects.filter(pk=pk, project_id=project_id, blocked_at__isnull=True).first()
+        if pk
+        else None
+    )
 
 
-def remember(response: HttpResponseBase, voter: Voter) -> HttpResponseBase:
+def remember(response: Response, voter: Voter) -> Response:
     response.set_signed_cookie(
         _cookie(voter.project_id),
         voter.pk.hex,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from datetime import datetime
 from hashlib import sha256
 
 from django.utils import timezone
@@ -14,7 +15,10 @@ _MARK = "hj"
 
 
 def create_key(
-    name: str, scopes: Sequence[str], project: Project | None = None
+    name: str,
+    scopes: Sequence[str],
+    project: Project | None = None,
+    expires_at: datetime | None = None,
 ) -> tuple[ApiKey, str]:
     """Return the new key's row and the key itself, which cannot be had again."""
     prefix, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
@@ -25,6 +29,7 @@ def create_key(
         secret_sha256=sha256(secret.encode()).hexdigest(),
         scopes=list(scopes),
         project=project,
+        expires_at=expires_at,
     )
     return row, f"{_MARK}_{prefix}_{secret}"
 

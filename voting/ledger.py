@@ -90,7 +90,7 @@ def _vote_content(entry: Entry) -> dict[str, Any]:
         "reputation": entry.reputation,
         "unblinded": entry.unblinded,
         "simulated": entry.simulated,
-        "comment": chain.salted_hash(entry.salt, entry.comment) if entry.salt else None,
+        "comment": entry.comment_sha256 or None,
     }
     if entry.comparison_id:
         return fields | {"choice": entry.choice, "left": entry.left_side or None}
@@ -134,7 +134,7 @@ def _seal(project: Project, batch: list[Entry]) -> None:
 def _settle(batch: Sequence[Entry]) -> None:
     """Write into votes what is known only now: the voter's reputation, and whether it was blind."""
     votes = [entry for entry in batch if entry.kind == Entry.Kind.VOTE]
-    seen = {
+    seen: dict[tuple[UUID | None, UUID | None], datetime] = {
         (voter, comparison): seen_at
         for voter, comparison, seen_at in Exposure.objects.filter(
             voter__in={vote.voter_id for vote in votes},
@@ -149,11 +149,11 @@ def _settle(batch: Sequence[Entry]) -> None:
 
 
 def _mark_retracted(batch: Sequence[Entry]) -> None:
-    sealed_now = {entry.pk: entry for entry in batch}
+    sealed_now: dict[int | None, Entry] = {entry.pk: entry for entry in batch}
     rows = []
     for entry in batch:
         if entry.kind == Entry.Kind.RETRACTION:
-            target = sealed_now.get(entry.target_id, entry.target)
+            target = sealed_now.get(entry.target_id) or entry.target
             assert target is not None
             target.retracted_seq = entry.seq
             # Projections look at the target through the retraction: one object for both.
@@ -186,12 +186,12 @@ def history_text(history: object) -> str | None:
     return None if history is None else json.dumps(history, separators=(",", ":"))
 
 
-def key(identifier: UUID) -> object:
+def key(identifier: UUID) -> UUID | str:
     """Return a UUID as the database at hand takes it in hand-written SQL."""
     return identifier if connection.features.has_native_uuid_field else identifier.hex
 
 
-def executemany(sql: str, rows: Sequence[Sequence[object]]) -> None:
+def executemany(sql: str, rows: Sequence[Sequence[Any]]) -> None:
     """Run one statement per row in one round trip, and insist that each changed one row."""
     if not rows:
         return

@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import ClassVar
 
 from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
@@ -252,9 +251,7 @@ class Voter(models.Model):
             models.UniqueConstraint(fields=["project", "pseudonym"], name="voter_pseudonym"),
             models.UniqueConstraint(fields=["project", "user"], name="voter_per_user"),
             models.UniqueConstraint(fields=["project", "api_key"], name="voter_per_key"),
-            models.CheckConstraint(
-                name="voter_reputation_positive", condition=Q(reputation__gt=0)
-            ),
+            models.CheckConstraint(name="voter_reputation_positive", condition=Q(reputation__gt=0)),
         ]
 
     def __str__(self) -> str:
@@ -362,7 +359,8 @@ class Entry(models.Model):
     reputation = models.PositiveIntegerField(null=True)
     unblinded = models.BooleanField(db_default=False)
     simulated = models.BooleanField(db_default=False)
-    # Free text stays outside the chain, which holds only SHA-256(salt || text).
+    # The chain holds only SHA-256(salt || text): erasing a person empties the other two.
+    comment_sha256 = models.CharField(max_length=64, db_default="")
     comment = models.TextField(db_default="")
     salt = models.CharField(max_length=32, db_default="")
 
@@ -395,8 +393,7 @@ class Entry(models.Model):
             ),
             models.CheckConstraint(
                 name="entry_sealed_whole",
-                condition=Q(seq__isnull=True, hash__isnull=True)
-                | Q(seq__gt=0, hash__isnull=False),
+                condition=Q(seq__isnull=True, hash__isnull=True) | Q(seq__gt=0, hash__isnull=False),
             ),
             models.CheckConstraint(
                 name="entry_shape",

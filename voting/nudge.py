@@ -52,7 +52,7 @@ class Nudger:
     def _try(self, project: UUID) -> None:
         try:
             self._publish(project)
-        except Exception as error:  # any broker error: votes must go on being accepted
+        except Exception as error:  # noqa: BLE001  votes go on whatever the broker does
             if not self._broker_failed:
                 logger.warning("broker unreachable, the sweep will seal: %s", error)
             self._broker_failed = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from hashlib import sha256
 from io import BytesIO
+from typing import Any
 
 from django.conf import settings
 from django.core.files.storage import default_storage
@@ -34,7 +35,7 @@ def render_picture(picture_id: int) -> None:
     try:
         rendered = rendering.render(source, renderer=settings.SVG_RENDERER)
     except rendering.RenderingFailed as failure:
-        fields = {"state": Picture.State.FAILED, "error": str(failure)}
+        fields: dict[str, Any] = {"state": Picture.State.FAILED, "error": str(failure)}
     else:
         fields = {
             "state": Picture.State.DONE,

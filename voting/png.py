@@ -14,7 +14,7 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {2: 3, 6: 4}
 
 
-class BadPng(ValueError):  # noqa: N818  # reads as what it says of the bytes
+class BadPng(ValueError):  # reads as what it says of the bytes
     """The bytes are not the plain PNG that a renderer writes."""
 
 

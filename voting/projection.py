@@ -56,11 +56,7 @@ class VoteCounts:
                 change[entry.target.comparison_id] -= 1
         executemany(
             "UPDATE voting_comparison SET votes = votes + %s WHERE id = %s",
-            [
-                (by, key(comparison))
-                for comparison, by in sorted(change.items())
-                if by
-            ],
+            [(by, key(comparison)) for comparison, by in sorted(change.items()) if by],
         )
 
     def rebuild(self, project: Project, *, write: bool) -> list[Difference]:

@@ -51,7 +51,7 @@ class Rendered:
     renderer: str
 
 
-class RenderingFailed(Exception):  # noqa: N818  # it is what happened, not a programming error
+class RenderingFailed(Exception):  # it is what happened, not a programming error
     """There is no picture; ``reason`` is a sentence that a person can read."""
 
     def __init__(self, reason: str) -> None:

@@ -16,7 +16,7 @@ MAX_DEPTH = 64
 MAX_ELEMENTS = 20_000
 
 
-class UnsafeSvg(Exception):  # noqa: N818  # the name is the verdict, and callers read it as one
+class UnsafeSvg(Exception):  # the name is the verdict, and callers read it as one
     """The drawing is refused; ``reason`` is a sentence that a person can read."""
 
     def __init__(self, reason: str) -> None:

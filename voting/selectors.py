@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Exists, F, FilteredRelation, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from voting.models import Assignment, Comparison, Entry, Project, Queue, Voter
@@ -20,17 +20,19 @@ def standing_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
 
 
 def open_to(voter: Voter, queue: Queue) -> QuerySet[Comparison]:
-    """Pairs that want votes and that this voter has not voted on, with `mine__skips`."""
+    """Pairs that want votes and that this voter has not voted on."""
     voted = Entry.objects.filter(
         voter=voter, comparison=OuterRef("pk"), kind=Entry.Kind.VOTE, retracted=False
     )
-    return (
-        Comparison.objects.filter(queue=queue, opened_at__isnull=False, votes__lt=F("votes_wanted"))
-        .filter(~Exists(voted))
-        .annotate(
-            mine=FilteredRelation("assignments", condition=Q(assignments__voter=voter)),
-        )
+    return Comparison.objects.filter(
+        ~Exists(voted), queue=queue, opened_at__isnull=False, votes__lt=F("votes_wanted")
     )
+
+
+def skips_of(voter: Voter, comparisons: Sequence[UUID]) -> dict[UUID, int]:
+    """Return how often the voter has skipped each of the comparisons, where at all."""
+    skipped = Assignment.objects.filter(voter=voter, comparison__in=comparisons, skips__gt=0)
+    return dict(skipped.values_list("comparison_id", "skips"))
 
 
 def live_leases(comparisons: Sequence[UUID], now: datetime) -> QuerySet[Assignment]:
@@ -94,10 +96,7 @@ def released_by_me(voter: Voter) -> Q:
 
 def oldest_unsealed() -> datetime | None:
     return (
-        Entry.objects.filter(seq__isnull=True)
-        .order_by("at")
-        .values_list("at", flat=True)
-        .first()
+        Entry.objects.filter(seq__isnull=True).order_by("at").values_list("at", flat=True).first()
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from time import monotonic, sleep
 from uuid import UUID, uuid4
 
 from django.db import connection, transaction
@@ -15,7 +16,6 @@ from voting.ballots import Ballot
 from voting.ledger import key
 from voting.models import Assignment, Comparison, Entry, Exposure, Flag, Queue, Voter
 from voting.nudge import nudge
-from voting.sides import Choice
 
 SKIPS_BEFORE_RELEASE = 2
 
@@ -52,12 +52,12 @@ _INSERT = """
 """
 
 
-def cast_vote(ballot: Ballot, choice: Choice, elapsed_ms: int | None = None) -> RecordedVote:
+def cast_vote(ballot: Ballot, choice: str, elapsed_ms: int | None = None) -> RecordedVote:
     """Record a vote made with a ballot; the same ballot again returns the first answer."""
     return _insert_vote(ballot, choice, ballot.left, elapsed_ms)
 
 
-def cast_vote_on(comparison: Comparison, voter: Voter, choice: Choice) -> RecordedVote:
+def cast_vote_on(comparison: Comparison, voter: Voter, choice: str) -> RecordedVote:
     """Record a vote on the stored comparison's A and B, as scripts do."""
     queue = comparison.queue
     ballot = Ballot(
@@ -68,14 +68,12 @@ def cast_vote_on(comparison: Comparison, voter: Voter, choice: Choice) -> Record
         voter=voter.pk,
         rubric=queue.rubric_id,
         left="A",
-        choices=(choice,),
+        choices=(),
     )
     return _insert_vote(ballot, choice, "", None)
 
 
-def _insert_vote(
-    ballot: Ballot, choice: Choice, left: str, elapsed_ms: int | None
-) -> RecordedVote:
+def _insert_vote(ballot: Ballot, choice: str, left: str, elapsed_ms: int | None) -> RecordedVote:
     with connection.cursor() as cursor:
         cursor.execute(
             _INSERT,
@@ -99,7 +97,7 @@ def _insert_vote(
     return RecordedVote(ballot.uid, ballot.comparison, choice)
 
 
-def _first_answer(ballot: Ballot, choice: Choice) -> RecordedVote:
+def _first_answer(ballot: Ballot, choice: str) -> RecordedVote:
     votes = Entry.objects.filter(kind=Entry.Kind.VOTE, voter=ballot.voter)
     standing = votes.filter(comparison=ballot.comparison, retracted=False)
     first = votes.filter(uid=ballot.uid).first() or standing.first()
@@ -109,6 +107,16 @@ def _first_answer(ballot: Ballot, choice: Choice) -> RecordedVote:
     if first.choice != choice:
         raise VoteConflict(recorded)
     return recorded
+
+
+def wait_until_sealed(voter: Voter, seconds: float) -> None:
+    """Wait, within bounds, for the voter's own votes to be in the figures about to be read."""
+    deadline = monotonic() + seconds
+    unsealed = Entry.objects.filter(
+        project=voter.project_id, seq__isnull=True, voter=voter, at__lte=timezone.now()
+    )
+    while unsealed.exists() and monotonic() < deadline:
+        sleep(0.02)
 
 
 def undo_last_vote(voter: Voter, queue: Queue) -> Comparison:

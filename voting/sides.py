@@ -65,7 +65,7 @@ def choice_at(position: Position, left: Side) -> Choice:
     return "A" if left == "B" else "B"
 
 
-def position_of(choice: Choice, left: Side) -> Position:
+def position_of(choice: str, left: str) -> Position:
     """Translate a stored choice into what a voter with this left side would see.
 
     Examples
@@ -73,6 +73,8 @@ def position_of(choice: Choice, left: Side) -> Position:
     >>> position_of("A", "B"), position_of("tie", "B")
     ('right', 'tie')
     """
-    if choice in ("tie", "both_bad"):
-        return choice
+    if choice == "tie":
+        return "tie"
+    if choice == "both_bad":
+        return "both_bad"
     return "left" if choice == left else "right"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.core import signing
 from django.db import transaction
+from django.utils import timezone
 
-from voting.models import ApiKey, Invite, Project, Voter
+from voting.models import ApiKey, Entry, Flag, Invite, Project, Voter
 
 _INVITE_SALT = "voting.invite"
 
@@ -55,7 +56,28 @@ def join(invite: Invite, name: str, now: datetime) -> Voter:
         return Voter.objects.create(project_id=locked.queue.project_id, invite=locked, name=name)
 
 
-def voter_of_user(project: Project, user: AbstractBaseUser) -> Voter:
+def erase(voter: Voter) -> None:
+    """Forget a person: name, texts, salts, and every way from the person to the pseudonym.
+
+    The votes stay, under a pseudonym that nothing leads to any more, and the chain still verifies:
+    of a comment it holds only a salted hash.
+    """
+    now = timezone.now()
+    with transaction.atomic():
+        Entry.objects.filter(voter=voter).update(comment="", salt="")
+        Flag.objects.filter(voter=voter).update(comment="")
+        Voter.objects.filter(pk=voter.pk).update(
+            name="", invite=None, user=None, api_key=None, blocked_at=now
+        )
+        Entry.objects.create(
+            project_id=voter.project_id,
+            kind=Entry.Kind.ERASURE,
+            at=now,
+            payload={"voter": voter.pseudonym},
+        )
+
+
+def voter_of_user(project: Project, user: User) -> Voter:
     return Voter.objects.get_or_create(
         project=project, user=user, defaults={"name": user.get_username()}
     )[0]

@@ -1,19 +1,18 @@
 """The supervisor and its lifeline, with small real programs as children."""
 
-import contextlib
 import fcntl
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from humanjudge.lifeline import group_alive
 from humanjudge.supervisor import Child, Program
+from tests.flows.waiting import eventually, gone
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -96,26 +95,6 @@ class Tree:
     def end(self) -> None:
         self.process.kill()
         self.process.wait()
-
-
-def eventually(condition, seconds=20):
-    """The first true value of `condition`, or a failure after generous time."""
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)
-    return value
-
-
-def gone(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    with contextlib.suppress(OSError):
-        # A zombie that this machine's first process has not waited for has ended all the same.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    return True
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import socket
@@ -72,10 +73,13 @@ class Command(BaseCommand):
         supervisor.start(web(data, host, port))
         supervisor.start(worker(data))
         url = base_url(host, port)
-        if supervisor.wait_for(answering(f"{url}/healthz"), HEALTH_SECONDS):
-            self._show(summary(json.loads((data / "access.json").read_text()), url, data), data)
+        healthy = supervisor.wait_for(answering(f"{url}/healthz"), HEALTH_SECONDS)
+        if not supervisor.stopping:
+            supervisor.start(beat(data))
+        if healthy:
+            self._show(summary(read_access(data), url, data), data)
         elif not supervisor.stopping:
-            self._say(f"{url}/healthz still does not say that all is well; see {data}/logs")
+            self._say(f"{url}/healthz does not say that all is well; see {data}/logs")
         return supervisor.watch()
 
     def _start_broker(self, supervisor: Supervisor, data: Path) -> None:
@@ -118,9 +122,18 @@ def web(data: Path, host: str, port: int) -> Program:
 
 
 def worker(data: Path) -> Program:
-    options = [*WORKER_OPTIONS.split(), *WORKER_SILENCE.split(), "--beat", "--queues", QUEUES]
-    command = [sys.executable, "-m", "celery", "-A", "humanjudge", "worker", *options]
-    return Program("worker", command, child_environment(data), settings.BASE_DIR)
+    options = [*WORKER_OPTIONS.split(), *WORKER_SILENCE.split(), "--queues", QUEUES]
+    return celery("worker", options, data)
+
+
+def beat(data: Path) -> Program:
+    # Not the worker's own --beat: nobody would notice the death of that process.
+    return celery("beat", ["--loglevel", "WARNING"], data)
+
+
+def celery(name: str, options: list[str], data: Path) -> Program:
+    command = [sys.executable, "-m", "celery", "-A", "humanjudge", name, *options]
+    return Program(name, command, child_environment(data), settings.BASE_DIR)
 
 
 def child_environment(data: Path) -> dict[str, str]:
@@ -154,7 +167,14 @@ def static_fingerprint() -> str:
 
 
 def load_demo() -> None:
-    call_command("load_demo", verbosity=0)
+    call_command("load_demo", verbosity=0, stdout=io.StringIO())
+
+
+def read_access(data: Path) -> dict[str, Any]:
+    """What load_demo wrote, unless it wrote it on another machine that shares the database."""
+    path = data / "access.json"
+    access: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return access
 
 
 def close_databases() -> None:

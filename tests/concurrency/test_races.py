@@ -1,0 +1,205 @@
+"""The same thing asked twice at once: it happens once, and everybody is told the truth."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from django.utils import timezone
+
+from judge_eval import judging
+from judge_eval.models import Verdict
+from tests.concurrency.scene import assert_sound, make_scene, seal_all
+from tests.concurrency.together import only, together
+from voting import services
+from voting.allotment import next_pairs
+from voting.ballots import Ballot
+from voting.models import ApiKey, Assignment, Comparison, Entry, Flag, Invite, Voter
+from voting.services import NothingToUndo, RecordedVote, VoteConflict
+from voting.voters import InviteRefused, join, voter_of_key
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def votes():
+    return Entry.objects.filter(kind=Entry.Kind.VOTE)
+
+
+def test_one_ballot_from_eight_threads_is_one_vote_and_one_answer():
+    scene = make_scene()
+    ballot = scene.ballot()
+
+    answers = together(*[partial(services.cast_vote, ballot, "A")] * 8)
+
+    assert len(only(RecordedVote, answers)) == 8
+    assert {(answer.uid, answer.choice) for answer in answers} == {(ballot.uid, "A")}
+    assert sum(not answer.repeated for answer in answers) == 1
+    assert votes().get().uid == ballot.uid
+    seal_all(scene.project)
+    assert_sound(scene.project)
+
+
+def test_eight_tabs_with_a_ballot_each_are_one_vote():
+    scene = make_scene()
+    ballots = [scene.ballot() for _ in range(8)]
+
+    answers = together(*[partial(services.cast_vote, ballot, "B") for ballot in ballots])
+
+    recorded = votes().get()
+    assert {answer.uid for answer in answers} == {recorded.uid}
+    assert sum(not answer.repeated for answer in answers) == 1
+
+
+@pytest.mark.parametrize("one_ballot", [True, False])
+def test_two_choices_at_once_record_one_and_name_it_to_the_others(one_ballot):
+    scene = make_scene()
+    shared = scene.ballot()
+
+    answers = together(
+        *[
+            partial(services.cast_vote, shared if one_ballot else scene.ballot(), choice)
+            for choice in ["A", "B"] * 4
+        ]
+    )
+
+    recorded = votes().get()
+    accepted, refused = only(RecordedVote, answers), only(VoteConflict, answers)
+    assert (len(accepted), len(refused)) == (4, 4)
+    assert {answer.choice for answer in accepted} == {recorded.choice}
+    assert {answer.recorded.uid for answer in refused} == {recorded.uid}
+    assert {answer.recorded.choice for answer in refused} == {recorded.choice}
+
+
+def test_two_voters_on_one_pair_do_not_disturb_each_other():
+    scene = make_scene()
+    ballots: list[Ballot] = [scene.ballot(voter=voter) for voter in range(8)]
+
+    answers = together(*[partial(services.cast_vote, ballot, "A") for ballot in ballots])
+
+    assert [answer.repeated for answer in answers] == [False] * 8
+    assert votes().count() == 8
+
+
+def test_undo_from_many_threads_is_one_retraction():
+    scene = make_scene()
+    ballot = scene.ballot()
+    services.cast_vote(ballot, "A")
+
+    answers = together(*[partial(services.undo_last_vote, scene.voters[0], scene.queue)] * 8)
+
+    assert [answer.pk for answer in only(Comparison, answers)] == [ballot.comparison]
+    assert len(only(NothingToUndo, answers)) == 7
+    retraction = Entry.objects.get(kind=Entry.Kind.RETRACTION)
+    assert retraction.target is not None
+    assert retraction.target.uid == ballot.uid
+    seal_all(scene.project)
+    assert_sound(scene.project)
+
+
+def test_a_ballot_repeated_while_its_vote_is_undone_never_votes_again():
+    scene = make_scene(pairs=20)
+    for pair in range(20):
+        ballot = scene.ballot(comparison=pair)
+        services.cast_vote(ballot, "A")
+
+        undone, *repeats = together(
+            partial(services.undo_last_vote, scene.voters[0], scene.queue),
+            *[partial(services.cast_vote, ballot, "A")] * 3,
+        )
+
+        assert isinstance(undone, Comparison)
+        assert {(repeat.uid, repeat.repeated) for repeat in repeats} == {(ballot.uid, True)}
+    assert not votes().filter(retracted=False).exists()
+    assert votes().count() == 20
+
+
+def test_a_vote_undone_while_it_is_sealed_is_counted_nowhere():
+    from voting import ledger
+
+    scene = make_scene(pairs=20)
+    later = timezone.now() + timezone.timedelta(hours=1)
+    for pair in range(20):
+        services.cast_vote(scene.ballot(comparison=pair), "A")
+        answers = together(
+            partial(services.undo_last_vote, scene.voters[0], scene.queue),
+            partial(ledger.seal, scene.project.pk, now=later),
+        )
+        assert not only(Exception, answers)
+    seal_all(scene.project)
+    assert_sound(scene.project)
+    assert set(Comparison.objects.values_list("votes", flat=True)) == {0}
+
+
+def test_the_last_pair_is_leased_to_one_of_two_who_ask_at_once():
+    scene = make_scene(pairs=1, voters=8, votes_wanted=1)
+    ask = [
+        partial(next_pairs, voter, scene.queue, [], 10, timezone.now()) for voter in scene.voters
+    ]
+
+    answers = together(*ask)
+
+    assert sorted(len(pairs) for pairs in answers) == [0] * 7 + [1]
+    assert Assignment.objects.count() == 1
+
+
+def test_two_tabs_of_one_voter_are_given_the_same_pairs():
+    scene = make_scene(pairs=5, votes_wanted=1)
+    ask = partial(next_pairs, scene.voters[0], scene.queue, [], 10, timezone.now())
+
+    first, second = together(ask, ask)
+
+    assert first == second
+    assert Assignment.objects.count() == 5
+
+
+def test_skips_at_once_are_counted_and_never_an_error():
+    scene = make_scene()
+    voter, pair = scene.voters[0], scene.comparisons[0].pk
+
+    answers = together(*[partial(services.skip, voter, pair)] * 2)
+
+    assert answers == [None, None]
+    assert Assignment.objects.get().skips == services.SKIPS_BEFORE_RELEASE
+
+
+def test_flags_at_once_are_one_flag():
+    scene = make_scene()
+    voter, pair = scene.voters[0], scene.comparisons[0].pk
+
+    answers = together(*[partial(services.flag, voter, pair, "format", "cut off")] * 4)
+
+    assert len(only(Flag, answers)) == 4
+    assert Flag.objects.count() == 1
+
+
+def test_an_invite_lets_in_no_more_than_its_cap():
+    scene = make_scene(voters=0)
+    invite = Invite.objects.create(queue=scene.queue, max_voters=3)
+
+    answers = together(*[partial(join, invite, "somebody", timezone.now())] * 8)
+
+    assert (len(only(Voter, answers)), len(only(InviteRefused, answers))) == (3, 5)
+    assert invite.voters.count() == 3
+
+
+def test_a_key_is_one_voter_however_many_requests_it_begins_with():
+    scene = make_scene(voters=0)
+    key = ApiKey.objects.create(name="script", prefix="12345678", secret_sha256="")
+
+    answers = together(*[partial(voter_of_key, scene.project.pk, key)] * 8)
+
+    assert len(set(answers)) == 1
+    assert Voter.objects.count() == 1
+
+
+def undecided(judges: int):
+    """A pair that is not open yet, and its verdicts, all of them waiting."""
+    scene = make_scene(judges=judges, pairs=1)
+    pair = scene.comparisons[0]
+    Entry.objects.filter(pk__gt=0).delete()
+    type(scene.project).objects.update(head_seq=0, head_hash=b"")
+    scene.project.refresh_from_db()
+    scene.project.save()
+    Comparison.objects.update(opened_at=None)
+    Verdict.objects.update(state=Verdict.State.WAITING, winner="", error="")
+    return scene, pair, list(Verdict.objects.values_list("pk", flat=True))

@@ -1,0 +1,164 @@
+"""A stranger starts HumanJudge on one machine; all that can die there dies and comes back."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+
+import httpx
+import pytest
+
+from tests.flows.up import Up, all_gone, free_port, try_up
+from tests.flows.waiting import eventually
+
+pytestmark = [
+    pytest.mark.fault,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.xdist_group("up"),
+]
+
+
+@pytest.fixture(scope="module")
+def first_start(tmp_path_factory):
+    """A data folder after its first start and stop; tests take copies of it."""
+    data = tmp_path_factory.mktemp("first") / "data with a space"
+    with Up(data) as up:
+        shown = up.ready().shown()
+        assert up.stop(signal.SIGTERM) == 0, up.shown()
+    return data, shown, up.port
+
+
+@pytest.fixture
+def data(first_start, tmp_path):
+    return shutil.copytree(first_start[0], tmp_path / "data")
+
+
+def sealed(api: httpx.Client) -> int:
+    return api.get("results").json()["votes"]
+
+
+def vote(api: httpx.Client) -> None:
+    """Vote on the next pair, and wait until a worker has sealed it."""
+    before = sealed(api)
+    # On a first start the drawings are still being drawn.
+    task = eventually(lambda: api.get("pending", params={"limit": 1}).json()["tasks"], 60)[0]
+    reply = api.post("vote", json={"task_id": task["id"], "winner": "A"})
+    assert reply.status_code == 200, reply.text
+    eventually(lambda: sealed(api) > before, 60)
+
+
+def test_the_first_start_ends_with_all_that_a_stranger_needs(first_start):
+    data, shown, port = first_start
+    framed = shown.strip().splitlines()
+    assert framed[0] == framed[-1] == "─" * 78
+    links = re.findall(rf"http://127\.0\.0\.1:{port}(/\S+)", shown)
+    assert any(link.startswith("/runs/") for link in links)
+    assert any(link.startswith("/join/") for link in links)
+    assert re.search(r"user admin, password \S{12,}", shown)
+    assert re.search(r"API key +hj_\S+", shown)
+    assert (data / "access.txt").read_text() == shown
+    for private in ("access.txt", "access.json", "secret_key", "lock"):
+        assert (data / private).stat().st_mode & 0o077 == 0, private
+
+
+def test_pages_answer_and_a_vote_is_sealed_and_kept(data):
+    with Up(data) as up:
+        up.ready()
+        for path in ("/", "/api/docs", up.access()["invites"][0]["path"]):
+            page = httpx.get(up.url + path, follow_redirects=True)
+            assert page.status_code == 200, path
+        style = re.search(r'href="(/static/[^"]+\.css)"', httpx.get(up.url + "/").text)[1]
+        assert httpx.get(up.url + style).headers["content-type"].startswith("text/css")
+        with up.run_api() as api:
+            vote(api)
+            board = api.get("results").json()["leaderboard"]
+        tree = up.tree()
+        assert up.stop(signal.SIGINT) == 0, up.shown()
+        assert all_gone(tree)
+    with Up(data) as again:
+        again.ready()
+        with again.run_api() as api:
+            assert api.get("results").json()["leaderboard"] == board
+        assert again.stop(signal.SIGTERM) == 0, again.shown()
+
+
+def test_a_second_start_is_refused_in_one_line(data):
+    with Up(data) as up:
+        up.ready()
+        same_data = try_up(data, free_port())
+        assert same_data.returncode == 1
+        assert same_data.stderr == (
+            f"humanjudge: already running on {data} (process {up.process.pid})\n"
+        )
+        same_port = try_up(data.with_name("other"), up.port)
+        assert same_port.returncode == 1
+        assert same_port.stderr.startswith(f"humanjudge: cannot listen on 127.0.0.1 port {up.port}")
+        assert same_port.stderr.count("\n") == 1
+        assert not data.with_name("other").joinpath("humanjudge.sqlite3").exists()
+        assert up.healthy()
+
+
+def test_a_port_taken_by_anything_else_is_refused(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        refused = try_up(tmp_path / "data", taken.getsockname()[1])
+    assert refused.returncode == 1
+    assert "Address already in use" in refused.stderr
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "http", "-1"])
+def test_a_wrong_port_is_refused(tmp_path, port):
+    refused = try_up(tmp_path / "data", port)
+    assert refused.returncode != 0
+    assert "PORT must be a number from 1 to 65535" in refused.stderr
+
+
+@pytest.mark.parametrize("below", ["", "deeper"])
+def test_a_data_folder_that_is_a_file_is_refused_in_one_line(tmp_path, below):
+    (tmp_path / "file").write_text("I was here first")
+    refused = try_up(tmp_path / "file" / below, free_port())
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("humanjudge: ")
+    assert refused.stderr.count("\n") == 1
+    assert (tmp_path / "file").read_text() == "I was here first"
+
+
+def test_each_process_is_killed_in_turn_and_all_goes_on(data):
+    with Up(data) as up, up.ready().run_api() as api:
+        kinds = ("valkey-server", "granian", "celery", "lifeline")
+        victims = [pid for pid, words in up.tree().items() if any(kind in words for kind in kinds)]
+        assert len(victims) == 7, up.tree()
+        for victim in victims:
+            os.kill(victim, signal.SIGKILL)
+            eventually(lambda victim=victim: all_gone([victim]))
+            eventually(up.healthy, 60)
+            vote(api)
+        assert "restarting it in" in up.shown()
+        tree = up.tree()
+        assert up.stop(signal.SIGTERM) == 0, up.shown()
+        assert all_gone(tree)
+
+
+def test_a_killed_supervisor_takes_its_children_along(data):
+    with Up(data) as up:
+        up.ready()
+        tree = up.tree()
+        os.kill(up.process.pid, signal.SIGKILL)
+        with Up(data, up.port) as again:
+            again.ready()
+            assert all_gone(tree)
+            with again.run_api() as api:
+                vote(api)
+
+
+def test_the_whole_tree_is_killed_and_starts_again_with_its_data(data):
+    with Up(data) as up:
+        with up.ready().run_api() as api:
+            vote(api)
+            votes = sealed(api)
+        for pid in up.tree():
+            os.kill(pid, signal.SIGKILL)
+        with Up(data, up.port) as again, again.ready().run_api() as api:
+            assert sealed(api) == votes
+            vote(api)

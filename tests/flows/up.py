@@ -1,0 +1,124 @@
+"""`manage.py up` as a real process tree, for the tests that look at the whole product."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Self
+
+import httpx
+
+from tests.flows.waiting import eventually, gone
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 90
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def environment(data: Path, **more: str) -> dict[str, str]:
+    """This machine's, without what the test run set for itself."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"DATABASE_URL", "REDIS_URL", "HOST", "PORT", "DEBUG", "HTTPS"}
+    }
+    return {**inherited, "HUMANJUDGE_DATA": str(data), **more}
+
+
+def try_up(data: Path, port: int | str, **more: str) -> subprocess.CompletedProcess:
+    """A start that is expected to be refused."""
+    return subprocess.run(
+        [sys.executable, "manage.py", "up"],
+        cwd=ROOT,
+        env=environment(data, PORT=str(port), **more),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+class Up:
+    """A running HumanJudge on a data folder and a port of its own."""
+
+    def __init__(self, data: Path, port: int | None = None) -> None:
+        self.data = data
+        self.port = port or free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.screen = data.with_name(f"{data.name}.screen")
+        with self.screen.open("w") as screen:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "up"],
+                cwd=ROOT,
+                env=environment(data, PORT=str(self.port)),
+                stdout=screen,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def shown(self) -> str:
+        return self.screen.read_text()
+
+    def ready(self) -> Self:
+        eventually(
+            lambda: "Ctrl-C" in self.shown() or self.process.poll() is not None, START_SECONDS
+        )
+        assert self.process.poll() is None, self.shown() + self.logs()
+        return self
+
+    def stop(self, number: int) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(30)
+
+    def logs(self) -> str:
+        return "\n".join(f"{log}:\n{log.read_text()}" for log in self.data.glob("logs/*.log"))
+
+    def access(self) -> dict:
+        return json.loads((self.data / "access.json").read_text())
+
+    def healthy(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/healthz", timeout=5).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def run_api(self) -> httpx.Client:
+        """A client of the first run's API, with the key made on first start."""
+        run = self.access()["board"][0]["path"].strip("/").split("/")[-1]
+        return httpx.Client(
+            base_url=f"{self.url}/api/runs/{run}/judge-eval/",
+            headers={"Authorization": f"Bearer {self.access()['api_key']}"},
+            timeout=10,
+        )
+
+    def tree(self) -> dict[int, str]:
+        """Every process of the tree with its command line, the supervisor first."""
+        table = subprocess.run(
+            ["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+        ).stdout
+        rows = [
+            (int(pid), int(parent), words)
+            for pid, parent, words in re.findall(r"^\s*(\d+)\s+(\d+)\s+(.*)$", table, re.MULTILINE)
+        ]
+        found = {pid: words for pid, _, words in rows if pid == self.process.pid}
+        while more := {p: w for p, parent, w in rows if parent in found and p not in found}:
+            found |= more
+        return found
+
+
+def all_gone(pids) -> bool:
+    return all(gone(pid) for pid in pids)

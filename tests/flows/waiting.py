@@ -1,0 +1,26 @@
+"""Waiting for what real processes do, generously and without guessing how long it takes."""
+
+import os
+import time
+from pathlib import Path
+
+
+def eventually(condition, seconds=30):
+    """The first true value of `condition()`, or a failure when the time is over."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.02)
+    return value
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended, even if nobody has waited for it."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return Path("/proc/self").exists()

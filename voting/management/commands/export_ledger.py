@@ -1,0 +1,32 @@
+import sys
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from voting import ledger
+from voting.models import Project
+
+
+class Command(BaseCommand):
+    help = "Write a project's sealed ledger as JSON Lines, for verify_ledger or voting/chain.py."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("project", type=UUID)
+        parser.add_argument("--out", type=Path, help="a file; standard output if not given")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        project = Project.objects.filter(pk=options["project"]).first()
+        if project is None:
+            raise CommandError(f"there is no project {options['project']}")
+        lines = (f"{line}\n" for line in ledger.export(project))
+        if options["out"] is None:
+            sys.stdout.writelines(lines)
+            return
+        try:
+            with options["out"].open("w", encoding="utf-8") as file:
+                file.writelines(lines)
+        except OSError as error:
+            raise CommandError(f"cannot write {options['out']}: {error.strerror}") from error
+        self.stderr.write(f"{project.head_seq} entries, head {project.head}")

@@ -1,0 +1,42 @@
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from voting import ledger
+from voting.models import Project
+
+MOST_SHOWN = 20
+
+
+class Command(BaseCommand):
+    help = "Rebuild every score from the ledger; with --check only say what differs."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--project", type=UUID, help="one project; every project if not given")
+        parser.add_argument(
+            "--check", action="store_true", help="write nothing, fail on a difference"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        projects = Project.objects.order_by("created_at")
+        if options["project"]:
+            projects = projects.filter(pk=options["project"])
+            if not projects:
+                raise CommandError(f"there is no project {options['project']}")
+        found = sum(self._replay(project, check=options["check"]) for project in projects)
+        if found and options["check"]:
+            raise CommandError(f"{found} figures are not what the ledger says")
+
+    def _replay(self, project: Project, *, check: bool) -> int:
+        differences = ledger.replay(project, write=not check)
+        for difference in differences[:MOST_SHOWN]:
+            self.stdout.write(str(difference))
+        if len(differences) > MOST_SHOWN:
+            self.stdout.write(f"… and {len(differences) - MOST_SHOWN} more")
+        state = "equal" if not differences else "differing" if check else "corrected"
+        self.stdout.write(
+            f"{project.pk} {project.name}: {project.head_seq} entries, "
+            f"{len(differences)} differences, {state}"
+        )
+        return len(differences)

@@ -1,0 +1,20 @@
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from voting import chain
+
+
+class Command(BaseCommand):
+    help = "Verify an exported ledger. Needs no database; voting/chain.py does the same alone."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--head", help="the head printed on a report: also finds a cut tail")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        head = ["--head", options["head"]] if options["head"] else []
+        if chain.main([str(options["file"]), *head]):
+            raise CommandError("the ledger does not verify", returncode=1)
