@@ -172,6 +172,10 @@ class Supervisor:
         """Look after the children until a stop; the exit code."""
         while not self.stopping:
             self._look_after(1.0)
+        return self.exit_code
+
+    @property
+    def exit_code(self) -> int:
         return 1 if self.failed else 0
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:

@@ -20,8 +20,10 @@ class UnsafeSvg(Exception):  # the name is the verdict, and callers read it as o
     """The drawing is refused; ``reason`` is a sentence that a person can read."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+        # A reason may quote the drawing, which is hostile: one line, nothing invisible.
+        words = " ".join(reason.split())
+        self.reason = "".join(each for each in words if each.isprintable())
+        super().__init__(self.reason)
 
 
 @dataclass(slots=True, eq=False)

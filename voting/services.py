@@ -92,7 +92,9 @@ def _insert_vote(ballot: Ballot, choice: str, left: str, elapsed_ms: int | None)
         )
         inserted = cursor.rowcount == 1
     if not inserted:
-        return _first_answer(ballot, choice)
+        first = _first_answer(ballot, choice)
+        # None when it was undone between the INSERT and here: there is no conflict any more.
+        return first or _insert_vote(ballot, choice, left, elapsed_ms)
     transaction.on_commit(partial(nudge, ballot.project))
     return RecordedVote(ballot.uid, ballot.comparison, choice)
 
@@ -101,8 +103,8 @@ def _first_answer(ballot: Ballot, choice: str) -> RecordedVote:
     votes = Entry.objects.filter(kind=Entry.Kind.VOTE, voter=ballot.voter)
     standing = votes.filter(comparison=ballot.comparison, retracted=False)
     first = votes.filter(uid=ballot.uid).first() or standing.first()
-    if first is None:  # undone between the INSERT and here: there is no conflict any more
-        return _insert_vote(ballot, choice, ballot.left, None)
+    if first is None:
+        return None
     recorded = RecordedVote(first.uid, ballot.comparison, first.choice, repeated=True)
     if first.choice != choice:
         raise VoteConflict(recorded)
@@ -151,16 +153,9 @@ def skip(voter: Voter, comparison: UUID) -> None:
     """Put a pair at the end of the voter's list; the second time it is released to others."""
     now = timezone.now()
     with transaction.atomic():
-        row = (
-            Assignment.objects.select_for_update()
-            .filter(voter=voter, comparison=comparison)
-            .first()
+        row, _ = Assignment.objects.select_for_update().get_or_create(
+            voter=voter, comparison_id=comparison, defaults={"leased_until": now}
         )
-        if row is None:
-            Assignment.objects.create(
-                voter=voter, comparison_id=comparison, leased_until=now, skips=1
-            )
-            return
         row.skips = min(row.skips + 1, SKIPS_BEFORE_RELEASE)
         if row.skips >= SKIPS_BEFORE_RELEASE:
             row.leased_until = now

@@ -9,6 +9,7 @@ from random import Random
 
 from django.utils import timezone
 
+from judge_eval.baselines import names_for
 from judge_eval.judging import verdicts_entry
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from voting import chain, ledger
@@ -17,16 +18,16 @@ from voting.ballots import Ballot
 from voting.models import Comparison, Entry, Inference, Project, Queue, Voter, VoterPrompt
 
 CHOICES = ("A", "B", "both_bad")
-POSITIONS = ("left", "right", "both_bad")
 ROWS_AT_ONCE = 2000
 
 
 @dataclass
 class Scene:
-    """A run in voting, its open pairs, and voters who have not voted yet."""
+    """A run, its pairs, its judges, and voters who have not voted yet."""
 
     run: Run
     comparisons: list[Comparison]
+    judges: list[Judge]
     voters: list[Voter]
 
     @property
@@ -42,90 +43,92 @@ class Scene:
 
 
 def make_scene(
-    *,
-    judges: int = 3,
-    pairs: int = 8,
-    voters: int = 8,
-    votes_wanted: int = 1000,
-    verdict_rows: bool = True,
+    *, judges: int = 3, pairs: int = 8, voters: int = 8, votes_wanted: int = 1000
 ) -> Scene:
-    """Write a run whose verdicts are sealed; `verdict_rows=False` leaves only the entries."""
+    """Write a run in voting whose verdicts are sealed."""
+    scene = make_undecided_scene(
+        judges=judges, pairs=pairs, voters=voters, votes_wanted=votes_wanted
+    )
+    dice = Random(7)
+    for first in range(0, pairs, ROWS_AT_ONCE):
+        _decide(scene, scene.comparisons[first : first + ROWS_AT_ONCE], dice)
+    Comparison.objects.filter(queue=scene.queue).update(opened_at=timezone.now())
+    scene.run.state = Run.State.VOTING
+    scene.run.save()
+    seal_all(scene.project)
+    return scene
+
+
+def make_undecided_scene(
+    *, judges: int = 3, pairs: int = 1, voters: int = 0, votes_wanted: int = 1000
+) -> Scene:
+    """Write a run whose judges have not been asked yet; of its verdicts there is no row."""
     project = Project.objects.create(name="Scene")
     rubric = VoterPrompt.objects.create(project=project, text="Which one is better?")
     queue = Queue.objects.create(
         project=project, name="Scene", rubric=rubric, ballot=CHOICES, votes_per_item=votes_wanted
     )
-    run = Run.objects.create(queue=queue, name="Scene", state=Run.State.VOTING)
+    run = Run.objects.create(queue=queue, name="Scene", state=Run.State.JUDGING)
     Board.objects.create(run=run)
-    scene = Scene(run, _comparisons(queue, pairs, votes_wanted), _voters(project, voters))
-    _judge(run, scene.comparisons, _judges(run, judges), verdict_rows=verdict_rows)
-    seal_all(project)
-    return scene
+    return Scene(
+        run,
+        _comparisons(queue, pairs, votes_wanted),
+        _judges(run, judges),
+        Voter.objects.bulk_create(Voter(project=project, name=f"{n}") for n in range(voters)),
+    )
 
 
 def _comparisons(queue: Queue, pairs: int, votes_wanted: int) -> list[Comparison]:
     a, b = (
         Inference.objects.create(
-            project=queue.project, prompt="A poem", output=f"Poem {name}", kind="text", generator=name
+            project=queue.project, prompt="A poem", output=f"{name} poem", kind="text", generator=name
         )
-        for name in ("first", "second")
+        for name in ("one", "another")
     )
     return Comparison.objects.bulk_create(
         [
-            Comparison(
-                queue=queue,
-                position=position,
-                a=a,
-                b=b,
-                votes_wanted=votes_wanted,
-                opened_at=timezone.now(),
-            )
+            Comparison(queue=queue, position=position, a=a, b=b, votes_wanted=votes_wanted)
             for position in range(pairs)
         ],
         batch_size=ROWS_AT_ONCE,
     )
 
 
-def _voters(project: Project, number: int) -> list[Voter]:
-    return Voter.objects.bulk_create(Voter(project=project, name=f"{n}") for n in range(number))
-
-
 def _judges(run: Run, number: int) -> list[Judge]:
+    names = [*names_for("text"), *(f"judge {n}" for n in range(number))][:number]
     judges = Judge.objects.bulk_create(
         Judge(
             run=run,
             position=position,
-            name=f"judge {position}",
+            name=name,
             provider=Judge.Provider.BASELINE,
-            fingerprint=sha256(f"judge {position}".encode()).hexdigest(),
+            fingerprint=sha256(name.encode()).hexdigest(),
         )
-        for position in range(number)
+        for position, name in enumerate(names)
     )
     JudgeRating.objects.bulk_create(JudgeRating(judge=judge) for judge in judges)
     return judges
 
 
-def _judge(
-    run: Run, comparisons: list[Comparison], judges: list[Judge], *, verdict_rows: bool
-) -> None:
-    """Let every judge say something, and now and then nothing."""
-    dice = Random(7)
-    for first in range(0, len(comparisons), ROWS_AT_ONCE):
-        said = {
-            comparison: [_verdict(judge, comparison, dice) for judge in judges]
-            for comparison in comparisons[first : first + ROWS_AT_ONCE]
-        }
-        if verdict_rows:
-            Verdict.objects.bulk_create([verdict for row in said.values() for verdict in row])
-        Entry.objects.bulk_create(verdicts_entry(pair, row) for pair, row in said.items())
+def _decide(scene: Scene, comparisons: list[Comparison], dice: Random) -> None:
+    said = {
+        comparison: [_verdict(judge, comparison, dice) for judge in scene.judges]
+        for comparison in comparisons
+    }
+    Verdict.objects.bulk_create(
+        [verdict for verdicts in said.values() for verdict in verdicts], batch_size=ROWS_AT_ONCE
+    )
+    Entry.objects.bulk_create(verdicts_entry(pair, verdicts) for pair, verdicts in said.items())
 
 
 def _verdict(judge: Judge, comparison: Comparison, dice: Random) -> Verdict:
+    """Let a judge say something, and now and then nothing."""
+    verdict = Verdict(judge=judge, comparison=comparison)
     if dice.random() < 0.05:
-        state, winner, error = Verdict.State.FAILED, "", "no answer"
+        verdict.state, verdict.error = Verdict.State.FAILED, "no answer"
     else:
-        state, winner, error = Verdict.State.DONE, dice.choice(CHOICES), ""
-    return Verdict(judge=judge, comparison=comparison, state=state, winner=winner, error=error)
+        verdict.state, verdict.winner = Verdict.State.DONE, dice.choice(CHOICES)
+    return verdict
 
 
 def seal_all(project: Project) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -9,9 +10,9 @@ from django.utils import timezone
 
 from judge_eval import judging
 from judge_eval.models import Verdict
-from tests.concurrency.scene import assert_sound, make_scene, seal_all
+from tests.concurrency.scene import assert_sound, make_scene, make_undecided_scene, seal_all
 from tests.concurrency.together import only, together
-from voting import services
+from voting import ledger, services
 from voting.allotment import next_pairs
 from voting.ballots import Ballot
 from voting.models import ApiKey, Assignment, Comparison, Entry, Flag, Invite, Voter
@@ -114,10 +115,8 @@ def test_a_ballot_repeated_while_its_vote_is_undone_never_votes_again():
 
 
 def test_a_vote_undone_while_it_is_sealed_is_counted_nowhere():
-    from voting import ledger
-
     scene = make_scene(pairs=20)
-    later = timezone.now() + timezone.timedelta(hours=1)
+    later = timezone.now() + timedelta(hours=1)
     for pair in range(20):
         services.cast_vote(scene.ballot(comparison=pair), "A")
         answers = together(
@@ -192,14 +191,51 @@ def test_a_key_is_one_voter_however_many_requests_it_begins_with():
     assert Voter.objects.count() == 1
 
 
-def undecided(judges: int):
-    """A pair that is not open yet, and its verdicts, all of them waiting."""
-    scene = make_scene(judges=judges, pairs=1)
-    pair = scene.comparisons[0]
-    Entry.objects.filter(pk__gt=0).delete()
-    type(scene.project).objects.update(head_seq=0, head_hash=b"")
-    scene.project.refresh_from_db()
-    scene.project.save()
-    Comparison.objects.update(opened_at=None)
-    Verdict.objects.update(state=Verdict.State.WAITING, winner="", error="")
-    return scene, pair, list(Verdict.objects.values_list("pk", flat=True))
+def waiting_verdicts(scene):
+    return Verdict.objects.bulk_create(
+        Verdict(judge=judge, comparison=pair)
+        for pair in scene.comparisons
+        for judge in scene.judges
+    )
+
+
+def test_a_pair_whose_verdicts_are_final_is_opened_once():
+    scene = make_undecided_scene()
+    Verdict.objects.bulk_create(
+        Verdict(judge=judge, comparison=scene.comparisons[0], state="done", winner="A")
+        for judge in scene.judges
+    )
+
+    together(*[partial(judging.open_if_final, scene.comparisons[0].pk)] * 8)
+
+    assert Entry.objects.get(kind=Entry.Kind.VERDICTS).comparison == scene.comparisons[0]
+
+
+def test_judges_that_are_asked_twice_at_once_answer_once():
+    scene = make_undecided_scene(judges=2, pairs=2)
+    asked = waiting_verdicts(scene)
+
+    answers = together(*[partial(judging.decide, verdict.pk) for verdict in asked * 2])
+
+    assert answers == [None] * len(answers)
+    assert set(Verdict.objects.values_list("state", flat=True)) == {"done"}
+    opened = Entry.objects.filter(kind=Entry.Kind.VERDICTS)
+    assert sorted(entry.comparison_id for entry in opened) == sorted(
+        pair.pk for pair in scene.comparisons
+    )
+    assert all(len(entry.payload["verdicts"]) == 2 for entry in opened)
+    seal_all(scene.project)
+    assert_sound(scene.project)
+
+
+def test_a_run_that_is_advanced_by_many_at_once_goes_over_to_voting_once():
+    scene = make_undecided_scene(judges=2, pairs=4)
+    for verdict in waiting_verdicts(scene):
+        Verdict.objects.filter(pk=verdict.pk).update(state="done", winner="B")
+
+    answers = together(*[partial(judging.advance, scene.run.pk)] * 6)
+
+    assert answers == [None] * 6
+    scene.run.refresh_from_db()
+    assert scene.run.state == "voting"
+    assert Entry.objects.filter(kind=Entry.Kind.VERDICTS).count() == 4

@@ -108,7 +108,10 @@ class Up:
     def tree(self) -> dict[int, str]:
         """Every process of the tree with its command line, the supervisor first."""
         table = subprocess.run(
-            ["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+            ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="],
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         rows = [
             (int(pid), int(parent), words)
@@ -118,6 +121,9 @@ class Up:
         while more := {p: w for p, parent, w in rows if parent in found and p not in found}:
             found |= more
         return found
+
+    def processes(self, name: str) -> list[int]:
+        return sorted(pid for pid, words in self.tree().items() if name in words)
 
 
 def all_gone(pids) -> bool:

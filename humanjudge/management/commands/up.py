@@ -65,10 +65,10 @@ class Command(BaseCommand):
             self._start_broker(supervisor, data)
         for step in (migrate, collect_static, load_demo):
             if supervisor.stopping:
-                return 0
+                return supervisor.exit_code
             step()
         if supervisor.stopping:
-            return 0
+            return supervisor.exit_code
         close_databases()
         supervisor.start(web(data, host, port))
         supervisor.start(worker(data))
