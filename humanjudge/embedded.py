@@ -29,7 +29,7 @@ def data_folder(path: Path) -> Path:
     """The folder of everything this machine keeps, made if need be, or one clear line why not."""
     data = path.expanduser().absolute()
     try:
-        data.mkdir(parents=True, exist_ok=True)
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
     except FileExistsError:
         raise RefusalError(f"the data folder {data} is not a folder") from None
     except OSError as error:

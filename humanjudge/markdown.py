@@ -19,7 +19,7 @@ def render(text: str) -> SafeString:
     html = nh3.clean(
         _markdown.render(text),
         tags=_TAGS,
-        attributes={"a": {"href"}, "ol": {"start"}},
+        attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
         url_schemes={"http", "https"},
         link_rel="noopener noreferrer nofollow",
     )

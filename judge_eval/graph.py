@@ -1,15 +1,19 @@
-"""The rating graph as coordinates; the template draws them as an inline SVG in the page's colours."""
+"""The rating graph as coordinates; the template draws an inline SVG in the page's own colours."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-WIDTH, HEIGHT = 640, 240
-LEFT, RIGHT, TOP, BOTTOM = 44, 150, 12, 26
+WIDTH, HEIGHT = 760, 260
+LEFT, RIGHT, TOP, BOTTOM = 44, 210, 12, 28
 # Two labels nearer than this would overlap.
 LABEL_GAP = 14.0
 LEAST_SPAN = 40.0
+LEADER_LENGTH = 12
+LABEL_LETTERS = 24
+TABLE_ROWS = 12
 
 
 @dataclass(frozen=True)
@@ -17,10 +21,12 @@ class Line:
     """One judge's line: SVG points, and where its label stands."""
 
     name: str
-    index: int
+    label: str
+    style: str
     points: str
     end_x: float
     end_y: float
+    label_x: float
     label_y: float
     rating: float
 
@@ -37,6 +43,7 @@ class Graph:
     y_ticks: list[Tick]
     x_ticks: list[Tick]
     start_y: float
+    table: list[tuple[int, list[float]]]
     width: int = WIDTH
     height: int = HEIGHT
     plot_left: int = LEFT
@@ -44,7 +51,11 @@ class Graph:
     plot_bottom: int = HEIGHT - BOTTOM
 
 
-def draw(names: Sequence[str], series: Sequence[tuple[int, Sequence[float]]]) -> Graph | None:
+def draw(
+    names: Sequence[str],
+    series: Sequence[tuple[int, Sequence[float]]],
+    baselines: Collection[int] = (),
+) -> Graph | None:
     """Lay out ratings over votes.
 
     Parameters
@@ -54,6 +65,8 @@ def draw(names: Sequence[str], series: Sequence[tuple[int, Sequence[float]]]) ->
     series : sequence of (int, sequence of float)
         Votes so far and the ratings after them, oldest first. A judge that joined later is
         missing at the end of earlier rows and stood at 1000 there.
+    baselines : collection of int
+        Which of the judges are baselines; they are drawn dashed.
 
     Returns
     -------
@@ -83,15 +96,18 @@ def draw(names: Sequence[str], series: Sequence[tuple[int, Sequence[float]]]) ->
     def y(rating: float) -> float:
         return round(TOP + (HEIGHT - TOP - BOTTOM) * (high - rating) / (high - low), 1)
 
+    best = max(rows[-1][1])
     ends = [y(rating) for rating in rows[-1][1]]
     labels = _spread(ends)
     lines = [
         Line(
             name=name,
-            index=judge,
+            label=name if len(name) <= LABEL_LETTERS else f"{name[: LABEL_LETTERS - 1]}…",
+            style=_style(rows[-1][1][judge] == best, judge in baselines),
             points=" ".join(f"{x(votes)},{y(ratings[judge])}" for votes, ratings in rows),
             end_x=x(last),
             end_y=ends[judge],
+            label_x=x(last) + LEADER_LENGTH,
             label_y=labels[judge],
             rating=rows[-1][1][judge],
         )
@@ -99,7 +115,17 @@ def draw(names: Sequence[str], series: Sequence[tuple[int, Sequence[float]]]) ->
     ]
     y_ticks = [Tick(y(value), str(value)) for value in _round_values(low, high)]
     x_ticks = [Tick(x(0), "0"), Tick(x(last), f"{last:,} vote{'s' if last > 1 else ''}")]
-    return Graph(lines, y_ticks, x_ticks, y(1000.0))
+    return Graph(lines, y_ticks, x_ticks, y(1000.0), _thinned(rows))
+
+
+def _style(is_best: bool, is_baseline: bool) -> str:
+    return " ".join(["best"] * is_best + ["baseline"] * is_baseline)
+
+
+def _thinned(rows: Sequence[tuple[int, list[float]]]) -> list[tuple[int, list[float]]]:
+    """Return about a dozen rows, always with the first and the last."""
+    step = -(-(len(rows) - 1) // TABLE_ROWS) or 1
+    return [*rows[:-1:step], rows[-1]]
 
 
 def _padded(ratings: Sequence[float], judges: int) -> list[float]:
@@ -116,7 +142,7 @@ def _spread(positions: Sequence[float]) -> list[float]:
     """Move labels apart, keeping their order, as little as a single sweep down and up can."""
     order = sorted(range(len(positions)), key=positions.__getitem__)
     placed = list(positions)
-    for above, below in zip(order, order[1:], strict=False):
+    for above, below in pairwise(order):
         placed[below] = max(placed[below], placed[above] + LABEL_GAP)
     lowest = float(HEIGHT - BOTTOM)
     for index in reversed(order):

@@ -90,6 +90,10 @@ class BoardView:
     def pending(self) -> int:
         return self.total - self.done
 
+    @property
+    def ready(self) -> int:
+        return self.total - self.preparing
+
 
 def board(run: Run) -> BoardView:
     ratings = JudgeRating.objects.filter(judge__run=run).select_related("judge")
@@ -106,6 +110,14 @@ def board(run: Run) -> BoardView:
         total=total,
         preparing=preparing,
         unusable=Comparison.objects.filter(queue=run.queue_id).exclude(unusable="").count(),
+    )
+
+
+def left_out(run: Run) -> list[tuple[str, int]]:
+    """Return why pairs of a run cannot be voted on, and how many each reason holds back."""
+    unusable = Comparison.objects.filter(queue=run.queue_id).exclude(unusable="")
+    return list(
+        unusable.values_list("unusable").annotate(pairs=Count("pk")).order_by("-pairs", "unusable")
     )
 
 

@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -19,13 +20,15 @@ from judge_eval.access import refuse_board, refuse_pair
 from judge_eval.models import Run
 from judge_eval.reveal import reveal_of
 from voting.identity import remember, voter_id_here
-from voting.models import Comparison, Entry, Queue
+from voting.models import Comparison, Entry, Invite, Queue
 from voting.selectors import progress
 from voting.services import record_exposure
 from voting.shown import shown_output
-from voting.voters import voter_of_user
+from voting.voters import invite_token, refusal, voter_of_user
 
 PAIRS_PER_PAGE = 30
+# A reveal looks for the new ratings this often, ever more slowly: for about half a minute.
+LOOKS = 12
 
 
 @require_safe
@@ -53,8 +56,12 @@ def run_board(request: HtmxRequest, run_id: UUID) -> HttpResponse:
     refused = refuse_board(request, run)
     if refused is not None:
         return refused
-    template = "judge_eval/_board.html" if request.htmx else "judge_eval/board.html"
-    return render(request, template, _board_context(run))
+    context = _board_context(run)
+    if not request.htmx:
+        return render(request, "judge_eval/board.html", context)
+    if request.GET.get("seen") == context["seen"]:
+        return HttpResponse(status=204)  # htmx leaves the page, and whoever reads it, alone
+    return render(request, "judge_eval/_board.html", context)
 
 
 def _board_context(run: Run) -> dict[str, Any]:
@@ -64,7 +71,16 @@ def _board_context(run: Run) -> dict[str, Any]:
     if board.votes and (not series or series[-1][0] < board.votes):
         series.append((board.votes, [row.elo for row in in_order]))
     names = [row.judge.name for row in in_order]
-    return {"run": run, "board": board, "graph": graph.draw(names, series), "tab": "board"}
+    baselines = {place for place, row in enumerate(in_order) if row.judge.is_baseline}
+    head = run.queue.project.head_seq
+    return {
+        "run": run,
+        "board": board,
+        "graph": graph.draw(names, series, baselines),
+        "left_out": selectors.left_out(run) if board.unusable else [],
+        "seen": f"{head}-{board.done}-{board.preparing}-{board.unusable}",
+        "tab": "board",
+    }
 
 
 @never_cache
@@ -109,8 +125,22 @@ def run_pair(request: HttpRequest, run_id: UUID, comparison_id: UUID) -> HttpRes
 def run_voting(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """The *Vote on pairs* tab: who may vote, how far they are, and a way in for oneself."""
     run = _run(run_id)
-    context = _board_context(run) | {"tab": "vote", "invites": selectors.invite_list(run)}
+    context = {
+        "run": run,
+        "board": selectors.board(run),
+        "invites": [_invite(request, row) for row in selectors.invite_list(run)],
+        "tab": "vote",
+    }
     return render(request, "judge_eval/voting.html", context)
+
+
+def _invite(request: HttpRequest, row: Invite) -> dict[str, Any]:
+    address = reverse("join", args=[invite_token(row)])
+    return {
+        "row": row,
+        "url": request.build_absolute_uri(address),
+        "refusal": refusal(row, timezone.now()),
+    }
 
 
 @require_POST
@@ -141,7 +171,16 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
     # Before anything is shown: a vote cast after this moment is not blind.
     record_exposure(vote.voter_id, [vote.comparison_id], timezone.now())
     template = "judge_eval/_reveal.html" if request.htmx else "judge_eval/reveal.html"
-    return render(request, template, {"reveal": reveal_of(vote), "queue": vote.queue})
+    context = {"reveal": reveal_of(vote), "queue": vote.queue}
+    return render(request, template, context | _next_look(request, is_sealed=vote.seq is not None))
+
+
+def _next_look(request: HttpRequest, *, is_sealed: bool) -> dict[str, Any]:
+    asked = request.GET.get("look", "")
+    look = int(asked) if asked.isdecimal() and len(asked) < 3 else 0
+    if is_sealed or look >= LOOKS:
+        return {"gave_up": not is_sealed}
+    return {"next_look": look + 1, "delay_ms": min(round(150 * 1.6**look), 5000)}
 
 
 def _must_be_revealed(vote: Entry) -> None:

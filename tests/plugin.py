@@ -96,7 +96,8 @@ def numbered_broker(url: str, number: int) -> str:
     """The URL of the broker's database that is `number` places after the one in `url`."""
     parts = urlsplit(url)
     if parts.scheme == "redis+socket":
-        return urlunsplit(parts._replace(query=f"virtual_host={number}"))
+        # Not by urlunsplit: it leaves out the two slashes before an empty host.
+        return f"{url.partition('?')[0]}?virtual_host={number}"
     first = int(parts.path.strip("/") or 0)
     return urlunsplit(parts._replace(path=f"/{first + number}"))
 

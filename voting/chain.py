@@ -95,6 +95,8 @@ def canonical(content: Mapping[str, Any]) -> bytes:
     ------
     TypeError
         For any other value: a float has no canonical text that every language agrees on.
+    UnicodeEncodeError
+        For half a surrogate pair, which UTF-8 cannot hold.
 
     Examples
     --------
@@ -195,7 +197,7 @@ def verify(lines: Iterable[str], head: str | None = None) -> Verified:
         _check_entry(number, entry, seq, votes)
         try:
             previous = extend(previous, entry)
-        except TypeError as error:
+        except (TypeError, UnicodeEncodeError) as error:
             raise ChainBroken(number, str(error)) from error
         if previous.hex() != stated.lower():
             raise ChainBroken(number, f"entry {seq} is not the one its hash was made of")
@@ -234,7 +236,7 @@ def _check_entry(number: int, entry: dict[str, Any], seq: int, votes: set[str]) 
 def _parse(number: int, line: str) -> dict[str, Any]:
     try:
         record = json.loads(line, object_pairs_hook=_without_duplicates)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ChainBroken(number, f"not JSON ({error})") from error
     if not isinstance(record, dict):
         raise ChainBroken(number, "not a JSON object")

@@ -11,7 +11,12 @@ LONGEST_LOOK_MS = 24 * 60 * 60 * 1000
 
 
 class JoinForm(forms.Form):
-    name = forms.CharField(max_length=100, required=False, label="Your name (optional)")
+    name = forms.CharField(
+        max_length=100,
+        required=False,
+        label="Your name (optional)",
+        widget=forms.TextInput(attrs={"autocomplete": "name"}),
+    )
 
 
 class VoteForm(forms.Form):

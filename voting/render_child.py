@@ -1,4 +1,4 @@
-"""The child process that renders one drawing: started by ``voting.rendering``, never imported.
+"""The child process that renders one drawing, started by ``voting.rendering``.
 
 ``render_child.py RENDERER WIDTH HEIGHT FONTS [PACKAGES…]`` reads SVG from standard input and
 writes ``PNG\\n`` and the picture, or ``ERR\\n`` and the reason, to standard output.
@@ -82,8 +82,9 @@ def confine(readable: list[str]) -> None:
         rule = (0b1100).to_bytes(8, sys.byteorder) + opened.to_bytes(4, sys.byteorder)
         libc.syscall(445, rules, 1, rule, 0)
         os.close(opened)
-    libc.prctl(38, 1, 0, 0, 0)
-    libc.syscall(446, rules, 0)
+    libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS, without which the next call is refused
+    if libc.syscall(446, rules, 0) != 0:
+        raise OSError(ctypes.get_errno(), "the renderer could not be confined")
     os.close(rules)
 
 

@@ -65,26 +65,31 @@ def render(source: str, *, renderer: str = "resvg") -> Rendered:
     Raises RenderingFailed, with the reason, when there is none; ValueError for a renderer
     that does not exist.
     """
-    identity = renderer_id(renderer)
+    _package(renderer)  # a mistake of the caller, before anything about the drawing
     try:
         screened = screening.screen(source)
     except screening.UnsafeSvg as refusal:
         raise RenderingFailed(refusal.reason) from refusal
-    size = _target_size(screened.width, screened.height)
+    size = target_size(screened.width, screened.height)
     picture = _run_child(with_shipped_families(source.removeprefix("\ufeff")), renderer, size)
-    return Rendered(picture.data, picture.width, picture.height, identity)
+    return Rendered(picture.data, picture.width, picture.height, renderer_id(renderer))
 
 
 @cache
 def renderer_id(renderer: str) -> str:
     """Return the name and version of a backend, such as ``"resvg_py 0.5.0"``."""
-    if renderer not in _PACKAGES:
-        raise ValueError(f"unknown renderer {renderer!r}; one of {', '.join(_PACKAGES)}")
-    package = _PACKAGES[renderer]
+    package = _package(renderer)
     return f"{package} {importlib.metadata.version(package)}"
 
 
-def _target_size(width: float, height: float) -> tuple[int, int]:
+def _package(renderer: str) -> str:
+    if renderer not in _PACKAGES:
+        raise ValueError(f"unknown renderer {renderer!r}; one of {', '.join(_PACKAGES)}")
+    return _PACKAGES[renderer]
+
+
+def target_size(width: float, height: float) -> tuple[int, int]:
+    """Return the size in pixels of the picture of a drawing of this natural size."""
     longer = max(width, height)
     scale = min(max(longer, MIN_LONGER_SIDE), MAX_SIDE) / longer
     return max(1, round(width * scale)), max(1, round(height * scale))
@@ -96,7 +101,7 @@ def _run_child(source: str, renderer: str, size: tuple[int, int]) -> png.Png:
     try:
         with tempfile.TemporaryDirectory(prefix="render-") as empty:
             child = subprocess.Popen(
-                [*command, *_package_folders(renderer)],
+                [*command, _package_folder(renderer)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -154,9 +159,10 @@ def _one_line(text: bytes) -> str:
 
 
 @cache
-def _package_folders(renderer: str) -> tuple[str, ...]:
+def _package_folder(renderer: str) -> str:
     # The child sees neither site-packages nor the environment: it is told where the backend is.
-    found = importlib.util.find_spec(_PACKAGES[renderer])
+    package = _package(renderer)
+    found = importlib.util.find_spec(package)
     if found is None or found.origin is None:
-        raise RenderingFailed(f"the package {_PACKAGES[renderer]} is not installed")
-    return (str(Path(found.origin).parent.parent),)
+        raise RenderingFailed(f"the package {package} is not installed")
+    return str(Path(found.origin).parent.parent)

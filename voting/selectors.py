@@ -10,13 +10,26 @@ from uuid import UUID
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from voting.models import Assignment, Comparison, Entry, Project, Queue, Voter
+from voting.models import Assignment, Comparison, Entry, Exposure, Project, Queue, Voter
 
 
 def standing_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
     return Entry.objects.filter(
         voter=voter, kind=Entry.Kind.VOTE, queue=queue, retracted=False, comparison__isnull=False
     )
+
+
+def votes_in_order(voter: Voter, queue: Queue) -> QuerySet[Entry]:
+    """A voter's standing votes with what they were about, the latest first."""
+    return (
+        standing_votes(voter, queue)
+        .select_related("comparison__a__picture", "comparison__b__picture")
+        .order_by("-id")
+    )
+
+
+def has_seen_verdicts(voter: Voter, comparison: Comparison) -> bool:
+    return Exposure.objects.filter(voter=voter, comparison=comparison).exists()
 
 
 def open_to(voter: Voter, queue: Queue) -> QuerySet[Comparison]:
@@ -66,6 +79,15 @@ class Progress:
     @property
     def pending(self) -> int:
         return self.total - self.done
+
+    @property
+    def ready(self) -> int:
+        return self.total - self.preparing
+
+    @property
+    def is_waiting(self) -> bool:
+        """More may come to this voter without anybody's doing."""
+        return bool(self.left_for_me or self.preparing)
 
 
 def queue_counts(queue: Queue) -> tuple[int, int, int]:

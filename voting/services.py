@@ -99,7 +99,7 @@ def _insert_vote(ballot: Ballot, choice: str, left: str, elapsed_ms: int | None)
     return RecordedVote(ballot.uid, ballot.comparison, choice)
 
 
-def _first_answer(ballot: Ballot, choice: str) -> RecordedVote:
+def _first_answer(ballot: Ballot, choice: str) -> RecordedVote | None:
     votes = Entry.objects.filter(kind=Entry.Kind.VOTE, voter=ballot.voter)
     standing = votes.filter(comparison=ballot.comparison, retracted=False)
     first = votes.filter(uid=ballot.uid).first() or standing.first()

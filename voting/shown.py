@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 from django.utils.safestring import SafeString
 
 from humanjudge.markdown import render
 from voting import ballots
 from voting.allotment import ballot_for
-from voting.models import Comparison, Inference, Picture, Queue, Voter
+from voting.models import Comparison, Entry, Inference, Picture, Queue, Voter
+from voting.sides import Choice, Side, position_of
+
+SPOKEN = {"left": "left", "right": "right", "tie": "tie", "both_bad": "both bad"}
 
 
 @dataclass(frozen=True)
@@ -56,16 +59,47 @@ def shown_pair(voter: Voter, queue: Queue, comparison: Comparison) -> ShownPair:
     )
 
 
-def buttons(queue: Queue) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class OwnVote:
+    """A vote as its voter saw it."""
+
+    vote: Entry
+    prompt: str
+    chosen: str
+    left: Picture | None
+    right: Picture | None
+
+
+def own_vote(vote: Entry) -> OwnVote:
+    comparison = vote.comparison
+    assert comparison is not None  # only votes on pairs are listed
+    left: Side = "B" if vote.left_side == "B" else "A"
+    first, second = (comparison.a, comparison.b) if left == "A" else (comparison.b, comparison.a)
+    chosen = SPOKEN[position_of(cast(Choice, vote.choice), left)]
+    return OwnVote(vote, comparison.a.prompt, chosen, first.picture, second.picture)
+
+
+# What stands on a button, the keys shown on it, and the names browsers give to those keys.
+BUTTONS = {
+    "left": ("Left", "is better", "←1", "ArrowLeft 1"),
+    "tie": ("Tie", "", "↑4", "ArrowUp 4"),
+    "both_bad": ("Both bad", "", "↓3", "ArrowDown 3"),
+    "right": ("Right", "is better", "→2", "ArrowRight 2"),
+}
+
+
+def buttons(queue: Queue) -> list[dict[str, str]]:
     """The ballot's buttons in the order of the page, each with its keys."""
-    offered = {
-        "left": {"label": "Left is better", "keys": "← 1", "needs": "A"},
-        "tie": {"label": "Tie", "keys": "↑ 4", "needs": "tie"},
-        "both_bad": {"label": "Both bad", "keys": "↓ 3", "needs": "both_bad"},
-        "right": {"label": "Right is better", "keys": "→ 2", "needs": "B"},
-    }
+    offered = {"left": "A", "right": "B", "tie": "tie", "both_bad": "both_bad"}
     return [
-        {"position": position, **button}
-        for position, button in offered.items()
-        if button["needs"] in queue.ballot
+        {
+            "position": position,
+            "said": SPOKEN[position],
+            "label": label,
+            "rest": rest,
+            "keys": keys,
+            "codes": codes,
+        }
+        for position, (label, rest, keys, codes) in BUTTONS.items()
+        if offered[position] in queue.ballot
     ]

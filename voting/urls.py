@@ -18,5 +18,6 @@ urlpatterns = [
     path("vote/<uuid:queue_id>/undo", views.undo, name="undo"),
     path("vote/<uuid:queue_id>/skip", views.skip, name="skip"),
     path("vote/<uuid:queue_id>/flag", views.flag, name="flag"),
+    path("vote/<uuid:queue_id>/mine", views.my_votes, name="my-votes"),
     path("pictures/<sha256:png_sha256>.png", views.picture, name="picture"),
 ]

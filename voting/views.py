@@ -8,6 +8,7 @@ from uuid import UUID
 from django import forms
 from django.conf import settings
 from django.core.files.storage import default_storage
+from django.core.paginator import Paginator
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -22,13 +23,13 @@ from voting.forms import FlagForm, JoinForm, PairForm, VoteForm, first_error
 from voting.identity import remember, voter_here, voter_id_here
 from voting.models import Comparison, Flag, Queue, Voter
 from voting.pictures import png_path
-from voting.selectors import progress
-from voting.shown import buttons, shown_pair
+from voting.selectors import has_seen_verdicts, progress, votes_in_order
+from voting.shown import SPOKEN, buttons, own_vote, shown_pair
 from voting.sides import position_of
 from voting.voters import InviteRefused, find_invite, join, refusal
 
 AnyForm = TypeVar("AnyForm", bound=forms.Form)
-SPOKEN = {"left": "left", "right": "right", "tie": "tie", "both_bad": "both bad"}
+VOTES_PER_PAGE = 50
 
 limit = RateLimit(settings.VOTES_PER_SECOND, settings.VOTES_BURST)
 
@@ -84,18 +85,25 @@ def _ballot(request: HttpRequest, token: str, queue_id: UUID) -> ballots.Ballot:
 @require_safe
 def vote_page(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
-    return render(request, "voting/vote.html", _pairs(voter, queue, have=[]))
+    context = _pairs(voter, queue, have=[])
+    # Without scripts a vote leads back here, and this names it.
+    context["voted"] = next(iter(_uuids(request.GET.get("voted", ""))), None)
+    return render(request, "voting/vote.html", context)
 
 
 @never_cache
 @require_safe
 def more_pairs(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
+    have = _uuids(request.GET.get("have", ""))
+    return render(request, "voting/_more.html", _pairs(voter, queue, have))
+
+
+def _uuids(text: str) -> list[UUID]:
     try:
-        have = [UUID(text) for text in request.GET.get("have", "").split(",") if text]
+        return [UUID(part) for part in text.split(",") if part]
     except ValueError:
-        raise Problem(400, "have: a list of pair identifiers was expected") from None
-    return render(request, "voting/_pairs.html", _pairs(voter, queue, have))
+        raise Problem(400, "A list of identifiers was expected.") from None
 
 
 def _pairs(voter: Voter, queue: Queue, have: list[UUID]) -> dict[str, Any]:
@@ -146,7 +154,9 @@ def undo(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
         raise Problem(409, "There is no vote of yours to undo here.") from None
     if not request.htmx:
         return redirect("vote", queue_id)
-    return render(request, "voting/_pairs.html", _context(voter, queue, [comparison]))
+    context = _context(voter, queue, [comparison])
+    context["has_seen"] = has_seen_verdicts(voter, comparison)
+    return render(request, "voting/_more.html", context)
 
 
 @require_POST
@@ -167,6 +177,24 @@ def flag(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
         voter, ballot.comparison, form.cleaned_data["category"], form.cleaned_data["comment"]
     )
     return HttpResponse(status=204) if request.htmx else redirect("vote", queue_id)
+
+
+@never_cache
+@require_safe
+def my_votes(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
+    """A voter's own standing votes, the latest first."""
+    voter, queue = _voter_and_queue(request, queue_id)
+    page = Paginator(votes_in_order(voter, queue), VOTES_PER_PAGE).get_page(request.GET.get("page"))
+    so_far = progress(voter, queue)
+    at_end = queue.reveal == Queue.Reveal.AT_END and not so_far.left_for_me
+    context = {
+        "queue": queue,
+        "page": page,
+        "votes": [own_vote(vote) for vote in page],
+        "progress": so_far,
+        "is_revealed": at_end or queue.reveal == Queue.Reveal.AFTER_EACH,
+    }
+    return render(request, "voting/mine.html", context)
 
 
 @require_safe

@@ -1,1 +1,445 @@
+// The voting page. The first pair in #pairs is the one on screen; those behind it are loaded already.
+// A vote goes into the outbox, which sends one at a time, in order, always with the same ballot, so
+// that the server can tell a retry from a second vote. Without this script the forms work by themselves.
+(() => {
+  "use strict";
 
+  const desk = document.querySelector("[data-voting]");
+  if (!desk || !window.htmx) return;
+  document.documentElement.classList.add("scripted");
+
+  const byId = (id) => document.getElementById(id);
+  const pairs = byId("pairs");
+  const sent = byId("sent");
+  const undoForm = byId("undo");
+  const more = byId("more");
+  const reveals = desk.dataset.reveal === "after_each";
+
+  const FEW_PAIRS = 5;
+  const REQUEST_MS = 10_000;
+  const RETRY_MS = [300, 700, 1500, 3000, 4000, 5000, 5000, 5000, 5000, 5000, 5000, 5000];
+  const SETTLE_MS = 700; // how long keys rest when a pair comes back under the voter's fingers
+  const LEASE_MS = 120_000;
+
+  const outbox = [];
+  let sending = null;
+  let retryTimer = 0;
+  let undoing = false;
+  let restUntil = 0;
+  let shownAt = 0;
+  let mine = Number(byId("progress").dataset.mine);
+  let fetching = false;
+  let nextFetchAt = 0;
+  let lastActive = Date.now();
+
+  const current = () => pairs.querySelector(":scope > .pair");
+  const advancing = () => !reveals || isOn("advance");
+
+  // --- what the voter reads and hears ----------------------------------------------------------
+
+  function say(text) {
+    const live = byId("say");
+    live.textContent = "";
+    requestAnimationFrame(() => { live.textContent = text; });
+  }
+
+  function notice(text, label, act) {
+    const box = document.createElement("div");
+    box.className = "notice";
+    box.append(Object.assign(document.createElement("p"), { textContent: text }));
+    if (label) {
+      const button = Object.assign(document.createElement("button"), { type: "button", textContent: label });
+      button.addEventListener("click", act);
+      box.append(button);
+    }
+    byId("notice").replaceChildren(box);
+  }
+
+  const clearNotice = () => byId("notice").replaceChildren();
+
+  function saveState(text, unsaved = false) {
+    const line = byId("save");
+    if (line.textContent === text) return;
+    line.textContent = text;
+    line.toggleAttribute("data-unsaved", unsaved);
+  }
+
+  function showSaving() {
+    const tries = outbox[0]?.tries ?? 0;
+    if (!outbox.length) return saveState("All saved");
+    if (tries) {
+      const what = outbox.length === 1 ? "Your last answer is" : `Your last ${outbox.length} answers are`;
+      return saveState(`Connection lost. ${what} not saved yet, trying again (${tries})…`, true);
+    }
+    if (Date.now() - outbox[0].since > 500) saveState(`Saving ${outbox.length}…`, true);
+  }
+
+  function showProgress(count) {
+    mine = count;
+    const box = byId("progress");
+    const of = Math.max(Number(box.dataset.of), mine);
+    box.querySelector("[data-mine-shown]").textContent = mine;
+    box.querySelector("[data-of-shown]").textContent = of;
+    Object.assign(box.querySelector("progress"), { max: of || 1, value: mine });
+  }
+
+  // --- toggles, remembered ----------------------------------------------------------------------
+
+  const toggles = (name) => document.querySelectorAll(`[data-toggle="${name}"]`);
+  const isOn = (name) => toggles(name)[0]?.getAttribute("aria-pressed") === "true";
+
+  function remembered(name, value) {
+    try {
+      if (value === undefined) return localStorage.getItem(`humanjudge.${name}`);
+      localStorage.setItem(`humanjudge.${name}`, value);
+    } catch { /* private windows may refuse: then it lasts as long as the page */ }
+    return null;
+  }
+
+  for (const button of document.querySelectorAll("[data-toggle]")) {
+    const kept = remembered(button.dataset.toggle);
+    if (kept !== null) button.setAttribute("aria-pressed", kept);
+    button.addEventListener("click", () => {
+      const on = button.getAttribute("aria-pressed") !== "true";
+      button.setAttribute("aria-pressed", on);
+      remembered(button.dataset.toggle, on);
+    });
+  }
+
+  // --- showing pairs ------------------------------------------------------------------------------
+
+  const picturesOf = (pair) => [...pair.querySelectorAll(".picture img")];
+  const isLoaded = (picture) => picture.complete && picture.naturalWidth > 0;
+
+  function show(speak = true) {
+    const pair = current();
+    restartClock(pair);
+    if (!pair) return lookForMore();
+    prepare(pair.nextElementSibling);
+    prepare(pair.nextElementSibling?.nextElementSibling);
+    for (const button of toggles("together")) button.hidden = !pair.querySelector(".text");
+    if (speak) say(`Pair ${mine + outbox.length + 1}. ${pair.querySelector("h2").textContent.trim()}`);
+    if (pair.getBoundingClientRect().top < 0) pair.scrollIntoView({ block: "start" });
+    if (pairs.children.length < FEW_PAIRS) fetchPairs();
+  }
+
+  function restartClock(pair) {
+    shownAt = performance.now();
+    const waiting = pair ? picturesOf(pair).filter((picture) => !isLoaded(picture)) : [];
+    pair?.toggleAttribute("data-waiting", waiting.length > 0);
+    for (const picture of waiting) {
+      picture.addEventListener("load", () => restartClock(pair), { once: true });
+      picture.addEventListener("error", () => pictureFailed(pair, picture), { once: true });
+      if (picture.complete) pictureFailed(pair, picture);
+    }
+  }
+
+  function pictureFailed(pair, picture) {
+    if (pair !== current()) return;
+    notice("A picture did not load, so this pair cannot be voted on yet.", "Load it again", () => {
+      clearNotice();
+      picture.src = picture.getAttribute("src");
+      restartClock(pair);
+    });
+  }
+
+  function prepare(pair) {
+    for (const picture of pair ? picturesOf(pair) : []) picture.decode?.().catch(() => {});
+  }
+
+  function advance() {
+    const pair = current();
+    if (!pair) return;
+    const hadFocus = pair.contains(document.activeElement);
+    if (pair.dataset.state === "sending") sent.append(pair);
+    else pair.remove();
+    show();
+    if (hadFocus) (current() ?? byId("end").querySelector("a, button") ?? byId("main")).focus({ preventScroll: true });
+  }
+
+  // --- answers: votes and skips -------------------------------------------------------------------
+
+  const resting = () => undoing || performance.now() < restUntil;
+
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.matches(".ballot")) answer(event);
+    else if (form === undoForm) undo(event);
+  }, true);
+
+  function answer(event) {
+    event.preventDefault();
+    const { target: form, submitter } = event;
+    const pair = form.closest(".pair");
+    if (!submitter || pair !== current() || pair.dataset.state || resting()) return;
+    const isSkip = submitter.hasAttribute("data-skip");
+    if (!isSkip && pair.hasAttribute("data-waiting")) return say("The pictures are still loading.");
+    clearNotice();
+    submitter.toggleAttribute("data-chosen", true);
+    pair.dataset.state = "sending";
+    pair.querySelector("[data-yours]").textContent = `You voted ${submitter.dataset.said}.`;
+    outbox.push({
+      pair, form, isSkip, tries: 0, since: Date.now(),
+      path: isSkip ? submitter.getAttribute("formaction") : form.getAttribute("action"),
+      fields: isSkip ? {} : { choice: submitter.value, elapsed_ms: Math.round(performance.now() - shownAt) },
+      spoken: isSkip ? "Skipped." : `You voted ${submitter.dataset.said}.`,
+    });
+    if (isSkip || advancing()) advance();
+    pump();
+  }
+
+  function pump() {
+    clearTimeout(retryTimer);
+    if (sending || !outbox.length) return;
+    sending = outbox[0];
+    htmx.trigger(sending.form, "send");
+    setTimeout(showSaving, 600);
+  }
+
+  document.addEventListener("htmx:configRequest", (event) => {
+    const { detail } = event;
+    detail.timeout = REQUEST_MS;
+    if (sending && detail.elt === sending.form) {
+      detail.path = sending.path;
+      Object.assign(detail.parameters, sending.fields);
+    } else if (detail.elt.getAttribute("hx-get") === more.getAttribute("hx-get")) {
+      detail.parameters.have = held().join(",");
+    }
+  });
+
+  // An answer counts as saved only when the server itself says so, not some proxy in between.
+  const isReceipt = (xhr) => xhr.status === 204 || xhr.responseText.includes("data-recorded=");
+
+  document.addEventListener("htmx:afterRequest", ({ detail }) => {
+    const { elt, xhr } = detail;
+    if (sending && elt === sending.form) return answered(xhr);
+    if (elt === undoForm) return undone(xhr);
+    if (elt.getAttribute("hx-get") === more.getAttribute("hx-get")) return fetched(xhr);
+    if (elt.id === "flag" || elt.closest("#flag")) return flagged(xhr);
+    if (byId("reveal").contains(elt) && !detail.successful) setTimeout(() => htmx.trigger(elt, "again"), 2000);
+  });
+
+  function answered(xhr) {
+    const item = sending;
+    sending = null;
+    const saved = xhr.status >= 200 && xhr.status < 300 && isReceipt(xhr);
+    const unreachable = !saved && (xhr.status < 400 || [502, 503, 504].includes(xhr.status));
+    if (unreachable && item.tries < RETRY_MS.length) {
+      retryTimer = setTimeout(pump, RETRY_MS[item.tries++]);
+      return showSaving();
+    }
+    if (unreachable) return bringBackAll();
+    outbox.shift();
+    if (saved) landed(item);
+    else bringBack(item, xhr.status, messageIn(xhr));
+    pump();
+    showSaving();
+  }
+
+  function landed(item) {
+    if (item.tries) say("The connection is back. Everything up to here is saved.");
+    if (!item.isSkip) showProgress(mine + 1);
+    if (item.pair === current()) {
+      const hadFocus = item.pair.contains(document.activeElement);
+      item.pair.dataset.state = "voted";
+      if (hadFocus) item.pair.querySelector("[data-next]").focus({ preventScroll: true });
+      say(item.spoken);
+    } else {
+      item.pair.remove();
+      if (!current()) lookForMore();
+    }
+  }
+
+  function messageIn(xhr) {
+    const reply = new DOMParser().parseFromString(xhr.responseText, "text/html");
+    return reply.querySelector("[data-message]")?.textContent ?? "The server could not store it.";
+  }
+
+  function bringBack(item, status, message) {
+    const { pair } = item;
+    const wasAway = pair !== current();
+    delete pair.dataset.state;
+    pair.querySelector("[data-chosen]")?.removeAttribute("data-chosen");
+    if (wasAway) pairs.prepend(pair);
+    restUntil = performance.now() + SETTLE_MS;
+    if (status === 409) {
+      // What was recorded first stands: the voter may go on, or undo it.
+      pair.dataset.state = "voted";
+      pair.querySelector("[data-yours]").textContent = "";
+    }
+    const reload = status === 403 || status === 422;
+    const text = item.isSkip ? `Not skipped. ${message}` : `Not counted. ${message}`;
+    notice(text, reload ? "Reload the page" : "", () => location.reload());
+    if (wasAway) show(false);
+  }
+
+  function bringBackAll() {
+    const message = "The server could not be reached. Answer again when the connection is back.";
+    for (const item of outbox.splice(0).reverse()) bringBack(item, 0, message);
+    showSaving();
+  }
+
+  window.addEventListener("online", pump);
+  window.addEventListener("beforeunload", (event) => {
+    if (outbox.length) event.preventDefault();
+  });
+
+  // --- undo -----------------------------------------------------------------------------------------
+
+  // The vote to take back may still be on its way: undo waits for it.
+  function undo(event) {
+    event.preventDefault();
+    if (undoing) return;
+    undoing = true;
+    clearNotice();
+    const whenSaved = () => {
+      if (outbox.length) return setTimeout(whenSaved, 50);
+      return htmx.trigger(undoForm, "send");
+    };
+    whenSaved();
+  }
+
+  function undone(xhr) {
+    undoing = false;
+    if (xhr.status === 200) {
+      const pair = current();
+      forget(pair.dataset.comparison, pair);
+      byId("reveal").replaceChildren();
+      mine = Number(byId("progress").dataset.mine);
+      restUntil = performance.now() + SETTLE_MS / 2;
+      const seen = xhr.responseText.includes("data-has-seen");
+      if (seen) notice("Your vote is taken back. You have seen what the judges said of this pair, so your new vote will be kept, but left out of their ratings.");
+      show(false);
+      say(`Your last vote is taken back. Vote again: ${pair.querySelector("h2").textContent.trim()}`);
+    } else if (xhr.status >= 400 && xhr.status < 500) {
+      notice(messageIn(xhr));
+    } else {
+      notice("The server could not be reached. Reload the page to see whether your vote was taken back.", "Reload the page", () => location.reload());
+    }
+  }
+
+  function forget(comparison, but) {
+    for (const pair of document.querySelectorAll(".pair")) {
+      if (pair !== but && pair.dataset.comparison === comparison) pair.remove();
+    }
+  }
+
+  // --- more pairs -----------------------------------------------------------------------------------
+
+  const held = () => [...document.querySelectorAll(".pair")]
+    .filter((pair) => pair.dataset.state !== "voted")
+    .map((pair) => pair.dataset.comparison);
+
+  function fetchPairs() {
+    if (fetching || Date.now() < nextFetchAt) return;
+    fetching = true;
+    htmx.trigger(more, "more");
+  }
+
+  function lookForMore() {
+    byId("end").toggleAttribute("data-looking", true);
+    if (!outbox.length) {
+      nextFetchAt = 0;
+      fetchPairs();
+    }
+  }
+
+  // A pair that is here already was handed out by two answers: the older one stays.
+  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    if (detail.target !== pairs || detail.requestConfig.elt === undoForm) return;
+    const reply = document.createElement("template");
+    reply.innerHTML = detail.serverResponse;
+    const here = new Set([...document.querySelectorAll(".pair")].map((pair) => pair.dataset.comparison));
+    const double = [...reply.content.querySelectorAll(".pair")].filter((pair) => here.has(pair.dataset.comparison));
+    if (!double.length) return;
+    for (const pair of double) pair.remove();
+    detail.serverResponse = reply.innerHTML;
+  });
+
+  function fetched(xhr) {
+    fetching = false;
+    const found = xhr.status === 200 && xhr.responseText.includes("data-comparison=");
+    nextFetchAt = Date.now() + (found ? 0 : 3000);
+    if (xhr.status === 200) {
+      showProgress(Math.max(mine, Number(byId("progress").dataset.mine)));
+      if (found && !shownAt) show();
+      if (found && pairs.children.length && desk.hasAttribute("data-empty")) show();
+      if (!found && !current()) say(byId("end").querySelector(".found h2").textContent);
+    } else if (!current()) {
+      setTimeout(lookForMore, 3000);
+    }
+    desk.toggleAttribute("data-empty", !current());
+  }
+
+  // Pairs on a page that is being read stay this voter's.
+  setInterval(() => {
+    if (!document.hidden && current() && Date.now() - lastActive < 4 * LEASE_MS) fetchPairs();
+  }, LEASE_MS);
+
+  // --- flags ----------------------------------------------------------------------------------------
+
+  function flagged(xhr) {
+    const dialog = byId("flag");
+    const failed = xhr.status !== 204;
+    dialog.querySelector("[data-flag-error]").textContent = !failed ? ""
+      : xhr.status ? messageIn(xhr) : "The server could not be reached. Try again.";
+    if (failed) return;
+    dialog.close();
+    say("Flagged. A curator will look at it.");
+    notice("Flagged. A curator will look at it; you can vote on the pair all the same.");
+  }
+
+  // --- the reveal -----------------------------------------------------------------------------------
+
+  document.addEventListener("htmx:afterSwap", ({ detail }) => {
+    const spoken = byId("reveal").querySelector("[data-spoken]:not([data-said])");
+    if (!spoken || !byId("reveal").contains(detail.target) && detail.target !== byId("reveal")) return;
+    spoken.toggleAttribute("data-said", true);
+    const { look } = detail.requestConfig.parameters;
+    if (look === undefined && !detail.pathInfo.requestPath.includes("look=")) say(spoken.dataset.spoken);
+  });
+
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest("[data-next]")) return;
+    byId("reveal").replaceChildren();
+    clearNotice();
+    advance();
+  });
+
+  // --- keys: each clicks the button it stands on ---------------------------------------------------
+
+  const NATIVE = "input, textarea, select, [contenteditable], dialog[open]";
+  const OWN_ENTER = "button, a, summary, [role=button]";
+
+  function buttonFor(key) {
+    const wanted = key === " " ? "Space" : key.length === 1 ? key.toLowerCase() : key;
+    const places = [current(), byId("end"), document.querySelector(".site")];
+    return places.flatMap((place) => [...(place?.querySelectorAll("[data-keys]") ?? [])])
+      .find((button) => button.dataset.keys.split(" ").includes(wanted) && button.offsetParent);
+  }
+
+  function scrollsItself(event) {
+    const text = event.key.startsWith("Arrow") && event.target.closest?.(".text");
+    return text && ["ArrowUp", "ArrowDown"].includes(event.key) && text.scrollHeight > text.clientHeight;
+  }
+
+  document.addEventListener("keydown", (event) => {
+    const { key, target } = event;
+    if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || event.defaultPrevented) return;
+    if (event.shiftKey && key !== "?") return;
+    if (!isOn("keys") && toggles("keys").length && key !== "?") return;
+    if (target.closest?.(NATIVE) || document.querySelector("dialog[open]") || scrollsItself(event)) return;
+    if (["Enter", " "].includes(key) && target.closest?.(OWN_ENTER)) return;
+    const button = buttonFor(key);
+    if (!button) return;
+    event.preventDefault();
+    lastActive = Date.now();
+    if (!event.repeat) button.click();
+  });
+  document.addEventListener("pointerdown", () => { lastActive = Date.now(); });
+
+  saveState("All saved");
+  desk.toggleAttribute("data-empty", !current());
+  if (matchMedia("(min-width: 68rem)").matches) document.querySelector(".rubric").open = true;
+  if (current()) show();
+})();

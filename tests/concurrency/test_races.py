@@ -10,12 +10,13 @@ from django.utils import timezone
 
 from judge_eval import judging
 from judge_eval.models import Verdict
-from tests.concurrency.scene import assert_sound, make_scene, make_undecided_scene, seal_all
+from tests.concurrency.scene import assert_sound, make_scene, make_unjudged_run
 from tests.concurrency.together import only, together
+from tests.makers import judges_of, make_invite, seal_all
 from voting import ledger, services
 from voting.allotment import next_pairs
 from voting.ballots import Ballot
-from voting.models import ApiKey, Assignment, Comparison, Entry, Flag, Invite, Voter
+from voting.models import ApiKey, Assignment, Comparison, Entry, Flag, Voter
 from voting.services import NothingToUndo, RecordedVote, VoteConflict
 from voting.voters import InviteRefused, join, voter_of_key
 
@@ -100,7 +101,7 @@ def test_undo_from_many_threads_is_one_retraction():
 def test_a_ballot_repeated_while_its_vote_is_undone_never_votes_again():
     scene = make_scene(pairs=20)
     for pair in range(20):
-        ballot = scene.ballot(comparison=pair)
+        ballot = scene.ballot(pair=pair)
         services.cast_vote(ballot, "A")
 
         undone, *repeats = together(
@@ -118,7 +119,7 @@ def test_a_vote_undone_while_it_is_sealed_is_counted_nowhere():
     scene = make_scene(pairs=20)
     later = timezone.now() + timedelta(hours=1)
     for pair in range(20):
-        services.cast_vote(scene.ballot(comparison=pair), "A")
+        services.cast_vote(scene.ballot(pair=pair), "A")
         answers = together(
             partial(services.undo_last_vote, scene.voters[0], scene.queue),
             partial(ledger.seal, scene.project.pk, now=later),
@@ -153,7 +154,7 @@ def test_two_tabs_of_one_voter_are_given_the_same_pairs():
 
 def test_skips_at_once_are_counted_and_never_an_error():
     scene = make_scene()
-    voter, pair = scene.voters[0], scene.comparisons[0].pk
+    voter, pair = scene.voters[0], scene.pairs[0].pk
 
     answers = together(*[partial(services.skip, voter, pair)] * 2)
 
@@ -163,7 +164,7 @@ def test_skips_at_once_are_counted_and_never_an_error():
 
 def test_flags_at_once_are_one_flag():
     scene = make_scene()
-    voter, pair = scene.voters[0], scene.comparisons[0].pk
+    voter, pair = scene.voters[0], scene.pairs[0].pk
 
     answers = together(*[partial(services.flag, voter, pair, "format", "cut off")] * 4)
 
@@ -173,7 +174,7 @@ def test_flags_at_once_are_one_flag():
 
 def test_an_invite_lets_in_no_more_than_its_cap():
     scene = make_scene(voters=0)
-    invite = Invite.objects.create(queue=scene.queue, max_voters=3)
+    invite = make_invite(scene.run, max_voters=3)
 
     answers = together(*[partial(join, invite, "somebody", timezone.now())] * 8)
 
@@ -191,51 +192,46 @@ def test_a_key_is_one_voter_however_many_requests_it_begins_with():
     assert Voter.objects.count() == 1
 
 
-def waiting_verdicts(scene):
-    return Verdict.objects.bulk_create(
-        Verdict(judge=judge, comparison=pair)
-        for pair in scene.comparisons
-        for judge in scene.judges
-    )
-
-
 def test_a_pair_whose_verdicts_are_final_is_opened_once():
-    scene = make_undecided_scene()
-    Verdict.objects.bulk_create(
-        Verdict(judge=judge, comparison=scene.comparisons[0], state="done", winner="A")
-        for judge in scene.judges
-    )
+    run, (pair,) = make_unjudged_run(["random", "longer-wins"], pairs=1)
+    make_verdict_rows(run, [pair], state="done", winner="A")
 
-    together(*[partial(judging.open_if_final, scene.comparisons[0].pk)] * 8)
+    answers = together(*[partial(judging.open_if_final, pair.pk)] * 8)
 
-    assert Entry.objects.get(kind=Entry.Kind.VERDICTS).comparison == scene.comparisons[0]
+    assert answers == [None] * 8
+    assert Entry.objects.get(kind=Entry.Kind.VERDICTS).comparison == pair
 
 
 def test_judges_that_are_asked_twice_at_once_answer_once():
-    scene = make_undecided_scene(judges=2, pairs=2)
-    asked = waiting_verdicts(scene)
+    run, pairs = make_unjudged_run(["random", "longer-wins"], pairs=2)
+    verdicts = make_verdict_rows(run, pairs)
 
-    answers = together(*[partial(judging.decide, verdict.pk) for verdict in asked * 2])
+    answers = together(*[partial(judging.decide, verdict.pk) for verdict in verdicts * 2])
 
-    assert answers == [None] * len(answers)
+    assert answers == [None] * 8
     assert set(Verdict.objects.values_list("state", flat=True)) == {"done"}
     opened = Entry.objects.filter(kind=Entry.Kind.VERDICTS)
-    assert sorted(entry.comparison_id for entry in opened) == sorted(
-        pair.pk for pair in scene.comparisons
-    )
+    assert sorted(entry.comparison_id for entry in opened) == sorted(pair.pk for pair in pairs)
     assert all(len(entry.payload["verdicts"]) == 2 for entry in opened)
-    seal_all(scene.project)
-    assert_sound(scene.project)
+    seal_all(run.queue.project)
+    assert_sound(run.queue.project)
 
 
-def test_a_run_that_is_advanced_by_many_at_once_goes_over_to_voting_once():
-    scene = make_undecided_scene(judges=2, pairs=4)
-    for verdict in waiting_verdicts(scene):
-        Verdict.objects.filter(pk=verdict.pk).update(state="done", winner="B")
+def test_a_run_that_many_advance_at_once_goes_over_to_voting_once():
+    run, pairs = make_unjudged_run(["random", "longer-wins"], pairs=4)
+    make_verdict_rows(run, pairs, state="done", winner="B")
 
-    answers = together(*[partial(judging.advance, scene.run.pk)] * 6)
+    answers = together(*[partial(judging.advance, run.pk)] * 6)
 
     assert answers == [None] * 6
-    scene.run.refresh_from_db()
-    assert scene.run.state == "voting"
+    run.refresh_from_db()
+    assert run.state == "voting"
     assert Entry.objects.filter(kind=Entry.Kind.VERDICTS).count() == 4
+
+
+def make_verdict_rows(run, pairs, **fields):
+    return Verdict.objects.bulk_create(
+        Verdict(judge=judge, comparison=pair, **fields)
+        for pair in pairs
+        for judge in judges_of(run)
+    )

@@ -19,7 +19,7 @@ def together(*calls: Callable[[], Any]) -> list[Any]:
         barrier.wait(timeout=30)
         try:
             return call()
-        except Exception as error:  # a refused call is an answer too
+        except Exception as error:  # noqa: BLE001  a refused call is an answer too
             return error
         finally:
             connection.close()

@@ -14,6 +14,8 @@ from humanjudge.lifeline import group_alive
 from humanjudge.supervisor import Child, Program
 from tests.flows.waiting import eventually, gone
 
+pytestmark = pytest.mark.fault
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # Each child writes what happens to it to events.txt, one word per line.
@@ -112,7 +114,6 @@ def tree(tmp_path):
         one.end()
 
 
-@pytest.mark.fault
 def test_a_killed_child_is_restarted_and_said(tree):
     running = tree("a=good", "b=good")
     first = running.pids("b")[0]
@@ -123,7 +124,6 @@ def test_a_killed_child_is_restarted_and_said(tree):
     assert running.process.poll() is None
 
 
-@pytest.mark.fault
 def test_what_a_dead_child_started_ends_before_the_restart(tree):
     running = tree("a=parent")
     grandchild = running.pids("a", "grandchild")[0]
@@ -132,7 +132,6 @@ def test_what_a_dead_child_started_ends_before_the_restart(tree):
     assert gone(grandchild)
 
 
-@pytest.mark.fault
 def test_being_killed_often_from_outside_is_survived(tree):
     running = tree("a=good")
     for count in range(1, 7):
@@ -181,7 +180,6 @@ def test_warnings_of_children_are_shown_and_the_rest_is_in_their_logs(tree):
     assert "a quiet line" in (running.folder / "logs" / "a.log").read_text()
 
 
-@pytest.mark.fault
 def test_a_killed_supervisor_leaves_no_orphans_and_frees_its_lock(tree):
     running = tree("a=parent", "b=stubborn")
     pids = [running.pids("a")[0], running.pids("a", "grandchild")[0], running.pids("b")[0]]
@@ -193,7 +191,6 @@ def test_a_killed_supervisor_leaves_no_orphans_and_frees_its_lock(tree):
     eventually(lambda: all(gone(pid) for pid in pids))
 
 
-@pytest.mark.fault
 def test_a_killed_guard_is_replaced(tree):
     running = tree("a=parent")
     os.kill(running.guard(), signal.SIGKILL)

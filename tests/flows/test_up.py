@@ -11,6 +11,7 @@ import pytest
 
 from tests.flows.up import Up, all_gone, free_port, try_up
 from tests.flows.waiting import eventually
+from tests.servers import postgres_server, valkey_server
 
 pytestmark = [
     pytest.mark.fault,
@@ -82,6 +83,19 @@ def test_pages_answer_and_a_vote_is_sealed_and_kept(data):
         with again.run_api() as api:
             assert api.get("results").json()["leaderboard"] == board
         assert again.stop(signal.SIGTERM) == 0, again.shown()
+
+
+def test_it_runs_on_a_given_postgresql_and_redis(tmp_path):
+    with (
+        postgres_server() as database,
+        valkey_server() as broker,
+        Up(tmp_path / "data", DATABASE_URL=database.url, REDIS_URL=broker.url) as up,
+    ):
+        with up.ready().run_api() as api:
+            vote(api)
+        assert not up.processes("valkey-server")
+        assert not (up.data / "humanjudge.sqlite3").exists()
+        assert up.stop(signal.SIGTERM) == 0, up.shown()
 
 
 def test_a_second_start_is_refused_in_one_line(data):

@@ -48,7 +48,7 @@ def try_up(data: Path, port: int | str, **more: str) -> subprocess.CompletedProc
 class Up:
     """A running HumanJudge on a data folder and a port of its own."""
 
-    def __init__(self, data: Path, port: int | None = None) -> None:
+    def __init__(self, data: Path, port: int | None = None, **more: str) -> None:
         self.data = data
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -57,7 +57,7 @@ class Up:
             self.process = subprocess.Popen(
                 [sys.executable, "manage.py", "up"],
                 cwd=ROOT,
-                env=environment(data, PORT=str(self.port)),
+                env=environment(data, PORT=str(self.port), **more),
                 stdout=screen,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

@@ -1,6 +1,7 @@
 """`manage.py up`: everything HumanJudge needs on one machine, as one process tree."""
 
 import contextlib
+import errno
 import hashlib
 import io
 import json
@@ -110,8 +111,9 @@ def refuse_busy_port(host: str, port: int) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
     except OSError as error:
+        hint = f"; try another: PORT={port + 1}" if error.errno == errno.EADDRINUSE else ""
         raise embedded.RefusalError(
-            f"cannot listen on {host} port {port}: {error.strerror}; try another: PORT={port + 1}"
+            f"cannot listen on {host} port {port}: {error.strerror}{hint}"
         ) from None
 
 

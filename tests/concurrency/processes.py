@@ -1,0 +1,130 @@
+"""Real web servers and workers of the product, to be killed and brought back."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit, urlunsplit
+
+from django.db import connection
+
+from humanjudge.management.commands import up
+from tests.servers import lifeline
+
+ROOT = Path(__file__).resolve().parents[2]
+HOST = "127.0.0.1"
+START_SECONDS = 60
+
+
+def test_database_url() -> str:
+    """The URL of the database that pytest-django made for this test."""
+    parts = urlsplit(os.environ["DATABASE_URL"])
+    return urlunsplit(parts._replace(path=f"/{connection.settings_dict['NAME']}"))
+
+
+test_database_url.__test__ = False  # type: ignore[attr-defined]  # pytest goes by the name
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+class Site:
+    """The processes of one installation, each in a process group of its own."""
+
+    def __init__(self, folder: Path, database: str, broker: str, **environment: str) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.environment = {
+            **os.environ,
+            "DATABASE_URL": database,
+            "REDIS_URL": broker,
+            "HUMANJUDGE_DATA": str(folder / "data"),
+            **environment,
+        }
+        self._running: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in list(self._running):
+            self.kill(process)
+
+    def manage(self, *arguments: str) -> str:
+        """Run a management command to its end and return what it printed."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def web(self) -> subprocess.Popen[bytes]:
+        """Start the web server; it answers when this returns."""
+        process = self._start("web", up.web(self.folder, HOST, self.port).command)
+        deadline = time.monotonic() + START_SECONDS
+        while not self._listens():
+            assert process.poll() is None, self.log("web")
+            assert time.monotonic() < deadline, self.log("web")
+            time.sleep(0.02)
+        return process
+
+    def worker(self) -> subprocess.Popen[bytes]:
+        return self._start("worker", up.worker(self.folder).command)
+
+    def beat(self) -> subprocess.Popen[bytes]:
+        return self._start("beat", up.beat(self.folder).command)
+
+    def kill(self, process: subprocess.Popen[bytes]) -> None:
+        """End a process and what it started with kill -9."""
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        lifeline().remove(process.pid)
+        self._running.remove(process)
+
+    def log(self, name: str) -> str:
+        path = self.folder / f"{name}.log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
+        with self.folder.joinpath(f"{name}.log").open("ab") as log:
+            process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        lifeline().add(process.pid)
+        self._running.append(process)
+        return process
+
+    def _listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex((HOST, self.port)) == 0
+
+    def get(self, path: str, **headers: str) -> tuple[int, Any]:
+        """GET a JSON document; the status and the document."""
+        client = http.client.HTTPConnection(HOST, self.port, timeout=30)
+        try:
+            client.request("GET", path, headers=headers)
+            reply = client.getresponse()
+            return reply.status, json.loads(reply.read())
+        finally:
+            client.close()

@@ -1,0 +1,263 @@
+"""Rows for tests, made by plain functions: a run that is ready for votes, voters, votes, keys."""
+
+from datetime import timedelta
+from hashlib import sha256
+from io import BytesIO
+
+from django.contrib.auth.models import User
+from django.core.files.storage import default_storage
+from django.http import HttpResponse
+from django.test import Client
+from django.utils import timezone
+from PIL import Image
+
+from judge_eval.judging import verdicts_entry, write_verdicts
+from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
+from voting import ledger
+from voting.allotment import ballot_for
+from voting.identity import remember
+from voting.keys import create_key
+from voting.models import (
+    Comparison,
+    Entry,
+    Exposure,
+    Inference,
+    Invite,
+    Picture,
+    Project,
+    Queue,
+    Voter,
+    VoterPrompt,
+)
+from voting.pictures import png_path
+from voting.services import cast_vote
+
+ALL_CHOICES = ("A", "B", "tie", "both_bad")
+
+
+def make_project(name="Project"):
+    return Project.objects.create(name=name)
+
+
+def make_queue(project=None, **fields):
+    project = project or make_project()
+    fields.setdefault("name", "Queue")
+    fields.setdefault("ballot", list(ALL_CHOICES))
+    rubric = fields.pop("rubric", None) or make_rubric(project)
+    return Queue.objects.create(project=project, rubric=rubric, **fields)
+
+
+def make_rubric(project, text="Which answer helps more?"):
+    version = VoterPrompt.objects.filter(project=project, name="rubric").count() + 1
+    return VoterPrompt.objects.create(project=project, text=text, version=version)
+
+
+def make_inference(project, output="An answer", generator="generator", **fields):
+    fields.setdefault("kind", "text")
+    fields.setdefault("prompt", "A question")
+    return Inference.objects.create(project=project, output=output, generator=generator, **fields)
+
+
+def make_run(
+    project=None,
+    *,
+    pairs=1,
+    judges=2,
+    says=None,
+    names=None,
+    votes_wanted=1,
+    shared=False,
+    **queue_fields,
+):
+    """Return a run whose pairs are open and whose verdicts are in the ledger, sealed.
+
+    `says` is, for each pair, what each judge says; None is a failed verdict. Not given, the
+    judges say A and B in turn.
+    """
+    queue = make_queue(project, **queue_fields)
+    run = Run.objects.create(
+        queue=queue, name="A run of pairs", state=Run.State.VOTING, is_shared=shared
+    )
+    Board.objects.create(run=run)
+    says = says or [[("A", "B")[n % 2] for n in range(judges)] for _ in range(pairs)]
+    make_judges(run, names or [f"judge-{n}" for n in range(len(says[0]))])
+    comparisons = make_comparisons(queue, len(says), votes_wanted=votes_wanted)
+    _make_verdicts(run, dict(zip(comparisons, says, strict=True)))
+    seal_all(queue.project)
+    return run
+
+
+def make_judges(run, names):
+    judges = Judge.objects.bulk_create(
+        Judge(
+            run=run,
+            position=position,
+            name=name,
+            provider=Judge.Provider.BASELINE,
+            fingerprint=sha256(name.encode()).hexdigest(),
+        )
+        for position, name in enumerate(names)
+    )
+    JudgeRating.objects.bulk_create(JudgeRating(judge=judge) for judge in judges)
+    return judges
+
+
+def make_comparisons(queue, number, *, votes_wanted=1, opened=True):
+    outputs = [
+        Inference(
+            project=queue.project,
+            prompt=f"Question {n // 2}",
+            output=f"Answer {n}",
+            kind="text",
+            generator=f"generator-{n % 2}",
+        )
+        for n in range(2 * number)
+    ]
+    Inference.objects.bulk_create(outputs)
+    return Comparison.objects.bulk_create(
+        Comparison(
+            queue=queue,
+            position=n,
+            a=outputs[2 * n],
+            b=outputs[2 * n + 1],
+            votes_wanted=votes_wanted,
+            opened_at=timezone.now() if opened else None,
+        )
+        for n in range(number)
+    )
+
+
+def _make_verdicts(run, said):
+    judges = judges_of(run)
+    rows = {
+        comparison: [
+            make_verdict(judge, comparison, winner)
+            for judge, winner in zip(judges, winners, strict=True)
+        ]
+        for comparison, winners in said.items()
+    }
+    Verdict.objects.bulk_create(verdict for verdicts in rows.values() for verdict in verdicts)
+    Entry.objects.bulk_create(verdicts_entry(pair, verdicts) for pair, verdicts in rows.items())
+
+
+def make_verdict(judge, comparison, winner):
+    """Return a verdict that is not saved yet; no winner is a failure."""
+    if winner is None:
+        return Verdict(judge=judge, comparison=comparison, state="failed", error="no answer came")
+    return Verdict(
+        judge=judge,
+        comparison=comparison,
+        state="done",
+        winner=winner,
+        feedback=f"{judge.name} has its reasons.",
+    )
+
+
+def change_verdicts(comparison, winners):
+    """Let the judges say something else now, as a new entry of the ledger."""
+    verdicts = list(comparison.verdicts.select_related("judge").order_by("judge__position"))
+    for verdict, winner in zip(verdicts, winners, strict=True):
+        verdict.winner = winner or ""
+        verdict.state = "done" if winner else "failed"
+        verdict.error = "" if winner else "no answer came"
+        verdict.save()
+    write_verdicts(comparison, verdicts)
+
+
+def judges_of(run):
+    return list(Judge.objects.filter(run=run).order_by("position"))
+
+
+def pairs_of(run):
+    pairs = Comparison.objects.filter(queue=run.queue_id).order_by("position")
+    return list(pairs.select_related("queue"))
+
+
+def elos_of(run):
+    ratings = JudgeRating.objects.filter(judge__run=run).order_by("judge__position")
+    return list(ratings.values_list("elo", flat=True))
+
+
+def counts_of(run):
+    """Return (agree, disagree, answered, asked) of each judge."""
+    ratings = JudgeRating.objects.filter(judge__run=run).order_by("judge__position")
+    return list(ratings.values_list("agree", "disagree", "answered", "asked"))
+
+
+def make_voter(run, **fields):
+    return Voter.objects.create(project=run.queue.project, **fields)
+
+
+def make_invite(run, **fields):
+    return Invite.objects.create(queue=run.queue, **fields)
+
+
+def make_vote(voter, comparison, choice="A", *, at=None):
+    """Cast a vote with a ballot of its own; `at` moves it to another time before it is sealed."""
+    vote = cast_vote(ballot_for(voter, comparison.queue, comparison), choice)
+    if at is not None:
+        Entry.objects.filter(uid=vote.uid, seq__isnull=True).update(at=at)
+    return vote
+
+
+def make_exposure(voter, comparison, *, ago=timedelta(seconds=1)):
+    return Exposure.objects.create(
+        voter=voter, comparison=comparison, seen_at=timezone.now() - ago
+    )
+
+
+def make_picture(colour="white", *, inferences=()):
+    """Return a rendered picture whose bytes are stored; the inferences become drawings of it."""
+    buffer = BytesIO()
+    Image.new("RGB", (8, 8), colour).save(buffer, "PNG")
+    png = buffer.getvalue()
+    address = sha256(png).hexdigest()
+    if not default_storage.exists(png_path(address)):
+        default_storage.save(png_path(address), BytesIO(png))
+    picture, _ = Picture.objects.get_or_create(
+        source_sha256=sha256(colour.encode()).hexdigest(),
+        defaults={"state": "done", "png_sha256": address, "width": 8, "height": 8},
+    )
+    pks = [inference.pk for inference in inferences]
+    Inference.objects.filter(pk__in=pks).update(
+        kind="svg", picture=picture, output=f'<svg xmlns="http://www.w3.org/2000/svg"><!--{colour}--></svg>'
+    )
+    return picture
+
+
+def make_key(*scopes, project=None, **fields):
+    """Return a new key and its text."""
+    return create_key("a script", scopes, project, **fields)
+
+
+def entry_of(vote):
+    """Return the ledger's row of a recorded vote."""
+    return Entry.objects.get(uid=vote.uid)
+
+
+def seal_all(project, *, later=timedelta(seconds=1)):
+    """Seal whatever there is, however young; return how many."""
+    total = 0
+    while sealed := ledger.seal(project.pk, now=timezone.now() + later):
+        total += sealed
+    project.refresh_from_db()
+    return total
+
+
+def voter_client(voter, **options):
+    """A browser that this voter votes in."""
+    client = Client(**options)
+    client.cookies.update(remember(HttpResponse(), voter).cookies)
+    return client
+
+
+def user_client(name="owner", **options):
+    """A browser in which an evaluator is logged in."""
+    user, _ = User.objects.get_or_create(username=name)
+    client = Client(**options)
+    client.force_login(user)
+    return client
+
+
+def key_client(token, **options):
+    return Client(headers={"Authorization": f"Bearer {token}"}, **options)

@@ -1,0 +1,46 @@
+"""Judges that know nothing: what each says, and that it always says the same."""
+
+from collections import Counter
+from uuid import uuid4
+
+import pytest
+
+from judge_eval.baselines import BASELINES, names_for
+
+ONE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><g/></svg>'
+THREE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><g/><g/><g/></svg>'
+
+
+@pytest.mark.parametrize(
+    "judge, output_a, output_b, winner",
+    [
+        ("always-first", "", "much longer", "A"),
+        ("longer-wins", "long", "sh", "A"),
+        ("longer-wins", "sh", "long", "B"),
+        ("longer-wins", "same", "size", "tie"),
+        ("more-elements-wins", THREE, ONE, "A"),
+        ("more-elements-wins", ONE, THREE, "B"),
+        ("more-elements-wins", ONE, f"{ONE}    ", "tie"),
+    ],
+)
+def test_what_a_baseline_says(judge, output_a, output_b, winner):
+    assert BASELINES[judge](output_a, output_b, "seed").winner == winner
+
+
+def test_reasons_are_one_line_and_name_the_counts():
+    opinion = BASELINES["longer-wins"]("x" * 1234, "y" * 5, "")
+    assert opinion.reason == "1,234 characters against 5."
+    assert BASELINES["more-elements-wins"](ONE, ONE, "").reason == "2 elements each."
+
+
+def test_the_coin_is_fair_and_falls_the_same_way_again():
+    seeds = [str(uuid4()) for _ in range(4000)]
+    tossed = [BASELINES["random"]("x", "y", seed).winner for seed in seeds]
+    assert tossed == [BASELINES["random"]("other", "texts", seed).winner for seed in seeds]
+    assert set(Counter(tossed)) == {"A", "B"}
+    assert 1800 < Counter(tossed)["A"] < 2200
+
+
+def test_elements_are_counted_only_in_drawings():
+    assert names_for("svg") == ["always-first", "random", "longer-wins", "more-elements-wins"]
+    assert names_for("text") == ["always-first", "random", "longer-wins"]

@@ -1,0 +1,77 @@
+"""The rating graph: everything lies inside, no label covers another."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge_eval.graph import HEIGHT, LABEL_GAP, WIDTH, draw
+
+ratings = st.floats(-500, 3000)
+series = st.integers(1, 12).flatmap(
+    lambda judges: st.lists(
+        st.lists(ratings, min_size=judges, max_size=judges), min_size=1, max_size=12
+    )
+)
+
+
+def drawn(rows):
+    names = [f"judge {n}" for n in range(len(rows[0]))]
+    return draw(names, [(votes, row) for votes, row in enumerate(rows, start=1)])
+
+
+def points_of(line):
+    return [tuple(map(float, point.split(","))) for point in line.points.split()]
+
+
+@given(series)
+def test_every_point_tick_and_label_is_inside(rows):
+    graph = drawn(rows)
+    for line in graph.lines:
+        for x, y in points_of(line):
+            assert graph.plot_left <= x <= graph.plot_right < WIDTH
+            assert 0 <= y <= graph.plot_bottom < HEIGHT
+        assert 0 <= line.label_y <= HEIGHT
+    assert all(0 <= tick.at <= graph.plot_bottom for tick in graph.y_ticks)
+    assert all(graph.plot_left <= tick.at <= graph.plot_right for tick in graph.x_ticks)
+    assert 0 <= graph.start_y <= graph.plot_bottom
+
+
+@given(series)
+def test_labels_stand_apart_in_the_order_of_the_lines(rows):
+    lines = sorted(drawn(rows).lines, key=lambda line: line.label_y)
+    assert all(
+        below.label_y - above.label_y >= LABEL_GAP - 1e-9 for above, below in pairwise(lines)
+    )
+    assert [line.end_y for line in lines] == sorted(line.end_y for line in lines)
+
+
+def test_every_line_starts_at_1000_and_ends_at_its_rating():
+    graph = draw(["up", "down"], [(1, [1016.0, 984.0]), (2, [1030.0, 970.0])])
+    up, down = graph.lines
+    assert points_of(up)[0] == points_of(down)[0] == (graph.plot_left, graph.start_y)
+    assert (up.rating, up.end_x) == (1030.0, graph.plot_right)
+    assert up.end_y < graph.start_y < down.end_y
+    assert len(points_of(up)) == 3
+
+
+def test_a_judge_that_joined_later_stood_at_1000_before():
+    graph = draw(["old", "new"], [(1, [1016.0]), (2, [1016.0, 984.0])])
+    assert [y for _, y in points_of(graph.lines[1])][:2] == [graph.start_y, graph.start_y]
+
+
+@pytest.mark.parametrize("names, rows", [(["a"], []), ([], [(1, [])])])
+def test_nothing_to_draw(names, rows):
+    assert draw(names, rows) is None
+
+
+def test_ticks_are_round_and_votes_are_spoken():
+    graph = draw(["a"], [(1200, [1500.0])])
+    assert [int(tick.label) % 100 for tick in graph.y_ticks] == [0] * len(graph.y_ticks)
+    assert [tick.label for tick in graph.x_ticks] == ["0", "1,200 votes"]
+    assert draw(["a"], [(1, [1016.0])]).x_ticks[-1].label == "1 vote"
+
+
+def test_equal_ratings_still_have_room():
+    assert draw(["a", "b"], [(1, [1000.0, 1000.0])]).start_y > 0

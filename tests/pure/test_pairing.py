@@ -1,0 +1,50 @@
+"""Which outputs meet, who is stored as A, and which pairs want several people."""
+
+from collections import Counter
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge_eval.pairing import all_pairs, wants_overlap
+
+outputs = st.lists(st.integers(), unique=True, max_size=8)
+
+
+@given(outputs, st.text(min_size=1))
+def test_everyone_meets_everyone_once(outputs, key):
+    met = Counter(frozenset(pair) for pair in all_pairs(outputs, key))
+    assert met == Counter(map(frozenset, combinations(outputs, 2)))
+
+
+def test_who_is_a_is_fair_and_stays():
+    pairs = all_pairs(list(range(100)), "key")
+    as_given = sum(a < b for a, b in pairs)
+    assert pairs == all_pairs(list(range(100)), "key")
+    assert pairs != all_pairs(list(range(100)), "other key")
+    # 4,950 fair coins leave 2,225..2,725 once in 10**12.
+    assert 2225 < as_given < 2725
+
+
+def test_the_overlap_is_the_share_that_was_asked_for():
+    wanted = sum(wants_overlap("key", n, 0.2) for n in range(10_000))
+    assert 1750 < wanted < 2250
+
+
+@given(st.integers())
+def test_a_share_of_none_and_of_all(comparison):
+    assert not wants_overlap("key", comparison, 0.0)
+    assert wants_overlap("key", comparison, 1.0)
+
+
+@given(st.integers(), st.floats(0, 1), st.floats(0, 1))
+def test_a_larger_share_takes_in_the_smaller(comparison, one, other):
+    small, large = sorted((one, other))
+    assert wants_overlap("key", comparison, small) <= wants_overlap("key", comparison, large)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
+def test_what_is_no_share_is_refused(share):
+    with pytest.raises(ValueError, match="a share lies in"):
+        wants_overlap("key", 1, share)

@@ -1,0 +1,378 @@
+"""Pictures of drawings: right, the same every time, and safe to make from anything."""
+
+import ctypes
+import ctypes.util
+import io
+import resource
+import socket
+import subprocess
+import sys
+import time
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.hostile_svg import FULL, OWN, data_url, drawing, image, png
+from voting import rendering
+from voting.png import BadPng, canonical
+from voting.render_child import FONTS
+from voting.rendering import RenderingFailed, render, renderer_id
+
+HOSTILE = Path(__file__).parents[3] / "shared" / "data" / "svg_hostile"
+SECONDS = 10
+MEMORY_BOUND = 1.2 * 2**30
+SECRET_COLOUR = (255, 0, 222)
+needs_cairo = pytest.mark.skipif(
+    ctypes.util.find_library("cairo") is None,
+    reason="not run: cairosvg needs the system library libcairo, which is not installed",
+)
+BACKENDS = [pytest.param("resvg"), pytest.param("cairosvg", marks=needs_cairo)]
+every_backend = pytest.mark.parametrize("renderer", BACKENDS)
+
+
+def landlock_version():
+    if sys.platform != "linux":
+        return 0
+    return ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1)
+
+
+def sized(attributes, body=FULL):
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {attributes}>{body}</svg>'
+
+
+def pixels(picture):
+    decoded = Image.open(io.BytesIO(picture.png if hasattr(picture, "png") else picture.data))
+    return decoded.convert("RGBA")
+
+
+def text(words, attributes='font-family="Never Heard Of It"'):
+    return sized(
+        'viewBox="0 0 400 80"', f'<text x="9" y="50" font-size="40" {attributes}>{words}</text>'
+    )
+
+
+@pytest.fixture
+def listener():
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+        server.setblocking(False)
+        yield server
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+@pytest.fixture
+def secret(tmp_path):
+    path = tmp_path / "secret.png"
+    path.write_bytes(png(64, 64, colour=bytes(SECRET_COLOUR)))
+    return path
+
+
+def picture_or_none(make):
+    """Make a picture within the limits of time and memory, and say whether there is one."""
+    started = time.monotonic()
+    try:
+        picture = make()
+    except RenderingFailed:
+        picture = None
+    assert time.monotonic() - started < SECONDS
+    unit = 1 if sys.platform == "darwin" else 1024
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit < MEMORY_BOUND
+    return picture
+
+
+def assert_not_leaked(picture):
+    if picture is not None:
+        colours = pixels(picture).getcolors(2**21)
+        assert SECRET_COLOUR not in {colour[:3] for _count, colour in colours}
+
+
+def hostile_files():
+    if not HOSTILE.is_dir():
+        return [pytest.param(None, marks=pytest.mark.skip("not run: no ../shared/data"))]
+    return [pytest.param(path, id=path.name) for path in sorted(HOSTILE.glob("*.svg"))]
+
+
+def aimed(path, listener, secret):
+    source = path.read_bytes().decode(errors="replace")
+    source = source.replace(":9911/", f":{listener.getsockname()[1]}/")
+    return source.replace("/tmp/secret.png", str(secret))
+
+
+@pytest.mark.real_data
+@every_backend
+@pytest.mark.parametrize("path", hostile_files())
+def test_a_known_hostile_file_does_no_harm(path, renderer, listener, secret):
+    source = aimed(path, listener, secret)
+    assert_not_leaked(picture_or_none(lambda: render(source, renderer=renderer)))
+
+
+@every_backend
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_an_invented_hostile_drawing_does_no_harm(name, renderer, listener, secret):
+    source = OWN[name](listener.getsockname()[1], str(secret))
+    assert_not_leaked(picture_or_none(lambda: render(source, renderer=renderer)))
+
+
+UNSCREENED = (
+    *("deep_mixture", "pattern_bomb", "marker_bomb", "text_by_use", "clip_paths", "scaled_blur"),
+    *("png_bomb", "kernels", "data_svg", "numbers", "href_file", "href_with_space"),
+    *("css_escape_import", "entity_in_attribute", "use_other_file", "set_href"),
+)
+
+
+@pytest.mark.slow
+@every_backend
+@pytest.mark.parametrize("name", UNSCREENED)
+def test_the_limits_of_the_child_hold_without_screening(name, renderer, listener, secret):
+    source = OWN[name](listener.getsockname()[1], str(secret))
+    picture_or_none(lambda: rendering._run_child(source, renderer, (1024, 1024)))
+    assert render(drawing(FULL)).png
+
+
+@pytest.mark.real_data
+@pytest.mark.slow
+@pytest.mark.parametrize("path", hostile_files())
+def test_the_limits_of_the_child_hold_for_known_files(path, listener, secret):
+    source = aimed(path, listener, secret)
+    picture_or_none(lambda: rendering._run_child(source, "resvg", (512, 512)))
+
+
+@pytest.mark.skipif(landlock_version() < 1, reason="not run: this kernel has no Landlock")
+@pytest.mark.parametrize("href", ["{}", "file://{}"])
+def test_the_child_cannot_read_a_local_picture_even_without_screening(href, secret):
+    source = drawing(FULL + image(href.format(secret)))
+    picture = rendering._run_child(source, "resvg", (512, 512))
+    assert pixels(picture).getpixel((256, 256)) == (0, 128, 0, 255)
+
+
+@every_backend
+@pytest.mark.parametrize(
+    "attributes, size",
+    [
+        ('width="24" height="24" viewBox="0 0 200 200"', (512, 512)),
+        ('viewBox="0 0 600 420"', (600, 420)),
+        ('viewBox="0 0 420 1000"', (420, 1000)),
+        ('width="4000" height="1000"', (1024, 256)),
+        ('width="10mm" height="2cm" viewBox="0 0 10 20"', (256, 512)),
+        ('width="1in" height="72pt"', (512, 512)),
+        ('width="50%" height="50%" viewBox="0 0 640 320"', (512, 256)),
+        ('width="800" viewBox="0 0 4 3"', (800, 600)),
+    ],
+)
+def test_the_longer_side_is_between_512_and_1024_and_nothing_is_distorted(
+    attributes, size, renderer
+):
+    picture = render(sized(attributes), renderer=renderer)
+    assert (picture.width, picture.height) == size == pixels(picture).size
+    assert picture.renderer == renderer_id(renderer)
+
+
+@every_backend
+def test_a_picture_shows_what_was_drawn_on_white(renderer):
+    body = '<circle cx="50" cy="50" r="40" fill="#ff0000" fill-opacity="0.5"/>'
+    picture = pixels(render(sized('viewBox="0 0 100 100"', body), renderer=renderer))
+    assert picture.getpixel((2, 2)) == (255, 255, 255, 255)
+    assert picture.getpixel((256, 256)) == pytest.approx((255, 127, 127, 255), abs=1)
+    # A circle stays one: as wide as it is high.
+    left, top, right, bottom = Image.eval(picture.getchannel("G"), lambda v: 255 - v).getbbox()
+    assert right - left == pytest.approx(bottom - top, abs=1)
+
+
+@every_backend
+def test_an_embedded_picture_is_drawn(renderer):
+    source = drawing(image(data_url(png(8, 8, colour=b"\x00\x00\xff"))))
+    assert pixels(render(source, renderer=renderer)).getpixel((256, 256)) == (0, 0, 255, 255)
+
+
+@every_backend
+def test_the_same_drawing_gives_the_same_bytes_from_many_threads(renderer):
+    source = text("Same 中 😀")
+    with ThreadPoolExecutor(4) as threads:
+        pictures = set(threads.map(lambda _: render(source, renderer=renderer).png, range(8)))
+    assert len(pictures) == 1
+
+
+@every_backend
+def test_a_picture_carries_nothing_but_its_pixels(renderer):
+    data = render(drawing(FULL), renderer=renderer).png
+    kinds, position = [], 8
+    while position < len(data):
+        kinds.append(data[position + 4 : position + 8])
+        position += 12 + int.from_bytes(data[position : position + 4])
+    assert kinds == [b"IHDR", b"IDAT", b"IEND"]
+
+
+@every_backend
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        ("Latin", "Lotin"),
+        ("中文", "日本"),
+        ("かな", "カナ"),
+        ("한국", "조선"),
+        ("Ωλ", "Жы"),
+        ("سلام", "عربي"),
+        ("שלום", "אבגד"),
+        ("ไทย", "กขค"),
+        ("हिन्दी", "नमस्ते"),
+        ("😀", "🚀"),
+        ("★✓", "→∑"),
+        ("a中😀", "a中🚀"),
+    ],
+)
+def test_text_never_vanishes_nor_turns_into_boxes(one, other, renderer):
+    blank, first, second = (
+        pixels(render(text(words), renderer=renderer)).tobytes() for words in ("", one, other)
+    )
+    assert len({blank, first, second}) == 3
+
+
+@every_backend
+def test_each_generic_family_has_a_face_of_its_own(renderer):
+    families = ("serif", "sans-serif", "monospace", "cursive")
+    drawn = {
+        family: render(text("Hamburg", f'font-family="{family}"'), renderer=renderer).png
+        for family in families
+    }
+    assert len(set(drawn.values())) == len(families)
+    assert drawn["serif"] == render(text("Hamburg"), renderer=renderer).png
+    arial = render(text("Hamburg", "style=\"font-family:'Arial'\""), renderer=renderer).png
+    assert arial == drawn["sans-serif"]
+
+
+def test_bold_and_italic_are_seen():
+    styles = ("", 'font-weight="bold"', 'font-style="italic"')
+    assert len({render(text("Hamburg", style)).png for style in styles}) == 3
+
+
+def test_an_unknown_renderer_names_the_known_ones():
+    with pytest.raises(ValueError, match="unknown renderer 'inkscape'; one of resvg, cairosvg"):
+        render(drawing(FULL), renderer="inkscape")
+
+
+def test_a_renderer_says_which_version_it_is():
+    assert renderer_id("resvg").startswith("resvg_py ")
+    assert renderer_id("cairosvg").startswith("cairosvg ")
+
+
+def test_a_refused_drawing_fails_with_the_reason_of_the_screening():
+    with pytest.raises(RenderingFailed, match="the drawing contains a script element"):
+        render(drawing("<script/>"))
+
+
+def test_a_crash_of_the_renderer_is_told_and_the_next_drawing_renders():
+    crashing = drawing("<g>" * 3000 + "</g>" * 3000)
+    with pytest.raises(RenderingFailed, match=r"crashed|refused"):
+        rendering._run_child(crashing, "resvg", (512, 512))
+    assert render(drawing(FULL)).png
+
+
+def start(*command):
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "sleep 600",
+        "sleep 600 & exit 0",
+        "exec <&-; sleep 600",
+        "trap '' TERM INT; cat; sleep 600 & sleep 600",
+    ],
+)
+def test_a_child_that_does_not_end_is_killed_with_its_group(script, monkeypatch):
+    monkeypatch.setattr(rendering, "WALL_SECONDS", 0.5)
+    child = start("sh", "-c", script)
+    rendering._answer(child, b"x" * 500_000)
+    assert child.returncode is not None
+    wait_until_group_is_gone(child.pid)
+
+
+def wait_until_group_is_gone(leader):
+    # Orphans are reaped by init, or stay zombies where there is none: neither runs.
+    for _ in range(500):
+        listed = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, text=True)
+        states = (line.split() for line in listed.stdout.splitlines())
+        if not any(pgid == str(leader) and not stat.startswith("Z") for pgid, stat in states):
+            return
+        time.sleep(0.02)
+    pytest.fail("a process of the group outlived its leader")
+
+
+def test_a_child_that_floods_is_cut_off():
+    child = start("yes")
+    assert len(rendering._answer(child, b"")) == rendering.MAX_PNG_BYTES + 5
+    assert child.returncode == -9
+
+
+@pytest.mark.parametrize(
+    "answer, words",
+    [
+        (b"", "ended with status 3"),
+        (b"ERR\nbad \x1b[31m\n thing", r"bad \[31m thing"),
+        (b"PNG\nGIF89a", "no PNG signature"),
+        (b"PNG\n" + b"0" * (rendering.MAX_PNG_BYTES + 1), "larger than 8 MB"),
+    ],
+)
+def test_an_answer_is_not_trusted(answer, words):
+    with pytest.raises(RenderingFailed, match=words):
+        rendering._checked(answer, 3)
+
+
+def chunk(kind, body):
+    return len(body).to_bytes(4) + kind + body + zlib.crc32(kind + body).to_bytes(4)
+
+
+GOOD_PNG = png(4, 2)
+
+
+def test_a_canonical_png_has_the_same_pixels_and_no_other_chunk():
+    noted = GOOD_PNG[:33] + chunk(b"tEXt", b"Comment\0hello") + GOOD_PNG[33:]
+    cleaned = canonical(noted, 1024)
+    assert cleaned.data == GOOD_PNG
+    assert (cleaned.width, cleaned.height) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    "data, words",
+    [
+        (b"", "signature"),
+        (GOOD_PNG[:-1], "cut short"),
+        (GOOD_PNG + b"<script>", "followed by"),
+        (GOOD_PNG[:20] + b"\1" + GOOD_PNG[21:], "checksum"),
+        (png(1025, 1), "1025 by 1"),
+        (png(4, 2, rows=1), "too few"),
+        (png(4, 2, rows=3), "too many"),
+        (png(1024, 1024, rows=60_000), "too many"),
+        (GOOD_PNG[:33] + chunk(b"IDAT", b"nonsense") + chunk(b"IEND", b""), "decompressed"),
+        (GOOD_PNG[:8] + chunk(b"IEND", b""), "no header"),
+        (
+            GOOD_PNG[:8]
+            + chunk(b"IHDR", bytes([0, 0, 0, 4, 0, 0, 0, 2, 16, 2, 0, 0, 0]))
+            + GOOD_PNG[33:],
+            "plain 8-bit",
+        ),
+    ],
+)
+def test_what_is_not_a_plain_png_is_refused(data, words):
+    with pytest.raises(BadPng, match=words):
+        canonical(data, 1024)
+
+
+def test_the_child_knows_every_shipped_font():
+    folder = Path(rendering.__file__).with_name("fonts")
+    assert {path.name for path in folder.glob("*.[ot]tf")} == set(FONTS)
+
+
+def test_every_shipped_font_has_its_licence_and_all_are_small():
+    folder = Path(rendering.__file__).with_name("fonts")
+    told = (folder / "README.md").read_text()
+    for licence in folder.glob("LICENSE-*"):
+        assert licence.name in told
+    assert len(list(folder.glob("LICENSE-*"))) == 7
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 12_000_000
