@@ -6,7 +6,8 @@
 MAKEFLAGS += --no-print-directory
 
 PY = .venv/bin/python
-PYTEST = $(PY) -m pytest -n 2 --dist loadgroup -q
+# A file stays on one worker, so that what its tests share is made once.
+PYTEST = $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 # What has nothing to do with the database, or only with PostgreSQL, runs once.
 ON_SQLITE = -m 'not postgresql_only and not browser and not fault' --ignore tests/pure
 

@@ -10,7 +10,7 @@ from django_htmx.middleware import HtmxDetails
 
 TITLES = {
     400: "That request cannot be read",
-    403: "Not for you",
+    403: "Closed to you",
     404: "Nothing here",
     409: "Already answered",
     413: "Too large",

@@ -209,6 +209,8 @@ def _comparison(run: Run, task_id: str) -> Comparison:
         raise HttpError(404, f"this run has no task {task_id!r}")
     if comparison.opened_at is None:
         raise HttpError(409, comparison.unusable or "this task is not open for voting yet")
+    if not run.queue.is_open:
+        raise HttpError(409, "voting has closed")
     comparison.queue = run.queue
     return comparison
 

@@ -9,6 +9,8 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Max
+
 from judge_eval import elo
 from judge_eval.models import Board, JudgeRating, RatingPoint, Run
 from voting.ledger import Difference, executemany, history_text, key
@@ -288,8 +290,15 @@ def _rebuild_board(run: Run, votes: int, *, write: bool) -> list[Difference]:
         retracted_seq__isnull=True,
         unblinded=True,
     ).count()
-    replayed = {"votes": votes, "unblinded": unblinded}
+    replayed = {"votes": votes, "unblinded": unblinded, "seq": _last_seq(run)}
     return _correct(board, f"board of run {run.pk}", replayed, write=write)
+
+
+def _last_seq(run: Run) -> int:
+    sealed = Entry.objects.filter(seq__isnull=False)
+    own = sealed.filter(queue=run.queue_id).aggregate(last=Max("seq"))["last"]
+    about_own = sealed.filter(target__queue=run.queue_id).aggregate(last=Max("seq"))["last"]
+    return max(own or 0, about_own or 0)
 
 
 def _correct(

@@ -27,6 +27,13 @@ class JudgeSaid:
     rating: float | None
     change: float | None
 
+    @property
+    def change_text(self) -> str:
+        """The change with its sign, as it is typeset."""
+        if self.change is None:
+            return ""
+        return f"{self.change:+.1f}".replace("-", "−") if round(self.change, 1) else "±0"
+
 
 @dataclass(frozen=True)
 class Reveal:

@@ -97,7 +97,7 @@ class BoardView:
 
 def board(run: Run) -> BoardView:
     ratings = JudgeRating.objects.filter(judge__run=run).select_related("judge")
-    ordered = sorted(ratings, key=lambda r: (-r.elo, r.judge.position))
+    ordered = sorted(ratings, key=lambda r: (-round(r.elo), r.judge.position))
     counts = Board.objects.get(run=run)
     done, total, preparing = queue_counts(run.queue)
     return BoardView(
@@ -122,8 +122,8 @@ def left_out(run: Run) -> list[tuple[str, int]]:
 
 
 def _row(ordered: list[JudgeRating], rating: JudgeRating) -> BoardRow:
-    """Equal ratings share a rank."""
-    rank = 1 + sum(other.elo > rating.elo for other in ordered)
+    """Ratings that are equal as they are shown share a rank."""
+    rank = 1 + sum(round(other.elo) > round(rating.elo) for other in ordered)
     return BoardRow(
         judge=rating.judge,
         rank=rank,

@@ -53,7 +53,7 @@ def create_run(project: Project, spec: RunSpec) -> Run:
         queue = Queue.objects.create(
             project=project,
             name=spec.name,
-            rubric=VoterPrompt.objects.create(project=project, name=spec.name, text=spec.rubric),
+            rubric=_rubric(project, spec),
             ballot=list(spec.ballot),
             votes_per_item=spec.votes_per_item,
             overlap_share=spec.overlap_share,
@@ -71,6 +71,20 @@ def create_run(project: Project, spec: RunSpec) -> Run:
         )
         enqueue("judge_eval.tasks.advance", str(run.pk))
     return run
+
+
+def _rubric(project: Project, spec: RunSpec) -> VoterPrompt:
+    """Return the rubric of this name: its last version, or the next one if the text is new."""
+    longest = VoterPrompt._meta.get_field("name").max_length
+    name = spec.name[:longest]
+    versions = VoterPrompt.objects.filter(project=project, name=name)
+    last = versions.order_by("-version").first()
+    if last is not None and last.text == spec.rubric:
+        return last
+    version = last.version + 1 if last else 1
+    return VoterPrompt.objects.create(
+        project=project, name=name, version=version, text=spec.rubric
+    )
 
 
 def _create_comparisons(queue: Queue, spec: RunSpec) -> list[Comparison]:

@@ -87,7 +87,7 @@ def make_run(
     return run
 
 
-def make_judges(run, names):
+def make_judges(run, names, *, first=0):
     judges = Judge.objects.bulk_create(
         Judge(
             run=run,
@@ -96,7 +96,7 @@ def make_judges(run, names):
             provider=Judge.Provider.BASELINE,
             fingerprint=sha256(name.encode()).hexdigest(),
         )
-        for position, name in enumerate(names)
+        for position, name in enumerate(names, start=first)
     )
     JudgeRating.objects.bulk_create(JudgeRating(judge=judge) for judge in judges)
     return judges
@@ -201,9 +201,7 @@ def make_vote(voter, comparison, choice="A", *, at=None):
 
 
 def make_exposure(voter, comparison, *, ago=timedelta(seconds=1)):
-    return Exposure.objects.create(
-        voter=voter, comparison=comparison, seen_at=timezone.now() - ago
-    )
+    return Exposure.objects.create(voter=voter, comparison=comparison, seen_at=timezone.now() - ago)
 
 
 def make_picture(colour="white", *, inferences=()):
@@ -220,7 +218,9 @@ def make_picture(colour="white", *, inferences=()):
     )
     pks = [inference.pk for inference in inferences]
     Inference.objects.filter(pk__in=pks).update(
-        kind="svg", picture=picture, output=f'<svg xmlns="http://www.w3.org/2000/svg"><!--{colour}--></svg>'
+        kind="svg",
+        picture=picture,
+        output=f'<svg xmlns="http://www.w3.org/2000/svg"><!--{colour}--></svg>',
     )
     return picture
 

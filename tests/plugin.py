@@ -40,6 +40,12 @@ def pytest_report_header(config):
     return config.stash.get(_HEADER, None)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Begin with what takes long, so that no worker is left alone with it at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 def pytest_terminal_summary(terminalreporter):
     browser.say_if_missing(terminalreporter)
 
@@ -87,7 +93,8 @@ def _start_broker(stack: contextlib.ExitStack) -> str:
 def _environment_of(worker: str) -> None:
     data = Path(os.environ[_FOLDER], worker)
     data.mkdir(mode=0o700)
-    os.environ["HUMANJUDGE_DATA"] = str(data)
+    # A .env file of this folder does not override what is set here.
+    os.environ |= {"HUMANJUDGE_DATA": str(data), "DEBUG": "false", "HTTPS": "false"}
     number = int(worker.removeprefix("gw")) + 1 if worker != "main" else 0
     os.environ["REDIS_URL"] = numbered_broker(os.environ[_BROKER], number)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
@@ -12,8 +12,7 @@ from django.db.models import Count
 
 from voting.ballots import Ballot
 from voting.models import Assignment, Comparison, Queue, Voter
-from voting.selectors import live_leases, open_to, skips_of
-from voting.services import SKIPS_BEFORE_RELEASE
+from voting.selectors import live_leases, open_to, released_by_me, skips_of
 from voting.sides import keyed_number, left_side
 
 # So many of the pairs with the fewest votes are looked at; up to here the shuffle is complete.
@@ -31,7 +30,7 @@ def next_pairs(
     with transaction.atomic():
         # Two voters who ask at once must not both be given the last pair.
         Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
-        chosen = [pk for pk in _in_order(voter, queue, now) if pk not in have][:limit]
+        chosen = _in_order(voter, queue, have, now)[:limit]
         Assignment.objects.filter(voter=voter, comparison__in=have).update(leased_until=until)
         Assignment.objects.bulk_create(
             [Assignment(voter=voter, comparison_id=pk, leased_until=until) for pk in chosen],
@@ -43,12 +42,20 @@ def next_pairs(
     return [pairs[pk] for pk in chosen]
 
 
-def _in_order(voter: Voter, queue: Queue, now: datetime) -> list[UUID]:
-    rows = list(
-        open_to(voter, queue)
-        .order_by("votes", "pk")
-        .values_list("pk", "votes", "votes_wanted")[:CANDIDATES]
-    )
+def _in_order(voter: Voter, queue: Queue, have: Collection[UUID], now: datetime) -> list[UUID]:
+    waiting = open_to(voter, queue).filter(released_by_me(voter)).order_by("votes", "pk")
+    start = 0
+    # One round as a rule; another only where a crowd holds all that the last one looked at.
+    while True:
+        rows = list(waiting.values_list("pk", "votes", "votes_wanted")[start:][:CANDIDATES])
+        free = [pk for pk in _shuffled(voter, rows, now) if pk not in have]
+        if free or len(rows) < CANDIDATES:
+            return free
+        start += CANDIDATES
+
+
+def _shuffled(voter: Voter, rows: Sequence[tuple[UUID, int, int]], now: datetime) -> list[UUID]:
+    """Return the pairs that have a place, unskipped first, then fewest votes first."""
     candidates = [pk for pk, _, _ in rows]
     skips = skips_of(voter, candidates)
     leased = dict(
@@ -60,7 +67,7 @@ def _in_order(voter: Voter, queue: Queue, now: datetime) -> list[UUID]:
     free = [
         (skips.get(pk, 0), votes, keyed_number(settings.SECRET_KEY, "shuffle", voter.pk, pk), pk)
         for pk, votes, wanted in rows
-        if skips.get(pk, 0) < SKIPS_BEFORE_RELEASE and votes + leased.get(pk, 0) < wanted
+        if votes + leased.get(pk, 0) < wanted
     ]
     return [pk for *_, pk in sorted(free)]
 

@@ -376,6 +376,7 @@ class Entry(models.Model):
     class Meta:
         verbose_name = "ledger entry"
         verbose_name_plural = "ledger entries"
+        # A check that comes out NULL lets the row in: what must be there is said to be there.
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["project", "seq"], name="entry_seq"),
             models.UniqueConstraint(
@@ -393,7 +394,8 @@ class Entry(models.Model):
             ),
             models.CheckConstraint(
                 name="entry_sealed_whole",
-                condition=Q(seq__isnull=True, hash__isnull=True) | Q(seq__gt=0, hash__isnull=False),
+                condition=Q(seq__isnull=True, hash__isnull=True)
+                | Q(seq__isnull=False, seq__gt=0, hash__isnull=False),
             ),
             models.CheckConstraint(
                 name="entry_shape",
@@ -403,7 +405,7 @@ class Entry(models.Model):
                         Q(comparison__isnull=False, inference__isnull=True, value__isnull=True)
                         & ~Q(choice="")
                         | Q(comparison__isnull=True, inference__isnull=False, choice="")
-                        & Q(value__lte=1_000_000)
+                        & Q(value__isnull=False, value__lte=1_000_000)
                     )
                 )
                 | Q(kind="retraction", voter__isnull=False, target__isnull=False)

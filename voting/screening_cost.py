@@ -11,30 +11,19 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from voting.screening_css import fragments, without_comments
+from voting.screening_references import GRADIENTS, MAX_EXPANDED, References, references_of
 from voting.screening_tree import Node, UnsafeSvg
 
-MAX_EXPANDED = 100_000
 MAX_EXPANDED_DEPTH = 128
 MAX_REFERENCE_DEPTH = 12
 # A layer or a filter pass touches every pixel it covers: it costs as much as many shapes.
 LAYER = 20
 _LAYERS = {"filter", "mask", "pattern", "marker", "clippath"}
-_GRADIENTS = {"lineargradient", "radialgradient"}
-_FOLLOWED = {
-    *("use", "image", "feimage", "pattern", "filter", "mask", "clippath", "marker"),
-    *("textpath", "tref", *_GRADIENTS),
-}
 _SHAPES = {
     *("path", "rect", "circle", "ellipse", "line", "polyline", "polygon"),
     *("text", "tspan", "textpath", "use", "image"),
 }
-_NOT_INHERITED = {"filter", "mask", "clip-path"}
 _POINT = re.compile(r"[a-zA-Z]|[\d.]+")
-_RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
-_SIMPLE_SELECTOR = re.compile(r"[#.]?[\w-]+")
-
-References = dict[str, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +45,7 @@ class Expander:
     references: dict[int, References]
     known: dict[int, Expansion] = field(default_factory=dict)
     path: set[int] = field(default_factory=set)
+    followed: int = 0
 
     def expand(self, node: Node) -> Expansion:
         """Return the expansion of an element.
@@ -93,6 +83,10 @@ class Expander:
         for prop, names in self.references.get(id(node), {}).items():
             for target in (each for name in names for each in self.targets.get(name, [])):
                 found = _checked(_joined(found, prop, target, self.expand(target)))
+                # Each counts in the root in the end: stop here, not after following them all.
+                self.followed += 1
+                if self.followed > MAX_EXPANDED:
+                    raise _too_large()
         return found
 
 
@@ -114,12 +108,12 @@ def check_expansion(nodes: list[Node]) -> None:
         if name := node.get("id"):
             # Renderers disagree on which of two equal ids wins: count both.
             targets[name.strip()].append(node)
-    Expander(targets, _references(nodes)).expand(nodes[0])
+    Expander(targets, references_of(nodes)).expand(nodes[0])
 
 
 def _joined(found: Expansion, prop: str, target: Node, part: Expansion) -> Expansion:
     layer = LAYER if target.tag in _LAYERS else 0
-    cost = 1 if target.tag in _GRADIENTS else part.cost + layer
+    cost = 1 if target.tag in GRADIENTS else part.cost + layer
     times = 1
     if prop in {"fill", "stroke"}:
         times = max(1, found.shapes)
@@ -137,13 +131,17 @@ def _joined(found: Expansion, prop: str, target: Node, part: Expansion) -> Expan
 
 def _checked(found: Expansion) -> Expansion:
     if found.cost > MAX_EXPANDED:
-        raise UnsafeSvg(
-            f"the drawing stands for more than {MAX_EXPANDED:,} elements once its references "
-            "(use, mask, pattern, marker, filter) are followed"
-        )
+        raise _too_large()
     if found.depth > MAX_EXPANDED_DEPTH or found.references > MAX_REFERENCE_DEPTH:
         raise _too_deep()
     return found
+
+
+def _too_large() -> UnsafeSvg:
+    return UnsafeSvg(
+        f"the drawing stands for more than {MAX_EXPANDED:,} elements once its references "
+        "(use, mask, pattern, marker, filter) are followed"
+    )
 
 
 def _too_deep() -> UnsafeSvg:
@@ -167,77 +165,3 @@ def _own_cost(node: Node) -> int:
 def _points(node: Node) -> int:
     outline = (node.get("d") or "") + (node.get("points") or "")
     return len(_POINT.findall(outline)) if outline else int(node.tag in _SHAPES)
-
-
-def _references(nodes: list[Node]) -> dict[int, References]:
-    sheet = _sheet_references(nodes)
-    found: dict[int, References] = {}
-    for node in nodes:
-        references: References = defaultdict(list)
-        for prop, value in _declarations(node):
-            _collect(references, prop, value, node, found)
-        for key in _selector_keys(node) if sheet else ():
-            for prop, value in sheet.get(key, ()):
-                _collect(references, prop, value, node, found)
-        if references:
-            found[id(node)] = references
-    return found
-
-
-def _collect(
-    references: References, prop: str, value: str, node: Node, found: dict[int, References]
-) -> None:
-    if prop == "href":
-        references[prop].append(value)
-    elif prop in _NOT_INHERITED and value.strip().lower() == "inherit" and node.parent is not None:
-        references[prop] += found.get(id(node.parent), {}).get(prop, [])
-    else:
-        references[prop] += fragments(value)
-
-
-def _declarations(node: Node) -> list[tuple[str, str]]:
-    found = []
-    for full_name, value in node.attributes.items():
-        name = full_name.rpartition(" ")[2].lower()
-        if name == "style":
-            found += _style_declarations(value)
-        elif name == "href" and node.tag in _FOLLOWED and value.strip().startswith("#"):
-            found.append(("href", value.strip()[1:]))
-        elif "#" in value or value.strip().lower() == "inherit":
-            found.append((name, value))
-    return [(prop, value) for prop, value in found if prop == "href" or _matters(value)]
-
-
-def _style_declarations(style: str) -> list[tuple[str, str]]:
-    pairs = (part.partition(":") for part in without_comments(style).split(";"))
-    return [(prop.strip().lower(), value) for prop, _, value in pairs if _matters(value)]
-
-
-def _matters(value: str) -> bool:
-    return bool(fragments(value)) or value.strip().lower() == "inherit"
-
-
-def _sheet_references(nodes: list[Node]) -> dict[str, list[tuple[str, str]]]:
-    """Return, by the last simple selector of each rule, the declarations that refer."""
-    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for node in nodes:
-        if node.tag != "style":
-            continue
-        for selectors, body in _RULE.findall(without_comments(node.text)):
-            declarations = _style_declarations(body)
-            for selector in selectors.split(",") if declarations else ():
-                found[_last_simple_selector(selector)] += declarations
-    return found
-
-
-def _last_simple_selector(selector: str) -> str:
-    compound = re.split(r"[\s>+~]+", selector.strip())[-1]
-    simple = _SIMPLE_SELECTOR.findall(re.split(r"[\[:]", compound)[0])
-    # The last part of `rect.cloud` is the narrower one; `*` and `[x]` match anything.
-    return simple[-1].lower() if simple else "*"
-
-
-def _selector_keys(node: Node) -> list[str]:
-    classes = [f".{name.lower()}" for name in (node.get("class") or "").split()]
-    identity = node.get("id")
-    return ["*", node.tag, *classes, *([f"#{identity.lower()}"] if identity else [])]

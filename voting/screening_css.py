@@ -12,12 +12,12 @@ from voting.screening_tree import UnsafeSvg
 
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|(.))", re.DOTALL)
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
-_URL = re.compile(r"(?<![\w-])url\s*\(\s*([\"']?)\s*([^)]*)")
+_URL = re.compile(r"(?<![\w-])url\s*\([\s\"']*")
 _FORBIDDEN_RULE = re.compile(r"@\s*(import|font-face|namespace|charset|document|-moz-document)")
 _FORBIDDEN_FUNCTION = re.compile(
     r"(?<![\w-])((?:-\w+-)?(?:image|image-set|src|cross-fade|element|expression))\s*\("
 )
-_FRAGMENT = re.compile(r"url\s*\(\s*[\"']?\s*#([^\"')]*?)\s*[\"']?\s*\)", re.IGNORECASE)
+_FRAGMENT = re.compile(r"url\s*\([\s\"']*#([^\"')]*)", re.IGNORECASE)
 
 
 def check_value(text: str) -> None:
@@ -38,11 +38,12 @@ def check_value(text: str) -> None:
     if "(" not in text and "\\" not in text:
         return
     for reading in _readings(text):
-        for _quote, target in _URL.findall(reading):
+        for found in _URL.finditer(reading):
+            target = reading[found.end() : found.end() + 100]
             if not target.startswith("#"):
+                outside = re.split(r"[\"')]", target)[0].strip() or "nothing"
                 raise UnsafeSvg(
-                    f"the drawing refers to {target.strip(chr(34) + chr(39) + ' ')[:100]} in CSS; "
-                    "only url(#fragment) is allowed"
+                    f"the drawing refers to {outside} in CSS; only url(#fragment) is allowed"
                 )
 
 
@@ -66,7 +67,7 @@ def check_sheet(text: str) -> None:
 
 def fragments(text: str) -> list[str]:
     """Return the ids that a value refers to by ``url(#…)``."""
-    return _FRAGMENT.findall(text) if "#" in text else []
+    return [name.strip() for name in _FRAGMENT.findall(text)] if "#" in text else []
 
 
 def without_comments(text: str) -> str:

@@ -21,8 +21,9 @@ PIXELS_PER_UNIT = {
     "em": 16.0,
     "ex": 8.0,
 }
-_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_LENGTH = re.compile(rf"\s*({_NUMBER})\s*([a-zA-Z]*|%)\s*", re.ASCII)
+# No two neighbours of a pattern can match the same letters: the source chooses their number.
+_NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_LENGTH = re.compile(rf"({_NUMBER})\s*([a-zA-Z]*|%)", re.ASCII)
 _SEPARATOR = re.compile(r"[\s,]+")
 
 
@@ -76,7 +77,7 @@ def view_box(root: Node) -> tuple[float, float] | None:
 
 def number(text: str) -> float | None:
     """Return a plain finite number, or None."""
-    found = _LENGTH.fullmatch(text)
+    found = _LENGTH.fullmatch(text.strip())
     if found is None or found[2]:
         return None
     value = float(found[1])
@@ -85,7 +86,7 @@ def number(text: str) -> float | None:
 
 def proportion_or_number(text: str) -> float | None:
     """Return ``"25%"`` as 0.25 and a length as its number of user units, or None."""
-    found = _LENGTH.fullmatch(text)
+    found = _LENGTH.fullmatch(text.strip())
     if found is None:
         return None
     if found[2] == "%":
@@ -95,7 +96,7 @@ def proportion_or_number(text: str) -> float | None:
 
 
 def _side(text: str | None, box_side: float | None) -> float | None:
-    found = _LENGTH.fullmatch(text or "")
+    found = _LENGTH.fullmatch((text or "").strip())
     if found is None:
         return None
     value, unit = float(found[1]), found[2].lower()

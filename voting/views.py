@@ -109,7 +109,7 @@ def _uuids(text: str) -> list[UUID]:
 def _pairs(voter: Voter, queue: Queue, have: list[UUID]) -> dict[str, Any]:
     wanted = max(settings.PAIRS_AHEAD - len(have), 0) if queue.is_open else 0
     pairs = allotment.next_pairs(voter, queue, have, wanted, timezone.now())
-    return _context(voter, queue, pairs)
+    return _context(voter, queue, pairs) | {"have": have}
 
 
 def _context(voter: Voter, queue: Queue, pairs: list[Comparison]) -> dict[str, Any]:

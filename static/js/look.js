@@ -101,6 +101,12 @@
 
   const farEnough = () => Math.max(110, innerWidth / 3);
 
+  function swallow(click) {
+    if (!click.isTrusted) return;
+    click.preventDefault();
+    click.stopPropagation();
+  }
+
   function endDrag() {
     drag?.label?.remove();
     drag = null;
@@ -143,9 +149,10 @@
     const { button } = drag;
     endDrag();
     if (!button) return;
-    // The same finger would also click the picture it let go of.
-    addEventListener("click", (click) => { click.preventDefault(); click.stopPropagation(); }, { capture: true, once: true });
-    setTimeout(() => button.click());
+    // The same finger may also click the picture it let go of.
+    addEventListener("click", swallow, true);
+    setTimeout(() => removeEventListener("click", swallow, true), 300);
+    button.click();
   });
   addEventListener("pointercancel", endDrag);
 })();

@@ -24,12 +24,14 @@
   const outbox = [];
   let sending = null;
   let retryTimer = 0;
+  let wasLost = false;
   let undoing = false;
   let restUntil = 0;
   let shownAt = 0;
   let mine = Number(byId("progress").dataset.mine);
   let fetching = false;
   let nextFetchAt = 0;
+  let askedAtEnd = false;
   let lastActive = Date.now();
 
   const current = () => pairs.querySelector(":scope > .pair");
@@ -66,18 +68,22 @@
 
   function showSaving() {
     const tries = outbox[0]?.tries ?? 0;
-    if (!outbox.length) return saveState("All saved");
-    if (tries) {
-      const what = outbox.length === 1 ? "Your last answer is" : `Your last ${outbox.length} answers are`;
-      return saveState(`Connection lost. ${what} not saved yet, trying again (${tries})…`, true);
+    if (!outbox.length) {
+      saveState(wasLost ? "The connection is back. All saved." : "All saved");
+      wasLost = false;
+      return;
     }
-    if (Date.now() - outbox[0].since > 500) saveState(`Saving ${outbox.length}…`, true);
+    if (tries) {
+      wasLost = true;
+      const what = outbox.length === 1 ? "Your last answer is" : `Your last ${outbox.length} answers are`;
+      saveState(`Connection lost. ${what} not saved yet, trying again (${tries})…`, true);
+    } else if (Date.now() - outbox[0].since > 500) saveState(`Saving ${outbox.length}…`, true);
   }
 
   function showProgress(count) {
     mine = count;
     const box = byId("progress");
-    const of = Math.max(Number(box.dataset.of), mine);
+    const of = Math.max(Number(box.dataset.of), mine + held().length);
     box.querySelector("[data-mine-shown]").textContent = mine;
     box.querySelector("[data-of-shown]").textContent = of;
     Object.assign(box.querySelector("progress"), { max: of || 1, value: mine });
@@ -111,14 +117,15 @@
   const picturesOf = (pair) => [...pair.querySelectorAll(".picture img")];
   const isLoaded = (picture) => picture.complete && picture.naturalWidth > 0;
 
-  function show(speak = true) {
+  function show(before = "") {
     const pair = current();
+    desk.toggleAttribute("data-empty", !pair);
     restartClock(pair);
     if (!pair) return lookForMore();
     prepare(pair.nextElementSibling);
     prepare(pair.nextElementSibling?.nextElementSibling);
     for (const button of toggles("together")) button.hidden = !pair.querySelector(".text");
-    if (speak) say(`Pair ${mine + outbox.length + 1}. ${pair.querySelector("h2").textContent.trim()}`);
+    say(`${before} Pair ${mine + outbox.length + 1}: ${promptOf(pair)}`);
     if (pair.getBoundingClientRect().top < 0) pair.scrollIntoView({ block: "start" });
     if (pairs.children.length < FEW_PAIRS) fetchPairs();
   }
@@ -143,17 +150,19 @@
     });
   }
 
+  const promptOf = (pair) => pair.querySelector("h2").textContent.trim();
+
   function prepare(pair) {
     for (const picture of pair ? picturesOf(pair) : []) picture.decode?.().catch(() => {});
   }
 
-  function advance() {
+  function advance(before) {
     const pair = current();
     if (!pair) return;
     const hadFocus = pair.contains(document.activeElement);
     if (pair.dataset.state === "sending") sent.append(pair);
     else pair.remove();
-    show();
+    show(before);
     if (hadFocus) (current() ?? byId("end").querySelector("a, button") ?? byId("main")).focus({ preventScroll: true });
   }
 
@@ -177,14 +186,14 @@
     clearNotice();
     submitter.toggleAttribute("data-chosen", true);
     pair.dataset.state = "sending";
-    pair.querySelector("[data-yours]").textContent = `You voted ${submitter.dataset.said}.`;
+    const spoken = isSkip ? "Skipped." : `You voted ${submitter.dataset.said}.`;
+    pair.querySelector("[data-yours]").textContent = spoken;
     outbox.push({
-      pair, form, isSkip, tries: 0, since: Date.now(),
+      pair, form, isSkip, spoken, tries: 0, since: Date.now(),
       path: isSkip ? submitter.getAttribute("formaction") : form.getAttribute("action"),
       fields: isSkip ? {} : { choice: submitter.value, elapsed_ms: Math.round(performance.now() - shownAt) },
-      spoken: isSkip ? "Skipped." : `You voted ${submitter.dataset.said}.`,
     });
-    if (isSkip || advancing()) advance();
+    if (isSkip || advancing()) advance(spoken);
     pump();
   }
 
@@ -214,7 +223,7 @@
     const { elt, xhr } = detail;
     if (sending && elt === sending.form) return answered(xhr);
     if (elt === undoForm) return undone(xhr);
-    if (elt.getAttribute("hx-get") === more.getAttribute("hx-get")) return fetched(xhr);
+    if (elt === more) return fetched(xhr);
     if (elt.id === "flag" || elt.closest("#flag")) return flagged(xhr);
     if (byId("reveal").contains(elt) && !detail.successful) setTimeout(() => htmx.trigger(elt, "again"), 2000);
   });
@@ -237,8 +246,6 @@
   }
 
   function landed(item) {
-    if (item.tries) say("The connection is back. Everything up to here is saved.");
-    if (!item.isSkip) showProgress(mine + 1);
     if (item.pair === current()) {
       const hadFocus = item.pair.contains(document.activeElement);
       item.pair.dataset.state = "voted";
@@ -246,8 +253,9 @@
       say(item.spoken);
     } else {
       item.pair.remove();
-      if (!current()) lookForMore();
     }
+    if (!item.isSkip) showProgress(mine + 1);
+    if (!current() && !outbox.length) lookForMore();
   }
 
   function messageIn(xhr) {
@@ -270,7 +278,7 @@
     const reload = status === 403 || status === 422;
     const text = item.isSkip ? `Not skipped. ${message}` : `Not counted. ${message}`;
     notice(text, reload ? "Reload the page" : "", () => location.reload());
-    if (wasAway) show(false);
+    if (wasAway) show(text);
   }
 
   function bringBackAll() {
@@ -305,12 +313,11 @@
       const pair = current();
       forget(pair.dataset.comparison, pair);
       byId("reveal").replaceChildren();
-      mine = Number(byId("progress").dataset.mine);
+      showProgress(Number(byId("progress").dataset.mine));
       restUntil = performance.now() + SETTLE_MS / 2;
       const seen = xhr.responseText.includes("data-has-seen");
       if (seen) notice("Your vote is taken back. You have seen what the judges said of this pair, so your new vote will be kept, but left out of their ratings.");
-      show(false);
-      say(`Your last vote is taken back. Vote again: ${pair.querySelector("h2").textContent.trim()}`);
+      show("Your last vote is taken back.");
     } else if (xhr.status >= 400 && xhr.status < 500) {
       notice(messageIn(xhr));
     } else {
@@ -333,6 +340,7 @@
   function fetchPairs() {
     if (fetching || Date.now() < nextFetchAt) return;
     fetching = true;
+    askedAtEnd = !held().length;
     htmx.trigger(more, "more");
   }
 
@@ -356,19 +364,20 @@
     detail.serverResponse = reply.innerHTML;
   });
 
+  document.addEventListener("htmx:afterSwap", ({ detail }) => {
+    if (detail.target !== pairs || detail.requestConfig.elt === undoForm) return;
+    showProgress(Math.max(mine, Number(byId("progress").dataset.mine)));
+    if (current() && desk.hasAttribute("data-empty")) show();
+  });
+
   function fetched(xhr) {
     fetching = false;
     const found = xhr.status === 200 && xhr.responseText.includes("data-comparison=");
     nextFetchAt = Date.now() + (found ? 0 : 3000);
-    if (xhr.status === 200) {
-      showProgress(Math.max(mine, Number(byId("progress").dataset.mine)));
-      if (found && !shownAt) show();
-      if (found && pairs.children.length && desk.hasAttribute("data-empty")) show();
-      if (!found && !current()) say(byId("end").querySelector(".found h2").textContent);
-    } else if (!current()) {
-      setTimeout(lookForMore, 3000);
-    }
-    desk.toggleAttribute("data-empty", !current());
+    if (current()) return;
+    if (xhr.status !== 200) setTimeout(lookForMore, 3000);
+    else if (!askedAtEnd) lookForMore();
+    else say(byId("end").querySelector(".found h2").textContent);
   }
 
   // Pairs on a page that is being read stay this voter's.
@@ -391,12 +400,14 @@
 
   // --- the reveal -----------------------------------------------------------------------------------
 
-  document.addEventListener("htmx:afterSwap", ({ detail }) => {
-    const spoken = byId("reveal").querySelector("[data-spoken]:not([data-said])");
-    if (!spoken || !byId("reveal").contains(detail.target) && detail.target !== byId("reveal")) return;
-    spoken.toggleAttribute("data-said", true);
-    const { look } = detail.requestConfig.parameters;
-    if (look === undefined && !detail.pathInfo.requestPath.includes("look=")) say(spoken.dataset.spoken);
+  // It asks again until the vote is sealed, and is read out once.
+  let readOut = "";
+  document.addEventListener("htmx:afterSwap", () => {
+    const reveal = byId("reveal").querySelector("[data-spoken]");
+    if (!reveal || reveal.dataset.uid === readOut) return;
+    readOut = reveal.dataset.uid;
+    say(reveal.dataset.spoken);
+    if (current()?.dataset.state === "voted") reveal.scrollIntoView({ block: "nearest" });
   });
 
   document.addEventListener("click", (event) => {
@@ -427,7 +438,7 @@
     const { key, target } = event;
     if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || event.defaultPrevented) return;
     if (event.shiftKey && key !== "?") return;
-    if (!isOn("keys") && toggles("keys").length && key !== "?") return;
+    if (!isOn("keys") && key !== "?") return;
     if (target.closest?.(NATIVE) || document.querySelector("dialog[open]") || scrollsItself(event)) return;
     if (["Enter", " "].includes(key) && target.closest?.(OWN_ENTER)) return;
     const button = buttonFor(key);
@@ -438,8 +449,8 @@
   });
   document.addEventListener("pointerdown", () => { lastActive = Date.now(); });
 
-  saveState("All saved");
   desk.toggleAttribute("data-empty", !current());
   if (matchMedia("(min-width: 68rem)").matches) document.querySelector(".rubric").open = true;
-  if (current()) show();
+  // htmx knows its elements from here on; it asked for this event first.
+  document.addEventListener("DOMContentLoaded", () => { if (current()) show(); });
 })();

@@ -85,6 +85,7 @@ def test_every_acknowledged_vote_is_sealed_exactly_once(tmp_path, settings):
             env=site.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             text=True,
         )
         assert mortal.stdout.readline() == "ready\n"

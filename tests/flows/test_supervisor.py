@@ -53,8 +53,9 @@ def say(line):
 with Supervisor(folder / "logs", say, keep_open=[lock]) as supervisor:
     for pair in sys.argv[2:]:
         name, behaviour = pair.split("=")
+        patience = 0.5 if behaviour == "stubborn" else 30
         files = [str(folder / "child.py"), name, behaviour, str(folder / "events.txt")]
-        supervisor.start(Program(name, [sys.executable, *files], stop_seconds=0.5))
+        supervisor.start(Program(name, [sys.executable, *files], stop_seconds=patience))
     say(f"guard={supervisor._lifeline.pid}")
     code = supervisor.watch()
 sys.exit(code)

@@ -17,7 +17,6 @@ pytestmark = [
     pytest.mark.fault,
     pytest.mark.slow,
     pytest.mark.timeout(300),
-    pytest.mark.xdist_group("up"),
 ]
 
 

@@ -24,13 +24,10 @@ def free_port() -> int:
 
 
 def environment(data: Path, **more: str) -> dict[str, str]:
-    """This machine's, without what the test run set for itself."""
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in {"DATABASE_URL", "REDIS_URL", "HOST", "PORT", "DEBUG", "HTTPS"}
-    }
-    return {**inherited, "HUMANJUDGE_DATA": str(data), **more}
+    """This machine's, without what the test run or somebody's .env file says of servers."""
+    plain = dict.fromkeys(("DATABASE_URL", "REDIS_URL", "HOST", "SECRET_KEY"), "")
+    plain |= {"DEBUG": "false", "HTTPS": "false", "HUMANJUDGE_DATA": str(data)}
+    return {**os.environ, **plain, **more}
 
 
 def try_up(data: Path, port: int | str, **more: str) -> subprocess.CompletedProcess:

@@ -31,9 +31,9 @@ ballots = st.builds(
     voter=st.uuids(),
     rubric=st.integers(1, 2**31),
     left=st.sampled_from(["A", "B"]),
-    choices=st.lists(
-        st.sampled_from(["A", "B", "tie", "both_bad"]), unique=True, min_size=1
-    ).map(tuple),
+    choices=st.lists(st.sampled_from(["A", "B", "tie", "both_bad"]), unique=True, min_size=1).map(
+        tuple
+    ),
 )
 
 

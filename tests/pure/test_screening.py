@@ -1,5 +1,8 @@
 """What the screening lets through, what it refuses, and that it never does anything else."""
 
+import doctest
+import importlib
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -98,6 +101,8 @@ def test_hostile_drawings_are_refused_or_left_to_the_child(name):
         '<g style="fill:url(//a)"/>',
         "<g style=\"background:image-set('http://a' 1x)\"/>",
         '<g style="fill:\\75rl(#a)"/>',
+        '<g fill="url(#a url(http://a)"/>',
+        "<g fill=\"url(#a) url( 'http://a' )\"/>",
         "<style>@IMPORT 'a.css';</style>",
         "<style>@imp<![CDATA[ort 'a.css';]]></style>",
         "<style>@font-face{font-family:x}</style>",
@@ -298,6 +303,47 @@ PIECES = st.sampled_from(
 )
 
 
+LONG = 500_000
+REPETITIONS = {
+    "digits": f'<filter x="{"1" * LONG}!"/>',
+    "spaces": f'<filter x="1{" " * LONG}!"/>',
+    "urls": f'<g fill="{"url(#" * (LONG // 5)}"/>',
+    "spaced urls": f'<g fill="{"url( # " * (LONG // 7)}"/>',
+    "spaces in url": f'<g fill="url{" " * LONG}"/>',
+    "comments": f'<g fill="({"/*" * (LONG // 2)}"/>',
+    "escapes": f'<g fill="({chr(92) * LONG}"/>',
+    "one long selector": f"<style>{'a' * LONG}</style>",
+    "braces": f"<style>{'{a' * (LONG // 2)}</style>",
+    "at signs": f"<style>{'@ ' * (LONG // 2)}</style>",
+    "functions": f"<style>{'-image' * (LONG // 6)}</style>",
+    "blurs": f'<g style="{"blur(" * (LONG // 5)}"/>',
+    "brackets in blur": f'<g filter="blur({"()" * (LONG // 2)}"/>',
+    "media type": f'<image href="data:image/png{" " * LONG}"/>',
+    "equal ids": '<g id="a"/>' * 9_000 + '<use href="#a"/>' * 9_000,
+    "rules for all": f"<style>{'*{fill:url(#a)}' * 9_000}</style>{'<g/>' * 15_000}",
+    "references of one": '<g id="x"/>' * 500 + f'<g fill="{"url(#x)" * 50_000}"/>',
+    "inherited references": (
+        f'<g mask="{"url(#x)" * 50_000}">' + '<g mask="inherit"/>' * 4_000 + "</g>"
+    ),
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("body", REPETITIONS.values(), ids=REPETITIONS.keys())
+def test_no_repetition_keeps_the_screening_busy(body):
+    # A tenth of a second each; hours where the time grows with the square of the length.
+    assert elements_or_refusal(drawing(body))
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "piece", ["font:", "font:1 ", "font-family:'", "font-family:a ", "font-family:a,", "&quot;,"]
+)
+def test_no_repetition_keeps_the_replacing_of_fonts_busy(piece):
+    source = "font-family:" + piece * (LONG // len(piece))
+    assert with_shipped_families(source) == source
+
+
 def elements_or_refusal(source):
     try:
         return screen(source).elements
@@ -345,3 +391,13 @@ def test_nothing_but_a_refusal_is_ever_raised_inside_a_drawing(source):
 )
 def test_well_known_fonts_get_their_shipped_stand_in(asked, given_):
     assert with_shipped_families(asked) == given_
+
+
+@pytest.mark.parametrize(
+    "name", ["screening", "screening_css", "screening_images", "screening_size", "font_names"]
+)
+def test_the_examples_in_the_documentation_are_true(name):
+    module = importlib.import_module(f"voting.{name}")
+    outcome = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
+    assert outcome.attempted
+    assert not outcome.failed

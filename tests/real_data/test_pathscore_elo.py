@@ -1,11 +1,13 @@
-"""The recorded ELO cases of the PathScore judge evaluation."""
+"""The recorded cases of the PathScore judge evaluation, voted on and sealed as in a real run."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from judge_eval.elo import Standings, agree_rate
+from judge_eval.elo import Standings
+from judge_eval.selectors import board
+from tests.makers import elos_of, make_run, make_vote, make_voter, pairs_of, seal_all
 
 CASES = Path(__file__).resolve().parents[3] / "shared" / "cases" / "pathscore_judge_elo.json"
 # Its expected ratings follow the order in which the verdicts arrived. Here the run's order of
@@ -22,52 +24,55 @@ def cases():
     return json.loads(CASES.read_text(encoding="utf-8")) if CASES.exists() else {}
 
 
-def standings_of(case):
+def facts_of(case):
+    """Return what was chosen and what each judge said, in the run's order of judges."""
+    for task in case["tasks"]:
+        if task["status"] == "complete":
+            said = {verdict["judge_model"]: verdict["winner"] for verdict in task["verdicts"]}
+            yield task["human_winner"], [said.get(judge) for judge in case["judges"]]
+
+
+@pytest.mark.parametrize("name", cases())
+def test_ratings_are_as_recorded(name):
+    every = cases()
+    case, expected = every[name], every[OVERRULED.get(name, name)]["output"]["raw"]
     standings = Standings()
     standings.grow(len(case["judges"]))
-    for task in case["tasks"]:
-        if task["status"] != "complete":
-            continue
-        said = {verdict["judge_model"]: verdict["winner"] for verdict in task["verdicts"]}
-        standings.count(task["human_winner"], [said.get(judge) for judge in case["judges"]])
-    return standings
+    for choice, said in facts_of(case):
+        standings.count(choice, said)
+    assert standings.elo == pytest.approx([expected[judge] for judge in case["judges"]], abs=1e-9)
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("name", cases())
-def test_ratings_and_counts_are_as_recorded(name):
+def test_the_board_of_a_run_with_these_votes_is_as_recorded(name):
     every = cases()
     case, expected = every[name], every[OVERRULED.get(name, name)]["output"]
-    standings = standings_of(case)
-    rated = dict(zip(case["judges"], standings.elo, strict=True))
-    assert rated == {
-        judge: pytest.approx(elo, abs=1e-9) for judge, elo in expected["raw"].items()
-    }
-    counted = {
-        judge: (agree, disagree, agree_rate(agree, disagree))
-        for judge, agree, disagree in zip(
-            case["judges"], standings.agree, standings.disagree, strict=True
-        )
-    }
-    assert counted == {
-        row["judge"]: (row["agree"], row["disagree"], row["agree_rate"])
-        for row in expected["leaderboard"]
-    }
-
-
-@pytest.mark.parametrize("name", cases())
-def test_the_board_is_in_the_recorded_order(name):
-    every = cases()
-    case, expected = every[name], every[OVERRULED.get(name, name)]["output"]
-    standings = standings_of(case)
-    order = sorted(range(len(case["judges"])), key=lambda judge: -standings.elo[judge])
-    board = [(case["judges"][judge], round(standings.elo[judge])) for judge in order]
-    assert board == [(row["judge"], row["elo"]) for row in expected["leaderboard"]]
+    facts = list(facts_of(case))
+    unvoted = [None] * len(case["judges"])
+    run = make_run(says=[*(said for _, said in facts), unvoted], names=case["judges"])
+    voter = make_voter(run)
+    for comparison, (choice, _) in zip(pairs_of(run), facts, strict=False):
+        make_vote(voter, comparison, choice)
+    seal_all(run.queue.project)
+    raw = [expected["raw"][judge] for judge in case["judges"]]
+    assert elos_of(run) == pytest.approx(raw, abs=1e-9)
+    assert [
+        {
+            "judge": row.judge.name,
+            "elo": round(row.elo),
+            "agree": row.agree,
+            "disagree": row.disagree,
+            "total": row.total,
+            "agree_rate": row.agree_rate,
+        }
+        for row in board(run).rows
+    ] == expected["leaderboard"]
 
 
 def test_the_case_of_another_verdict_order_is_overruled():
     """It holds the same facts in another order of verdicts, and swaps two judges for it."""
     every = cases()
-    recorded = every["verdict_order_matters"]["output"]["raw"]
-    assert recorded["J2"] > recorded["J3"]
-    standings = standings_of(every["verdict_order_matters"])
-    assert standings.elo[1] < standings.elo[2]
+    overruled, kept = every["verdict_order_matters"], every["one_task_1v2_inplace"]
+    assert list(facts_of(overruled)) == list(facts_of(kept))
+    assert overruled["output"]["raw"]["J2"] == kept["output"]["raw"]["J3"]

@@ -706,7 +706,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(
                     models.Q(("hash__isnull", True), ("seq__isnull", True)),
-                    models.Q(("hash__isnull", False), ("seq__gt", 0)),
+                    models.Q(("hash__isnull", False), ("seq__gt", 0), ("seq__isnull", False)),
                     _connector="OR",
                 ),
                 name="entry_sealed_whole",
@@ -731,6 +731,7 @@ class Migration(migrations.Migration):
                                 ("choice", ""),
                                 ("comparison__isnull", True),
                                 ("inference__isnull", False),
+                                ("value__isnull", False),
                                 ("value__lte", 1000000),
                             ),
                             _connector="OR",

@@ -198,8 +198,8 @@ def broker_answers(path: Path) -> bool:
 
 def base_url(host: str, port: int) -> str:
     """Where a browser on this machine finds it."""
-    name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104
-    return f"http://[{name}]:{port}" if ":" in name.strip("[]") else f"http://{name}:{port}"
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
 def answering(url: str) -> Callable[[], bool]:

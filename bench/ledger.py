@@ -1,0 +1,71 @@
+"""The ledger at a million votes and 6 judges: seal, replay, undo."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from bench.lib.flood import insert_votes, seal
+from bench.lib.installation import installation
+from bench.lib.report import figure, note, quantile
+
+VOTES = int(os.environ.get("BENCH_LEDGER", "1000000"))
+PAIRS = 1000
+STEPS = 10
+UNDOS = 40
+
+
+def main() -> None:
+    with installation():
+        from tests.concurrency.scene import make_scene
+
+        scene = make_scene(judges=6, pairs=PAIRS, voters=-(-VOTES // PAIRS))
+        measure_seal(scene)
+        measure_replay(scene)
+        measure_undo(scene)
+
+
+def measure_seal(scene) -> None:
+    rates = []
+    for step in range(STEPS):
+        insert_votes(scene, step * VOTES // STEPS, (step + 1) * VOTES // STEPS)
+        sealed, seconds = seal(scene)
+        rates.append(sealed / seconds)
+    note(f"by tenth of {VOTES:,} votes: {', '.join(f'{rate:,.0f}' for rate in rates)}")
+    figure("seal, 6 judges, batches of 1,000", quantile(rates, 0.5), "votes/s", "10,000 or more")
+    figure("seal, last tenth against the first", rates[-1] / rates[0], "of its rate")
+
+
+def measure_replay(scene) -> None:
+    from voting import ledger
+
+    started = time.perf_counter()
+    differences = ledger.replay(scene.project, write=False)
+    seconds = time.perf_counter() - started
+    if differences:
+        note(f"REPLAY DIFFERS: {differences[:3]}")
+    figure(f"replay of {VOTES:,} votes", seconds, "s", "under 12")
+    figure("replay", VOTES / seconds, "votes/s")
+
+
+def measure_undo(scene) -> None:
+    """Undo the latest vote, and the vote before it, and so on, each with its own seal."""
+    from datetime import timedelta
+
+    from django.utils import timezone
+
+    from voting import ledger, services
+
+    milliseconds = []
+    for _ in range(UNDOS):
+        started = time.perf_counter()
+        services.undo_last_vote(scene.voters[-1], scene.queue)
+        sealed = ledger.seal(scene.project.pk, now=timezone.now() + timedelta(seconds=1))
+        milliseconds.append((time.perf_counter() - started) * 1000)
+        assert sealed == 1
+    figure("undo of the latest vote with its seal p50", quantile(milliseconds, 0.5), "ms", "under 50")
+    figure("undo of the latest vote with its seal p95", quantile(milliseconds, 0.95), "ms")
+
+
+if __name__ == "__main__":
+    main()

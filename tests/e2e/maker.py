@@ -1,0 +1,118 @@
+"""Makes runs inside a running product and reads its ledger: one JSON question a line, one answer.
+
+It is a process of its own because its settings are the product's, not those of the test run.
+"""
+
+import json
+import os
+import sys
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "humanjudge.settings")
+django.setup()
+
+from django.contrib.auth.models import User  # noqa: E402
+from django.urls import reverse  # noqa: E402
+
+from tests import makers  # noqa: E402
+from voting.models import Comparison, Entry, Flag, Inference, Picture, Queue, Voter  # noqa: E402
+from voting.voters import invite_token  # noqa: E402
+
+COLOURS = ("teal", "coral", "gold", "plum", "olive", "navy", "khaki", "peru", "pink", "gray")
+LONG_ANSWER = "\n\n".join(f"## Part {n}\n\n{'Some words about it. ' * 30}" for n in range(12))
+
+
+def new_run(*, kind="text", long=False, failed_drawing=False, **options):
+    """A run with open pairs and an invite to it; `options` are those of `makers.make_run`."""
+    run = makers.make_run(**options)
+    outputs = Inference.objects.filter(project=run.queue.project).order_by("prompt", "generator")
+    if kind == "svg":
+        for place, inference in enumerate(outputs):
+            makers.make_picture(COLOURS[place % len(COLOURS)], inferences=[inference])
+    if long:
+        outputs.update(output=LONG_ANSWER)
+    if failed_drawing:
+        picture = Picture.objects.create(
+            source_sha256=run.pk.hex * 2, state="failed", error="the drawing takes too long"
+        )
+        outputs.filter(generator="generator-0").update(kind="svg", picture=picture)
+    invite = makers.make_invite(run)
+    return {
+        "queue": str(run.queue_id),
+        "run": str(run.pk),
+        "board": reverse("run", args=[run.pk]),
+        "vote": reverse("vote", args=[run.queue_id]),
+        "join": reverse("join", args=[invite_token(invite)]),
+        "pairs": [str(pair.pk) for pair in makers.pairs_of(run)],
+    }
+
+
+def votes(*, queue):
+    """Every vote in a queue, oldest first, taken back or not."""
+    rows = Entry.objects.filter(queue=queue, kind="vote").order_by("id")
+    fields = ("comparison", "voter", "choice", "left_side", "retracted", "seq", "elapsed_ms")
+    return [
+        {name: str(value) if hasattr(value, "hex") else value for name, value in row.items()}
+        for row in rows.values(*fields)
+    ]
+
+
+def flags(*, queue):
+    return list(Flag.objects.filter(comparison__queue=queue).values("category", "comment"))
+
+
+def set_queue(*, queue, **fields):
+    Queue.objects.filter(pk=queue).update(**fields)
+
+
+def block_voters(*, queue):
+    Voter.objects.filter(project__queues=queue).update(blocked_at="2026-01-01T00:00:00Z")
+
+
+def set_comparison(*, comparison, **fields):
+    Comparison.objects.filter(pk=comparison).update(**fields)
+
+
+def colleague_votes(*, queue, number, choice="A"):
+    """Another voter votes on the first pairs of a queue."""
+    pairs = Comparison.objects.filter(queue=queue).select_related("queue").order_by("position")
+    voter = Voter.objects.create(project=Queue.objects.get(pk=queue).project)
+    for pair in pairs[:number]:
+        makers.make_vote(voter, pair, choice)
+
+
+def colleague_opens(*, queue):
+    """Another voter is shown everything that is left."""
+    from django.utils import timezone
+
+    from voting.allotment import next_pairs
+
+    found = Queue.objects.get(pk=queue)
+    next_pairs(Voter.objects.create(project=found.project), found, [], 1000, timezone.now())
+
+
+def new_user(*, name, password, staff=False):
+    User.objects.create_user(name, password=password, is_staff=staff, is_superuser=staff)
+
+
+ANSWERS = {
+    function.__name__: function
+    for function in (
+        new_run,
+        votes,
+        flags,
+        set_queue,
+        set_comparison,
+        block_voters,
+        colleague_votes,
+        colleague_opens,
+        new_user,
+    )
+}
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        question = json.loads(line)
+        answer = ANSWERS[question.pop("do")](**question)
+        print(json.dumps(answer), flush=True)

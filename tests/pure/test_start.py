@@ -1,0 +1,66 @@
+"""What a start prints, and how the parts of a test run find their servers."""
+
+from pathlib import Path
+
+import pytest
+
+from humanjudge.management.commands.up import base_url
+from humanjudge.start_summary import summary
+from tests.plugin import numbered_broker
+
+ACCESS = {
+    "board": [{"name": "Drawings", "path": "/runs/1/"}, {"name": "Answers", "path": "/runs/2/"}],
+    "invites": [{"name": "Drawings", "path": "/join/x/"}],
+    "admin": {"username": "admin", "password": "secret", "path": "/admin/"},
+    "api_key": "hj_key",
+}
+
+
+def test_the_summary_names_every_way_in():
+    text = summary(ACCESS, "http://127.0.0.1:8000", Path("/data"))
+    for wanted in (
+        "Board               Drawings   http://127.0.0.1:8000/runs/1/\n",
+        "                    Answers    http://127.0.0.1:8000/runs/2/\n",
+        "Vote                Drawings   http://127.0.0.1:8000/join/x/\n",
+        "user admin, password secret\n",
+        "API key             hj_key\n",
+        "/data/access.txt\n",
+    ):
+        assert wanted in text
+
+
+def test_the_summary_without_a_demo_still_says_where():
+    text = summary({}, "http://127.0.0.1:8000", Path("/data"))
+    assert "http://127.0.0.1:8000/admin/" in text
+    assert "password" not in text
+
+
+def test_the_summary_leaves_out_a_password_it_does_not_know():
+    admin = {"username": None, "password": None, "path": "/admin/"}
+    assert "None" not in summary({**ACCESS, "admin": admin}, "http://x", Path("/data"))
+
+
+@pytest.mark.parametrize(
+    "host,url",
+    [
+        ("127.0.0.1", "http://127.0.0.1:80"),
+        ("0.0.0.0", "http://127.0.0.1:80"),
+        ("::", "http://[::1]:80"),
+        ("::1", "http://[::1]:80"),
+        ("judge.example.org", "http://judge.example.org:80"),
+    ],
+)
+def test_the_address_for_a_browser_on_this_machine(host, url):
+    assert base_url(host, 80) == url
+
+
+@pytest.mark.parametrize(
+    "url,numbered",
+    [
+        ("redis+socket:///tmp/s?virtual_host=0", "redis+socket:///tmp/s?virtual_host=3"),
+        ("redis://127.0.0.1:6379", "redis://127.0.0.1:6379/3"),
+        ("redis://:secret@127.0.0.1:6379/2", "redis://:secret@127.0.0.1:6379/5"),
+    ],
+)
+def test_each_worker_of_a_test_run_has_a_broker_database_of_its_own(url, numbered):
+    assert numbered_broker(url, 3) == numbered

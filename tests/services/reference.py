@@ -1,0 +1,117 @@
+"""What every score must be, worked out from the sealed entries in the plainest way there is."""
+
+from collections import Counter, defaultdict
+
+from judge_eval.models import Board, Judge, JudgeRating, RatingPoint
+from voting.models import Comparison, Entry, Exposure
+
+
+def entries_of(run):
+    sealed = Entry.objects.filter(queue=run.queue_id, seq__isnull=False)
+    return list(sealed.order_by("seq"))
+
+
+def blind(votes):
+    """Return the votes of people who had not seen that pair's verdicts."""
+    exposures = Exposure.objects.filter(comparison__in={vote.comparison_id for vote in votes})
+    seen = {(row.voter_id, row.comparison_id): row.seen_at for row in exposures}
+    return [
+        vote for vote in votes if seen.get((vote.voter_id, vote.comparison_id), vote.at) >= vote.at
+    ]
+
+
+def standing_votes(run):
+    entries = entries_of(run)
+    retracted = {entry.target_id for entry in entries if entry.kind == "retraction"}
+    return [entry for entry in entries if entry.kind == "vote" and entry.pk not in retracted]
+
+
+def latest_verdicts(run):
+    """Map each comparison to what each judge (by id) said last."""
+    return {
+        entry.comparison_id: {said["judge"]: said["winner"] for said in entry.payload["verdicts"]}
+        for entry in entries_of(run)
+        if entry.kind == "verdicts"
+    }
+
+
+def expected(run):
+    """Return what `stored` must return."""
+    judges = [
+        str(pk)
+        for pk in Judge.objects.filter(run=run).order_by("position").values_list("pk", flat=True)
+    ]
+    verdicts = latest_verdicts(run)
+    elo = dict.fromkeys(judges, 1000.0)
+    agree, disagree = Counter(), Counter()
+    histories = {}
+    points = {}
+    standing = standing_votes(run)
+    counted = blind(standing)
+    for number, vote in enumerate(counted, start=1):
+        said = verdicts.get(vote.comparison_id, {})
+        right = [judge for judge in judges if said.get(judge) == vote.choice]
+        wrong = [judge for judge in judges if said.get(judge) not in (None, vote.choice)]
+        for winner in right:
+            agree[winner] += 1
+            for loser in wrong:
+                expectation = 1 / (1 + 10 ** ((elo[loser] - elo[winner]) / 400))
+                moved = 32 * (1 - expectation)
+                elo[winner] += moved
+                elo[loser] -= moved
+        disagree.update(wrong)
+        histories[vote.pk] = (
+            number,
+            [elo[judge] for judge in judges],
+            [agree[judge] for judge in judges],
+            [disagree[judge] for judge in judges],
+        )
+        points[number] = [round(elo[judge], 2) for judge in judges]
+    votes = Counter(vote.comparison_id for vote in counted)
+    return {
+        "ratings": [
+            (
+                elo[judge],
+                agree[judge],
+                disagree[judge],
+                sum(judge in said for said in verdicts.values()),
+                sum(said.get(judge) is not None for said in verdicts.values()),
+            )
+            for judge in judges
+        ],
+        "votes": defaultdict(int, votes),
+        "board": (len(counted), len(standing) - len(counted)),
+        "histories": histories,
+        "points": points,
+    }
+
+
+def stored(run):
+    """Return what the product has made of the same entries."""
+    ratings = JudgeRating.objects.filter(judge__run=run).order_by("judge__position")
+    board = Board.objects.get(run=run)
+    votes = Comparison.objects.filter(queue=run.queue_id, votes__gt=0)
+    counted = Entry.objects.filter(
+        queue=run.queue_id,
+        kind="vote",
+        seq__isnull=False,
+        retracted_seq__isnull=True,
+        unblinded=False,
+    )
+    return {
+        "ratings": list(ratings.values_list("elo", "agree", "disagree", "asked", "answered")),
+        "votes": dict(votes.values_list("pk", "votes")),
+        "board": (board.votes, board.unblinded),
+        "histories": {
+            entry.pk: tuple(entry.history[name] for name in ("votes", "elo", "agree", "disagree"))
+            for entry in counted
+        },
+        "points": dict(RatingPoint.objects.filter(run=run).values_list("votes", "ratings")),
+    }
+
+
+def assert_as_expected(run):
+    """Compare to the last bit."""
+    found, wanted = stored(run), expected(run)
+    for part, value in wanted.items():
+        assert found[part] == value, part

@@ -1,0 +1,246 @@
+"""From a new run to open pairs: render, judge, open; whatever is repeated or fails."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from judge_eval import judging
+from judge_eval.baselines import names_for
+from judge_eval.models import Judge, JudgeRating, Run, Verdict
+from judge_eval.selectors import ready_verdicts, waiting_pictures
+from judge_eval.services import PromptOutputs, RunSpec, create_run
+from judge_eval.tasks import sweep
+from tests.makers import make_project, make_vote, make_voter, seal_all
+from voting import chain, ledger
+from voting.allotment import next_pairs
+from voting.models import Comparison, Entry, Picture
+from voting.pictures import render_picture
+from voting.selectors import queue_counts
+
+pytestmark = pytest.mark.django_db
+
+GOOD = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><rect width="9" height="9"/></svg>'
+)
+ALSO_GOOD = GOOD.replace("rect", 'rect fill="red"')
+BAD = "<svg"
+
+
+def make_new_run(kind="text", outputs=("short", "longer", "the longest of all"), prompts=1):
+    return create_run(
+        make_project(),
+        RunSpec(
+            name="Study",
+            kind=kind,
+            rubric="Which is better?",
+            prompts=[
+                PromptOutputs(
+                    text=f"Question {n}",
+                    outputs=[(f"generator-{g}", output) for g, output in enumerate(outputs)],
+                )
+                for n in range(prompts)
+            ],
+            judges=names_for(kind),
+        ),
+    )
+
+
+def work_on(run):
+    """Do what the workers do with the tasks that `advance` hands out."""
+    for _ in range(3):
+        judging.advance(run.pk)
+        for picture in Picture.objects.filter(state="waiting"):
+            render_picture(picture.pk)
+        for verdict in waiting(run).filter(leased_until__isnull=False):
+            judging.decide(verdict.pk)
+    run.refresh_from_db()
+
+
+def waiting(run):
+    return Verdict.objects.filter(judge__run=run, state="waiting").select_related("comparison")
+
+
+def comparisons(run):
+    return Comparison.objects.filter(queue=run.queue).order_by("position")
+
+
+def verdict_entries(run):
+    return Entry.objects.filter(queue=run.queue, kind="verdicts")
+
+
+def test_a_text_run_opens_every_pair_with_the_verdicts_of_every_judge():
+    run = make_new_run(prompts=2)
+    work_on(run)
+    assert run.state == Run.State.VOTING
+    assert queue_counts(run.queue) == (0, 6, 0)
+    assert not waiting(run).exists()
+    assert verdict_entries(run).count() == 6
+    longer = Verdict.objects.filter(judge__run=run, judge__name="longer-wins")
+    for verdict in longer.select_related("comparison__a", "comparison__b"):
+        pair = verdict.comparison
+        is_longer = len(pair.a.output) > len(pair.b.output)
+        assert verdict.winner == ("A" if is_longer else "B")
+        assert verdict.feedback.endswith(".")
+        assert verdict.latency_ms >= 0
+        assert verdict.decided_at is not None
+
+
+def test_pairs_of_a_new_run_are_voted_on_and_judged_end_to_end():
+    run = make_new_run()
+    work_on(run)
+    voter = make_voter(run)
+    for pair in next_pairs(voter, run.queue, [], 10, timezone.now()):
+        pair.queue = run.queue
+        make_vote(voter, pair, "A")
+    seal_all(run.queue.project)
+    always_first = JudgeRating.objects.get(judge__run=run, judge__name="always-first")
+    assert (always_first.agree, always_first.disagree) == (3, 0)
+    assert (always_first.asked, always_first.answered) == (3, 3)
+    project = run.queue.project
+    assert chain.verify(ledger.export(project), project.head).entries == 6
+    assert ledger.replay(project, write=False) == []
+
+
+def test_drawings_are_rendered_before_any_judge_is_asked():
+    run = make_new_run("svg", [GOOD, ALSO_GOOD])
+    judging.advance(run.pk)
+    assert not ready_verdicts(run).exists()
+    assert not comparisons(run).filter(opened_at__isnull=False).exists()
+    work_on(run)
+    assert run.state == Run.State.VOTING
+    assert set(Picture.objects.values_list("state", flat=True)) == {"done"}
+
+
+def test_a_drawing_that_cannot_be_rendered_makes_its_pairs_unusable_with_the_reason():
+    run = make_new_run("svg", [GOOD, ALSO_GOOD, BAD])
+    work_on(run)
+    failed = Picture.objects.get(state="failed")
+    unusable = comparisons(run).exclude(unusable="")
+    assert unusable.count() == 2
+    for pair in unusable:
+        assert pair.opened_at is None
+        side = "A" if pair.a.picture == failed else "B"
+        assert pair.unusable == f"{side} could not be drawn: {failed.error}"
+        assert failed.error
+        assert set(pair.verdicts.values_list("state", "winner")) == {("failed", "")}
+    assert run.state == Run.State.VOTING
+    assert queue_counts(run.queue) == (0, 1, 0)
+
+
+def test_an_unusable_pair_is_neither_in_the_ledger_nor_in_the_coverage_nor_handed_out():
+    run = make_new_run("svg", [GOOD, ALSO_GOOD, BAD])
+    work_on(run)
+    seal_all(run.queue.project)
+    [entry] = verdict_entries(run)
+    assert entry.comparison.unusable == ""
+    assert set(JudgeRating.objects.values_list("asked", "answered")) == {(1, 1)}
+    handed = next_pairs(make_voter(run), run.queue, [], 10, timezone.now())
+    assert [pair.pk for pair in handed] == [entry.comparison_id]
+
+
+def test_a_run_of_drawings_that_all_failed_ends_with_nothing_to_vote_on():
+    run = make_new_run("svg", [BAD, "<svg/>x"])
+    work_on(run)
+    assert run.state == Run.State.VOTING
+    assert queue_counts(run.queue) == (0, 0, 0)
+
+
+def test_a_judge_that_fails_lowers_its_coverage_and_holds_nothing_up():
+    run = make_new_run(outputs=("short", "longer"))
+    judge = Judge.objects.get(run=run, name="random")
+    Judge.objects.filter(pk=judge.pk).update(name="a judge that nobody answers for")
+    work_on(run)
+    seal_all(run.queue.project)
+    verdict = judge.verdicts.get()
+    assert (verdict.state, verdict.winner, verdict.score_a) == ("failed", "", None)
+    assert "no provider answers" in verdict.error
+    assert JudgeRating.objects.get(judge=judge).asked == 1
+    assert JudgeRating.objects.get(judge=judge).answered == 0
+    assert comparisons(run).get().opened_at is not None
+
+
+def test_a_pair_opens_with_its_last_verdict_and_is_entered_once():
+    run = make_new_run(outputs=("short", "longer"))
+    pair = comparisons(run).get()
+    *early, last = waiting(run)
+    for verdict in early:
+        judging.decide(verdict.pk)
+    pair.refresh_from_db()
+    assert pair.opened_at is None
+    assert not verdict_entries(run).exists()
+    for _ in range(3):
+        judging.decide(last.pk)
+        judging.open_if_final(pair.pk)
+    pair.refresh_from_db()
+    assert pair.opened_at is not None
+    assert verdict_entries(run).count() == 1
+
+
+def test_a_verdict_is_decided_once():
+    run = make_new_run(outputs=("short", "longer"))
+    verdict = waiting(run).first()
+    judging.decide(verdict.pk)
+    verdict.refresh_from_db()
+    first = verdict.decided_at
+    judging.decide(verdict.pk)
+    verdict.refresh_from_db()
+    assert verdict.decided_at == first
+
+
+def test_advance_hands_out_leases_and_respects_them(monkeypatch):
+    handed = []
+    monkeypatch.setattr(judging, "enqueue", lambda *task: handed.append(task))
+    run = make_new_run(outputs=("short", "longer"))
+    judging.advance(run.pk)
+    assert sorted(handed) == sorted(("judge_eval.tasks.judge", v.pk) for v in waiting(run))
+    judging.advance(run.pk)
+    assert len(handed) == 3
+    Verdict.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
+    judging.advance(run.pk)
+    assert len(handed) == 6
+
+
+def test_advance_hands_out_pictures_first(monkeypatch):
+    handed = []
+    monkeypatch.setattr(judging, "enqueue", lambda *task: handed.append(task))
+    run = make_new_run("svg", [GOOD, ALSO_GOOD])
+    judging.advance(run.pk)
+    pictures = Picture.objects.values_list("pk", flat=True)
+    assert sorted(handed) == sorted(
+        ("judge_eval.tasks.render", picture, str(run.pk)) for picture in pictures
+    )
+    assert not waiting_pictures(run).exists()
+
+
+def test_the_sweep_goes_on_with_what_a_lost_task_left():
+    run = make_new_run(outputs=("short", "longer"))
+    for verdict in waiting(run):
+        judging.decide(verdict.pk)
+    sweep()
+    run.refresh_from_db()
+    assert run.state == Run.State.VOTING
+    before = Entry.objects.count()
+    sweep()
+    assert Entry.objects.count() == before
+
+
+def test_a_run_that_is_stopped_is_left_alone(monkeypatch):
+    handed = []
+    monkeypatch.setattr(judging, "enqueue", lambda *task: handed.append(task))
+    run = make_new_run()
+    Run.objects.filter(pk=run.pk).update(state=Run.State.STOPPED)
+    judging.advance(run.pk)
+    assert handed == []
+
+
+def test_a_picture_is_rendered_once():
+    run = make_new_run("svg", [GOOD, ALSO_GOOD])
+    picture = Picture.objects.order_by("pk").first()
+    render_picture(picture.pk)
+    picture.refresh_from_db()
+    Picture.objects.filter(pk=picture.pk).update(width=1)
+    render_picture(picture.pk)
+    picture.refresh_from_db()
+    assert (picture.state, picture.width) == ("done", 1)
+    assert run.state == Run.State.JUDGING

@@ -1,0 +1,91 @@
+"""Undo goes back through the voter's own votes, as retractions in the ledger."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from tests.makers import (
+    entry_of,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+)
+from voting.models import Entry
+from voting.selectors import open_to, progress
+from voting.services import NothingToUndo, undo_last_vote
+
+pytestmark = pytest.mark.django_db
+
+
+def test_undo_retracts_and_deletes_nothing():
+    run = make_run()
+    voter, pair = make_voter(run), pairs_of(run)[0]
+    vote = entry_of(make_vote(voter, pair))
+    assert undo_last_vote(voter, run.queue) == pair
+    vote.refresh_from_db()
+    retraction = Entry.objects.get(kind="retraction")
+    assert vote.retracted
+    assert (retraction.target, retraction.voter, retraction.comparison) == (vote, voter, pair)
+    assert retraction.at > vote.at
+
+
+def test_undo_twice_goes_further_back():
+    run = make_run(pairs=3)
+    voter, pairs = make_voter(run), pairs_of(run)
+    for pair in pairs[:2]:
+        make_vote(voter, pair)
+    assert [undo_last_vote(voter, run.queue) for _ in range(2)] == [pairs[1], pairs[0]]
+    with pytest.raises(NothingToUndo):
+        undo_last_vote(voter, run.queue)
+
+
+def test_undo_after_a_new_vote_takes_back_the_new_one():
+    run = make_run(pairs=2)
+    voter, pairs = make_voter(run), pairs_of(run)
+    make_vote(voter, pairs[0])
+    undo_last_vote(voter, run.queue)
+    again = make_vote(voter, pairs[0], "B")
+    undo_last_vote(voter, run.queue)
+    assert Entry.objects.filter(kind="retraction").count() == 2
+    assert entry_of(again).retracted
+
+
+def test_only_ones_own_votes_in_this_queue_are_undone():
+    run = make_run()
+    other_run = make_run(run.queue.project)
+    voter, stranger = make_voter(run), make_voter(run)
+    make_vote(stranger, pairs_of(run)[0])
+    make_vote(voter, pairs_of(other_run)[0])
+    with pytest.raises(NothingToUndo):
+        undo_last_vote(voter, run.queue)
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_the_pair_is_open_to_its_voter_again(sealed):
+    run = make_run()
+    voter, pair = make_voter(run), pairs_of(run)[0]
+    make_vote(voter, pair)
+    if sealed:
+        seal_all(run.queue.project)
+    assert not open_to(voter, run.queue).exists()
+    undo_last_vote(voter, run.queue)
+    seal_all(run.queue.project)
+    assert open_to(voter, run.queue).get() == pair
+    assert progress(voter, run.queue).mine == 0
+    pair.refresh_from_db()
+    assert pair.votes == 0
+
+
+def test_a_vote_of_a_clock_that_runs_ahead_is_retracted_behind_it():
+    run = make_run()
+    voter = make_voter(run)
+    ahead = timezone.now() + timedelta(minutes=2)
+    make_vote(voter, pairs_of(run)[0], at=ahead)
+    undo_last_vote(voter, run.queue)
+    assert Entry.objects.get(kind="retraction").at > ahead
+    seal_all(run.queue.project, later=timedelta(minutes=5))
+    kinds = Entry.objects.order_by("seq").values_list("kind", flat=True)
+    assert list(kinds) == ["verdicts", "vote", "retraction"]
