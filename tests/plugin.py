@@ -15,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 
 from tests import browser, servers
+from tests.server_programs import ServerError, only_wheels
 
 _FOLDER = "HUMANJUDGE_TEST_FOLDER"
 _BROKER = "HUMANJUDGE_TEST_BROKER"
@@ -60,7 +61,7 @@ def _start_servers(config) -> list[str]:
     os.environ[_FOLDER] = str(folder)
     try:
         return [_start_database(stack), _start_broker(stack)]
-    except servers.ServerError as error:
+    except ServerError as error:
         raise pytest.UsageError(str(error)) from None
 
 
@@ -70,9 +71,9 @@ def _start_database(stack: contextlib.ExitStack) -> str:
         os.environ["DATABASE_URL"] = "sqlite://:memory:"
         return "database of this run: SQLite"
     if kind != "postgresql":
-        raise servers.ServerError(f"TEST_DATABASE is {kind!r}: sqlite or postgresql")
+        raise ServerError(f"TEST_DATABASE is {kind!r}: sqlite or postgresql")
     given = os.environ.get("TEST_DATABASE_URL")
-    if given and not servers.only_wheels():
+    if given and not only_wheels():
         os.environ["DATABASE_URL"] = given
         return "database of this run: PostgreSQL (TEST_DATABASE_URL)"
     server = stack.enter_context(servers.postgres_server())
@@ -82,7 +83,7 @@ def _start_database(stack: contextlib.ExitStack) -> str:
 
 def _start_broker(stack: contextlib.ExitStack) -> str:
     given = os.environ.get("TEST_REDIS_URL")
-    if given and not servers.only_wheels():
+    if given and not only_wheels():
         os.environ[_BROKER] = given
         return "broker of this run: TEST_REDIS_URL"
     server = stack.enter_context(servers.valkey_server())

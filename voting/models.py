@@ -344,8 +344,10 @@ class Entry(models.Model):
 
     queue = models.ForeignKey(Queue, models.PROTECT, null=True, related_name="+", db_index=False)
     comparison = models.ForeignKey(Comparison, models.PROTECT, null=True, related_name="+")
-    inference = models.ForeignKey(Inference, models.PROTECT, null=True, related_name="+")
-    voter = models.ForeignKey(Voter, models.PROTECT, null=True, related_name="+")
+    inference = models.ForeignKey(
+        Inference, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    voter = models.ForeignKey(Voter, models.PROTECT, null=True, related_name="+", db_index=False)
 
     # A vote: a choice on a pair, or a value in millionths on an item.
     choice = models.CharField(max_length=8, choices=Choice, db_default="")
@@ -386,7 +388,7 @@ class Entry(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["voter", "inference"],
-                condition=Q(kind="vote", retracted=False),
+                condition=Q(kind="vote", retracted=False, inference__isnull=False),
                 name="one_vote_per_inference",
             ),
             models.UniqueConstraint(
@@ -421,6 +423,11 @@ class Entry(models.Model):
                 fields=["queue", "seq"],
                 condition=Q(kind="vote", seq__isnull=False),
                 name="entry_sealed_votes",
+            ),
+            models.Index(
+                fields=["queue", "comparison", "seq"],
+                condition=Q(kind="verdicts"),
+                name="entry_verdicts",
             ),
         ]
 

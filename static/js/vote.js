@@ -201,6 +201,7 @@
     clearTimeout(retryTimer);
     if (sending || !outbox.length) return;
     sending = outbox[0];
+    htmx.process(sending.form); // a quick hand is ahead of htmx, which waits a moment after a swap
     htmx.trigger(sending.form, "send");
     setTimeout(showSaving, 600);
   }
@@ -452,5 +453,8 @@
   desk.toggleAttribute("data-empty", !current());
   if (matchMedia("(min-width: 68rem)").matches) document.querySelector(".rubric").open = true;
   // htmx knows its elements from here on; it asked for this event first.
-  document.addEventListener("DOMContentLoaded", () => { if (current()) show(); });
+  document.addEventListener("DOMContentLoaded", () => {
+    desk.toggleAttribute("data-ready", true);
+    if (current()) show();
+  });
 })();

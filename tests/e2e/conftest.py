@@ -72,7 +72,7 @@ def join(window):
         page = window(**options)
         page.goto(run["join"])
         page.get_by_role("button", name="Start voting").click()
-        page.locator(".pair").first.wait_for()
+        page.locator("[data-ready] .pair").first.wait_for()
         return page
 
     return join_run

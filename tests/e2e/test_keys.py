@@ -239,6 +239,7 @@ def test_a_reload_in_the_middle_goes_on_where_one_was(product, join):
     vote(page)
     here = first_pair(page)
     page.reload()
+    page.locator("[data-ready]").wait_for()
     assert first_pair(page) == here
     expect(page.locator("#progress")).to_contain_text("2 of 6")
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""Small words for the tests of pages: ballots as a page holds them, and how many queries it costs."""
+"""Small words for the tests of pages: ballots as a page holds them, and what a page costs."""
 
 import html
 import re

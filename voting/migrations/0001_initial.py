@@ -535,6 +535,7 @@ class Migration(migrations.Migration):
                 (
                     "inference",
                     models.ForeignKey(
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
@@ -563,6 +564,7 @@ class Migration(migrations.Migration):
                 (
                     "voter",
                     models.ForeignKey(
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
@@ -673,6 +675,14 @@ class Migration(migrations.Migration):
                 name="entry_sealed_votes",
             ),
         ),
+        migrations.AddIndex(
+            model_name="entry",
+            index=models.Index(
+                condition=models.Q(("kind", "verdicts")),
+                fields=["queue", "comparison", "seq"],
+                name="entry_verdicts",
+            ),
+        ),
         migrations.AddConstraint(
             model_name="entry",
             constraint=models.UniqueConstraint(fields=("project", "seq"), name="entry_seq"),
@@ -688,7 +698,9 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="entry",
             constraint=models.UniqueConstraint(
-                condition=models.Q(("kind", "vote"), ("retracted", False)),
+                condition=models.Q(
+                    ("inference__isnull", False), ("kind", "vote"), ("retracted", False)
+                ),
                 fields=("voter", "inference"),
                 name="one_vote_per_inference",
             ),

@@ -1,0 +1,119 @@
+"""The list of runs, the way to vote for oneself, the start page, login and health."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from tests.makers import (
+    make_invite,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    user_client,
+    voter_client,
+)
+from tests.web.pages import text_of
+from voting.models import Voter
+from voting.voters import invite_token
+
+pytestmark = pytest.mark.django_db
+
+
+def test_runs_are_for_those_who_are_logged_in():
+    run = make_run()
+    assert Client().get("/runs/").url == "/login/?next=/runs/"
+    assert voter_client(make_voter(run)).get("/runs/").status_code == 302
+    assert run.name in text_of(user_client().get("/runs/"))
+
+
+def test_no_runs_says_what_to_do():
+    assert "load_demo" in text_of(user_client().get("/runs/"))
+
+
+def test_the_start_page():
+    assert "Open the invite link" in text_of(Client().get("/"))
+    assert user_client().get("/").url == "/runs/"
+
+
+def test_a_user_votes_as_one_voter():
+    run = make_run()
+    client = user_client()
+    for _ in range(2):
+        response = client.post(f"/runs/{run.pk}/vote/me", follow=True)
+        assert response.redirect_chain == [(f"/vote/{run.queue_id}/", 302)]
+        assert response.status_code == 200
+    assert Voter.objects.get().user.username == "owner"
+
+
+def test_nobody_else_becomes_a_voter_that_way():
+    run = make_run()
+    assert Client().post(f"/runs/{run.pk}/vote/me").status_code == 302
+    assert user_client().get(f"/runs/{run.pk}/vote/me").status_code == 405
+    checking = user_client(enforce_csrf_checks=True)
+    assert checking.post(f"/runs/{run.pk}/vote/me").status_code == 403
+    assert not Voter.objects.exists()
+
+
+def test_the_invites_stand_on_the_voting_tab():
+    run = make_run()
+    good = make_invite(run, label="friends", max_voters=5)
+    old = make_invite(run, expires_at=timezone.now() - timedelta(days=1))
+    response = user_client().get(f"/runs/{run.pk}/vote/")
+    body, text = response.content.decode(), text_of(response)
+    assert f"http://testserver/join/{invite_token(good)}/" in body
+    assert invite_token(old) not in body
+    assert "friends : 0 of at most 5 voters" in text or "friends: 0 of at most 5 voters" in text
+    assert "This invite has expired" in text
+
+
+def test_the_voting_tab_needs_a_login():
+    run = make_run(shared=True)
+    assert Client().get(f"/runs/{run.pk}/vote/").status_code == 302
+    assert voter_client(make_voter(run)).get(f"/runs/{run.pk}/vote/").status_code == 302
+
+
+def test_login_and_logout():
+    User.objects.create_user("ada", password="correct horse battery")
+    client = Client()
+    assert client.get("/login/").status_code == 200
+    wrong = client.post("/login/", {"username": "ada", "password": "wrong"})
+    assert "Please enter a correct username and password" in text_of(wrong)
+    right = {"username": "ada", "password": "correct horse battery", "next": "/runs/"}
+    assert client.post("/login/", right).url == "/runs/"
+    assert client.get("/runs/").status_code == 200
+    assert client.get("/logout/").status_code == 405
+    assert client.post("/logout/").url == "/"
+    assert client.get("/runs/").status_code == 302
+
+
+def test_login_leads_nowhere_else():
+    User.objects.create_user("ada", password="correct horse battery")
+    data = {"username": "ada", "password": "correct horse battery", "next": "//evil.example/"}
+    assert Client().post("/login/", data).url == "/runs/"
+
+
+def test_health_with_everything_up():
+    response = Client().get("/healthz")
+    assert response.status_code == 200
+    assert json.loads(response.content) == {
+        "database": "ok",
+        "broker": "ok",
+        "oldest_unsealed_seconds": 0,
+        "status": "ok",
+    }
+
+
+@pytest.mark.parametrize("seconds, status", [(20, 200), (600, 503)])
+def test_health_tells_how_old_the_oldest_unsealed_vote_is(seconds, status):
+    run = make_run()
+    at = timezone.now() - timedelta(seconds=seconds)
+    make_vote(make_voter(run), pairs_of(run)[0], at=at)
+    response = Client().get("/healthz")
+    assert response.status_code == status
+    assert seconds <= response.json()["oldest_unsealed_seconds"] < seconds + 100
+    assert Client().post("/healthz").status_code == 405
