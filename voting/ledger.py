@@ -17,16 +17,15 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from voting import chain
 from voting.models import Entry, Exposure, Project
+from voting.rows import executemany, insist, update_many
 
-
-class LedgerConflict(RuntimeError):
-    """A row was not as the lock promised; the transaction is rolled back and nothing is lost."""
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 @dataclass(frozen=True)
@@ -127,8 +126,7 @@ def _seal(project: Project, batch: list[Entry]) -> None:
     moved = Project.objects.filter(pk=project.pk, head_seq=old_seq).update(
         head_seq=old_seq + len(batch), head_hash=head
     )
-    if moved != 1:
-        raise LedgerConflict(f"the head of {project.pk} moved while it was locked")
+    insist(moved, 1, f"the head of {project.pk}")
 
 
 def _settle(batch: Sequence[Entry]) -> None:
@@ -165,9 +163,9 @@ def _mark_retracted(batch: Sequence[Entry]) -> None:
 
 
 def _write(batch: Sequence[Entry]) -> None:
-    executemany(
-        "UPDATE voting_entry SET seq = %s, hash = %s, reputation = %s, unblinded = %s, "
-        "history = %s WHERE id = %s AND seq IS NULL",
+    update_many(
+        Entry,
+        ["seq", "hash", "reputation", "unblinded", "history"],
         [
             (
                 entry.seq,
@@ -179,26 +177,12 @@ def _write(batch: Sequence[Entry]) -> None:
             )
             for entry in batch
         ],
+        guard="seq IS NULL",
     )
 
 
 def history_text(history: object) -> str | None:
-    return None if history is None else json.dumps(history, separators=(",", ":"))
-
-
-def key(identifier: UUID) -> UUID | str:
-    """Return a UUID as the database at hand takes it in hand-written SQL."""
-    return identifier if connection.features.has_native_uuid_field else identifier.hex
-
-
-def executemany(sql: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Run one statement per row in one round trip, and insist that each changed one row."""
-    if not rows:
-        return
-    with connection.cursor() as cursor:
-        cursor.executemany(sql, rows)
-        if cursor.rowcount != len(rows):
-            raise LedgerConflict(f"{cursor.rowcount} rows changed, {len(rows)} expected: {sql}")
+    return None if history is None else _encode(history)
 
 
 def replay(project: Project, *, write: bool) -> list[Difference]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from uuid import UUID
 
-from django.db.models import Count, Q
+from django.db.models import Count, F, Q
 
-from voting.ledger import Difference, executemany, key
+from voting.ledger import Difference
 from voting.models import Comparison, Entry, Project
+from voting.rows import insist
 
 # Votes that judges are measured by: sealed, standing, blind, and cast by a person.
 COUNTED = Q(
@@ -54,10 +55,12 @@ class VoteCounts:
                 change[entry.comparison_id] += 1
             elif uncounts(entry, first_seq) and entry.target and entry.target.comparison_id:
                 change[entry.target.comparison_id] -= 1
-        executemany(
-            "UPDATE voting_comparison SET votes = votes + %s WHERE id = %s",
-            [(by, key(comparison)) for comparison, by in sorted(change.items()) if by],
-        )
+        by_change = defaultdict(list)
+        for comparison, by in change.items():
+            by_change[by].append(comparison)
+        for by, comparisons in by_change.items():
+            rows = Comparison.objects.filter(pk__in=comparisons)
+            insist(rows.update(votes=F("votes") + by), len(comparisons), "votes of comparisons")
 
     def rebuild(self, project: Project, *, write: bool) -> list[Difference]:
         counted = dict(

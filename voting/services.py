@@ -13,9 +13,9 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from voting.ballots import Ballot
-from voting.ledger import key
 from voting.models import Assignment, Comparison, Entry, Exposure, Flag, Queue, Voter
 from voting.nudge import nudge
+from voting.rows import key
 
 SKIPS_BEFORE_RELEASE = 2
 

@@ -12,6 +12,7 @@ from tests.e2e.product import CHROMIUM_ARGUMENTS, Product
 EXPECTED = (
     "Failed to load resource",
     "Response Status Error Code",
+    "htmx:afterRequest",
     "htmx:sendError",
     "htmx:timeout",
 )
@@ -58,6 +59,8 @@ def window(chromium, product):
             context = stack.enter_context(chromium.new_context(**options))
             context.set_default_timeout(20_000)
             context.on("page", complaints.watch)
+            # Requests go through the tests from the start: turned on later, it would miss the first.
+            context.route("**/nothing", lambda route: route.abort())
             return context.new_page()
 
         yield open_window
