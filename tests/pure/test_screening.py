@@ -394,7 +394,7 @@ def test_well_known_fonts_get_their_shipped_stand_in(asked, given_):
 
 
 @pytest.mark.parametrize(
-    "name", ["screening", "screening_css", "screening_images", "screening_size", "font_names"]
+    "name", ["screening", "screening.css", "screening.images", "screening.size", "font_names"]
 )
 def test_the_examples_in_the_documentation_are_true(name):
     module = importlib.import_module(f"voting.{name}")

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from voting.screening_cost import check_expansion
-from voting.screening_css import check_sheet, check_value
-from voting.screening_filters import check_filters
-from voting.screening_images import pixels_of_data_url
-from voting.screening_size import natural_size, view_box
-from voting.screening_tree import SVG_NAMESPACE, Node, UnsafeSvg, parse
+from voting.screening.cost import check_expansion
+from voting.screening.css import check_sheet, check_value
+from voting.screening.filters import check_filters
+from voting.screening.images import pixels_of_data_url
+from voting.screening.size import natural_size, view_box
+from voting.screening.tree import SVG_NAMESPACE, Node, UnsafeSvg, parse
 
 __all__ = ["Screened", "UnsafeSvg", "element_count", "screen"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from voting.screening_css import without_comments
-from voting.screening_size import number, proportion_or_number
-from voting.screening_tree import Node, UnsafeSvg
+from voting.screening.css import without_comments
+from voting.screening.size import number, proportion_or_number
+from voting.screening.tree import Node, UnsafeSvg
 
 MAX_PRIMITIVES = 40
 MAX_FILTERS = 200

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from voting.screening_tree import UnsafeSvg
+from voting.screening.tree import UnsafeSvg
 
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|(.))", re.DOTALL)
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -33,7 +33,7 @@ def check_value(text: str) -> None:
     >>> check_value("url(#sky)")
     >>> check_value(r"u\\72l(http://example.org)")
     Traceback (most recent call last):
-    voting.screening_tree.UnsafeSvg: the drawing refers to http://example.org in CSS; ...
+    voting.screening.tree.UnsafeSvg: the drawing refers to http://example.org in CSS; ...
     """
     if "(" not in text and "\\" not in text:
         return

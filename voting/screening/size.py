@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from voting.screening_tree import Node, UnsafeSvg
+from voting.screening.tree import Node, UnsafeSvg
 
 MAX_SIDE = 100_000.0
 MAX_ASPECT = 50.0
@@ -47,7 +47,7 @@ def natural_size(root: Node) -> tuple[float, float]:
 
     Examples
     --------
-    >>> from voting.screening_tree import parse
+    >>> from voting.screening.tree import parse
     >>> natural_size(parse('<svg width="1in" viewBox="0 0 2 1"/>')[0])
     (96.0, 48.0)
     """

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from voting.screening_css import fragments, without_comments
-from voting.screening_tree import Node, UnsafeSvg
+from voting.screening.css import fragments, without_comments
+from voting.screening.tree import Node, UnsafeSvg
 
 MAX_EXPANDED = 100_000
 GRADIENTS = {"lineargradient", "radialgradient"}

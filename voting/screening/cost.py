@@ -11,8 +11,8 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from voting.screening_references import GRADIENTS, MAX_EXPANDED, References, references_of
-from voting.screening_tree import Node, UnsafeSvg
+from voting.screening.references import GRADIENTS, MAX_EXPANDED, References, references_of
+from voting.screening.tree import Node, UnsafeSvg
 
 MAX_EXPANDED_DEPTH = 128
 MAX_REFERENCE_DEPTH = 12

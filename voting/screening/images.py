@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 
-from voting.screening_tree import UnsafeSvg
+from voting.screening.tree import UnsafeSvg
 
 MAX_PIXELS = 16_000_000
 MAX_SIDE = 16_384
