@@ -63,8 +63,9 @@ def measure_undo(scene) -> None:
         sealed = ledger.seal(scene.project.pk, now=timezone.now() + timedelta(seconds=1))
         milliseconds.append((time.perf_counter() - started) * 1000)
         assert sealed == 1
-    figure("undo of the latest vote with its seal p50", quantile(milliseconds, 0.5), "ms", "under 50")
-    figure("undo of the latest vote with its seal p95", quantile(milliseconds, 0.95), "ms")
+    name = "undo of the latest vote, sealed"
+    figure(f"{name}, p50", quantile(milliseconds, 0.5), "ms", "under 50")
+    figure(f"{name}, p95", quantile(milliseconds, 0.95), "ms")
 
 
 if __name__ == "__main__":

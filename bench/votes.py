@@ -63,7 +63,11 @@ def main() -> None:
             say(name, rounds, peer)
             votes = CLIENTS * VOTES * ROUNDS
             for part, seconds in spent.items():
-                figure(f"processor time of {part} for a vote through the {name}", seconds / votes * 1e6, "us")
+                figure(
+                    f"processor time of {part} for a vote through the {name}",
+                    seconds / votes * 1e6,
+                    "us",
+                )
 
 
 def say(name: str, rounds: list[Replies], peer: float | None) -> None:
@@ -71,7 +75,9 @@ def say(name: str, rounds: list[Replies], peer: float | None) -> None:
     refused = {code: n for replies in rounds for code, n in replies.statuses.items() if code != 200}
     if refused:
         note(f"not all votes were accepted, answers other than 200: {refused}")
-    note(f"rounds of {len(rounds[0].milliseconds):,} votes: {', '.join(f'{r:,.0f}' for r in rates)}")
+    note(
+        f"rounds of {len(rounds[0].milliseconds):,} votes: {', '.join(f'{r:,.0f}' for r in rates)}"
+    )
     figure(f"votes through the {name}", median(rates), "votes/s", AIM)
     latencies(f"vote through the {name}", [ms for one in rounds for ms in one.milliseconds])
     if peer:

@@ -104,7 +104,7 @@ ERRORS = {frozenset({401, 403, 404, 409, 422, 429}): Detail}
 def _key(request: HttpRequest, scope: str) -> ApiKey:
     api_key: ApiKey = request.auth  # type: ignore[attr-defined]
     if scope not in api_key.scopes:
-        raise HttpError(403, f"this key lacks the scope {scope!r}")
+        raise HttpError(403, f"this key lacks the scope {str(scope)!r}")
     return api_key
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import Max
+from django.db.models import Max, TextField
+from django.db.models.functions import Cast
 
 from judge_eval import elo
 from judge_eval.models import Board, JudgeRating, RatingPoint, Run
-from voting.ledger import Difference, executemany, history_text, key
+from voting.ledger import Difference, history_text
 from voting.models import Entry, Project
 from voting.projection import COUNTED, counts, uncounts
+from voting.rows import executemany, key, update_many
 
 split = cache(elo.split)
 CHUNK = 20_000
@@ -24,23 +27,32 @@ START_SEQ = 0
 Verdicts = tuple[str | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CountedVote:
+class CountedVote(NamedTuple):
+    """A sealed vote that counts, with its history as the text in the database."""
+
     pk: int
     seq: int
     comparison: UUID
     choice: str
-    history: dict[str, Any] | None = None
+    history: str | None = None
 
 
 def as_history(standings: elo.Standings) -> dict[str, Any]:
-    """Return the standings after a vote as the entry keeps them: every entry is a checkpoint."""
+    """Return the standings after a vote as the entry keeps them: every entry is a checkpoint.
+
+    The order of the keys is PostgreSQL's own, so that equal histories are equal texts.
+    """
     return {
-        "votes": standings.votes,
         "elo": standings.elo.copy(),
         "agree": standings.agree.copy(),
+        "votes": standings.votes,
         "disagree": standings.disagree.copy(),
     }
+
+
+def is_history(text: str | None, history: dict[str, Any]) -> bool:
+    """Say whether a stored text is this history, to the last bit."""
+    return text == history_text(history) or (text is not None and json.loads(text) == history)
 
 
 def from_history(history: dict[str, Any] | None) -> elo.Standings:
@@ -55,19 +67,37 @@ def by_position(payload: Any) -> Verdicts:
 
 @dataclass
 class Fold:
-    """Counts votes one by one and remembers what has to be written."""
+    """Counts a run's votes one by one and remembers what has to be written."""
 
+    run: Run
     standings: elo.Standings
-    verdicts: dict[UUID, Verdicts]
+    verdicts: dict[UUID, Verdicts] = field(default_factory=dict)
     points: list[tuple[int, list[float]]] = field(default_factory=list)
 
-    def count(self, vote: CountedVote) -> dict[str, Any]:
-        verdicts = self.verdicts.get(vote.comparison, ())
-        self.standings.apply(*split(vote.choice, verdicts), judges=len(verdicts))
+    def look_up(self, comparisons: Iterable[UUID | None]) -> None:
+        """Learn the verdicts on comparisons, as far as they are not known yet."""
+        unknown = set(comparisons) - self.verdicts.keys()
+        if unknown:
+            self.verdicts |= latest_verdicts(self.run, unknown)
+
+    def count(self, comparison: UUID, choice: str) -> dict[str, Any]:
+        verdicts = self.verdicts.get(comparison, ())
+        self.standings.apply(*split(choice, verdicts), judges=len(verdicts))
         votes = self.standings.votes
         if votes % elo.graph_stride(votes) == 0:
             self.points.append((votes, [round(rating, 2) for rating in self.standings.elo]))
         return as_history(self.standings)
+
+    def recount(self, from_seq: int) -> Iterator[list[tuple[CountedVote, dict[str, Any]]]]:
+        """Count stored votes again; yield, by chunks, those whose history must be another."""
+        for votes in sealed_votes(self.run, from_seq):
+            self.look_up(vote.comparison for vote in votes)
+            counted = ((vote, self.count(vote.comparison, vote.choice)) for vote in votes)
+            yield [
+                (vote, history)
+                for vote, history in counted
+                if not is_history(vote.history, history)
+            ]
 
 
 class JudgeElo:
@@ -102,17 +132,16 @@ class _Batch:
     def apply(self) -> None:
         self._cover()
         restart = self._restart()
-        verdicts = self._verdicts(everything=restart is not None)
         start = self.first_seq if restart is None else restart
-        fold = Fold(_standings_before(self.run, start), verdicts)
+        fold = Fold(self.run, _standings_before(self.run, start), self._new_verdicts_by_pair())
         if restart is not None:
             RatingPoint.objects.filter(run=self.run, votes__gt=fold.standings.votes).delete()
-            _refold(fold, sealed_votes(self.run, restart), write=True)
+            for changed in fold.recount(restart):
+                _write_histories(changed)
+        fold.look_up(entry.comparison_id for entry in self.votes)
         for entry in self.votes:
-            assert entry.seq is not None and entry.comparison_id is not None  # noqa: PT018
-            entry.history = fold.count(
-                CountedVote(entry.pk, entry.seq, entry.comparison_id, entry.choice)
-            )
+            assert entry.comparison_id is not None  # self.votes are votes on pairs
+            entry.history = fold.count(entry.comparison_id, entry.choice)
         if self.votes or restart is not None:
             _write_ratings(self.run, fold.standings)
             _write_points(self.run, fold.points)
@@ -145,13 +174,12 @@ class _Batch:
             seqs.append(first)
         return min((seq for seq in seqs if seq is not None), default=None)
 
-    def _verdicts(self, *, everything: bool) -> dict[UUID, Verdicts]:
-        wanted = None if everything else {vote.comparison_id for vote in self.votes}
-        verdicts = latest_verdicts(self.run, wanted)
-        for entry in self.new_verdicts:
-            if entry.comparison_id:
-                verdicts[entry.comparison_id] = by_position(entry.payload)
-        return verdicts
+    def _new_verdicts_by_pair(self) -> dict[UUID, Verdicts]:
+        return {
+            entry.comparison_id: by_position(entry.payload)
+            for entry in self.new_verdicts
+            if entry.comparison_id
+        }
 
     def _cover(self) -> None:
         if not self.new_verdicts:
@@ -188,21 +216,21 @@ def latest_verdicts(run: Run, comparisons: Iterable[UUID | None] | None) -> dict
     return {comparison: by_position(payload) for comparison, payload in payloads.items()}
 
 
-def sealed_votes(run: Run, from_seq: int) -> Iterator[CountedVote]:
+def sealed_votes(run: Run, from_seq: int) -> Iterator[list[CountedVote]]:
     """Yield the run's counted votes in the order of the ledger, a chunk at a time."""
     votes = Entry.objects.filter(COUNTED, queue=run.queue_id, comparison__isnull=False)
+    rows = votes.annotate(text=Cast("history", TextField())).order_by("seq")
     while True:
-        rows = list(
-            votes.filter(seq__gte=from_seq)
-            .order_by("seq")
-            .values_list("pk", "seq", "comparison_id", "choice", "history")[:CHUNK]
-        )
-        for pk, seq, comparison, choice, history in rows:
-            assert seq is not None  # COUNTED are sealed
-            yield CountedVote(pk, seq, comparison, choice, history)
-            from_seq = seq + 1
-        if len(rows) < CHUNK:
+        chunk = [
+            CountedVote(*row)  # type: ignore[arg-type]  # what is sealed has a number
+            for row in rows.filter(seq__gte=from_seq).values_list(
+                "pk", "seq", "comparison_id", "choice", "text"
+            )[:CHUNK]
+        ]
+        yield chunk
+        if len(chunk) < CHUNK:
             return
+        from_seq = chunk[-1].seq + 1
 
 
 def _standings_before(run: Run, seq: int) -> elo.Standings:
@@ -215,25 +243,8 @@ def _standings_before(run: Run, seq: int) -> elo.Standings:
     return from_history(history)
 
 
-def _refold(fold: Fold, votes: Iterable[CountedVote], *, write: bool) -> list[Difference]:
-    """Count stored votes again; return (and write, if asked) what their history must be."""
-    differences = []
-    rows = []
-    for vote in votes:
-        history = fold.count(vote)
-        if vote.history != history:
-            differences.append(Difference(f"history of entry {vote.seq}", vote.history, history))
-            rows.append((history_text(history), vote.pk))
-        if write and len(rows) >= CHUNK:
-            _write_histories(rows)
-            rows = []
-    if write:
-        _write_histories(rows)
-    return differences
-
-
-def _write_histories(rows: Sequence[tuple[str | None, int]]) -> None:
-    executemany("UPDATE voting_entry SET history = %s WHERE id = %s", rows)
+def _write_histories(changed: Sequence[tuple[CountedVote, dict[str, Any]]]) -> None:
+    update_many(Entry, ["history"], [(history_text(history), vote.pk) for vote, history in changed])
 
 
 def _write_ratings(run: Run, standings: elo.Standings) -> None:
@@ -256,8 +267,15 @@ def _write_points(run: Run, points: Sequence[tuple[int, list[float]]]) -> None:
 
 def _rebuild(run: Run, *, write: bool) -> list[Difference]:
     payloads = latest_payloads(run, None)
-    fold = Fold(elo.Standings(), {comparison: by_position(p) for comparison, p in payloads.items()})
-    differences = _refold(fold, sealed_votes(run, START_SEQ), write=write)
+    fold = Fold(run, elo.Standings(), {pair: by_position(p) for pair, p in payloads.items()})
+    differences = []
+    for changed in fold.recount(START_SEQ):
+        differences += [
+            Difference(f"history of entry {vote.seq}", vote.history, history_text(history))
+            for vote, history in changed
+        ]
+        if write:
+            _write_histories(changed)
     standings = fold.standings
     asked: Counter[str] = Counter()
     answered: Counter[str] = Counter()

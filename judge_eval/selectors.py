@@ -188,6 +188,7 @@ def pair_list(run: Run) -> QuerySet[Comparison]:
 def invite_list(run: Run) -> QuerySet[Invite]:
     return (
         Invite.objects.filter(queue=run.queue_id)
+        .select_related("queue")
         .annotate(joined=Count("voters"))
         .order_by("created_at")
     )

@@ -25,8 +25,6 @@ from voting import chain
 from voting.models import Entry, Exposure, Project
 from voting.rows import executemany, insist, update_many
 
-_encode = json.JSONEncoder(separators=(",", ":")).encode
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -177,12 +175,12 @@ def _write(batch: Sequence[Entry]) -> None:
             )
             for entry in batch
         ],
-        guard="seq IS NULL",
+        while_null="seq",
     )
 
 
 def history_text(history: object) -> str | None:
-    return None if history is None else _encode(history)
+    return None if history is None else json.dumps(history)
 
 
 def replay(project: Project, *, write: bool) -> list[Difference]:

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.functional import cached_property
 
 from voting import chain
 
@@ -219,6 +220,11 @@ class Invite(models.Model):
 
     def __str__(self) -> str:
         return self.label or f"invite to {self.queue_id}"
+
+    @cached_property
+    def joined(self) -> int:
+        """How many voters it has let in; a list of invites brings the number along."""
+        return Voter.objects.filter(invite=self).count()
 
 
 def new_pseudonym() -> str:

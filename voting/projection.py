@@ -58,6 +58,7 @@ class VoteCounts:
         by_change = defaultdict(list)
         for comparison, by in change.items():
             by_change[by].append(comparison)
+        by_change.pop(0, None)
         for by, comparisons in by_change.items():
             rows = Comparison.objects.filter(pk__in=comparisons)
             insist(rows.update(votes=F("votes") + by), len(comparisons), "votes of comparisons")

@@ -29,26 +29,30 @@ def executemany(sql: str, rows: Sequence[Sequence[Any]]) -> None:
 
 
 def update_many(
-    model: type[Model], names: Sequence[str], rows: Sequence[Sequence[Any]], *, guard: str = ""
+    model: type[Model],
+    names: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    while_null: str | None = None,
 ) -> None:
     """Set the named fields of many rows; each of `rows` is their new values, then the key.
 
-    `guard` is a condition that every row must still meet. PostgreSQL takes it as one statement,
-    in less than half the time of one statement per row.
+    `while_null` names a field that must still be empty. One statement does it on PostgreSQL,
+    which takes a statement per row three times as long to plan and run.
     """
-    table, pk = model._meta.db_table, model._meta.pk.name
-    if connection.vendor != "postgresql":
-        assignments = ", ".join(f"{name} = %s" for name in names)
-        executemany(f"UPDATE {table} SET {assignments} WHERE {pk} = %s{_and(guard)}", rows)
-        return
     if not rows:
         return
-    assignments = ", ".join(f"{name} = new.{name}" for name in names)
+    table, pk = model._meta.db_table, model._meta.pk.name
+    guard = f" AND old.{while_null} IS NULL" if while_null else ""
+    if connection.vendor != "postgresql":
+        values = ", ".join(f"{name} = %s" for name in names)
+        executemany(f"UPDATE {table} AS old SET {values} WHERE {pk} = %s{guard}", rows)  # noqa: S608
+        return
+    values = ", ".join(f"{name} = new.{name}" for name in names)
     arrays = ", ".join(f"%s::{_type(model, name)}[]" for name in (*names, pk))
     sql = (
-        f"UPDATE {table} AS old SET {assignments} "
-        f"FROM unnest({arrays}) AS new({', '.join((*names, pk))}) "
-        f"WHERE old.{pk} = new.{pk}{_and(guard and f'old.{guard}')}"
+        f"UPDATE {table} AS old SET {values} "  # noqa: S608  names of our own fields, no values
+        f"FROM unnest({arrays}) AS new ({', '.join((*names, pk))}) WHERE old.{pk} = new.{pk}{guard}"
     )
     with connection.cursor() as cursor:
         cursor.execute(sql, [list(column) for column in zip(*rows, strict=True)])
@@ -58,10 +62,6 @@ def update_many(
 def insist(changed: int, expected: int, what: str) -> None:
     if changed != expected:
         raise LedgerConflict(f"{changed} rows changed, {expected} expected: {what}")
-
-
-def _and(condition: str) -> str:
-    return f" AND {condition}" if condition else ""
 
 
 def _type(model: type[Model], name: str) -> str:

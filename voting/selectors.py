@@ -28,6 +28,21 @@ def votes_in_order(voter: Voter, queue: Queue) -> QuerySet[Entry]:
     )
 
 
+def taken_back(voter: Voter, queue: Queue, comparison: UUID) -> Comparison | None:
+    """Return a pair whose vote the voter has undone and not given again."""
+    mine = Entry.objects.filter(voter=voter, comparison=OuterRef("pk"), kind=Entry.Kind.VOTE)
+    return (
+        Comparison.objects.filter(
+            Exists(mine.filter(retracted=True)),
+            ~Exists(mine.filter(retracted=False)),
+            queue=queue,
+            pk=comparison,
+        )
+        .select_related("a__picture", "b__picture")
+        .first()
+    )
+
+
 def has_seen_verdicts(voter: Voter, comparison: Comparison) -> bool:
     return Exposure.objects.filter(voter=voter, comparison=comparison).exists()
 

@@ -23,8 +23,8 @@ from voting.forms import FlagForm, JoinForm, PairForm, VoteForm, first_error
 from voting.identity import remember, voter_here, voter_id_here
 from voting.models import Comparison, Flag, Queue, Voter
 from voting.pictures import png_path
-from voting.selectors import has_seen_verdicts, progress, votes_in_order
-from voting.shown import SPOKEN, buttons, own_vote, shown_pair
+from voting.selectors import has_seen_verdicts, progress, taken_back, votes_in_order
+from voting.shown import SPOKEN, ShownPair, buttons, own_vote, shown_pair
 from voting.sides import position_of
 from voting.voters import InviteRefused, find_invite, join, refusal
 
@@ -85,8 +85,14 @@ def _ballot(request: HttpRequest, token: str, queue_id: UUID) -> ballots.Ballot:
 @require_safe
 def vote_page(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
-    context = _pairs(voter, queue, have=[])
-    # Without scripts a vote leads back here, and this names it.
+    # Without scripts a vote and an undo lead back here and name what they were about.
+    again = [
+        pair
+        for pk in _uuids(request.GET.get("again", ""))[:1]
+        if (pair := taken_back(voter, queue, pk))
+    ]
+    context = _pairs(voter, queue, have=[pair.pk for pair in again])
+    context["pairs"] = _shown(voter, queue, again) + context["pairs"]
     context["voted"] = next(iter(_uuids(request.GET.get("voted", ""))), None)
     return render(request, "voting/vote.html", context)
 
@@ -112,11 +118,15 @@ def _pairs(voter: Voter, queue: Queue, have: list[UUID]) -> dict[str, Any]:
     return _context(voter, queue, pairs) | {"have": have}
 
 
+def _shown(voter: Voter, queue: Queue, pairs: list[Comparison]) -> list[ShownPair]:
+    return [shown_pair(voter, queue, comparison) for comparison in pairs]
+
+
 def _context(voter: Voter, queue: Queue, pairs: list[Comparison]) -> dict[str, Any]:
     return {
         "queue": queue,
         "voter": voter,
-        "pairs": [shown_pair(voter, queue, comparison) for comparison in pairs],
+        "pairs": _shown(voter, queue, pairs),
         "buttons": buttons(queue),
         "flag_categories": Flag.Category.choices,
         "progress": progress(voter, queue),
@@ -153,7 +163,7 @@ def undo(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     except services.NothingToUndo:
         raise Problem(409, "There is no vote of yours to undo here.") from None
     if not request.htmx:
-        return redirect("vote", queue_id)
+        return redirect(f"{reverse('vote', args=[queue_id])}?again={comparison.pk}")
     context = _context(voter, queue, [comparison])
     context["has_seen"] = has_seen_verdicts(voter, comparison)
     return render(request, "voting/_more.html", context)

@@ -40,7 +40,7 @@ def refusal(invite: Invite, now: datetime) -> str:
         return "This invite has expired. Ask for a new one."
     if not invite.queue.is_open:
         return "Voting has closed."
-    if invite.max_voters is not None and invite.voters.count() >= invite.max_voters:
+    if invite.max_voters is not None and invite.joined >= invite.max_voters:
         return "This invite has let in as many voters as it may. Ask for a new one."
     return ""
 

@@ -440,7 +440,9 @@
     if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || event.defaultPrevented) return;
     if (event.shiftKey && key !== "?") return;
     if (!isOn("keys") && key !== "?") return;
-    if (target.closest?.(NATIVE) || document.querySelector("dialog[open]") || scrollsItself(event)) return;
+    // A field in a window that has just closed may still have the focus; it is not to be seen.
+    if (target.closest?.(NATIVE)?.getClientRects().length) return;
+    if (document.querySelector("dialog[open]") || scrollsItself(event)) return;
     if (["Enter", " "].includes(key) && target.closest?.(OWN_ENTER)) return;
     const button = buttonFor(key);
     if (!button) return;

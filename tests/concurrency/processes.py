@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import os
 import signal
 import socket
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit, urlunsplit
 
+import httpx
 from django.db import connection
 
 from humanjudge.management.commands import up
@@ -119,12 +118,10 @@ class Site:
         with socket.socket() as probe:
             return probe.connect_ex((HOST, self.port)) == 0
 
-    def get(self, path: str, **headers: str) -> tuple[int, Any]:
-        """GET a JSON document; the status and the document."""
-        client = http.client.HTTPConnection(HOST, self.port, timeout=30)
-        try:
-            client.request("GET", path, headers=headers)
-            reply = client.getresponse()
-            return reply.status, json.loads(reply.read())
-        finally:
-            client.close()
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}"
+
+    def health(self) -> tuple[int, dict[str, Any]]:
+        reply = httpx.get(f"{self.url}/healthz", timeout=30)
+        return reply.status_code, reply.json()

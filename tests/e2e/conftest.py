@@ -59,7 +59,7 @@ def window(chromium, product):
             context = stack.enter_context(chromium.new_context(**options))
             context.set_default_timeout(20_000)
             context.on("page", complaints.watch)
-            # Requests go through the tests from the start: turned on later, it would miss the first.
+            # Every request can be held up: turned on later, that would miss the first.
             context.route("**/nothing", lambda route: route.abort())
             return context.new_page()
 

@@ -18,8 +18,8 @@ from tests.makers import (
     seal_all,
 )
 from voting import chain, ledger
-from voting.ledger import LedgerConflict
 from voting.models import Comparison, Entry, Project
+from voting.rows import LedgerConflict
 from voting.services import undo_last_vote
 from voting.tasks import seal as seal_task
 from voting.tasks import sweep

@@ -96,7 +96,7 @@ def test_after_ones_own_vote_the_page_opens_once_nothing_else_is_open():
 
 
 def test_seeing_a_pair_that_opens_again_later_is_kept():
-    """Others had voted, so the page was open; one of them undoes, and the pair wants votes again."""
+    """It had enough votes, so its page was open; then one is undone, and it wants votes again."""
     run = make_run(shared=True)
     voter, other = make_voter(run), make_voter(run)
     make_vote(other, pairs_of(run)[0])

@@ -1,0 +1,173 @@
+"""The broker or the database is taken away from real processes, and brought back."""
+
+import socket
+import time
+from contextlib import closing, contextmanager
+from statistics import median
+
+import pytest
+
+from tests.concurrency.http_voter import HttpVoter
+from tests.concurrency.processes import Site, test_database_url
+from tests.concurrency.scene import assert_sound, make_scene
+from tests.flows.waiting import eventually
+from tests.makers import make_invite
+from tests.servers import postgres_server, valkey_server
+from voting.models import Entry
+from voting.voters import invite_token
+
+pytestmark = [
+    pytest.mark.fault,
+    pytest.mark.slow,
+    pytest.mark.postgresql_only,
+    pytest.mark.timeout(240),
+]
+
+
+@pytest.fixture
+def broker():
+    with valkey_server() as server:
+        yield server
+
+
+@pytest.fixture
+def scene(transactional_db):
+    return make_scene(judges=3, pairs=60, voters=0)
+
+
+@pytest.fixture
+def site(scene, broker, tmp_path, settings):
+    secret = settings.SECRET_KEY
+    with Site(tmp_path, test_database_url(), broker.url, SECRET_KEY=secret) as processes:
+        processes.manage("collectstatic", "--noinput")
+        processes.web()
+        yield processes
+
+
+@pytest.fixture
+def voter(site, scene):
+    invite = f"/join/{invite_token(make_invite(scene.run))}/"
+    with closing(HttpVoter(site.url, invite)) as person:
+        yield person
+
+
+def everything_is_sealed():
+    return not Entry.objects.filter(seq__isnull=True).exists()
+
+
+def votes_in_seconds(voter, number):
+    """Vote, and return how long each acknowledgement took."""
+    taken = []
+    while len(taken) < number:
+        for ballot in voter.ballots():
+            started = time.monotonic()
+            assert voter.vote(ballot).status_code == 200
+            taken.append(time.monotonic() - started)
+    return taken
+
+
+def acknowledged_at_once(taken):
+    return median(taken) < 0.2 and max(taken) < 1
+
+
+def test_votes_are_taken_while_the_broker_is_stopped_and_sealed_when_it_is_back(
+    site, scene, broker, voter
+):
+    site.worker()
+    site.beat()
+    votes_in_seconds(voter, 10)
+    eventually(everything_is_sealed, 60)
+    assert site.health()[0] == 200
+
+    broker.stop()
+    taken = votes_in_seconds(voter, 20)
+    status, health = site.health()
+    assert acknowledged_at_once(taken), taken
+    assert (status, health["broker"], health["database"]) == (503, "unreachable", "ok")
+
+    broker.start()
+    eventually(everything_is_sealed, 90)
+    assert eventually(lambda: site.health()[0] == 200)
+    assert_sound(scene.project)
+    assert "Traceback" not in site.log("web")
+
+
+def test_votes_are_taken_while_the_broker_accepts_and_never_answers(site, scene, broker, voter):
+    site.worker()
+    site.beat()
+    votes_in_seconds(voter, 10)
+    eventually(everything_is_sealed, 60)
+
+    broker.stop()
+    with black_hole(broker.socket):
+        taken = votes_in_seconds(voter, 20)
+        status, health = site.health()
+    assert acknowledged_at_once(taken), taken
+    assert (status, health["broker"]) == (503, "unreachable")
+
+    broker.start()
+    eventually(everything_is_sealed, 90)
+    assert_sound(scene.project)
+
+
+@contextmanager
+def black_hole(path):
+    """A socket that takes connections, and whatever is sent, and says nothing."""
+    with closing(socket.socket(socket.AF_UNIX)) as listener:
+        path.unlink(missing_ok=True)
+        listener.bind(str(path))
+        listener.listen(64)
+        yield
+    path.unlink()
+
+
+def test_the_sweep_seals_votes_whose_tasks_were_all_lost(site, scene, broker, voter):
+    votes_in_seconds(voter, 10)
+    with closing(broker.client()) as client:
+        client.flushall()
+    assert not Entry.objects.filter(kind=Entry.Kind.VOTE, seq__isnull=False).exists()
+
+    site.worker()
+    site.beat()
+    eventually(everything_is_sealed, 60)
+    assert_sound(scene.project)
+
+
+MAKE_SCENE = """
+from tests.concurrency.scene import make_scene
+from tests.makers import make_invite
+from voting.voters import invite_token
+print(f"/join/{invite_token(make_invite(make_scene().run))}/")
+"""
+
+
+def test_the_database_is_restarted_under_the_web_server(broker, tmp_path):
+    with postgres_server() as database, Site(tmp_path, database.url, broker.url) as site:
+        site.manage("migrate", "--verbosity", "0")
+        site.manage("collectstatic", "--noinput")
+        invite = site.manage("shell", "--no-imports", "-c", MAKE_SCENE).strip()
+        site.web()
+        site.worker()
+        site.beat()
+        with closing(HttpVoter(site.url, invite)) as voter:
+            first, second, *_ = voter.ballots()
+            assert voter.vote(first).status_code == 200
+            eventually(lambda: site.health()[0] == 200)
+
+            database.stop()
+            refused = voter.vote(second)
+            status, health = site.health()
+            assert refused.status_code in (500, 503)
+            assert "The error was logged" in refused.text
+            assert "Traceback" not in refused.text
+            assert "psycopg" not in refused.text
+            assert (status, health["database"], health["broker"]) == (503, "unreachable", "ok")
+
+            database.start()
+            eventually(lambda: voter.vote(second).status_code == 200)
+            assert voter.vote(first).status_code == 200
+            eventually(lambda: site.health() == (200, ALL_WELL), 90)
+        assert "no differences" in site.manage("replay", "--check").lower()
+
+
+ALL_WELL = {"status": "ok", "database": "ok", "broker": "ok", "oldest_unsealed_seconds": 0}

@@ -1,0 +1,73 @@
+"""GET …/results: PathScore's leaderboard, with the intervals beside it."""
+
+import pytest
+
+from tests.makers import (
+    judges_of,
+    key_client,
+    make_key,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def results_of(run):
+    client = key_client(make_key("read")[1])
+    response = client.get(f"/api/runs/{run.pk}/judge-eval/results")
+    assert response.status_code == 200
+    return response.json()
+
+
+def test_before_any_vote():
+    run = make_run(pairs=2, names=["wise", "wrong"])
+    answer = results_of(run)
+    assert [
+        {name: row[name] for name in ("judge", "elo", "agree", "disagree", "total", "agree_rate")}
+        for row in answer["leaderboard"]
+    ] == [
+        {
+            "judge": name,
+            "elo": 1000,
+            "agree": 0,
+            "disagree": 0,
+            "total": 0,
+            "agree_rate": None,
+        }
+        for name in ("wise", "wrong")
+    ]
+    assert (answer["total"], answer["done"], answer["pending"]) == (2, 0, 2)
+
+
+def test_after_a_vote():
+    run = make_run(pairs=2, says=[["A", "B", "B"], ["A", None, "B"]])
+    make_vote(make_voter(run), pairs_of(run)[0], "A")
+    seal_all(run.queue.project)
+    answer = results_of(run)
+    first, third, second = answer["leaderboard"]
+    assert [row["judge"] for row in (first, second, third)] == ["judge-0", "judge-1", "judge-2"]
+    assert [row["elo"] for row in (first, second, third)] == [1031, 984, 985]
+    assert [row["rank"] for row in (first, third, second)] == [1, 2, 3]
+    assert first["elo_exact"] == pytest.approx(1031.263693206478, abs=1e-9)
+    assert (first["agree"], first["disagree"], first["total"], first["agree_rate"]) == (
+        1,
+        0,
+        1,
+        100.0,
+    )
+    assert first["agree_low"] == pytest.approx(20.65, abs=0.01)
+    assert first["agree_high"] == 100.0
+    assert (first["coverage"], second["coverage"]) == (100.0, 50.0)
+    assert first["judge_id"] == str(judges_of(run)[0].pk)
+    assert first["baseline"] is True
+    assert (answer["done"], answer["pending"], answer["votes"]) == (1, 1, 1)
+    assert answer["ledger_seq"] == run.queue.project.head_seq
+
+
+def test_equal_ratings_share_a_rank():
+    rows = results_of(make_run(judges=3))["leaderboard"]
+    assert [row["rank"] for row in rows] == [1, 1, 1]

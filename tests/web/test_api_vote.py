@@ -1,0 +1,194 @@
+"""POST …/vote: the stored A and B, once, and an answer that says what stands."""
+
+import pytest
+
+from judge_eval import api
+from tests.makers import (
+    key_client,
+    make_key,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+)
+from voting.models import Comparison, Entry, Voter
+from voting.services import undo_last_vote
+
+pytestmark = pytest.mark.django_db
+
+
+def voting_key(**options):
+    return key_client(make_key("vote", **options)[1])
+
+
+def post(client, run, task, winner="A", **more):
+    body = {"task_id": str(getattr(task, "pk", task)), "winner": winner, **more}
+    url = f"/api/runs/{run.pk}/judge-eval/vote"
+    return client.post(url, body, content_type="application/json")
+
+
+def votes():
+    return Entry.objects.filter(kind="vote")
+
+
+@pytest.mark.parametrize("winner", ["A", "B", "tie", "both_bad"])
+def test_a_vote_is_on_the_stored_sides(winner):
+    run = make_run()
+    pair = pairs_of(run)[0]
+    response = post(voting_key(), run, pair, winner)
+    vote = votes().get()
+    assert response.status_code == 200
+    assert response.json() == {
+        "ok": True,
+        "task_id": str(pair.pk),
+        "vote_id": str(vote.uid),
+        "winner": winner,
+        "repeated": False,
+    }
+    assert (vote.choice, vote.left_side, vote.comparison) == (winner, "", pair)
+    assert vote.rubric == run.queue.rubric
+
+
+def test_the_vote_is_that_of_the_key():
+    run = make_run(votes_wanted=2)
+    row, token = make_key("vote")
+    post(key_client(token), run, pairs_of(run)[0])
+    post(voting_key(), run, pairs_of(run)[0])
+    assert Voter.objects.get(api_key=row) == votes().order_by("id").first().voter
+    assert votes().count() == 2
+
+
+def test_the_same_choice_again_is_the_first_answer():
+    run = make_run()
+    client = voting_key()
+    first, second = (post(client, run, pairs_of(run)[0]).json() for _ in range(2))
+    assert second == first | {"repeated": True}
+    assert votes().count() == 1
+
+
+def test_another_choice_is_a_conflict_that_says_what_stands():
+    run = make_run()
+    client = voting_key()
+    post(client, run, pairs_of(run)[0], "A")
+    response = post(client, run, pairs_of(run)[0], "B")
+    assert response.status_code == 409
+    assert "A is recorded" in response.json()["detail"]
+    assert votes().get().choice == "A"
+
+
+def test_after_an_undo_the_pair_can_be_voted_on_again():
+    run = make_run()
+    client = voting_key()
+    post(client, run, pairs_of(run)[0], "A")
+    undo_last_vote(Voter.objects.get(), run.queue)
+    assert post(client, run, pairs_of(run)[0], "B").json()["winner"] == "B"
+
+
+@pytest.mark.parametrize("winner", ["C", "a", "", "left", "A ", "both bad", "null"])
+def test_a_wrong_winner_is_told_the_right_ones(winner):
+    run = make_run(ballot=["A", "B", "both_bad"])
+    response = post(voting_key(), run, pairs_of(run)[0], winner)
+    assert response.status_code == 422
+    assert "A, B, both_bad" in response.json()["detail"]
+    assert not votes().exists()
+
+
+def test_a_tie_only_where_the_ballot_has_it():
+    run = make_run(ballot=["A", "B", "both_bad"])
+    assert post(voting_key(), run, pairs_of(run)[0], "tie").status_code == 422
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["", "{", "[]", "{}", '{"task_id": 5}', '{"winner": "A"}', '{"task_id": "x", "winner": null}'],
+)
+def test_a_body_that_is_none_is_refused(body):
+    run = make_run()
+    url = f"/api/runs/{run.pk}/judge-eval/vote"
+    response = voting_key().post(url, body, content_type="application/json")
+    assert response.status_code in (400, 422)
+    assert response.json()["detail"]
+    assert not votes().exists()
+
+
+def test_eight_characters_of_run_and_task_are_enough():
+    run = make_run()
+    pair = pairs_of(run)[0]
+    url = f"/api/runs/{str(run.pk)[:8]}/judge-eval/vote"
+    body = {"task_id": str(pair.pk)[:8], "winner": "A"}
+    response = voting_key().post(url, body, content_type="application/json")
+    assert response.json()["task_id"] == str(pair.pk)
+
+
+@pytest.mark.parametrize("task", ["0" * 8, "nonsense", "", "1234567", "🐦" * 8])
+def test_a_task_that_is_not_there(task):
+    run = make_run()
+    response = post(voting_key(), run, task)
+    assert response.status_code == 404
+    assert "this run has no task" in response.json()["detail"]
+
+
+def test_a_task_of_another_run_is_not_there():
+    run, other = make_run(), make_run()
+    assert post(voting_key(), run, pairs_of(other)[0]).status_code == 404
+
+
+def test_a_beginning_of_two_tasks_is_ambiguous():
+    run = make_run()
+    pair = pairs_of(run)[0]
+    for position, last in ((5, "1"), (6, "2")):
+        pk = f"abcdef01-0000-4000-8000-00000000000{last}"
+        Comparison.objects.create(
+            pk=pk, queue=run.queue, position=position, a=pair.a, b=pair.b, opened_at=pair.opened_at
+        )
+    response = post(voting_key(), run, "abcdef01")
+    assert response.status_code == 409
+    assert "give more characters" in response.json()["detail"]
+    assert post(voting_key(), run, "abcdef01-0000-4000-8000-000000000001").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "fields, words",
+    [({"opened_at": None}, "not open"), ({"opened_at": None, "unusable": "A failed"}, "A failed")],
+)
+def test_a_task_that_is_not_open_takes_no_vote(fields, words):
+    run = make_run()
+    Comparison.objects.filter(queue=run.queue).update(**fields)
+    response = post(voting_key(), run, pairs_of(run)[0])
+    assert response.status_code == 409
+    assert words in response.json()["detail"]
+    assert not votes().exists()
+
+
+def test_a_closed_queue_takes_no_vote():
+    run = make_run(is_open=False)
+    response = post(voting_key(), run, pairs_of(run)[0])
+    assert response.status_code == 409
+    assert "voting has closed" in response.json()["detail"]
+
+
+def test_a_pair_with_enough_votes_still_takes_one():
+    run = make_run()
+    make_vote(make_voter(run), pairs_of(run)[0])
+    seal_all(run.queue.project)
+    assert post(voting_key(), run, pairs_of(run)[0]).status_code == 200
+
+
+def test_a_flood_is_slowed_down(monkeypatch):
+    monkeypatch.setattr(api.limit, "_burst", 0)
+    monkeypatch.setattr(api.limit, "_per_second", 0.0)
+    run = make_run()
+    response = post(voting_key(), run, pairs_of(run)[0])
+    assert response.status_code == 429
+    assert "was not recorded" in response.json()["detail"]
+    assert not votes().exists()
+
+
+def test_votes_of_a_script_rate_judges_like_any_other():
+    run = make_run()
+    vote = post(voting_key(), run, pairs_of(run)[0], "A").json()
+    seal_all(run.queue.project)
+    entry = Entry.objects.get(uid=vote["vote_id"])
+    assert entry.history["elo"] == [1016.0, 984.0]
+    assert pairs_of(run)[0].votes == 1

@@ -1,0 +1,210 @@
+"""No page and no endpoint asks the database more often because there is more in it."""
+
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from judge_eval import api
+from tests.makers import (
+    key_client,
+    make_inference,
+    make_invite,
+    make_key,
+    make_project,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+    user_client,
+    voter_client,
+)
+from tests.web.pages import HTMX, queries_of, token_of
+from voting.models import Assignment, Entry, Flag, Picture, Voter
+
+pytestmark = pytest.mark.django_db
+
+
+class Study:
+    """A run with so many pairs, votes on its first pair, judges, invites and leases."""
+
+    def __init__(self, size):
+        judges = max(2, size // 50)
+        self.run = make_run(pairs=size + 1, votes_wanted=2 * size + 9, judges=judges, shared=True)
+        self.voter = make_voter(self.run)
+        self.pairs = pairs_of(self.run)
+        self.vote = make_vote(self.voter, self.pairs[0])
+        self._many_votes(size)
+        seal_all(self.run.queue.project)
+        Assignment.objects.bulk_create(
+            Assignment(voter=self.voter, comparison=pair, leased_until=timezone.now(), skips=1)
+            for pair in self.pairs[:size]
+        )
+        for number in range(size // 20 + 1):
+            make_invite(self.run, label=str(number), max_voters=5)
+
+    def _many_votes(self, size):
+        voters = Voter.objects.bulk_create(
+            Voter(project=self.run.queue.project) for _ in range(size)
+        )
+        mine = [(self.voter, pair) for pair in self.pairs[1:size]]
+        theirs = [(voter, self.pairs[0]) for voter in voters]
+        Entry.objects.bulk_create(
+            Entry(
+                uid=uuid4(),
+                project=self.run.queue.project,
+                kind="vote",
+                at=timezone.now(),
+                queue=self.run.queue,
+                comparison=pair,
+                voter=voter,
+                choice="AB"[number % 2],
+                rubric=self.run.queue.rubric,
+                left_side="A",
+                category="",
+                unblinded=False,
+                simulated=False,
+                comment="",
+                salt="",
+                comment_sha256="",
+                retracted=False,
+            )
+            for number, (voter, pair) in enumerate(mine + theirs)
+        )
+
+    def pages(self):
+        vote_page, board = f"/vote/{self.run.queue_id}/", f"/runs/{self.run.pk}/"
+        api_of_run = f"/api/runs/{self.run.pk}/judge-eval/"
+        voter, owner = voter_client(self.voter), user_client()
+        script = key_client(make_key("read", "verdicts")[1])
+        return {
+            "vote page": (voter, vote_page),
+            "more pairs": (voter, f"{vote_page}pairs?have={self.pairs[0].pk}"),
+            "my votes": (voter, f"{vote_page}mine"),
+            "reveal": (voter, f"/reveal/{self.vote.uid}/"),
+            "board": (owner, board),
+            "pairs": (owner, f"{board}pairs/"),
+            "pair": (owner, f"{board}pairs/{self.pairs[0].pk}/"),
+            "voting tab": (owner, f"{board}vote/"),
+            "pending": (script, f"{api_of_run}pending?limit=200"),
+            "pending, next page": (script, f"{api_of_run}pending?limit=200"),
+            "results": (script, f"{api_of_run}results"),
+        }
+
+    def counts(self):
+        return {name: queries_of(client, url) for name, (client, url) in self.pages().items()}
+
+
+def test_pages_and_endpoints_cost_the_same_at_1_and_at_1000_rows():
+    small, large = Study(1), Study(1000)
+    assert large.counts() == small.counts()
+
+
+def test_the_lists_cost_the_same_however_long():
+    client = user_client()
+    make_run()
+    few = queries_of(client, "/runs/")
+    for _ in range(40):
+        make_run()
+    assert queries_of(client, "/runs/") == few
+
+
+def test_the_start_costs_nothing():
+    assert queries_of(user_client(), "/login/") <= 2
+
+
+def posts_of(size):
+    """Return what each kind of POST costs in a run in which the voter has so many votes."""
+    run = make_run(pairs=size + 2, votes_wanted=9)
+    voter, pairs = make_voter(run), pairs_of(run)
+    for pair in pairs[:size]:
+        make_vote(voter, pair)
+    client, script = voter_client(voter), key_client(make_key("vote")[1])
+    url, ballot = f"/vote/{run.queue_id}", {"ballot": token_of(voter, pairs[-1])}
+    posts = {
+        "vote": (client, f"{url}/ballot", ballot | {"choice": "left"}),
+        "undo": (client, f"{url}/undo", {}),
+        "skip": (client, f"{url}/skip", ballot),
+        "flag": (client, f"{url}/flag", ballot | {"category": "other"}),
+        "API": (script, f"/api/runs/{run.pk}/judge-eval/vote", None),
+    }
+    body = {"task_id": str(pairs[0].pk), "winner": "A"}
+    costs = {}
+    for name, (browser, address, data) in posts.items():
+        with CaptureQueriesContext(connection) as queries:
+            if data is None:
+                response = browser.post(address, body, content_type="application/json")
+            else:
+                response = browser.post(address, data, headers=HTMX)
+        assert response.status_code < 300, name
+        costs[name] = len(queries)
+    return costs
+
+
+def test_posts_cost_the_same_however_many_votes_there_are():
+    few = posts_of(1)
+    assert posts_of(200) == few
+    assert few["vote"] == 1
+
+
+def test_waiting_for_ones_own_votes_is_short(monkeypatch):
+    """The API looks whether its own votes are sealed; when no worker seals, it answers anyway."""
+    monkeypatch.setattr(api, "OWN_VOTES_SECONDS", 0)
+    run = make_run(pairs=2)
+    client = key_client(make_key("read", "vote")[1])
+    url = f"/api/runs/{run.pk}/judge-eval/"
+    body = {"task_id": str(pairs_of(run)[0].pk), "winner": "A"}
+    assert client.post(f"{url}vote", body, content_type="application/json").status_code == 200
+    assert client.get(f"{url}results").json()["votes"] == 0
+
+
+def admin_client():
+    User.objects.create(username="root", is_staff=True, is_superuser=True)
+    return user_client("root")
+
+
+def make_rows(number):
+    """Fill every table that the back office lists."""
+    for _ in range(number):
+        project = make_project()
+        run = make_run(project, pairs=1)
+        voter, pair = make_voter(run, name="Ada"), pairs_of(run)[0]
+        make_vote(voter, pair)
+        make_invite(run)
+        make_key("read", project=project)
+        Flag.objects.create(voter=voter, comparison=pair, category="other")
+        picture = Picture.objects.create(source_sha256=uuid4().hex * 2)
+        make_inference(project, kind="svg", picture=picture)
+        seal_all(project)
+
+
+LISTS = [
+    "voting/project",
+    "voting/voterprompt",
+    "voting/queue",
+    "voting/invite",
+    "voting/voter",
+    "voting/apikey",
+    "voting/flag",
+    "voting/entry",
+    "voting/comparison",
+    "voting/inference",
+    "voting/picture",
+    "judge_eval/run",
+    "judge_eval/judge",
+    "judge_eval/verdict",
+    "auth/user",
+]
+
+
+def test_lists_of_the_back_office_cost_the_same_however_long():
+    client = admin_client()
+    make_rows(1)
+    few = {name: queries_of(client, f"/admin/{name}/") for name in LISTS}
+    make_rows(12)
+    many = {name: queries_of(client, f"/admin/{name}/") for name in LISTS}
+    assert many == few
