@@ -92,7 +92,7 @@ else:
     _database.setdefault("OPTIONS", {})["pool"] = {
         "min_size": 1,
         "max_size": env.int("DATABASE_POOL", 12),
-        "timeout": 10,
+        "timeout": 3,
     }
 DATABASES = {"default": _database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -109,7 +109,7 @@ def _key(request: HttpRequest, scope: str) -> ApiKey:
 
 
 def _run(api_key: ApiKey, run_id: str) -> Run:
-    runs = Run.objects.select_related("queue__project")
+    runs = Run.objects.select_related("queue")
     if api_key.project_id:
         runs = runs.filter(queue__project=api_key.project_id)
     try:

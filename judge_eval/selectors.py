@@ -185,13 +185,16 @@ def pair_list(run: Run) -> QuerySet[Comparison]:
     )
 
 
-def invite_list(run: Run) -> QuerySet[Invite]:
-    return (
+def invite_list(run: Run) -> Sequence[Invite]:
+    invites = list(
         Invite.objects.filter(queue=run.queue_id)
         .select_related("queue")
-        .annotate(joined=Count("voters"))
+        .annotate(voters_in=Count("voters"))
         .order_by("created_at")
     )
+    for invite in invites:
+        invite.joined = invite.voters_in
+    return invites
 
 
 def pending_pairs(run: Run, voter: Voter, *, after: int, limit: int) -> list[Comparison]:

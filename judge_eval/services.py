@@ -82,9 +82,7 @@ def _rubric(project: Project, spec: RunSpec) -> VoterPrompt:
     if last is not None and last.text == spec.rubric:
         return last
     version = last.version + 1 if last else 1
-    return VoterPrompt.objects.create(
-        project=project, name=name, version=version, text=spec.rubric
-    )
+    return VoterPrompt.objects.create(project=project, name=name, version=version, text=spec.rubric)
 
 
 def _create_comparisons(queue: Queue, spec: RunSpec) -> list[Comparison]:

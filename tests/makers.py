@@ -200,6 +200,33 @@ def make_vote(voter, comparison, choice="A", *, at=None):
     return vote
 
 
+def make_many_votes(run, votes):
+    """Write votes, given as (voter, comparison, choice), in one go."""
+    return make_many_entries(
+        run,
+        "vote",
+        [
+            {
+                "voter": voter,
+                "comparison": comparison,
+                "choice": choice,
+                "left_side": "A",
+                "rubric": run.queue.rubric,
+            }
+            for voter, comparison, choice in votes
+        ],
+    )
+
+
+def make_many_entries(run, kind, rows):
+    # What the database fills in by itself has to be said where rows are made in bulk.
+    words = ("choice", "left_side", "category", "comment", "salt", "comment_sha256")
+    blank = dict.fromkeys(words, "")
+    blank |= dict.fromkeys(("unblinded", "simulated", "retracted"), False)
+    common = {"project": run.queue.project, "queue": run.queue, "kind": kind, "at": timezone.now()}
+    return Entry.objects.bulk_create(Entry(**(blank | common | row)) for row in rows)
+
+
 def make_exposure(voter, comparison, *, ago=timedelta(seconds=1)):
     return Exposure.objects.create(voter=voter, comparison=comparison, seen_at=timezone.now() - ago)
 

@@ -223,7 +223,7 @@ class Invite(models.Model):
 
     @cached_property
     def joined(self) -> int:
-        """How many voters it has let in; a list of invites brings the number along."""
+        """How many voters it has let in; a list of invites counts them all at once."""
         return Voter.objects.filter(invite=self).count()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from bench.lib.clients import form, request
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from voting.models import Voter
 
 
-def through_the_page(scene: Scene, port: int, voter: int, pairs: range) -> list[bytes]:
+def through_the_page(scene: Scene, port: int, voter: int, pairs: Iterable[int]) -> list[bytes]:
     """One voter's requests: the ballots of these pairs, posted as the page posts them."""
     from voting import ballots
 
@@ -57,7 +58,7 @@ def _open_page(scene: Scene, port: int, voter: Voter) -> tuple[str, str]:
     return f"{cookie}; csrftoken={csrf[1]}", token[1]
 
 
-def through_the_api(scene: Scene, key: str, pairs: range) -> list[bytes]:
+def through_the_api(scene: Scene, key: str, pairs: Iterable[int]) -> list[bytes]:
     """One key's requests to vote on these pairs."""
     path = f"/api/runs/{scene.run.pk}/judge-eval/vote"
     return [

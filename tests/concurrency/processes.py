@@ -72,6 +72,12 @@ class Site:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def serve_static(self, collected: Path) -> None:
+        """Serve static files that were collected for another installation."""
+        data = self.folder / "data"
+        data.mkdir(exist_ok=True)
+        (data / "static").symlink_to(collected)
+
     def web(self) -> subprocess.Popen[bytes]:
         """Start the web server; it answers when this returns."""
         process = self._start("web", up.web(self.folder, HOST, self.port).command)

@@ -14,9 +14,20 @@ django.setup()
 
 from django.contrib.auth.models import User  # noqa: E402
 from django.urls import reverse  # noqa: E402
+from django.utils import timezone  # noqa: E402
 
 from tests import makers  # noqa: E402
-from voting.models import Comparison, Entry, Flag, Inference, Picture, Queue, Voter  # noqa: E402
+from voting.allotment import next_pairs  # noqa: E402
+from voting.models import (  # noqa: E402
+    Assignment,
+    Comparison,
+    Entry,
+    Flag,
+    Inference,
+    Picture,
+    Queue,
+    Voter,
+)
 from voting.voters import invite_token  # noqa: E402
 
 COLOURS = ("teal", "coral", "gold", "plum", "olive", "navy", "khaki", "peru", "pink", "gray")
@@ -84,12 +95,33 @@ def colleague_votes(*, queue, number, choice="A"):
 
 def colleague_opens(*, queue):
     """Another voter is shown everything that is left."""
-    from django.utils import timezone
-
-    from voting.allotment import next_pairs
 
     found = Queue.objects.get(pk=queue)
     next_pairs(Voter.objects.create(project=found.project), found, [], 1000, timezone.now())
+
+
+def open_demo(*, name, votes):
+    """How many pairs of a demo run are still not open; each will take so many votes."""
+    pairs = Comparison.objects.filter(queue__name=name)
+    pairs.update(votes_wanted=votes)
+    return pairs.filter(opened_at=None).count()
+
+
+def better_drawings(*, name):
+    """For each pair of the demo's drawings the picture that more care went into."""
+    care = ("doodle-nano", "sketch-mini", "atelier-1")
+    pairs = Comparison.objects.filter(queue__name=name).select_related("a__picture", "b__picture")
+    return {
+        str(pair.pk): max(
+            pair.a, pair.b, key=lambda one: care.index(one.generator)
+        ).picture.png_sha256
+        for pair in pairs
+    }
+
+
+def free_leases(*, queue):
+    """Whoever was shown something has gone away long ago."""
+    Assignment.objects.filter(comparison__queue=queue).update(leased_until="2026-01-01T00:00:00Z")
 
 
 def new_user(*, name, password, staff=False):
@@ -107,6 +139,9 @@ ANSWERS = {
         block_voters,
         colleague_votes,
         colleague_opens,
+        free_leases,
+        open_demo,
+        better_drawings,
         new_user,
     )
 }

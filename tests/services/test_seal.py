@@ -10,6 +10,8 @@ from django.utils import timezone
 from tests.makers import (
     elos_of,
     entry_of,
+    make_many_entries,
+    make_many_votes,
     make_project,
     make_run,
     make_vote,
@@ -18,7 +20,7 @@ from tests.makers import (
     seal_all,
 )
 from voting import chain, ledger
-from voting.models import Comparison, Entry, Project
+from voting.models import Comparison, Entry, Project, Voter
 from voting.rows import LedgerConflict
 from voting.services import undo_last_vote
 from voting.tasks import seal as seal_task
@@ -135,6 +137,24 @@ def test_unsealed_votes_are_not_exported():
     run = make_run()
     voted(run, 1)
     assert len(list(ledger.export(run.queue.project))) == 2
+
+
+def test_a_full_batch_of_as_many_people_and_as_many_second_thoughts(settings):
+    run = make_run(votes_wanted=2000)
+    project, [pair] = run.queue.project, pairs_of(run)
+    voters = Voter.objects.bulk_create(Voter(project=project) for _ in range(settings.SEAL_BATCH))
+    votes = make_many_votes(run, [(voter, pair, "A") for voter in voters])
+    assert seal_all(project) == settings.SEAL_BATCH
+    Entry.objects.filter(pk__in=[vote.pk for vote in votes]).update(retracted=True)
+    make_many_entries(
+        run,
+        "retraction",
+        [{"voter": vote.voter, "comparison": pair, "target": vote} for vote in votes],
+    )
+    assert seal_all(project) == settings.SEAL_BATCH
+    assert elos_of(run) == [1000.0, 1000.0]
+    verified = chain.verify(ledger.export(project), project.head)
+    assert verified.entries == 2 * settings.SEAL_BATCH + 1
 
 
 def test_the_queries_of_a_batch_do_not_grow_with_its_votes():

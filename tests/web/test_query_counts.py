@@ -14,6 +14,7 @@ from tests.makers import (
     make_inference,
     make_invite,
     make_key,
+    make_many_votes,
     make_project,
     make_run,
     make_vote,
@@ -24,7 +25,7 @@ from tests.makers import (
     voter_client,
 )
 from tests.web.pages import HTMX, queries_of, token_of
-from voting.models import Assignment, Entry, Flag, Picture, Voter
+from voting.models import Assignment, Flag, Picture, Voter
 
 pytestmark = pytest.mark.django_db
 
@@ -33,7 +34,7 @@ class Study:
     """A run with so many pairs, votes on its first pair, judges, invites and leases."""
 
     def __init__(self, size):
-        judges = max(2, size // 50)
+        judges = 2 + size // 500
         self.run = make_run(pairs=size + 1, votes_wanted=2 * size + 9, judges=judges, shared=True)
         self.voter = make_voter(self.run)
         self.pairs = pairs_of(self.run)
@@ -53,27 +54,8 @@ class Study:
         )
         mine = [(self.voter, pair) for pair in self.pairs[1:size]]
         theirs = [(voter, self.pairs[0]) for voter in voters]
-        Entry.objects.bulk_create(
-            Entry(
-                uid=uuid4(),
-                project=self.run.queue.project,
-                kind="vote",
-                at=timezone.now(),
-                queue=self.run.queue,
-                comparison=pair,
-                voter=voter,
-                choice="AB"[number % 2],
-                rubric=self.run.queue.rubric,
-                left_side="A",
-                category="",
-                unblinded=False,
-                simulated=False,
-                comment="",
-                salt="",
-                comment_sha256="",
-                retracted=False,
-            )
-            for number, (voter, pair) in enumerate(mine + theirs)
+        make_many_votes(
+            self.run, [(*vote, "AB"[number % 2]) for number, vote in enumerate(mine + theirs)]
         )
 
     def pages(self):

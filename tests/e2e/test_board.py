@@ -1,0 +1,167 @@
+"""The board while people vote, the reveal after a vote, the ends of a queue, and blindness."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.test_access import log_in
+from tests.e2e.test_keys import first_pair, vote
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def cells(page, judge):
+    return page.get_by_role("row", name=judge).get_by_role("cell")
+
+
+def test_the_board_starts_empty_says_so_and_follows_the_votes(product, join, window):
+    run = product.new_run(pairs=4, kind="svg", names=["always-a", "always-b"])
+    board = window()
+    log_in(board, product)
+    board.goto(run["board"])
+    expect(board.get_by_role("heading", name="No votes yet")).to_be_visible()
+    link = board.get_by_role("link", name="Vote on pairs, or invite people")
+    expect(link).to_be_visible()
+    page = join(run)
+    # The judges say A and B in turn, so the one who is right depends on the side.
+    vote(page, "ArrowLeft")
+    [row] = product.votes(run)
+    right, wrong = ("always-a", "always-b") if row["choice"] == "A" else ("always-b", "always-a")
+    expect(cells(board, right).nth(1)).to_have_text("1016")
+    expect(cells(board, wrong).nth(1)).to_have_text("984")
+    expect(cells(board, right).nth(5)).to_contain_text("100.0")
+    expect(board.get_by_role("img", name="Rating after each vote")).to_be_visible()
+    expect(board.get_by_role("heading", name="No votes yet")).to_be_hidden()
+
+
+def test_the_live_board_keeps_focus_and_what_was_opened(product, window):
+    run = product.new_run(pairs=6)
+    product.ask("colleague_votes", queue=run["queue"], number=2)
+    board = window()
+    log_in(board, product)
+    board.goto(run["board"])
+    table = board.get_by_text("The same as a table")
+    table.click()
+    table.focus()
+    expect(board.locator("#board")).to_contain_text("2 of 6")
+    product.ask("colleague_votes", queue=run["queue"], number=4)
+    expect(board.locator("#graph-table tbody tr")).to_have_count(7)
+    expect(board.locator("#graph-table-summary")).to_be_focused()
+
+
+def test_an_unchanged_board_is_left_alone(product, window):
+    run = product.new_run(pairs=2)
+    product.ask("colleague_votes", queue=run["queue"], number=1)
+    board = window()
+    log_in(board, product)
+    board.goto(run["board"])
+    expect(board.locator("#board")).to_contain_text("1 of 2")
+    board.evaluate("document.querySelector('#board').dataset.mine = 'mark'")
+    with board.expect_response("**seen=**", timeout=10_000) as answer:
+        pass
+    assert answer.value.status == 204
+    expect(board.locator("#board[data-mine]")).to_have_count(1)
+
+
+def test_the_reveal_shows_verdicts_and_then_the_new_ratings(product, join):
+    run = product.new_run(says=[["A", "B", None], ["A", "B", None]])
+    page = join(run)
+    page.keyboard.press("ArrowLeft")
+    judges = page.locator("#reveal .judges li")
+    expect(judges).to_have_count(3)
+    expect(page.locator("#reveal")).to_contain_text("You voted left; 1 of 2 judges agree")
+    expect(judges.filter(has_text="✓")).to_contain_text("1016 +16.0")
+    expect(judges.filter(has_text="✗")).to_contain_text(re.compile(r"984 .16\.0"))
+    expect(judges.filter(has_text="no verdict")).to_contain_text("no answer came")
+    expect(page.locator("#reveal")).to_contain_text("generator-")
+
+
+@pytest.mark.parametrize("reveal", ["never", "at_end"])
+def test_without_a_reveal_pairs_follow_each_other(product, join, reveal):
+    run = product.new_run(pairs=3, reveal=reveal)
+    page = join(run)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    expect(page.get_by_role("button", name="Go on by itself")).to_have_count(0)
+    for count in range(1, 4):
+        pair = first_pair(page)
+        page.keyboard.press("ArrowLeft")
+        expect(page.locator("#progress")).to_contain_text(f"{count} of 3")
+        expect(page.locator(f'[data-comparison="{pair}"]')).to_have_count(0)
+    assert not [url for url in asked if "/reveal/" in url]
+    page.get_by_role("link", name="Look at your votes").click()
+    shown = page.get_by_role("link", name="What they said")
+    expect(shown).to_have_count(3 if reveal == "at_end" else 0)
+
+
+def test_nothing_left_is_said_only_when_it_is_true(product, join):
+    run = product.new_run(pairs=3)
+    page = join(run)
+    product.ask("set_comparison", comparison=run["pairs"][0], votes_wanted=2)
+    for _ in range(3):
+        vote(page)
+    expect(page.get_by_role("heading", name="Nothing left for you")).to_be_visible()
+    page.get_by_role("button", name="Undo last vote").click()
+    expect(page.locator("#pairs > .pair")).to_have_count(1)
+
+
+def test_pairs_that_others_look_at_are_waited_for(product, window):
+    run = product.new_run(pairs=2)
+    product.ask("colleague_opens", queue=run["queue"])
+    page = window()
+    page.goto(run["join"])
+    page.get_by_role("button", name="Start voting").click()
+    expect(page.get_by_role("heading", name="The last pairs are with other voters")).to_be_visible()
+    product.ask("free_leases", queue=run["queue"])
+    expect(page.locator("#pairs > .pair")).to_have_count(2, timeout=15_000)
+    vote(page)
+    assert len(product.votes(run)) == 1
+
+
+def test_pairs_that_are_being_prepared_are_waited_for(product, join):
+    run = product.new_run(pairs=2)
+    product.ask("set_comparison", comparison=run["pairs"][0], opened_at=None)
+    page = join(run)
+    expect(page.locator("#pairs > .pair")).to_have_count(1)
+    vote(page)
+    expect(page.get_by_role("heading", name="More pairs are being prepared")).to_be_visible()
+    product.ask("set_comparison", comparison=run["pairs"][0], opened_at="2026-01-01T00:00:00Z")
+    expect(page.locator("#pairs > .pair")).to_have_count(1, timeout=15_000)
+
+
+def test_a_voter_with_open_pairs_is_kept_from_the_board(product, join):
+    run = product.new_run(pairs=2, shared=True)
+    page = join(run)
+    page.goto(run["board"])
+    expect(page.get_by_role("heading", name="Closed to you")).to_be_visible()
+    page.get_by_role("link", name="Go on voting").click()
+    page.locator("[data-ready]").wait_for()
+    vote(page)
+    vote(page)
+    page.get_by_role("link", name="See the board").click()
+    expect(page.get_by_role("heading", name="A run of pairs")).to_be_visible()
+
+
+def test_nothing_that_comes_before_the_votes_names_models_verdicts_or_voters(product, window):
+    run = product.new_run(pairs=12, kind="svg", names=["judge-zebra", "judge-yak"])
+    page = window()
+    came = []
+
+    def look_into(route):
+        answer = route.fetch(max_redirects=0)
+        came.append(f"{answer.url}\n{answer.headers}\n".encode() + answer.body())
+        route.fulfill(response=answer)
+
+    page.route(re.compile(r"/(?!static/)"), look_into)
+    product.ask("colleague_votes", queue=run["queue"], number=1)
+    page.goto(run["join"])
+    page.get_by_role("button", name="Start voting").click()
+    page.locator("[data-ready] .pair").first.wait_for()
+    with page.expect_response("**/pairs?**"):
+        for _ in range(7):
+            page.keyboard.press("s")
+    page.unroute_all(behavior="ignoreErrors")
+    assert len(came) > 10
+    for word in (b"generator-", b"zebra", b"yak", b"reasons", b"1016"):
+        assert not [body for body in came if word in body], word

@@ -1,0 +1,127 @@
+"""Web servers and workers are killed with -9 in the middle of their work."""
+
+import random
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import httpx
+import pytest
+
+from judge_eval import demo_setup
+from judge_eval.models import Run, Verdict
+from tests.concurrency.http_voter import HttpVoter
+from tests.concurrency.processes import Site, test_database_url
+from tests.concurrency.scene import assert_sound, make_scene
+from tests.flows.waiting import eventually
+from tests.makers import make_invite, seal_all
+from voting.models import Comparison, Entry, Picture
+from voting.voters import invite_token
+
+pytestmark = [
+    pytest.mark.fault,
+    pytest.mark.slow,
+    pytest.mark.postgresql_only,
+    pytest.mark.timeout(240),
+    pytest.mark.django_db(transaction=True),
+]
+
+VOTERS = 4
+VOTES_EACH = 60
+WEB_KILLS = 3
+WORKER_KILLS = 4
+
+
+@pytest.fixture
+def site(tmp_path, static, settings):
+    with Site(
+        tmp_path,
+        test_database_url(),
+        settings.CELERY_BROKER_URL,
+        SECRET_KEY=settings.SECRET_KEY,
+    ) as processes:
+        processes.serve_static(static)
+        yield processes
+
+
+def test_votes_sent_to_a_web_server_that_is_killed_again_and_again(site):
+    scene = make_scene(pairs=VOTES_EACH, voters=0)
+    invite = f"/join/{invite_token(make_invite(scene.run))}/"
+    web = site.web()
+    with ThreadPoolExecutor(VOTERS) as pool:
+        people = [HttpVoter(site.url, invite) for _ in range(VOTERS)]
+        voting = [pool.submit(vote_on_everything, person) for person in people]
+        for kill in range(1, WEB_KILLS + 1):
+            due = kill * VOTERS * VOTES_EACH // (WEB_KILLS + 1)
+            eventually(lambda: Entry.objects.filter(kind="vote").count() >= due)  # noqa: B023
+            site.kill(web)
+            web = site.web()
+        tries = sum((future.result() for future in voting), Counter())
+
+    assert tries["acknowledged"] == VOTERS * VOTES_EACH
+    assert tries["failed"] > 0
+    votes = Entry.objects.filter(kind="vote").values_list("voter", "comparison")
+    assert len(set(votes)) == len(votes) == VOTERS * VOTES_EACH
+    seal_all(scene.project)
+    assert_sound(scene.project)
+
+
+def vote_on_everything(person):
+    """Send each ballot until it is acknowledged; say how often that took another try."""
+    tries = Counter()
+    with closing(person):
+        while ballots := patiently(person.ballots, tries):
+            for ballot in ballots:
+                patiently(lambda: accept(person.vote(ballot)), tries)  # noqa: B023
+                tries["acknowledged"] += 1
+    return tries
+
+
+def patiently(call, tries):
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return call()
+        except httpx.HTTPError:
+            tries["failed"] += 1
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def accept(reply):
+    assert reply.status_code == 200, reply.text
+
+
+def test_a_run_gets_to_voting_by_itself_though_its_workers_are_killed(site, tmp_path):
+    demo_setup.load(tmp_path / "access.json")
+    site.beat()
+    dice = random.Random(5)
+    for _ in range(WORKER_KILLS):
+        worker = site.worker()
+        before = done()
+        eventually(lambda: done() > before or all_open(), 60)  # noqa: B023
+        time.sleep(dice.uniform(0, 0.5))
+        site.kill(worker)
+    site.worker()
+    eventually(all_open, 120)
+
+    assert not Picture.objects.exclude(state="done").exists()
+    assert set(Verdict.objects.values_list("state", flat=True)) == {"done"}
+    comparisons = Comparison.objects.filter(opened_at__isnull=False, unusable="")
+    assert comparisons.count() == Comparison.objects.count() == 60
+    entries = Entry.objects.filter(kind="verdicts").values_list("comparison", flat=True)
+    assert sorted(entries) == sorted(comparisons.values_list("pk", flat=True))
+    project = Run.objects.first().queue.project
+    eventually(lambda: not Entry.objects.filter(seq__isnull=True).exists(), 60)
+    assert_sound(project)
+
+
+def done():
+    """How much of the work of all runs is done: pictures drawn and verdicts given."""
+    pictures = Picture.objects.exclude(state="waiting").count()
+    return pictures + Verdict.objects.exclude(state="waiting").count()
+
+
+def all_open():
+    return not Run.objects.exclude(state=Run.State.VOTING).exists()
