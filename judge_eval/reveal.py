@@ -32,7 +32,9 @@ class JudgeSaid:
         """The change with its sign, as it is typeset."""
         if self.change is None:
             return ""
-        return f"{self.change:+.1f}".replace("-", "−") if round(self.change, 1) else "±0"
+        if round(self.change, 1) == 0:
+            return "\N{PLUS-MINUS SIGN}0"
+        return f"{self.change:+.1f}".replace("-", "\N{MINUS SIGN}")
 
 
 @dataclass(frozen=True)

@@ -99,11 +99,6 @@ class Progress:
     def ready(self) -> int:
         return self.total - self.preparing
 
-    @property
-    def is_waiting(self) -> bool:
-        """More may come to this voter without anybody's doing."""
-        return bool(self.left_for_me or self.preparing)
-
 
 def queue_counts(queue: Queue) -> tuple[int, int, int]:
     """Return (comparisons with enough votes, comparisons, comparisons not open yet)."""

@@ -35,7 +35,7 @@
   let lastActive = Date.now();
 
   const current = () => pairs.querySelector(":scope > .pair");
-  const advancing = () => !reveals || isOn("advance");
+  const advancing = () => !reveals || document.querySelector("[data-toggle=advance][aria-pressed=true]");
 
   // --- what the voter reads and hears ----------------------------------------------------------
 
@@ -89,29 +89,6 @@
     Object.assign(box.querySelector("progress"), { max: of || 1, value: mine });
   }
 
-  // --- toggles, remembered ----------------------------------------------------------------------
-
-  const toggles = (name) => document.querySelectorAll(`[data-toggle="${name}"]`);
-  const isOn = (name) => toggles(name)[0]?.getAttribute("aria-pressed") === "true";
-
-  function remembered(name, value) {
-    try {
-      if (value === undefined) return localStorage.getItem(`humanjudge.${name}`);
-      localStorage.setItem(`humanjudge.${name}`, value);
-    } catch { /* private windows may refuse: then it lasts as long as the page */ }
-    return null;
-  }
-
-  for (const button of document.querySelectorAll("[data-toggle]")) {
-    const kept = remembered(button.dataset.toggle);
-    if (kept !== null) button.setAttribute("aria-pressed", kept);
-    button.addEventListener("click", () => {
-      const on = button.getAttribute("aria-pressed") !== "true";
-      button.setAttribute("aria-pressed", on);
-      remembered(button.dataset.toggle, on);
-    });
-  }
-
   // --- showing pairs ------------------------------------------------------------------------------
 
   const picturesOf = (pair) => [...pair.querySelectorAll(".picture img")];
@@ -124,8 +101,8 @@
     if (!pair) return lookForMore();
     prepare(pair.nextElementSibling);
     prepare(pair.nextElementSibling?.nextElementSibling);
-    for (const button of toggles("together")) button.hidden = !pair.querySelector(".text");
-    say(`${before} Pair ${mine + outbox.length + 1}: ${promptOf(pair)}`);
+    document.querySelector("[data-toggle=together]").hidden = !pair.querySelector(".text");
+    say(`${before} Pair ${mine + outbox.length + 1}: ${promptOf(pair)}`.trim());
     if (pair.getBoundingClientRect().top < 0) pair.scrollIntoView({ block: "start" });
     if (pairs.children.length < FEW_PAIRS) fetchPairs();
   }
@@ -135,7 +112,7 @@
     const waiting = pair ? picturesOf(pair).filter((picture) => !isLoaded(picture)) : [];
     pair?.toggleAttribute("data-waiting", waiting.length > 0);
     for (const picture of waiting) {
-      picture.addEventListener("load", () => restartClock(pair), { once: true });
+      picture.addEventListener("load", () => { if (pair === current()) restartClock(pair); }, { once: true });
       picture.addEventListener("error", () => pictureFailed(pair, picture), { once: true });
       if (picture.complete) pictureFailed(pair, picture);
     }
@@ -197,12 +174,17 @@
     pump();
   }
 
+  // A quick hand is ahead of htmx, which looks at new elements only a moment after they came.
+  function trigger(element, name) {
+    htmx.process(element);
+    htmx.trigger(element, name);
+  }
+
   function pump() {
     clearTimeout(retryTimer);
     if (sending || !outbox.length) return;
     sending = outbox[0];
-    htmx.process(sending.form); // a quick hand is ahead of htmx, which waits a moment after a swap
-    htmx.trigger(sending.form, "send");
+    trigger(sending.form, "send");
     setTimeout(showSaving, 600);
   }
 
@@ -226,14 +208,14 @@
     if (elt === undoForm) return undone(xhr);
     if (elt === more) return fetched(xhr);
     if (elt.id === "flag" || elt.closest("#flag")) return flagged(xhr);
-    if (byId("reveal").contains(elt) && !detail.successful) setTimeout(() => htmx.trigger(elt, "again"), 2000);
+    if (byId("reveal").contains(elt) && !detail.successful) revealFailed(elt, xhr);
   });
 
   function answered(xhr) {
     const item = sending;
     sending = null;
     const saved = xhr.status >= 200 && xhr.status < 300 && isReceipt(xhr);
-    const unreachable = !saved && (xhr.status < 400 || [502, 503, 504].includes(xhr.status));
+    const unreachable = !saved && (xhr.status < 400 || [408, 502, 503, 504].includes(xhr.status));
     if (unreachable && item.tries < RETRY_MS.length) {
       retryTimer = setTimeout(pump, RETRY_MS[item.tries++]);
       return showSaving();
@@ -267,6 +249,7 @@
   function bringBack(item, status, message) {
     const { pair } = item;
     const wasAway = pair !== current();
+    undoing = false;
     delete pair.dataset.state;
     pair.querySelector("[data-chosen]")?.removeAttribute("data-chosen");
     if (wasAway) pairs.prepend(pair);
@@ -301,9 +284,11 @@
     if (undoing) return;
     undoing = true;
     clearNotice();
+    if (outbox.length) notice("Your last answer is still being saved. Then it is taken back.");
     const whenSaved = () => {
-      if (outbox.length) return setTimeout(whenSaved, 50);
-      return htmx.trigger(undoForm, "send");
+      if (!undoing) return; // it was not saved but came back, so there is nothing to take back
+      if (outbox.length) setTimeout(whenSaved, 50);
+      else trigger(undoForm, "send");
     };
     whenSaved();
   }
@@ -316,8 +301,8 @@
       byId("reveal").replaceChildren();
       showProgress(Number(byId("progress").dataset.mine));
       restUntil = performance.now() + SETTLE_MS / 2;
-      const seen = xhr.responseText.includes("data-has-seen");
-      if (seen) notice("Your vote is taken back. You have seen what the judges said of this pair, so your new vote will be kept, but left out of their ratings.");
+      clearNotice();
+      if (xhr.responseText.includes("data-has-seen")) notice("Your vote is taken back. You have seen what the judges said of this pair, so your new vote will be kept, but left out of their ratings.");
       show("Your last vote is taken back.");
     } else if (xhr.status >= 400 && xhr.status < 500) {
       notice(messageIn(xhr));
@@ -342,7 +327,7 @@
     if (fetching || Date.now() < nextFetchAt) return;
     fetching = true;
     askedAtEnd = !held().length;
-    htmx.trigger(more, "more");
+    trigger(more, "more");
   }
 
   function lookForMore() {
@@ -355,6 +340,7 @@
 
   // A pair that is here already was handed out by two answers: the older one stays.
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    if (sending && detail.requestConfig.elt === sending.form) detail.shouldSwap &&= isReceipt(detail.xhr);
     if (detail.target !== pairs || detail.requestConfig.elt === undoForm) return;
     const reply = document.createElement("template");
     reply.innerHTML = detail.serverResponse;
@@ -382,6 +368,7 @@
   }
 
   // Pairs on a page that is being read stay this voter's.
+  for (const kind of ["keydown", "pointerdown"]) document.addEventListener(kind, () => { lastActive = Date.now(); });
   setInterval(() => {
     if (!document.hidden && current() && Date.now() - lastActive < 4 * LEASE_MS) fetchPairs();
   }, LEASE_MS);
@@ -408,8 +395,15 @@
     if (!reveal || reveal.dataset.uid === readOut) return;
     readOut = reveal.dataset.uid;
     say(reveal.dataset.spoken);
-    if (current()?.dataset.state === "voted") reveal.scrollIntoView({ block: "nearest" });
+    if (current()?.dataset.state !== "voted") return;
+    reveal.scrollIntoView({ block: "nearest" });
+    current().querySelector(".after").scrollIntoView({ block: "nearest" });
   });
+
+  function revealFailed(element, xhr) {
+    if (xhr.status >= 400 && xhr.status < 500) element.textContent = messageIn(xhr);
+    else setTimeout(() => htmx.trigger(element, "again"), 2000);
+  }
 
   document.addEventListener("click", (event) => {
     if (!event.target.closest("[data-next]")) return;
@@ -418,39 +412,6 @@
     advance();
   });
 
-  // --- keys: each clicks the button it stands on ---------------------------------------------------
-
-  const NATIVE = "input, textarea, select, [contenteditable], dialog[open]";
-  const OWN_ENTER = "button, a, summary, [role=button]";
-
-  function buttonFor(key) {
-    const wanted = key === " " ? "Space" : key.length === 1 ? key.toLowerCase() : key;
-    const places = [current(), byId("end"), document.querySelector(".site")];
-    return places.flatMap((place) => [...(place?.querySelectorAll("[data-keys]") ?? [])])
-      .find((button) => button.dataset.keys.split(" ").includes(wanted) && button.offsetParent);
-  }
-
-  function scrollsItself(event) {
-    const text = event.key.startsWith("Arrow") && event.target.closest?.(".text");
-    return text && ["ArrowUp", "ArrowDown"].includes(event.key) && text.scrollHeight > text.clientHeight;
-  }
-
-  document.addEventListener("keydown", (event) => {
-    const { key, target } = event;
-    if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || event.defaultPrevented) return;
-    if (event.shiftKey && key !== "?") return;
-    if (!isOn("keys") && key !== "?") return;
-    // A field in a window that has just closed may still have the focus; it is not to be seen.
-    if (target.closest?.(NATIVE)?.getClientRects().length) return;
-    if (document.querySelector("dialog[open]") || scrollsItself(event)) return;
-    if (["Enter", " "].includes(key) && target.closest?.(OWN_ENTER)) return;
-    const button = buttonFor(key);
-    if (!button) return;
-    event.preventDefault();
-    lastActive = Date.now();
-    if (!event.repeat) button.click();
-  });
-  document.addEventListener("pointerdown", () => { lastActive = Date.now(); });
 
   desk.toggleAttribute("data-empty", !current());
   if (matchMedia("(min-width: 68rem)").matches) document.querySelector(".rubric").open = true;

@@ -39,6 +39,18 @@ def test_games_are_played_in_the_order_of_the_judges_and_in_place():
     assert played(("A", ["B", "A", "B"])).elo[0] < played(("A", ["B", "A", "B"])).elo[2]
 
 
+def test_each_right_judge_in_turn_plays_every_wrong_one():
+    def game(elo, winner, loser):
+        moved = 32 * (1 - 1 / (1 + 10 ** ((elo[loser] - elo[winner]) / 400)))
+        elo[winner] += moved
+        elo[loser] -= moved
+
+    by_hand = [1000.0] * 4
+    for winner, loser in [(0, 1), (0, 3), (2, 1), (2, 3)]:
+        game(by_hand, winner, loser)
+    assert played(("A", ["A", "B", "A", "tie"])).elo == by_hand
+
+
 def test_from_equal_ratings_a_game_moves_half_of_k():
     ratings = [1000.0, 1000.0]
     rate(ratings, [0], [1])

@@ -71,6 +71,12 @@ def test_the_last_pair_is_given_to_one_of_two_voters():
     assert handed(second, run) == []
 
 
+def test_a_reload_brings_the_same_pairs_although_they_are_leased():
+    run = make_run(pairs=3)
+    voter = make_voter(run)
+    assert handed(voter, run) == handed(voter, run) != []
+
+
 def test_others_are_not_told_that_nothing_is_left_while_a_lease_runs():
     run = make_run()
     first, second = make_voter(run), make_voter(run)
