@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django_htmx.middleware import HtmxDetails
 
 TITLES = {
@@ -56,13 +57,16 @@ def problem(
     `action` is the way out, as (text, address).
     """
     template = "_problem.html" if getattr(request, "htmx", False) else "problem.html"
-    context = {
+    return render(request, template, _context(status, message, action), status=status)
+
+
+def _context(status: int, message: str, action: tuple[str, str] | None = None) -> dict[str, object]:
+    return {
         "status": status,
         "title": TITLES.get(status, "That did not work"),
         "message": message,
         "action": action or ("To the start", "/"),
     }
-    return render(request, template, context, status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -86,4 +90,8 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    return problem(request, 500, "The error was logged. What was recorded before is safe.")
+    """Answer without sessions, users or anything else that may be what is broken."""
+    is_fragment = request.headers.get("HX-Request") == "true"
+    context = _context(500, "The error was logged. What was recorded before is safe.")
+    template = "_problem.html" if is_fragment else "problem.html"
+    return HttpResponse(render_to_string(template, context), status=500)

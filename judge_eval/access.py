@@ -9,9 +9,10 @@ from django.utils import timezone
 from humanjudge.http import problem
 from judge_eval.models import Run
 from voting.identity import voter_here
-from voting.models import Comparison, Voter
+from voting.models import Assignment, Comparison, Voter
 from voting.selectors import open_to, released_by_me
 from voting.services import record_exposure
+from voting.voters import voter_of_user
 
 
 def voter_of_run(request: HttpRequest, run: Run) -> Voter | None:
@@ -41,11 +42,11 @@ def refuse_board(request: HttpRequest, run: Run) -> HttpResponse | None:
 def refuse_pair(request: HttpRequest, run: Run, comparison: Comparison) -> HttpResponse | None:
     """Return the answer to who may not see one pair, its verdicts and its votes.
 
-    Not even a login helps a voter who has this pair open: it is the same pair of eyes. A voter who
-    is let in has seen the verdicts, so a vote on this pair after that is not blind.
+    Not even a login helps a voter who has this pair open: it is the same pair of eyes. Whoever is
+    let in has seen the verdicts, so a vote of theirs on this pair after that is not blind.
     """
     voter = voter_of_run(request, run)
-    if voter is not None and open_to(voter, run.queue).filter(pk=comparison.pk).exists():
+    if voter is not None and _has_open(voter, run, comparison):
         return problem(
             request,
             403,
@@ -53,6 +54,26 @@ def refuse_pair(request: HttpRequest, run: Run, comparison: Comparison) -> HttpR
             action=("Go on voting", f"/vote/{run.queue_id}/"),
         )
     refused = refuse_board(request, run)
-    if refused is None and voter is not None:
-        record_exposure(voter.pk, [comparison.pk], timezone.now())
+    if refused is None:
+        _remember_seen(request, run, voter, comparison)
     return refused
+
+
+def _has_open(voter: Voter, run: Run, comparison: Comparison) -> bool:
+    """Say whether somebody who votes in this run could still vote on this pair.
+
+    An evaluator who has only read pair pages is no voter of the run until pairs are handed out.
+    """
+    handed_out = Assignment.objects.filter(voter=voter, comparison__queue=run.queue_id)
+    is_open = open_to(voter, run.queue).filter(pk=comparison.pk)
+    return (voter.user_id is None or handed_out.exists()) and is_open.exists()
+
+
+def _remember_seen(
+    request: HttpRequest, run: Run, voter: Voter | None, comparison: Comparison
+) -> None:
+    if voter is None and request.user.is_authenticated:
+        # An evaluator who only reads may vote one day; what was seen before must be known then.
+        voter = voter_of_user(run.queue.project, request.user)
+    if voter is not None:
+        record_exposure(voter.pk, [comparison.pk], timezone.now())

@@ -20,7 +20,13 @@ from judge_eval.prefixes import Ambiguous, by_prefix
 from voting.keys import find_key
 from voting.models import ApiKey, Choice, Comparison
 from voting.selectors import queue_counts
-from voting.services import VoteConflict, cast_vote_on, record_exposure, wait_until_sealed
+from voting.services import (
+    VoteConflict,
+    VotingClosed,
+    cast_vote_on,
+    record_exposure,
+    wait_until_sealed,
+)
 from voting.voters import voter_of_key
 
 MOST_TASKS = 200
@@ -189,6 +195,8 @@ def vote(request: HttpRequest, run_id: str, body: VoteIn) -> Any:
         raise HttpError(429, "too many votes in a moment; this one was not recorded")
     try:
         recorded = cast_vote_on(comparison, voter, Choice(body.winner))
+    except VotingClosed as closed:
+        raise HttpError(409, str(closed)) from closed
     except VoteConflict as conflict:
         raise HttpError(409, str(conflict)) from conflict
     return {

@@ -19,7 +19,7 @@ from judge_eval import graph, selectors
 from judge_eval.access import refuse_board, refuse_pair
 from judge_eval.models import Run
 from judge_eval.reveal import reveal_of
-from voting.identity import remember, voter_id_here
+from voting.identity import remember, voter_here
 from voting.models import Comparison, Entry, Invite, Queue
 from voting.selectors import progress
 from voting.services import record_exposure
@@ -164,7 +164,8 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
         kind=Entry.Kind.VOTE,
         comparison__isnull=False,
     )
-    if voter_id_here(request, vote.project_id) != vote.voter_id:
+    voter = voter_here(request, vote.project_id)
+    if voter is None or voter.pk != vote.voter_id:
         raise Http404
     _must_be_revealed(vote)
     assert vote.comparison_id is not None and vote.voter_id is not None  # noqa: PT018

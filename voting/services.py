@@ -28,6 +28,10 @@ class VoteConflict(Exception):
         self.recorded = recorded
 
 
+class VotingClosed(Exception):
+    """The queue takes no votes any more, or none of this voter's."""
+
+
 class NothingToUndo(Exception):
     """The voter has no standing vote here."""
 
@@ -43,11 +47,15 @@ class RecordedVote:
 
 
 # A repeat (a double key press, a retry, a second tab) conflicts with one of the unique
-# constraints and inserts nothing; everything about the vote is in this one statement.
+# constraints and inserts nothing. A ballot is good for a day, so whether the queue is still open
+# and the voter not blocked is asked in the same statement.
 _INSERT = """
     INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, comparison_id, voter_id,
                               choice, left_side, rubric_id, elapsed_ms)
-    VALUES (%s, %s, 'vote', %s, %s, %s, %s, %s, %s, %s, %s)
+    SELECT %s, queue.project_id, 'vote', %s, queue.id, %s, voter.id,
+           %s, %s, %s, CAST(%s AS integer)
+    FROM voting_queue AS queue JOIN voting_voter AS voter ON voter.project_id = queue.project_id
+    WHERE queue.id = %s AND queue.is_open AND voter.id = %s AND voter.blocked_at IS NULL
     ON CONFLICT DO NOTHING
 """
 
@@ -79,22 +87,24 @@ def _insert_vote(ballot: Ballot, choice: str, left: str, elapsed_ms: int | None)
             _INSERT,
             [
                 key(ballot.uid),
-                key(ballot.project),
                 connection.ops.adapt_datetimefield_value(timezone.now()),
-                key(ballot.queue),
                 key(ballot.comparison),
-                key(ballot.voter),
                 choice,
                 left,
                 ballot.rubric,
                 elapsed_ms,
+                key(ballot.queue),
+                key(ballot.voter),
             ],
         )
         inserted = cursor.rowcount == 1
     if not inserted:
         first = _first_answer(ballot, choice)
-        # None when it was undone between the INSERT and here: there is no conflict any more.
-        return first or _insert_vote(ballot, choice, left, elapsed_ms)
+        if first is None:
+            _insist_on_open(ballot)
+            # It was undone between the INSERT and here: there is no conflict any more.
+            return _insert_vote(ballot, choice, left, elapsed_ms)
+        return first
     transaction.on_commit(partial(nudge, ballot.project))
     return RecordedVote(ballot.uid, ballot.comparison, choice)
 
@@ -109,6 +119,13 @@ def _first_answer(ballot: Ballot, choice: str) -> RecordedVote | None:
     if first.choice != choice:
         raise VoteConflict(recorded)
     return recorded
+
+
+def _insist_on_open(ballot: Ballot) -> None:
+    if not Queue.objects.filter(pk=ballot.queue, is_open=True).exists():
+        raise VotingClosed("Voting has closed.")
+    if not Voter.objects.filter(pk=ballot.voter, blocked_at__isnull=True).exists():
+        raise VotingClosed("You may no longer vote here.")
 
 
 def wait_until_sealed(voter: Voter, seconds: float) -> None:

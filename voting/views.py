@@ -150,6 +150,8 @@ def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
         raise Problem(
             409, f"You voted “{stands}” on this pair before, and that stands. Undo it to change it."
         ) from conflict
+    except services.VotingClosed as closed:
+        raise Problem(409, f"{closed} This vote was not recorded.") from closed
     if not request.htmx:
         return redirect(f"{reverse('vote', args=[queue_id])}?voted={recorded.uid}")
     return render(request, "voting/_voted.html", {"vote": recorded})

@@ -7,8 +7,9 @@ from django.test.utils import CaptureQueriesContext
 from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, seal_all
 from voting import services
 from voting.allotment import ballot_for
-from voting.models import Entry
-from voting.services import VoteConflict, cast_vote, cast_vote_on, undo_last_vote
+from voting.models import Entry, Queue
+from voting.services import VoteConflict, VotingClosed, cast_vote, cast_vote_on, undo_last_vote
+from voting.voters import erase
 
 pytestmark = pytest.mark.django_db
 
@@ -44,6 +45,32 @@ def test_a_vote_keeps_the_choice_the_sides_the_rubric_and_the_time():
     assert (entry.voter, entry.comparison, entry.queue) == (voter, pair, run.queue)
     assert (entry.project, entry.seq, entry.hash) == (run.queue.project, None, None)
     assert (entry.unblinded, entry.simulated, entry.retracted) == (False, False, False)
+
+
+def test_a_held_ballot_is_refused_once_the_queue_is_closed():
+    run, voter, pair = a_pair()
+    ballot = ballot_for(voter, run.queue, pair)
+    Queue.objects.update(is_open=False)
+    with pytest.raises(VotingClosed, match="Voting has closed"):
+        cast_vote(ballot, "A")
+    assert not votes_in(run).exists()
+
+
+def test_a_held_ballot_is_refused_once_the_voter_is_blocked():
+    run, voter, pair = a_pair()
+    ballot = ballot_for(voter, run.queue, pair)
+    erase(voter)
+    with pytest.raises(VotingClosed, match="no longer"):
+        cast_vote(ballot, "A")
+    assert not votes_in(run).exists()
+
+
+def test_the_first_answer_is_still_given_after_the_queue_has_closed():
+    run, voter, pair = a_pair()
+    ballot = ballot_for(voter, run.queue, pair)
+    first = cast_vote(ballot, "A")
+    Queue.objects.update(is_open=False)
+    assert cast_vote(ballot, "A").uid == first.uid
 
 
 def test_the_same_ballot_again_gives_the_same_answer():

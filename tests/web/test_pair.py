@@ -5,6 +5,7 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from tests.makers import (
     entry_of,
@@ -17,6 +18,7 @@ from tests.makers import (
     voter_client,
 )
 from tests.web.pages import text_of
+from voting.allotment import next_pairs
 from voting.models import Exposure
 from voting.services import skip, undo_last_vote
 from voting.voters import voter_of_user
@@ -72,9 +74,21 @@ def test_an_owner_who_votes_in_another_browser_is_the_same_pair_of_eyes():
     run = make_run()
     client = user_client()
     voter = voter_of_user(run.queue.project, User.objects.get(username="owner"))
+    next_pairs(voter, run.queue, [], 10, timezone.now())
     assert client.get(page_of(run)).status_code == 403
     make_vote(voter, pairs_of(run)[0])
     assert client.get(page_of(run)).status_code == 200
+
+
+def test_an_evaluator_who_reads_a_pair_first_does_not_vote_blind_on_it():
+    run = make_run(pairs=2)
+    client = user_client()
+    assert client.get(page_of(run)).status_code == 200
+    assert client.get(page_of(run)).status_code == 200
+    voter = voter_of_user(run.queue.project, User.objects.get(username="owner"))
+    votes = [make_vote(voter, pair) for pair in pairs_of(run)]
+    seal_all(run.queue.project)
+    assert [entry_of(vote).unblinded for vote in votes] == [True, False]
 
 
 def test_skipping_does_not_open_the_page():
