@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from typing import TYPE_CHECKING
 
+from bench.lib.cpu import cpu_seconds
 from bench.lib.flood import insert_votes, seal
 from bench.lib.installation import installation
 from bench.lib.report import figure, note, quantile
+
+if TYPE_CHECKING:
+    from tests.concurrency.scene import Scene
 
 VOTES = int(os.environ.get("BENCH_LEDGER", "1000000"))
 PAIRS = 1000
@@ -16,39 +21,62 @@ UNDOS = 40
 
 
 def main() -> None:
-    with installation():
+    with installation() as here:
         from tests.concurrency.scene import make_scene
 
         scene = make_scene(judges=6, pairs=PAIRS, voters=-(-VOTES // PAIRS))
-        measure_seal(scene)
-        measure_replay(scene)
+        cost = Cost(here.database.pid)
+        measure_seal(scene, cost)
+        measure_replay(scene, cost)
         measure_undo(scene)
 
 
-def measure_seal(scene) -> None:
-    rates = []
+class Cost:
+    """Processor time of a vote, here and in PostgreSQL: what a busy machine does not distort."""
+
+    def __init__(self, database: int) -> None:
+        self.database = database
+
+    def start(self) -> None:
+        self.began = time.process_time(), cpu_seconds(self.database)
+
+    def per_vote(self, votes: int) -> str:
+        here, there = (
+            time.process_time() - self.began[0],
+            cpu_seconds(self.database) - self.began[1],
+        )
+        return f"{here / votes * 1e6:.0f} + {there / votes * 1e6:.0f}"
+
+
+def measure_seal(scene: Scene, cost: Cost) -> None:
+    rates, costs = [], []
     for step in range(STEPS):
         insert_votes(scene, step * VOTES // STEPS, (step + 1) * VOTES // STEPS)
+        cost.start()
         sealed, seconds = seal(scene)
+        costs.append(cost.per_vote(sealed))
         rates.append(sealed / seconds)
-    note(f"by tenth of {VOTES:,} votes: {', '.join(f'{rate:,.0f}' for rate in rates)}")
+    note(f"by tenth of {VOTES:,} votes: {', '.join(f'{rate:,.0f}' for rate in rates)} votes/s")
+    note(f"processor time of a vote in us, Python + PostgreSQL: {', '.join(costs)}")
     figure("seal, 6 judges, batches of 1,000", quantile(rates, 0.5), "votes/s", "10,000 or more")
     figure("seal, last tenth against the first", rates[-1] / rates[0], "of its rate")
 
 
-def measure_replay(scene) -> None:
+def measure_replay(scene: Scene, cost: Cost) -> None:
     from voting import ledger
 
+    cost.start()
     started = time.perf_counter()
     differences = ledger.replay(scene.project, write=False)
     seconds = time.perf_counter() - started
     if differences:
         note(f"REPLAY DIFFERS: {differences[:3]}")
+    note(f"processor time of a vote in us, Python + PostgreSQL: {cost.per_vote(VOTES)}")
     figure(f"replay of {VOTES:,} votes", seconds, "s", "under 12")
     figure("replay", VOTES / seconds, "votes/s")
 
 
-def measure_undo(scene) -> None:
+def measure_undo(scene: Scene) -> None:
     """Undo the latest vote, and the vote before it, and so on, each with its own seal."""
     from datetime import timedelta
 

@@ -2,102 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Max, TextField
-from django.db.models.functions import Cast
+from django.db.models import Max
 
 from judge_eval import elo
+from judge_eval.fold import (
+    CountedVote,
+    Fold,
+    Verdicts,
+    by_position,
+    latest_payloads,
+    standings_before,
+)
 from judge_eval.models import Board, JudgeRating, RatingPoint, Run
 from voting.ledger import Difference, history_text
 from voting.models import Entry, Project
 from voting.projection import COUNTED, counts, uncounts
 from voting.rows import executemany, key, update_many
-
-split = cache(elo.split)
-CHUNK = 20_000
-START_SEQ = 0
-
-Verdicts = tuple[str | None, ...]
-
-
-class CountedVote(NamedTuple):
-    """A sealed vote that counts, with its history as the text in the database."""
-
-    pk: int
-    seq: int
-    comparison: UUID
-    choice: str
-    history: str | None = None
-
-
-def as_history(standings: elo.Standings) -> dict[str, Any]:
-    """Return the standings after a vote as the entry keeps them: every entry is a checkpoint.
-
-    The order of the keys is PostgreSQL's own, so that equal histories are equal texts.
-    """
-    return {
-        "elo": standings.elo.copy(),
-        "agree": standings.agree.copy(),
-        "votes": standings.votes,
-        "disagree": standings.disagree.copy(),
-    }
-
-
-def is_history(text: str | None, history: dict[str, Any]) -> bool:
-    """Say whether a stored text is this history, to the last bit."""
-    return text == history_text(history) or (text is not None and json.loads(text) == history)
-
-
-def from_history(history: dict[str, Any] | None) -> elo.Standings:
-    return elo.Standings(**history) if history else elo.Standings()
-
-
-def by_position(payload: Any) -> Verdicts:
-    """Return the winners of a `verdicts` entry in the run's order of judges, None for failures."""
-    winners = {item["position"]: item["winner"] for item in payload["verdicts"]}
-    return tuple(winners.get(position) for position in range(max(winners, default=-1) + 1))
-
-
-@dataclass
-class Fold:
-    """Counts a run's votes one by one and remembers what has to be written."""
-
-    run: Run
-    standings: elo.Standings
-    verdicts: dict[UUID, Verdicts] = field(default_factory=dict)
-    points: list[tuple[int, list[float]]] = field(default_factory=list)
-
-    def look_up(self, comparisons: Iterable[UUID | None]) -> None:
-        """Learn the verdicts on comparisons, as far as they are not known yet."""
-        unknown = set(comparisons) - self.verdicts.keys()
-        if unknown:
-            self.verdicts |= latest_verdicts(self.run, unknown)
-
-    def count(self, comparison: UUID, choice: str) -> dict[str, Any]:
-        verdicts = self.verdicts.get(comparison, ())
-        self.standings.apply(*split(choice, verdicts), judges=len(verdicts))
-        votes = self.standings.votes
-        if votes % elo.graph_stride(votes) == 0:
-            self.points.append((votes, [round(rating, 2) for rating in self.standings.elo]))
-        return as_history(self.standings)
-
-    def recount(self, from_seq: int) -> Iterator[list[tuple[CountedVote, dict[str, Any]]]]:
-        """Count stored votes again; yield, by chunks, those whose history must be another."""
-        for votes in sealed_votes(self.run, from_seq):
-            self.look_up(vote.comparison for vote in votes)
-            counted = ((vote, self.count(vote.comparison, vote.choice)) for vote in votes)
-            yield [
-                (vote, history)
-                for vote, history in counted
-                if not is_history(vote.history, history)
-            ]
 
 
 class JudgeElo:
@@ -133,7 +58,7 @@ class _Batch:
         self._cover()
         restart = self._restart()
         start = self.first_seq if restart is None else restart
-        fold = Fold(self.run, _standings_before(self.run, start), self._new_verdicts_by_pair())
+        fold = Fold(self.run, standings_before(self.run, start), self._new_verdicts_by_pair())
         if restart is not None:
             RatingPoint.objects.filter(run=self.run, votes__gt=fold.standings.votes).delete()
             for changed in fold.recount(restart):
@@ -201,48 +126,6 @@ class _Batch:
         )
 
 
-def latest_payloads(run: Run, comparisons: Iterable[UUID | None] | None) -> dict[UUID, Any]:
-    """Return the last sealed verdicts of comparisons, of all of the run's when None is given."""
-    sealed = Entry.objects.filter(
-        kind=Entry.Kind.VERDICTS, queue=run.queue_id, seq__isnull=False
-    ).order_by("seq")
-    if comparisons is not None:
-        sealed = sealed.filter(comparison__in=comparisons)
-    return dict(sealed.values_list("comparison_id", "payload"))
-
-
-def latest_verdicts(run: Run, comparisons: Iterable[UUID | None] | None) -> dict[UUID, Verdicts]:
-    payloads = latest_payloads(run, comparisons)
-    return {comparison: by_position(payload) for comparison, payload in payloads.items()}
-
-
-def sealed_votes(run: Run, from_seq: int) -> Iterator[list[CountedVote]]:
-    """Yield the run's counted votes in the order of the ledger, a chunk at a time."""
-    votes = Entry.objects.filter(COUNTED, queue=run.queue_id, comparison__isnull=False)
-    rows = votes.annotate(text=Cast("history", TextField())).order_by("seq")
-    while True:
-        chunk = [
-            CountedVote(*row)  # type: ignore[arg-type]  # what is sealed has a number
-            for row in rows.filter(seq__gte=from_seq).values_list(
-                "pk", "seq", "comparison_id", "choice", "text"
-            )[:CHUNK]
-        ]
-        yield chunk
-        if len(chunk) < CHUNK:
-            return
-        from_seq = chunk[-1].seq + 1
-
-
-def _standings_before(run: Run, seq: int) -> elo.Standings:
-    history = (
-        Entry.objects.filter(COUNTED, queue=run.queue_id, seq__lt=seq, comparison__isnull=False)
-        .order_by("-seq")
-        .values_list("history", flat=True)
-        .first()
-    )
-    return from_history(history)
-
-
 def _write_histories(changed: Sequence[tuple[CountedVote, dict[str, Any]]]) -> None:
     update_many(Entry, ["history"], [(history_text(history), vote.pk) for vote, history in changed])
 
@@ -269,7 +152,7 @@ def _rebuild(run: Run, *, write: bool) -> list[Difference]:
     payloads = latest_payloads(run, None)
     fold = Fold(run, elo.Standings(), {pair: by_position(p) for pair, p in payloads.items()})
     differences = []
-    for changed in fold.recount(START_SEQ):
+    for changed in fold.recount(from_seq=0):
         differences += [
             Difference(f"history of entry {vote.seq}", vote.history, history_text(history))
             for vote, history in changed

@@ -1,6 +1,6 @@
 // The voting page. The first pair in #pairs is the one on screen; those behind it are loaded already.
-// A vote goes into the outbox, which sends one at a time, in order, always with the same ballot, so
-// that the server can tell a retry from a second vote. Without this script the forms work by themselves.
+// A vote goes into the outbox and the next pair is shown at once. A vote that is refused, or that gets
+// nowhere, brings its pair back. Without this script the forms work by themselves.
 (() => {
   "use strict";
 
@@ -16,14 +16,10 @@
   const reveals = desk.dataset.reveal === "after_each";
 
   const FEW_PAIRS = 5;
-  const REQUEST_MS = 10_000;
-  const RETRY_MS = [300, 700, 1500, 3000, 4000, 5000, 5000, 5000, 5000, 5000, 5000, 5000];
   const SETTLE_MS = 700; // how long keys rest when a pair comes back under the voter's fingers
   const LEASE_MS = 120_000;
 
-  const outbox = [];
-  let sending = null;
-  let retryTimer = 0;
+  const outbox = new Outbox({ saved, refused, unreachable, changed: showSaving });
   let wasLost = false;
   let undoing = false;
   let restUntil = 0;
@@ -45,17 +41,21 @@
     requestAnimationFrame(() => { live.textContent = text; });
   }
 
-  function notice(text, label, act) {
+  function notice(text) {
     const box = document.createElement("div");
     box.className = "notice";
     box.append(Object.assign(document.createElement("p"), { textContent: text }));
-    if (label) {
-      const button = Object.assign(document.createElement("button"), { type: "button", textContent: label });
-      button.addEventListener("click", act);
-      box.append(button);
-    }
     byId("notice").replaceChildren(box);
+    box.scrollIntoView({ block: "nearest" });
   }
+
+  function offer(label, act) {
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: label });
+    button.addEventListener("click", act);
+    byId("notice").firstElementChild.append(button);
+  }
+
+  const offerReload = () => offer("Reload the page", () => location.reload());
 
   const clearNotice = () => byId("notice").replaceChildren();
 
@@ -67,17 +67,17 @@
   }
 
   function showSaving() {
-    const tries = outbox[0]?.tries ?? 0;
-    if (!outbox.length) {
-      saveState(wasLost ? "The connection is back. All saved." : "All saved");
-      wasLost = false;
-      return;
-    }
+    const { length, tries } = outbox;
     if (tries) {
       wasLost = true;
-      const what = outbox.length === 1 ? "Your last answer is" : `Your last ${outbox.length} answers are`;
+      const what = length === 1 ? "Your last answer is" : `Your last ${length} answers are`;
       saveState(`Connection lost. ${what} not saved yet, trying again (${tries})…`, true);
-    } else if (Date.now() - outbox[0].since > 500) saveState(`Saving ${outbox.length}…`, true);
+    } else if (length) {
+      if (outbox.isSlow) saveState(`Saving ${length}…`, true);
+    } else {
+      saveState(wasLost ? "The connection is back. All saved." : "All saved");
+      wasLost = false;
+    }
   }
 
   function showProgress(count) {
@@ -120,7 +120,8 @@
 
   function pictureFailed(pair, picture) {
     if (pair !== current()) return;
-    notice("A picture did not load, so this pair cannot be voted on yet.", "Load it again", () => {
+    notice("A picture did not load, so this pair cannot be voted on yet.");
+    offer("Load it again", () => {
       clearNotice();
       picture.src = picture.getAttribute("src");
       restartClock(pair);
@@ -165,70 +166,16 @@
     pair.dataset.state = "sending";
     const spoken = isSkip ? "Skipped." : `You voted ${submitter.dataset.said}.`;
     pair.querySelector("[data-yours]").textContent = spoken;
-    outbox.push({
-      pair, form, isSkip, spoken, tries: 0, since: Date.now(),
+    outbox.add({
+      pair, form, isSkip, spoken,
       path: isSkip ? submitter.getAttribute("formaction") : form.getAttribute("action"),
       fields: isSkip ? {} : { choice: submitter.value, elapsed_ms: Math.round(performance.now() - shownAt) },
     });
     if (isSkip || advancing()) advance(spoken);
-    pump();
+    outbox.send();
   }
 
-  // A quick hand is ahead of htmx, which looks at new elements only a moment after they came.
-  function trigger(element, name) {
-    htmx.process(element);
-    htmx.trigger(element, name);
-  }
-
-  function pump() {
-    clearTimeout(retryTimer);
-    if (sending || !outbox.length) return;
-    sending = outbox[0];
-    trigger(sending.form, "send");
-    setTimeout(showSaving, 600);
-  }
-
-  document.addEventListener("htmx:configRequest", (event) => {
-    const { detail } = event;
-    detail.timeout = REQUEST_MS;
-    if (sending && detail.elt === sending.form) {
-      detail.path = sending.path;
-      Object.assign(detail.parameters, sending.fields);
-    } else if (detail.elt.getAttribute("hx-get") === more.getAttribute("hx-get")) {
-      detail.parameters.have = held().join(",");
-    }
-  });
-
-  // An answer counts as saved only when the server itself says so, not some proxy in between.
-  const isReceipt = (xhr) => xhr.status === 204 || xhr.responseText.includes("data-recorded=");
-
-  document.addEventListener("htmx:afterRequest", ({ detail }) => {
-    const { elt, xhr } = detail;
-    if (sending && elt === sending.form) return answered(xhr);
-    if (elt === undoForm) return undone(xhr);
-    if (elt === more) return fetched(xhr);
-    if (elt.id === "flag" || elt.closest("#flag")) return flagged(xhr);
-    if (byId("reveal").contains(elt) && !detail.successful) revealFailed(elt, xhr);
-  });
-
-  function answered(xhr) {
-    const item = sending;
-    sending = null;
-    const saved = xhr.status >= 200 && xhr.status < 300 && isReceipt(xhr);
-    const unreachable = !saved && (xhr.status < 400 || [408, 502, 503, 504].includes(xhr.status));
-    if (unreachable && item.tries < RETRY_MS.length) {
-      retryTimer = setTimeout(pump, RETRY_MS[item.tries++]);
-      return showSaving();
-    }
-    if (unreachable) return bringBackAll();
-    outbox.shift();
-    if (saved) landed(item);
-    else bringBack(item, xhr.status, messageIn(xhr));
-    pump();
-    showSaving();
-  }
-
-  function landed(item) {
+  function saved(item) {
     if (item.pair === current()) {
       const hadFocus = item.pair.contains(document.activeElement);
       item.pair.dataset.state = "voted";
@@ -246,7 +193,7 @@
     return reply.querySelector("[data-message]")?.textContent ?? "The server could not store it.";
   }
 
-  function bringBack(item, status, message) {
+  function bringBack(item, message) {
     const { pair } = item;
     const wasAway = pair !== current();
     undoing = false;
@@ -254,27 +201,24 @@
     pair.querySelector("[data-chosen]")?.removeAttribute("data-chosen");
     if (wasAway) pairs.prepend(pair);
     restUntil = performance.now() + SETTLE_MS;
-    if (status === 409) {
-      // What was recorded first stands: the voter may go on, or undo it.
-      pair.dataset.state = "voted";
-      pair.querySelector("[data-yours]").textContent = "";
-    }
-    const reload = status === 403 || status === 422;
     const text = item.isSkip ? `Not skipped. ${message}` : `Not counted. ${message}`;
-    notice(text, reload ? "Reload the page" : "", () => location.reload());
+    notice(text);
     if (wasAway) show(text);
   }
 
-  function bringBackAll() {
-    const message = "The server could not be reached. Answer again when the connection is back.";
-    for (const item of outbox.splice(0).reverse()) bringBack(item, 0, message);
-    showSaving();
+  function refused(item, xhr) {
+    bringBack(item, messageIn(xhr));
+    if (xhr.status === 403 || xhr.status === 422) offerReload();
+    if (xhr.status !== 409) return;
+    // What was recorded first stands: the voter may go on, or undo it.
+    item.pair.dataset.state = "voted";
+    item.pair.querySelector("[data-yours]").textContent = "";
   }
 
-  window.addEventListener("online", pump);
-  window.addEventListener("beforeunload", (event) => {
-    if (outbox.length) event.preventDefault();
-  });
+  function unreachable(items) {
+    const message = "The server could not be reached. Answer again when the connection is back.";
+    for (const item of items.reverse()) bringBack(item, message);
+  }
 
   // --- undo -----------------------------------------------------------------------------------------
 
@@ -288,7 +232,7 @@
     const whenSaved = () => {
       if (!undoing) return; // it was not saved but came back, so there is nothing to take back
       if (outbox.length) setTimeout(whenSaved, 50);
-      else trigger(undoForm, "send");
+      else Outbox.trigger(undoForm, "send");
     };
     whenSaved();
   }
@@ -307,7 +251,8 @@
     } else if (xhr.status >= 400 && xhr.status < 500) {
       notice(messageIn(xhr));
     } else {
-      notice("The server could not be reached. Reload the page to see whether your vote was taken back.", "Reload the page", () => location.reload());
+      notice("The server could not be reached. Reload the page to see whether your vote was taken back.");
+      offerReload();
     }
   }
 
@@ -317,17 +262,29 @@
     }
   }
 
+  document.addEventListener("htmx:afterRequest", ({ detail }) => {
+    const { elt, xhr } = detail;
+    if (elt === undoForm) undone(xhr);
+    else if (elt === more) fetched(xhr);
+    else if (elt.closest("#flag")) flagged(xhr);
+    else if (byId("reveal").contains(elt) && !detail.successful) revealFailed(elt, xhr);
+  });
+
   // --- more pairs -----------------------------------------------------------------------------------
 
   const held = () => [...document.querySelectorAll(".pair")]
     .filter((pair) => pair.dataset.state !== "voted")
     .map((pair) => pair.dataset.comparison);
 
+  document.addEventListener("htmx:configRequest", ({ detail }) => {
+    if (detail.path === more.getAttribute("hx-get")) detail.parameters.have = held().join(",");
+  });
+
   function fetchPairs() {
     if (fetching || Date.now() < nextFetchAt) return;
     fetching = true;
     askedAtEnd = !held().length;
-    trigger(more, "more");
+    Outbox.trigger(more, "more");
   }
 
   function lookForMore() {
@@ -338,9 +295,13 @@
     }
   }
 
+  // Nobody is looking: the pairs would be kept from others for nothing.
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (document.hidden && byId("end").contains(event.detail.elt)) event.preventDefault();
+  });
+
   // A pair that is here already was handed out by two answers: the older one stays.
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-    if (sending && detail.requestConfig.elt === sending.form) detail.shouldSwap &&= isReceipt(detail.xhr);
     if (detail.target !== pairs || detail.requestConfig.elt === undoForm) return;
     const reply = document.createElement("template");
     reply.innerHTML = detail.serverResponse;

@@ -20,8 +20,9 @@ def violations(page):
     page.evaluate(AXE)
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
     return [
-        f"{page.url} {rule['id']}: {rule['help']}: {rule['nodes'][0]['html'][:200]}"
+        f"{page.url} {rule['id']}: {node['html'][:200]}: {node['failureSummary']}"
         for rule in found
+        for node in rule["nodes"][:3]
     ]
 
 

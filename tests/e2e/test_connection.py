@@ -88,6 +88,28 @@ def test_without_a_connection_votes_wait_visibly_and_are_sent_once(product, join
     assert [row["comparison"] for row in product.votes(run)] == voted
 
 
+def test_a_server_that_stays_away_brings_every_pair_back_in_order(product, join):
+    run = product.new_run(pairs=4)
+    page = join(run)
+    go_on_by_itself(page)
+    page.clock.install()
+    page.context.set_offline(True)
+    voted = []
+    for key in ("ArrowLeft", "ArrowRight"):
+        voted.append(first_pair(page))
+        page.keyboard.press(key)
+    eventually(lambda: page.clock.run_for(5000) or page.locator("#notice").inner_text())
+    expect(page.locator("#notice")).to_contain_text("Not counted. The server could not be reached")
+    shown = page.locator("#pairs > .pair")
+    assert [shown.nth(n).get_attribute("data-comparison") for n in range(2)] == voted
+    expect(page.locator("#progress")).to_contain_text("0 of 4")
+    page.context.set_offline(False)
+    page.clock.run_for(1000)
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#progress")).to_contain_text("1 of 4")
+    assert [row["comparison"] for row in product.votes(run)] == voted[:1]
+
+
 def test_a_vote_whose_answer_was_lost_is_not_sent_twice(product, join):
     run = product.new_run(pairs=3)
     page = join(run)

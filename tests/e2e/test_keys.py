@@ -120,6 +120,22 @@ def test_keys_with_a_modifier_are_somebody_elses(product, join, modifier):
     assert len(product.eventually_votes(run, 1)) == 1
 
 
+def test_on_a_keyboard_without_latin_letters_the_place_of_the_key_counts(product, join):
+    run = product.new_run(pairs=3)
+    page = join(run)
+    before = first_pair(page)
+    for key, code in (("\u044b", "KeyS"), ("&", "Digit1")):
+        page.evaluate(
+            "([key, code]) => document.body.dispatchEvent(new KeyboardEvent('keydown', "
+            "{key, code, bubbles: true, cancelable: true}))",
+            [key, code],
+        )
+    page.locator("#reveal .reveal").wait_for()
+    [row] = product.votes(run)
+    assert row["comparison"] != before
+    assert row["choice"] == row["left_side"]
+
+
 def test_a_key_held_down_votes_once(product, join):
     run = product.new_run(pairs=6)
     page = join(run)
