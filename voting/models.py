@@ -136,6 +136,8 @@ class Queue(models.Model):
     overlap_votes = models.PositiveSmallIntegerField(default=3)
     reveal = models.CharField(max_length=10, choices=Reveal, default=Reveal.AFTER_EACH)
     is_open = models.BooleanField(default=True)
+    # Comparisons with enough votes; kept by voting.projection.VoteCounts.
+    done = models.PositiveIntegerField(default=0, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -159,6 +161,7 @@ class Comparison(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     queue = models.ForeignKey(Queue, models.PROTECT, related_name="comparisons", db_index=False)
+    # 0, 1, 2 … without gaps, so that the last one tells how many there are.
     position = models.PositiveIntegerField()
     a = models.ForeignKey(Inference, models.PROTECT, related_name="+")
     b = models.ForeignKey(Inference, models.PROTECT, related_name="+")
@@ -174,7 +177,14 @@ class Comparison(models.Model):
             models.UniqueConstraint(fields=["queue", "position"], name="comparison_position"),
             models.CheckConstraint(name="comparison_of_two", condition=~Q(a=F("b"))),
         ]
-        indexes: ClassVar = [models.Index(fields=["queue", "votes"], name="comparison_fewest")]
+        indexes: ClassVar = [
+            models.Index(fields=["queue", "votes"], name="comparison_fewest"),
+            # What is not ready or never will be is counted on every page, and is little.
+            models.Index(
+                fields=["queue"], condition=Q(opened_at__isnull=True), name="comparison_closed"
+            ),
+            models.Index(fields=["queue"], condition=~Q(unusable=""), name="comparison_unusable"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.queue_id}:{self.position}"

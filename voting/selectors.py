@@ -101,12 +101,16 @@ class Progress:
 
 
 def queue_counts(queue: Queue) -> tuple[int, int, int]:
-    """Return (comparisons with enough votes, comparisons, comparisons not open yet)."""
-    comparisons = Comparison.objects.filter(queue=queue, unusable="")
-    total = comparisons.count()
-    done = comparisons.filter(votes__gte=F("votes_wanted")).count()
-    preparing = comparisons.filter(opened_at__isnull=True).count()
-    return done, total, preparing
+    """Return (comparisons with enough votes, comparisons, comparisons not open yet).
+
+    Costs the same however many comparisons there are; unusable ones are left out.
+    """
+    comparisons = Comparison.objects.filter(queue=queue)
+    done = Queue.objects.values_list("done", flat=True).get(pk=queue.pk)
+    last = comparisons.order_by("-position").values_list("position", flat=True).first()
+    unusable = comparisons.filter(~Q(unusable="")).count()
+    preparing = comparisons.filter(opened_at__isnull=True, unusable="").count()
+    return done, (0 if last is None else last + 1) - unusable, preparing
 
 
 def progress(voter: Voter, queue: Queue) -> Progress:

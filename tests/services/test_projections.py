@@ -22,7 +22,8 @@ from tests.makers import (
 )
 from tests.services.reference import assert_as_expected
 from voting import ledger
-from voting.models import Comparison, Entry
+from voting.models import Comparison, Entry, Queue
+from voting.selectors import queue_counts
 from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -239,3 +240,25 @@ def test_the_graph_of_many_votes_has_few_points():
     assert ledger.replay(run.queue.project, write=False) == []
     series = rating_series(run, 300)
     assert [votes for votes, _ in series] == list(range(4, 301, 4))
+
+
+def test_a_pair_is_done_with_enough_votes_and_undone_with_an_undo():
+    run = make_run(pairs=2, votes_wanted=2)
+    first, second = make_voter(run), make_voter(run)
+    done = []
+    for voter in (first, second):
+        make_vote(voter, pairs_of(run)[0])
+        seal(run)
+        done.append(queue_counts(run.queue)[0])
+    undo_last_vote(second, run.queue)
+    seal(run)
+    assert [*done, queue_counts(run.queue)[0]] == [0, 1, 0]
+
+
+def test_a_wrong_number_of_pairs_that_are_done_is_found_and_mended():
+    run = make_run(pairs=1)
+    make_vote(make_voter(run), pairs_of(run)[0])
+    seal(run)
+    Queue.objects.update(done=7)
+    assert [d.replayed for d in ledger.replay(run.queue.project, write=True)] == [1]
+    assert queue_counts(run.queue)[0] == 1
