@@ -38,7 +38,7 @@ def insert_votes(scene: Scene, first: int, last: int) -> None:
                 "last": last - 1,
             },
         )
-        cursor.execute("VACUUM ANALYZE voting_entry")
+        cursor.execute("VACUUM ANALYZE")
 
 
 def seal(scene: Scene) -> tuple[int, float]:
