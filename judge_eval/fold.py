@@ -14,6 +14,7 @@ from django.db.models.functions import Cast
 
 from judge_eval import elo
 from judge_eval.models import Run
+from voting.ledger import history_text
 from voting.models import Entry
 from voting.projection import COUNTED
 
@@ -34,18 +35,21 @@ class CountedVote(NamedTuple):
 
 
 def as_history(standings: elo.Standings) -> dict[str, Any]:
-    """Return the standings after a vote as the entry keeps them: every entry is a checkpoint."""
+    """Return the standings after a vote as the entry keeps them: every entry is a checkpoint.
+
+    The order of the keys is PostgreSQL's own, so that equal histories are equal texts.
+    """
     return {
-        "votes": standings.votes,
         "elo": standings.elo.copy(),
         "agree": standings.agree.copy(),
+        "votes": standings.votes,
         "disagree": standings.disagree.copy(),
     }
 
 
 def is_history(text: str | None, history: dict[str, Any]) -> bool:
     """Say whether a stored text is this history, to the last bit."""
-    return text is not None and json.loads(text) == history
+    return text == history_text(history) or (text is not None and json.loads(text) == history)
 
 
 def from_history(history: dict[str, Any] | None) -> elo.Standings:

@@ -19,7 +19,7 @@ from judge_eval.fold import (
     standings_before,
 )
 from judge_eval.models import Board, JudgeRating, RatingPoint, Run
-from voting.ledger import Difference
+from voting.ledger import Difference, history_text
 from voting.models import Entry, Project
 from voting.projection import COUNTED, counts, uncounts
 from voting.rows import executemany, key, update_many
@@ -154,7 +154,7 @@ def _rebuild(run: Run, *, write: bool) -> list[Difference]:
     differences = []
     for changed in fold.recount(from_seq=0):
         differences += [
-            Difference(f"history of entry {vote.seq}", vote.history, history)
+            Difference(f"history of entry {vote.seq}", vote.history, history_text(history))
             for vote, history in changed
         ]
         if write:

@@ -179,9 +179,26 @@ def _mark_retracted(batch: Sequence[Entry]) -> None:
 
 
 def _write(batch: Sequence[Entry]) -> None:
-    names = ["seq", "hash", "reputation", "unblinded", "history"]
-    rows = [[*(getattr(entry, name) for name in names), entry.pk] for entry in batch]
-    update_many(Entry, names, rows, while_null="seq")
+    update_many(
+        Entry,
+        ["seq", "hash", "reputation", "unblinded", "history"],
+        [
+            (
+                entry.seq,
+                entry.hash,
+                entry.reputation,
+                entry.unblinded,
+                history_text(entry.history),
+                entry.pk,
+            )
+            for entry in batch
+        ],
+        while_null="seq",
+    )
+
+
+def history_text(history: object) -> str | None:
+    return None if history is None else json.dumps(history)
 
 
 def replay(project: Project, *, write: bool) -> list[Difference]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -38,8 +37,8 @@ def update_many(
 ) -> None:
     """Set the named fields of many rows; each of `rows` is their new values, then the key.
 
-    `while_null` names a field that must still be empty. PostgreSQL is sent one statement with one
-    JSON document: a statement per row costs it more than twice as much, arrays cost more here.
+    `while_null` names a field that must still be empty. One statement does it on PostgreSQL,
+    which takes a statement per row three times as long to plan and run.
     """
     if not rows:
         return
@@ -47,21 +46,16 @@ def update_many(
     guard = f" AND old.{while_null} IS NULL" if while_null else ""
     if connection.vendor != "postgresql":
         values = ", ".join(f"{name} = %s" for name in names)
-        executemany(
-            f"UPDATE {table} AS old SET {values} WHERE {pk} = %s{guard}",  # noqa: S608
-            [[json.dumps(v) if isinstance(v, dict) else v for v in row] for row in rows],
-        )
+        executemany(f"UPDATE {table} AS old SET {values} WHERE {pk} = %s{guard}", rows)  # noqa: S608
         return
-    columns = (*names, pk)
     values = ", ".join(f"{name} = new.{name}" for name in names)
-    types = ", ".join(f"{name} {_type(model, name)}" for name in columns)
+    arrays = ", ".join(f"%s::{_type(model, name)}[]" for name in (*names, pk))
     sql = (
         f"UPDATE {table} AS old SET {values} "  # noqa: S608  names of our own fields, no values
-        f"FROM json_to_recordset(%s) AS new ({types}) WHERE old.{pk} = new.{pk}{guard}"
+        f"FROM unnest({arrays}) AS new ({', '.join((*names, pk))}) WHERE old.{pk} = new.{pk}{guard}"
     )
-    document = [dict(zip(columns, row, strict=True)) for row in rows]
     with connection.cursor() as cursor:
-        cursor.execute(sql, [json.dumps(document, default=_as_text)])
+        cursor.execute(sql, [list(column) for column in zip(*rows, strict=True)])
         insist(cursor.rowcount, len(rows), sql)
 
 
@@ -72,8 +66,3 @@ def insist(changed: int, expected: int, what: str) -> None:
 
 def _type(model: type[Model], name: str) -> str:
     return str(model._meta.get_field(name).db_type(connection))
-
-
-def _as_text(value: object) -> str:
-    """Write what JSON has no word for as PostgreSQL reads it."""
-    return f"\\x{value.hex()}" if isinstance(value, bytes) else str(value)
