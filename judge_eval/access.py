@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils import timezone
 
 from humanjudge.http import problem
@@ -29,12 +30,11 @@ def refuse_board(request: HttpRequest, run: Run) -> HttpResponse | None:
         return None
     voter = voter_of_run(request, run)
     if voter is not None and open_to(voter, run.queue).filter(released_by_me(voter)).exists():
-        return problem(
+        return _vote_first(
             request,
-            403,
+            run,
             "You still have pairs to vote on, and the board would tell you what others think. "
             "Vote first; evaluators can log in.",
-            action=("Go on voting", f"/vote/{run.queue_id}/"),
         )
     return None if run.is_shared else redirect_to_login(request.get_full_path())
 
@@ -47,16 +47,18 @@ def refuse_pair(request: HttpRequest, run: Run, comparison: Comparison) -> HttpR
     """
     voter = voter_of_run(request, run)
     if voter is not None and _has_open(voter, run, comparison):
-        return problem(
-            request,
-            403,
-            "You have not voted on this pair yet. Its page opens once you have.",
-            action=("Go on voting", f"/vote/{run.queue_id}/"),
+        return _vote_first(
+            request, run, "You have not voted on this pair yet. Its page opens once you have."
         )
     refused = refuse_board(request, run)
     if refused is None:
         _remember_seen(request, run, voter, comparison)
     return refused
+
+
+def _vote_first(request: HttpRequest, run: Run, why: str) -> HttpResponse:
+    action = ("Go on voting", reverse("vote", args=[run.queue_id]))
+    return problem(request, 403, why, action=action)
 
 
 def _has_open(voter: Voter, run: Run, comparison: Comparison) -> bool:

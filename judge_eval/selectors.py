@@ -15,7 +15,7 @@ from judge_eval.intervals import wilson
 from judge_eval.models import Board, Judge, JudgeRating, RatingPoint, Run, Verdict
 from voting.models import Comparison, Entry, Invite, Picture, Voter
 from voting.projection import COUNTED
-from voting.selectors import open_to, queue_counts
+from voting.selectors import open_to, queue_counts, unusable_pairs
 
 
 def _unleased() -> Q:
@@ -109,16 +109,14 @@ def board(run: Run) -> BoardView:
         done=done,
         total=total,
         preparing=preparing,
-        unusable=Comparison.objects.filter(queue=run.queue_id).exclude(unusable="").count(),
+        unusable=unusable_pairs(run.queue).count(),
     )
 
 
 def left_out(run: Run) -> list[tuple[str, int]]:
     """Return why pairs of a run cannot be voted on, and how many each reason holds back."""
-    unusable = Comparison.objects.filter(queue=run.queue_id).exclude(unusable="")
-    return list(
-        unusable.values_list("unusable").annotate(pairs=Count("pk")).order_by("-pairs", "unusable")
-    )
+    reasons = unusable_pairs(run.queue).values_list("unusable")
+    return list(reasons.annotate(pairs=Count("pk")).order_by("-pairs", "unusable"))
 
 
 def _row(ordered: list[JudgeRating], rating: JudgeRating) -> BoardRow:

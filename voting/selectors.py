@@ -100,6 +100,11 @@ class Progress:
         return self.total - self.preparing
 
 
+def unusable_pairs(queue: Queue) -> QuerySet[Comparison]:
+    """Pairs that can never be voted on; the condition is that of a partial index."""
+    return Comparison.objects.filter(~Q(unusable=""), queue=queue)
+
+
 def queue_counts(queue: Queue) -> tuple[int, int, int]:
     """Return (comparisons with enough votes, comparisons, comparisons not open yet).
 
@@ -108,7 +113,7 @@ def queue_counts(queue: Queue) -> tuple[int, int, int]:
     comparisons = Comparison.objects.filter(queue=queue)
     done = Queue.objects.values_list("done", flat=True).get(pk=queue.pk)
     last = comparisons.order_by("-position").values_list("position", flat=True).first()
-    unusable = comparisons.filter(~Q(unusable="")).count()
+    unusable = unusable_pairs(queue).count()
     preparing = comparisons.filter(opened_at__isnull=True, unusable="").count()
     return done, (0 if last is None else last + 1) - unusable, preparing
 
