@@ -41,8 +41,7 @@ check: .venv/.installed-dev
 	@printf '\nEvery check passed.\n'
 
 bench: .venv/.installed-dev
-	@set -e; for script in bench/[a-z]*.py; do \
-	  name=$${script#bench/}; printf '\n== %s ==\n' "$${name%.py}"; $(PY) -m "bench.$${name%.py}"; done
+	@$(PY) -m bench
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

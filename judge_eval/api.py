@@ -16,14 +16,16 @@ from ninja.security import HttpBearer
 from humanjudge.ratelimit import RateLimit
 from judge_eval import selectors
 from judge_eval.models import Run, Verdict
-from judge_eval.prefixes import Ambiguous, by_prefix
+from judge_eval.prefixes import Ambiguous, by_prefix, whole
+from voting.allotment import ballot_for
+from voting.ballots import Ballot
 from voting.keys import find_key
-from voting.models import ApiKey, Choice, Comparison
+from voting.models import ApiKey, Comparison
 from voting.selectors import queue_counts
 from voting.services import (
     VoteConflict,
     VotingClosed,
-    cast_vote_on,
+    cast_script_vote,
     record_exposure,
     wait_until_sealed,
 )
@@ -186,29 +188,32 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 def vote(request: HttpRequest, run_id: str, body: VoteIn) -> Any:
     """Vote as the key's own voter. The same vote again is answered as the first time."""
     api_key = _key(request, ApiKey.Scope.VOTE)
-    run = _run(api_key, run_id)
-    comparison = _comparison(run, body.task_id)
-    if body.winner not in run.queue.ballot:
-        raise HttpError(422, f"winner: {body.winner!r} is none of {', '.join(run.queue.ballot)}")
-    voter = voter_of_key(run.queue.project_id, api_key)
-    if not limit.allow(voter.pk):
+    ballot = _ballot(api_key, run_id, body.task_id)
+    if body.winner not in ballot.choices:
+        raise HttpError(422, f"winner: {body.winner!r} is none of {', '.join(ballot.choices)}")
+    if not limit.allow(ballot.voter):
         raise HttpError(429, "too many votes in a moment; this one was not recorded")
     try:
-        recorded = cast_vote_on(comparison, voter, Choice(body.winner))
-    except VotingClosed as closed:
-        raise HttpError(409, str(closed)) from closed
-    except VoteConflict as conflict:
-        raise HttpError(409, str(conflict)) from conflict
+        recorded = cast_script_vote(ballot, body.winner)
+    except (VotingClosed, VoteConflict) as refused:
+        raise HttpError(409, str(refused)) from refused
     return {
         "ok": True,
-        "task_id": comparison.pk,
+        "task_id": ballot.comparison,
         "vote_id": recorded.uid,
         "winner": recorded.choice,
         "repeated": recorded.repeated,
     }
 
 
-def _comparison(run: Run, task_id: str) -> Comparison:
+def _ballot(api_key: ApiKey, run_id: str, task_id: str) -> Ballot:
+    run, task = whole(run_id), whole(task_id)
+    ballot = selectors.open_task(api_key, run, task) if run and task else None
+    return ballot or _first_ballot(api_key, _run(api_key, run_id), task_id)
+
+
+def _first_ballot(api_key: ApiKey, run: Run, task_id: str) -> Ballot:
+    """Look everything up one by one: a prefix, the key's first vote, or something is wrong."""
     try:
         comparison = by_prefix(Comparison.objects.filter(queue=run.queue_id), task_id)
     except Ambiguous as ambiguous:
@@ -217,10 +222,7 @@ def _comparison(run: Run, task_id: str) -> Comparison:
         raise HttpError(404, f"this run has no task {task_id!r}")
     if comparison.opened_at is None:
         raise HttpError(409, comparison.unusable or "this task is not open for voting yet")
-    if not run.queue.is_open:
-        raise HttpError(409, "voting has closed")
-    comparison.queue = run.queue
-    return comparison
+    return ballot_for(voter_of_key(run.queue.project_id, api_key), run.queue, comparison)
 
 
 @router.get("/{run_id}/judge-eval/results", response=Results)

@@ -30,7 +30,7 @@ from voting.models import (
     VoterPrompt,
 )
 from voting.pictures import png_path
-from voting.services import cast_vote
+from voting.services import cast_vote, skip
 
 ALL_CHOICES = ("A", "B", "tie", "both_bad")
 
@@ -198,6 +198,14 @@ def make_vote(voter, comparison, choice="A", *, at=None):
     if at is not None:
         Entry.objects.filter(uid=vote.uid, seq__isnull=True).update(at=at)
     return vote
+
+
+def make_skip(voter, comparison):
+    """Skip a pair with a ballot of its own, as each showing of it has one."""
+    pair = Comparison.objects.select_related("queue").get(pk=getattr(comparison, "pk", comparison))
+    ballot = ballot_for(voter, pair.queue, pair)
+    skip(ballot)
+    return ballot
 
 
 def make_many_votes(run, votes):

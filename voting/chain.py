@@ -25,7 +25,7 @@ SCHEMA = 1
 
 # Made once: sealing writes and verifying reads a great many entries.
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
-_PLAIN = (str, int)
+_PLAIN = frozenset({str, int, bool, type(None)})
 
 
 class ChainBroken(ValueError):
@@ -116,13 +116,15 @@ def canonical(content: Mapping[str, Any]) -> bytes:
 
 
 def _refuse_other_types(value: object) -> None:
-    if value is None or isinstance(value, _PLAIN):
+    # Exact types first: nearly every value is one of them, and a great many entries are sealed.
+    if type(value) in _PLAIN or isinstance(value, str | int):
         return
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if not isinstance(key, str):
                 raise TypeError(f"a ledger entry has only text keys: {key!r}")
-            _refuse_other_types(inner)
+            if type(inner) not in _PLAIN:
+                _refuse_other_types(inner)
     elif isinstance(value, list | tuple):
         for inner in value:
             _refuse_other_types(inner)

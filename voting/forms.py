@@ -36,6 +36,11 @@ class PairForm(forms.Form):
     ballot = forms.CharField(max_length=2000)
 
 
+class UndoForm(forms.Form):
+    # What the page calls this undo, so that the same request again is not a second one.
+    undo = forms.UUIDField(required=False)
+
+
 class FlagForm(PairForm):
     category = forms.ChoiceField(choices=Flag.Category)
     comment = forms.CharField(max_length=2000, required=False)

@@ -18,13 +18,18 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import Exists, Model, OuterRef
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from voting import chain
 from voting.models import Entry, Exposure, Project, Voter, VoterPrompt
 from voting.rows import executemany, insist, update_many
+
+# Its voter had seen the verdicts before.
+_EXPOSURE = Exposure.objects.filter(
+    voter=OuterRef("voter"), comparison=OuterRef("comparison"), seen_at__lt=OuterRef("at")
+)
 
 
 @dataclass(frozen=True)
@@ -103,9 +108,9 @@ def seal(project_id: UUID, *, now: datetime | None = None) -> int:
         # Read after the lock, by what is unsealed and never by "id > last": a vote that committed
         # late may have a smaller id than one that is sealed already.
         batch = list(
-            Entry.objects.filter(project=project, seq__isnull=True, at__lte=young).order_by(
-                "at", "id"
-            )[: settings.SEAL_BATCH]
+            Entry.objects.filter(project=project, seq__isnull=True, at__lte=young)
+            .annotate(exposed=Exists(_EXPOSURE))
+            .order_by("at", "id")[: settings.SEAL_BATCH]
         )
         if batch:
             _fetch_related(batch)
@@ -122,14 +127,15 @@ def _fetch_related(entries: Sequence[Entry]) -> None:
     for name, model in related.items():
         key_name = f"{name}_id"
         keys = {getattr(entry, key_name) for entry in entries} - {None}
-        rows = model._default_manager.in_bulk(keys)
+        rows = model._default_manager.in_bulk(keys) if keys else {}
         for entry in entries:
             pk = getattr(entry, key_name)
             if pk is not None:
-                setattr(entry, name, rows[pk])
+                # As prefetch_related does: an assignment would check what is known to be right.
+                entry._state.fields_cache[name] = rows[pk]
 
 
-def _seal(project: Project, batch: list[Entry]) -> None:
+def _seal(project: Project, batch: Sequence[Entry]) -> None:
     old_seq, head = project.head_seq, bytes(project.head_hash)
     _settle(batch)
     for seq, entry in enumerate(batch, start=old_seq + 1):
@@ -147,19 +153,11 @@ def _seal(project: Project, batch: list[Entry]) -> None:
 
 def _settle(batch: Sequence[Entry]) -> None:
     """Write into votes what is known only now: the voter's reputation, and whether it was blind."""
-    votes = [entry for entry in batch if entry.kind == Entry.Kind.VOTE]
-    seen: dict[tuple[UUID | None, UUID | None], datetime] = {
-        (voter, comparison): seen_at
-        for voter, comparison, seen_at in Exposure.objects.filter(
-            voter__in={vote.voter_id for vote in votes},
-            comparison__in={vote.comparison_id for vote in votes if vote.comparison_id},
-        ).values_list("voter_id", "comparison_id", "seen_at")
-    }
-    for vote in votes:
-        assert vote.voter is not None
-        vote.reputation = vote.voter.reputation
-        seen_at = seen.get((vote.voter_id, vote.comparison_id))
-        vote.unblinded = vote.unblinded or (seen_at is not None and seen_at < vote.at)
+    for entry in batch:
+        if entry.kind == Entry.Kind.VOTE:
+            assert entry.voter is not None
+            entry.reputation = entry.voter.reputation
+            entry.unblinded = entry.unblinded or entry.exposed  # type: ignore[attr-defined]
 
 
 def _mark_retracted(batch: Sequence[Entry]) -> None:

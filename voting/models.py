@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import secrets
 import uuid
-from datetime import datetime
 from typing import ClassVar
 
 from django.conf import settings
@@ -212,10 +211,6 @@ class ApiKey(models.Model):
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
 
-    def is_valid(self, now: datetime) -> bool:
-        expired = self.expires_at is not None and self.expires_at <= now
-        return self.revoked_at is None and not expired
-
 
 class Invite(models.Model):
     """A link that lets whoever holds it become a voter. The link is a signature of the row's id."""
@@ -282,6 +277,8 @@ class Assignment(models.Model):
     comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="assignments")
     leased_until = models.DateTimeField()
     skips = models.PositiveSmallIntegerField(default=0)
+    # The ballot of the last skip: the same request again is not a second skip.
+    skipped_by = models.UUIDField(null=True)
 
     class Meta:
         constraints: ClassVar = [

@@ -33,7 +33,7 @@ def render_picture(picture_id: int) -> None:
     Picture.objects.filter(pk=picture_id).update(leased_until=timezone.now() + LEASE)
     source = Inference.objects.filter(picture=picture).values_list("output", flat=True)[:1].get()
     try:
-        rendered = rendering.render(source, renderer=settings.SVG_RENDERER)
+        rendered = _render(source)
     except rendering.RenderingFailed as failure:
         fields: dict[str, Any] = {"state": Picture.State.FAILED, "error": str(failure)}
     else:
@@ -45,6 +45,15 @@ def render_picture(picture_id: int) -> None:
             "renderer": rendered.renderer,
         }
     Picture.objects.filter(pk=picture_id, state=Picture.State.WAITING).update(**fields)
+
+
+def _render(source: str) -> rendering.Rendered:
+    try:
+        return rendering.render(source, renderer=settings.SVG_RENDERER)
+    except rendering.RenderingFailed as failure:
+        if not failure.may_pass:
+            raise
+    return rendering.render(source, renderer=settings.SVG_RENDERER)
 
 
 def _store(png: bytes) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from django.db.models import Count, F, Q
 
 from voting.ledger import Difference
 from voting.models import Comparison, Entry, Project, Queue
-from voting.rows import insist
+from voting.rows import insist, key, update_many
 
 # Votes that judges are measured by: sealed, standing, blind, and cast by a person.
 COUNTED = Q(
@@ -55,14 +55,7 @@ class VoteCounts:
                 change[entry.comparison_id] += 1
             elif uncounts(entry, first_seq) and entry.target and entry.target.comparison_id:
                 change[entry.target.comparison_id] -= 1
-        by_change = defaultdict(list)
-        for comparison, by in change.items():
-            by_change[by].append(comparison)
-        by_change.pop(0, None)
-        for by, comparisons in by_change.items():
-            rows = Comparison.objects.filter(pk__in=comparisons)
-            insist(rows.update(votes=F("votes") + by), len(comparisons), "votes of comparisons")
-        _count_done(change)
+        _count({comparison: by for comparison, by in change.items() if by})
 
     def rebuild(self, project: Project, *, write: bool) -> list[Difference]:
         counted = dict(
@@ -89,12 +82,17 @@ class VoteCounts:
         return differences
 
 
-def _count_done(change: Mapping[UUID, int]) -> None:
-    """Count the comparisons that a change of their votes has made done, or undone."""
+def _count(change: Mapping[UUID, int]) -> None:
+    """Add to the votes of comparisons; count those that are done by it, or undone."""
+    rows = Comparison.objects.filter(pk__in=change)
     done: Counter[UUID] = Counter()
-    changed = Comparison.objects.filter(pk__in=[pk for pk, by in change.items() if by])
-    for pk, queue, votes, wanted in changed.values_list("pk", "queue", "votes", "votes_wanted"):
-        done[queue] += (votes >= wanted) - (votes - change[pk] >= wanted)
+    votes_now = []
+    for pk, queue, votes, wanted in rows.values_list("pk", "queue", "votes", "votes_wanted"):
+        now = votes + change[pk]
+        votes_now.append((now, key(pk)))
+        done[queue] += (now >= wanted) - (votes >= wanted)
+    insist(len(votes_now), len(change), "comparisons that were voted on")
+    update_many(Comparison, ["votes"], votes_now)
     for queue, by in done.items():
         if by:
             Queue.objects.filter(pk=queue).update(done=F("done") + by)

@@ -52,11 +52,15 @@ class Rendered:
 
 
 class RenderingFailed(Exception):  # it is what happened, not a programming error
-    """There is no picture; ``reason`` is a sentence that a person can read."""
+    """There is no picture; ``reason`` is a sentence that a person can read.
 
-    def __init__(self, reason: str) -> None:
+    ``may_pass`` says that it may be the machine's doing: another try could bring a picture.
+    """
+
+    def __init__(self, reason: str, *, may_pass: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.may_pass = may_pass
 
 
 def render(source: str, *, renderer: str = "resvg") -> Rendered:
@@ -144,7 +148,9 @@ def _checked(answer: bytes, status: int) -> png.Png:
     if mark == b"ERR\n":
         raise RenderingFailed(f"the renderer refused the drawing: {_one_line(body)}")
     if mark != b"PNG\n":
-        raise RenderingFailed(_ENDS.get(-status, f"the renderer ended with status {status}"))
+        reason = _ENDS.get(-status, f"the renderer ended with status {status}")
+        # By the clock on the wall, before its own processor time was up: others had it.
+        raise RenderingFailed(reason, may_pass=-status == signal.SIGKILL)
     if len(body) > MAX_PNG_BYTES:
         raise RenderingFailed("the picture is larger than 8 MB")
     try:

@@ -9,13 +9,13 @@ from functools import partial
 from time import monotonic, sleep
 from uuid import UUID, uuid4
 
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from voting.ballots import Ballot
 from voting.models import Assignment, Comparison, Entry, Exposure, Flag, Queue, Voter
 from voting.nudge import nudge
-from voting.rows import key
+from voting.rows import key, prepared
 
 SKIPS_BEFORE_RELEASE = 2
 
@@ -65,24 +65,13 @@ def cast_vote(ballot: Ballot, choice: str, elapsed_ms: int | None = None) -> Rec
     return _insert_vote(ballot, choice, ballot.left, elapsed_ms)
 
 
-def cast_vote_on(comparison: Comparison, voter: Voter, choice: str) -> RecordedVote:
-    """Record a vote on the stored comparison's A and B, as scripts do."""
-    queue = comparison.queue
-    ballot = Ballot(
-        uid=uuid4(),
-        project=voter.project_id,
-        queue=queue.pk,
-        comparison=comparison.pk,
-        voter=voter.pk,
-        rubric=queue.rubric_id,
-        left="A",
-        choices=(),
-    )
+def cast_script_vote(ballot: Ballot, choice: str) -> RecordedVote:
+    """Record the vote of a script, which is told A and B and is shown no sides."""
     return _insert_vote(ballot, choice, "", None)
 
 
 def _insert_vote(ballot: Ballot, choice: str, left: str, elapsed_ms: int | None) -> RecordedVote:
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute(
             _INSERT,
             [
@@ -138,8 +127,29 @@ def wait_until_sealed(voter: Voter, seconds: float) -> None:
         sleep(0.02)
 
 
-def undo_last_vote(voter: Voter, queue: Queue) -> Comparison:
-    """Retract the voter's latest standing vote in a queue; return the pair, open again."""
+def undo_last_vote(voter: Voter, queue: Queue, uid: UUID | None = None) -> Comparison:
+    """Retract the voter's latest standing vote in a queue; return the pair, open again.
+
+    The same `uid` again, the number of the retraction, returns the first answer.
+    """
+    uid = uid or uuid4()
+    try:
+        return _undone(voter, uid) or _undo(voter, queue, uid)
+    except IntegrityError:
+        # Twice at the same moment: the other one was first.
+        undone = _undone(voter, uid)
+        if undone is None:
+            raise NothingToUndo from None
+        return undone
+
+
+def _undone(voter: Voter, uid: UUID) -> Comparison | None:
+    retractions = Entry.objects.filter(uid=uid, voter=voter, kind=Entry.Kind.RETRACTION)
+    first = retractions.select_related("comparison").first()
+    return first.comparison if first else None
+
+
+def _undo(voter: Voter, queue: Queue, uid: UUID) -> Comparison:
     with transaction.atomic():
         vote = (
             Entry.objects.select_for_update(of=("self",), no_key=True)
@@ -153,6 +163,7 @@ def undo_last_vote(voter: Voter, queue: Queue) -> Comparison:
         vote.retracted = True
         vote.save(update_fields=["retracted"])
         Entry.objects.create(
+            uid=uid,
             project_id=vote.project_id,
             kind=Entry.Kind.RETRACTION,
             # Behind its vote even when another server's clock runs ahead of this one's.
@@ -166,13 +177,16 @@ def undo_last_vote(voter: Voter, queue: Queue) -> Comparison:
     return vote.comparison
 
 
-def skip(voter: Voter, comparison: UUID) -> None:
+def skip(ballot: Ballot) -> None:
     """Put a pair at the end of the voter's list; the second time it is released to others."""
     now = timezone.now()
     with transaction.atomic():
         row, _ = Assignment.objects.select_for_update().get_or_create(
-            voter=voter, comparison_id=comparison, defaults={"leased_until": now}
+            voter_id=ballot.voter, comparison_id=ballot.comparison, defaults={"leased_until": now}
         )
+        if row.skipped_by == ballot.uid:
+            return
+        row.skipped_by = ballot.uid
         row.skips = min(row.skips + 1, SKIPS_BEFORE_RELEASE)
         if row.skips >= SKIPS_BEFORE_RELEASE:
             row.leased_until = now

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django import forms
 from django.conf import settings
@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 from humanjudge.http import HtmxRequest, Problem
 from humanjudge.ratelimit import RateLimit
 from voting import allotment, ballots, services
-from voting.forms import FlagForm, JoinForm, PairForm, VoteForm, first_error
+from voting.forms import FlagForm, JoinForm, PairForm, UndoForm, VoteForm, first_error
 from voting.identity import remember, voter_here, voter_id_here
 from voting.models import Comparison, Flag, Queue, Voter
 from voting.pictures import png_path
@@ -93,6 +93,7 @@ def vote_page(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     ]
     context = _pairs(voter, queue, have=[pair.pk for pair in again])
     context["pairs"] = _shown(voter, queue, again) + context["pairs"]
+    context["undo_number"] = uuid4()
     context["voted"] = next(iter(_uuids(request.GET.get("voted", ""))), None)
     return render(request, "voting/vote.html", context)
 
@@ -160,8 +161,9 @@ def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 @require_POST
 def undo(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
+    form = _valid(UndoForm(request.POST))
     try:
-        comparison = services.undo_last_vote(voter, queue)
+        comparison = services.undo_last_vote(voter, queue, form.cleaned_data["undo"])
     except services.NothingToUndo:
         raise Problem(409, "There is no vote of yours to undo here.") from None
     if not request.htmx:
@@ -173,10 +175,10 @@ def undo(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 
 @require_POST
 def skip(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
-    voter, _ = _voter_and_queue(request, queue_id)
+    _voter_and_queue(request, queue_id)
     form = _valid(PairForm(request.POST))
     ballot = _ballot(request, form.cleaned_data["ballot"], queue_id)
-    services.skip(voter, ballot.comparison)
+    services.skip(ballot)
     return HttpResponse(status=204) if request.htmx else redirect("vote", queue_id)
 
 

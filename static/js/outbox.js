@@ -56,6 +56,11 @@
       htmx.trigger(element, name);
     }
 
+    static RETRY_MS = RETRY_MS;
+
+    // Whether the server itself has answered.
+    static isSpoken({ status }) { return status > 0 && !GATEWAYS.includes(status); }
+
     #isOurs(element) { return this.#sending !== null && element === this.#sending.form; }
 
     #address(request) {
@@ -68,7 +73,7 @@
     #answered(xhr) {
       const item = this.#sending;
       this.#sending = null;
-      const isSpoken = xhr.status >= 400 && !GATEWAYS.includes(xhr.status);
+      const isSpoken = xhr.status >= 400 && Outbox.isSpoken(xhr);
       if (!isReceipt(xhr) && !isSpoken) return this.#tryAgain(item);
       this.#waiting.shift();
       if (isSpoken) this.#page.refused(item, xhr);

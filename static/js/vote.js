@@ -22,6 +22,7 @@
   const outbox = new Outbox({ saved, refused, unreachable, changed: showSaving });
   let wasLost = false;
   let undoing = false;
+  let undoTries = 0;
   let restUntil = 0;
   let shownAt = 0;
   let mine = Number(byId("progress").dataset.mine);
@@ -229,15 +230,30 @@
     undoing = true;
     clearNotice();
     if (outbox.length) notice("Your last answer is still being saved. Then it is taken back.");
+    undoForm.elements.undo.value = newNumber();
+    undoTries = 0;
     const whenSaved = () => {
       if (!undoing) return; // it was not saved but came back, so there is nothing to take back
       if (outbox.length) setTimeout(whenSaved, 50);
-      else Outbox.trigger(undoForm, "send");
+      else sendUndo();
     };
     whenSaved();
   }
 
+  const sendUndo = () => Outbox.trigger(undoForm, "send");
+
+  // crypto.randomUUID is there only over HTTPS.
+  const newNumber = () => [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
   function undone(xhr) {
+    if (!Outbox.isSpoken(xhr) && undoTries < Outbox.RETRY_MS.length) {
+      // The same number again: what was taken back is not taken back twice.
+      saveState(`Connection lost. Taking your last vote back, trying again (${undoTries + 1})…`, true);
+      setTimeout(sendUndo, Outbox.RETRY_MS[undoTries++]);
+      return;
+    }
+    if (undoTries && xhr.status === 200) saveState("The connection is back. All saved.");
     undoing = false;
     if (xhr.status === 200) {
       const pair = current();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import partial
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone
@@ -82,6 +83,18 @@ def test_two_voters_on_one_pair_do_not_disturb_each_other():
     assert votes().count() == 8
 
 
+def test_the_same_undo_many_times_at_once_takes_back_one_vote():
+    scene = make_scene()
+    for pair in range(4):
+        services.cast_vote(scene.ballot(pair=pair), "A")
+
+    same = partial(services.undo_last_vote, scene.voters[0], scene.queue, uuid4())
+    answers = together(*[same] * 8)
+
+    assert [answer.pk for answer in only(Comparison, answers)] == [scene.pairs[3].pk] * 8
+    assert Entry.objects.filter(kind=Entry.Kind.RETRACTION).count() == 1
+
+
 def test_undo_from_many_threads_is_one_retraction():
     scene = make_scene()
     ballot = scene.ballot()
@@ -154,12 +167,19 @@ def test_two_tabs_of_one_voter_are_given_the_same_pairs():
 
 def test_skips_at_once_are_counted_and_never_an_error():
     scene = make_scene()
-    voter, pair = scene.voters[0], scene.pairs[0].pk
+    skips = [partial(services.skip, scene.ballot()) for _ in range(2)]
 
-    answers = together(*[partial(services.skip, voter, pair)] * 2)
-
-    assert answers == [None, None]
+    assert together(*skips, *skips) == [None] * 4
     assert Assignment.objects.get().skips == services.SKIPS_BEFORE_RELEASE
+
+
+def test_the_same_skip_many_times_at_once_is_one():
+    scene = make_scene()
+
+    answers = together(*[partial(services.skip, scene.ballot())] * 8)
+
+    assert answers == [None] * 8
+    assert Assignment.objects.get().skips == 1
 
 
 def test_flags_at_once_are_one_flag():

@@ -88,6 +88,31 @@ def test_without_a_connection_votes_wait_visibly_and_are_sent_once(product, join
     assert [row["comparison"] for row in product.votes(run)] == voted
 
 
+def test_an_undo_that_is_lost_on_the_way_back_is_sent_again_and_takes_back_one_vote(product, join):
+    run = product.new_run(pairs=4)
+    page = join(run)
+    go_on_by_itself(page)
+    voted = []
+    for key in ("ArrowLeft", "ArrowRight"):
+        voted.append(first_pair(page))
+        page.keyboard.press(key)
+    expect(page.locator("#progress")).to_contain_text("2 of 4")
+    lost = []
+
+    def lose_the_first_answer(route):
+        if lost:
+            return route.continue_()
+        lost.append(route.fetch())
+        return route.abort()
+
+    page.route("**/undo", lose_the_first_answer)
+    page.keyboard.press("u")
+    expect(page.locator("#pairs > .pair").first).to_have_attribute("data-comparison", voted[1])
+    expect(page.locator("#progress")).to_contain_text("1 of 4")
+    assert lost[0].status == 200
+    assert [row["comparison"] for row in product.votes(run)] == voted[:1]
+
+
 def test_a_server_that_stays_away_brings_every_pair_back_in_order(product, join):
     run = product.new_run(pairs=4)
     page = join(run)

@@ -8,7 +8,7 @@ from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, se
 from voting import services
 from voting.allotment import ballot_for
 from voting.models import Entry, Queue
-from voting.services import VoteConflict, VotingClosed, cast_vote, cast_vote_on, undo_last_vote
+from voting.services import VoteConflict, VotingClosed, cast_script_vote, cast_vote, undo_last_vote
 from voting.voters import erase
 
 pytestmark = pytest.mark.django_db
@@ -139,13 +139,15 @@ def test_voters_do_not_stand_in_each_others_way():
 
 
 def test_a_script_votes_on_the_stored_sides():
-    _, voter, pair = a_pair()
-    recorded = cast_vote_on(pair, voter, "B")
+    run, voter, pair = a_pair()
+    ballot = ballot_for(voter, run.queue, pair)
+    recorded = cast_script_vote(ballot, "B")
     entry = entry_of(recorded)
     assert (entry.choice, entry.left_side, entry.elapsed_ms) == ("B", "", None)
-    assert cast_vote_on(pair, voter, "B").uid == recorded.uid
+    again = ballot_for(voter, run.queue, pair)
+    assert cast_script_vote(again, "B").uid == recorded.uid
     with pytest.raises(VoteConflict):
-        cast_vote_on(pair, voter, "A")
+        cast_script_vote(again, "A")
 
 
 @pytest.mark.parametrize("by_script", [True, False])
@@ -163,11 +165,28 @@ def test_an_undo_between_the_conflict_and_the_look_up_leaves_room_for_the_vote(b
 
     ballot = ballot_for(voter, run.queue, pair)
     with connection.execute_wrapper(undo_before_the_look_up):
-        vote = cast_vote_on(pair, voter, "B") if by_script else cast_vote(ballot, "B", 700)
+        vote = cast_script_vote(ballot, "B") if by_script else cast_vote(ballot, "B", 700)
     entry = entry_of(vote)
     assert (entry.choice, vote.repeated) == ("B", False)
     expected = ("", None) if by_script else (ballot.left, 700)
     assert (entry.left_side, entry.elapsed_ms) == expected
+
+
+@pytest.mark.postgresql_only
+@pytest.mark.parametrize("threshold, kept", [(5, 1), (None, 0)])
+def test_a_vote_is_planned_once_unless_a_pooler_forbids_it(monkeypatch, threshold, kept):
+    run = make_run(pairs=8)
+    voter = make_voter(run)
+    monkeypatch.setattr(connection.connection, "prepare_threshold", threshold)
+    with connection.cursor() as cursor:
+        cursor.execute("DEALLOCATE ALL")
+        for pair in pairs_of(run):
+            make_vote(voter, pair)
+        cursor.execute(
+            "SELECT count(*) FROM pg_prepared_statements "
+            "WHERE statement LIKE '%INSERT INTO voting_entry%ON CONFLICT%'"
+        )
+        assert cursor.fetchone() == (kept,)
 
 
 def test_a_nudge_follows_the_commit(monkeypatch, django_capture_on_commit_callbacks):

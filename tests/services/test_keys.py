@@ -54,6 +54,8 @@ def test_every_other_text_is_no_key():
         f"{prefix}_{secret}",
         token.upper(),
         f" {token}",
+        f"{mark}_\x00_{secret}",
+        f"{mark}_é_{secret}",
     ]
     assert [find_key(text) for text in wrong] == [None] * len(wrong)
 

@@ -16,7 +16,10 @@ import pytest
 from PIL import Image
 
 from tests.hostile_svg import FULL, OWN, data_url, drawing, image, png
+from tests.makers import make_inference, make_project
 from voting import rendering
+from voting.models import Picture
+from voting.pictures import render_picture
 from voting.png import BadPng, canonical
 from voting.render_child import FONTS
 from voting.rendering import RenderingFailed, render, renderer_id
@@ -376,3 +379,23 @@ def test_every_shipped_font_has_its_licence_and_all_are_small():
         assert licence.name in told
     assert len(list(folder.glob("LICENSE-*"))) == 7
     assert sum(path.stat().st_size for path in folder.iterdir()) < 12_000_000
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("may_pass", [True, False])
+def test_what_the_clock_ended_is_tried_once_more_and_nothing_else(monkeypatch, may_pass):
+    picture = Picture.objects.create(source_sha256="0" * 64)
+    square = drawing('<rect width="9" height="9"/>')
+    make_inference(make_project(), square, kind="svg", picture=picture)
+    tries = []
+
+    def fail_once(source, *, renderer):
+        tries.append(source)
+        if len(tries) == 1:
+            raise RenderingFailed("the drawing takes too long to render", may_pass=may_pass)
+        return render(source, renderer=renderer)
+
+    monkeypatch.setattr(rendering, "render", fail_once)
+    render_picture(picture.pk)
+    picture.refresh_from_db()
+    assert (picture.state, len(tries)) == (("done", 2) if may_pass else ("failed", 1))

@@ -9,6 +9,7 @@ from tests.makers import (
     make_exposure,
     make_project,
     make_run,
+    make_skip,
     make_vote,
     make_voter,
     pairs_of,
@@ -22,7 +23,7 @@ from voting.selectors import (
     projects_with_unsealed,
     queue_counts,
 )
-from voting.services import skip, undo_last_vote, wait_until_sealed
+from voting.services import undo_last_vote, wait_until_sealed
 
 pytestmark = pytest.mark.django_db
 
@@ -34,8 +35,8 @@ def test_progress_counts_mine_and_what_is_left_for_me():
     make_vote(other, pairs[0])
     make_vote(other, pairs[1])
     for _ in range(2):
-        skip(voter, pairs[2].pk)
-    skip(voter, pairs[3].pk)
+        make_skip(voter, pairs[2].pk)
+    make_skip(voter, pairs[3].pk)
     seal_all(run.queue.project)
     now = progress(voter, run.queue)
     assert (now.mine, now.left_for_me, now.of) == (1, 3, 4)

@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from tests.makers import make_run, make_voter, pairs_of
+from tests.makers import make_run, make_skip, make_voter, pairs_of
 from voting.allotment import next_pairs
 from voting.models import Assignment, Entry, Flag
 from voting.selectors import progress
@@ -20,7 +20,7 @@ def test_a_skipped_pair_comes_back_once_at_the_end():
     run = make_run(pairs=5)
     voter = make_voter(run)
     order = handed(voter, run)
-    skip(voter, order[0])
+    make_skip(voter, order[0])
     assert handed(voter, run) == [*order[1:], order[0]]
 
 
@@ -28,13 +28,23 @@ def test_skipped_twice_a_pair_is_gone_for_its_voter_and_free_for_others():
     run = make_run()
     voter, other = make_voter(run), make_voter(run)
     [pair] = handed(voter, run)
-    skip(voter, pair)
+    make_skip(voter, pair)
     assert handed(voter, run) == [pair]
     assert handed(other, run) == []
-    skip(voter, pair)
+    make_skip(voter, pair)
     assert handed(voter, run) == []
     assert progress(voter, run.queue).left_for_me == 0
     assert handed(other, run) == [pair]
+
+
+def test_the_same_skip_again_is_not_a_second_one():
+    run = make_run()
+    voter, [pair] = make_voter(run), pairs_of(run)
+    ballot = make_skip(voter, pair)
+    skip(ballot)
+    assert Assignment.objects.get().skips == 1
+    make_skip(voter, pair)
+    assert Assignment.objects.get().skips == 2
 
 
 def test_skipping_further_changes_nothing():
@@ -42,14 +52,14 @@ def test_skipping_further_changes_nothing():
     voter = make_voter(run)
     [pair] = handed(voter, run)
     for _ in range(4):
-        skip(voter, pair)
+        make_skip(voter, pair)
     assert Assignment.objects.get().skips == 2
 
 
 def test_a_pair_that_was_never_handed_out_can_be_skipped():
     run = make_run(pairs=2)
     voter, pair = make_voter(run), pairs_of(run)[0]
-    skip(voter, pair.pk)
+    make_skip(voter, pair.pk)
     assert handed(voter, run)[-1] == pair.pk
 
 
@@ -57,15 +67,15 @@ def test_skips_of_others_do_not_matter():
     run = make_run(pairs=4, votes_wanted=9)
     voter, other = make_voter(run), make_voter(run)
     order = handed(voter, run)
-    skip(other, order[0])
-    skip(other, order[0])
+    make_skip(other, order[0])
+    make_skip(other, order[0])
     assert handed(voter, run) == order
 
 
 def test_skips_are_not_in_the_ledger():
     run = make_run()
     before = Entry.objects.count()
-    skip(make_voter(run), pairs_of(run)[0].pk)
+    make_skip(make_voter(run), pairs_of(run)[0].pk)
     assert Entry.objects.count() == before
 
 

@@ -1,6 +1,7 @@
 """Undo goes back through the voter's own votes, as retractions in the ledger."""
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone
@@ -40,6 +41,26 @@ def test_undo_twice_goes_further_back():
     assert [undo_last_vote(voter, run.queue) for _ in range(2)] == [pairs[1], pairs[0]]
     with pytest.raises(NothingToUndo):
         undo_last_vote(voter, run.queue)
+
+
+def test_the_same_undo_again_returns_the_first_answer():
+    run = make_run(pairs=3)
+    voter, pairs = make_voter(run), pairs_of(run)
+    for pair in pairs:
+        make_vote(voter, pair)
+    uid = uuid4()
+    assert [undo_last_vote(voter, run.queue, uid) for _ in range(2)] == [pairs[2]] * 2
+    assert Entry.objects.get(kind="retraction").uid == uid
+
+
+def test_the_number_of_somebody_elses_entry_undoes_nothing():
+    run = make_run(pairs=2)
+    voter, other = make_voter(run), make_voter(run)
+    make_vote(voter, pairs_of(run)[0])
+    theirs = make_vote(other, pairs_of(run)[1])
+    with pytest.raises(NothingToUndo):
+        undo_last_vote(voter, run.queue, theirs.uid)
+    assert not Entry.objects.filter(retracted=True).exists()
 
 
 def test_undo_after_a_new_vote_takes_back_the_new_one():

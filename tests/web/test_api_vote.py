@@ -12,7 +12,7 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.models import Comparison, Entry, Voter
+from voting.models import ApiKey, Comparison, Entry, Queue, Voter
 from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -165,7 +165,40 @@ def test_a_closed_queue_takes_no_vote():
     run = make_run(is_open=False)
     response = post(voting_key(), run, pairs_of(run)[0])
     assert response.status_code == 409
-    assert "voting has closed" in response.json()["detail"]
+    assert "Voting has closed" in response.json()["detail"]
+
+
+@pytest.mark.parametrize("digits", [8, 36])
+def test_a_repeat_after_closing_is_answered_as_the_first_time(digits):
+    run = make_run()
+    key, pair = voting_key(), pairs_of(run)[0]
+    first = post(key, run, pair, "B").json()
+    Queue.objects.update(is_open=False)
+    again = post(key, run, str(pair.pk)[:digits], "B")
+    assert again.status_code == 200
+    assert (again.json()["vote_id"], again.json()["repeated"]) == (first["vote_id"], True)
+
+
+@pytest.mark.parametrize("has_voted", [False, True])
+def test_a_key_of_another_project_finds_no_run_and_votes_nowhere(has_voted):
+    run, other = make_run(pairs=2), make_run()
+    first, second = pairs_of(run)
+    row, token = make_key("vote")
+    client = key_client(token)
+    if has_voted:
+        assert post(client, run, first).status_code == 200
+    ApiKey.objects.filter(pk=row.pk).update(project=other.queue.project)
+    assert post(client, run, second).status_code == 404
+    assert votes().count() == has_voted
+
+
+def test_a_task_of_another_run_is_not_found_however_it_is_written():
+    run, other = make_run(pairs=2), make_run()
+    key = voting_key()
+    assert post(key, run, pairs_of(run)[0]).status_code == 200
+    [stranger] = pairs_of(other)
+    for task in (str(stranger.pk), stranger.pk.hex, str(stranger.pk)[:8]):
+        assert post(key, run, task).status_code == 404
 
 
 def test_a_pair_with_enough_votes_still_takes_one():

@@ -6,6 +6,7 @@ from django.test import Client
 from tests.makers import (
     make_exposure,
     make_run,
+    make_skip,
     make_vote,
     make_voter,
     pairs_of,
@@ -15,7 +16,6 @@ from tests.makers import (
 )
 from tests.web.pages import HTMX, text_of
 from voting.models import Comparison, Picture
-from voting.services import skip
 
 pytestmark = pytest.mark.django_db
 
@@ -152,7 +152,7 @@ def test_what_a_voter_has_left_to_others_does_not_keep_the_board_closed():
     run = make_run(shared=True)
     voter = make_voter(run)
     for _ in range(2):
-        skip(voter, pairs_of(run)[0].pk)
+        make_skip(voter, pairs_of(run)[0].pk)
     assert voter_client(voter).get(board_of(run)).status_code == 200
 
 

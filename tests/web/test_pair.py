@@ -10,6 +10,7 @@ from django.utils import timezone
 from tests.makers import (
     entry_of,
     make_run,
+    make_skip,
     make_vote,
     make_voter,
     pairs_of,
@@ -20,7 +21,7 @@ from tests.makers import (
 from tests.web.pages import text_of
 from voting.allotment import next_pairs
 from voting.models import Exposure
-from voting.services import skip, undo_last_vote
+from voting.services import undo_last_vote
 from voting.voters import voter_of_user
 
 pytestmark = pytest.mark.django_db
@@ -95,7 +96,7 @@ def test_skipping_does_not_open_the_page():
     run = make_run(shared=True)
     voter = make_voter(run)
     for _ in range(2):
-        skip(voter, pairs_of(run)[0].pk)
+        make_skip(voter, pairs_of(run)[0].pk)
     assert voter_client(voter).get(page_of(run)).status_code == 403
 
 

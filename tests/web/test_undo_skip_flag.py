@@ -39,6 +39,28 @@ def test_undo_brings_the_pair_back_with_a_fresh_ballot():
     assert Entry.objects.get(uid=vote.uid).retracted
 
 
+def test_the_same_undo_twice_takes_back_one_vote():
+    run = make_run(pairs=2)
+    voter = make_voter(run)
+    client = voter_client(voter)
+    for pair in pairs_of(run):
+        make_vote(voter, pair)
+    number = {"undo": uuid4().hex}
+    answers = [client.post(url_of(run, "undo"), number, headers=HTMX) for _ in range(2)]
+    shown = [{read(token).comparison for token in ballots_in(answer)} for answer in answers]
+    assert shown[0] == shown[1] == {pairs_of(run)[1].pk}
+    assert Entry.objects.filter(kind="retraction").count() == 1
+
+
+def test_an_undo_by_a_number_that_is_none_is_refused():
+    run, voter, pair, client = a_pair()
+    make_vote(voter, pair)
+    response = client.post(url_of(run, "undo"), {"undo": "7"}, headers=HTMX)
+    assert response.status_code == 422
+    assert "undo: " in text_of(response)
+    assert not Entry.objects.filter(kind="retraction").exists()
+
+
 def test_undo_of_nothing_is_said():
     run, _, _, client = a_pair()
     response = client.post(url_of(run, "undo"), headers=HTMX)
