@@ -154,6 +154,15 @@ CELERY_BEAT_SCHEDULE = {
     "go on with runs": {"task": "judge_eval.tasks.sweep", "schedule": 5.0},
 }
 
+# --- models -------------------------------------------------------------------------------------
+
+# The endpoint named "default", unless the back office has one of that name. The key itself is
+# read from the variable named here when a call is made, by the workers alone.
+PROVIDER_BASE_URL = env.str("PROVIDER_BASE_URL", "")
+PROVIDER_KEY_VARIABLE = env.str("PROVIDER_KEY_VARIABLE", "")
+# Calls that one worker process makes at once, whatever its providers allow.
+JUDGING_THREADS = env.int("JUDGING_THREADS", 8)
+
 # --- the ledger ---------------------------------------------------------------------------------
 
 # Votes younger than this wait for the next round, so that a batch is in the order of its times.

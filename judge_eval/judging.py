@@ -82,7 +82,7 @@ def decide(verdict_id: int) -> None:
 
 def _answer(verdict: Verdict) -> dict[str, Any]:
     try:
-        reply = providers.ask(verdict.judge, verdict.comparison)
+        reply = providers.ask_baseline(verdict.judge, verdict.comparison)
     except providers.ProviderFailed as failure:
         return {"state": Verdict.State.FAILED, "error": str(failure)}
     return {

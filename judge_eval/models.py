@@ -2,15 +2,57 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from typing import ClassVar
 
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
 from judge_eval import elo
-from voting.models import Choice, Comparison, Queue
+from voting.models import Choice, Comparison, Inference, Queue
+
+
+def validate_key_variable(name: str) -> None:
+    """Refuse to send any other secret of this machine to an endpoint that somebody typed in."""
+    if not re.fullmatch(r"[A-Z][A-Z0-9_]*_API_KEY", name):
+        raise ValidationError("The name of an environment variable that ends in _API_KEY.")
+
+
+class Provider(models.Model):
+    """An OpenAI-compatible endpoint. Its key stays in the environment."""
+
+    name = models.CharField(max_length=50, unique=True)
+    base_url = models.URLField(max_length=500, help_text="Ends in /v1 as a rule.")
+    key_variable = models.CharField(
+        max_length=100,
+        blank=True,
+        validators=[validate_key_variable],
+        help_text="Environment variable of the workers that holds the key, such as OPENAI_API_KEY.",
+    )
+    structured_output = models.BooleanField(default=True, help_text="Ask for a JSON schema.")
+    timeout_s = models.PositiveSmallIntegerField("timeout in seconds", default=60)
+    concurrency = models.PositiveSmallIntegerField("calls at once", default=8)
+    requests_per_minute = models.PositiveIntegerField(null=True, blank=True)
+    prices = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='US dollars a million tokens: {"model": {"input": "2.50", "output": "10"}}',
+    )
+    # What the workers know of it together: when the next call may start.
+    next_start_at = models.DateTimeField(null=True, editable=False)
+    paused_until = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(name="provider_is_used", condition=Q(concurrency__gte=1)),
+            models.CheckConstraint(name="provider_waits", condition=Q(timeout_s__gte=1)),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Run(models.Model):
@@ -25,13 +67,25 @@ class Run(models.Model):
         STOPPED = "stopped"
         FAILED = "failed"
 
+    # Calls are made in these states.
+    AT_WORK: ClassVar = (State.GENERATING, State.JUDGING)
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     queue = models.OneToOneField(Queue, models.PROTECT, related_name="run")
     name = models.CharField(max_length=200)
     state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
+    # Why it stopped or failed, in a sentence.
+    note = models.TextField(blank=True)
+    # As `run_config.parse` read it; None where the outputs were given.
+    config = models.JSONField(null=True, blank=True)
+    # Billionths of a US dollar: whole numbers add up exactly on every database.
+    budget_nano = models.BigIntegerField(null=True, blank=True)
+    spent_nano = models.BigIntegerField(default=0)
+    reserved_nano = models.BigIntegerField(default=0)
     # Boards and pair pages need a login until the owner shares them.
     is_shared = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
+    started_at = models.DateTimeField(null=True, editable=False)
 
     def __str__(self) -> str:
         return self.name
@@ -40,15 +94,18 @@ class Run(models.Model):
 class Judge(models.Model):
     """A competitor of one run. A changed fingerprint is a new judge that starts at 1000."""
 
-    class Provider(models.TextChoices):
-        BASELINE = "baseline"
+    BASELINE: ClassVar = "baseline"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     run = models.ForeignKey(Run, models.PROTECT, related_name="judges", db_index=False)
     # Place in the run's order of judges, in which ELO games are played; it never changes.
     position = models.PositiveSmallIntegerField()
     name = models.CharField(max_length=200)
-    provider = models.CharField(max_length=20, choices=Provider)
+    # `baseline`, `imported`, or the name of a Provider.
+    provider = models.CharField(max_length=50)
+    # The model as it is asked for, and as it called itself in its first reply.
+    model = models.CharField(max_length=200, blank=True)
+    reported_model = models.CharField(max_length=200, blank=True)
     fingerprint = models.CharField(max_length=64)
 
     class Meta:
@@ -62,7 +119,7 @@ class Judge(models.Model):
 
     @property
     def is_baseline(self) -> bool:
-        return self.provider == self.Provider.BASELINE
+        return self.provider == self.BASELINE
 
 
 class Verdict(models.Model):
@@ -78,6 +135,7 @@ class Verdict(models.Model):
         SWAPPED = "BA", "swapped"
         BOTH = "both", "both orders"
 
+    id: int
     judge = models.ForeignKey(Judge, models.PROTECT, related_name="verdicts", db_index=False)
     comparison = models.ForeignKey(Comparison, models.PROTECT, related_name="verdicts")
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
@@ -86,10 +144,17 @@ class Verdict(models.Model):
     winner = models.CharField(max_length=8, choices=Choice, blank=True)
     # Whether both orders agreed; empty where only one was asked.
     consistent = models.BooleanField(null=True, blank=True)
+    # What was picked in each order as it stood there, with one vote of several samples.
+    picks = models.JSONField(default=list, blank=True)
+    first_picks = models.PositiveSmallIntegerField(null=True, blank=True)
+    # The share of samples that said what the majority said; empty where one was asked.
+    sample_consistency = models.FloatField(null=True, blank=True)
     score_a = models.FloatField(null=True, blank=True)
     score_b = models.FloatField(null=True, blank=True)
     feedback = models.TextField(blank=True)
     error = models.TextField(blank=True)
+    # Further tasks that the judge answered, as people do beside their vote.
+    labels = models.JSONField(null=True, blank=True)
     latency_ms = models.FloatField(null=True, blank=True)
     decided_at = models.DateTimeField(null=True, blank=True)
 
@@ -111,6 +176,118 @@ class Verdict(models.Model):
 
     def __str__(self) -> str:
         return f"{self.judge_id}: {self.winner or self.state}"
+
+
+class Call(models.Model):
+    """One request to a model: an output for a prompt, or one order and sample of a verdict.
+
+    It is done once or failed with a reason. Whoever works on it holds its lease; a lease that ran
+    out belongs to nobody, and what its holder then says is not written down.
+    """
+
+    class Purpose(models.TextChoices):
+        GENERATE = "generate"
+        JUDGE = "judge"
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        DONE = "done"
+        FAILED = "failed"
+
+    id: int
+    run = models.ForeignKey(Run, models.PROTECT, related_name="calls", db_index=False)
+    purpose = models.CharField(max_length=8, choices=Purpose)
+    provider = models.CharField(max_length=50)
+    model = models.CharField(max_length=200)
+    # Of a generation: the place of its prompt in the config, what came of it, and whether the
+    # outputs of this prompt have been paired since.
+    prompt = models.PositiveIntegerField(null=True)
+    inference = models.OneToOneField(Inference, models.PROTECT, null=True, related_name="call")
+    is_paired = models.BooleanField(default=False)
+    # Of a verdict: which order, and which of several samples.
+    verdict = models.ForeignKey(Verdict, models.PROTECT, null=True, related_name="calls")
+    order = models.CharField(max_length=2, blank=True)
+    sample = models.PositiveSmallIntegerField(default=0)
+
+    state = models.CharField(max_length=8, choices=State, default=State.WAITING)
+    lease = models.UUIDField(null=True)
+    leased_until = models.DateTimeField(null=True)
+    not_before = models.DateTimeField(default=timezone.now)
+    attempts = models.PositiveSmallIntegerField(default=0)
+
+    request_hash = models.CharField(max_length=64, blank=True)
+    # The call whose stored reply answered this one too.
+    reused = models.ForeignKey("self", models.SET_NULL, null=True, related_name="+", db_index=False)
+    reported_model = models.CharField(max_length=200, blank=True)
+    reply = models.TextField(blank=True)
+    # What had to be done to the reply before it could be read, in words.
+    changes = models.JSONField(default=list)
+    is_repaired = models.BooleanField(default=False)
+    error = models.TextField(blank=True)
+    winner = models.CharField(max_length=8, choices=Choice, blank=True)
+    score_a = models.FloatField(null=True)
+    score_b = models.FloatField(null=True)
+    reason = models.TextField(blank=True)
+
+    prompt_tokens = models.PositiveIntegerField(null=True)
+    completion_tokens = models.PositiveIntegerField(null=True)
+    cost_nano = models.BigIntegerField(null=True)
+    reserved_nano = models.BigIntegerField(default=0)
+    latency_ms = models.FloatField(null=True)
+    done_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["run", "model", "prompt"],
+                condition=Q(purpose="generate"),
+                name="call_per_output",
+            ),
+            models.UniqueConstraint(
+                fields=["verdict", "order", "sample"],
+                condition=Q(purpose="judge"),
+                name="call_per_sample",
+            ),
+            models.CheckConstraint(
+                name="call_shape",
+                condition=Q(purpose="generate", prompt__isnull=False, verdict__isnull=True)
+                | Q(purpose="judge", prompt__isnull=True, verdict__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="call_failure_is_no_answer",
+                condition=Q(state="failed", winner="", inference=None) & ~Q(error="")
+                | ~Q(state="failed"),
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["provider", "not_before"], condition=Q(state="waiting"), name="call_waiting"
+            ),
+            models.Index(
+                fields=["request_hash"], condition=Q(state="done"), name="call_stored_reply"
+            ),
+            models.Index(fields=["run", "purpose", "state"], name="call_progress"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.purpose} {self.model}: {self.state}"
+
+
+class RunEvent(models.Model):
+    """Something that happened to a run, for whoever follows it; the number is the cursor."""
+
+    id: int
+    run = models.ForeignKey(Run, models.CASCADE, related_name="events", db_index=False)
+    at = models.DateTimeField(default=timezone.now)
+    kind = models.CharField(max_length=20)
+    text = models.TextField()
+    data = models.JSONField(default=dict)
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["run", "id"], name="runevent_cursor")]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}"
 
 
 class JudgeRating(models.Model):

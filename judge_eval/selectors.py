@@ -25,11 +25,15 @@ def _unleased() -> Q:
     return Q(leased_until__isnull=True) | Q(leased_until__lt=timezone.now())
 
 
-def waiting_pictures(run: Run) -> QuerySet[Picture]:
+def used_pictures(run: Run) -> QuerySet[Picture]:
     used = Comparison.objects.filter(queue=run.queue_id).filter(
         Q(a__picture=OuterRef("pk")) | Q(b__picture=OuterRef("pk"))
     )
-    return Picture.objects.filter(_unleased(), Exists(used), state=Picture.State.WAITING)
+    return Picture.objects.filter(Exists(used))
+
+
+def waiting_pictures(run: Run) -> QuerySet[Picture]:
+    return used_pictures(run).filter(_unleased(), state=Picture.State.WAITING)
 
 
 def ready_verdicts(run: Run) -> QuerySet[Verdict]:

@@ -6,17 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from random import Random
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import transaction
 
 from humanjudge.enqueue import enqueue
+from judge_eval.call_keys import judge_fingerprint
+from judge_eval.config_parts import JudgeSpec, RunConfig
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.pairing import all_pairs, wants_overlap
 from voting.chain import canonical
 from voting.models import Comparison, Inference, Picture, Project, Queue, VoterPrompt
 from voting.pictures import source_address
+from voting.rendering import renderer_id
 
 # A change of what a baseline answers must change its fingerprint: it is another competitor then.
 BASELINE_VERSION = 1
@@ -48,12 +52,12 @@ class RunSpec:
 
 
 def create_run(project: Project, spec: RunSpec) -> Run:
-    """Write a run with all its rows and let the workers begin."""
+    """Write a run of outputs that are there already, and let the workers begin."""
     with transaction.atomic():
-        queue = Queue.objects.create(
-            project=project,
-            name=spec.name,
-            rubric=_rubric(project, spec),
+        queue = create_queue(
+            project,
+            spec.name,
+            spec.rubric,
             ballot=list(spec.ballot),
             votes_per_item=spec.votes_per_item,
             overlap_share=spec.overlap_share,
@@ -63,26 +67,40 @@ def create_run(project: Project, spec: RunSpec) -> Run:
         run = Run.objects.create(queue=queue, name=spec.name, state=Run.State.JUDGING)
         Board.objects.create(run=run)
         comparisons = _create_comparisons(queue, spec)
-        judges = _create_judges(run, spec.judges)
-        Verdict.objects.bulk_create(
-            Verdict(judge=judge, comparison=comparison)
-            for comparison in comparisons
-            for judge in judges
-        )
+        judges = add_judges(run, [baseline(run, name) for name in spec.judges])
+        create_verdicts(judges, comparisons)
         enqueue("judge_eval.tasks.advance", str(run.pk))
     return run
 
 
-def _rubric(project: Project, spec: RunSpec) -> VoterPrompt:
+def create_queue(project: Project, name: str, rubric: str, **settings: Any) -> Queue:
+    """Make a queue of votes with the rubric of this name and text."""
+    return Queue.objects.create(
+        project=project, name=name, rubric=_rubric(project, name, rubric), **settings
+    )
+
+
+def create_verdicts(judges: Sequence[Judge], comparisons: Sequence[Comparison]) -> None:
+    Verdict.objects.bulk_create(
+        [
+            Verdict(judge=judge, comparison=comparison)
+            for comparison in comparisons
+            for judge in judges
+        ],
+        batch_size=1000,
+    )
+
+
+def _rubric(project: Project, name: str, text: str) -> VoterPrompt:
     """Return the rubric of this name: its last version, or the next one if the text is new."""
     longest = VoterPrompt._meta.get_field("name").max_length
-    name = spec.name[:longest]
+    name = name[:longest]
     versions = VoterPrompt.objects.filter(project=project, name=name)
     last = versions.order_by("-version").first()
-    if last is not None and last.text == spec.rubric:
+    if last is not None and last.text == text:
         return last
     version = last.version + 1 if last else 1
-    return VoterPrompt.objects.create(project=project, name=name, version=version, text=spec.rubric)
+    return VoterPrompt.objects.create(project=project, name=name, version=version, text=text)
 
 
 def _create_comparisons(queue: Queue, spec: RunSpec) -> list[Comparison]:
@@ -97,7 +115,7 @@ def _create_comparisons(queue: Queue, spec: RunSpec) -> list[Comparison]:
                 kind=spec.kind,
                 generator=generator,
                 tags=list(prompt.tags),
-                picture=_picture(output) if spec.kind == Inference.Kind.SVG else None,
+                picture=picture_of(output) if spec.kind == Inference.Kind.SVG else None,
             )
             outputs[inference.pk] = inference
         Inference.objects.bulk_create(outputs.values())
@@ -105,16 +123,24 @@ def _create_comparisons(queue: Queue, spec: RunSpec) -> list[Comparison]:
         pairs += [(outputs[a], outputs[b]) for a, b in all_pairs(list(outputs), key)]
     # Neighbours in the list would otherwise be pairs of one prompt.
     Random(str(queue.pk)).shuffle(pairs)  # noqa: S311  an order, not a secret
+    return add_comparisons(queue, pairs)
+
+
+def add_comparisons(queue: Queue, pairs: Sequence[tuple[Inference, Inference]]) -> list[Comparison]:
+    """Put pairs behind those that a queue has; the caller holds its lock."""
+    last = queue.comparisons.order_by("-position").values_list("position", flat=True).first()
+    first = 0 if last is None else last + 1
     return Comparison.objects.bulk_create(
         [
             Comparison(queue=queue, position=n, a=a, b=b, votes_wanted=_wanted(queue, pk), pk=pk)
-            for n, (a, b) in enumerate(pairs)
+            for n, (a, b) in enumerate(pairs, start=first)
             for pk in [uuid4()]
-        ]
+        ],
+        batch_size=1000,
     )
 
 
-def _picture(source: str) -> Picture:
+def picture_of(source: str) -> Picture:
     return Picture.objects.get_or_create(source_sha256=source_address(source))[0]
 
 
@@ -123,19 +149,44 @@ def _wanted(queue: Queue, comparison: UUID) -> int:
     return queue.overlap_votes if overlaps else queue.votes_per_item
 
 
-def _create_judges(run: Run, names: Sequence[str]) -> list[Judge]:
-    judges = Judge.objects.bulk_create(
-        Judge(
-            run=run,
-            position=position,
-            name=name,
-            provider=Judge.Provider.BASELINE,
-            fingerprint=baseline_fingerprint(name),
-        )
-        for position, name in enumerate(names)
+def add_judges(run: Run, judges: Sequence[Judge]) -> list[Judge]:
+    """Give judges their places behind those that a run has, and the rating that all start with."""
+    last = run.judges.order_by("-position").values_list("position", flat=True).first()
+    first = 0 if last is None else last + 1
+    for position, judge in enumerate(judges, start=first):
+        judge.position = position
+    added = Judge.objects.bulk_create(judges)
+    JudgeRating.objects.bulk_create(JudgeRating(judge=judge) for judge in added)
+    return added
+
+
+def baseline(run: Run, name: str) -> Judge:
+    fingerprint = baseline_fingerprint(name)
+    return Judge(run=run, name=name, provider=Judge.BASELINE, fingerprint=fingerprint)
+
+
+def judge_of(run: Run, config: RunConfig, spec: JudgeSpec) -> Judge:
+    """Return a judge of a config, as yet without a place."""
+    if spec.is_baseline:
+        return baseline(run, spec.id)
+    return Judge(
+        run=run,
+        name=spec.id,
+        provider=spec.provider,
+        model=spec.id,
+        fingerprint=model_fingerprint(config, spec.provider, spec.id),
     )
-    JudgeRating.objects.bulk_create(JudgeRating(judge=judge) for judge in judges)
-    return judges
+
+
+def model_fingerprint(config: RunConfig, provider: str, model: str) -> str:
+    """Return the name of a competitor: whatever would make it another one."""
+    return judge_fingerprint(
+        model=model,
+        provider=provider,
+        prompt_version=config.judging.prompt_version,
+        parameters={**config.judging.parameters, "orders": config.verdict_orders},
+        renderer=renderer_id(settings.SVG_RENDERER) if config.kind == "svg" else None,
+    )
 
 
 def baseline_fingerprint(name: str) -> str:

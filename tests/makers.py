@@ -93,7 +93,7 @@ def make_judges(run, names, *, first=0):
             run=run,
             position=position,
             name=name,
-            provider=Judge.Provider.BASELINE,
+            provider=Judge.BASELINE,
             fingerprint=sha256(name.encode()).hexdigest(),
         )
         for position, name in enumerate(names, start=first)

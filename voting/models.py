@@ -135,6 +135,8 @@ class Queue(models.Model):
     overlap_votes = models.PositiveSmallIntegerField(default=3)
     reveal = models.CharField(max_length=10, choices=Reveal, default=Reveal.AFTER_EACH)
     is_open = models.BooleanField(default=True)
+    # Pretend votes only: what people vote and what a script makes up never meet in one run.
+    is_simulated = models.BooleanField(default=False, editable=False)
     # Comparisons with enough votes; kept by voting.projection.VoteCounts.
     done = models.PositiveIntegerField(default=0, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -162,6 +164,8 @@ class Comparison(models.Model):
     queue = models.ForeignKey(Queue, models.PROTECT, related_name="comparisons", db_index=False)
     # 0, 1, 2 … without gaps, so that the last one tells how many there are.
     position = models.PositiveIntegerField()
+    # What an import calls this pair; importing it again finds it by that.
+    external_id = models.CharField(max_length=200, blank=True, db_default="")
     a = models.ForeignKey(Inference, models.PROTECT, related_name="+")
     b = models.ForeignKey(Inference, models.PROTECT, related_name="+")
     votes_wanted = models.PositiveSmallIntegerField(default=1)
@@ -174,6 +178,11 @@ class Comparison(models.Model):
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["queue", "position"], name="comparison_position"),
+            models.UniqueConstraint(
+                fields=["queue", "external_id"],
+                condition=~Q(external_id=""),
+                name="comparison_external_id",
+            ),
             models.CheckConstraint(name="comparison_of_two", condition=~Q(a=F("b"))),
         ]
         indexes: ClassVar = [
@@ -196,6 +205,7 @@ class ApiKey(models.Model):
         READ = "read", "read runs and results"
         VOTE = "vote", "vote as the key's own voter"
         VERDICTS = "verdicts", "see verdicts before voting"
+        MANAGE = "manage", "make, start, stop, import and export runs"
 
     name = models.CharField(max_length=100)
     prefix = models.CharField(max_length=12, unique=True, editable=False)
@@ -243,6 +253,8 @@ class Voter(models.Model):
     project = models.ForeignKey(Project, models.PROTECT, related_name="voters")
     pseudonym = models.CharField(max_length=16, default=new_pseudonym, editable=False)
     name = models.CharField(max_length=100, blank=True)
+    # What an import calls this voter.
+    external_id = models.CharField(max_length=200, blank=True, db_default="")
     # Weight of the voter's votes in a quality score, in millionths.
     reputation = models.PositiveIntegerField(default=1_000_000)
     invite = models.ForeignKey(
@@ -260,6 +272,11 @@ class Voter(models.Model):
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["project", "pseudonym"], name="voter_pseudonym"),
+            models.UniqueConstraint(
+                fields=["project", "external_id"],
+                condition=~Q(external_id=""),
+                name="voter_external_id",
+            ),
             models.UniqueConstraint(fields=["project", "user"], name="voter_per_user"),
             models.UniqueConstraint(fields=["project", "api_key"], name="voter_per_key"),
             models.CheckConstraint(name="voter_reputation_positive", condition=Q(reputation__gt=0)),
@@ -378,6 +395,9 @@ class Entry(models.Model):
     comment_sha256 = models.CharField(max_length=64, db_default="")
     comment = models.TextField(db_default="")
     salt = models.CharField(max_length=32, db_default="")
+    # Further tasks answered with the vote (a category, a rating, an explanation). The payload
+    # holds SHA-256(salt || canonical labels); erasing a person empties this too.
+    labels = models.JSONField(null=True)
 
     # A retraction, or a decision about one entry.
     target = models.ForeignKey("self", models.PROTECT, null=True, related_name="+", db_index=False)

@@ -7,11 +7,21 @@ import pytest
 
 MODULES = [
     "judge_eval.baselines",
+    "judge_eval.call_keys",
+    "judge_eval.config_fields",
+    "judge_eval.config_parts",
     "judge_eval.demo.content",
     "judge_eval.elo",
+    "judge_eval.estimates",
+    "judge_eval.extraction",
     "judge_eval.graph",
     "judge_eval.intervals",
+    "judge_eval.judge_prompt",
+    "judge_eval.orders",
     "judge_eval.pairing",
+    "judge_eval.reply_text",
+    "judge_eval.run_config",
+    "judge_eval.verdict_text",
     "voting.chain",
     "voting.sides",
 ]

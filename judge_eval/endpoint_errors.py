@@ -1,0 +1,177 @@
+"""Why a call to a model failed: in plain words, whether to try again, and when."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any
+
+RAW_LIMIT = 20_000
+LONGEST_WAIT_S = 600.0
+_WORDS_LIMIT = 300
+# Shorter keys are the placeholders of local servers ("ollama", "EMPTY"): words of the language.
+_SECRET_LENGTH = 8
+
+_RETRYABLE = {408, 409, 425, 429}
+_NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
+_MEANINGS = {
+    400: "the request was refused",
+    401: "the key was refused",
+    403: "the key may not do this",
+    404: "no such model or address",
+    408: "the provider gave up waiting",
+    413: "the request is too large",
+    422: "the request was refused",
+    429: "rate limit reached",
+    503: "the provider is overloaded or down",
+}
+# What neither a database nor UTF-8 can hold: NUL, and halves of a surrogate pair.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class CallFailed(Exception):
+    """A call that brought no reply. The reason is one line without key, headers or request."""
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        status: int | None = None,
+        raw: str = "",
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.status = status
+        self.raw = raw[:RAW_LIMIT]
+
+
+def refused(status: int, headers: Mapping[str, str], data: object) -> CallFailed:
+    """Classify a reply that is an error; `data` is its body as `readable` returns it."""
+    error = error_in(data) or data
+    no_credit = status == HTTPStatus.PAYMENT_REQUIRED or bool(_codes(error) & _NO_CREDIT)
+    retryable = not no_credit and (status == 200 or status in _RETRYABLE or status >= 500)
+    wait = wait_asked(headers) if retryable else None
+    meaning = "the account has no credit" if no_credit else _MEANINGS.get(status, "")
+    words = _words(error)
+    told = f"{meaning} ({words})" if meaning and words else meaning or words or "no reason given"
+    reason = f"{_status_line(status)}: {told}"
+    if wait is not None:
+        reason += f"; asked to wait {round(wait, 1):g} s"
+    return CallFailed(
+        reason, retryable=retryable, retry_after=wait, status=status, raw=as_text(data)
+    )
+
+
+def refused_within(headers: Mapping[str, str], error: object) -> CallFailed:
+    """Classify an error that came inside a reply 200, as routers before several models do."""
+    for code in _codes(error):
+        if code.isdecimal() and 400 <= int(code[:4]) <= 599:
+            return refused(int(code), headers, {"error": error})
+    status = 429 if "rate_limit_exceeded" in _codes(error) else 200
+    return refused(status, headers, {"error": error})
+
+
+def malformed(status: int, what: str, data: object) -> CallFailed:
+    """Tell of a reply that is no chat completion; another try may bring one."""
+    reason = f"{_status_line(status)}: {what}"
+    return CallFailed(reason, retryable=True, status=status, raw=as_text(data))
+
+
+def error_in(data: object) -> object:
+    """Return what a reply says went wrong: of the whole of it or of its first choice."""
+    if not isinstance(data, dict):
+        return None
+    choices = data.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return data.get("error") or (first.get("error") if isinstance(first, dict) else None)
+
+
+def wait_asked(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that Retry-After asks for, at most ten minutes; nonsense is None."""
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        try:
+            seconds = float(value) * scale
+        except ValueError:
+            seconds = _until_date(value)
+        if math.isfinite(seconds) and seconds >= 0:
+            return min(seconds, LONGEST_WAIT_S)
+    return None
+
+
+def readable(content: bytes, secret: str) -> Any:
+    """Return a body as JSON, or as text where it is none; the secret is gone from it.
+
+    What no database can store becomes U+FFFD, and NaN becomes null.
+    """
+    try:
+        return _clean(json.loads(content, parse_constant=lambda _: None), secret)
+    except (ValueError, RecursionError):
+        return _clean(content.decode("utf-8", "replace"), secret)
+
+
+def as_text(data: object) -> str:
+    """Return a body for people to read."""
+    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+
+
+def _clean(value: Any, secret: str) -> Any:
+    if isinstance(value, str):
+        text = _UNSTORABLE.sub("\ufffd", value)
+        return text.replace(secret, "[key]") if len(secret) >= _SECRET_LENGTH else text
+    if isinstance(value, list):
+        return [_clean(item, secret) for item in value]
+    if isinstance(value, dict):
+        return {_clean(name, secret): _clean(item, secret) for name, item in value.items()}
+    return value
+
+
+def _until_date(value: str) -> float:
+    try:
+        return parsedate_to_datetime(value).timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+def _status_line(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
+
+
+def _codes(error: object) -> set[str]:
+    if not isinstance(error, dict):
+        return set()
+    return {str(error[name]) for name in ("code", "type", "status") if error.get(name)}
+
+
+def _words(error: object) -> str:
+    """Return the provider's own words in one line, and only words: no echo of a request."""
+    told = error
+    if isinstance(error, dict):
+        told = error.get("message") or error.get("detail") or error.get("msg") or ""
+    if isinstance(told, list):
+        told = "; ".join(_finding(item) for item in told if isinstance(item, dict))
+    if not isinstance(told, str) or told.lstrip().startswith("<"):
+        return ""  # a page for browsers
+    line = " ".join("".join(c if c.isprintable() else " " for c in told).split())
+    return line if len(line) <= _WORDS_LIMIT else f"{line[:_WORDS_LIMIT]}…"
+
+
+def _finding(item: dict[str, Any]) -> str:
+    """Return where and what a validator found, without the input it quotes."""
+    place = item.get("loc")
+    where = ".".join(str(step) for step in place) if isinstance(place, list) else ""
+    return f"{where}: {item.get('msg', '')}".removeprefix(": ")

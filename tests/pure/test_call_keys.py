@@ -1,0 +1,172 @@
+"""Which competitor answers, and which stored reply may be used again."""
+
+from base64 import b64encode
+from hashlib import sha256
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge_eval.call_keys import judge_fingerprint, redacted, request_hash
+from judge_eval.judge_prompt import messages
+
+PNG = b"\x89PNG first", b"\x89PNG second"
+HASHES = [sha256(png).hexdigest() for png in PNG]
+JUDGE = {
+    "model": "vision-1",
+    "provider": "default",
+    "prompt_version": "1",
+    "parameters": {"temperature": 0.7, "max_tokens": 400},
+    "renderer": "resvg 0.45",
+}
+parameters = st.dictionaries(
+    st.text(st.characters(codec="utf-8"), max_size=5),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
+    max_size=4,
+)
+
+
+def asked(first=PNG[0], second=PNG[1]):
+    return messages(
+        "1",
+        kind="svg",
+        prompt="a cat",
+        rubric="Which?",
+        ballot=["A", "B"],
+        first=first,
+        second=second,
+    )
+
+
+def key(**changes):
+    call = {
+        "model": "vision-1",
+        "parameters": {"temperature": 0.7, "max_tokens": 400},
+        "messages": asked(),
+        "pictures": HASHES,
+        "order": "AB",
+        "sample": 0,
+    }
+    return request_hash(**(call | changes))
+
+
+def fingerprint(**changes):
+    return judge_fingerprint(**(JUDGE | changes))
+
+
+def test_keys_are_sha256_of_canonical_json():
+    """Spelled out: a rule that changes by itself would make every stored reply a stranger."""
+    text = {"messages": [{"role": "user", "content": "é"}], "pictures": []}
+    call = (
+        '{"messages":[{"content":"é","role":"user"}],"model":"vision-1","order":"AB",'
+        '"parameters":{"max_tokens":400,"temperature":"0.7"},"sample":0,"version":1}'
+    )
+    assert key(**text) == sha256(call.encode()).hexdigest()
+    judge = (
+        '{"model":"vision-1","parameters":{"max_tokens":400,"temperature":"0.7"},'
+        '"prompt_version":"1","provider":"default","renderer":"resvg 0.45","version":1}'
+    )
+    assert fingerprint() == sha256(judge.encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "vision-2"},
+        {"parameters": {"temperature": 0.8, "max_tokens": 400}},
+        {"parameters": {"temperature": 0.7}},
+        {"order": "BA"},
+        {"sample": 1},
+        {"messages": asked(*reversed(PNG)), "pictures": HASHES[::-1]},
+        {"messages": [*asked(), {"role": "user", "content": "Again."}]},
+    ],
+)
+def test_another_question_has_another_key(change):
+    assert key(**change) != key()
+
+
+@pytest.mark.parametrize("name", JUDGE)
+def test_another_competitor_has_another_fingerprint(name):
+    other = {"temperature": 0.7, "max_tokens": 401} if name == "parameters" else "other"
+    assert fingerprint(**{name: other}) != fingerprint()
+    assert fingerprint(renderer=None) != fingerprint(renderer="")
+
+
+def test_the_bytes_of_a_picture_matter():
+    other = b"\x89PNG secone"
+    changed = key(messages=asked(second=other), pictures=[HASHES[0], sha256(other).hexdigest()])
+    assert changed != key()
+
+
+def test_the_base64_of_a_picture_does_not_matter():
+    without = redacted(asked(), HASHES)
+    assert key(messages=without) == key()
+    assert key(pictures=[each.upper() for each in HASHES]) == key()
+    assert b64encode(PNG[0]).decode() not in str(without)
+    assert redacted(without, HASHES) == without
+
+
+def test_what_is_redacted_is_a_copy():
+    original = asked()
+    shown = redacted(original, HASHES)
+    assert original == asked()
+    assert shown[0] == original[0]
+    assert [part.get("image_url") for part in shown[1]["content"]] == [
+        None,
+        {"url": f"sha256:{HASHES[0]}"},
+        None,
+        {"url": f"sha256:{HASHES[1]}"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "pictures, problem",
+    [
+        ([], "more pictures than there are"),
+        (HASHES[:1], "more pictures than there are"),
+        ([*HASHES, HASHES[0]], "more pictures than the messages show"),
+        (HASHES[::-1], "another picture"),
+        (["", ""], "another picture"),
+    ],
+)
+def test_pictures_that_are_not_those_of_the_messages_are_refused(pictures, problem):
+    with pytest.raises(ValueError, match=problem):
+        key(pictures=pictures)
+
+
+@pytest.mark.parametrize(
+    "url", ["https://example.org/a.png", "data:image/png;base64,????", "data:,", ""]
+)
+def test_only_data_urls_and_hashes_are_pictures(url):
+    part = {"type": "image_url", "image_url": {"url": url}}
+    with pytest.raises(ValueError, match="picture"):
+        redacted([{"role": "user", "content": [part]}], HASHES[:1])
+
+
+def test_detail_of_a_picture_matters():
+    def shown(**more):
+        part = {"type": "image_url", "image_url": {"url": f"sha256:{HASHES[0]}", **more}}
+        return key(messages=[{"role": "user", "content": [part]}], pictures=HASHES[:1])
+
+    assert shown() != shown(detail="low")
+
+
+@pytest.mark.parametrize("same", [0, 0.0, -0.0])
+def test_the_same_number_is_the_same_question(same):
+    assert key(parameters={"temperature": same}) == key(parameters={"temperature": 0})
+
+
+def test_order_of_parameters_does_not_matter():
+    assert key(parameters={"max_tokens": 400, "temperature": 0.7}) == key()
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_numbers_that_cannot_be_sent_are_refused(number):
+    with pytest.raises(ValueError, match="cannot be sent"):
+        key(parameters={"nested": [{"temperature": number}]})
+
+
+@given(parameters, parameters)
+def test_equal_keys_mean_equal_parameters(one, other):
+    assert fingerprint(parameters=one) != fingerprint(parameters=other) or one == other
+    assert fingerprint(parameters=one) == fingerprint(parameters=dict(reversed(one.items())))

@@ -1,0 +1,293 @@
+"""Columns into rows: the mapping, its mistakes, and what may stand beside what in one row."""
+
+import io
+from datetime import UTC, datetime
+
+import pytest
+
+from judge_eval.interchange.mapping import OWN_NAMES, rows
+from judge_eval.interchange.mapping_config import MappingError, parse
+from judge_eval.interchange.rows import PairPart, Row, RowError, VerdictPart, VotePart
+from judge_eval.interchange.sources import Record, records
+
+VOTE = {"pair": "7", "voter": "ann", "vote": "A"}
+VERDICT = {"pair": "7", "judge": "gpt", "verdict": "B"}
+
+
+def row_of(values, config=None):
+    mapping = OWN_NAMES if config is None else parse(config)
+    return mapping.row("f", Record(3, values))
+
+
+def problems(config):
+    with pytest.raises(MappingError) as caught:
+        parse(config)
+    return dict(caught.value.problems)
+
+
+# --- our own names ------------------------------------------------------------------------------
+
+
+def test_every_field_by_its_own_name():
+    row = row_of(
+        {
+            "pair": 7,
+            "prompt": "Draw.",
+            "prompt_id": "p1",
+            "tags": "icon; logo",
+            "kind": "SVG",
+            "generator_a": "one",
+            "generator_b": "two",
+            "output_a": "<svg/>",
+            "output_b": "",
+            "judge": "gpt",
+            "verdict": "tie",
+            "score_a": "5",
+            "score_b": 6,
+            "feedback": "Even.",
+            "consistent": "false",
+            "voter": "ann",
+            "vote": "model_b",
+            "voted_at": "2026-11-21T10:00:00+01:00",
+            "comment": "ok",
+            "left_side": "b",
+            "external_id": "v1",
+            "seq": 12,
+        }
+    )
+    assert row == Row(
+        "f",
+        3,
+        PairPart("7", "Draw.", "p1", ("icon", "logo"), "svg", "one", "two", "<svg/>", ""),
+        VerdictPart("gpt", "tie", 5.0, 6.0, "Even.", None, False),
+        VotePart("ann", "B", datetime(2026, 11, 21, 9, tzinfo=UTC), "ok", "B"),
+        {},
+        "v1",
+    )
+
+
+def test_a_row_may_only_declare_its_pair():
+    assert row_of({"pair": "7", "output_a": "x"}) == Row("f", 3, PairPart("7", output_a="x"))
+
+
+def test_labels_stand_in_an_object_or_in_columns_of_their_own():
+    nested = row_of(VOTE | {"labels": {"rating": 4, "why": None, "tags": ["a"]}})
+    assert nested.labels == {"rating": 4, "tags": ("a",)}
+    flat = row_of(VERDICT | {"labels.rating": "4", "labels.why": None})
+    assert flat.labels == {"rating": "4"}
+
+
+@pytest.mark.parametrize(
+    "values, field, why",
+    [
+        ({}, "pair", "missing: every row must name its pair"),
+        ({"pair": ""}, "pair", "missing: every row must name its pair"),
+        (VOTE | {"voter": None}, "voter", "missing: a vote must name its voter"),
+        (VOTE | {"vote": None}, "voter", "stands without a vote"),
+        ({"pair": "7", "comment": "?"}, "comment", "stands without a vote"),
+        ({"pair": "7", "left_side": "A"}, "left_side", "stands without a vote"),
+        (VERDICT | {"judge": None}, "judge", "missing: a verdict must name its judge"),
+        (VERDICT | {"verdict": None}, "judge", "stands without a verdict or an error"),
+        ({"pair": "7", "score_a": 3}, "score_a", "stands without a verdict or an error"),
+        (VERDICT | {"error": "x"}, "error", "stands beside a verdict: it is one or the other"),
+        (
+            {"pair": "7", "judge": "g", "error": "x", "score_b": 1},
+            "score_b",
+            "a failed verdict has none",
+        ),
+        (
+            VERDICT | {"consistent": False},
+            "consistent",
+            "two orders that disagree are a tie, not B",
+        ),
+        (VOTE | {"vote": "left"}, "vote", "'left' is not one of A, B, tie, both_bad"),
+        (VOTE | {"kind": "video"}, "kind", "'video' is not one of svg, text, code"),
+        (VOTE | {"labels": {"r": {}}}, "labels.r", None),
+        (VOTE | {"labels": "x"}, "labels", "must be an object of answers by task"),
+        ({"pair": "7", "labels": {"r": 1}}, "labels", None),
+        (VOTE | VERDICT | {"labels": {"r": 1}}, "labels", None),
+    ],
+)
+def test_what_is_no_row(values, field, why):
+    error = row_of(values)
+    assert isinstance(error, RowError)
+    assert (error.file, error.row, error.field) == ("f", 3, field)
+    assert error.why == why or why is None
+
+
+def test_a_failed_verdict_keeps_what_the_judge_wrote():
+    row = row_of({"pair": "7", "judge": "g", "error": "refused", "feedback": "I cannot."})
+    assert row.verdict == VerdictPart("g", None, feedback="I cannot.", error="refused")
+
+
+def test_an_error_says_where_it_is():
+    assert str(row_of(VOTE | {"vote": "C"})).startswith("f:3: vote: 'C' is not one of")
+    assert str(RowError("f", 3, None, "not JSON")) == "f:3: not JSON"
+
+
+# --- a mapping ----------------------------------------------------------------------------------
+
+
+def test_a_mapping_reads_what_it_names_and_nothing_else():
+    config = {
+        "pair": "idx",
+        "voter": {"value": "first"},
+        "vote": {"column": "annotator1", "values": {"1": "A", "2": "model_b", "0": "tie"}},
+        "labels": {"category": "cat", "stars": {"column": "s", "type": "number"}},
+    }
+    raw = {"idx": 3, "annotator1": 2, "cat": "poem", "s": "4", "judge": "someone", "pair": "no"}
+    assert row_of(raw, config) == Row(
+        "f", 3, PairPart("3"), None, VotePart("first", "B"), {"category": "poem", "stars": 4}
+    )
+
+
+def test_a_value_that_a_mapping_does_not_list_is_an_error_that_names_the_column():
+    config = {"pair": "idx", "judge": {"value": "g"}}
+    config["verdict"] = {"column": "result", "values": {"1": "A", "2": "B", "0": "tie"}}
+    error = row_of({"idx": 1, "result": "Tie"}, config)
+    assert error.field == "verdict"
+    assert error.why == "'Tie' is not one of 1, 2, 0 (column 'result')"
+
+
+def test_a_mapped_value_may_mean_nothing():
+    config = {
+        "pair": "idx",
+        "voter": {"value": "ann"},
+        "vote": {"column": "v", "values": {"x": "A", "skip": None}},
+    }
+    assert row_of({"idx": 1, "v": "skip"}, config).vote is None
+    assert row_of({"idx": 1, "v": " "}, config).vote is None
+    assert row_of({"idx": 1}, config).vote is None
+
+
+@pytest.mark.parametrize("raw, expected", [(True, "A"), (1, "B"), (1.0, "B"), ("1", "B")])
+def test_values_are_looked_up_by_their_text(raw, expected):
+    config = {
+        "pair": "idx",
+        "voter": {"value": "ann"},
+        "vote": {"column": "v", "values": {"true": "A", "1": "B"}},
+    }
+    assert row_of({"idx": 1, "v": raw}, config).vote.choice == expected
+
+
+def test_separators_zones_and_types():
+    config = {
+        "pair": "id",
+        "voter": "who",
+        "vote": "v",
+        "voted_at": {"column": "t", "timezone": "+02:00"},
+        "tags": {"column": "g", "separator": "|"},
+        "labels": {
+            "topics": {"column": "x", "separator": ","},
+            "safe": {"column": "y", "type": "truth"},
+            "raw": "z",
+        },
+    }
+    raw = {"id": "1", "who": "ann", "v": "A", "t": "2026-11-21 11:00", "g": "a;b|c"}
+    row = row_of(raw | {"x": "p, q", "y": "TRUE", "z": "4"}, config)
+    assert row.vote.at == datetime(2026, 11, 21, 9, tzinfo=UTC)
+    assert row.pair.tags == ("a;b", "c")
+    assert row.labels == {"topics": ("p", "q"), "safe": True, "raw": "4"}
+
+
+def test_a_time_without_a_zone_needs_one_in_the_mapping():
+    config = {"pair": "id", "voter": "who", "vote": "v", "voted_at": "t"}
+    error = row_of({"id": 1, "who": "ann", "v": "A", "t": "2026-11-21T09:00:00"}, config)
+    assert error.why == "2026-11-21T09:00:00 names no time zone (column 't')"
+
+
+@pytest.mark.parametrize(
+    "config, path, why",
+    [
+        ([], "mapping", "must be an object of columns by field"),
+        ({"vote": "v"}, "pair", "missing: name the column that holds the pair's id"),
+        ({"pair": "p", "votes": "v"}, "votes", "not a field of a row"),
+        ({"pair": 3}, "pair", "must be the name of a column or an object that holds one"),
+        ({"pair": {}}, "pair", "needs one of column and value"),
+        ({"pair": {"column": "a", "value": "b"}}, "pair", "needs one of column and value"),
+        ({"pair": ""}, "pair.column", "must be the name of a column"),
+        ({"pair": {"column": 1}}, "pair.column", "must be the name of a column"),
+        ({"pair": {"value": "7"}}, "pair.value", "cannot stand here: it is the same for every row"),
+        (
+            {"pair": "p", "vote": {"column": "v", "values": {"1": "left"}}},
+            'vote.values["1"]',
+            "'left' is not one of A, B, tie, both_bad",
+        ),
+        (
+            {"pair": "p", "vote": {"column": "v", "values": []}},
+            "vote.values",
+            "must be an object of what each value stands for",
+        ),
+        (
+            {"pair": "p", "vote": {"column": "v", "colour": 1}},
+            "vote.colour",
+            "not one of column, value, values, separator, timezone, type",
+        ),
+        ({"pair": "p", "judge": {"value": ""}}, "judge.value", "must not be empty"),
+        ({"pair": "p", "kind": {"value": "x"}}, "kind.value", "'x' is not one of svg, text, code"),
+        (
+            {"pair": "p", "vote": {"column": "v", "timezone": "UTC"}},
+            "vote.timezone",
+            "does not belong here",
+        ),
+        (
+            {"pair": "p", "voted_at": {"column": "v", "timezone": "CET"}},
+            "voted_at.timezone",
+            "must be UTC or an offset such as +01:00",
+        ),
+        (
+            {"pair": "p", "tags": {"column": "v", "separator": ""}},
+            "tags.separator",
+            "must be the text between two values",
+        ),
+        ({"pair": "p", "labels": "cat"}, "labels", "must be an object of columns by task"),
+        (
+            {"pair": "p", "labels": {"r": {"column": "x", "type": "int"}}},
+            "labels.r.type",
+            "must be one of text, number, truth",
+        ),
+        ({"pair": "p", "labels": {"r": 1}}, "labels.r", None),
+    ],
+)
+def test_a_mistake_in_a_mapping_is_named_by_its_path(config, path, why):
+    found = problems(config)
+    assert list(found) == [path]
+    assert found[path] == why or why is None
+
+
+def test_every_mistake_is_told_at_once():
+    config = {"votes": "v", "kind": {"value": "x"}}
+    assert list(problems(config)) == ["votes", "kind.value", "pair"]
+    with pytest.raises(MappingError, match=r"^votes: not a field of a row; kind\.value: 'x' is"):
+        parse(config)
+
+
+# --- a whole file -------------------------------------------------------------------------------
+
+
+def test_errors_stand_among_the_rows_they_were_found_between():
+    stream = io.BytesIO(b"pair,voter,vote\n1,ann,A\n2,ann\n3,ann,C\n4,ann,B\n")
+    found = list(rows(records(stream, "v.csv"), OWN_NAMES, "v.csv"))
+    assert [type(item) for item in found] == [Row, RowError, RowError, Row]
+    assert [found[1].row, found[2].row, found[3].line] == [3, 4, 5]
+
+
+def test_a_misspelt_column_is_an_error_and_not_a_file_without_votes():
+    stream = io.BytesIO(b'{"idx": 1}\n{"idx": 2}\n')
+    mapping = parse({"pair": "idx", "voter": {"value": "a"}, "vote": "winer"})
+    *good, error = rows(records(stream, "v.jsonl"), mapping, "v.jsonl")
+    assert len(good) == 2
+    assert error == RowError("v.jsonl", 2, None, "no record has a column 'winer'")
+
+
+def test_a_column_that_some_records_lack_is_no_error():
+    stream = io.BytesIO(b'{"idx": 1}\n{"idx": 2, "winner": "A"}\n')
+    mapping = parse({"pair": "idx", "voter": {"value": "a"}, "vote": "winner"})
+    first, second = rows(records(stream, "v.jsonl"), mapping, "v.jsonl")
+    assert (first.vote, second.vote.choice) == (None, "A")
+
+
+def test_columns_that_are_not_used_can_be_told():
+    mapping = parse({"pair": "idx", "labels": {"c": "cat"}})
+    assert mapping.unused(["idx", "cat", "seq", "labels.x"]) == ["seq", "labels.x"]
+    assert OWN_NAMES.unused(["pair", "labels", "labels.x", "hash"]) == ["hash"]

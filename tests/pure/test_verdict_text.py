@@ -1,0 +1,269 @@
+"""What judges answer, and what of it is a verdict: nothing is guessed."""
+
+import json
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge_eval.verdict_text import ParsedVerdict, VerdictUnreadable, parse
+
+ALL = ("A", "B", "tie", "both_bad")
+NASTY = [
+    *("{", '{"', '{"a":', '{"a":[', '{"a":1,', "{}", '{"a":"', '{"a":{"b":1},"c":', "{ ", "{\n"),
+    *('{"a\\"', '\\"{"', '{"a":1}', "[", '{"a" ', '{"a":NaN,', '{"a":"\\u', '{"winner":"A"}x{"'),
+    *("9", '"', "<think>", "</think>\n", "```json\n", '{"winner":"A"},', '{"winner":"A","winner":'),
+]
+numbers = st.integers() | st.floats() | st.booleans() | st.none() | st.text(max_size=3)
+verdicts = st.fixed_dictionaries(
+    {},
+    optional={
+        "winner": st.sampled_from(["A", "b", "Tie", "both bad", "BOTH_BAD", "C", 1, None]),
+        "score_a": numbers,
+        "score_b": numbers,
+        "reason": st.text() | st.none() | st.integers(),
+        "extra": st.recursive(numbers, lambda inner: st.lists(inner, max_size=3)),
+    },
+)
+replies = st.lists(
+    verdicts.map(json.dumps) | st.sampled_from(NASTY) | st.text(max_size=20), max_size=6
+).map("".join)
+ballots = st.sampled_from([ALL, ("A", "B"), ("A", "B", "both_bad"), ("A", "B", "tie")])
+
+
+def said(reply, ballot=ALL):
+    return parse(reply, ballot)
+
+
+def refused(reply, ballot=ALL):
+    with pytest.raises(VerdictUnreadable) as unreadable:
+        parse(reply, ballot)
+    assert str(unreadable.value) == unreadable.value.reason
+    assert unreadable.value.reason.isprintable()
+    return unreadable.value.kind, unreadable.value.reason
+
+
+def test_a_whole_verdict():
+    reply = '{"winner": "A", "score_a": 8, "score_b": 6.5, "reason": "Fuller."}'
+    assert said(reply) == ParsedVerdict("A", 8.0, 6.5, "Fuller.")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"winner":"B"}',
+        '```json\n{"winner":"B"}\n```',
+        'The second. {"winner":"B"}',
+        '{"winner":"B"} That is all.',
+        '\n\n{\n  "winner" :\t"B"\n}\n',
+        '<think>{"winner":"A"}</think>{"winner":"B"}',
+        'I thought {"winner":"A"}\n</think>\n{"winner":"B"}',
+        'First I said {"winner":"A"}. No: {"winner":"B"}',
+        'Use {winner} and {score}, \\frac{1}{2}, {{x}}: {"winner":"B"}',
+        '{"winner": ... , "reason": ...} is asked for: {"winner":"B"}',
+        '{"winner": "A" or "B"}\n{"winner":"B"}',
+        '{"verdict": {"winner":"A"}, oops}\n{"winner":"B"}',
+        '["A"] {"winner":"B"}',
+        '\ufeff{"winner":"B"}',
+    ],
+)
+def test_the_last_object_is_the_verdict(reply):
+    assert said(reply) == ParsedVerdict("B")
+
+
+def test_braces_and_quotes_in_a_text_are_text():
+    reason = 'It has {"winner": "B"} and } and { and \\" in it.'
+    assert said(json.dumps({"winner": "A", "reason": reason})).reason == reason
+
+
+@pytest.mark.parametrize(
+    "winner, choice",
+    [
+        *(("A", "A"), ("b", "B"), ("TIE", "tie"), ("Tie", "tie"), (" a\n", "A")),
+        *(("both_bad", "both_bad"), ("Both bad", "both_bad"), ("BOTH_BAD", "both_bad")),
+    ],
+)
+def test_a_winner_in_any_case(winner, choice):
+    assert said(json.dumps({"winner": winner})).winner == choice
+
+
+@pytest.mark.parametrize(
+    "winner",
+    ["C", "", "AB", "A or B", "Output A", "both-bad", "bothbad", "both  bad", "draw", "\u0430"],
+)
+def test_another_winner_is_never_guessed(winner):
+    kind, reason = refused(json.dumps({"winner": winner}))
+    assert kind == "winner"
+    assert reason.endswith("is none of A, B, tie, both_bad")
+
+
+@pytest.mark.parametrize("winner", [1, None, True, ["A"], {"A": 1}])
+def test_a_winner_is_a_text(winner):
+    assert refused(json.dumps({"winner": winner}))[0] == "winner"
+
+
+def test_a_winner_must_be_there():
+    assert refused('{"score_a": 1}') == ("winner", "its JSON object has no winner")
+    assert refused('{"Winner": "A"}')[0] == "winner"
+    assert refused('{"winner":"A"} {}')[0] == "winner"
+
+
+def test_a_winner_must_be_on_the_ballot():
+    assert refused('{"winner":"Tie"}', ("A", "B", "both_bad")) == (
+        "winner",
+        "the winner 'Tie' is not on the ballot (A, B, both_bad)",
+    )
+
+
+@pytest.mark.parametrize("score", ["0", "10", "7.25", "1e1", "-0.0", "null", "1E-5"])
+def test_scores_that_can_be(score):
+    verdict = said(f'{{"winner":"A","score_a":{score}}}')
+    assert verdict.score_a == (None if score == "null" else float(score))
+    assert verdict.score_b is None
+
+
+@pytest.mark.parametrize("key", ["score_a", "score_b"])
+@pytest.mark.parametrize(
+    "score",
+    [
+        *("-1", "10.001", "11", "-0.1", "1e400", "-Infinity", "Infinity", "NaN", "9" * 5000),
+        *('"8"', "true", "false", "[8]", '{"of": 8}', '""'),
+    ],
+)
+def test_scores_that_cannot_be(score, key):
+    kind, reason = refused(f'{{"winner":"A","{key}":{score}}}')
+    assert kind == "score"
+    assert reason in {f"its {key} is not a number", f"its {key} is not between 0 and 10"}
+
+
+@pytest.mark.parametrize(
+    "written, read",
+    [
+        ("one\ntwo", "one"),
+        ("\n\n  one \t line\r\nand more", "one line"),
+        ("a\x00b\x07c\u202ed\u200b", "abcd"),
+        ("", ""),
+        (" \n ", ""),
+        ("é 漢 😀", "é 漢 😀"),
+        ("half \ud83d", "half"),
+        ("x" * 501, "x" * 500),
+        (None, ""),
+    ],
+)
+def test_a_reason_is_one_short_line(written, read):
+    assert said(json.dumps({"winner": "A", "reason": written})).reason == read
+
+
+def test_a_reason_is_text():
+    assert refused('{"winner":"A","reason":["x"]}') == ("malformed", "its reason is not text")
+
+
+@pytest.mark.parametrize("reply", ["", " \n", "<think>Hm.</think> ", '<think>{"winner":"A"}'])
+def test_nothing_but_thinking_is_empty(reply):
+    assert refused(reply)[0] == "empty"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["I cannot compare these.", "A", '"A"', '["A"]', "{winner: A}", "winner = {A}", "1", "null"],
+)
+def test_no_json_object_is_a_refusal_and_is_quoted(reply):
+    kind, reason = refused(reply)
+    assert kind == "refusal"
+    assert reason == f"it has no JSON object: '{reply}'"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"winner": "A", "reason": "and th',
+        '{"winner": "A"',
+        "{",
+        '{"winner": "A",}',
+        "{'winner': 'A', \"score_a\": 1}{\"",
+        '{"winner": "A" "score_a": 1}',
+        '{"winner": "A", "reason": "two\nlines"}',
+        '{"winner": "A", "score_a": 08}',
+        '{"winner": "A"} or rather {"winner": "B"',
+        '{"outer": {"winner": "A"}',
+    ],
+)
+def test_a_last_object_that_is_broken_is_malformed_whatever_stands_before(reply):
+    kind, reason = refused(reply)
+    assert kind == "malformed"
+    assert reason.startswith("its last JSON object is broken: ")
+
+
+@pytest.mark.parametrize("reply", ['{"winner":"A","winner":"B"}', '{"winner":"A","winner":"A"}'])
+def test_a_key_that_stands_twice_is_malformed(reply):
+    assert refused(reply) == ("malformed", "a key stands twice in its JSON object")
+
+
+def test_a_key_that_stands_twice_in_a_draft_is_only_a_draft():
+    assert said('{"winner":"A","winner":"B"} {"winner":"B"}').winner == "B"
+
+
+def test_deep_nesting_is_malformed():
+    deep = '{"a":' * 100_000
+    assert refused(deep) == ("malformed", "its JSON is nested too deeply")
+    assert refused('{"winner":"A","x":' + "[" * 100_000)[0] == "malformed"
+
+
+def test_keys_nobody_asked_for_are_ignored():
+    assert said('{"confidence":{"a":1},"winner":"A","scores":[1,2]}').winner == "A"
+
+
+@given(replies, ballots)
+def test_whatever_comes_it_is_read_or_refused(reply, ballot):
+    try:
+        verdict = parse(reply, ballot)
+    except VerdictUnreadable:
+        return
+    assert verdict.winner in ballot
+    assert all(score is None or 0 <= score <= 10 for score in (verdict.score_a, verdict.score_b))
+    assert len(verdict.reason) <= 500
+    assert verdict.reason == "" or verdict.reason.isprintable()
+
+
+@given(verdicts, st.text(alphabet=st.characters(exclude_characters='{}"<')), ballots)
+def test_prose_and_fences_around_change_nothing(verdict, prose, ballot):
+    def outcome(reply):
+        try:
+            return parse(reply, ballot)
+        except VerdictUnreadable as unreadable:
+            return unreadable.kind
+
+    bare = json.dumps(verdict)
+    assert outcome(f"{prose}\n```json\n{bare}\n```\n{prose}") == outcome(bare)
+
+
+def calls_made(reply):
+    made = 0
+
+    def count(_frame, event, _argument):
+        nonlocal made
+        made += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        parse(reply, ALL)
+    except VerdictUnreadable:
+        pass
+    finally:
+        sys.setprofile(before)
+    return made
+
+
+@pytest.mark.parametrize("bit", NASTY)
+def test_twice_the_reply_is_at_most_twice_the_work(bit):
+    once, twice = calls_made(bit * 300), calls_made(bit * 600)
+    assert twice <= 2 * once + 50
+
+
+@pytest.mark.parametrize("front", ["", '{"a":"', '{"winner":"A","score_a":', '{"a":['])
+def test_a_megabyte_of_anything_is_read_through(front):
+    """The decoder runs in C, where no call is counted: a quadratic scan would time out here."""
+    for bit in NASTY:
+        assert refused(f"{front}{bit * (1_000_000 // len(bit))}?{{")[0] in {"malformed", "empty"}
