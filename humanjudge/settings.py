@@ -144,6 +144,7 @@ CELERY_TASK_DEFAULT_QUEUE = "votes"
 CELERY_TASK_ROUTES = {
     "judge_eval.tasks.render": {"queue": "rendering"},
     "judge_eval.tasks.judge": {"queue": "judging"},
+    "judge_eval.tasks.work": {"queue": "judging"},
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False

@@ -8,11 +8,13 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
-from judge_eval import providers
-from judge_eval.models import Run, Verdict
+from judge_eval import claims, events, providers, stages
+from judge_eval.models import Call, Run, Verdict
+from judge_eval.run_config import parse
 from judge_eval.selectors import ready_verdicts, waiting_pictures
 from voting.models import Comparison, Entry, Picture
 from voting.nudge import nudge
@@ -24,20 +26,44 @@ MOST_AT_ONCE = 500
 def advance(run_id: UUID) -> None:
     """Ask for all that can be done next for a run. Safe to repeat, at any time, by anyone."""
     with transaction.atomic():
-        run = Run.objects.select_for_update(of=("self",), no_key=True).get(pk=run_id)
-        if run.state != Run.State.JUDGING:
+        run = (
+            Run.objects.select_for_update(of=("self",), no_key=True)
+            .select_related("queue")
+            .get(pk=run_id)
+        )
+        if run.state not in Run.AT_WORK:
             return
-        until = timezone.now() + LEASE
-        pictures = list(waiting_pictures(run).values_list("pk", flat=True)[:MOST_AT_ONCE])
-        Picture.objects.filter(pk__in=pictures).update(leased_until=until)
-        for picture in pictures:
-            enqueue("judge_eval.tasks.render", picture, str(run_id))
+        if run.config:
+            _next_calls(run)
+        _render(run)
         _give_up_on_undrawable(run)
-        verdicts = list(ready_verdicts(run).values_list("pk", flat=True)[:MOST_AT_ONCE])
-        Verdict.objects.filter(pk__in=verdicts).update(leased_until=until)
-        for verdict in verdicts:
-            enqueue("judge_eval.tasks.judge", verdict)
-        _open_for_voting(run)
+        _ask_baselines(run)
+        _move_on(run)
+
+
+def _next_calls(run: Run) -> None:
+    config = parse(run.config)
+    stages.fail_without_provider(run)
+    more_pairs = stages.pair_outputs(run, config)
+    more_calls = stages.ask_for_verdicts(run, config)
+    if more_pairs or more_calls:
+        enqueue("judge_eval.tasks.advance", str(run.pk))
+    if claims.waiting_calls([run.pk]).exists():
+        enqueue("judge_eval.tasks.work")
+
+
+def _render(run: Run) -> None:
+    pictures = list(waiting_pictures(run).values_list("pk", flat=True)[:MOST_AT_ONCE])
+    Picture.objects.filter(pk__in=pictures).update(leased_until=timezone.now() + LEASE)
+    for picture in pictures:
+        enqueue("judge_eval.tasks.render", picture, str(run.pk))
+
+
+def _ask_baselines(run: Run) -> None:
+    verdicts = list(ready_verdicts(run).values_list("pk", flat=True)[:MOST_AT_ONCE])
+    Verdict.objects.filter(pk__in=verdicts).update(leased_until=timezone.now() + LEASE)
+    for verdict in verdicts:
+        enqueue("judge_eval.tasks.judge", verdict)
 
 
 def _give_up_on_undrawable(run: Run) -> None:
@@ -55,17 +81,46 @@ def _give_up_on_undrawable(run: Run) -> None:
             )
 
 
-def _open_for_voting(run: Run) -> None:
-    """Go over to voting once every usable pair is open."""
+def _move_on(run: Run) -> None:
+    """Open what can be opened, and go over to the next state once nothing is left in this one."""
     closed = Comparison.objects.filter(queue=run.queue_id, opened_at__isnull=True, unusable="")
     unjudged = closed.exclude(verdicts__state=Verdict.State.WAITING).filter(
         pk__in=closed.exclude(a__picture__state="waiting").exclude(b__picture__state="waiting")
     )
     for comparison in unjudged.values_list("pk", flat=True)[:MOST_AT_ONCE]:
         open_if_final(comparison)
-    if not closed.exists():
-        run.state = Run.State.VOTING
-        run.save(update_fields=["state"])
+    generating = run.calls.filter(purpose=Call.Purpose.GENERATE)
+    if generating.filter(Q(state=Call.State.WAITING) | Q(is_paired=False)).exists():
+        return
+    waiting = Verdict.objects.filter(comparison__queue=run.queue_id, state=Verdict.State.WAITING)
+    if closed.exists() or waiting.exists():
+        _enter(run, Run.State.JUDGING)
+    elif not run.queue.comparisons.filter(unusable="").exists():
+        _enter(run, Run.State.FAILED, "No two outputs of a prompt came, so there is no pair.")
+    elif (run.config or {}).get("mode") == "standard":
+        _enter(run, Run.State.COMPLETE)
+    else:
+        _enter(run, Run.State.VOTING)
+
+
+def _enter(run: Run, state: str, note: str = "") -> None:
+    if run.state == state:
+        return
+    run.state, run.note = state, note
+    run.save(update_fields=["state", "note"])
+    events.record(run, "state", note or f"The run is {state} now.", state=state)
+
+
+def complete_voted_runs() -> None:
+    """Say of runs whose pairs all have enough votes that they are complete, and of others not."""
+    usable = Comparison.objects.filter(queue=OuterRef("queue"), unusable="")
+    wanting = Exists(usable.filter(votes__lt=F("votes_wanted")))
+    voting = Run.objects.filter(~wanting, Exists(usable), state=Run.State.VOTING)
+    undone = Run.objects.filter(wanting, state=Run.State.COMPLETE).exclude(config__mode="standard")
+    for runs, state in ((voting, Run.State.COMPLETE), (undone, Run.State.VOTING)):
+        for run in runs:
+            with transaction.atomic():
+                _enter(run, state)
 
 
 def decide(verdict_id: int) -> None:
@@ -95,22 +150,35 @@ def _answer(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def open_if_final(comparison_id: UUID) -> None:
-    """Open a comparison whose verdicts are all final, and put them into the ledger, once."""
+def open_if_final(comparison_id: UUID, *, amend: bool = False) -> None:
+    """Open a comparison whose verdicts are all final, and put them into the ledger, once.
+
+    With `amend`, those of an open one are put there again if one is another than before.
+    """
     with transaction.atomic():
         comparison = (
             Comparison.objects.select_for_update(of=("self",), no_key=True)
             .select_related("queue__run")
             .get(pk=comparison_id)
         )
-        if comparison.opened_at is not None or comparison.unusable:
+        if comparison.unusable or (comparison.opened_at is not None and not amend):
             return
         verdicts = list(comparison.verdicts.select_related("judge").order_by("judge__position"))
         if any(verdict.state == Verdict.State.WAITING for verdict in verdicts):
             return
-        comparison.opened_at = timezone.now()
-        comparison.save(update_fields=["opened_at"])
+        if comparison.opened_at is None:
+            comparison.opened_at = timezone.now()
+            comparison.save(update_fields=["opened_at"])
+        elif not _differ(comparison, verdicts):
+            return
         write_verdicts(comparison, verdicts)
+
+
+def _differ(comparison: Comparison, verdicts: list[Verdict]) -> bool:
+    """Say whether the ledger's last word on a comparison is not what its verdicts are now."""
+    entries = Entry.objects.filter(comparison=comparison, kind=Entry.Kind.VERDICTS)
+    last = entries.order_by("-pk").values_list("payload", flat=True).first()
+    return last != verdicts_entry(comparison, verdicts).payload
 
 
 def write_verdicts(comparison: Comparison, verdicts: list[Verdict]) -> None:

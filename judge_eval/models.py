@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from decimal import Decimal
 from typing import ClassVar
 
 from django.core.exceptions import ValidationError
@@ -89,6 +90,10 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def budget_usd(self) -> Decimal | None:
+        return None if self.budget_nano is None else Decimal(self.budget_nano) / 1_000_000_000
 
 
 class Judge(models.Model):
@@ -261,7 +266,14 @@ class Call(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(
-                fields=["provider", "not_before"], condition=Q(state="waiting"), name="call_waiting"
+                fields=["run", "provider", "not_before"],
+                condition=Q(state="waiting"),
+                name="call_waiting",
+            ),
+            models.Index(
+                fields=["provider", "leased_until"],
+                condition=Q(state="waiting", leased_until__isnull=False),
+                name="call_leased",
             ),
             models.Index(
                 fields=["request_hash"], condition=Q(state="done"), name="call_stored_reply"

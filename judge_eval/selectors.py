@@ -37,15 +37,18 @@ def waiting_pictures(run: Run) -> QuerySet[Picture]:
 
 
 def ready_verdicts(run: Run) -> QuerySet[Verdict]:
-    """Verdicts to ask for: nobody is at it, and what the judge must see is there."""
+    """Baselines' verdicts to ask for: nobody is at it, and what they must see is there."""
     undrawn = Picture.objects.exclude(state=Picture.State.DONE)
-    return Verdict.objects.filter(_unleased(), judge__run=run, state=Verdict.State.WAITING).exclude(
-        Q(comparison__a__picture__in=undrawn) | Q(comparison__b__picture__in=undrawn)
-    )
+    return Verdict.objects.filter(
+        _unleased(),
+        judge__run=run,
+        judge__provider=Judge.BASELINE,
+        state=Verdict.State.WAITING,
+    ).exclude(Q(comparison__a__picture__in=undrawn) | Q(comparison__b__picture__in=undrawn))
 
 
 def runs_to_advance() -> list[UUID]:
-    return list(Run.objects.filter(state=Run.State.JUDGING).values_list("pk", flat=True))
+    return list(Run.objects.filter(state__in=Run.AT_WORK).values_list("pk", flat=True))
 
 
 # One statement instead of four look-ups: it stands before every vote of a script.

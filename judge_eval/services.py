@@ -184,7 +184,11 @@ def model_fingerprint(config: RunConfig, provider: str, model: str) -> str:
         model=model,
         provider=provider,
         prompt_version=config.judging.prompt_version,
-        parameters={**config.judging.parameters, "orders": config.verdict_orders},
+        parameters={
+            **config.judging.parameters,
+            "samples": config.judging.samples,
+            "orders": config.verdict_orders,
+        },
         renderer=renderer_id(settings.SVG_RENDERER) if config.kind == "svg" else None,
     )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from uuid import UUID
 
 from celery import shared_task
+from celery.worker import state
 
-from judge_eval import judging
+from judge_eval import crew, judging
 from judge_eval.selectors import runs_to_advance
 from voting.pictures import render_picture
 
@@ -27,8 +28,20 @@ def advance(run_id: str) -> None:
     judging.advance(UUID(run_id))
 
 
+def is_stopping() -> bool:
+    # Celery sets them to an exit code, which may be 0, or leaves them at None or False.
+    return any(word not in (None, False) for word in (state.should_stop, state.should_terminate))
+
+
+@shared_task
+def work() -> None:
+    """Make the calls that wait, as many at once as this process has threads for them."""
+    crew.work(should_stop=is_stopping)
+
+
 @shared_task
 def sweep() -> None:
     """Go on with every run whose tasks were lost: leases that ran out are asked for again."""
     for run_id in runs_to_advance():
         judging.advance(run_id)
+    judging.complete_voted_runs()

@@ -1,0 +1,240 @@
+"""What came of calls, written down once: done, failed with a reason, or to be tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from judge_eval import claims, events
+from judge_eval.asking import Question
+from judge_eval.endpoint_errors import CallFailed
+from judge_eval.endpoints import ChatReply
+from judge_eval.extraction import NotExtractable, extract
+from judge_eval.models import Call, Run
+from judge_eval.services import picture_of
+from judge_eval.verdict_text import VerdictUnreadable, parse
+from voting.models import Inference
+
+# Waits of 1, 2, 4 … 30 seconds: a provider may be away for a minute and a half.
+MOST_ATTEMPTS = 8
+LONGEST_WAIT = 30.0
+MOST_RAW = 20_000
+EXCERPT = 2_000
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of one attempt: a reply, or why there is none."""
+
+    question: Question
+    reply: ChatReply | None = None
+    failure: CallFailed | None = None
+    # The call whose stored reply this is: nothing was asked.
+    stored: Call | None = None
+
+
+@dataclass
+class Written:
+    """What has to be looked at now that some answers are written down."""
+
+    repairs: list[Question] = field(default_factory=list)
+    verdicts: set[int] = field(default_factory=set)
+    runs: set[Any] = field(default_factory=set)
+
+
+class _Unusable(Exception):
+    """A reply came, and it is no output or no verdict."""
+
+
+def write(answer: Answer, written: Written) -> None:
+    """Write down what came of one attempt, unless its lease ran out and it is another's."""
+    call = answer.question.call
+    with transaction.atomic():
+        mine = Call.objects.select_for_update(no_key=True).filter(
+            pk=call.pk, lease=call.lease, state=Call.State.WAITING
+        )
+        if not mine.exists():
+            return
+        fields = _fields(answer)
+        state = fields["state"]
+        if state != Call.State.WAITING or "not_before" in fields:
+            fields |= {"lease": None, "leased_until": None}
+        cost = _pay(answer)
+        fields |= _measured(answer, cost)
+        Call.objects.filter(pk=call.pk).update(**fields)
+        if state == Call.State.FAILED:
+            text = f"{call.model}: {fields['error']}"
+            events.record(call.run, "call_failed", text, call=call.pk)
+    # Only now: had the transaction been rolled back, all of this would be done again.
+    for name, value in fields.items():
+        setattr(call, name, value)
+    if state != Call.State.WAITING:
+        written.runs.add(call.run_id)
+        if call.verdict_id is not None:
+            written.verdicts.add(call.verdict_id)
+    elif "not_before" not in fields:
+        assert answer.reply is not None
+        written.repairs.append(answer.question.once_more(answer.reply.text, fields["error"]))
+
+
+def _fields(answer: Answer) -> dict[str, Any]:
+    """Return what becomes of the call: done, failed, later again, or asked once more now."""
+    call, question, reply = answer.question.call, answer.question, answer.reply
+    if answer.failure is not None:
+        return _after_failure(call, answer.failure)
+    assert reply is not None
+    try:
+        return _after_reply(answer, reply)
+    except VerdictUnreadable as unreadable:
+        if not question.problem and answer.stored is None:
+            return {"state": Call.State.WAITING, "error": unreadable.reason}
+        return _failed(unreadable.reason, reply.text)
+    except _Unusable as unusable:
+        return _failed(str(unusable), reply.text)
+
+
+def _pay(answer: Answer) -> int | None:
+    """Turn what was reserved into what it cost. None: nobody knows the price."""
+    question, call = answer.question, answer.question.call
+    if answer.stored is not None:
+        cost: int | None = 0
+    elif answer.failure is not None:
+        # A refusal costs nothing. Where the line broke, the work may have been done and billed.
+        cost = 0 if answer.failure.status is not None else call.reserved_nano
+    else:
+        assert answer.reply is not None
+        cost = question.cost_nano(answer.reply.prompt_tokens, answer.reply.completion_tokens)
+    if call.reserved_nano or cost:
+        Run.objects.filter(pk=call.run_id).update(
+            reserved_nano=F("reserved_nano") - call.reserved_nano,
+            spent_nano=F("spent_nano") + (cost or 0),
+        )
+    return cost
+
+
+def _measured(answer: Answer, cost: int | None) -> dict[str, Any]:
+    """Return the sums of all attempts so far."""
+    call, reply = answer.question.call, answer.reply
+    fields: dict[str, Any] = {
+        "request_hash": answer.question.request_hash,
+        "reserved_nano": 0,
+        "cost_nano": _sum(call.cost_nano, cost),
+    }
+    if reply is not None:
+        fields["reported_model"] = reply.model[:200]
+    if reply is not None and answer.stored is None:
+        fields["prompt_tokens"] = _sum(call.prompt_tokens, reply.prompt_tokens)
+        fields["completion_tokens"] = _sum(call.completion_tokens, reply.completion_tokens)
+        fields["latency_ms"] = (call.latency_ms or 0) + reply.latency_ms
+    return fields
+
+
+def _sum(before: int | None, more: int | None) -> int | None:
+    return before if more is None else (before or 0) + more
+
+
+def _failed(error: str, raw: str) -> dict[str, Any]:
+    return {
+        "state": Call.State.FAILED,
+        "error": error,
+        "reply": raw[:MOST_RAW],
+        "done_at": timezone.now(),
+    }
+
+
+def _after_failure(call: Call, failure: CallFailed) -> dict[str, Any]:
+    if not failure.retryable or call.attempts >= MOST_ATTEMPTS:
+        tries = f" (tried {call.attempts} times)" if failure.retryable else ""
+        return _failed(f"{failure.reason}{tries}", failure.raw)
+    now = timezone.now()
+    wait = min(2.0 ** (call.attempts - 1), LONGEST_WAIT)
+    if failure.retry_after is not None:
+        wait = failure.retry_after
+        claims.pause(call.provider, now + timedelta(seconds=wait))
+    # Calls that failed together do not all come back at the same moment.
+    wait *= 1 + (call.pk % 10) / 40
+    return {
+        "state": Call.State.WAITING,
+        "not_before": now + timedelta(seconds=wait),
+        "error": failure.reason,
+    }
+
+
+def _after_reply(answer: Answer, reply: ChatReply) -> dict[str, Any]:
+    call, question = answer.question.call, answer.question
+    if reply.refusal:
+        raise _Unusable(f"refused: {reply.refusal[:300]}")
+    fields: dict[str, Any] = {
+        "state": Call.State.DONE,
+        "reply": reply.text,
+        "reused": answer.stored,
+        "error": "",
+        "done_at": timezone.now(),
+    }
+    if call.purpose == Call.Purpose.GENERATE:
+        return fields | _output(question, reply)
+    said = parse(reply.text, call.run.queue.ballot)
+    changes: Sequence[str] = answer.stored.changes if answer.stored else []
+    if question.problem:
+        first = question.first_reply[:EXCERPT]
+        changes = [f"asked once more, since {question.problem}; it had said: {first}"]
+    return fields | {
+        "winner": said.winner,
+        "score_a": said.score_a,
+        "score_b": said.score_b,
+        "reason": said.reason,
+        "changes": changes,
+        "is_repaired": bool(question.problem),
+    }
+
+
+def _output(question: Question, reply: ChatReply) -> dict[str, Any]:
+    call, config = question.call, question.config
+    assert call.prompt is not None  # the database says so
+    cut = " (it reached max_tokens)" if reply.finish_reason == "length" else ""
+    try:
+        extracted = extract(reply.text, config.kind)
+    except NotExtractable as failure:
+        raise _Unusable(f"{failure.reason}{cut}") from failure
+    prompt = config.prompts[call.prompt]
+    inference = Inference.objects.create(
+        project_id=call.run.queue.project_id,
+        prompt=prompt.text,
+        output=extracted.output,
+        kind=config.kind,
+        generator=call.model,
+        tags=list(prompt.tags),
+        metadata={"prompt_id": prompt.id, "reported_model": reply.model},
+        picture=picture_of(extracted.output) if config.kind == "svg" else None,
+    )
+    changes = [*extracted.changes, *([cut.strip(" ()")] if cut else [])]
+    return {"inference": inference, "changes": changes}
+
+
+def stored_replies(questions: Sequence[Question]) -> dict[str, Call]:
+    """Return calls that asked the very same and were answered; failures are never reused."""
+    done = Call.objects.filter(
+        state=Call.State.DONE, request_hash__in={question.request_hash for question in questions}
+    )
+    return {call.request_hash: call for call in done}
+
+
+def reply_of(stored: Call) -> ChatReply:
+    """Return a stored reply as if it came just now; it costs nothing and takes no time."""
+    return ChatReply(
+        text=stored.reply,
+        model=stored.reported_model,
+        finish_reason="stop",
+        prompt_tokens=None,
+        completion_tokens=None,
+        latency_ms=0.0,
+        refusal=None,
+        raw={},
+        structured=False,
+    )
