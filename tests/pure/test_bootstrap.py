@@ -1,0 +1,85 @@
+"""The bootstrap over comparisons: what is drawn, and how sure that makes a figure."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judge_eval import bootstrap
+from judge_eval.bootstrap import central, resampled_sums
+
+
+def sums_of(rows, multiplicity, seed=1, resamples=200):
+    rows, multiplicity = np.asarray(rows), np.asarray(multiplicity)
+    rng = np.random.default_rng(seed)
+    return resampled_sums(lambda part: rows[part], multiplicity, rng, resamples)
+
+
+def one_at_a_time(rows, multiplicity, seed, resamples):
+    """Draw comparison by comparison from the written-out rows, with the same seed."""
+    rng = np.random.default_rng(seed)
+    written_out = np.repeat(rows, multiplicity, axis=0)
+    return [
+        written_out[rng.integers(len(written_out), size=len(written_out))].sum(axis=0)
+        for _ in range(resamples)
+    ]
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)), min_size=1, max_size=20))
+def test_sums_are_those_of_drawing_one_at_a_time(groups):
+    rows = np.array([[value, 1] for value, _ in groups])
+    multiplicity = np.array([times for _, times in groups])
+    expected = one_at_a_time(rows, multiplicity, seed=3, resamples=5)
+    assert sums_of(rows, multiplicity, 3, 5).tolist() == [list(sums) for sums in expected]
+
+
+def test_tables_too_large_for_memory_are_summed_in_parts(monkeypatch):
+    rows = np.random.default_rng(2).integers(0, 9, (50, 3))
+    multiplicity = np.ones(50, dtype=int)
+    whole = sums_of(rows, multiplicity)
+    monkeypatch.setattr(bootstrap, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(bootstrap, "_NUMBERS_AT_ONCE", 120)
+    assert sums_of(rows, multiplicity).tolist() == whole.tolist()
+
+
+@pytest.mark.parametrize("multiplicity", [[40, 25, 35], [400, 250, 350]])
+def test_few_large_groups_and_many_small_ones_are_drawn_alike(multiplicity):
+    """Large groups are drawn by their size, small ones by their members: one distribution."""
+    total = sum(multiplicity)
+    sums = sums_of(np.eye(3), multiplicity, resamples=20_000)
+    expected = np.array(multiplicity) / total
+    assert (sums.sum(axis=1) == total).all()
+    assert sums.mean(axis=0) / total == pytest.approx(expected, rel=0.01)
+    assert sums.var(axis=0) / total == pytest.approx(expected * (1 - expected), rel=0.05)
+    covariance = np.cov(sums[:, 0], sums[:, 1])[0, 1] / total
+    assert covariance == pytest.approx(-expected[0] * expected[1], rel=0.1)
+
+
+def test_the_same_seed_draws_the_same_and_another_seed_does_not():
+    rows, multiplicity = np.arange(30.0)[:, None], np.ones(30, dtype=int)
+    assert sums_of(rows, multiplicity, 5).tolist() == sums_of(rows, multiplicity, 5).tolist()
+    assert sums_of(rows, multiplicity, 5).tolist() != sums_of(rows, multiplicity, 6).tolist()
+
+
+def test_from_nothing_nothing_is_drawn():
+    with pytest.raises(ValueError, match="no comparisons"):
+        sums_of(np.zeros((0, 2)), np.zeros(0, dtype=int))
+
+
+def test_the_central_share_leaves_out_resamples_without_a_figure():
+    values = np.full((6, 2), np.nan)
+    values[:5, 0] = [1, 2, 3, 4, 5]
+    low, high = central(values, 0.5)
+    assert (low[0], high[0]) == (2, 4)
+    assert np.isnan([low[1], high[1]]).all()
+
+
+def test_the_interval_of_a_mean_covers_it_about_as_often_as_it_says():
+    rng = np.random.default_rng(8)
+    covered = 0
+    for seed in range(300):
+        values = rng.normal(size=(60, 1))
+        low, high = central(sums_of(values, np.ones(60, dtype=int), seed) / 60)
+        covered += bool(low[0] <= 0 <= high[0])
+    assert 0.90 <= covered / 300 <= 0.98

@@ -1,0 +1,102 @@
+"""Counted votes hold all that single votes do: every count against a loop over the votes."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge_eval.elo import split
+from judge_eval.outcomes_table import FAILED, NOT_ASKED, OutcomesTable
+from tests.pure.outcome_tables import tables, votes_of
+
+
+def wins_by_loop(table):
+    wins = np.zeros((table.n_judges, table.n_judges), dtype=int)
+    for choice, said in votes_of(table):
+        correct, wrong = split(choice, said)
+        for winner in correct:
+            for loser in wrong:
+                wins[winner, loser] += 1
+    return wins
+
+
+@given(tables())
+def test_wins_are_those_of_the_single_votes(table):
+    assert table.wins().tolist() == wins_by_loop(table).tolist()
+
+
+@given(tables())
+def test_games_add_up_to_wins(table):
+    assert table.games().sum(axis=0).tolist() == table.wins().tolist()
+
+
+@given(tables())
+def test_playing_are_those_with_a_game(table):
+    games = table.games()
+    assert table.playing().tolist() == (games.any(axis=1) | games.any(axis=2)).tolist()
+
+
+@given(tables())
+def test_right_and_judged_count_the_single_votes(table):
+    votes = votes_of(table)
+    for judge in range(table.n_judges):
+        told = [(choice, said[judge]) for choice, said in votes if said[judge] is not None]
+        assert table.judged()[:, judge].sum() == len(told)
+        assert table.right()[:, judge].sum() == sum(choice == said for choice, said in told)
+
+
+@given(tables(), st.randoms(use_true_random=False))
+def test_groups_are_the_table_whatever_its_order(table, random):
+    order = np.array(random.sample(range(len(table.votes)), len(table.votes)))
+    groups, multiplicity = table.grouped()
+    again, as_often = table.where(order).grouped()
+    assert again.votes.tolist() == groups.votes.tolist()
+    assert again.verdicts.tolist() == groups.verdicts.tolist()
+    assert as_often.tolist() == multiplicity.tolist()
+    assert multiplicity.sum() == len(table.votes)
+    assert np.tensordot(multiplicity, groups.games(), 1).tolist() == table.wins().tolist()
+
+
+@given(tables())
+def test_comparisons_without_votes_play_no_part(table):
+    voted = table.voted()
+    assert voted.votes.sum(axis=1).all()
+    assert (voted.n_votes, voted.wins().tolist()) == (table.n_votes, table.wins().tolist())
+
+
+def test_words_become_codes_and_a_judge_that_joined_later_was_not_asked():
+    table = OutcomesTable.of([{"both_bad": 2}, {"A": 1, "B": 3}], [["A"], [None, "tie"]], judges=3)
+    assert table.votes.tolist() == [[0, 0, 0, 2], [1, 3, 0, 0]]
+    assert table.verdicts.tolist() == [[0, NOT_ASKED, NOT_ASKED], [FAILED, 2, NOT_ASKED]]
+    assert table.n_votes == 6
+
+
+def test_nothing_is_a_table_too():
+    empty = OutcomesTable.of([], [], judges=2)
+    assert (empty.n_judges, empty.n_votes) == (2, 0)
+    assert empty.wins().tolist() == [[0, 0], [0, 0]]
+    groups, multiplicity = empty.grouped()
+    assert (len(groups.votes), len(multiplicity)) == (0, 0)
+    assert OutcomesTable.of([{"A": 1}], [[]]).wins().shape == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "votes, verdicts, why",
+    [
+        ([[1, 0, 0]], [[0]], "votes have shape"),
+        ([[1, 0, 0, 0]], [[0], [1]], "verdicts have shape"),
+        ([[1, 0, 0, -1]], [[0]], "negative"),
+        ([[1, 0, 0, 0]], [[4]], "code is unknown"),
+        ([[1, 0, 0, 0]], [[-3]], "code is unknown"),
+    ],
+)
+def test_what_is_no_table_is_refused(votes, verdicts, why):
+    with pytest.raises(ValueError, match=why):
+        OutcomesTable(np.array(votes), np.array(verdicts, dtype=np.int8))
+
+
+def test_more_verdicts_than_judges_and_unknown_words_are_refused():
+    with pytest.raises(ValueError, match="more than 1 judges"):
+        OutcomesTable.of([{"A": 1}], [["A", "B"]], judges=1)
+    with pytest.raises(KeyError, match="neither"):
+        OutcomesTable.of([{"A": 1}], [["neither"]])

@@ -1,0 +1,232 @@
+"""The statistics of the board on MT-bench and PandaLM: published figures, and evalica's ratings."""
+
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import evalica
+import numpy as np
+import pytest
+
+from judge_eval.baselines import always_first, longer_wins, random_choice
+from judge_eval.human_agreement import ceiling
+from judge_eval.interchange.reading import read
+from judge_eval.interchange.rows import Row
+from judge_eval.judge_figures import judge_figures
+from judge_eval.model_ratings import as_votes, model_board
+from judge_eval.order_luck import order_luck, shuffled_elo
+from judge_eval.outcomes_table import CHOICES, OutcomesTable
+from judge_eval.significance import claims
+from judge_eval.wording import summary
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+SIDED = [CHOICES.index(choice) for choice in ("A", "B")]
+
+pytestmark = [
+    pytest.mark.real_data,
+    pytest.mark.skipif(not DATA.exists(), reason="not run: no ../shared/data"),
+]
+
+
+def rows_of(path):
+    with (DATA / path).open("rb") as stream:
+        return [row for row in read(stream, Path(path).name) if isinstance(row, Row)]
+
+
+def table_of(votes, *judges):
+    """Count votes by pair beside what each judge says of it."""
+    counts = defaultdict(Counter)
+    for row in votes:
+        counts[row.pair.id][row.vote.choice] += 1
+    return OutcomesTable.of(counts.values(), [[said[pair] for said in judges] for pair in counts])
+
+
+def baseline(opinion, rows):
+    return {
+        row.pair.id: opinion(row.pair.output_a or "", row.pair.output_b or "", row.pair.id).winner
+        for row in rows
+    }
+
+
+def rng():
+    return np.random.default_rng(2026)
+
+
+def elo_scale(scores, names):
+    points = 400 * np.log10([scores[name] for name in names])
+    return 1000 + points - points.mean()
+
+
+def by_evalica(wins):
+    """Rate a table of wins with the prior as games against one more player, "v"."""
+    found = [(str(i), str(j), wins[i, j]) for i, j in np.argwhere(wins)]
+    found += [game for n in range(len(wins)) for game in ((str(n), "v", 0.5), ("v", str(n), 0.5))]
+    xs, ys, weights = (list(column) for column in zip(*found, strict=True))
+    winners = [evalica.Winner.X] * len(found)
+    fitted = evalica.bradley_terry(xs, ys, winners, weights=weights, tolerance=1e-15, limit=10**5)
+    return elo_scale(fitted.scores, [str(n) for n in range(len(wins))])
+
+
+# --- MT-bench -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def human():
+    return rows_of("mtbench/human.jsonl")
+
+
+@pytest.fixture(scope="module")
+def gpt4():
+    return {row.pair.id: row.verdict.winner for row in rows_of("mtbench/gpt4_pair.jsonl")}
+
+
+@pytest.fixture(scope="module")
+def mtbench(human, gpt4):
+    baselines = (baseline(opinion, human) for opinion in (always_first, random_choice))
+    return table_of(human, gpt4, *baselines)
+
+
+@pytest.mark.parametrize(
+    "turn, with_gpt4, among_people, sided_with_gpt4, sided_among_people",
+    [
+        ("turn-1", (886, 1343), (454, 721), (727, 859), (388, 479)),
+        ("turn-2", (871, 1325), (471, 707), (731, 864), (388, 474)),
+    ],
+)
+def test_mtbench_agreement_and_ceiling_are_as_published(
+    human, gpt4, turn, with_gpt4, among_people, sided_with_gpt4, sided_among_people
+):
+    experts = [r for r in human if r.vote.voter.startswith("expert") and turn in r.pair.tags]
+    table = table_of(experts, gpt4)
+    judged = judge_figures(table, claims(table), rng())[0].agreement
+    assert (judged.successes, judged.trials) == with_gpt4
+    people = ceiling(table.votes, rng()).pairs
+    assert (people.successes, people.trials) == among_people
+    # Without ties: votes for a side, and verdicts that name one.
+    named = np.where(np.isin(table.verdicts, SIDED), table.verdicts, -1).astype(np.int8)
+    votes = table.votes.copy()
+    votes[:, [n for n in range(4) if n not in SIDED]] = 0
+    sided = OutcomesTable(votes, named)
+    judged = judge_figures(sided, claims(sided), rng())[0].agreement
+    assert (judged.successes, judged.trials) == sided_with_gpt4
+    people = ceiling(table.votes[:, SIDED], rng()).pairs
+    assert (people.successes, people.trials) == sided_among_people
+
+
+def test_mtbench_intervals_are_by_comparison_and_wider_than_votes_would_make_them(mtbench):
+    gpt4, _, _ = judge_figures(mtbench, claims(mtbench), rng())
+    agreement = gpt4.agreement
+    assert (agreement.method, agreement.comparisons, agreement.trials) == ("bootstrap", 1814, 3354)
+    by_vote = 2 * 1.96 * np.sqrt(agreement.value * (1 - agreement.value) / agreement.trials)
+    assert 1.1 * by_vote < agreement.high - agreement.low < 2 * by_vote
+
+
+def test_mtbench_gpt4_beats_the_floor_and_is_as_good_as_one_more_person(mtbench):
+    found = claims(mtbench)
+    assert (found.labelled, found.unlabelled) == (1600, 214)
+    assert summary(
+        ["gpt-4", "always-first", "random"],
+        found.beats,
+        votes=mtbench.n_votes,
+        people=65,
+        baselines=[1, 2],
+    ) == (
+        "After 3,354 votes by 65 people: gpt-4 is the only judge; "
+        "gpt-4 beats always-first and random."
+    )
+    gpt4, first, random = judge_figures(mtbench, found, rng())
+    assert (gpt4.rating.worst_rank, gpt4.ties, first.ties, random.ties) == (1, "a", "b", "b")
+    people = ceiling(mtbench.votes, rng()).pairs
+    assert people.low < gpt4.agreement.value < people.high
+
+
+def test_mtbench_ratings_are_those_of_evalica(mtbench):
+    found = judge_figures(mtbench, claims(mtbench), rng())
+    values = [one.rating.value for one in found]
+    assert values == pytest.approx(by_evalica(mtbench.wins().astype(float)), abs=1e-6)
+
+
+def test_mtbench_order_is_worth_tens_of_points(mtbench):
+    luck = order_luck(mtbench, rng())
+    assert (luck > 30).all()
+    assert (luck < 100).all()
+
+
+def test_mtbench_people_and_gpt4_rank_the_models_alike_but_for_one_tie(human, mtbench):
+    generators = {row.pair.id: (row.pair.generator_a, row.pair.generator_b) for row in human}
+    names = sorted({name for pair in generators.values() for name in pair})
+    models = np.array([[names.index(name) for name in pair] for pair in generators.values()])
+    people = model_board(models, len(names), mtbench.votes, rng())
+    judge = model_board(models, len(names), as_votes(mtbench.verdicts[:, 0]), rng())
+    assert (people.both_bad, people.unpaired) == (0, 0)
+    for board in (people, judge):
+        values = [rating.value for rating in board.ratings]
+        assert values == pytest.approx(by_evalica(board.wins), abs=1e-6)
+        assert [name for _, name in sorted(zip(values, names, strict=True), reverse=True)] == [
+            "gpt-4",
+            "claude-v1",
+            "gpt-3.5-turbo",
+            "vicuna-13b-v1.2",
+            "alpaca-13b",
+            "llama-13b",
+        ]
+    assert dict(zip(names, people.ties, strict=True)) == {
+        "gpt-4": "a",
+        "claude-v1": "b",
+        "gpt-3.5-turbo": "b",
+        "vicuna-13b-v1.2": "c",
+        "alpaca-13b": "d",
+        "llama-13b": "e",
+    }
+    assert len(set(judge.ties)) == 6
+
+
+# --- PandaLM ------------------------------------------------------------------------------------
+
+PANDALM = ["pandalm-7b", "gpt-3.5-turbo", "longer-wins", "always-first"]
+
+
+@pytest.fixture(scope="module")
+def pandalm():
+    testset = rows_of("pandalm/testset-v1.json")
+    judges = [
+        {row.pair.id: row.verdict.winner for row in rows_of(f"pandalm/{judge}-testset-v1.json")}
+        for judge in PANDALM[:2]
+    ]
+    baselines = [baseline(opinion, testset) for opinion in (longer_wins, always_first)]
+    return table_of(testset, *judges, *baselines)
+
+
+def test_pandalm_agreement_with_the_majority_is_as_published(pandalm):
+    found = claims(pandalm)
+    assert (found.labelled, found.unlabelled) == (999, 0)
+    assert found.right[:2].tolist() == [667, 692]
+    assert found.judged[:2].tolist() == [999, 936]
+    assert [f.coverage.successes for f in judge_figures(pandalm, found, rng())[:2]] == [999, 936]
+
+
+def test_pandalm_judges_are_told_apart_and_beat_the_floor(pandalm):
+    found = claims(pandalm)
+    said = summary(PANDALM, found.beats, votes=2997, people=3, baselines=[2, 3], order=[1, 0, 2, 3])
+    assert said == (
+        "After 2,997 votes by 3 people: gpt-3.5-turbo beats pandalm-7b; "
+        "both beat longer-wins and always-first."
+    )
+    ranks = [one.rating.rank for one in judge_figures(pandalm, found, rng())]
+    assert ranks == [2, 1, 3, 4]
+
+
+def test_pandalm_another_order_of_the_votes_crowns_another_judge(pandalm):
+    """The order-free rating is sure of the first rank; ELO is not."""
+    best = shuffled_elo(pandalm, rng()).argmax(axis=1)
+    assert 0.5 < (best == 1).mean() < 0.9
+    leader = judge_figures(pandalm, claims(pandalm), rng())[1].rating
+    assert (leader.best_rank, leader.worst_rank) == (1, 1)
+
+
+def test_pandalm_people_agree_far_better_than_any_judge_with_them(pandalm):
+    found = ceiling(pandalm.votes, rng())
+    agreement = [one.agreement for one in judge_figures(pandalm, claims(pandalm), rng())]
+    assert found.pairs.trials == 3 * 999
+    assert round(found.pairs.value, 4) == 0.9199
+    assert found.pairs.low > max(one.high for one in agreement)
+    assert found.no_majority == 240
