@@ -68,10 +68,10 @@ define AUDIT
     *) $(PY) -m pip freeze >"$$list" && $$audit "$$list";; esac
 endef
 
-.venv/.installed: requirements.txt
+.venv/.installed: requirements.txt humanjudge/cli/launcher.sh
 	$(call INSTALL, requirements.txt)
 
-.venv/.installed-dev: requirements.txt requirements-dev.txt
+.venv/.installed-dev: requirements.txt requirements-dev.txt humanjudge/cli/launcher.sh
 	$(call INSTALL, requirements-dev.txt)
 
 # uv is quick; where it is not to be had, or knows no mirror that pip knows, pip does it.
@@ -82,6 +82,7 @@ define INSTALL
   $(PY) -m pip install --quiet --disable-pip-version-check uv >/dev/null 2>&1 || true
 @$(PY) -m uv pip install --quiet --python $(PY) -r $(strip $(1)) 2>/dev/null || \
   $(PY) -m pip install --quiet --disable-pip-version-check -r $(strip $(1))
+@cp humanjudge/cli/launcher.sh .venv/bin/humanjudge && chmod 755 .venv/bin/humanjudge
 @touch $@
 endef
 

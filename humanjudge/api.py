@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
+from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 
-from judge_eval.api import router as runs
+from judge_eval.api import router as judge_eval
+from judge_eval.events_api import router as events
+from judge_eval.lifecycle import LifecycleRefused
+from judge_eval.run_config import ConfigInvalid
+from judge_eval.runs_api import router as runs
+from judge_eval.transfer_api import router as transfer
 
 api = NinjaAPI(
     title="HumanJudge",
@@ -13,4 +21,17 @@ api = NinjaAPI(
     urls_namespace="api",
     docs_url="/docs",
 )
-api.add_router("/runs", runs)
+# Django takes the first address that fits: fixed words stand before `/runs/{run_id}`.
+for router in (judge_eval, events, transfer, runs):
+    api.add_router("/runs", router)
+
+
+@api.exception_handler(ConfigInvalid)
+def config_invalid(request: HttpRequest, invalid: ConfigInvalid) -> HttpResponse:
+    detail = [asdict(error) for error in invalid.errors]
+    return api.create_response(request, {"detail": detail}, status=422)
+
+
+@api.exception_handler(LifecycleRefused)
+def lifecycle_refused(request: HttpRequest, refused: LifecycleRefused) -> HttpResponse:
+    return api.create_response(request, {"detail": str(refused)}, status=409)

@@ -14,7 +14,10 @@ def summary(access: dict[str, Any], url: str, data: Path) -> str:
     lines += _admin(access.get("admin") or {"path": "/admin/"}, url)
     if access.get("api_key"):
         lines += [("API key", access["api_key"])]
-    lines += [("API docs", f"{url}/api/docs"), ("", "")]
+    lines += [("API docs", f"{url}/api/docs")]
+    if access.get("cli_key"):
+        lines += [("Command line", ".venv/bin/humanjudge --help")]
+    lines += [("", "")]
     lines += [("Data and logs", str(data)), ("This again", str(data / "access.txt"))]
     lines += [("Stop", "Ctrl-C")]
     rule = "─" * WIDTH

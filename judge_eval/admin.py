@@ -1,10 +1,14 @@
-"""The back office of runs: sharing is set here; judges and verdicts can be read."""
+"""The back office of runs: sharing and providers are set here; what was asked can be read."""
 
 from __future__ import annotations
 
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 
-from judge_eval.models import Judge, Run, Verdict
+from judge_eval import providers
+from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
+from judge_eval.provider_form import ProviderForm
 from voting.admin import KeptAdmin, ReadOnlyAdmin
 
 
@@ -18,6 +22,21 @@ class RunAdmin(KeptAdmin):
         return False
 
 
+@admin.register(Provider)
+class ProviderAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    form = ProviderForm
+    fields = (*ProviderForm.Meta.fields[:3], "key", *ProviderForm.Meta.fields[3:])
+    list_display = ("name", "base_url", "key_variable", "key", "concurrency", "requests_per_minute")
+    readonly_fields = ("key",)
+
+    @admin.display(description="key is set here")
+    def key(self, provider: Provider) -> str:
+        """Say whether this process has the key; the workers may have another environment."""
+        if not provider.key_variable:
+            return "none is named"
+        return "no" if providers.lacks_key(provider) else "yes"
+
+
 @admin.register(Judge)
 class JudgeAdmin(ReadOnlyAdmin):
     list_display = ("name", "run", "position", "provider", "fingerprint")
@@ -29,3 +48,25 @@ class VerdictAdmin(ReadOnlyAdmin):
     list_display = ("judge", "comparison", "state", "winner", "feedback", "error", "latency_ms")
     list_filter = ("state",)
     list_select_related = ("judge", "comparison")
+
+
+@admin.register(Call)
+class CallAdmin(ReadOnlyAdmin):
+    list_display = ("id", "run", "purpose", "model", "state", "attempts", "error", "done_at")
+    list_filter = ("state", "purpose")
+    list_select_related = ("run",)
+    ordering = ("-id",)
+    show_full_result_count = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Call]:
+        # A page of drawings would be megabytes.
+        return super().get_queryset(request).defer("reply")
+
+
+@admin.register(RunEvent)
+class RunEventAdmin(ReadOnlyAdmin):
+    list_display = ("id", "at", "run", "kind", "text")
+    list_filter = ("kind",)
+    list_select_related = ("run",)
+    ordering = ("-id",)
+    show_full_result_count = False

@@ -11,21 +11,21 @@ from django.http import HttpRequest
 from django.utils import timezone
 from ninja import Router, Schema
 from ninja.errors import HttpError
-from ninja.security import HttpBearer
 
 from humanjudge.ratelimit import RateLimit
 from judge_eval import selectors
+from judge_eval.api_access import ERRORS, KeyAuth, key_of, run_of
 from judge_eval.models import Run, Verdict
 from judge_eval.prefixes import Ambiguous, by_prefix, whole
 from voting.allotment import ballot_for
 from voting.ballots import Ballot
-from voting.keys import find_key
 from voting.models import ApiKey, Comparison
 from voting.selectors import queue_counts
 from voting.services import (
     VoteConflict,
     VotingClosed,
     cast_script_vote,
+    is_unblinded,
     record_exposure,
     wait_until_sealed,
 )
@@ -33,11 +33,6 @@ from voting.voters import voter_of_key
 
 MOST_TASKS = 200
 OWN_VOTES_SECONDS = 0.5
-
-
-class KeyAuth(HttpBearer):
-    def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
-        return find_key(token)
 
 
 class Task(Schema):
@@ -58,6 +53,7 @@ class Pending(Schema):
     total: int
     done: int
     pending: int
+    simulated: bool
     next_cursor: int | None
 
 
@@ -72,6 +68,7 @@ class VoteOut(Schema):
     vote_id: UUID
     winner: str
     repeated: bool
+    unblinded: bool | None = None
 
 
 class Standing(Schema):
@@ -97,62 +94,42 @@ class Results(Schema):
     pending: int
     votes: int
     unblinded: int
+    simulated: bool
     ledger_seq: int
-
-
-class Detail(Schema):
-    detail: str
+    sealed: bool
 
 
 router = Router(auth=KeyAuth(), tags=["runs"])
 limit = RateLimit(settings.VOTES_PER_SECOND, settings.VOTES_BURST)
-ERRORS = {frozenset({401, 403, 404, 409, 422, 429}): Detail}
-
-
-def _key(request: HttpRequest, scope: str) -> ApiKey:
-    api_key: ApiKey = request.auth  # type: ignore[attr-defined]
-    if scope not in api_key.scopes:
-        raise HttpError(403, f"this key lacks the scope {str(scope)!r}")
-    return api_key
-
-
-def _run(api_key: ApiKey, run_id: str) -> Run:
-    runs = Run.objects.select_related("queue")
-    if api_key.project_id:
-        runs = runs.filter(queue__project=api_key.project_id)
-    try:
-        run = by_prefix(runs, run_id)
-    except Ambiguous as ambiguous:
-        raise HttpError(409, str(ambiguous)) from ambiguous
-    if run is None:
-        raise HttpError(404, f"there is no run {run_id!r}")
-    return run
 
 
 @router.get("/{run_id}/judge-eval/pending", response=Pending, exclude_none=True)
-def pending(request: HttpRequest, run_id: str, limit: int = 50, cursor: int = -1) -> Any:
+def pending(
+    request: HttpRequest, run_id: str, limit: int = 50, cursor: int = -1, verdicts: bool = True
+) -> Any:
     """Pairs that want votes and that this key has not voted on.
 
     `verdicts` is there only for a key with the scope `verdicts`; what such a key then votes is
-    kept, but not counted for the judges, since it was not blind.
+    kept, but not counted for the judges, since it was not blind. `verdicts=false` leaves them out.
     """
-    api_key = _key(request, ApiKey.Scope.READ)
-    run = _run(api_key, run_id)
+    api_key = key_of(request, ApiKey.Scope.READ)
+    run = run_of(api_key, run_id)
     if not 1 <= limit <= MOST_TASKS:
         raise HttpError(422, f"limit: 1 to {MOST_TASKS}, not {limit}")
     voter = voter_of_key(run.queue.project_id, api_key)
     wait_until_sealed(voter, OWN_VOTES_SECONDS)
     comparisons = selectors.pending_pairs(run, voter, after=cursor, limit=limit)
-    verdicts: dict[UUID, list[Verdict]] = {}
-    if ApiKey.Scope.VERDICTS in api_key.scopes:
+    said: dict[UUID, list[Verdict]] = {}
+    if verdicts and ApiKey.Scope.VERDICTS in api_key.scopes:
         record_exposure(voter.pk, [c.pk for c in comparisons], timezone.now())
-        verdicts = selectors.verdicts_on_many(comparisons)
+        said = selectors.verdicts_on_many(comparisons)
     done, total, _ = queue_counts(run.queue)
     return {
-        "tasks": [_task(comparison, verdicts.get(comparison.pk)) for comparison in comparisons],
+        "tasks": [_task(comparison, said.get(comparison.pk)) for comparison in comparisons],
         "total": total,
         "done": done,
         "pending": total - done,
+        "simulated": run.queue.is_simulated,
         "next_cursor": comparisons[-1].position if len(comparisons) == limit else None,
     }
 
@@ -184,10 +161,13 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-@router.post("/{run_id}/judge-eval/vote", response={200: VoteOut, **ERRORS})
+@router.post("/{run_id}/judge-eval/vote", response={200: VoteOut, **ERRORS}, exclude_none=True)
 def vote(request: HttpRequest, run_id: str, body: VoteIn) -> Any:
-    """Vote as the key's own voter. The same vote again is answered as the first time."""
-    api_key = _key(request, ApiKey.Scope.VOTE)
+    """Vote as the key's own voter. The same vote again is answered as the first time.
+
+    A key with the scope `verdicts` is told whether it had seen them before: `unblinded`.
+    """
+    api_key = key_of(request, ApiKey.Scope.VOTE)
     ballot = _ballot(api_key, run_id, body.task_id)
     if body.winner not in ballot.choices:
         raise HttpError(422, f"winner: {body.winner!r} is none of {', '.join(ballot.choices)}")
@@ -203,13 +183,14 @@ def vote(request: HttpRequest, run_id: str, body: VoteIn) -> Any:
         "vote_id": recorded.uid,
         "winner": recorded.choice,
         "repeated": recorded.repeated,
+        "unblinded": is_unblinded(recorded) if ApiKey.Scope.VERDICTS in api_key.scopes else None,
     }
 
 
 def _ballot(api_key: ApiKey, run_id: str, task_id: str) -> Ballot:
     run, task = whole(run_id), whole(task_id)
     ballot = selectors.open_task(api_key, run, task) if run and task else None
-    return ballot or _first_ballot(api_key, _run(api_key, run_id), task_id)
+    return ballot or _first_ballot(api_key, run_of(api_key, run_id), task_id)
 
 
 def _first_ballot(api_key: ApiKey, run: Run, task_id: str) -> Ballot:
@@ -227,11 +208,12 @@ def _first_ballot(api_key: ApiKey, run: Run, task_id: str) -> Ballot:
 
 @router.get("/{run_id}/judge-eval/results", response=Results)
 def results(request: HttpRequest, run_id: str) -> Any:
-    """The leaderboard as of the last sealed vote."""
-    api_key = _key(request, ApiKey.Scope.READ)
-    run = _run(api_key, run_id)
+    """The leaderboard as of the last sealed vote. `sealed`: all votes of this key are in it."""
+    api_key = key_of(request, ApiKey.Scope.READ)
+    run = run_of(api_key, run_id)
     # A script that has just voted reads figures with its own votes in them.
-    wait_until_sealed(voter_of_key(run.queue.project_id, api_key), OWN_VOTES_SECONDS)
+    voter = voter_of_key(run.queue.project_id, api_key)
+    is_sealed = wait_until_sealed(voter, OWN_VOTES_SECONDS)
     board = selectors.board(run)
     return {
         "leaderboard": [_standing(row) for row in board.rows],
@@ -240,7 +222,9 @@ def results(request: HttpRequest, run_id: str) -> Any:
         "pending": board.pending,
         "votes": board.votes,
         "unblinded": board.unblinded,
+        "simulated": run.queue.is_simulated,
         "ledger_seq": board.seq,
+        "sealed": is_sealed,
     }
 
 

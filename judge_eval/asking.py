@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.files.storage import default_storage
+from django.db.models import Exists, OuterRef
 
 from judge_eval import generation_prompt, judge_prompt, providers
 from judge_eval.call_keys import request_hash
@@ -17,6 +18,8 @@ from judge_eval.endpoints import ChatRequest
 from judge_eval.estimates import Price, cost, most_tokens, reservation
 from judge_eval.models import Call, Provider
 from judge_eval.run_config import parse
+from judge_eval.verdict_text import VerdictUnreadable
+from judge_eval.verdict_text import parse as parse_verdict
 from voting.models import Inference
 from voting.pictures import png_path
 
@@ -25,16 +28,15 @@ MOST_CONFIGS = 32
 
 @dataclass(frozen=True)
 class Question:
-    """One attempt at a call."""
+    """One attempt at a call: it asks, or asks once more where the first reply was no answer."""
 
     call: Call
     config: RunConfig
     provider: Provider
     request: ChatRequest
     request_hash: str
-    # What was wrong with the first reply, and that reply, when this asks once more.
+    # What was wrong with the first reply, when this asks once more.
     problem: str = ""
-    first_reply: str = ""
 
     @property
     def price(self) -> Price | None:
@@ -62,7 +64,13 @@ class Question:
         """Return the question that says what was wrong with the reply to this one."""
         asked = [dict(message) for message in self.request.messages]
         request = replace(self.request, messages=judge_prompt.repair(asked, reply, problem))
-        return replace(self, request=request, problem=problem, first_reply=reply)
+        return replace(self, request=request, problem=problem)
+
+
+def answered_by_another() -> Exists:
+    """Say of a call whether another model has answered another call of its verdict."""
+    answered = Call.objects.filter(verdict=OuterRef("verdict"), state=Call.State.DONE)
+    return Exists(answered.exclude(reported_model=OuterRef("reported_model")))
 
 
 class _Configs:
@@ -85,10 +93,10 @@ _configs = _Configs()
 def question_of(call: Call, provider: Provider) -> Question:
     config = _configs.of(call)
     if call.purpose == Call.Purpose.JUDGE:
-        return _judging(call, provider, config)
+        return _repairing(_judging(call, provider, config))
     assert call.prompt is not None  # the database says so
     messages = generation_prompt.messages(config.kind, config.prompts[call.prompt].text)
-    return _question(call, provider, config, messages, config.generation, [])
+    return _question(call, provider, config, messages, config.generation)
 
 
 def _judging(call: Call, provider: Provider, config: RunConfig) -> Question:
@@ -110,7 +118,29 @@ def _judging(call: Call, provider: Provider, config: RunConfig) -> Question:
     )
     pictures = [output.picture.png_sha256 for output in shown if output.picture]
     schema = judge_prompt.schema(queue.ballot)
-    return _question(call, provider, config, messages, config.judging, pictures, schema)
+    order = _shown_order(call, shown)
+    return _question(call, provider, config, messages, config.judging, order, pictures, schema)
+
+
+def _repairing(question: Question) -> Question:
+    """Go on from a reply that was no verdict; a lost worker or connection starts nothing anew."""
+    call = question.call
+    if not call.is_repaired:
+        return question
+    try:
+        parse_verdict(call.reply, call.run.queue.ballot)
+    except VerdictUnreadable as unreadable:
+        return question.once_more(call.reply, unreadable.reason)
+    return question
+
+
+def _shown_order(call: Call, shown: Sequence[Inference]) -> str:
+    """Name the order by what is shown, so that a copy of a run asks the same questions.
+
+    Which output is A there is drawn anew. Equal outputs are told apart by nothing else.
+    """
+    first, second = (output.output for output in shown)
+    return call.order if first == second else "AB" if first < second else "BA"
 
 
 def _as_shown(output: Inference) -> str | bytes:
@@ -130,16 +160,23 @@ def _question(
     config: RunConfig,
     messages: Sequence[Mapping[str, Any]],
     how: Generation | Judging,
-    pictures: Sequence[str],
+    order: str = "",
+    pictures: Sequence[str] = (),
     schema: dict[str, Any] | None = None,
 ) -> Question:
+    parameters: dict[str, Any] = {
+        **how.parameters,
+        # The same name at another endpoint may be another model.
+        "provider": provider.name,
+        "url": provider.base_url,
+        "schema": schema if provider.structured_output else None,
+    }
     key = request_hash(
         model=call.model,
-        # The same name at another endpoint may be another model.
-        parameters={**how.parameters, "provider": provider.name, "url": provider.base_url},
+        parameters=parameters,
         messages=messages,
         pictures=pictures,
-        order=call.order,
+        order=order,
         sample=call.sample,
     )
     request = ChatRequest(

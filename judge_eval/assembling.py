@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from judge_eval import events
@@ -18,6 +20,7 @@ from judge_eval.run_config import parse
 from judge_eval.services import add_judges, model_fingerprint
 from judge_eval.verdict_text import ParsedVerdict
 
+AT_ONCE = 500
 ORDERS = {"AB": "as stored", "BA": "swapped"}
 
 
@@ -28,22 +31,42 @@ class _NoVerdict(Exception):
 def settle(verdicts: Collection[int]) -> None:
     """Make verdicts of calls that are all final, and open the pairs that this completes."""
     by_verdict: dict[int, list[Call]] = defaultdict(list)
-    calls = Call.objects.filter(verdict__in=verdicts).order_by("order", "sample")
-    for call in calls.select_related("verdict__judge__run"):
+    calls = Call.objects.filter(verdict__in=verdicts).order_by("verdict", "order", "sample")
+    # The config is large, and only a judge that calls itself something new needs it.
+    about = calls.select_related("verdict__judge__run").defer("verdict__judge__run__config")
+    for call in about:
         assert call.verdict_id is not None  # it was asked for
         by_verdict[call.verdict_id].append(call)
-    comparisons = set()
-    for pk, answers in by_verdict.items():
-        if any(call.state == Call.State.WAITING for call in answers):
-            continue
-        verdict = answers[0].verdict
-        assert verdict is not None  # it was asked for
-        fields = _fields(verdict, answers)
-        waiting = Verdict.objects.filter(pk=pk, state=Verdict.State.WAITING)
-        waiting.update(decided_at=timezone.now(), **fields)
-        comparisons.add(verdict.comparison_id)
-    for comparison in sorted(comparisons):
-        open_if_final(comparison, amend=True)
+    for answers in by_verdict.values():
+        if all(call.state != Call.State.WAITING for call in answers):
+            verdict = answers[0].verdict
+            assert verdict is not None  # it was asked for
+            _decide(verdict, _fields(verdict, answers))
+
+
+def settle_left(run_id: UUID) -> None:
+    """Settle what nobody came to settle: who wrote the last call down was lost right after."""
+    calls = Call.objects.filter(verdict=OuterRef("pk"))
+    left = Verdict.objects.filter(
+        Exists(calls),
+        ~Exists(calls.filter(state=Call.State.WAITING)),
+        judge__run=run_id,
+        state=Verdict.State.WAITING,
+    )
+    settle(list(left.order_by("pk").values_list("pk", flat=True)[:AT_ONCE]))
+
+
+def _decide(verdict: Verdict, fields: dict[str, Any]) -> None:
+    if all(getattr(verdict, name) == value for name, value in fields.items()):
+        return
+    with transaction.atomic():
+        # As it was read: what is asked again meanwhile is settled by whoever brings the answer.
+        as_read = Verdict.objects.filter(
+            pk=verdict.pk, state=verdict.state, decided_at=verdict.decided_at
+        )
+        if as_read.update(decided_at=timezone.now(), **fields):
+            # With the verdict or not at all: nobody looks at a pair that is open already again.
+            open_if_final(verdict.comparison_id, amend=True)
 
 
 def _fields(verdict: Verdict, calls: Sequence[Call]) -> dict[str, Any]:
@@ -106,29 +129,43 @@ def _competitor(verdict: Verdict, calls: Sequence[Call]) -> Judge:
     config = parse(judge.run.config)
     with transaction.atomic():
         run = Run.objects.select_for_update(no_key=True).get(pk=judge.run_id)
-        return _resolve(run, config, Judge.objects.get(pk=judge.pk), reported)
+        return _named(run, Judge.objects.get(pk=judge.pk), reported, config)
 
 
-def _resolve(run: Run, config: RunConfig, judge: Judge, reported: str) -> Judge:
-    fingerprint = model_fingerprint(config, judge.provider, reported)
-    same = run.judges.filter(fingerprint=fingerprint).first()
-    if judge.reported_model in ("", reported):
-        if same is None or same == judge:
-            judge.fingerprint = fingerprint
-        # Otherwise two names of the config lead to one model: each keeps its own place.
+def _named(run: Run, judge: Judge, reported: str, config: RunConfig) -> Judge:
+    if judge.reported_model == "":
         judge.reported_model = reported
+        judge.fingerprint = _fingerprint(run, judge, config)
         judge.save(update_fields=["fingerprint", "reported_model"])
+    if judge.reported_model == reported:
         return judge
-    if same is not None and same.model == judge.model:
-        return same
-    text = f"{judge.name} now answers as {reported}: it is a new judge and starts at 1000."
-    events.record(run, "judge_changed", text, judge=str(judge.pk))
+    known = run.judges.filter(
+        provider=judge.provider, model=judge.model, reported_model=reported
+    ).first()
+    return known or _changed(run, judge, reported, config)
+
+
+def _changed(run: Run, judge: Judge, reported: str, config: RunConfig) -> Judge:
     changed = Judge(
         run=run,
-        name=f"{judge.name} ({reported})"[:200],
+        name=f"{judge.model} ({reported})"[:200],
         provider=judge.provider,
         model=judge.model,
         reported_model=reported,
-        fingerprint=fingerprint,
     )
+    changed.fingerprint = _fingerprint(run, changed, config)
+    text = f"{judge.name} now answers as {reported}: it is a new judge and starts at 1000."
+    events.record(run, "judge_changed", text, judge=str(judge.pk))
     return add_judges(run, [changed])[0]
+
+
+def _fingerprint(run: Run, judge: Judge, config: RunConfig) -> str:
+    """Name a judge by what it calls itself, and also by what it is asked for if that is taken.
+
+    Two names of a config may lead to one model: each keeps its own place.
+    """
+    usual = model_fingerprint(config, judge.provider, judge.reported_model)
+    if not run.judges.filter(fingerprint=usual).exclude(pk=judge.pk).exists():
+        return usual
+    both = f"{judge.model}, which answers as {judge.reported_model}"
+    return model_fingerprint(config, judge.provider, both)

@@ -12,12 +12,16 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Min, Q, QuerySet
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from judge_eval.models import Call, Provider, Run
 
 LEASE = timedelta(seconds=20)
+# Crews look for calls about ten times a second: what a limit allows meanwhile may start at once.
+BURST = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
 _WAITING = Q(state=Call.State.WAITING)
 
 
@@ -30,8 +34,12 @@ def waiting_calls(runs: Collection[UUID]) -> QuerySet[Call]:
     return Call.objects.filter(_WAITING, run__in=runs)
 
 
+def unleased(now: datetime) -> Q:
+    return Q(leased_until__isnull=True) | Q(leased_until__lt=now)
+
+
 def _free(now: datetime) -> Q:
-    return Q(not_before__lte=now) & (Q(leased_until__isnull=True) | Q(leased_until__lt=now))
+    return Q(not_before__lte=now) & unleased(now)
 
 
 def claim(slots: int, lease: UUID) -> list[Call]:
@@ -39,17 +47,17 @@ def claim(slots: int, lease: UUID) -> list[Call]:
     runs = runs_at_work()
     if not runs or slots <= 0:
         return []
-    free = waiting_calls(runs).filter(_free(timezone.now()))
+    free = waiting_calls(runs).filter(_free(timezone.now())).order_by().values("provider")
     claimed: list[int] = []
-    for name in sorted(set(free.order_by().values_list("provider", flat=True).distinct())):
-        claimed += _claim_of(name, runs, slots - len(claimed), lease)
+    for waiting in free.annotate(since=Min("not_before")).order_by("since", "provider"):
+        claimed += _claim_of(waiting["provider"], runs, slots - len(claimed), lease)
     about = Call.objects.select_related(
         "run__queue__project",
         "run__queue__rubric",
         "verdict__judge",
         "verdict__comparison__a__picture",
         "verdict__comparison__b__picture",
-    )
+    ).defer("run__config")  # it is large, and read once a run
     return list(about.filter(pk__in=claimed)) if claimed else []
 
 
@@ -66,18 +74,16 @@ def _claim_of(name: str, runs: Sequence[UUID], slots: int, lease: UUID) -> list[
         rows = list(
             waiting_calls(runs)
             .filter(_free(now), provider=name)
+            # A call whose late answer is being written down at this moment is no longer free.
+            .select_for_update(no_key=True, skip_locked=True)
             .order_by("not_before", "pk")
             .values_list("pk", "run_id", "reserved_nano")[: max(allowed, 0)]
         )
         if rows:
-            claimed = [pk for pk, _, _ in rows]
-            Call.objects.filter(pk__in=claimed).update(
-                lease=lease,
-                leased_until=now + LEASE,
-                attempts=F("attempts") + 1,
-                reserved_nano=0,
+            write_off(rows)
+            Call.objects.filter(pk__in=[pk for pk, _, _ in rows]).update(
+                lease=lease, leased_until=now + LEASE, attempts=F("attempts") + 1
             )
-            _write_off(rows)
             _pace(provider, now, len(rows))
     return [pk for pk, _, _ in rows]
 
@@ -89,30 +95,43 @@ def _allowed(provider: Provider, now: datetime) -> int:
     free = provider.concurrency - out
     if not provider.requests_per_minute:
         return free
-    behind = (now - (provider.next_start_at or now)).total_seconds()
-    return min(free, int(behind * provider.requests_per_minute / 60) + 1 if behind >= 0 else 0)
+    behind = now - _next_start(provider, now)
+    return min(free, behind // _gap(provider) + 1 if behind >= timedelta(0) else 0)
 
 
 def _pace(provider: Provider, now: datetime, started: int) -> None:
     if not provider.requests_per_minute:
         return
-    gap = timedelta(seconds=60 / provider.requests_per_minute)
-    # What was not used is lost: a quiet hour must not end in a flood.
-    begin = max(provider.next_start_at or now, now - gap)
-    provider.next_start_at = begin + started * gap
+    provider.next_start_at = _next_start(provider, now) + started * _gap(provider)
     provider.save(update_fields=["next_start_at"])
 
 
-def _write_off(rows: Sequence[tuple[int, UUID, int]]) -> None:
+def _next_start(provider: Provider, now: datetime) -> datetime:
+    # What was not used is lost: a quiet hour must not end in a flood.
+    return max(provider.next_start_at or now, now - BURST)
+
+
+def _gap(provider: Provider) -> timedelta:
+    """Return the time between two starts: with a burst, too, a minute holds no more calls."""
+    return max((MINUTE + BURST) / (provider.requests_per_minute or 1), timedelta.resolution)
+
+
+def write_off(rows: Sequence[tuple[int, UUID, int]]) -> None:
     """Count what was reserved for an attempt that nobody finished as spent: it may have been."""
     lost: Counter[UUID] = Counter()
     for _, run, reserved in rows:
         lost[run] += reserved
-    for run, nano in lost.items():
-        if nano:
-            Run.objects.filter(pk=run).update(
-                reserved_nano=F("reserved_nano") - nano, spent_nano=F("spent_nano") + nano
-            )
+    if not any(lost.values()):
+        return
+    calls = Call.objects.filter(pk__in=[pk for pk, _, reserved in rows if reserved])
+    calls.update(
+        cost_nano=Coalesce("cost_nano", 0) + F("reserved_nano"),
+        reserved_nano=0,
+    )
+    for run, nano in sorted(lost.items()):
+        Run.objects.filter(pk=run).update(
+            reserved_nano=F("reserved_nano") - nano, spent_nano=F("spent_nano") + nano
+        )
 
 
 def renew(lease: UUID, calls: Collection[int]) -> None:

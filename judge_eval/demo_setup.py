@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +28,24 @@ def load(access_file: Path) -> bool:
     """Load the demo once, and write down how to get in. Return whether anything was loaded."""
     with transaction.atomic():
         if Run.objects.filter(queue__project__name=PROJECT).exists():
+            _add_missing_key(access_file)
             return False
         project = Project.objects.create(name=PROJECT)
-        runs = [create_run(project, _spec(kind, name)) for kind, name in RUNS.items()]
+        runs = [create_run(project, spec(kind, name)) for kind, name in RUNS.items()]
         access = {
             "board": [{"name": r.name, "path": reverse("run", args=[r.pk])} for r in runs],
             "invites": [{"name": r.name, "path": _invite(r)} for r in runs],
             "admin": _admin(),
             "api_key": create_key("made on first start", [ApiKey.Scope.READ, ApiKey.Scope.VOTE])[1],
+            "cli_key": _key_of_the_command_line(),
         }
         # Inside the transaction: no demo without its keys, no keys without the demo.
         _write_private(access_file, access)
     return True
 
 
-def _spec(kind: Any, name: str) -> RunSpec:
+def spec(kind: Any, name: str) -> RunSpec:
+    """Return what a run of the demo's outputs of a kind is made of, judged by the baselines."""
     return RunSpec(
         name=name,
         kind=kind,
@@ -71,6 +75,18 @@ def _admin() -> dict[str, str | None]:
     password = secrets.token_urlsafe(12)
     users.create_superuser("admin", password=password)
     return {"username": "admin", "password": password, "path": reverse("admin:index")}
+
+
+def _key_of_the_command_line() -> str:
+    return create_key("the command line on this machine", list(ApiKey.Scope))[1]
+
+
+def _add_missing_key(access_file: Path) -> None:
+    """Let the command line in where the demo was loaded before there was one."""
+    with suppress(FileNotFoundError):
+        access = json.loads(access_file.read_text(encoding="utf-8"))
+        if "cli_key" not in access:
+            _write_private(access_file, access | {"cli_key": _key_of_the_command_line()})
 
 
 def _write_private(path: Path, access: dict[str, Any]) -> None:

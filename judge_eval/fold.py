@@ -16,7 +16,7 @@ from judge_eval import elo
 from judge_eval.models import Run
 from voting.ledger import history_text
 from voting.models import Entry
-from voting.projection import COUNTED
+from voting.projection import counted_in
 
 split = cache(elo.split)
 CHUNK = 20_000
@@ -125,7 +125,8 @@ def by_position_in(payload: str) -> Verdicts:
 
 def sealed_votes(run: Run, from_seq: int) -> Iterator[list[CountedVote]]:
     """Yield the run's counted votes in the order of the ledger, a chunk at a time."""
-    votes = Entry.objects.filter(COUNTED, queue=run.queue_id, comparison__isnull=False)
+    counted = counted_in(run.queue)
+    votes = Entry.objects.filter(counted, queue=run.queue_id, comparison__isnull=False)
     rows = votes.annotate(text=Cast("history", TextField())).order_by("seq")
     while True:
         chunk = [
@@ -141,8 +142,9 @@ def sealed_votes(run: Run, from_seq: int) -> Iterator[list[CountedVote]]:
 
 
 def standings_before(run: Run, seq: int) -> elo.Standings:
+    counted = counted_in(run.queue)
     history = (
-        Entry.objects.filter(COUNTED, queue=run.queue_id, seq__lt=seq, comparison__isnull=False)
+        Entry.objects.filter(counted, queue=run.queue_id, seq__lt=seq, comparison__isnull=False)
         .order_by("-seq")
         .values_list("history", flat=True)
         .first()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
 from judge_eval import events, providers
+from judge_eval.asking import answered_by_another
 from judge_eval.config_parts import RunConfig
 from judge_eval.estimates import estimate
 from judge_eval.models import Board, Call, Run, Verdict
@@ -18,6 +22,40 @@ from judge_eval.services import add_judges, create_queue, judge_of
 from voting.models import Project
 
 AT_ONCE = 1000
+# What is known of a call or a verdict before anybody was asked. What it has cost stays.
+_UNASKED: dict[str, Any] = {
+    "state": Call.State.WAITING,
+    "attempts": 0,
+    "lease": None,
+    "leased_until": None,
+    "is_paired": False,
+    "reused": None,
+    "reported_model": "",
+    "reply": "",
+    "changes": [],
+    "is_repaired": False,
+    "error": "",
+    "winner": "",
+    "score_a": None,
+    "score_b": None,
+    "reason": "",
+    "done_at": None,
+}
+_UNDECIDED: dict[str, Any] = {
+    "state": Verdict.State.WAITING,
+    "leased_until": None,
+    "winner": "",
+    "consistent": None,
+    "picks": [],
+    "first_picks": None,
+    "sample_consistency": None,
+    "score_a": None,
+    "score_b": None,
+    "feedback": "",
+    "error": "",
+    "latency_ms": None,
+    "decided_at": None,
+}
 
 
 class LifecycleRefused(Exception):
@@ -86,12 +124,20 @@ def start(run_id: UUID) -> Run:
 
 
 def _refuse_unaskable(config: RunConfig) -> None:
-    names = {config.provider} | {j.provider for j in config.judges if not j.is_baseline}
-    missing = sorted(name for name in names if providers.find(name) is None)
+    missing = sorted(name for name in _provider_names(config) if providers.find(name) is None)
     if missing:
         raise LifecycleRefused(f"There is no provider named {', '.join(missing)}.")
-    unpriced = estimate(config, providers.prices(names)).unpriced
-    if config.budget_usd is not None and unpriced:
+    if config.budget_usd is not None:
+        _refuse_unpriced(config)
+
+
+def _provider_names(config: RunConfig) -> set[str]:
+    return {config.provider} | {j.provider for j in config.judges if not j.is_baseline}
+
+
+def _refuse_unpriced(config: RunConfig) -> None:
+    unpriced = estimate(config, providers.prices(_provider_names(config))).unpriced
+    if unpriced:
         raise LifecycleRefused(
             f"A budget needs every price, and nobody has said what {', '.join(unpriced)} costs."
         )
@@ -126,6 +172,7 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
         if run.state != Run.State.STOPPED:
             raise LifecycleRefused(f"This run is {run.state}; only a stopped one can be resumed.")
         if budget_usd is not None:
+            _refuse_unpriced(config_of(run))
             run.budget_nano = providers.nano(budget_usd)
         if run.budget_nano is not None and run.budget_nano <= run.spent_nano:
             spent = Decimal(run.spent_nano) / providers.NANO
@@ -150,32 +197,29 @@ def retry_failed(run_id: UUID) -> int:
         run = _locked(run_id)
         if run.state in (Run.State.DRAFT, Run.State.STOPPED):
             raise LifecycleRefused(f"This run is {run.state}; start or resume it first.")
-        failed = Verdict.objects.filter(judge__run=run, state=Verdict.State.FAILED)
-        asked = failed.filter(comparison__unusable="", calls__isnull=False)
-        verdicts = set(asked.values_list("pk", flat=True))
-        # One verdict fails with all its calls done when its orders cannot be put together.
-        together = Call.objects.filter(verdict__in=verdicts).exclude(
-            verdict__calls__state=Call.State.FAILED
-        )
-        again = set(together.values_list("pk", flat=True))
-        again |= set(run.calls.filter(state=Call.State.FAILED).values_list("pk", flat=True))
-        calls = Call.objects.filter(pk__in=again)
-        count = calls.update(
-            state=Call.State.WAITING,
-            attempts=0,
-            error="",
-            winner="",
-            lease=None,
-            leased_until=None,
-            not_before=timezone.now(),
-            is_paired=False,
-        )
-        Verdict.objects.filter(pk__in=verdicts).update(
-            state=Verdict.State.WAITING, error="", leased_until=None, decided_at=None
-        )
+        verdicts = _failed_verdicts(run)
+        calls = Call.objects.filter(_to_ask_again(run, verdicts))
+        count = calls.update(**_UNASKED, not_before=timezone.now())
+        Verdict.objects.filter(pk__in=verdicts).update(**_UNDECIDED)
         if count:
             _go_on(run, _state_with_work(run), "retried", f"{count} failed calls are made again.")
     return count
+
+
+def _failed_verdicts(run: Run) -> set[int]:
+    """Return verdicts that failed, and those for which a part of the samples did."""
+    asked = Verdict.objects.filter(judge__run=run, comparison__unusable="", calls__isnull=False)
+    failed = asked.filter(Q(state=Verdict.State.FAILED) | Q(calls__state=Call.State.FAILED))
+    return set(failed.values_list("pk", flat=True))
+
+
+def _to_ask_again(run: Run, verdicts: Collection[int]) -> Q:
+    failed = run.calls.filter(state=Call.State.FAILED)
+    # Calls that were answered, but by two models, have failed together.
+    together = Call.objects.filter(
+        answered_by_another(), verdict__in=verdicts, state=Call.State.DONE
+    )
+    return Q(pk__in={*failed.values_list("pk", flat=True), *together.values_list("pk", flat=True)})
 
 
 def duplicate(run_id: UUID) -> Run:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from http import HTTPStatus
 from typing import Any
 
 from django.db import transaction
@@ -12,8 +13,8 @@ from django.db.models import F
 from django.utils import timezone
 
 from judge_eval import claims, events
-from judge_eval.asking import Question
-from judge_eval.endpoint_errors import CallFailed
+from judge_eval.asking import Question, answered_by_another
+from judge_eval.endpoint_errors import CallFailed, as_text
 from judge_eval.endpoints import ChatReply
 from judge_eval.extraction import NotExtractable, extract
 from judge_eval.models import Call, Run
@@ -62,29 +63,20 @@ def write(answer: Answer, written: Written) -> None:
         if not mine.exists():
             return
         fields = _fields(answer)
-        state = fields["state"]
-        if state != Call.State.WAITING or "not_before" in fields:
-            fields |= {"lease": None, "leased_until": None}
         cost = _pay(answer)
-        fields |= _measured(answer, cost)
+        fields |= _measured(answer, cost) | {"lease": None, "leased_until": None}
         Call.objects.filter(pk=call.pk).update(**fields)
-        if state == Call.State.FAILED:
+        if fields["state"] == Call.State.FAILED:
             text = f"{call.model}: {fields['error']}"
             events.record(call.run, "call_failed", text, call=call.pk)
-    # Only now: had the transaction been rolled back, all of this would be done again.
-    for name, value in fields.items():
-        setattr(call, name, value)
-    if state != Call.State.WAITING:
+    if fields["state"] != Call.State.WAITING:
         written.runs.add(call.run_id)
         if call.verdict_id is not None:
             written.verdicts.add(call.verdict_id)
-    elif "not_before" not in fields:
-        assert answer.reply is not None
-        written.repairs.append(answer.question.once_more(answer.reply.text, fields["error"]))
 
 
 def _fields(answer: Answer) -> dict[str, Any]:
-    """Return what becomes of the call: done, failed, later again, or asked once more now."""
+    """Return what becomes of the call: done, failed, later again, or asked once more."""
     call, question, reply = answer.question.call, answer.question, answer.reply
     if answer.failure is not None:
         return _after_failure(call, answer.failure)
@@ -92,30 +84,59 @@ def _fields(answer: Answer) -> dict[str, Any]:
     try:
         return _after_reply(answer, reply)
     except VerdictUnreadable as unreadable:
-        if not question.problem and answer.stored is None:
-            return {"state": Call.State.WAITING, "error": unreadable.reason}
-        return _failed(unreadable.reason, reply.text)
+        reason = f"{unreadable.reason}{_cut(reply)}"
+        if question.problem or answer.stored is not None:
+            return _failed(reason, _raw(reply))
+        return _once_more(reason, reply)
     except _Unusable as unusable:
-        return _failed(str(unusable), reply.text)
+        return _failed(str(unusable), _raw(reply))
+
+
+def _once_more(problem: str, reply: ChatReply) -> dict[str, Any]:
+    """Let the call be claimed again, as a repair: it keeps to the limits, budget and state."""
+    first = reply.text[:EXCERPT]
+    return {
+        "state": Call.State.WAITING,
+        "error": problem,
+        "reply": reply.text,
+        "is_repaired": True,
+        "changes": [f"asked once more, since {problem}; it had said: {first}"],
+    }
+
+
+def _cut(reply: ChatReply) -> str:
+    return " (it reached max_tokens)" if reply.finish_reason == "length" else ""
+
+
+def _raw(reply: ChatReply) -> str:
+    """Return what came, for people to read; where no text did, all that came instead."""
+    return reply.text or as_text(reply.raw)
 
 
 def _pay(answer: Answer) -> int | None:
     """Turn what was reserved into what it cost. None: nobody knows the price."""
-    question, call = answer.question, answer.question.call
-    if answer.stored is not None:
-        cost: int | None = 0
-    elif answer.failure is not None:
-        # A refusal costs nothing. Where the line broke, the work may have been done and billed.
-        cost = 0 if answer.failure.status is not None else call.reserved_nano
-    else:
-        assert answer.reply is not None
-        cost = question.cost_nano(answer.reply.prompt_tokens, answer.reply.completion_tokens)
-    if call.reserved_nano or cost:
+    call, cost = answer.question.call, _cost(answer)
+    paid = call.reserved_nano if cost is None else cost
+    if call.reserved_nano or paid:
         Run.objects.filter(pk=call.run_id).update(
             reserved_nano=F("reserved_nano") - call.reserved_nano,
-            spent_nano=F("spent_nano") + (cost or 0),
+            spent_nano=F("spent_nano") + paid,
         )
     return cost
+
+
+def _cost(answer: Answer) -> int | None:
+    question, reply = answer.question, answer.reply
+    if answer.stored is not None:
+        return 0
+    if question.price is None:
+        return None
+    if reply is not None:
+        return question.cost_nano(reply.prompt_tokens, reply.completion_tokens)
+    assert answer.failure is not None
+    # An error costs nothing. Where the line or the reply broke, the work may have been billed.
+    is_error = (answer.failure.status or 0) >= HTTPStatus.BAD_REQUEST
+    return 0 if is_error else question.call.reserved_nano
 
 
 def _measured(answer: Answer, cost: int | None) -> dict[str, Any]:
@@ -155,8 +176,9 @@ def _after_failure(call: Call, failure: CallFailed) -> dict[str, Any]:
     now = timezone.now()
     wait = min(2.0 ** (call.attempts - 1), LONGEST_WAIT)
     if failure.retry_after is not None:
-        wait = failure.retry_after
-        claims.pause(call.provider, now + timedelta(seconds=wait))
+        # No call of this provider may start before; this one, which fails again and again, later.
+        claims.pause(call.provider, now + timedelta(seconds=failure.retry_after))
+        wait = max(wait, failure.retry_after)
     # Calls that failed together do not all come back at the same moment.
     wait *= 1 + (call.pk % 10) / 40
     return {
@@ -178,26 +200,22 @@ def _after_reply(answer: Answer, reply: ChatReply) -> dict[str, Any]:
         "done_at": timezone.now(),
     }
     if call.purpose == Call.Purpose.GENERATE:
-        return fields | _output(question, reply)
-    said = parse(reply.text, call.run.queue.ballot)
-    changes: Sequence[str] = answer.stored.changes if answer.stored else []
-    if question.problem:
-        first = question.first_reply[:EXCERPT]
-        changes = [f"asked once more, since {question.problem}; it had said: {first}"]
-    return fields | {
-        "winner": said.winner,
-        "score_a": said.score_a,
-        "score_b": said.score_b,
-        "reason": said.reason,
-        "changes": changes,
-        "is_repaired": bool(question.problem),
-    }
+        fields |= _output(question, reply)
+    else:
+        said = parse(reply.text, call.run.queue.ballot)
+        fields |= {
+            "winner": said.winner,
+            "score_a": said.score_a,
+            "score_b": said.score_b,
+            "reason": said.reason,
+        }
+    return fields | ({"changes": answer.stored.changes} if answer.stored else {})
 
 
 def _output(question: Question, reply: ChatReply) -> dict[str, Any]:
     call, config = question.call, question.config
     assert call.prompt is not None  # the database says so
-    cut = " (it reached max_tokens)" if reply.finish_reason == "length" else ""
+    cut = _cut(reply)
     try:
         extracted = extract(reply.text, config.kind)
     except NotExtractable as failure:
@@ -220,9 +238,13 @@ def _output(question: Question, reply: ChatReply) -> dict[str, Any]:
 def stored_replies(questions: Sequence[Question]) -> dict[str, Call]:
     """Return calls that asked the very same and were answered; failures are never reused."""
     done = Call.objects.filter(
-        state=Call.State.DONE, request_hash__in={question.request_hash for question in questions}
+        # Two models do not make one verdict: theirs has failed.
+        ~answered_by_another(),
+        state=Call.State.DONE,
+        request_hash__in={question.request_hash for question in questions},
     )
-    return {call.request_hash: call for call in done}
+    # The first of them was answered by a model, the others from storage.
+    return {call.request_hash: call for call in done.order_by("-pk")}
 
 
 def reply_of(stored: Call) -> ChatReply:

@@ -21,7 +21,7 @@ from judge_eval.fold import (
 from judge_eval.models import Board, JudgeRating, RatingPoint, Run
 from voting.ledger import Difference, history_text
 from voting.models import Entry, Project
-from voting.projection import COUNTED, counts, uncounts
+from voting.projection import counted_in, counts, uncounts
 from voting.rows import executemany, key, update_many
 
 
@@ -34,12 +34,14 @@ class JudgeElo:
             queue = entry.target.queue_id if entry.target else entry.queue_id
             if queue:
                 batches[queue].append(entry)
-        for run in Run.objects.filter(queue__in=batches).order_by("pk"):
+        runs = Run.objects.filter(queue__in=batches).select_related("queue")
+        for run in runs.order_by("pk"):
             _Batch(run, batches[run.queue_id]).apply()
 
     def rebuild(self, project: Project, *, write: bool) -> list[Difference]:
         differences: list[Difference] = []
-        for run in Run.objects.filter(queue__project=project).order_by("pk"):
+        runs = Run.objects.filter(queue__project=project).select_related("queue")
+        for run in runs.order_by("pk"):
             differences += _rebuild(run, write=write)
         return differences
 
@@ -51,7 +53,12 @@ class _Batch:
         self.run = run
         self.entries = entries
         self.first_seq = entries[0].seq or 0
-        self.votes = [entry for entry in entries if entry.comparison_id and counts(entry)]
+        self.is_simulated = run.queue.is_simulated
+        self.votes = [
+            entry
+            for entry in entries
+            if entry.comparison_id and counts(entry, is_simulated=self.is_simulated)
+        ]
         self.new_verdicts = [e for e in entries if e.kind == Entry.Kind.VERDICTS]
 
     def apply(self) -> None:
@@ -70,9 +77,11 @@ class _Batch:
         if self.votes or restart is not None:
             _write_ratings(self.run, fold.standings)
             _write_points(self.run, fold.points)
-        unblinded = sum(e.kind == Entry.Kind.VOTE and e.unblinded for e in self.entries)
+        unblinded = sum(e.kind == Entry.Kind.VOTE and _is_unblinded(e) for e in self.entries)
         unblinded -= sum(
-            bool(e.target and e.target.unblinded) for e in self.entries if e.kind == "retraction"
+            bool(e.target and _is_unblinded(e.target))
+            for e in self.entries
+            if e.kind == Entry.Kind.RETRACTION
         )
         board, _ = Board.objects.get_or_create(run=self.run)
         board.votes = fold.standings.votes
@@ -85,12 +94,13 @@ class _Batch:
         seqs = [
             entry.target.seq
             for entry in self.entries
-            if uncounts(entry, self.first_seq) and entry.target
+            if uncounts(entry, self.first_seq, is_simulated=self.is_simulated) and entry.target
         ]
         if self.new_verdicts:
             first = (
                 Entry.objects.filter(
-                    COUNTED, comparison__in=[e.comparison_id for e in self.new_verdicts]
+                    counted_in(self.run.queue),
+                    comparison__in=[e.comparison_id for e in self.new_verdicts],
                 )
                 .order_by("seq")
                 .values_list("seq", flat=True)
@@ -124,6 +134,11 @@ class _Batch:
             "WHERE judge_id = %s",
             [(asked[judge], answered[judge], key(UUID(judge))) for judge in sorted(asked)],
         )
+
+
+def _is_unblinded(vote: Entry) -> bool:
+    """Say whether a person voted who had seen the verdicts; pretend votes need not be blind."""
+    return vote.unblinded and not vote.simulated
 
 
 def _write_histories(changed: Sequence[tuple[CountedVote, dict[str, Any]]]) -> None:
@@ -190,6 +205,7 @@ def _rebuild_board(run: Run, votes: int, *, write: bool) -> list[Difference]:
         seq__isnull=False,
         retracted_seq__isnull=True,
         unblinded=True,
+        simulated=False,
     ).count()
     replayed = {"votes": votes, "unblinded": unblinded, "seq": _last_seq(run)}
     return _correct(board, f"board of run {run.pk}", replayed, write=write)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from judge_eval.models import Verdict
 from judge_eval.selectors import ratings_around, verdicts_on
+from judge_eval.verdict_shown import picks_of
 from voting.models import Comparison, Entry
 from voting.sides import position_of
 
@@ -24,6 +25,11 @@ class JudgeSaid:
     score_right: float | None
     feedback: str
     error: str
+    # What was picked as the pair is stored and, where that was asked, swapped; as seen here.
+    orders: list[str]
+    consistent: bool | None
+    # The share of samples, in percent, that said what most of them said.
+    agreeing_samples: float | None
     rating: float | None
     change: float | None
 
@@ -91,6 +97,13 @@ def _said(
         score_right=scores[1] if left == "A" else scores[0],
         feedback=verdict.feedback,
         error=verdict.error,
+        orders=[SPOKEN[position_of(pick.meant, left)] for pick in picks_of(verdict)],
+        consistent=verdict.consistent,
+        agreeing_samples=_percent(verdict.sample_consistency),
         rating=after[place] if known else None,
         change=after[place] - before[place] if known else None,
     )
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share

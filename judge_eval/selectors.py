@@ -16,7 +16,7 @@ from judge_eval.intervals import wilson
 from judge_eval.models import Board, Judge, JudgeRating, RatingPoint, Run, Verdict
 from voting.ballots import Ballot
 from voting.models import ApiKey, Comparison, Entry, Invite, Picture, Voter
-from voting.projection import COUNTED
+from voting.projection import counted_in
 from voting.rows import key, prepared
 from voting.selectors import open_to, queue_counts, unusable_pairs
 
@@ -178,8 +178,9 @@ def rating_series(run: Run, votes: int) -> list[tuple[int, list[float]]]:
 
 def ratings_around(vote: Entry) -> tuple[list[float], list[float]]:
     """Return the ratings before and after a sealed, counted vote, in judge order."""
+    assert vote.queue is not None  # a vote on a pair of a run
     before = (
-        Entry.objects.filter(COUNTED, queue=vote.queue_id, seq__lt=vote.seq)
+        Entry.objects.filter(counted_in(vote.queue), queue=vote.queue_id, seq__lt=vote.seq)
         .order_by("-seq")
         .values_list("history", flat=True)
         .first()

@@ -6,7 +6,9 @@ from collections import defaultdict
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
 
+from judge_eval import claims, events
 from judge_eval.config_parts import RunConfig
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.pairing import all_pairs
@@ -68,7 +70,8 @@ def ask_for_verdicts(run: Run, config: RunConfig) -> bool:
         .exclude(judge__provider=Judge.BASELINE)
         .exclude(comparison__a__picture__in=undrawn)
         .exclude(comparison__b__picture__in=undrawn)
-        .select_related("judge")
+        .select_related("judge", "comparison__a", "comparison__b")
+        .defer("comparison__a__output", "comparison__b__output")
         .order_by("pk")[:VERDICTS_AT_ONCE]
     )
     Call.objects.bulk_create(
@@ -94,16 +97,31 @@ def ask_for_verdicts(run: Run, config: RunConfig) -> bool:
 def _orders(config: RunConfig, verdict: Verdict) -> list[str]:
     if config.verdict_orders == "both":
         return ["AB", "BA"]
-    toss = keyed_number(settings.SECRET_KEY, "order", verdict.judge_id, verdict.comparison_id)
-    return ["BA" if toss & 1 else "AB"]
+    a, b = verdict.comparison.a, verdict.comparison.b
+    # Not by their numbers: a copy of the run shows the same first, and finds the stored reply.
+    first, second = sorted((a, b), key=lambda output: output.generator)
+    names = (verdict.judge.name, a.prompt, first.generator, second.generator)
+    toss = keyed_number(settings.SECRET_KEY, "order", *names)
+    shown_first = second if toss & 1 else first
+    return ["AB" if shown_first is a else "BA"]
 
 
 def fail_without_provider(run: Run) -> None:
     """Fail calls whose provider is gone: nobody would ever claim them."""
-    gone = run.calls.filter(state=Call.State.WAITING).exclude(
-        provider__in=Provider.objects.values("name")
+    now = timezone.now()
+    gone = (
+        run.calls.filter(claims.unleased(now), state=Call.State.WAITING)
+        .exclude(provider__in=Provider.objects.values("name"))
+        .select_for_update(no_key=True, skip_locked=True)
     )
     for call in gone.order_by("pk")[:VERDICTS_AT_ONCE]:
-        call.state = Call.State.FAILED
-        call.error = f"there is no provider named {call.provider}"
-        call.save(update_fields=["state", "error"])
+        error = f"there is no provider named {call.provider}"
+        claims.write_off([(call.pk, run.pk, call.reserved_nano)])
+        Call.objects.filter(pk=call.pk).update(
+            state=Call.State.FAILED,
+            error=error,
+            lease=None,
+            leased_until=None,
+            done_at=now,
+        )
+        events.record(run, "call_failed", f"{call.model}: {error}", call=call.pk)

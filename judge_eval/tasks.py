@@ -9,6 +9,7 @@ from celery.worker import state
 
 from judge_eval import crew, judging
 from judge_eval.selectors import runs_to_advance
+from judge_eval.tryout import try_out
 from voting.pictures import render_picture
 
 
@@ -45,3 +46,8 @@ def sweep() -> None:
     for run_id in runs_to_advance():
         judging.advance(run_id)
     judging.complete_voted_runs()
+
+
+@shared_task
+def tryout(event_id: int) -> None:
+    try_out(event_id)

@@ -1,11 +1,24 @@
 from django.urls import path
 
-from judge_eval import views
+from judge_eval import draft_views, run_views, views
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("runs/", views.runs, name="runs"),
+    path("runs/new/", draft_views.new_run, name="new-run"),
+    path("runs/new/config/", draft_views.new_run_config, name="new-run-config"),
     path("runs/<uuid:run_id>/", views.run_board, name="run"),
+    path("runs/<uuid:run_id>/draft/", draft_views.run_draft, name="run-draft"),
+    path("runs/<uuid:run_id>/draft/try", draft_views.try_judge, name="try-judge"),
+    path("runs/<uuid:run_id>/draft/delete", draft_views.delete_draft, name="delete-draft"),
+    path("runs/<uuid:run_id>/progress/", run_views.run_progress, name="run-progress"),
+    path("runs/<uuid:run_id>/start", run_views.start_run, name="start-run"),
+    path("runs/<uuid:run_id>/stop", run_views.stop_run, name="stop-run"),
+    path("runs/<uuid:run_id>/resume", run_views.resume_run, name="resume-run"),
+    path("runs/<uuid:run_id>/retry", run_views.retry_run, name="retry-run"),
+    path("runs/<uuid:run_id>/duplicate", run_views.duplicate_run, name="duplicate-run"),
+    path("runs/<uuid:run_id>/calls/", run_views.run_calls, name="run-calls"),
+    path("runs/<uuid:run_id>/calls/<int:call_id>/", run_views.run_call, name="run-call"),
     path("runs/<uuid:run_id>/pairs/", views.run_pairs, name="run-pairs"),
     path("runs/<uuid:run_id>/pairs/<uuid:comparison_id>/", views.run_pair, name="run-pair"),
     path("runs/<uuid:run_id>/vote/", views.run_voting, name="run-voting"),

@@ -19,6 +19,7 @@ from judge_eval import graph, selectors
 from judge_eval.access import refuse_board, refuse_pair
 from judge_eval.models import Run
 from judge_eval.reveal import reveal_of
+from judge_eval.verdict_shown import shown_verdicts
 from voting.identity import remember, voter_here
 from voting.models import Comparison, Entry, Invite, Queue
 from voting.selectors import progress
@@ -107,12 +108,14 @@ def run_pair(request: HttpRequest, run_id: UUID, comparison_id: UUID) -> HttpRes
     refused = refuse_pair(request, run, comparison)
     if refused is not None:
         return refused
+    verdicts = shown_verdicts(selectors.verdicts_on(comparison))
     context = {
         "run": run,
         "comparison": comparison,
         "a": shown_output(comparison.a),
         "b": shown_output(comparison.b),
-        "verdicts": selectors.verdicts_on(comparison),
+        "verdicts": verdicts,
+        "asked": [shown for shown in verdicts if shown.calls],
         "votes": selectors.votes_on(comparison),
         "tab": "pairs",
     }

@@ -3,13 +3,13 @@
 Sealing takes a project's unsealed entries under one lock, gives each the next number, extends the
 hash chain and hands the batch to every projection, all in one transaction. A task may ask for it
 twice, late, or never: what is unsealed is a fact of the rows, and the lock and the guards in the
-UPDATEs make one number per entry of it.
+UPDATEs make one number per entry of it. What was voted elsewhere is appended, sealed as it comes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -19,12 +19,20 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, Model, OuterRef
+from django.db.models.expressions import DatabaseDefault
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from voting import chain
 from voting.models import Entry, Exposure, Project, Voter, VoterPrompt
 from voting.rows import executemany, insist, update_many
+
+# What the database fills in by itself must be known before a new entry is hashed.
+_DEFAULTS = {
+    field.attname: field.db_default
+    for field in Entry._meta.concrete_fields
+    if field.has_db_default()
+}
 
 # Its voter had seen the verdicts before.
 _EXPOSURE = Exposure.objects.filter(
@@ -95,9 +103,18 @@ def _vote_content(entry: Entry) -> dict[str, Any]:
         "simulated": entry.simulated,
         "comment": entry.comment_sha256 or None,
     }
+    if entry.payload:
+        # Only where there are any: votes without further answers hash as they always did.
+        fields["labels"] = entry.payload["labels_sha256"]
     if entry.comparison_id:
         return fields | {"choice": entry.choice, "left": entry.left_side or None}
     return fields | {"value": entry.value, "category": entry.category or None}
+
+
+def labels_sha256(salt: str, labels: Mapping[str, Any]) -> str:
+    """Return what stands in the chain for the answers to further tasks; floats are their texts."""
+    plain = {task: repr(said) if isinstance(said, float) else said for task, said in labels.items()}
+    return chain.salted_hash(salt, chain.canonical(plain).decode())
 
 
 def seal(project_id: UUID, *, now: datetime | None = None) -> int:
@@ -114,8 +131,31 @@ def seal(project_id: UUID, *, now: datetime | None = None) -> int:
         )
         if batch:
             _fetch_related(batch)
-            _seal(project, batch)
+            _settle(batch)
+            _seal(project, batch, _write)
     return len(batch)
+
+
+def append(project_id: UUID, entries: Sequence[Entry]) -> None:
+    """Seal entries that are not in the database yet, in the order given, whatever their times.
+
+    For what happened elsewhere and is imported: its order is a fact, and so is what was known of
+    each vote then, its reputation and whether it was blind. What an entry points at must be set as
+    objects; the vote that a retraction takes back may stand before it in the same call.
+    """
+    with transaction.atomic():
+        project = Project.objects.select_for_update(no_key=True).get(pk=project_id)
+        for start in range(0, len(entries), settings.SEAL_BATCH):
+            batch = entries[start : start + settings.SEAL_BATCH]
+            _fill_in(batch)
+            _seal(project, batch, _insert)
+
+
+def _fill_in(batch: Sequence[Entry]) -> None:
+    for entry in batch:
+        for name, value in _DEFAULTS.items():
+            if isinstance(getattr(entry, name), DatabaseDefault):
+                setattr(entry, name, value)
 
 
 def _fetch_related(entries: Sequence[Entry]) -> None:
@@ -135,18 +175,20 @@ def _fetch_related(entries: Sequence[Entry]) -> None:
                 entry._state.fields_cache[name] = rows[pk]
 
 
-def _seal(project: Project, batch: Sequence[Entry]) -> None:
+def _seal(
+    project: Project, batch: Sequence[Entry], write: Callable[[Sequence[Entry]], None]
+) -> None:
     old_seq, head = project.head_seq, bytes(project.head_hash)
-    _settle(batch)
     for seq, entry in enumerate(batch, start=old_seq + 1):
         entry.seq = seq
         entry.hash = head = chain.extend(head, content(entry))
     _mark_retracted(batch)
     for projection in projections():
         projection.apply(project, batch)
-    _write(batch)
+    write(batch)
+    project.head_seq, project.head_hash = old_seq + len(batch), head
     moved = Project.objects.filter(pk=project.pk, head_seq=old_seq).update(
-        head_seq=old_seq + len(batch), head_hash=head
+        head_seq=project.head_seq, head_hash=head
     )
     insist(moved, 1, f"the head of {project.pk}")
 
@@ -161,18 +203,21 @@ def _settle(batch: Sequence[Entry]) -> None:
 
 
 def _mark_retracted(batch: Sequence[Entry]) -> None:
-    sealed_now: dict[int | None, Entry] = {entry.pk: entry for entry in batch}
+    sealed_now: dict[int | None, Entry] = {entry.pk: entry for entry in batch if entry.pk}
     rows = []
     for entry in batch:
         if entry.kind == Entry.Kind.RETRACTION:
             target = sealed_now.get(entry.target_id) or entry.target
             assert target is not None
-            target.retracted_seq = entry.seq
+            target.retracted, target.retracted_seq = True, entry.seq
             # Projections look at the target through the retraction: one object for both.
             entry.target = target
-            rows.append((entry.seq, target.pk))
+            if target.pk:
+                rows.append((entry.seq, target.pk))
     executemany(
-        "UPDATE voting_entry SET retracted_seq = %s WHERE id = %s AND retracted_seq IS NULL", rows
+        "UPDATE voting_entry SET retracted = TRUE, retracted_seq = %s "
+        "WHERE id = %s AND retracted_seq IS NULL",
+        rows,
     )
 
 
@@ -193,6 +238,13 @@ def _write(batch: Sequence[Entry]) -> None:
         ],
         while_null="seq",
     )
+
+
+def _insert(batch: Sequence[Entry]) -> None:
+    # Votes first: their keys are not known before, and a retraction behind one holds its key.
+    late = [entry for entry in batch if entry.kind == Entry.Kind.RETRACTION]
+    Entry.objects.bulk_create(e for e in batch if e.kind != Entry.Kind.RETRACTION)
+    Entry.objects.bulk_create(late)
 
 
 def history_text(history: object) -> str | None:

@@ -10,6 +10,8 @@ from time import monotonic, sleep
 from uuid import UUID, uuid4
 
 from django.db import IntegrityError, connection, transaction
+from django.db.backends.utils import CursorWrapper
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from voting.ballots import Ballot
@@ -18,6 +20,7 @@ from voting.nudge import nudge
 from voting.rows import key, prepared
 
 SKIPS_BEFORE_RELEASE = 2
+_ONLY_SIMULATED = "This run holds simulated votes only; make another run for people."
 
 
 class VoteConflict(Exception):
@@ -29,7 +32,7 @@ class VoteConflict(Exception):
 
 
 class VotingClosed(Exception):
-    """The queue takes no votes any more, or none of this voter's."""
+    """The queue takes no votes any more, none of this kind, or none of this voter's."""
 
 
 class NothingToUndo(Exception):
@@ -48,16 +51,25 @@ class RecordedVote:
 
 # A repeat (a double key press, a retry, a second tab) conflicts with one of the unique
 # constraints and inserts nothing. A ballot is good for a day, so whether the queue is still open
-# and the voter not blocked is asked in the same statement.
+# and the voter not blocked is asked in the same statement, and so is whether the queue is of the
+# vote's kind: people's, or a script's pretend votes.
 _INSERT = """
     INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, comparison_id, voter_id,
-                              choice, left_side, rubric_id, elapsed_ms)
+                              choice, left_side, rubric_id, elapsed_ms, simulated)
     SELECT %s, queue.project_id, 'vote', %s, queue.id, %s, voter.id,
-           %s, %s, %s, CAST(%s AS integer)
+           %s, %s, %s, CAST(%s AS integer), queue.is_simulated
     FROM voting_queue AS queue JOIN voting_voter AS voter ON voter.project_id = queue.project_id
-    WHERE queue.id = %s AND queue.is_open AND voter.id = %s AND voter.blocked_at IS NULL
+    WHERE queue.id = %s AND queue.is_open AND queue.is_simulated = %s
+      AND voter.id = %s AND voter.blocked_at IS NULL
+    {lock}
     ON CONFLICT DO NOTHING
 """
+# While a queue's kind is being decided its row is locked: a vote waits for that, and PostgreSQL
+# then reads the row again. The row's foreign keys ask for the same lock, so it costs nothing.
+_LOCKS = {"postgresql": "FOR KEY SHARE OF queue"}
+_INSERTS = {
+    vendor: _INSERT.format(lock=_LOCKS.get(vendor, "")) for vendor in ("postgresql", "sqlite")
+}
 
 
 def cast_vote(ballot: Ballot, choice: str, elapsed_ms: int | None = None) -> RecordedVote:
@@ -72,30 +84,44 @@ def cast_script_vote(ballot: Ballot, choice: str) -> RecordedVote:
 
 def _insert_vote(ballot: Ballot, choice: str, left: str, elapsed_ms: int | None) -> RecordedVote:
     with prepared() as cursor:
-        cursor.execute(
-            _INSERT,
-            [
-                key(ballot.uid),
-                connection.ops.adapt_datetimefield_value(timezone.now()),
-                key(ballot.comparison),
-                choice,
-                left,
-                ballot.rubric,
-                elapsed_ms,
-                key(ballot.queue),
-                key(ballot.voter),
-            ],
-        )
-        inserted = cursor.rowcount == 1
+        inserted = insert_vote(cursor, ballot, choice, left=left, elapsed_ms=elapsed_ms)
     if not inserted:
         first = _first_answer(ballot, choice)
         if first is None:
-            _insist_on_open(ballot)
+            insist_on_open(ballot.queue, ballot.voter, simulated=False)
             # It was undone between the INSERT and here: there is no conflict any more.
             return _insert_vote(ballot, choice, left, elapsed_ms)
         return first
     transaction.on_commit(partial(nudge, ballot.project))
     return RecordedVote(ballot.uid, ballot.comparison, choice)
+
+
+def insert_vote(
+    cursor: CursorWrapper,
+    ballot: Ballot,
+    choice: str,
+    *,
+    left: str = "",
+    elapsed_ms: int | None = None,
+    simulated: bool = False,
+) -> bool:
+    """Insert a vote that nothing speaks against; return whether it was."""
+    cursor.execute(
+        _INSERTS[connection.vendor],
+        [
+            key(ballot.uid),
+            connection.ops.adapt_datetimefield_value(timezone.now()),
+            key(ballot.comparison),
+            choice,
+            left,
+            ballot.rubric,
+            elapsed_ms,
+            key(ballot.queue),
+            simulated,
+            key(ballot.voter),
+        ],
+    )
+    return bool(cursor.rowcount == 1)
 
 
 def _first_answer(ballot: Ballot, choice: str) -> RecordedVote | None:
@@ -104,27 +130,47 @@ def _first_answer(ballot: Ballot, choice: str) -> RecordedVote | None:
     first = votes.filter(uid=ballot.uid).first() or standing.first()
     if first is None:
         return None
+    if first.simulated:
+        raise VotingClosed(_ONLY_SIMULATED)
     recorded = RecordedVote(first.uid, ballot.comparison, first.choice, repeated=True)
     if first.choice != choice:
         raise VoteConflict(recorded)
     return recorded
 
 
-def _insist_on_open(ballot: Ballot) -> None:
-    if not Queue.objects.filter(pk=ballot.queue, is_open=True).exists():
+def insist_on_open(queue_id: UUID, voter_id: UUID, *, simulated: bool) -> None:
+    """Refuse, in words, what a queue takes from a voter no more, or not of this kind."""
+    queue = Queue.objects.get(pk=queue_id)
+    if queue.is_simulated and not simulated:
+        raise VotingClosed(_ONLY_SIMULATED)
+    if not queue.is_open:
         raise VotingClosed("Voting has closed.")
-    if not Voter.objects.filter(pk=ballot.voter, blocked_at__isnull=True).exists():
+    if not Voter.objects.filter(pk=voter_id, blocked_at__isnull=True).exists():
         raise VotingClosed("You may no longer vote here.")
 
 
-def wait_until_sealed(voter: Voter, seconds: float) -> None:
-    """Wait, within bounds, for the voter's own votes to be in the figures about to be read."""
+def wait_until_sealed(voter: Voter, seconds: float) -> bool:
+    """Wait, within bounds, for the voter's own votes to be in the figures about to be read.
+
+    Return whether they are.
+    """
     deadline = monotonic() + seconds
     unsealed = Entry.objects.filter(
         project=voter.project_id, seq__isnull=True, voter=voter, at__lte=timezone.now()
     )
-    while unsealed.exists() and monotonic() < deadline:
+    while unsealed.exists():
+        if monotonic() >= deadline:
+            return False
         sleep(0.02)
+    return True
+
+
+def is_unblinded(vote: RecordedVote) -> bool:
+    """Say whether a vote was cast after its voter had seen what the judges said of the pair."""
+    seen = Exposure.objects.filter(
+        voter=OuterRef("voter"), comparison=OuterRef("comparison"), seen_at__lt=OuterRef("at")
+    )
+    return Entry.objects.filter(Exists(seen), uid=vote.uid).exists()
 
 
 def undo_last_vote(voter: Voter, queue: Queue, uid: UUID | None = None) -> Comparison:

@@ -114,7 +114,8 @@ def _uuids(text: str) -> list[UUID]:
 
 
 def _pairs(voter: Voter, queue: Queue, have: list[UUID]) -> dict[str, Any]:
-    wanted = max(settings.PAIRS_AHEAD - len(have), 0) if queue.is_open else 0
+    takes_votes = queue.is_open and not queue.is_simulated
+    wanted = max(settings.PAIRS_AHEAD - len(have), 0) if takes_votes else 0
     pairs = allotment.next_pairs(voter, queue, have, wanted, timezone.now())
     return _context(voter, queue, pairs) | {"have": have}
 

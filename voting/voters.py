@@ -60,14 +60,14 @@ def erase(voter: Voter) -> None:
     """Forget a person: name, texts, salts, and every way from the person to the pseudonym.
 
     The votes stay, under a pseudonym that nothing leads to any more, and the chain still verifies:
-    of a comment it holds only a salted hash.
+    of a comment and of further answers it holds only salted hashes.
     """
     now = timezone.now()
     with transaction.atomic():
-        Entry.objects.filter(voter=voter).update(comment="", salt="")
+        Entry.objects.filter(voter=voter).update(comment="", salt="", labels=None)
         Flag.objects.filter(voter=voter).update(comment="")
         Voter.objects.filter(pk=voter.pk).update(
-            name="", invite=None, user=None, api_key=None, blocked_at=now
+            name="", external_id="", invite=None, user=None, api_key=None, blocked_at=now
         )
         Entry.objects.create(
             project_id=voter.project_id,

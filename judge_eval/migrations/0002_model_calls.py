@@ -7,151 +7,318 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('judge_eval', '0001_initial'),
-        ('voting', '0003_imports'),
+        ("judge_eval", "0001_initial"),
+        ("voting", "0003_imports"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='judge',
-            name='model',
+            model_name="judge",
+            name="model",
             field=models.CharField(blank=True, max_length=200),
         ),
         migrations.AddField(
-            model_name='judge',
-            name='reported_model',
+            model_name="judge",
+            name="reported_model",
             field=models.CharField(blank=True, max_length=200),
         ),
         migrations.AddField(
-            model_name='run',
-            name='budget_nano',
+            model_name="run",
+            name="budget_nano",
             field=models.BigIntegerField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='run',
-            name='config',
+            model_name="run",
+            name="config",
             field=models.JSONField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='run',
-            name='note',
+            model_name="run",
+            name="note",
             field=models.TextField(blank=True),
         ),
         migrations.AddField(
-            model_name='run',
-            name='reserved_nano',
+            model_name="run",
+            name="reserved_nano",
             field=models.BigIntegerField(default=0),
         ),
         migrations.AddField(
-            model_name='run',
-            name='spent_nano',
+            model_name="run",
+            name="spent_nano",
             field=models.BigIntegerField(default=0),
         ),
         migrations.AddField(
-            model_name='run',
-            name='started_at',
+            model_name="run",
+            name="started_at",
             field=models.DateTimeField(editable=False, null=True),
         ),
         migrations.AddField(
-            model_name='verdict',
-            name='first_picks',
+            model_name="verdict",
+            name="first_picks",
             field=models.PositiveSmallIntegerField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='verdict',
-            name='labels',
+            model_name="verdict",
+            name="labels",
             field=models.JSONField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='verdict',
-            name='picks',
+            model_name="verdict",
+            name="picks",
             field=models.JSONField(blank=True, default=list),
         ),
         migrations.AddField(
-            model_name='verdict',
-            name='sample_consistency',
+            model_name="verdict",
+            name="sample_consistency",
             field=models.FloatField(blank=True, null=True),
         ),
         migrations.AlterField(
-            model_name='judge',
-            name='provider',
+            model_name="judge",
+            name="provider",
             field=models.CharField(max_length=50),
         ),
         migrations.CreateModel(
-            name='Provider',
+            name="Provider",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=50, unique=True)),
-                ('base_url', models.URLField(help_text='Ends in /v1 as a rule.', max_length=500)),
-                ('key_variable', models.CharField(blank=True, help_text='Environment variable of the workers that holds the key, such as OPENAI_API_KEY.', max_length=100, validators=[judge_eval.models.validate_key_variable])),
-                ('structured_output', models.BooleanField(default=True, help_text='Ask for a JSON schema.')),
-                ('timeout_s', models.PositiveSmallIntegerField(default=60, verbose_name='timeout in seconds')),
-                ('concurrency', models.PositiveSmallIntegerField(default=8, verbose_name='calls at once')),
-                ('requests_per_minute', models.PositiveIntegerField(blank=True, null=True)),
-                ('prices', models.JSONField(blank=True, default=dict, help_text='US dollars a million tokens: {"model": {"input": "2.50", "output": "10"}}')),
-                ('next_start_at', models.DateTimeField(editable=False, null=True)),
-                ('paused_until', models.DateTimeField(editable=False, null=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=50, unique=True)),
+                ("base_url", models.URLField(help_text="Ends in /v1 as a rule.", max_length=500)),
+                (
+                    "key_variable",
+                    models.CharField(
+                        blank=True,
+                        help_text="Environment variable of the workers that holds the key, such as OPENAI_API_KEY.",
+                        max_length=100,
+                        validators=[judge_eval.models.validate_key_variable],
+                    ),
+                ),
+                (
+                    "structured_output",
+                    models.BooleanField(default=True, help_text="Ask for a JSON schema."),
+                ),
+                (
+                    "timeout_s",
+                    models.PositiveSmallIntegerField(default=60, verbose_name="timeout in seconds"),
+                ),
+                (
+                    "concurrency",
+                    models.PositiveSmallIntegerField(default=8, verbose_name="calls at once"),
+                ),
+                ("requests_per_minute", models.PositiveIntegerField(blank=True, null=True)),
+                (
+                    "prices",
+                    models.JSONField(
+                        blank=True,
+                        default=dict,
+                        help_text='US dollars a million tokens: {"model": {"input": "2.50", "output": "10"}}',
+                    ),
+                ),
+                ("next_start_at", models.DateTimeField(editable=False, null=True)),
+                ("paused_until", models.DateTimeField(editable=False, null=True)),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('concurrency__gte', 1)), name='provider_is_used'), models.CheckConstraint(condition=models.Q(('timeout_s__gte', 1)), name='provider_waits')],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("concurrency__gte", 1)), name="provider_is_used"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("timeout_s__gte", 1)), name="provider_waits"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Call',
+            name="Call",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('purpose', models.CharField(choices=[('generate', 'Generate'), ('judge', 'Judge')], max_length=8)),
-                ('provider', models.CharField(max_length=50)),
-                ('model', models.CharField(max_length=200)),
-                ('prompt', models.PositiveIntegerField(null=True)),
-                ('is_paired', models.BooleanField(default=False)),
-                ('order', models.CharField(blank=True, max_length=2)),
-                ('sample', models.PositiveSmallIntegerField(default=0)),
-                ('state', models.CharField(choices=[('waiting', 'Waiting'), ('done', 'Done'), ('failed', 'Failed')], default='waiting', max_length=8)),
-                ('lease', models.UUIDField(null=True)),
-                ('leased_until', models.DateTimeField(null=True)),
-                ('not_before', models.DateTimeField(default=django.utils.timezone.now)),
-                ('attempts', models.PositiveSmallIntegerField(default=0)),
-                ('request_hash', models.CharField(blank=True, max_length=64)),
-                ('reported_model', models.CharField(blank=True, max_length=200)),
-                ('reply', models.TextField(blank=True)),
-                ('changes', models.JSONField(default=list)),
-                ('is_repaired', models.BooleanField(default=False)),
-                ('error', models.TextField(blank=True)),
-                ('winner', models.CharField(blank=True, choices=[('A', 'A is better'), ('B', 'B is better'), ('tie', 'tie'), ('both_bad', 'both bad')], max_length=8)),
-                ('score_a', models.FloatField(null=True)),
-                ('score_b', models.FloatField(null=True)),
-                ('reason', models.TextField(blank=True)),
-                ('prompt_tokens', models.PositiveIntegerField(null=True)),
-                ('completion_tokens', models.PositiveIntegerField(null=True)),
-                ('cost_nano', models.BigIntegerField(null=True)),
-                ('reserved_nano', models.BigIntegerField(default=0)),
-                ('latency_ms', models.FloatField(null=True)),
-                ('done_at', models.DateTimeField(null=True)),
-                ('inference', models.OneToOneField(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='call', to='voting.inference')),
-                ('reused', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='judge_eval.call')),
-                ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='calls', to='judge_eval.run')),
-                ('verdict', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='calls', to='judge_eval.verdict')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "purpose",
+                    models.CharField(
+                        choices=[("generate", "Generate"), ("judge", "Judge")], max_length=8
+                    ),
+                ),
+                ("provider", models.CharField(max_length=50)),
+                ("model", models.CharField(max_length=200)),
+                ("prompt", models.PositiveIntegerField(null=True)),
+                ("is_paired", models.BooleanField(default=False)),
+                ("order", models.CharField(blank=True, max_length=2)),
+                ("sample", models.PositiveSmallIntegerField(default=0)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("waiting", "Waiting"), ("done", "Done"), ("failed", "Failed")],
+                        default="waiting",
+                        max_length=8,
+                    ),
+                ),
+                ("lease", models.UUIDField(null=True)),
+                ("leased_until", models.DateTimeField(null=True)),
+                ("not_before", models.DateTimeField(default=django.utils.timezone.now)),
+                ("attempts", models.PositiveSmallIntegerField(default=0)),
+                ("request_hash", models.CharField(blank=True, max_length=64)),
+                ("reported_model", models.CharField(blank=True, max_length=200)),
+                ("reply", models.TextField(blank=True)),
+                ("changes", models.JSONField(default=list)),
+                ("is_repaired", models.BooleanField(default=False)),
+                ("error", models.TextField(blank=True)),
+                (
+                    "winner",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("A", "A is better"),
+                            ("B", "B is better"),
+                            ("tie", "tie"),
+                            ("both_bad", "both bad"),
+                        ],
+                        max_length=8,
+                    ),
+                ),
+                ("score_a", models.FloatField(null=True)),
+                ("score_b", models.FloatField(null=True)),
+                ("reason", models.TextField(blank=True)),
+                ("prompt_tokens", models.PositiveIntegerField(null=True)),
+                ("completion_tokens", models.PositiveIntegerField(null=True)),
+                ("cost_nano", models.BigIntegerField(null=True)),
+                ("reserved_nano", models.BigIntegerField(default=0)),
+                ("latency_ms", models.FloatField(null=True)),
+                ("done_at", models.DateTimeField(null=True)),
+                (
+                    "inference",
+                    models.OneToOneField(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="call",
+                        to="voting.inference",
+                    ),
+                ),
+                (
+                    "reused",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="judge_eval.call",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="calls",
+                        to="judge_eval.run",
+                    ),
+                ),
+                (
+                    "verdict",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="calls",
+                        to="judge_eval.verdict",
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('state', 'waiting')), fields=['run', 'provider', 'not_before'], name='call_waiting'), models.Index(condition=models.Q(('leased_until__isnull', False), ('state', 'waiting')), fields=['provider', 'leased_until'], name='call_leased'), models.Index(condition=models.Q(('state', 'done')), fields=['request_hash'], name='call_stored_reply'), models.Index(fields=['run', 'purpose', 'state'], name='call_progress')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('purpose', 'generate')), fields=('run', 'model', 'prompt'), name='call_per_output'), models.UniqueConstraint(condition=models.Q(('purpose', 'judge')), fields=('verdict', 'order', 'sample'), name='call_per_sample'), models.CheckConstraint(condition=models.Q(models.Q(('prompt__isnull', False), ('purpose', 'generate'), ('verdict__isnull', True)), models.Q(('prompt__isnull', True), ('purpose', 'judge'), ('verdict__isnull', False)), _connector='OR'), name='call_shape'), models.CheckConstraint(condition=models.Q(models.Q(('inference', None), ('state', 'failed'), ('winner', ''), models.Q(('error', ''), _negated=True)), models.Q(('state', 'failed'), _negated=True), _connector='OR'), name='call_failure_is_no_answer')],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state", "waiting")),
+                        fields=["run", "provider", "not_before"],
+                        name="call_waiting",
+                    ),
+                    models.Index(
+                        condition=models.Q(("leased_until__isnull", False), ("state", "waiting")),
+                        fields=["provider", "leased_until"],
+                        name="call_leased",
+                    ),
+                    models.Index(
+                        condition=models.Q(("state", "done")),
+                        fields=["request_hash"],
+                        name="call_stored_reply",
+                    ),
+                    models.Index(fields=["run", "purpose", "state"], name="call_progress"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("purpose", "generate")),
+                        fields=("run", "model", "prompt"),
+                        name="call_per_output",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("purpose", "judge")),
+                        fields=("verdict", "order", "sample"),
+                        name="call_per_sample",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("prompt__isnull", False),
+                                ("purpose", "generate"),
+                                ("verdict__isnull", True),
+                            ),
+                            models.Q(
+                                ("prompt__isnull", True),
+                                ("purpose", "judge"),
+                                ("verdict__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="call_shape",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("inference", None),
+                                ("state", "failed"),
+                                ("winner", ""),
+                                models.Q(("error", ""), _negated=True),
+                            ),
+                            models.Q(("state", "failed"), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="call_failure_is_no_answer",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='RunEvent',
+            name="RunEvent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('kind', models.CharField(max_length=20)),
-                ('text', models.TextField()),
-                ('data', models.JSONField(default=dict)),
-                ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='judge_eval.run')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("kind", models.CharField(max_length=20)),
+                ("text", models.TextField()),
+                ("data", models.JSONField(default=dict)),
+                (
+                    "run",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="events",
+                        to="judge_eval.run",
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(fields=['run', 'id'], name='runevent_cursor')],
+                "indexes": [models.Index(fields=["run", "id"], name="runevent_cursor")],
             },
         ),
     ]

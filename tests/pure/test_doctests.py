@@ -6,6 +6,7 @@ from importlib import import_module
 import pytest
 
 MODULES = [
+    "humanjudge.cli.lines",
     "judge_eval.baselines",
     "judge_eval.bootstrap",
     "judge_eval.bradley_terry",

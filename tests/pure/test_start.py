@@ -13,6 +13,7 @@ ACCESS = {
     "invites": [{"name": "Drawings", "path": "/join/x/"}],
     "admin": {"username": "admin", "password": "secret", "path": "/admin/"},
     "api_key": "hj_key",
+    "cli_key": "hj_other",
 }
 
 
@@ -24,6 +25,7 @@ def test_the_summary_names_every_way_in():
         "Vote                Drawings   http://127.0.0.1:8000/join/x/\n",
         "user admin, password secret\n",
         "API key             hj_key\n",
+        "Command line        .venv/bin/humanjudge --help\n",
         "/data/access.txt\n",
     ):
         assert wanted in text

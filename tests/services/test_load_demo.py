@@ -9,7 +9,7 @@ from django.test import Client
 from judge_eval import demo_setup
 from judge_eval.models import Judge, Run
 from tests.makers import key_client
-from voting.models import Comparison, Entry, Inference
+from voting.models import ApiKey, Comparison, Entry, Inference
 
 pytestmark = pytest.mark.django_db
 
@@ -69,6 +69,39 @@ def test_the_ways_in_work_and_are_for_the_owners_eyes_only(access_file):
     run = Run.objects.first()
     script = key_client(access["api_key"])
     assert script.get(f"/api/runs/{run.pk}/judge-eval/results").status_code == 200
+
+
+def test_the_key_of_the_command_line_may_do_everything(access_file):
+    demo_setup.load(access_file)
+    script = key_client(json.loads(access_file.read_text())["cli_key"])
+    made = script.post("/api/runs/demo", {}, content_type="application/json")
+    assert made.status_code == 201
+    url = f"/api/runs/{made.json()['id']}/judge-eval"
+    assert script.get(f"{url}/pending").status_code == 200
+    body = {"choice": "A"}
+    assert script.post(f"{url}/simulate", body, content_type="application/json").status_code == 200
+    assert set(ApiKey.objects.latest("pk").scopes) == {"read", "vote", "verdicts", "manage"}
+
+
+def test_a_demo_from_before_there_was_a_command_line_gets_its_key_once(access_file):
+    demo_setup.load(access_file)
+    access = json.loads(access_file.read_text())
+    old = {name: value for name, value in access.items() if name != "cli_key"}
+    access_file.write_text(json.dumps(old))
+    for _ in range(2):
+        assert not demo_setup.load(access_file)
+    new = json.loads(access_file.read_text())
+    assert old | {"cli_key": new["cli_key"]} == new
+    assert key_client(new["cli_key"]).get("/api/runs").status_code == 200
+    assert ApiKey.objects.count() == 3
+    assert access_file.stat().st_mode & 0o777 == 0o600
+
+
+def test_another_machine_on_the_same_database_is_let_in_by_nobody(access_file, tmp_path):
+    demo_setup.load(access_file)
+    assert not demo_setup.load(tmp_path / "elsewhere.json")
+    assert not (tmp_path / "elsewhere.json").exists()
+    assert ApiKey.objects.count() == 2
 
 
 def test_an_admin_who_is_there_keeps_their_password(access_file, django_user_model):

@@ -5,39 +5,46 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('voting', '0002_skipped_by'),
+        ("voting", "0002_skipped_by"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='comparison',
-            name='external_id',
-            field=models.CharField(blank=True, db_default='', max_length=200),
+            model_name="comparison",
+            name="external_id",
+            field=models.CharField(blank=True, db_default="", max_length=200),
         ),
         migrations.AddField(
-            model_name='entry',
-            name='labels',
+            model_name="entry",
+            name="labels",
             field=models.JSONField(null=True),
         ),
         migrations.AddField(
-            model_name='queue',
-            name='is_simulated',
+            model_name="queue",
+            name="is_simulated",
             field=models.BooleanField(default=False, editable=False),
         ),
         migrations.AddField(
-            model_name='voter',
-            name='external_id',
-            field=models.CharField(blank=True, db_default='', max_length=200),
+            model_name="voter",
+            name="external_id",
+            field=models.CharField(blank=True, db_default="", max_length=200),
         ),
         migrations.AddConstraint(
-            model_name='comparison',
-            constraint=models.UniqueConstraint(condition=models.Q(('external_id', ''), _negated=True), fields=('queue', 'external_id'), name='comparison_external_id'),
+            model_name="comparison",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("external_id", ""), _negated=True),
+                fields=("queue", "external_id"),
+                name="comparison_external_id",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='voter',
-            constraint=models.UniqueConstraint(condition=models.Q(('external_id', ''), _negated=True), fields=('project', 'external_id'), name='voter_external_id'),
+            model_name="voter",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("external_id", ""), _negated=True),
+                fields=("project", "external_id"),
+                name="voter_external_id",
+            ),
         ),
     ]

@@ -71,9 +71,11 @@ class Command(BaseCommand):
         if supervisor.stopping:
             return supervisor.exit_code
         close_databases()
+        url = base_url(host, port)
+        # The command line on this machine finds the server by it.
+        write_private(data / "url", f"{url}\n")
         supervisor.start(web(data, host, port))
         supervisor.start(worker(data))
-        url = base_url(host, port)
         healthy = supervisor.wait_for(answering(f"{url}/healthz"), HEALTH_SECONDS)
         if not supervisor.stopping:
             supervisor.start(beat(data))
@@ -91,14 +93,17 @@ class Command(BaseCommand):
             raise CommandError(f"the broker does not answer; see {data}/logs/broker.log")
 
     def _show(self, text: str, data: Path) -> None:
-        path = data / "access.txt"
-        path.touch(mode=0o600)
-        path.write_text(text)
+        write_private(data / "access.txt", text)
         self.stdout.write(text)
         self.stdout.flush()
 
     def _say(self, line: str) -> None:
         self.stderr.write(f"humanjudge: {line}", self.style.NOTICE)
+
+
+def write_private(path: Path, text: str) -> None:
+    path.touch(mode=0o600)
+    path.write_text(text)
 
 
 def refuse_busy_port(host: str, port: int) -> None:

@@ -1,0 +1,140 @@
+"""A hundred thousand rows in, out as a bundle, and in again: rows a second, and memory."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import resource
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TypeVar
+
+from bench.lib.installation import installation
+from bench.lib.report import figure, note
+
+ROWS = int(os.environ.get("BENCH_IMPORT", "100000"))
+FEW = ROWS // 10
+JUDGES = 3
+VOTERS = 50
+TEXT = "An answer of a usual length, with some words in it. " * 8
+
+Result = TypeVar("Result")
+
+
+def records(count: int) -> Iterator[bytes]:
+    """Pairs with texts, each with a verdict of every judge and two votes."""
+    number = 0
+    while True:
+        pair = {"pair": f"p{number}", "prompt": f"Question {number}", "generator_a": "a"}
+        pair |= {"generator_b": "b", "output_a": f"{TEXT}{number}", "output_b": f"{number}{TEXT}"}
+        said = [{"judge": f"judge-{n}", "verdict": "AB"[(number + n) % 2]} for n in range(JUDGES)]
+        voted = [{"voter": f"v{(number + n) % VOTERS}", "vote": "AB"[number % 2]} for n in (0, 1)]
+        for statement in (pair, *said, *voted):
+            yield json.dumps({"pair": pair["pair"]} | statement).encode() + b"\n"
+            count -= 1
+            if not count:
+                return
+        number += 1
+
+
+class Lines(io.RawIOBase):
+    """A file that is made while it is read."""
+
+    def __init__(self, lines: Callable[[], Iterator[bytes]]) -> None:
+        self._make = lines
+        self.seek(0)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, place: int, whence: int = 0) -> int:
+        self._lines, self._rest = self._make(), b""
+        return 0
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+        while len(self._rest) < len(buffer):
+            part = b"".join(islice(self._lines, 100))
+            if not part:
+                break
+            self._rest += part
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
+
+
+def timed(do: Callable[[], Result]) -> tuple[Result, float]:
+    started = time.perf_counter()
+    result = do()
+    return result, time.perf_counter() - started
+
+
+def most_megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> None:
+    with installation():
+        import_rows("a tenth of the rows", FEW)
+        few = most_megabytes()
+        run = import_rows("all rows", ROWS)
+        figure("memory of all rows above that of a tenth", most_megabytes() - few, "MB", "under 20")
+        again(run)
+        bundle(run)
+
+
+def import_rows(name: str, count: int) -> object:
+    from judge_eval.importing import import_run
+    from judge_eval.interchange.reading import read
+    from voting.models import Project
+
+    stream = io.BufferedReader(Lines(lambda: records(count)))
+    project = Project.objects.create(name=name)
+    report, seconds = timed(lambda: import_run(project, name, read(stream, "rows.jsonl")))
+    note(f"{name}: {dict(report.new)}")
+    figure(f"import of {count:,} rows", count / seconds, "rows/s", "5,000 or more")
+    return report.run
+
+
+def again(run: object) -> None:
+    from judge_eval.importing import import_into
+    from judge_eval.interchange.reading import read
+
+    stream = io.BufferedReader(Lines(lambda: records(ROWS)))
+    report, seconds = timed(lambda: import_into(run, read(stream, "rows.jsonl")))  # type: ignore[arg-type]
+    if report.changed or report.failures:
+        note(f"NOT THE SAME: {report}")
+    figure("the same rows again", ROWS / seconds, "rows/s")
+
+
+def bundle(run: object) -> None:
+    from judge_eval.exporting import export_run
+    from judge_eval.models import Run
+    from judge_eval.restoring import restore
+    from voting.ledger import replay
+    from voting.models import Project
+
+    before = most_megabytes()
+    lines, seconds = timed(lambda: sum(1 for _ in export_run(Run.objects.get(pk=run))))
+    figure("export", lines / seconds, "lines/s")
+    copy = Project.objects.create(name="copy")
+
+    def exported() -> Iterator[bytes]:
+        return (f"{line}\n".encode() for line in export_run(Run.objects.get(pk=run)))
+
+    stream = io.BufferedReader(Lines(exported))
+    report, seconds = timed(lambda: restore(stream, "run.jsonl", copy))
+    if report.failures:
+        note(f"NOT RESTORED: {report}")
+    figure("export and import of a bundle", lines / seconds, "lines/s")
+    figure("memory of that above the import of rows", most_megabytes() - before, "MB", "under 20")
+    if replay(copy, write=False):
+        note("REPLAY DIFFERS")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""Verdict calls per second of two workers against a local provider, beside what it allows."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.lib.cpu import cpu_seconds
+from bench.lib.installation import Installation, installation
+from bench.lib.report import figure, note
+from tests.provider import ProviderProcess, provider_process
+
+if TYPE_CHECKING:
+    from judge_eval.models import Run
+
+CALLS = int(os.environ.get("BENCH_JUDGING", "10000"))
+CALLS_ONE_BY_ONE = max(CALLS // 25, 20)
+JUDGES = 10
+AT_ONCE = 8
+WORKERS = 2
+LATENCY_MS = 20.0
+FAULTS = {"429": 0.02, "500": 0.01}
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def main() -> None:
+    with provider_process(latency_ms=LATENCY_MS) as model:
+        with installation() as here:
+            measure_overhead(here, model)
+        with installation() as here:
+            measure_rate(here, model)
+
+
+def measure_rate(here: Installation, model: ProviderProcess) -> None:
+    here.site.environment["JUDGING_THREADS"] = str(AT_ONCE // WORKERS)
+    workers = [here.site.worker().pid for _ in range(WORKERS)]
+    here.site.beat()
+    offer(model, AT_ONCE)
+    warm_up(workers)
+    parts = {
+        "workers": workers,
+        "PostgreSQL": [here.database.pid],
+        "Valkey": [here.broker.pid],
+        "provider": [model.pid],
+    }
+    run = make_run(CALLS)
+    model.control(reset=True, rates=FAULTS)
+    before = {part: spent(pids) for part, pids in parts.items()}
+    began = time.perf_counter()
+    start(run)
+    wait_until(run, CALLS // 5)
+    early = sum(map(resident_mb, workers))
+    wait_until(run, CALLS)
+    wait_for_voting(run)
+    seconds = time.perf_counter() - began
+    late = sum(map(resident_mb, workers))
+    cost = {part: (spent(pids) - before[part]) / CALLS * 1e6 for part, pids in parts.items()}
+    note(f"processor time of a call, in us: {', '.join(f'{p} {us:,.0f}' for p, us in cost.items())}")
+    log = model.log()
+    note(f"the provider saw {dict(log['modes'])}, at most {log['peak']} at once")
+    say_soundness(run, log["peak"])
+    tries = 1 / (1 - sum(FAULTS.values()))
+    bound = AT_ONCE / LATENCY_MS * 1000 / tries
+    figure(f"bound: {AT_ONCE} at once, {LATENCY_MS:.0f} ms, {tries:.3f} tries", bound, "calls/s")
+    figure(f"verdict calls, {WORKERS} workers", CALLS / seconds, "calls/s")
+    figure("verdict calls against the bound", CALLS / seconds / bound, "of the bound", "0.8")
+    figure("workers' memory at a fifth of the calls", early, "MB")
+    figure("workers' memory at the end against that", late / early, "times", "at most 1.1")
+
+
+def measure_overhead(here: Installation, model: ProviderProcess) -> None:
+    """One call at a time: what passes between a reply and the next request."""
+    worker = here.site.worker().pid
+    here.site.beat()
+    offer(model, 1)
+    warm_up([worker])
+    run = make_run(CALLS_ONE_BY_ONE)
+    model.control(reset=True, rates={})
+    start(run)
+    wait_for_voting(run)
+    moments = sorted(run.calls.filter(purpose="judge").values_list("done_at", "latency_ms"))
+    first, last = moments[0][0], moments[-1][0]
+    apart = (last - first).total_seconds() * 1000 / (len(moments) - 1)
+    latency = sum(took for _, took in moments) / len(moments)
+    note(f"one call at a time: one each {apart:.1f} ms, of which the reply took {latency:.1f}")
+    figure("queue overhead of a call", apart - latency, "ms")
+
+
+def offer(model: ProviderProcess, at_once: int) -> None:
+    from judge_eval.models import Provider
+
+    Provider.objects.create(name="default", base_url=model.base_url, concurrency=at_once)
+
+
+def make_run(calls: int) -> Run:
+    """Draft a run whose outputs came already: two for each prompt, all still to be judged."""
+    from judge_eval import lifecycle
+    from judge_eval.models import Call, Run
+    from judge_eval.run_config import parse
+    from voting.models import Inference, Project
+
+    prompts = [f"What is worth knowing about number {n}?" for n in range(calls // (2 * JUDGES))]
+    config = parse(
+        {
+            "name": f"{calls} calls",
+            "kind": "text",
+            "models": ["model-a", "model-b"],
+            "judges": [f"judge-{n}" for n in range(JUDGES)],
+            "prompts": prompts,
+        }
+    )
+    run = lifecycle.create_draft(Project.objects.create(name="A study"), config)
+    calls_made = []
+    for place, prompt in enumerate(prompts):
+        for model in ("model-a", "model-b"):
+            output = Inference(
+                project=run.queue.project,
+                prompt=prompt,
+                output=f"{model} on number {place}: " + "it is a number like many others. " * 15,
+                kind="text",
+                generator=model,
+            )
+            made = Call(
+                run=run,
+                purpose=Call.Purpose.GENERATE,
+                provider="default",
+                model=model,
+                prompt=place,
+                state=Call.State.DONE,
+                inference=output,
+            )
+            calls_made.append(made)
+    Inference.objects.bulk_create(made.inference for made in calls_made)
+    Call.objects.bulk_create(calls_made)
+    return Run.objects.get(pk=run.pk)
+
+
+def start(run: Run) -> None:
+    from humanjudge.enqueue import enqueue
+
+    run.state = run.State.GENERATING
+    run.save()
+    enqueue("judge_eval.tasks.advance", str(run.pk))
+
+
+def warm_up(workers: Iterable[int]) -> None:
+    """Wait until the workers have done a small run, so that what they import is in memory."""
+    run = make_run(200)
+    start(run)
+    wait_for_voting(run)
+
+
+def wait_until(run: Run, done: int) -> None:
+    judging = run.calls.filter(purpose="judge", state="done")
+    while judging.count() < done:
+        time.sleep(0.2)
+
+
+def wait_for_voting(run: Run) -> None:
+    while run.state != run.State.VOTING:
+        time.sleep(0.02)
+        run.refresh_from_db(fields=["state"])
+
+
+def spent(pids: Iterable[int]) -> float:
+    return sum(map(cpu_seconds, pids))
+
+
+def resident_mb(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE / 1e6
+
+
+def say_soundness(run: Run, peak: int) -> None:
+    """Speed at the price of a wrong result would be none."""
+    from judge_eval.models import Verdict
+    from voting.models import Entry
+
+    verdicts = Verdict.objects.filter(judge__run=run)
+    done = verdicts.filter(state=Verdict.State.DONE).count()
+    entries = Entry.objects.filter(queue=run.queue, kind=Entry.Kind.VERDICTS).count()
+    pairs = run.queue.comparisons.count()
+    if (done, entries) != (CALLS // 2, pairs) or peak > AT_ONCE:
+        note(f"WRONG: {done} verdicts, {entries} entries for {pairs} pairs, {peak} calls at once")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The command line: talks to a HumanJudge over HTTP and knows nothing of what is behind it."""

@@ -1,0 +1,167 @@
+"""What the command line prints: one short line for each thing, fields between bars."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+PREFIX = 8
+LONGEST_PROMPT = 80
+MOST_ROWS = 5
+
+
+def clean(text: str) -> str:
+    """Return a text as one field of one line: no bar, no tab, nothing that does not print.
+
+    Examples
+    --------
+    >>> clean("a | b\\tc\\n\\x1b[31md")
+    'a b c [31md'
+    """
+    kept = (sign if sign.isprintable() and sign != "|" else " " for sign in text)
+    return " ".join("".join(kept).split())
+
+
+def line(*fields: object) -> str:
+    """Join fields to a line.
+
+    Examples
+    --------
+    >>> line("total", 2, "done", 0)
+    'total|2|done|0'
+    """
+    return "|".join(clean(str(field)) for field in fields)
+
+
+def short(identifier: str) -> str:
+    """Return the beginning of an identifier; it is enough wherever one is asked for.
+
+    Examples
+    --------
+    >>> short("51b04665-6f2a-4c56-8d35-0f8f6f3b5c11")
+    '51b04665'
+    """
+    return identifier[:PREFIX]
+
+
+def run_line(run: Mapping[str, Any]) -> str:
+    return line(
+        *("run", short(run["id"]), run["state"], "total", run["total"], "done", run["done"]),
+        *("simulated", int(run["simulated"]), f"name:{run['name']}"),
+    )
+
+
+def status_lines(run: Mapping[str, Any], pending: Mapping[str, Any]) -> Iterator[str]:
+    """Say where a run stands, what to vote on next, and what the judges say of that."""
+    yield line("run", short(run["id"]))
+    yield line("state", run["state"])
+    if run["note"]:
+        yield line("note", run["note"])
+    if run["simulated"]:
+        yield line("simulated", 1)
+    calls = _calls(run["progress"])
+    if calls["failed"] or calls["waiting"]:
+        yield line("calls", calls["total"], *_named(calls, "done", "failed", "waiting"))
+    yield line("total", pending["total"], *_named(pending, "done", "pending"))
+    for task in pending["tasks"][:1]:
+        prompt = clean(task["prompt_text"])[:LONGEST_PROMPT].rstrip()
+        yield line("next-task", short(task["id"]), f"prompt:{prompt}")
+        yield from map(verdict_line, json.loads(task.get("verdicts") or "[]"))
+
+
+def _calls(progress: Mapping[str, Any]) -> dict[str, int]:
+    parts = (progress["outputs"], progress["calls"])
+    return {name: sum(part[name] for part in parts) for name in parts[0]}
+
+
+def _named(values: Mapping[str, Any], *names: str) -> list[object]:
+    return [field for name in names for field in (name, values[name])]
+
+
+def verdict_line(verdict: Mapping[str, Any]) -> str:
+    """Say what a judge said.
+
+    Examples
+    --------
+    >>> verdict_line({"judge_model": "m/x", "winner": "A", "score_a": 8.0, "score_b": 6.5})
+    'm/x|winner:A|scores:8v6.5'
+    >>> verdict_line({"judge_model": "m/y", "winner": None, "error": "no answer"})
+    'm/y|winner:err|scores:-'
+    """
+    scores = (verdict.get("score_a"), verdict.get("score_b"))
+    given = "-" if None in scores else "v".join(f"{score:g}" for score in scores)
+    return line(verdict["judge_model"], f"winner:{verdict['winner'] or 'err'}", f"scores:{given}")
+
+
+def voted_line(voted: int, skipped: int, *, unblinded: bool = False) -> str:
+    return line("voted", voted, "skipped", skipped, *(("unblinded", 1) if unblinded else ()))
+
+
+def result_lines(results: Mapping[str, Any]) -> Iterator[str]:
+    """Write the board: rank, judge, ELO, agreement in percent, votes it agreed with, votes."""
+    for row in results["leaderboard"]:
+        rate = "-" if row["agree_rate"] is None else f"{row['agree_rate']:.1f}"
+        fields = (row["rank"], row["judge"], row["elo"], rate, row["agree"], row["total"])
+        yield "\t".join(clean(str(field)) for field in fields)
+
+
+def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
+    """Say what an import brought, and what it left out and why."""
+    counts = [field for name, count in report["new"].items() for field in (name, count)]
+    first, *others = [short(run) for run in report["runs"]] or [""]
+    yield line("imported", first, *counts)
+    yield from (line("imported", run) for run in others)
+    for error in report["errors"]:
+        yield line("error", error["file"], error["row"], error["field"] or "-", error["why"])
+    for item in report["left_out"]:
+        yield line("left-out", item["file"], item["row"], "-", item["why"])
+    for name in ("more_errors", "more_left_out"):
+        if report[name]:
+            yield line(name.replace("_", "-"), report[name])
+    yield from (line("note", note) for note in report["notes"])
+
+
+def refusal(reply: Mapping[str, Any]) -> str:
+    """Write what a server refused as one line, the first wrong rows of a file with it.
+
+    Examples
+    --------
+    >>> row = {"file": "v.csv", "row": 3, "field": "winner", "why": "is empty"}
+    >>> refusal({"detail": "1 errors; nothing was imported", "errors": [row]})
+    '1 errors; nothing was imported: v.csv:3: winner: is empty'
+    """
+    rows = [_row(error) for error in reply.get("errors", [])[:MOST_ROWS]]
+    return ": ".join([one_line(reply["detail"]), *(["; ".join(rows)] if rows else [])])
+
+
+def _row(error: Mapping[str, Any]) -> str:
+    where = f"{error['file']}:{error['row']}"
+    return clean(": ".join(part for part in (where, error["field"], error["why"]) if part))
+
+
+def one_line(detail: object) -> str:
+    """Write what a server says is wrong, which may be many things, as one line.
+
+    Examples
+    --------
+    >>> one_line([{"path": "models[1].id", "message": "is empty"}])
+    'models[1].id: is empty'
+    >>> one_line([{"loc": ["query", "limit"], "msg": "Input should be a valid integer"}])
+    'query.limit: Input should be a valid integer'
+    """
+    if isinstance(detail, list):
+        return "; ".join(map(one_line, detail))
+    if not isinstance(detail, dict):
+        return clean(str(detail))
+    where = detail.get("path") or ".".join(map(str, detail.get("loc", ())))
+    what = detail.get("message") or detail.get("msg") or json.dumps(detail)
+    return clean(": ".join(part for part in (where, what) if part))
+
+
+def document(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1)
+
+
+def joined(texts: Iterable[str]) -> str:
+    return "\n".join(texts)

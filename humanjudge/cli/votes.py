@@ -1,0 +1,89 @@
+"""Commands about votes: cast one, cast pretend ones, and read what all of them say."""
+
+from __future__ import annotations
+
+from time import monotonic, sleep
+from typing import Any
+
+import click
+
+from humanjudge.cli import lines
+from humanjudge.cli.client import Client, run_path
+from humanjudge.cli.failed import Code, Failed
+from humanjudge.cli.place import connect
+from humanjudge.cli.runs import as_json
+
+AUTO = "auto"
+
+
+@click.command("judge-eval-vote")
+@click.argument("run")
+@click.argument("choice", default=AUTO, type=click.Choice(["A", "B", "tie", "both_bad", AUTO]))
+@click.option("--limit", type=click.IntRange(min=1), help="Vote on so many pairs at most.")
+@click.option("--seed", default=0, show_default=True, help="The same seed makes the same votes.")
+@click.option("--task", help="Cast one real vote, on this pair, as the key's own voter.")
+@as_json
+def vote(
+    run: str, choice: str, limit: int | None, seed: int, task: str | None, as_json: bool
+) -> None:
+    """Vote on every pair that is pending: the same everywhere, or `auto`, drawn by the seed.
+
+    Such votes are pretended, marked so, and kept out of every run in which people vote.
+    With --task it is one real vote.
+    """
+    client = connect()
+    if task is None:
+        done = _pretend(client, run, choice, limit, seed)
+    elif choice == AUTO or limit is not None:
+        raise Failed(Code.USAGE, "--task: a real vote has a CHOICE of yours, and no --limit")
+    else:
+        done = _really(client, run, choice, task)
+    line = lines.voted_line(done["voted"], done["skipped"], unblinded=done.get("unblinded", False))
+    click.echo(lines.document(done) if as_json else line)
+
+
+def _pretend(client: Client, run: str, choice: str, limit: int | None, seed: int) -> dict[str, Any]:
+    """Vote until nothing is left: the server takes so many at once."""
+    voted = skipped = 0
+    while True:
+        left_to_cast = None if limit is None else limit - voted - skipped
+        body = {"choice": choice, "limit": left_to_cast, "seed": seed}
+        reply = client.post(run_path(run, "judge-eval", "simulate"), body)
+        voted, skipped = voted + reply["voted"], skipped + reply["skipped"]
+        is_stuck = not reply["voted"] + reply["skipped"]
+        if is_stuck or not reply["left"] or (limit is not None and voted + skipped >= limit):
+            return {"voted": voted, "skipped": skipped, "simulated": True}
+
+
+def _really(client: Client, run: str, choice: str, task: str) -> dict[str, Any]:
+    body = {"task_id": task, "winner": choice}
+    reply = client.post(run_path(run, "judge-eval", "vote"), body)
+    is_new = not reply["repeated"]
+    return {"voted": int(is_new), "skipped": int(not is_new), "simulated": False, **reply}
+
+
+@click.command("judge-eval-results")
+@click.argument("run")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    default=60,
+    show_default=True,
+    help="Wait so many seconds for this key's own votes to be counted.",
+)
+@as_json
+def results(run: str, timeout: float, as_json: bool) -> None:
+    """The board: rank, judge, ELO, agreement in percent, votes it agreed with, votes."""
+    client = connect()
+    until = monotonic() + timeout
+    while not (found := client.get(run_path(run, "judge-eval", "results")))["sealed"]:
+        if monotonic() >= until:
+            raise Failed(Code.TIMED_OUT, "not all votes are counted yet: are the workers running?")
+        sleep(0.1)
+    if as_json:
+        click.echo(lines.document(found))
+    for line in lines.result_lines(found) if not as_json else ():
+        click.echo(line)
+
+
+COMMANDS = (vote, results)

@@ -1,0 +1,96 @@
+"""What run pages read of calls, with a fixed number of queries."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Avg, Count, Exists, OuterRef, Q, QuerySet, Sum
+from django.utils import timezone
+
+from judge_eval.models import Call, Judge, Run, Verdict
+
+DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
+
+
+@dataclass(frozen=True)
+class ModelCalls:
+    """What one model was asked in one role."""
+
+    purpose: str
+    provider: str
+    model: str
+    done: int
+    failed: int
+    waiting: int
+    # Of those that wait: being made at this moment.
+    out: int
+    tokens_in: int
+    tokens_out: int
+    # None as soon as one call has no known price.
+    cost_nano: int | None
+    mean_latency_ms: float | None
+
+    @property
+    def total(self) -> int:
+        return self.done + self.failed + self.waiting
+
+
+def calls_by_model(run: Run) -> list[ModelCalls]:
+    """Return a line for each model and role, those that generate first."""
+    rows = (
+        run.calls.values("purpose", "provider", "model")
+        .annotate(
+            done=Count("pk", filter=Q(state=DONE)),
+            failed=Count("pk", filter=Q(state=FAILED)),
+            waiting=Count("pk", filter=Q(state=WAITING)),
+            out=Count("pk", filter=Q(state=WAITING, leased_until__gt=timezone.now())),
+            tokens_in=Sum("prompt_tokens", default=0),
+            tokens_out=Sum("completion_tokens", default=0),
+            cost=Sum("cost_nano", default=0),
+            unpriced=Count("pk", filter=Q(state=DONE, cost_nano=None, reused=None)),
+            mean_latency_ms=Avg("latency_ms"),
+        )
+        .order_by("purpose", "provider", "model")
+    )
+    return [_model_calls(dict(row)) for row in rows]
+
+
+def _model_calls(row: dict[str, Any]) -> ModelCalls:
+    cost, unpriced = row.pop("cost"), row.pop("unpriced")
+    return ModelCalls(**row, cost_nano=None if unpriced else cost)
+
+
+def failed_calls(run: Run) -> QuerySet[Call]:
+    """Calls that failed for good, the latest first, without their long replies."""
+    return (
+        run.calls.filter(state=FAILED)
+        .select_related("verdict__comparison")
+        .defer("reply")
+        .order_by("-pk")
+    )
+
+
+def failed_verdicts(run: Run) -> QuerySet[Verdict]:
+    """Verdicts that failed although no call did: a baseline's, or orders that do not fit."""
+    failed = Call.objects.filter(verdict=OuterRef("pk"), state=FAILED)
+    return (
+        Verdict.objects.filter(
+            ~Exists(failed), judge__run=run, state=Verdict.State.FAILED, comparison__unusable=""
+        )
+        .select_related("judge", "comparison")
+        .order_by("-pk")
+    )
+
+
+def calls_of(verdicts: Iterable[Verdict]) -> dict[int, list[Call]]:
+    """Return each verdict's calls, order by order and sample by sample, without their replies."""
+    calls: dict[int, list[Call]] = defaultdict(list)
+    asked = [verdict.pk for verdict in verdicts if verdict.judge.provider != Judge.BASELINE]
+    found = Call.objects.filter(verdict__in=asked).defer("reply").order_by("order", "sample")
+    for call in found:
+        assert call.verdict_id is not None  # it was asked for
+        calls[call.verdict_id].append(call)
+    return calls

@@ -1,0 +1,148 @@
+"""What rows say of one pair, put together, and what they say against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from judge_eval.interchange.rows import JudgeOrder, Label, Row, RowError
+
+FIELDS: Final = (
+    "prompt",
+    "prompt_id",
+    "tags",
+    "kind",
+    "generator_a",
+    "generator_b",
+    "output_a",
+    "output_b",
+)
+# A chunk is written at once: so many rows, or fewer where their outputs are long.
+MOST_ROWS: Final = 500
+MOST_TEXT: Final = 4_000_000
+_SHOWN: Final = 60
+
+
+@dataclass(slots=True)
+class PairDraft:
+    """What is known of one pair: what is stored, and what rows have added.
+
+    Attributes
+    ----------
+    known : dict
+        By the names of `FIELDS`; what nobody has said is not there.
+    added : set of str
+        Fields that are not stored yet.
+    position : int, optional
+        Its place in the run; None for a pair that is not stored yet.
+    is_complete : bool
+        A pair that was not imported: rows may name it, and add nothing to it.
+    """
+
+    name: str
+    pk: UUID
+    a: UUID
+    b: UUID
+    known: dict[str, Any] = field(default_factory=dict)
+    added: set[str] = field(default_factory=set)
+    position: int | None = None
+    is_complete: bool = False
+
+    def take(self, row: Row) -> RowError | None:
+        """Add what a row says of the pair, all of it or, where it contradicts, nothing.
+
+        Examples
+        --------
+        >>> from judge_eval.interchange.rows import PairPart
+        >>> draft = PairDraft("7", *[UUID(int=0)] * 3, known={"output_a": "cat"})
+        >>> str(draft.take(Row("f", 2, PairPart("7", output_a="dog", output_b="owl"))))
+        "f:2: output_a: 'dog', but pair '7' has 'cat'"
+        >>> draft.take(Row("f", 3, PairPart("7", output_b="owl"))), draft.added
+        (None, {'output_b'})
+        """
+        said = {name: value for name in FIELDS if _is_said(value := getattr(row.pair, name))}
+        for name, value in said.items():
+            if self._contradicts(name, value):
+                why = f"{shown(value)}, but pair {self.name!r} has {shown(self.known[name])}"
+                return RowError(row.file, row.line, name, why)
+        if not self.is_complete:
+            self.added |= {name for name in said if self.known.get(name) != said[name]}
+            self.known |= said
+        return None
+
+    def _contradicts(self, name: str, value: object) -> bool:
+        if name == "kind" and not {"output_a", "output_b"} & self.known.keys():
+            return False  # a guess until there is an output of some kind
+        return name in self.known and self.known[name] != value
+
+
+def _is_said(value: object) -> bool:
+    return value is not None and value != ()
+
+
+def shown(value: object) -> str:
+    """Return a value as an error quotes it.
+
+    Examples
+    --------
+    >>> shown("A"), len(shown("A" * 1000))
+    ("'A'", 62)
+    """
+    if isinstance(value, tuple):
+        value = "; ".join(value)
+    text = repr(value)
+    return text if len(text) <= _SHOWN + 2 else f"{text[:_SHOWN]}…{text[-1]}"
+
+
+def json_labels(labels: Mapping[str, Label]) -> dict[str, Any] | None:
+    """Return the answers to further tasks as JSON holds them, None where there are none."""
+    plain = {task: list(said) if isinstance(said, tuple) else said for task, said in labels.items()}
+    return plain or None
+
+
+def first_difference(
+    said: Mapping[str, Any], stored: Mapping[str, Any]
+) -> tuple[str, Any, Any] | None:
+    """Return the first field that is said otherwise than it is stored, and both values.
+
+    What is not said (None) contradicts nothing.
+
+    Examples
+    --------
+    >>> first_difference({"vote": "A", "comment": None}, {"vote": "B", "comment": "good"})
+    ('vote', 'A', 'B')
+    """
+    for name, value in said.items():
+        if value is not None and value != stored[name]:
+            return name, value, stored[name]
+    return None
+
+
+def chunks(items: Iterable[Row | JudgeOrder]) -> Iterator[list[Row] | JudgeOrder]:
+    """Group rows so that a group and what is made of it stay small; what parts them comes between.
+
+    Examples
+    --------
+    >>> from judge_eval.interchange.rows import PairPart
+    >>> [row, order] = Row("f", 1, PairPart("7")), JudgeOrder("f", ())
+    >>> [type(found).__name__ for found in chunks([row, row, order, row])]
+    ['list', 'JudgeOrder', 'list']
+    """
+    chunk: list[Row] = []
+    size = 0
+    for row in items:
+        if isinstance(row, JudgeOrder):
+            if chunk:
+                yield chunk
+            yield row
+            chunk, size = [], 0
+            continue
+        chunk.append(row)
+        size += sum(len(text or "") for text in (row.pair.output_a, row.pair.output_b))
+        if len(chunk) == MOST_ROWS or size > MOST_TEXT:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk

@@ -1,0 +1,107 @@
+"""Cohen's kappa: agreement of two raters beyond what their habits alone would give."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from judge_eval.metrics.averages import (
+    Averaged,
+    averaged,
+    intervals_by_rater,
+    mean_over_raters,
+)
+from judge_eval.metrics.class_sums import Sums, kappa, of_labels
+from judge_eval.metrics.labels import HumanData, JudgeData
+from judge_eval.metrics.paired import Paired, paired
+from judge_eval.metrics.resampling import Resampling, interval_of
+from judge_eval.metrics.vocabulary import FloatArray
+
+BANDS: Final = (
+    (0.2, "Slight"),
+    (0.4, "Fair"),
+    (0.6, "Moderate"),
+    (0.8, "Substantial"),
+    (1.0, "Almost Perfect"),
+)
+
+
+def cohen_kappa(
+    judge: JudgeData, humans: HumanData, *, resampling: Resampling | None = None
+) -> Averaged:
+    """Compare a judge with each person by Cohen's unweighted kappa, and average over people.
+
+    ``kappa = (p_o - p_e) / (1 - p_e)``, with the observed agreement ``p_o`` and the agreement
+    ``p_e`` that two raters would reach who gave the same labels as often, but blindly.
+
+    Parameters
+    ----------
+    judge : rows of (item, label), or ``{item: label}``
+    humans : rows of (item, human, label), or ``{human: {item: label}}``
+    resampling : Resampling, optional
+
+    Returns
+    -------
+    Averaged
+        A person who gave one label only has no kappa: there is nothing to agree on beyond chance.
+        They are left out of the mean.
+
+    References
+    ----------
+    J. Cohen, "A coefficient of agreement for nominal scales", 1960.
+
+    Examples
+    --------
+    >>> judge = {"q1": "A", "q2": "B", "q3": "A", "q4": "B"}
+    >>> people = {"ann": judge | {"q4": "A"}, "ben": dict.fromkeys(judge, "A")}
+    >>> found = cohen_kappa(judge, people)
+    >>> found.figure.value, found.by_human["ben"].reason
+    (0.5, 'the person gave every item the same label, so kappa cannot tell agreement from chance')
+    """
+    return kappas(paired(judge, humans), resampling or Resampling())
+
+
+def kappas(pairs: Paired, resampling: Resampling) -> Averaged:
+    """Compute kappa of pairs of labels, per rater and on average."""
+
+    pairs = pairs.merged
+
+    def statistic(sums: Sums) -> FloatArray:
+        values = kappa(sums)
+        if pairs.between_people:  # then the one on the left is a person too
+            varied = sums.by_rater @ (sums.judge > 0) > 1
+            values = np.where(varied, values, np.nan)
+        return values
+
+    counted = of_labels(pairs)
+    resampled = counted.resampled(statistic, resampling)
+    return averaged(
+        pairs,
+        counted.values(statistic),
+        intervals_by_rater(pairs, resampled, resampling),
+        interval_of(mean_over_raters(resampled), pairs.items, resampling),
+        lambda _: _constant(pairs),
+    )
+
+
+def _constant(pairs: Paired) -> str:
+    who = "one of the two" if pairs.between_people else "the person"
+    return f"{who} gave every item the same label, so kappa cannot tell agreement from chance"
+
+
+def band(value: float) -> str:
+    """Name the strength of agreement that a kappa stands for.
+
+    References
+    ----------
+    J. R. Landis and G. G. Koch, "The measurement of observer agreement for categorical data", 1977.
+
+    Examples
+    --------
+    >>> [band(value) for value in (-0.1, 0.0, 0.2, 0.21, 0.6, 0.8, 1.0)]
+    ['Poor', 'Slight', 'Slight', 'Fair', 'Moderate', 'Substantial', 'Almost Perfect']
+    """
+    if value < 0:
+        return "Poor"
+    return next(name for top, name in BANDS if value <= top)

@@ -1,0 +1,47 @@
+"""Money, time and counts as run pages write them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+
+def usd(amount: Decimal) -> str:
+    """Return an amount of US dollars, to the cent or to three significant digits.
+
+    Examples
+    --------
+    >>> usd(Decimal("1234.5")), usd(Decimal("0.0012345")), usd(Decimal(0))
+    ('$1,234.50', '$0.00123', '$0')
+    """
+    if not amount:
+        return "$0"
+    decimals = 2 if abs(amount) >= 1 else 2 - amount.adjusted()
+    return f"${amount:,.{decimals}f}"
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time as one says it, no more exact than it is known.
+
+    Examples
+    --------
+    >>> duration(8.2), duration(90), duration(7_500)
+    ('9 s', '2 min', '2 h 5 min')
+    """
+    if seconds <= 60:
+        return f"{max(1, -int(-seconds // 1))} s"
+    minutes = -int(-seconds // 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if hours else f"{minutes} min"
+
+
+def latency(milliseconds: float | None) -> str:
+    """Return how long a call took, a dash where it is not known.
+
+    Examples
+    --------
+    >>> latency(12.4), latency(1_260)
+    ('12 ms', '1.3 s')
+    """
+    if milliseconds is None:
+        return "\N{EN DASH}"
+    return f"{milliseconds / 1000:.1f} s" if milliseconds >= 1000 else f"{milliseconds:.0f} ms"

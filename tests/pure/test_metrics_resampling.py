@@ -1,0 +1,127 @@
+"""Resamples of items, and the intervals made of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge_eval.metrics import Figure, LeftOut, Resampling, ScoreResult, no_figure
+from judge_eval.metrics.averages import mean_by_rater, mean_over_raters
+from judge_eval.metrics.figures import mean_of_tasks
+from judge_eval.metrics.paired import paired
+from judge_eval.metrics.resampling import interval_of, weights
+
+counts = st.lists(st.integers(1, 40), min_size=1, max_size=12).map(lambda n: np.array(n, np.int64))
+
+
+@given(counts, st.integers(0, 9))
+def test_every_resample_has_as_many_items_as_there_are(items, seed):
+    blocks = list(weights(items, Resampling(7, seed)))
+    drawn = np.concatenate(blocks, axis=1)
+    assert drawn.shape == (len(items), 7)
+    assert (drawn.sum(axis=0) == items.sum()).all()
+    assert (drawn >= 0).all()
+
+
+@pytest.mark.parametrize("items", [[500, 300, 200], [1] * 60])
+def test_items_are_drawn_as_often_as_they_are(items):
+    """Both ways of drawing, by pattern and by item: mean n p, variance n p (1 - p)."""
+    items = np.array(items)
+    drawn = np.concatenate(list(weights(items, Resampling(4000))), axis=1)
+    share = items / items.sum()
+    assert drawn.mean(axis=1) == pytest.approx(items, rel=0.1, abs=0.1)
+    assert drawn.var(axis=1) == pytest.approx(items.sum() * share * (1 - share), rel=0.2)
+
+
+@given(counts, st.integers(1, 10**6))
+def test_how_many_are_drawn_at_once_makes_no_difference(items, rows):
+    together = np.concatenate(list(weights(items, Resampling(30))), axis=1)
+    in_blocks = np.concatenate(list(weights(items, Resampling(30), rows)), axis=1)
+    assert (together == in_blocks).all()
+
+
+def test_resamples_without_a_value_are_left_out_and_counted():
+    found = interval_of(np.array([0.0, 1.0, np.nan, np.nan]), 5, Resampling(4))
+    assert found.interval == pytest.approx((0.025, 0.975))
+    assert found.method.endswith("2 of them without a value")
+
+
+@pytest.mark.parametrize("values", [[], [np.nan]])
+def test_without_values_there_is_no_interval(values):
+    found = interval_of(np.array(values), 0, Resampling())
+    assert (found.interval, found.method) == (None, "no interval: there is nothing to resample")
+
+
+def test_at_least_one_resample():
+    with pytest.raises(ValueError, match="at least one resample"):
+        Resampling(0)
+
+
+def test_a_mean_over_people_leaves_out_who_has_none():
+    values = np.array([[1.0, np.nan, np.nan], [0.0, 0.5, np.nan]])
+    assert mean_over_raters(values) == pytest.approx([0.5, 0.5, np.nan], nan_ok=True)
+
+
+def test_the_interval_of_a_mean_is_close_to_the_normal_one():
+    generator = np.random.default_rng(1)
+    judge, values = dict.fromkeys(range(400), "x"), generator.random(400)
+    pairs = paired(judge, {"ann": {item: str(item) for item in judge}})
+    figure = mean_by_rater(pairs, values, Resampling()).figure
+    half = 1.96 * values.std() / 20
+    assert figure.interval == pytest.approx((values.mean() - half, values.mean() + half), abs=0.005)
+
+
+# --- figures ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value, reason", [(None, None), (1.0, "because")])
+def test_a_figure_has_a_value_or_a_reason(value, reason):
+    with pytest.raises(ValueError, match="a value, or a reason"):
+        Figure(value, 1, reason)
+
+
+def test_the_mean_of_tasks_leaves_out_those_without_a_figure():
+    figure = mean_of_tasks(
+        {
+            "a": Figure(0.5, 10, interval=(0.4, 0.6), method="Wilson"),
+            "b": Figure(0.7, 20, interval=(0.6, 0.9), method="Wilson"),
+            "c": no_figure("nobody labelled it"),
+        }
+    )
+    assert figure.value == pytest.approx(0.6)
+    assert figure.n == 30
+    assert figure.interval == pytest.approx((0.5, 0.75))
+    assert figure.left_out == (LeftOut("tasks", 1, "nobody labelled it", ("c",)),)
+
+
+def test_the_mean_of_no_task_has_a_reason():
+    assert "no task has a figure" in mean_of_tasks({"a": no_figure("x")}).reason
+
+
+def test_the_mean_of_tasks_has_an_interval_where_all_of_them_have():
+    figures = {"a": Figure(0.5, 10, interval=(0.4, 0.6), method="Wilson"), "b": Figure(1.0, 3)}
+    assert mean_of_tasks(figures).interval is None
+
+
+def test_a_result_becomes_what_json_holds():
+    import json
+
+    rates = {"0.10": Figure(0.5, 30), "0.20": no_figure("why")}
+    result = ScoreResult(
+        scorer_name="alt_test",
+        task_name="winner",
+        judge_id="gpt",
+        figures={"winning_rate": rates["0.10"], "advantage_probability": Figure(0.25, 30)},
+        series={"winning_rate": rates},
+        by_human={"ann": Figure(0.25, 30, left_out=(LeftOut("items", 1, "why", ("q1",)),))},
+    )
+    assert result.scores == {
+        "winning_rate": {"0.10": 0.5, "0.20": None},
+        "advantage_probability": 0.25,
+    }
+    written = json.loads(json.dumps(result.as_dict("2026-11-21T09:00:00Z"), allow_nan=False))
+    assert written["timestamp"] == "2026-11-21T09:00:00Z"
+    assert written["scores"] == result.scores
+    assert written["counts"] == {"winning_rate": 30, "advantage_probability": 30}
+    assert written["series"]["winning_rate"]["0.20"]["reason"] == "why"
+    assert written["by_human"]["ann"]["left_out"][0]["names"] == ["q1"]

@@ -1,0 +1,244 @@
+"""The published files, imported, and the published figures, computed from the database."""
+
+import io
+import json
+from collections import Counter, defaultdict
+from datetime import timedelta
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from judge_eval.exporting import export_run
+from judge_eval.import_report import ImportOptions
+from judge_eval.importing import import_into, import_run
+from judge_eval.interchange.reading import read
+from judge_eval.models import JudgeRating, Run, Verdict
+from judge_eval.selectors import board
+from tests.makers import elos_of, judges_of, make_project, make_vote, make_voter, seal_all
+from tests.services.bundles import empty_the_instance, facts_of, numbers_of, restored
+from tests.services.imports import assert_whole, run_of
+from voting.allotment import next_pairs
+from voting.models import Comparison, Entry
+from voting.shown import shown_pair
+
+SHARED = Path(__file__).resolve().parents[3] / "shared"
+DATA = SHARED / "data"
+CASES = SHARED / "cases" / "pathscore_judge_elo.json"
+
+pytestmark = [
+    pytest.mark.real_data,
+    pytest.mark.django_db,
+    pytest.mark.skipif(not DATA.exists(), reason="not run: no ../shared/data"),
+]
+
+
+def items_of(*paths):
+    for path in paths:
+        with (DATA / path).open("rb") as stream:
+            yield from read(stream, Path(path).name)
+
+
+# --- MT-bench -----------------------------------------------------------------------------------
+
+MTBENCH = ("mtbench/human.jsonl", "mtbench/gpt4_pair.jsonl")
+# (turn, with ties): agreement of GPT-4 with people, and of people with people; both as (right, n).
+PUBLISHED = {
+    ("turn-1", True): ((886, 1343), (454, 721), (66, 63)),
+    ("turn-1", False): ((727, 859), (388, 479), (85, 81)),
+    ("turn-2", True): ((871, 1325), (471, 707), (66, 67)),
+    ("turn-2", False): ((731, 864), (388, 474), (85, 82)),
+}
+
+
+def agreement(pairs_of_choices, *, ties):
+    counted = [(a, b) for a, b in pairs_of_choices if ties or "tie" not in (a, b)]
+    return sum(a == b for a, b in counted), len(counted)
+
+
+def agreement_table(run):
+    """The published table, from what is in the database."""
+    said = dict(Verdict.objects.filter(judge__run=run).values_list("comparison", "winner"))
+    votes = Entry.objects.filter(
+        queue=run.queue_id, kind="vote", voter__external_id__startswith="expert"
+    )
+    chosen = defaultdict(lambda: defaultdict(list))
+    for pair, choice, tags in votes.values_list("comparison", "choice", "comparison__a__tags"):
+        chosen[tags[0]][pair].append(choice)
+    found = {}
+    for turn, ties in PUBLISHED:
+        by_pair = chosen[turn]
+        judged = ((said[pair], choice) for pair, all_of in by_pair.items() for choice in all_of)
+        people = (two for all_of in by_pair.values() for two in combinations(all_of, 2))
+        figures = agreement(judged, ties=ties), agreement(people, ties=ties)
+        percent = tuple(round(100 * right / n) for right, n in figures)
+        found[turn, ties] = (*figures, percent)
+    return found
+
+
+def test_mtbench_agreement_is_as_published():
+    report = import_run(make_project(), "MT-bench", items_of(*MTBENCH))
+    assert report.errors == []
+    assert report.new == {"pairs": 2400, "judges": 1, "verdicts": 2400, "voters": 65, "votes": 3354}
+    [left_out] = report.left_out
+    assert (left_out.file, left_out.row) == ("human.jsonl", 1972)
+    run = run_of(report)
+    assert agreement_table(run) == PUBLISHED
+    assert Counter(Verdict.objects.filter(judge__run=run).values_list("consistent", flat=True)) == {
+        True: 2020,
+        False: 380,
+    }
+    assert_whole(run.queue.project)
+
+
+def test_mtbench_has_no_texts_so_nobody_can_vote_on_it():
+    report = import_run(make_project(), "MT-bench", items_of(*MTBENCH))
+    run = run_of(report)
+    assert (run.state, run.queue.is_open) == ("complete", False)
+    assert report.notes == ["Voting is closed: 2400 pairs have no outputs that could be shown."]
+
+
+def test_mtbench_again_and_in_two_steps_is_the_same():
+    run = run_of(import_run(make_project(), "MT-bench", items_of(MTBENCH[1])))
+    import_into(run.pk, items_of(MTBENCH[0]))
+    before = facts_of(run), numbers_of(run)
+    report = import_into(run.pk, items_of(*MTBENCH))
+    assert not report.changed
+    assert +report.already == {"pairs": 2400, "verdicts": 2400, "votes": 3354}
+    assert (facts_of(run), numbers_of(run)) == before
+    # Votes after all verdicts or verdicts first: the ratings follow from the order of the votes.
+    other = run_of(import_run(make_project("Other"), "MT-bench", items_of(*MTBENCH)))
+    assert elos_of(other) == elos_of(run)
+    assert_whole(run.queue.project)
+
+
+# --- PandaLM ------------------------------------------------------------------------------------
+
+PANDALM = (
+    "pandalm/testset-v1.json",
+    "pandalm/pandalm-7b-testset-v1.json",
+    "pandalm/gpt-3.5-turbo-testset-v1.json",
+)
+LETTERS = {"1": "A", "2": "B", "0": "tie"}
+
+
+def import_pandalm(*paths, **options):
+    report = import_run(
+        make_project(), "PandaLM", items_of(*paths), options=ImportOptions(**options)
+    )
+    assert report.errors == []
+    assert report.new == {"pairs": 999, "judges": 2, "verdicts": 1998, "voters": 3, "votes": 2997}
+    return run_of(report)
+
+
+def majority_of(run):
+    """What most of the three people said, word for word, by pair."""
+    said = defaultdict(list)
+    votes = Entry.objects.filter(queue=run.queue_id, kind="vote").order_by("seq")
+    for pair, labels in votes.values_list("comparison", "labels"):
+        said[pair].append(labels["result"])
+    return {pair: Counter(words).most_common(1)[0][0] for pair, words in said.items()}
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["texts first", "judges first"])
+def test_pandalm_agreement_of_its_judges_is_as_published(turned):
+    run = import_pandalm(*(reversed(PANDALM) if turned else PANDALM))
+    majority = majority_of(run)
+    assert len(majority) == 999
+    by_word, by_winner = {}, {}
+    for judge in judges_of(run):
+        verdicts = {v.comparison_id: v for v in judge.verdicts.all()}
+        by_word[judge.name] = sum(
+            verdicts[pair].labels["result"] == word for pair, word in majority.items()
+        )
+        answered = {pair: v.winner for pair, v in verdicts.items() if v.state == "done"}
+        right = sum(winner == LETTERS[majority[pair]] for pair, winner in answered.items())
+        by_winner[judge.name] = (right, len(answered))
+    assert by_word == {"pandalm-7b": 667, "gpt-3.5-turbo": 692}
+    assert [round(100 * right / 999, 2) for right in by_word.values()] in (
+        [66.77, 69.27],
+        [69.27, 66.77],
+    )
+    assert by_winner == {"pandalm-7b": (667, 999), "gpt-3.5-turbo": (692, 936)}
+    assert round(100 * 692 / 936, 2) == 73.93
+    assert_whole(run.queue.project)
+
+
+def test_pandalm_on_the_board_each_vote_counts_and_failures_lower_the_coverage():
+    run = import_pandalm(*PANDALM)
+    said = dict(
+        Verdict.objects.filter(
+            judge__run=run, state="done", judge__name="gpt-3.5-turbo"
+        ).values_list("comparison", "winner")
+    )
+    votes = Entry.objects.filter(queue=run.queue_id, kind="vote", comparison__in=said)
+    right = sum(said[pair] == choice for pair, choice in votes.values_list("comparison", "choice"))
+    rating = JudgeRating.objects.get(judge__name="gpt-3.5-turbo")
+    assert (rating.agree, rating.agree + rating.disagree) == (right, 3 * 936)
+    rows = {row.judge.name: row for row in board(run).rows}
+    assert rows["gpt-3.5-turbo"].coverage == pytest.approx(100 * 936 / 999)
+    assert rows["pandalm-7b"].coverage == 100
+    failed = Verdict.objects.filter(judge__run=run, state="failed")
+    assert Counter(v.labels["result"] for v in failed) == {"Tie": 38, "garbage": 25}
+
+
+def test_pandalm_is_open_for_voting_and_people_vote_on_its_texts():
+    run = import_pandalm(*PANDALM, votes_per_pair=4)
+    assert (run.state, run.queue.is_open) == ("voting", True)
+    assert run.queue.ballot == ["A", "B", "tie", "both_bad"]
+    person, before = make_voter(run), elos_of(run)
+    pairs = next_pairs(person, run.queue, [], 10, timezone.now())
+    assert len(pairs) == 10
+    for pair in pairs:
+        shown = shown_pair(person, run.queue, pair)
+        assert {shown.left.text, shown.right.text} == {pair.a.output, pair.b.output}
+        assert shown.prompt == pair.a.prompt
+        make_vote(person, pair, "A", at=timezone.now() - timedelta(seconds=1))
+    seal_all(run.queue.project)
+    assert Comparison.objects.filter(queue=run.queue_id, votes=4).count() == 10
+    assert board(run).votes == 3 * 999 + 10
+    assert elos_of(run) != before
+    assert_whole(run.queue.project)
+
+
+def test_pandalm_goes_out_and_comes_in_again_to_the_last_digit():
+    run = import_pandalm(*PANDALM)
+    before, numbers, head = facts_of(run), numbers_of(run), run.queue.project
+    head.refresh_from_db()
+    lines = list(export_run(run))
+    empty_the_instance()
+    [back] = restored(lines)
+    assert (facts_of(back), numbers_of(back)) == (before, numbers)
+    assert back.queue.project.head == head.head
+
+
+# --- PathScore ----------------------------------------------------------------------------------
+
+
+def cases():
+    return json.loads(CASES.read_text(encoding="utf-8")) if CASES.exists() else {}
+
+
+@pytest.mark.parametrize("name", cases())
+def test_pathscore_runs_rate_as_recorded(name):
+    every = cases()
+    case = every[name]
+    expected = every["one_task_1v2_inplace" if name == "verdict_order_matters" else name]["output"]
+    data = json.dumps({"tasks": case["tasks"], "judges": case["judges"]}).encode()
+    report = import_run(make_project(), name, read(io.BytesIO(data), "run.json"))
+    assert report.errors == []
+    run = run_of(report)
+    assert [judge.name for judge in judges_of(run)] == case["judges"]
+    raw = [expected["raw"][judge] for judge in case["judges"]]
+    assert elos_of(run) == pytest.approx(raw, abs=1e-9)
+    assert_whole(run.queue.project)
+
+
+def test_alttest_labels_are_no_pairs():
+    report = import_run(
+        make_project(), "Alt-Test", items_of("alttest/framing/llm_annotations.json")
+    )
+    assert report.run is None
+    assert (len(report.errors), report.failures) == (1000, 15312)
+    assert not Run.objects.exists()

@@ -1,0 +1,166 @@
+"""Exports as files, an instance that is empty again, and all that must be equal after an import."""
+
+import io
+
+from judge_eval.models import Board, Call, Judge, JudgeRating, RatingPoint, Run, RunEvent, Verdict
+from judge_eval.restoring import restore
+from judge_eval.selectors import board
+from voting.models import (
+    Assignment,
+    Comparison,
+    Entry,
+    Exposure,
+    Flag,
+    Inference,
+    Invite,
+    Picture,
+    Project,
+    Queue,
+    Voter,
+    VoterPrompt,
+)
+from voting.projection import COUNTED
+
+# Each before what it points at.
+EVERYTHING = [
+    RatingPoint,
+    Board,
+    JudgeRating,
+    RunEvent,
+    Call,
+    Verdict,
+    Judge,
+    Run,
+    Flag,
+    Exposure,
+    Assignment,
+    Entry,
+    Comparison,
+    Inference,
+    Picture,
+    Queue,
+    Voter,
+    Invite,
+    VoterPrompt,
+    Project,
+]
+
+
+def as_file(lines):
+    return io.BytesIO("".join(f"{line}\n" for line in lines).encode())
+
+
+def empty_the_instance():
+    for model in EVERYTHING:
+        model.objects.all()._raw_delete("default")
+
+
+def restored(lines, project=None):
+    """Import a bundle that must be right; return its runs in the order of the header."""
+    report = restore(as_file(lines), "run.jsonl", project)
+    assert report.errors == []
+    runs = Run.objects.select_related("queue__project").in_bulk(report.runs)
+    return [runs[pk] for pk in report.runs]
+
+
+def facts_of(run):
+    """Return all that a run shows, without the numbers of its rows."""
+    judges = Judge.objects.filter(run=run).order_by("position")
+    ratings = JudgeRating.objects.filter(judge__run=run).order_by("judge__position")
+    pairs = Comparison.objects.filter(queue=run.queue_id).order_by("position")
+    verdicts = Verdict.objects.filter(judge__run=run)
+    entries = Entry.objects.filter(queue=run.queue_id, seq__isnull=False).order_by("seq")
+    view = board(run)
+    return {
+        "judges": list(judges.values_list("position", "name", "provider", "fingerprint")),
+        "ratings": list(ratings.values_list("elo", "agree", "disagree", "asked", "answered")),
+        "ranks": [(row.judge.name, row.rank, row.coverage, row.interval) for row in view.rows],
+        "counts": (view.votes, view.unblinded, view.done, view.total, view.unusable),
+        "points": dict(RatingPoint.objects.filter(run=run).values_list("votes", "ratings")),
+        "pairs": list(
+            pairs.values_list(
+                "position",
+                "external_id",
+                "votes",
+                "votes_wanted",
+                "unusable",
+                "a__output",
+                "b__output",
+                "a__prompt",
+                "a__generator",
+                "a__tags",
+                "a__metadata",
+                "a__kind",
+            )
+        ),
+        "verdicts": sorted(
+            map(
+                str,
+                verdicts.values_list(
+                    "judge__position",
+                    "comparison__position",
+                    "state",
+                    "order",
+                    "winner",
+                    "consistent",
+                    "picks",
+                    "first_picks",
+                    "sample_consistency",
+                    "score_a",
+                    "score_b",
+                    "feedback",
+                    "error",
+                    "labels",
+                    "latency_ms",
+                    "decided_at",
+                ),
+            )
+        ),
+        "entries": list(
+            entries.values_list(
+                "kind",
+                "at",
+                "comparison__position",
+                "voter__pseudonym",
+                "choice",
+                "left_side",
+                "rubric__text",
+                "elapsed_ms",
+                "reputation",
+                "unblinded",
+                "simulated",
+                "comment",
+                "comment_sha256",
+                "salt",
+                "labels",
+                "target__comparison__position",
+                "retracted",
+            )
+        ),
+        # Votes that do not count have none, or one of the time when they did.
+        "histories": list(entries.filter(COUNTED).values_list("seq", "history")),
+        "queue": Queue.objects.values(
+            "ballot",
+            "votes_per_item",
+            "overlap_share",
+            "overlap_votes",
+            "reveal",
+            "is_open",
+            "is_simulated",
+            "done",
+            "rubric__text",
+            "rubric__version",
+        ).get(pk=run.queue_id),
+    }
+
+
+def numbers_of(run):
+    """Return the numbers of a run's rows, which links are made of."""
+    entries = Entry.objects.filter(queue=run.queue_id).order_by("seq")
+    return {
+        "run": (run.pk, run.queue_id, run.queue.project_id),
+        "judges": list(run.judges.order_by("position").values_list("pk", flat=True)),
+        "pairs": list(run.queue.comparisons.order_by("position").values_list("pk", "a", "b")),
+        "entries": list(entries.values_list("uid", "seq")),
+        "hashes": [bytes(entry.hash) for entry in entries if entry.hash],
+    }

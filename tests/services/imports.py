@@ -1,0 +1,73 @@
+"""Rows as files, and imports of them."""
+
+import io
+import json
+
+from judge_eval.import_report import ImportOptions
+from judge_eval.importing import import_into, import_run
+from judge_eval.interchange.reading import read
+from judge_eval.models import Run
+from tests.makers import make_project
+from voting import chain, ledger
+from voting.models import Entry
+
+
+def rows(*records, name="rows.jsonl"):
+    """Items of a JSON Lines file of these records."""
+    text = "".join(f"{json.dumps(record)}\n" for record in records)
+    return read(io.BytesIO(text.encode()), name)
+
+
+def pair(number=1, **fields):
+    """A record that says everything of one pair of texts."""
+    texts = {
+        "prompt": f"Question {number}",
+        "output_a": f"Answer {number} of ada",
+        "output_b": f"Answer {number} of bob",
+        "generator_a": "ada",
+        "generator_b": "bob",
+    }
+    return {"pair": f"p{number}"} | texts | fields
+
+
+def vote(number, voter, choice, **fields):
+    return {"pair": f"p{number}", "voter": voter, "vote": choice} | fields
+
+
+def verdict(number, judge, winner, **fields):
+    return {"pair": f"p{number}", "judge": judge, "verdict": winner} | fields
+
+
+def imported(*records, project=None, name="Imported", **options):
+    """Import records that must be right as a new run."""
+    report = import_run(
+        project or make_project(), name, rows(*records), options=ImportOptions(**options)
+    )
+    assert report.errors == []
+    return run_of(report)
+
+
+def added(run, *records, **options):
+    return import_into(run.pk, rows(*records), options=ImportOptions(**options))
+
+
+def errors_of(report):
+    return [str(error) for error in report.errors]
+
+
+def run_of(report):
+    return Run.objects.select_related("queue__project", "queue__rubric").get(pk=report.run)
+
+
+def votes_of(run):
+    """Votes in the order of the ledger."""
+    votes = Entry.objects.filter(queue=run.queue_id, kind="vote", seq__isnull=False)
+    return list(votes.select_related("voter", "comparison").order_by("seq"))
+
+
+def assert_whole(project):
+    """The chain verifies to its head, and every score is what the entries say."""
+    project.refresh_from_db()
+    entries = chain.verify(ledger.export(project), project.head).entries
+    assert entries == project.head_seq == Entry.objects.filter(project=project).count()
+    assert ledger.replay(project, write=False) == []

@@ -1,0 +1,113 @@
+"""Claiming costs the same for one call and for fifty; writing costs the same for each."""
+
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from judge_eval import assembling, claims, judging, outcomes
+from judge_eval.asking import question_of
+from judge_eval.models import Call, Provider, Run
+from judge_eval.outcomes import Written
+from judge_eval.progress import progress_of
+from tests.provider import provider
+from tests.services.purse import priced
+from tests.services.run_maker import a_verdict, ask, attempt, make_started, says
+
+pytestmark = pytest.mark.django_db
+
+LIMITS = {"concurrency": 1000, "requests_per_minute": 600_000}
+
+
+@pytest.fixture
+def at():
+    with provider() as running:
+        yield running
+
+
+def queries_of(action):
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        action()
+    return len(queries)
+
+
+def judging_run(at, pairs):
+    """A run of which as many pairs wait for a judge as are wanted."""
+    says(at, a_verdict())
+    prompts = [f"Say {n}." for n in range(pairs)]
+    run = make_started(at, priced(**LIMITS), budget_usd=100, judges=["judge-long"], prompts=prompts)
+    Provider.objects.update(next_start_at=None, requests_per_minute=None)
+    attempt(slots=1000)
+    Provider.objects.update(**LIMITS)
+    judging.advance(run.pk)
+    return run
+
+
+def claimed(number):
+    """So many calls, of a provider whose pace has room for them."""
+    Provider.objects.update(next_start_at="2020-01-01T00:00Z")
+    calls = claims.claim(number, uuid4())
+    assert len(calls) == number
+    return calls
+
+
+@pytest.mark.parametrize("kind", ["fresh", "lost"])
+def test_claiming_fifty_calls_asks_as_often_as_claiming_one(at, kind):
+    judging_run(at, 26)
+    if kind == "lost":
+        Call.objects.filter(state="waiting").update(
+            lease=uuid4(), leased_until="2020-01-01T00:00Z", reserved_nano=5
+        )
+        Run.objects.update(reserved_nano=52 * 5)
+    one = queries_of(lambda: claimed(1))
+    assert queries_of(lambda: claimed(50)) == one
+    assert one <= (14 if kind == "lost" else 12)
+
+
+def test_asking_what_claimed_calls_ask_needs_no_query_but_the_config_once(at):
+    judging_run(at, 25)
+    there = Provider.objects.get()
+    calls = claimed(50)
+    question_of(calls[0], there)
+    assert queries_of(lambda: [question_of(call, there) for call in calls]) == 0
+
+
+def test_looking_for_stored_replies_is_one_query(at):
+    judging_run(at, 25)
+    there = Provider.objects.get()
+    questions = [question_of(call, there) for call in claimed(50)]
+    assert queries_of(lambda: outcomes.stored_replies(questions)) == 1
+
+
+def test_each_answer_is_written_with_as_many_queries(at):
+    judging_run(at, 25)
+    answers = [ask(call) for call in claimed(50)]
+    counts = [queries_of(lambda a=answer: outcomes.write(a, Written())) for answer in answers]
+    assert len(counts) == 50
+    assert set(counts) == {counts[0]}
+    # A savepoint and its release, the lock, the call, the purse.
+    assert counts[0] == 5
+
+
+def test_verdicts_are_settled_with_as_many_queries_each(at):
+    judging_run(at, 25)
+    written = Written()
+    for call in claimed(50):
+        outcomes.write(ask(call), written)
+    first, *others = sorted(written.verdicts)
+    assembling.settle([first])
+    one = queries_of(lambda: assembling.settle(others[:1]))
+    three = queries_of(lambda: assembling.settle(others[1:4]))
+    ten = queries_of(lambda: assembling.settle(others[4:14]))
+    assert ten - one == 9 * (three - one) / 2
+    assert one <= 12
+
+
+@pytest.mark.parametrize("pairs", [1, 30])
+def test_progress_is_three_queries(at, pairs):
+    run = judging_run(at, pairs)
+    attempt(slots=7)
+    assert queries_of(lambda: progress_of(run)) == 3

@@ -1,0 +1,64 @@
+"""Rows by the thousand are imported, exported and imported back in memory that does not grow."""
+
+import io
+import tracemalloc
+
+import pytest
+
+from bench.imports import Lines, records
+from judge_eval.exporting import export_run
+from judge_eval.importing import import_run
+from judge_eval.interchange.reading import read
+from judge_eval.models import Run
+from judge_eval.restoring import restore
+from tests.makers import make_project
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+# With pieces of fifty, five hundred rows take as much as they ever will.
+PIECE, FEW, MANY = 50, 500, 2_000
+# Rows that were all held would take five times this.
+MARGIN = 400_000
+
+
+def peak_of(do):
+    tracemalloc.start()
+    try:
+        return do(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def imported(count):
+    stream = io.BufferedReader(Lines(lambda: records(count)))
+    report = import_run(make_project(), f"{count} rows", read(stream, "rows.jsonl"))
+    assert report.failures == 0
+    return Run.objects.get(pk=report.run)
+
+
+def copied(run):
+    lines = Lines(lambda: (f"{line}\n".encode() for line in export_run(run)))
+    report = restore(io.BufferedReader(lines), "run.jsonl", make_project("copy"))
+    assert report.failures == 0
+
+
+@pytest.fixture
+def small_pieces(monkeypatch, settings):
+    settings.SEAL_BATCH = PIECE
+    for constant in (
+        "import_rows.MOST_ROWS",
+        "import_verdicts.PAIRS_AT_ONCE",
+        "exporting.AT_ONCE",
+        "exporting.OUTPUTS_AT_ONCE",
+        "restoring.MOST_RECORDS",
+    ):
+        monkeypatch.setattr(f"judge_eval.{constant}", PIECE)
+
+
+def test_memory_does_not_grow_with_the_rows(small_pieces):
+    few, low = peak_of(lambda: imported(FEW))
+    many, high = peak_of(lambda: imported(MANY))
+    assert high < 1.3 * low + MARGIN
+    _, low = peak_of(lambda: copied(few))
+    _, high = peak_of(lambda: copied(many))
+    assert high < 1.3 * low + MARGIN

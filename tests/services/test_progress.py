@@ -1,0 +1,121 @@
+"""What a run page shows of a run's progress, from its rows."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+
+from judge_eval import lifecycle
+from judge_eval.models import Call
+from judge_eval.progress import Part, progress_of
+from tests.makers import make_run
+from tests.provider import provider
+from tests.services.purse import NAMES, money, priced
+from tests.services.run_maker import (
+    PRICES,
+    attempt,
+    go_on,
+    make_draft,
+    make_judging,
+    make_started,
+    says,
+    time_passes,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def at():
+    with provider() as running:
+        yield running
+
+
+def test_a_draft_has_none(at):
+    progress = progress_of(make_draft(at, budget_usd=2))
+    assert (progress.outputs, progress.calls, progress.verdicts) == (Part(), Part(), Part())
+    assert (progress.cost_usd, progress.spent_usd, progress.budget_usd) == (0, 0, 2)
+    assert (progress.mean_latency_ms, progress.seconds_left) == (None, None)
+
+
+def test_outputs_then_calls_then_verdicts(at):
+    run = make_started(at, judges=["judge-long", "longer-wins"])
+    assert progress_of(run).outputs == Part(waiting=4)
+    attempt(slots=3)
+    assert progress_of(run).outputs == Part(done=3, waiting=1)
+    assert progress_of(run).outputs.total == 4
+    run = go_on(run)
+    progress = progress_of(run)
+    assert progress.outputs == Part(done=4)
+    assert progress.calls == Part(done=4)
+    assert progress.verdicts == Part(done=4)
+    assert progress.pictures == Part()
+    assert progress.attempts == 8
+
+
+def test_drawings_that_were_rendered_or_not(at):
+    says(at, "<svg><script/></svg>", models=["model-a"])
+    run = go_on(make_started(at, kind="svg", judges=["judge-hash"], prompts=["a cat"]))
+    assert progress_of(run).pictures == Part(done=1, failed=1)
+    assert progress_of(run).verdicts == Part(failed=1)
+
+
+def test_what_failed_is_counted_apart_and_waits_again_when_it_is_retried(at):
+    run = make_judging(at)
+    at.control(mode="insufficient_quota", times=1)
+    attempt(slots=1)
+    assert progress_of(run).calls == Part(failed=1, waiting=1)
+    run = go_on(run)
+    assert progress_of(run).calls == Part(done=1, failed=1)
+    assert progress_of(run).verdicts == Part(failed=1)
+    lifecycle.retry_failed(run.pk)
+    assert progress_of(run).calls == Part(done=1, waiting=1)
+
+
+def test_tokens_costs_and_attempts_are_sums_over_all_calls(at):
+    says(at, '{"winner": "A"}')
+    run = make_judging(at, priced())
+    at.control(mode="500", times=1)
+    attempt(slots=1)
+    says(at, "I like both.", times=1)
+    attempt(slots=1)
+    says(at, '{"winner": "A"}')
+    time_passes()
+    attempt()
+    assert money(run) == (5 * 75_000, 0)
+    progress = progress_of(run)
+    # Two outputs, two verdicts, one of them asked once more.
+    assert (progress.tokens_in, progress.tokens_out) == (5 * 10, 5 * 5)
+    assert (progress.attempts, progress.repaired, progress.reused) == (2 + 4, 1, 0)
+    assert progress.cost_usd == progress.spent_usd == 5 * Decimal("0.000075")
+    assert progress.mean_latency_ms > 0
+
+
+@pytest.mark.parametrize("unknown", NAMES)
+def test_one_unknown_price_makes_the_cost_unknown(at, unknown):
+    prices = {name: PRICES for name in NAMES if name != unknown}
+    run = go_on(make_started(at, {"prices": prices}, judges=["judge-long"]))
+    progress = progress_of(run)
+    assert progress.cost_usd is None
+    assert progress.spent_usd > 0
+
+
+def test_the_rate_is_that_of_the_last_minute_and_tells_the_time_left(at):
+    run = make_started(at, prompts=[f"Say {n}." for n in range(10)])
+    attempt(slots=8)
+    progress = progress_of(run)
+    assert (progress.per_minute, progress.seconds_left) == (8, 60 * 12 / 8)
+    Call.objects.filter(state="done").update(done_at=timezone.now() - timedelta(minutes=2))
+    progress = progress_of(run)
+    assert (progress.per_minute, progress.seconds_left) == (0, None)
+
+
+def test_with_nothing_left_no_time_is_left(at):
+    assert progress_of(go_on(make_started(at))).seconds_left is None
+
+
+def test_outputs_that_were_given_are_no_calls():
+    progress = progress_of(make_run(pairs=3, judges=2))
+    assert (progress.calls, progress.verdicts) == (Part(), Part(done=6))
+    assert progress.cost_usd == 0

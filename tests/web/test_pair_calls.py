@@ -1,0 +1,174 @@
+"""How judges were asked about a pair: on its page, and in a word or two after a vote."""
+
+import pytest
+
+from judge_eval.models import Call, Judge, Verdict
+from judge_eval.verdict_shown import picks_of
+from tests.makers import (
+    entry_of,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+    user_client,
+    voter_client,
+)
+from tests.web.pages import queries_of, text_of
+from tests.web.run_rows import first_verdict, make_asked_run, make_calls
+from tests.web.test_run_pages import rows_of
+from voting.models import Inference
+
+pytestmark = pytest.mark.django_db
+
+
+def pair_page(run, number=0):
+    return f"/runs/{run.pk}/pairs/{pairs_of(run)[number].pk}/"
+
+
+def plain_rows_of(response):
+    return [row.replace("\N{EN DASH}", "-").replace(" ,", ",") for row in rows_of(response)]
+
+
+def set_verdict(run, **fields):
+    verdict = first_verdict(run)
+    Verdict.objects.filter(pk=verdict.pk).update(**fields)
+    return Verdict.objects.get(pk=verdict.pk)
+
+
+INCONSISTENT = {
+    "order": "both",
+    "winner": "tie",
+    "consistent": False,
+    "picks": ["A", "A"],
+    "first_picks": 2,
+    "feedback": "Inconsistent: A as stored, B when swapped.",
+    "latency_ms": 500.0,
+}
+
+
+@pytest.mark.parametrize(
+    "order, picks, meant",
+    [
+        ("both", ["A", "B"], ["A", "A"]),
+        ("both", ["tie", "both_bad"], ["tie", "both_bad"]),
+        ("AB", ["B"], ["B"]),
+        ("BA", ["B"], ["A"]),
+        ("AB", [], []),
+    ],
+)
+def test_a_raw_pick_of_the_swapped_order_means_the_other(order, picks, meant):
+    verdict = Verdict(order=order, picks=picks)
+    assert [pick.raw for pick in picks_of(verdict)] == picks
+    assert [pick.meant for pick in picks_of(verdict)] == meant
+
+
+def test_both_orders_with_what_was_said_and_what_it_means():
+    run = make_asked_run(names=["judge-x"])
+    set_verdict(run, **INCONSISTENT)
+    make_calls(run, winner="A")
+    response = user_client().get(pair_page(run))
+    row = "judge-x said A said A, which is B here no: scored as tie - 2 240 $0.000900 500 ms"
+    assert row in plain_rows_of(response)
+    assert "inconsistent: scored as tie" in text_of(response)
+
+
+def test_orders_that_agree_and_samples():
+    run = make_asked_run(names=["judge-x"])
+    set_verdict(
+        run, order="both", picks=["A", "B"], consistent=True, sample_consistency=5 / 6, winner="A"
+    )
+    make_calls(run, samples=3, winner="A")
+    response = user_client().get(pair_page(run))
+    text = text_of(response)
+    assert "yes 83 % 6 720" in text.replace("\xa0", " ")
+    assert "scored as tie" not in text
+    assert [row for row in rows_of(response) if row.startswith("judge-x swapped 3")]
+
+
+def test_one_order_alone():
+    run = make_asked_run(names=["judge-x"])
+    set_verdict(run, order="BA", picks=["B"], winner="A")
+    make_calls(run, orders=["BA"], winner="B")
+    rows = plain_rows_of(user_client().get(pair_page(run)))
+    assert [row for row in rows if row.startswith("judge-x - said B, which is A here - - 1")]
+
+
+def test_calls_that_failed_were_repaired_or_came_from_storage():
+    run = make_asked_run(says=[[None]], names=["judge-x"])
+    first, second = make_calls(run, winner="A")
+    Call.objects.filter(pk=first.pk).update(
+        state="failed", winner="", error="<i>refused</i>", cost_nano=0
+    )
+    Call.objects.filter(pk=second.pk).update(
+        is_repaired=True, reused=first, cost_nano=None, prompt_tokens=None, completion_tokens=None
+    )
+    response = user_client().get(pair_page(run))
+    text = text_of(response)
+    assert "<i>refused</i>" in text
+    assert "asked once more" in text
+    assert "from storage" in text
+    assert "price not known" not in text
+
+
+def test_a_price_that_nobody_knows_is_said():
+    run = make_asked_run(names=["judge-x"])
+    make_calls(run, cost_nano=None, winner="A")
+    assert "price not known" in text_of(user_client().get(pair_page(run)))
+
+
+def test_baselines_are_not_asked_anywhere():
+    assert "How they were asked" not in text_of(user_client().get(pair_page(make_run())))
+
+
+def test_code_is_shown_as_it_is_on_both_sides():
+    run = make_run()
+    Inference.objects.update(kind="code", output="if a < b:\n    return *b*  # <script>")
+    body = user_client().get(pair_page(run)).content.decode()
+    shown = "if a &lt; b:\n    return *b*  # &lt;script&gt;"
+    assert body.count(f"<code>{shown}</code>") == 2
+    assert body.count('<pre class="text code"') == 2
+
+
+def pair_costs(judges, samples):
+    run = make_asked_run(judges=judges)
+    make_calls(run, samples=samples, winner="A")
+    return queries_of(user_client(), pair_page(run))
+
+
+def test_the_page_costs_the_same_with_many_calls():
+    assert pair_costs(1, 1) == pair_costs(25, 20)
+
+
+# --- after a vote ---------------------------------------------------------------------------------
+
+
+def revealed(run):
+    voter = make_voter(run)
+    vote = make_vote(voter, pairs_of(run)[0])
+    seal_all(run.queue.project)
+    response = voter_client(voter).get(f"/reveal/{vote.uid}/")
+    return text_of(response), entry_of(vote).left_side
+
+
+def test_the_reveal_says_that_orders_disagree_in_the_voters_own_sides():
+    run = make_asked_run(names=["judge-x"], state="voting")
+    set_verdict(run, **INCONSISTENT)
+    text, left = revealed(run)
+    stored, swapped = ("left", "right") if left == "A" else ("right", "left")
+    assert f"Inconsistent, so scored as tie: {stored} in one order, {swapped} with" in text
+
+
+def test_the_reveal_says_that_orders_and_samples_agree():
+    run = make_asked_run(names=["judge-x"], state="voting")
+    set_verdict(run, order="both", picks=["A", "B"], consistent=True, sample_consistency=0.75)
+    text, _ = revealed(run)
+    assert "The same in both orders." in text
+    assert "75 % of its samples agree." in text.replace("\xa0", " ")
+
+
+def test_the_reveal_of_a_baseline_says_nothing_of_orders():
+    text, _ = revealed(make_run())
+    assert "order" not in text
+    assert "samples" not in text
+    assert Judge.objects.filter(provider="baseline").exists()
