@@ -24,12 +24,15 @@ Result = TypeVar("Result")
 
 
 def records(count: int) -> Iterator[bytes]:
-    """Pairs with texts, each with a verdict of every judge and two votes."""
+    """Pairs with texts, each with a verdict of every judge, with its reason, and two votes."""
     number = 0
     while True:
         pair = {"pair": f"p{number}", "prompt": f"Question {number}", "generator_a": "a"}
         pair |= {"generator_b": "b", "output_a": f"{TEXT}{number}", "output_b": f"{number}{TEXT}"}
-        said = [{"judge": f"judge-{n}", "verdict": "AB"[(number + n) % 2]} for n in range(JUDGES)]
+        said = [
+            {"judge": f"judge-{n}", "verdict": "AB"[(number + n) % 2], "feedback": f"{n}{TEXT}"}
+            for n in range(JUDGES)
+        ]
         voted = [{"voter": f"v{(number + n) % VOTERS}", "vote": "AB"[number % 2]} for n in (0, 1)]
         for statement in (pair, *said, *voted):
             yield json.dumps({"pair": pair["pair"]} | statement).encode() + b"\n"

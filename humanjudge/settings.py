@@ -145,6 +145,7 @@ CELERY_TASK_ROUTES = {
     "judge_eval.tasks.render": {"queue": "rendering"},
     "judge_eval.tasks.judge": {"queue": "judging"},
     "judge_eval.tasks.work": {"queue": "judging"},
+    "judge_eval.tasks.tryout": {"queue": "judging"},
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False

@@ -14,6 +14,7 @@ from django.db.models import Exists, OuterRef
 from judge_eval import generation_prompt, judge_prompt, providers
 from judge_eval.call_keys import request_hash
 from judge_eval.config_parts import Generation, Judging, RunConfig
+from judge_eval.endpoint_errors import CallFailed
 from judge_eval.endpoints import ChatRequest
 from judge_eval.estimates import Price, cost, most_tokens, reservation
 from judge_eval.models import Call, Provider
@@ -91,6 +92,15 @@ _configs = _Configs()
 
 
 def question_of(call: Call, provider: Provider) -> Question:
+    """Return what a call asks, or raise CallFailed where this machine cannot put it together."""
+    try:
+        return _question_of(call, provider)
+    except (OSError, LookupError, ValueError) as error:
+        # A picture that is not where it was stored, a config or a wording of another version.
+        raise CallFailed(f"it could not be asked: {error}") from error
+
+
+def _question_of(call: Call, provider: Provider) -> Question:
     config = _configs.of(call)
     if call.purpose == Call.Purpose.JUDGE:
         return _repairing(_judging(call, provider, config))

@@ -152,11 +152,13 @@ def reserve(call: Call, nano: int) -> bool:
     fits = Q(budget_nano__isnull=True) | Q(
         budget_nano__gte=F("spent_nano") + F("reserved_nano") + nano
     )
+    mine = Call.objects.filter(_WAITING, pk=call.pk, lease=call.lease)
     with transaction.atomic():
-        runs = Run.objects.filter(fits, pk=call.run_id)
-        if not runs.update(reserved_nano=F("reserved_nano") + nano):
+        # Whoever lost the lease meanwhile asks all the same, and brings an answer for nobody.
+        purse = "reserved_nano" if mine.select_for_update(no_key=True).exists() else "spent_nano"
+        if not Run.objects.filter(fits, pk=call.run_id).update(**{purse: F(purse) + nano}):
             return False
-        Call.objects.filter(pk=call.pk).update(reserved_nano=F("reserved_nano") + nano)
+        mine.update(reserved_nano=F("reserved_nano") + nano)
     call.reserved_nano += nano
     return True
 

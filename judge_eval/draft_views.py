@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -55,6 +56,10 @@ def _refuse_too_large(request: HttpRequest) -> None:
     length = request.headers.get("Content-Length", "")
     if length.isdecimal() and int(length) > MOST_BYTES:
         raise Problem(413, "A file may have 5 MB. Nothing was stored: go back and take another.")
+    try:
+        request.POST  # noqa: B018  it is read here
+    except RequestDataTooBig:
+        raise Problem(413, "That is too much to paste. Go back and give it as a file.") from None
 
 
 @csrf_protect

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
@@ -22,7 +21,8 @@ from judge_eval.services import add_judges, create_queue, judge_of
 from voting.models import Project
 
 AT_ONCE = 1000
-# What is known of a call or a verdict before anybody was asked. What it has cost stays.
+# What is known of a call or a verdict before anybody was asked. What a call has cost stays, and so
+# does the name of the model that answered it: it wants another reply than the one in storage.
 _UNASKED: dict[str, Any] = {
     "state": Call.State.WAITING,
     "attempts": 0,
@@ -30,7 +30,6 @@ _UNASKED: dict[str, Any] = {
     "leased_until": None,
     "is_paired": False,
     "reused": None,
-    "reported_model": "",
     "reply": "",
     "changes": [],
     "is_repaired": False,
@@ -197,29 +196,19 @@ def retry_failed(run_id: UUID) -> int:
         run = _locked(run_id)
         if run.state in (Run.State.DRAFT, Run.State.STOPPED):
             raise LifecycleRefused(f"This run is {run.state}; start or resume it first.")
-        verdicts = _failed_verdicts(run)
-        calls = Call.objects.filter(_to_ask_again(run, verdicts))
-        count = calls.update(**_UNASKED, not_before=timezone.now())
-        Verdict.objects.filter(pk__in=verdicts).update(**_UNDECIDED)
+        # Verdicts first, those too that stand on a part of their samples: what is to be decided
+        # anew, the calls tell only as long as they have failed.
+        failed = Call.objects.filter(_has_failed(), verdict=OuterRef("pk"))
+        Verdict.objects.filter(Exists(failed), judge__run=run).update(**_UNDECIDED)
+        count = run.calls.filter(_has_failed()).update(**_UNASKED, not_before=timezone.now())
         if count:
             _go_on(run, _state_with_work(run), "retried", f"{count} failed calls are made again.")
     return count
 
 
-def _failed_verdicts(run: Run) -> set[int]:
-    """Return verdicts that failed, and those for which a part of the samples did."""
-    asked = Verdict.objects.filter(judge__run=run, comparison__unusable="", calls__isnull=False)
-    failed = asked.filter(Q(state=Verdict.State.FAILED) | Q(calls__state=Call.State.FAILED))
-    return set(failed.values_list("pk", flat=True))
-
-
-def _to_ask_again(run: Run, verdicts: Collection[int]) -> Q:
-    failed = run.calls.filter(state=Call.State.FAILED)
-    # Calls that were answered, but by two models, have failed together.
-    together = Call.objects.filter(
-        answered_by_another(), verdict__in=verdicts, state=Call.State.DONE
-    )
-    return Q(pk__in={*failed.values_list("pk", flat=True), *together.values_list("pk", flat=True)})
+def _has_failed() -> Q:
+    """Say it of calls without an answer, and of those that two models have answered together."""
+    return Q(state=Call.State.FAILED) | Q(answered_by_another(), state=Call.State.DONE)
 
 
 def duplicate(run_id: UUID) -> Run:

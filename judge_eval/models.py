@@ -6,6 +6,7 @@ import re
 import uuid
 from decimal import Decimal
 from typing import ClassVar
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -22,11 +23,26 @@ def validate_key_variable(name: str) -> None:
         raise ValidationError("The name of an environment variable that ends in _API_KEY.")
 
 
+def validate_base_url(url: str) -> None:
+    """Refuse what is no plain address: a key must not be typed into it, nor a query."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        plain = not (parts.query or parts.fragment or parts.username or parts.password)
+    except ValueError:
+        usable = plain = False
+    if not (usable and plain):
+        raise ValidationError("An http or https address without name, password or query.")
+
+
 class Provider(models.Model):
     """An OpenAI-compatible endpoint. Its key stays in the environment."""
 
     name = models.CharField(max_length=50, unique=True)
-    base_url = models.URLField(max_length=500, help_text="Ends in /v1 as a rule.")
+    # Not a URLField: that refuses the bare host names of a private network.
+    base_url = models.CharField(
+        max_length=500, validators=[validate_base_url], help_text="Ends in /v1 as a rule."
+    )
     key_variable = models.CharField(
         max_length=100,
         blank=True,

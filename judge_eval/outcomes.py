@@ -12,21 +12,18 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from judge_eval import claims, events
+from judge_eval import claims, events, replies
 from judge_eval.asking import Question, answered_by_another
-from judge_eval.endpoint_errors import CallFailed, as_text
+from judge_eval.endpoint_errors import CallFailed
 from judge_eval.endpoints import ChatReply
-from judge_eval.extraction import NotExtractable, extract
 from judge_eval.models import Call, Run
-from judge_eval.services import picture_of
-from judge_eval.verdict_text import VerdictUnreadable, parse
-from voting.models import Inference
 
 # Waits of 1, 2, 4 … 30 seconds: a provider may be away for a minute and a half.
 MOST_ATTEMPTS = 8
 LONGEST_WAIT = 30.0
 MOST_RAW = 20_000
 EXCERPT = 2_000
+LARGEST_COUNT = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -49,30 +46,39 @@ class Written:
     runs: set[Any] = field(default_factory=set)
 
 
-class _Unusable(Exception):
-    """A reply came, and it is no output or no verdict."""
-
-
 def write(answer: Answer, written: Written) -> None:
     """Write down what came of one attempt, unless its lease ran out and it is another's."""
     call = answer.question.call
     with transaction.atomic():
-        mine = Call.objects.select_for_update(no_key=True).filter(
-            pk=call.pk, lease=call.lease, state=Call.State.WAITING
-        )
-        if not mine.exists():
-            return
-        fields = _fields(answer)
-        cost = _pay(answer)
-        fields |= _measured(answer, cost) | {"lease": None, "leased_until": None}
-        Call.objects.filter(pk=call.pk).update(**fields)
-        if fields["state"] == Call.State.FAILED:
-            text = f"{call.model}: {fields['error']}"
-            events.record(call.run, "call_failed", text, call=call.pk)
-    if fields["state"] != Call.State.WAITING:
-        written.runs.add(call.run_id)
-        if call.verdict_id is not None:
-            written.verdicts.add(call.verdict_id)
+        if _is_held(call):
+            fields = _fields(answer)
+            cost = _pay(answer)
+            _write(call, fields | _measured(answer, cost), written)
+
+
+def give_up(call: Call, failure: CallFailed, written: Written) -> None:
+    """Write down that a call failed before anybody was asked."""
+    with transaction.atomic():
+        if _is_held(call):
+            _write(call, _failed(failure.reason, failure.raw), written)
+
+
+def _is_held(call: Call) -> bool:
+    mine = Call.objects.filter(pk=call.pk, lease=call.lease, state=Call.State.WAITING)
+    return mine.select_for_update(no_key=True).exists()
+
+
+def _write(call: Call, fields: dict[str, Any], written: Written) -> None:
+    Call.objects.filter(pk=call.pk).update(**fields, lease=None, leased_until=None)
+    if fields["state"] == Call.State.WAITING:
+        return
+    if fields["state"] == Call.State.FAILED:
+        text = f"{call.model}: {fields['error']}"
+        events.record(call.run, "call_failed", text, call=call.pk)
+    # Should this be rolled back, it is written and noted again.
+    written.runs.add(call.run_id)
+    if call.verdict_id is not None:
+        written.verdicts.add(call.verdict_id)
 
 
 def _fields(answer: Answer) -> dict[str, Any]:
@@ -82,14 +88,14 @@ def _fields(answer: Answer) -> dict[str, Any]:
         return _after_failure(call, answer.failure)
     assert reply is not None
     try:
-        return _after_reply(answer, reply)
-    except VerdictUnreadable as unreadable:
-        reason = f"{unreadable.reason}{_cut(reply)}"
-        if question.problem or answer.stored is not None:
-            return _failed(reason, _raw(reply))
-        return _once_more(reason, reply)
-    except _Unusable as unusable:
-        return _failed(str(unusable), _raw(reply))
+        fields = replies.read(question, reply)
+    except replies.NoAnswer as reason:
+        if reason.may_be_repaired and not question.problem and answer.stored is None:
+            return _once_more(str(reason), reply)
+        return _failed(str(reason), replies.raw(reply))
+    if answer.stored is not None:
+        fields |= {"reused": answer.stored, "changes": answer.stored.changes}
+    return fields | {"state": Call.State.DONE, "error": "", "done_at": timezone.now()}
 
 
 def _once_more(problem: str, reply: ChatReply) -> dict[str, Any]:
@@ -102,15 +108,6 @@ def _once_more(problem: str, reply: ChatReply) -> dict[str, Any]:
         "is_repaired": True,
         "changes": [f"asked once more, since {problem}; it had said: {first}"],
     }
-
-
-def _cut(reply: ChatReply) -> str:
-    return " (it reached max_tokens)" if reply.finish_reason == "length" else ""
-
-
-def _raw(reply: ChatReply) -> str:
-    """Return what came, for people to read; where no text did, all that came instead."""
-    return reply.text or as_text(reply.raw)
 
 
 def _pay(answer: Answer) -> int | None:
@@ -150,14 +147,20 @@ def _measured(answer: Answer, cost: int | None) -> dict[str, Any]:
     if reply is not None:
         fields["reported_model"] = reply.model[:200]
     if reply is not None and answer.stored is None:
-        fields["prompt_tokens"] = _sum(call.prompt_tokens, reply.prompt_tokens)
-        fields["completion_tokens"] = _sum(call.completion_tokens, reply.completion_tokens)
+        fields["prompt_tokens"] = _tokens(call.prompt_tokens, reply.prompt_tokens)
+        fields["completion_tokens"] = _tokens(call.completion_tokens, reply.completion_tokens)
         fields["latency_ms"] = (call.latency_ms or 0) + reply.latency_ms
     return fields
 
 
 def _sum(before: int | None, more: int | None) -> int | None:
     return before if more is None else (before or 0) + more
+
+
+def _tokens(before: int | None, more: int | None) -> int | None:
+    """Add up what providers say, who may say anything, within what the column holds."""
+    total = _sum(before, more)
+    return None if total is None else min(total, LARGEST_COUNT)
 
 
 def _failed(error: str, raw: str) -> dict[str, Any]:
@@ -188,60 +191,15 @@ def _after_failure(call: Call, failure: CallFailed) -> dict[str, Any]:
     }
 
 
-def _after_reply(answer: Answer, reply: ChatReply) -> dict[str, Any]:
-    call, question = answer.question.call, answer.question
-    if reply.refusal:
-        raise _Unusable(f"refused: {reply.refusal[:300]}")
-    fields: dict[str, Any] = {
-        "state": Call.State.DONE,
-        "reply": reply.text,
-        "reused": answer.stored,
-        "error": "",
-        "done_at": timezone.now(),
-    }
-    if call.purpose == Call.Purpose.GENERATE:
-        fields |= _output(question, reply)
-    else:
-        said = parse(reply.text, call.run.queue.ballot)
-        fields |= {
-            "winner": said.winner,
-            "score_a": said.score_a,
-            "score_b": said.score_b,
-            "reason": said.reason,
-        }
-    return fields | ({"changes": answer.stored.changes} if answer.stored else {})
-
-
-def _output(question: Question, reply: ChatReply) -> dict[str, Any]:
-    call, config = question.call, question.config
-    assert call.prompt is not None  # the database says so
-    cut = _cut(reply)
-    try:
-        extracted = extract(reply.text, config.kind)
-    except NotExtractable as failure:
-        raise _Unusable(f"{failure.reason}{cut}") from failure
-    prompt = config.prompts[call.prompt]
-    inference = Inference.objects.create(
-        project_id=call.run.queue.project_id,
-        prompt=prompt.text,
-        output=extracted.output,
-        kind=config.kind,
-        generator=call.model,
-        tags=list(prompt.tags),
-        metadata={"prompt_id": prompt.id, "reported_model": reply.model},
-        picture=picture_of(extracted.output) if config.kind == "svg" else None,
-    )
-    changes = [*extracted.changes, *([cut.strip(" ()")] if cut else [])]
-    return {"inference": inference, "changes": changes}
-
-
 def stored_replies(questions: Sequence[Question]) -> dict[str, Call]:
     """Return calls that asked the very same and were answered; failures are never reused."""
+    # Who was answered before, and is asked again, wants another answer.
+    new = [question for question in questions if not question.call.reported_model]
     done = Call.objects.filter(
         # Two models do not make one verdict: theirs has failed.
         ~answered_by_another(),
         state=Call.State.DONE,
-        request_hash__in={question.request_hash for question in questions},
+        request_hash__in={question.request_hash for question in new},
     )
     # The first of them was answered by a model, the others from storage.
     return {call.request_hash: call for call in done.order_by("-pk")}

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 
 from judge_eval import prompt_files
@@ -115,10 +116,11 @@ class RunForm(ProjectForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        names = {DEFAULT_PROVIDER, *Provider.objects.values_list("name", flat=True)}
-        # That of a config which is copied may be gone; the draft's page says so.
-        names |= {self.initial["provider"]} if self.initial.get("provider") else set()
-        self.fields["provider"].choices = [(n, n) for n in sorted(names)]  # type: ignore[attr-defined]
+        provider = self.fields["provider"]
+        assert isinstance(provider, forms.ChoiceField)  # as declared above
+        # One that was copied from a config may be gone; the page of the draft says so.
+        names = {*provider_names(), str(self["provider"].value() or "")} - {""}
+        provider.choices = [(name, name) for name in sorted(names)]
         self._prompts: list[prompt_files.FoundPrompt] = []
 
     def clean_overlap_percent(self) -> float | None:
@@ -231,13 +233,21 @@ def _given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def provider_names() -> list[str]:
+    """Return the providers there are, the usual one first; that one also where there is none."""
+    names = list(Provider.objects.order_by("name").values_list("name", flat=True))
+    if settings.PROVIDER_BASE_URL or not names or DEFAULT_PROVIDER in names:
+        return [DEFAULT_PROVIDER, *(name for name in names if name != DEFAULT_PROVIDER)]
+    return names
+
+
 def empty_values() -> dict[str, Any]:
     """Return what stands in the form of a new run: the defaults of a config."""
     data = {"name": "-", "models": ["-a", "-b"], "judges": ["-"], "prompts": ["-"]}
     values = form_values(parse(data))
     assert values is not None  # the smallest config there is
     values |= dict.fromkeys(("name", "models", "judges", "prompts"), "")
-    return values | {"baselines": names_for("text")}
+    return values | {"baselines": names_for("text"), "provider": provider_names()[0]}
 
 
 def form_values(config: RunConfig) -> dict[str, Any] | None:
@@ -276,7 +286,7 @@ def _plain(number: float | None) -> str:
 
 def _says_all(config: RunConfig, values: dict[str, Any]) -> bool:
     """Say whether the form, sent as it stands, would give the same config."""
-    form = RunForm(values | {"new_project": "-"}, initial={"provider": config.provider})
+    form = RunForm(values | {"new_project": "-"})
     return form.is_valid() and form.run_config == config
 
 

@@ -208,7 +208,8 @@ def votes_on(comparison: Comparison) -> list[Entry]:
 
 
 def run_list() -> QuerySet[Run]:
-    return Run.objects.select_related("board", "queue__project").order_by("-created_at")
+    runs = Run.objects.select_related("board", "queue__project").order_by("-created_at")
+    return runs.defer("config")  # it may be large
 
 
 def pair_list(run: Run) -> QuerySet[Comparison]:

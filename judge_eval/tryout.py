@@ -91,7 +91,7 @@ def _refuse_unaskable(run: Run, judge: Judge) -> None:
 
 def pairs_for(run: Run) -> list[UUID]:
     """Choose pairs of the kind that a run asks for, of its project or else of the demo."""
-    of_kind = Q(a__kind=config_of(run).kind, unusable="")
+    of_kind = Q(a__kind=config_of(run).kind, unusable="", queue__run__isnull=False)
     drawn = Q(a__picture=None, b__picture=None) | Q(
         a__picture__state=Picture.State.DONE, b__picture__state=Picture.State.DONE
     )

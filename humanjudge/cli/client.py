@@ -6,13 +6,16 @@ import http.client
 import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from email.message import Message
 from pathlib import Path
 from typing import IO, Any
 from urllib.error import HTTPError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import (
+    HTTPHandler,
     HTTPRedirectHandler,
+    HTTPSHandler,
     OpenerDirector,
     ProxyHandler,
     Request,
@@ -36,6 +39,28 @@ _CODES = {
     422: Code.INVALID,
 }
 _TROUBLE = (OSError, http.client.HTTPException)
+
+
+class _Patient(http.client.HTTPConnection):
+    """Reads what a server says that refuses a file before it has read it all, and hangs up."""
+
+    def send(self, data: Any) -> None:
+        with suppress(BrokenPipeError, ConnectionResetError):
+            super().send(data)
+
+
+class _PatientAndSafe(_Patient, http.client.HTTPSConnection):
+    pass
+
+
+class _Http(HTTPHandler):
+    def http_open(self, req: Request) -> http.client.HTTPResponse:
+        return self.do_open(_Patient, req)
+
+
+class _Https(HTTPSHandler):
+    def https_open(self, req: Request) -> http.client.HTTPResponse:
+        return self.do_open(_PatientAndSafe, req)
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -72,13 +97,7 @@ class Client:
             "Content-Type": f"multipart/form-data; boundary={boundary}",
             "Content-Length": str(length),
         }
-        try:
-            return self._json("POST", path, _sent(parts, closing), headers, SECONDS_FOR_FILES)
-        except Failed as failed:
-            if failed.code == Code.UNREACHABLE:
-                # Whoever may not send a file is hung up on before it is read: ask why.
-                self.get("/runs", limit=1)
-            raise
+        return self._json("POST", path, _sent(parts, closing), headers, SECONDS_FOR_FILES)
 
     def download(self, path: str, **parameters: object) -> Iterator[bytes]:
         """Yield a file piece by piece."""
@@ -141,7 +160,7 @@ def run_path(run: str, *rest: str) -> str:
 def _opener(host: str) -> OpenerDirector:
     # A proxy of this network knows no server of this machine.
     proxies = [ProxyHandler({})] if host in _LOCAL else []
-    return build_opener(_NoRedirect, *proxies)
+    return build_opener(_Http, _Https, _NoRedirect, *proxies)
 
 
 def _with(path: str, parameters: Mapping[str, object]) -> str:
@@ -152,7 +171,7 @@ def _with(path: str, parameters: Mapping[str, object]) -> str:
 def _refused(error: HTTPError) -> Failed:
     try:
         said = refusal(json.loads(error.read()))
-    except (*_TROUBLE, ValueError, KeyError, TypeError):
+    except (*_TROUBLE, ValueError, KeyError, TypeError, AttributeError):
         said = error.reason or ""
     if error.code in _CODES:
         return Failed(_CODES[error.code], said)

@@ -150,14 +150,11 @@ def _by_sklearn(pairs: Paired, asked: Classification, rater: int) -> float:
     )
 
     own = pairs.rater == rater
-    left, right, options = pairs.left[own], pairs.right[own], {}
+    left, right, options = pairs.left[own], pairs.right[own], dict[str, object]()
     if pairs.vocabulary.is_multilabel:
         indicator = _indicator(pairs)
-        left, right, options = (
-            indicator[left],
-            indicator[right],
-            {"labels": range(indicator.shape[1] - 1)},
-        )
+        left, right = indicator[left], indicator[right]
+        options = {"labels": range(indicator.shape[1] - 1)}
     elif asked.average == "binary":
         options = {"pos_label": pairs.vocabulary.code(asked.pos_label)}
     found = precision_recall_fscore_support(

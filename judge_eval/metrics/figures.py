@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from heapq import nsmallest
 from math import isfinite
 from typing import Literal, TypeAlias
 
@@ -26,7 +27,7 @@ class LeftOut:
     why : str
         A sentence's end, to be read after "left out: ".
     names : tuple of str
-        Which; of many only the first 20.
+        Which; of many only the alphabetically first 20.
     """
 
     what: str
@@ -195,7 +196,7 @@ def mean_of_tasks(figures: Mapping[str, Figure]) -> Figure:
 
 def left_out(what: str, names: Sequence[object], why: str) -> tuple[LeftOut, ...]:
     """Return what was left out as a tuple, empty where nothing was."""
-    shown = tuple(str(name) for name in names[:_NAMES_KEPT])
+    shown = tuple(nsmallest(_NAMES_KEPT, map(str, names)))
     return (LeftOut(what, len(names), why, shown),) if names else ()
 
 

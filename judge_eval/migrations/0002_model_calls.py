@@ -2,8 +2,9 @@
 
 import django.db.models.deletion
 import django.utils.timezone
-import judge_eval.models
 from django.db import migrations, models
+
+import judge_eval.models
 
 
 class Migration(migrations.Migration):
@@ -88,7 +89,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("name", models.CharField(max_length=50, unique=True)),
-                ("base_url", models.URLField(help_text="Ends in /v1 as a rule.", max_length=500)),
+                (
+                    "base_url",
+                    models.CharField(
+                        help_text="Ends in /v1 as a rule.",
+                        max_length=500,
+                        validators=[judge_eval.models.validate_base_url],
+                    ),
+                ),
                 (
                     "key_variable",
                     models.CharField(

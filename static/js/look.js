@@ -1,4 +1,4 @@
-// Looking at a pair: windows, zoom, texts that scroll together, and the swipe. It only clicks buttons.
+// Looking at a pair: windows, zoom, and the swipe. It only clicks buttons.
 (() => {
   "use strict";
 
@@ -73,23 +73,6 @@
     else return;
     event.preventDefault();
   });
-
-  // --- texts that scroll together -------------------------------------------------------------------
-
-  const follows = new WeakMap();
-
-  document.addEventListener("scroll", ({ target }) => {
-    const together = document.querySelector("[data-toggle=together]")?.getAttribute("aria-pressed") === "true";
-    if (!together || !target.matches?.(".side .text")) return;
-    if (follows.get(target) === Math.round(target.scrollTop)) return;
-    const share = target.scrollTop / Math.max(target.scrollHeight - target.clientHeight, 1);
-    for (const other of target.closest(".sides").querySelectorAll(".text")) {
-      if (other === target) continue;
-      other.scrollTop = share * (other.scrollHeight - other.clientHeight);
-      follows.set(other, Math.round(other.scrollTop));
-    }
-    follows.delete(target);
-  }, true);
 
   // --- swipe ----------------------------------------------------------------------------------------
   // It votes only when the finger has gone a third of the screen sideways and lets go there; the

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.test_access import PHONE, log_in, violations
+from tests.flows.waiting import eventually
 from tests.provider import provider
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -311,3 +312,13 @@ def test_a_file_that_is_much_too_large_is_refused_in_words(at, product, window, 
     page.get_by_label("or a file of prompts").set_input_files(large)
     page.get_by_role("button", name="Make a draft").click()
     expect(page.get_by_role("alert")).to_contain_text("A file may have 5 MB.")
+
+
+def test_on_the_page_of_a_pair_long_texts_scroll_together(product, window):
+    run = product.new_run(long=True)
+    page = window()
+    log_in(page, product)
+    page.goto(f"{run['board']}pairs/{run['pairs'][0]}/")
+    left, right = (page.get_by_role("region", name=f"Output {side}") for side in "AB")
+    left.evaluate("text => { text.scrollTop = 300; }")
+    eventually(lambda: right.evaluate("text => text.scrollTop") == 300)

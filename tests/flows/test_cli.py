@@ -261,6 +261,71 @@ def test_an_interrupted_wait_says_so_and_the_run_goes_on(shell, tmp_path):
 # --- files --------------------------------------------------------------------------------------
 
 
+TABLE = """item,question,one,two,who,better
+1,"Say, hello",Hello,Hi,ann,A
+2,Say goodbye,Bye,Goodbye,ann,B
+"""
+MAPPING = {
+    "pair": "item",
+    "prompt": "question",
+    "output_a": "one",
+    "output_b": "two",
+    "generator_a": {"value": "ada"},
+    "generator_b": {"value": "bob"},
+    "voter": "who",
+    "vote": "better",
+}
+
+
+def test_a_table_is_imported_once_and_taken_out_again(shell, tmp_path):
+    (tmp_path / "a table.csv").write_text(TABLE)
+    (tmp_path / "mapping.json").write_text(json.dumps(MAPPING))
+    [line] = shell.lines("import", "a table.csv", "--mapping", "mapping.json")
+    found = re.fullmatch(r"imported\|(\w{8})\|pairs\|2\|judges\|0\|verdicts\|0\|.*votes\|2", line)
+    run = found[1]
+    assert any(line.endswith("|name:a table") for line in shell.lines("list-runs"))
+    again = shell.lines("import", "a table.csv", "--mapping", "mapping.json", "--run", run)
+    assert again[0].startswith(f"imported|{run}|pairs|0|")
+
+    assert re.fullmatch(
+        r"exported\|run\.jsonl\|bytes\|\d+", shell.lines("export", run, "--out", "run.jsonl")[0]
+    )
+    assert len((tmp_path / "run.jsonl").read_text().splitlines()) == len(shell.lines("export", run))
+    assert json.loads((tmp_path / "run.jsonl").read_text().splitlines()[0])["type"] == "header"
+    assert len(shell.lines("export", run, "--format", "csv")) == 1 + 2
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_rows_that_are_wrong_are_named_and_may_be_left_out(shell, tmp_path):
+    (tmp_path / "rows.csv").write_text(TABLE + "3,Say what,Yes,No,ann,perhaps\n")
+    (tmp_path / "mapping.json").write_text(json.dumps(MAPPING))
+    words = ("import", "rows.csv", "--mapping", "mapping.json", "--name", "Wrong rows")
+    said = shell.refused(7, *words)
+    assert re.search(r"error\|.*nothing was imported: rows\.csv:4: ", said)
+    lines = shell.lines(*words, "--skip-errors")
+    assert re.fullmatch(r"imported\|\w{8}\|pairs\|2\|.*", lines[0])
+    assert lines[1].startswith("error|rows.csv|4|")
+
+
+def test_files_that_cannot_be_sent_are_refused(shell, launcher, up, tmp_path):
+    (tmp_path / "rows.csv").write_text(TABLE)
+    (tmp_path / "mapping.json").write_text("{")
+    assert "cannot read none.csv" in shell.refused(2, "import", "none.csv")
+    assert "not JSON" in shell.refused(7, "import", "rows.csv", "--mapping", "mapping.json")
+    assert "Missing argument" in shell.refused(2, "import")
+    assert "there is no run" in shell.refused(5, "import", "rows.csv", "--run", "00000000")
+    assert "there is no run" in shell.refused(5, "export", "00000000", "--out", "x.jsonl")
+    assert not (tmp_path / "x.jsonl").exists()
+    (tmp_path / "large.csv").write_text("item\n" + "x" * 3_000_000)
+    stranger = Shell(launcher, tmp_path, up.data, HUMANJUDGE_API_KEY="hj_00000000_x")
+    assert stranger.refused(4, "import", "large.csv")
+    voter = Shell(launcher, tmp_path, up.data, HUMANJUDGE_API_KEY=up.access()["api_key"])
+    assert "lacks the scope 'manage'" in voter.refused(4, "import", "large.csv")
+    with (tmp_path / "large.csv").open("wb") as large:
+        large.truncate(300 * 2**20)
+    assert "at most 4 files of 64 MB each" in shell.refused(7, "import", "large.csv")
+
+
 def test_a_ledger_is_verified_without_a_server(shell, up, tmp_path):
     run = new_run(shell)
     ledger = tmp_path / "the ledger.jsonl"

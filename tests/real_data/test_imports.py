@@ -156,10 +156,8 @@ def test_pandalm_agreement_of_its_judges_is_as_published(turned):
         right = sum(winner == LETTERS[majority[pair]] for pair, winner in answered.items())
         by_winner[judge.name] = (right, len(answered))
     assert by_word == {"pandalm-7b": 667, "gpt-3.5-turbo": 692}
-    assert [round(100 * right / 999, 2) for right in by_word.values()] in (
-        [66.77, 69.27],
-        [69.27, 66.77],
-    )
+    percent = {name: round(100 * right / 999, 2) for name, right in by_word.items()}
+    assert percent == {"pandalm-7b": 66.77, "gpt-3.5-turbo": 69.27}
     assert by_winner == {"pandalm-7b": (667, 999), "gpt-3.5-turbo": (692, 936)}
     assert round(100 * 692 / 936, 2) == 73.93
     assert_whole(run.queue.project)
@@ -220,7 +218,7 @@ def cases():
     return json.loads(CASES.read_text(encoding="utf-8")) if CASES.exists() else {}
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", [name for name, case in cases().items() if case["tasks"]])
 def test_pathscore_runs_rate_as_recorded(name):
     every = cases()
     case = every[name]

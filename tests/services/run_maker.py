@@ -114,7 +114,10 @@ def attempt(slots=100, timeout_s=None, *, settles=True):
     written = Written()
     claimed = claims.claim(slots, uuid4())
     for call in claimed:
-        outcomes.write(ask(call, timeout_s), written)
+        try:
+            outcomes.write(ask(call, timeout_s), written)
+        except CallFailed as failure:
+            outcomes.give_up(call, failure, written)
     if settles:
         assembling.settle(written.verdicts)
     return list(Call.objects.filter(pk__in=[call.pk for call in claimed]).order_by("pk"))

@@ -2,6 +2,8 @@
 
 from decimal import Decimal
 
+from uuid import uuid4
+
 import pytest
 from django.db.models import Sum
 
@@ -154,6 +156,18 @@ def test_a_lost_lease_has_spent_what_was_set_aside(at):
     assert money(run) == (before + call.cost_nano, 0)
     outcomes.write(late, Written())
     assert money(run) == (before + call.cost_nano, 0)
+
+
+def test_who_lost_the_lease_before_asking_has_spent_it(at):
+    run = make_judging(at, priced(), budget_usd=1, verdict_orders="random")
+    before, _ = money(run)
+    [lost] = claims.claim(8, run.pk)
+    leases_run_out()
+    [held] = claims.claim(8, uuid4())
+    assert claims.reserve(held, 100)
+    assert claims.reserve(lost, 30)
+    assert money(run) == (before + 30, 100)
+    assert Call.objects.get(pk=lost.pk).reserved_nano == 100
 
 
 def test_repairs_retries_and_lost_leases_stay_within_it(at):

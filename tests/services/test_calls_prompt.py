@@ -3,14 +3,19 @@
 import base64
 import json
 from hashlib import sha256
+from io import BytesIO
 
 import pytest
+from django.core.files.storage import default_storage
 
+from judge_eval import asking, judging, lifecycle
 from judge_eval.models import Call, Verdict
 from tests.makers import make_voter, pairs_of, voter_client
 from tests.provider import provider
 from tests.provider_models import outputs_shown
-from tests.services.run_maker import asked_of, go_on, make_judging, make_started, says
+from tests.services.run_maker import asked_of, attempt, go_on, make_judging, make_started, says
+from voting.models import Picture
+from voting.pictures import png_path, render_picture
 
 pytestmark = pytest.mark.django_db
 
@@ -139,3 +144,52 @@ class TestPictures:
     def test_the_prompt_stands_beside_them(self, at, run):
         assert all("a cat" in texts_of(body) for body in asked_of(at, "judge-hash"))
         assert Call.objects.filter(purpose="judge", state="done").count() == 2
+
+
+class TestWhatCannotBeAsked:
+    """Nobody is asked, the call fails with the reason, and can be made once that is mended."""
+
+    @pytest.fixture
+    def run(self, at):
+        run = make_started(at, kind="svg", judges=["judge-hash"], prompts=["a cat"])
+        attempt()
+        judging.advance(run.pk)
+        for picture in Picture.objects.all():
+            render_picture(picture.pk)
+        judging.advance(run.pk)
+        at.control(reset=True)
+        return run
+
+    def assert_failed_and_mended(self, at, run, mend):
+        asking.png_bytes.cache_clear()
+        calls = attempt()
+        assert [(call.state, call.attempts) for call in calls] == [("failed", 1)] * 2
+        assert all(call.error.startswith("it could not be asked: ") for call in calls)
+        assert Verdict.objects.get(judge__run=run).state == "failed"
+        assert run.events.filter(kind="call_failed").count() == 2
+        assert at.requests == []
+        mend()
+        assert lifecycle.retry_failed(run.pk) == 2
+        assert go_on(run).state == "voting"
+        assert Verdict.objects.get(judge__run=run).state == "done"
+
+    def test_a_picture_that_is_gone(self, at, run):
+        path = png_path(Picture.objects.order_by("pk")[0].png_sha256)
+        with default_storage.open(path) as file:
+            kept = file.read()
+        default_storage.delete(path)
+        self.assert_failed_and_mended(at, run, lambda: default_storage.save(path, BytesIO(kept)))
+
+    def test_a_picture_that_is_another_than_was_rendered(self, at, run):
+        path = png_path(Picture.objects.order_by("pk")[0].png_sha256)
+        with default_storage.open(path) as file:
+            kept = file.read()
+        default_storage.delete(path)
+        default_storage.save(path, BytesIO(kept + b"!"))
+
+        def mend():
+            asking.png_bytes.cache_clear()
+            default_storage.delete(path)
+            default_storage.save(path, BytesIO(kept))
+
+        self.assert_failed_and_mended(at, run, mend)

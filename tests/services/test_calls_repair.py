@@ -179,3 +179,12 @@ def test_a_verdict_cut_short_names_the_limit(at, run):
     assert (call.state, call.reply) == ("failed", message["content"])
     assert call.error.startswith("its last JSON object is broken")
     assert call.error.endswith("(it reached max_tokens)")
+
+
+def test_a_provider_that_counts_beyond_measure_holds_nothing_up(at, run):
+    usage = {"prompt_tokens": 2**31 - 1, "completion_tokens": 5}
+    says(at, "I like both.", times=1, usage=usage)
+    attempt()
+    says(at, a_verdict(), usage=usage)
+    [call] = attempt()
+    assert (call.state, call.prompt_tokens) == ("done", 2**31 - 1)

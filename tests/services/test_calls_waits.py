@@ -51,14 +51,16 @@ def test_a_provider_that_names_a_time_is_left_alone_until_then(at):
     assert {(call.run_id, call.state) for call in attempt()} == {(run.pk, "done")}
 
 
-@pytest.mark.parametrize("retry_after", [0, 1])
-def test_a_provider_that_is_away_longer_than_it_says_costs_no_calls(at, retry_after):
+@pytest.mark.parametrize("asked", ["0", "1"])
+def test_a_provider_that_is_away_longer_than_it_says_costs_no_calls(at, asked):
     """A wait that is asked for is the least: eight tries must outlast a minute."""
     make_judging(at)
-    at.control(mode="503", retry_after=retry_after)
+    at.answers({"error": {"message": "Busy."}}, status=503, headers={"Retry-After": asked})
     Call.objects.filter(state="waiting").update(attempts=5)
     before = timezone.now()
-    assert all(call.not_before >= before + timedelta(seconds=30) for call in attempt())
+    calls = attempt()
+    assert [call.attempts for call in calls] == [6, 6]
+    assert all(call.not_before >= before + timedelta(seconds=30) for call in calls)
 
 
 def test_a_shorter_pause_does_not_end_a_longer_one():

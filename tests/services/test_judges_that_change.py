@@ -15,6 +15,7 @@ from tests.makers import (
     seal_all,
 )
 from tests.provider import provider
+from tests.services.model_calls import completion
 from tests.services.run_maker import a_verdict, attempt, go_on, make_judging, says
 from voting import ledger
 from voting.models import Entry
@@ -154,6 +155,24 @@ class TestTwoModelsInOneVerdict:
         copy = go_on(copy)
         assert Verdict.objects.get(judge__run=copy).state == "done"
         assert len(at.requests) == 2
+
+    def test_one_of_them_from_storage_are_both_asked_anew(self, at):
+        run = make_judging(at, judges=["judge-x"])
+        answers_as(at, "v1")
+        at.control(mode="insufficient_quota")
+        attempt()
+        copy = lifecycle.start(lifecycle.duplicate(run.pk).pk)
+        at.control(mode="canned", canned={"body": completion(SWAPPED, model="v2")})
+        copy = go_on(copy)
+        reused = Call.objects.get(run=copy, purpose="judge", reused__isnull=False)
+        assert reused.reported_model == "v1"
+        assert "which are two judges" in Verdict.objects.get(judge__run=copy).error
+        at.control(reset=True)
+        assert lifecycle.retry_failed(copy.pk) == 2
+        go_on(copy)
+        assert len(at.requests) == 2
+        verdict = Verdict.objects.get(judge__run=copy)
+        assert (verdict.state, verdict.judge.reported_model) == ("done", "v2")
 
 
 class TestTwoNamesForOneModel:

@@ -1,6 +1,7 @@
 """A judge tried on a few pairs before a run: the run's own words, its budget, asked once."""
 
 from datetime import timedelta
+from hashlib import sha256
 
 import pytest
 from django.db import connection
@@ -10,11 +11,11 @@ from judge_eval import drafts, lifecycle, tryout
 from judge_eval.lifecycle import LifecycleRefused
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
 from judge_eval.tasks import tryout as tryout_task
-from tests.makers import make_project, make_run
+from tests.makers import make_picture, make_project, make_run
 from tests.provider import provider
 from tests.provider_models import outputs_shown
 from tests.services.run_maker import PRICES, asked_of, make_config, make_provider, says
-from voting.models import Comparison, Inference, Queue
+from voting.models import Comparison, Inference, Picture, Queue
 
 pytestmark = pytest.mark.django_db
 
@@ -105,6 +106,28 @@ def test_the_demo_where_the_project_has_nothing_of_this_kind(at):
     demo = make_run(make_project("Demo"), pairs=3)
     came = try_it(run)
     assert set(came.pairs) == set(demo.queue.comparisons.values_list("pk", flat=True))
+
+
+def test_a_judge_of_drawings_is_sent_the_very_pictures(at):
+    run = make_draft(at, pairs=1, kind="svg")
+    sides = list(Inference.objects.order_by("output"))
+    pictures = [
+        make_picture(colour, inferences=[side])
+        for colour, side in zip(("red", "teal"), sides, strict=True)
+    ]
+    assert try_it(run).is_over
+    [body] = asked_of(at, JUDGE)
+    sent = {sha256(png).hexdigest() for png in outputs_shown(body["messages"])}
+    assert sent == {picture.png_sha256 for picture in pictures}
+
+
+def test_pairs_whose_pictures_are_not_drawn_are_not_taken(at):
+    run = make_draft(at, pairs=2, kind="svg")
+    waiting = Picture.objects.create(source_sha256="0" * 64)
+    for pair in Comparison.objects.all():
+        make_picture("red", inferences=[pair.a])
+        Inference.objects.filter(pk=pair.b_id).update(picture=waiting, kind="svg")
+    assert tryout.pairs_for(run) == []
 
 
 @pytest.mark.parametrize("kind", ["svg", "code"])

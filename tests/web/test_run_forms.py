@@ -11,11 +11,12 @@ from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 
 from judge_eval import drafts, lifecycle
 from judge_eval.config_parts import RUBRICS
-from judge_eval.models import Provider, Run
+from judge_eval.models import Run
 from judge_eval.run_config import parse
 from judge_eval.run_forms import RunForm, empty_values, form_values
 from tests.makers import make_project, make_run, user_client
 from tests.web.pages import text_of
+from tests.web.run_rows import make_provider
 from voting.models import Project
 
 pytestmark = pytest.mark.django_db
@@ -299,15 +300,32 @@ def test_the_forms_want_a_login_and_a_token(url):
     assert not Run.objects.exists()
 
 
-def test_providers_are_offered_by_name():
-    Provider.objects.create(name="openrouter", base_url="https://openrouter.example/v1")
+def test_a_text_that_is_too_long_to_paste_is_refused_in_words():
+    response = post(filled(prompts="x" * 2_700_000))
+    assert response.status_code == 413
+    assert "too much to paste" in text_of(response)
+
+
+def offered():
     body = user_client().get(FORM).content.decode()
-    assert re.findall(r'<option value="(default|openrouter)"', body) == ["default", "openrouter"]
-    assert made(post(filled(provider="openrouter"))).provider == "openrouter"
+    select = body.partition('<select name="provider"')[2].partition("</select>")[0]
+    return re.findall(r'<option value="([^"]*)"( selected)?', select)
 
 
-def test_a_provider_that_nobody_offered_is_refused():
-    assert list(errors_of(post(filled(provider="elsewhere")))) == ["provider"]
+def test_providers_are_offered_by_name_and_the_usual_one_is_chosen(settings):
+    assert offered() == [("default", " selected")]
+    make_provider(name="vllm")
+    make_provider(name="openrouter")
+    assert offered() == [("openrouter", " selected"), ("vllm", "")]
+    settings.PROVIDER_BASE_URL = "http://127.0.0.1:9/v1"
+    assert offered() == [("default", " selected"), ("openrouter", ""), ("vllm", "")]
+    assert made(post(filled(provider="vllm"))).provider == "vllm"
+
+
+def test_a_provider_that_is_gone_is_said_of_the_draft():
+    response = post(filled(provider="gone"))
+    assert made(response).provider == "gone"
+    assert "There is no provider named gone." in text_of(user_client().get(response.url))
 
 
 # --- a config as JSON -----------------------------------------------------------------------------

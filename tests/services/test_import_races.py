@@ -1,0 +1,89 @@
+"""Imports at the same moment as each other, as votes, and as what else moves a run."""
+
+from functools import partial
+from itertools import count
+
+import pytest
+
+from judge_eval import lifecycle
+from judge_eval.import_report import ImportReport
+from judge_eval.importing import import_run
+from judge_eval.models import Run
+from tests.concurrency.together import only, together
+from tests.makers import make_project, make_vote, make_voter, pairs_of, seal_all
+from tests.services.imports import added, assert_whole, imported, pair, rows, run_of, verdict, vote
+from tests.services.reference import assert_as_expected
+from voting import ledger
+from voting.models import Entry, Voter
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PAIRS = range(40)
+SOURCE = [
+    record
+    for n in PAIRS
+    for record in (
+        pair(n),
+        verdict(n, "x", "AB"[n % 2]),
+        verdict(n, "y", "A"),
+        vote(n, f"v{n % 7}", "AB"[n // 2 % 2]),
+    )
+]
+
+
+def test_one_source_twice_at_once_is_imported_once():
+    run = imported(pair(0))
+    reports = together(*[partial(added, run, *SOURCE)] * 3)
+    assert len(only(ImportReport, reports)) == 3
+    assert sorted(report.new["votes"] for report in reports) == [0, 0, 40]
+    assert sorted(report.already["votes"] for report in reports) == [0, 40, 40]
+    assert run.queue.comparisons.count() == 40
+    assert_as_expected(run)
+    assert_whole(run.queue.project)
+
+
+def test_runs_of_one_project_at_once_share_voters_and_ledger():
+    project = make_project()
+    reports = together(*[partial(import_run, project, f"Run {n}", rows(*SOURCE)) for n in range(3)])
+    assert [report.errors for report in reports] == [[], [], []]
+    assert Voter.objects.filter(project=project).count() == 7
+    for report in reports:
+        assert_as_expected(run_of(report))
+    assert_whole(project)
+
+
+def test_people_vote_and_seals_go_on_while_an_import_is_written():
+    run = imported(*[pair(n) for n in PAIRS], votes_per_pair=5)
+    project, pairs = run.queue.project, pairs_of(run)
+    people = [make_voter(run) for _ in range(2)]
+
+    def vote_on_all(person):
+        return [make_vote(person, each, "B") for each in pairs]
+
+    def keep_sealing():
+        return sum(ledger.seal(project.pk) for _ in range(20))
+
+    answers = together(
+        partial(added, run, *SOURCE), keep_sealing, *[partial(vote_on_all, p) for p in people]
+    )
+    assert not only(Exception, answers)
+    seal_all(project)
+    assert Entry.objects.filter(kind="vote", seq__isnull=False).count() == 3 * 40
+    assert_as_expected(run)
+    assert_whole(project)
+
+
+def test_a_run_may_be_stopped_and_resumed_while_an_import_is_written():
+    run = imported(*[pair(n) for n in PAIRS])
+    turns = count()
+
+    def stop_and_resume():
+        while next(turns) < 5:
+            lifecycle.stop(run.pk)
+            lifecycle.resume(run.pk)
+            Run.objects.filter(pk=run.pk).update(state="voting")
+
+    answers = together(partial(added, run, *SOURCE), stop_and_resume)
+    assert not only(Exception, answers)
+    assert_as_expected(run)
+    assert_whole(run.queue.project)
