@@ -58,7 +58,8 @@ def measure_rate(here: Installation, model: ProviderProcess) -> None:
     seconds = time.perf_counter() - began
     late = sum(map(resident_mb, workers))
     cost = {part: (spent(pids) - before[part]) / CALLS * 1e6 for part, pids in parts.items()}
-    note(f"processor time of a call, in us: {', '.join(f'{p} {us:,.0f}' for p, us in cost.items())}")
+    told = ", ".join(f"{part} {us:,.0f}" for part, us in cost.items())
+    note(f"processor time of a call, in us: {told}")
     log = model.log()
     note(f"the provider saw {dict(log['modes'])}, at most {log['peak']} at once")
     say_soundness(run, log["peak"])

@@ -14,13 +14,10 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.utils import timezone
 
-from humanjudge.enqueue import enqueue
-from judge_eval import events
 from judge_eval.config_parts import RUBRICS
-from judge_eval.import_pairs import ABSENT, Pairs, close_undrawn
+from judge_eval.import_opening import SIMULATED, in_order, open_run
+from judge_eval.import_pairs import Pairs
 from judge_eval.import_report import ImportOptions, ImportRefused, ImportReport
 from judge_eval.import_rows import chunks, shown
 from judge_eval.import_verdicts import Verdicts
@@ -35,14 +32,13 @@ from judge_eval.interchange.rows import (
     Row,
     RowError,
 )
-from judge_eval.models import Board, Run, Verdict
+from judge_eval.models import Board, Run
 from judge_eval.services import create_queue
-from voting.models import Choice, Comparison, Picture, Project, Queue
+from voting.models import Project
 
 LOOKED_AT: Final = 20
 LEAST_BALLOT: Final = frozenset({"A", "B", "both_bad"})
 _AS_GIVEN = ImportOptions()
-_SIMULATED: Final = "This run holds simulated votes only; import into another one."
 
 
 class _NothingWritten(Exception):
@@ -66,7 +62,7 @@ def import_run(
             project,
             name,
             options.rubric or RUBRICS[kind],
-            ballot=_in_order(options.ballot or LEAST_BALLOT),
+            ballot=in_order(options.ballot or LEAST_BALLOT),
             votes_per_item=options.votes_per_pair,
             reveal=options.reveal,
             is_open=False,
@@ -100,13 +96,15 @@ def import_into(
     """
 
     def known_run() -> Run:
-        run = Run.objects.select_related("queue__rubric", "queue__project").get(pk=run_id)
-        # Imports into a project wait for each other, so that none adds what another is adding.
-        Project.objects.select_for_update(no_key=True).get(pk=run.queue.project_id)
+        # In the order that all keep: project, run. Imports into a project wait for each other, so
+        # that none adds what another is adding.
+        Project.objects.select_for_update(no_key=True).get(queues__run=run_id)
+        runs = Run.objects.select_for_update(of=("self",), no_key=True)
+        run = runs.select_related("queue__rubric", "queue__project").get(pk=run_id)
         if run.state in (Run.State.DRAFT, Run.State.GENERATING):
             raise ImportRefused(f"This run is {run.state}: its own pairs come first.")
         if run.queue.is_simulated:
-            raise ImportRefused(_SIMULATED)
+            raise ImportRefused(SIMULATED)
         return run
 
     return _import(known_run, items, options, is_new=False)
@@ -148,21 +146,22 @@ class _Import:
                 taken = self._pairs.write(chunk)
                 self._verdicts.write(taken)
                 votes.take(taken)
-            if not self._report.failures and not self._queue.comparisons.exists():
-                self._report.fail(RowError("", 0, None, "no row names a pair"))
-            self._lock()
+            if not self._queue.comparisons.exists():
+                self._refuse_nothing()
+            # Of a new run only now: the ledger is the project's, and nobody seals behind this.
+            Project.objects.select_for_update(no_key=True).get(pk=self._queue.project_id)
             self._verdicts.append_to_ledger()
             votes.append_to_ledger()
         if self._report.failures and not self._options.skip_errors:
             raise _NothingWritten
+        self._queue.ballot = in_order(self._ballot) if self._is_new else self._queue.ballot
         if self._is_new or self._report.changed or self._options.open_for_voting is not None:
-            self._open()
+            open_run(self._run, self._options, self._report, is_new=self._is_new)
 
-    def _lock(self) -> None:
-        """Take the locks in the order that all keep: project, run, and what sealing writes."""
-        Project.objects.select_for_update(no_key=True).get(pk=self._queue.project_id)
-        runs = Run.objects.select_for_update(of=("self",), no_key=True)
-        self._run.state = runs.get(pk=self._run.pk).state
+    def _refuse_nothing(self) -> None:
+        if not self._report.failures:
+            self._report.fail(RowError("", 0, None, "no row names a pair"))
+        raise _NothingWritten
 
     def _fitting(self, items: Iterable[Item]) -> Iterator[Row | JudgeOrder]:
         for item in items:
@@ -186,54 +185,10 @@ class _Import:
         if not self._is_fixed:
             self._ballot.update(_choices(row))
         elif row.vote and row.vote.choice not in self._ballot:
-            offered = ", ".join(_in_order(self._ballot))
+            offered = ", ".join(in_order(self._ballot))
             why = f"{shown(row.vote.choice)} is not on the ballot: {offered}"
             return RowError(row.file, row.line, "vote", why)
         return None
-
-    def _open(self) -> None:
-        """Open pairs for voting, and the queue if it is to be, and say what the run does next."""
-        if self._is_new:
-            self._queue.ballot = _in_order(self._ballot)
-        elif Queue.objects.filter(pk=self._queue.pk, is_simulated=True).exists():
-            raise ImportRefused(_SIMULATED)  # meanwhile; from now on no more: it has real votes
-        close_undrawn(self._queue)
-        closed = Comparison.objects.filter(queue=self._queue, opened_at__isnull=True, unusable="")
-        _waiting_for_nothing(closed).update(opened_at=timezone.now())
-        lacking = _lacking_outputs(self._queue).count()
-        self._queue.is_open = self._is_to_be_open(lacking)
-        self._queue.save(update_fields=["ballot", "is_open"])
-        self._run.state = self._next_state(is_waiting=closed.exists(), lacking=lacking)
-        self._run.save(update_fields=["state"])
-        if lacking:
-            self._report.notes.append(
-                f"Voting is closed: {lacking} pairs have no outputs that could be shown."
-            )
-        new = self._report.new
-        text = f"Imported: {new['pairs']} pairs, {new['verdicts']} verdicts, {new['votes']} votes."
-        events.record(self._run, "imported", text)
-        if self._run.state == Run.State.JUDGING:
-            enqueue("judge_eval.tasks.advance", str(self._run.pk))
-
-    def _is_to_be_open(self, lacking: int) -> bool:
-        wanted = self._options.open_for_voting
-        if wanted is None:
-            wanted = not lacking if self._is_new else self._queue.is_open
-        if wanted and lacking:
-            raise ImportRefused(
-                f"{lacking} pairs have no outputs, so nobody can vote on them: "
-                "give the outputs, or close the run for voting."
-            )
-        return wanted
-
-    def _next_state(self, *, is_waiting: bool, lacking: int) -> str:
-        was_at_work = not self._is_new and self._run.state == Run.State.JUDGING
-        if self._run.state == Run.State.STOPPED:
-            return Run.State.STOPPED
-        if is_waiting or was_at_work:
-            return Run.State.JUDGING
-        is_all = lacking == self._queue.comparisons.count()
-        return Run.State.COMPLETE if is_all else Run.State.VOTING
 
 
 def _unfit_labels(row: Row) -> RowError | None:
@@ -250,21 +205,3 @@ def _choices(row: Row) -> Iterator[str]:
         yield row.vote.choice
     if row.verdict and row.verdict.winner:
         yield row.verdict.winner
-
-
-def _in_order(choices: Iterable[str]) -> list[str]:
-    return [choice for choice in Choice.values if choice in set(choices)]
-
-
-def _waiting_for_nothing(pairs: QuerySet[Comparison]) -> QuerySet[Comparison]:
-    unjudged = Verdict.objects.filter(comparison=OuterRef("pk"), state=Verdict.State.WAITING)
-    return pairs.filter(
-        ~Q(a__picture__state=Picture.State.WAITING),
-        ~Q(b__picture__state=Picture.State.WAITING),
-        ~Exists(unjudged),
-    )
-
-
-def _lacking_outputs(queue: Queue) -> QuerySet[Comparison]:
-    a, b = (f"{side}__metadata__{ABSENT}" for side in "ab")
-    return Comparison.objects.filter(Q(**{a: True}) | Q(**{b: True}), queue=queue)

@@ -232,9 +232,11 @@ class Rows:
 
 def _go_on(run: Run) -> None:
     """Close pairs until they are drawn here too; a run that was at work is at voting now."""
-    places = list(run.judges.order_by("position").values_list("position", flat=True))
-    if places != list(range(len(places))):
-        raise BundleError(1, "runs", f"the judges of run {run.pk} have places {places}")
+    for rows in (run.judges.all(), run.queue.comparisons.all()):
+        last = rows.order_by("-position").values_list("position", flat=True).first()
+        if last is not None and last + 1 != rows.count():
+            what = rows.model._meta.verbose_name_plural
+            raise BundleError(1, "runs", f"the places of the {what} of run {run.pk} have gaps")
     close_undrawn(run.queue)
     resting = (Run.State.DRAFT, Run.State.STOPPED, Run.State.FAILED)
     waiting = run.queue.comparisons.filter(opened_at__isnull=True, unusable="")

@@ -25,7 +25,7 @@ from judge_eval.metrics.significance import Penalty, t_test, wilcoxon
 FEW = Resampling(20)
 
 counts = st.tuples(*[st.integers(0, 40)] * 3).filter(lambda n: sum(n) > 1)
-epsilons = st.floats(0, 0.5)
+epsilons = st.integers(0, 50).map(lambda percent: percent / 100)
 texts = st.sampled_from(["A", "B", "tie"])
 truths = st.booleans()
 numbers = st.integers(1, 5) | st.sampled_from([1.5, 2.5])
@@ -106,6 +106,7 @@ def test_the_test_is_the_plain_loop(study, epsilon, multiplicative):
 # --- what holds whatever the labels are ----------------------------------------------------------
 
 
+@settings(max_examples=40)
 @given(studies())
 def test_winning_rates_rise_with_epsilon(study):
     judge, people = study
@@ -117,6 +118,7 @@ def test_winning_rates_rise_with_epsilon(study):
     assert rates == [None] * len(rates) or rates == sorted(rates)
 
 
+@settings(max_examples=40)
 @given(studies(), st.randoms(use_true_random=False))
 def test_neither_order_nor_other_judges_make_a_difference(study, random):
     judge, people = study
@@ -129,6 +131,7 @@ def test_neither_order_nor_other_judges_make_a_difference(study, random):
     assert alt_test(other, backwards, settings_)["judge"] == alone
 
 
+@settings(max_examples=40)
 @given(studies())
 def test_a_judge_that_copies_a_person_is_as_good_as_that_person(study):
     _, people = study
@@ -187,15 +190,6 @@ def test_wilcoxon_is_scipy_s_where_that_is_exact(outcomes):
     [found] = wilcoxon(np.array(outcomes), Penalty(np.array([0.15])))
     differences = differences_of(outcomes, 0.15, multiplicative=False) - 0.15
     assert found == pytest.approx(scipy_wilcoxon(differences, alternative="less").pvalue)
-
-
-@settings(max_examples=30)
-@given(st.tuples(*[st.integers(7, 9)] * 3), epsilons)
-def test_wilcoxon_is_about_scipy_s_approximation(outcomes, epsilon):
-    differences = differences_of(outcomes, epsilon, multiplicative=False) - epsilon
-    [found] = wilcoxon(np.array(outcomes), Penalty(np.array([epsilon])))
-    about = scipy_wilcoxon(differences.round(12), alternative="less", method="asymptotic")
-    assert found == pytest.approx(about.pvalue, abs=0.1)
 
 
 p_lists = st.lists(st.floats(0, 1), min_size=1, max_size=9)
@@ -356,6 +350,7 @@ def test_jaccard():
         jaccard_similarity(("a",), ("a", "b"), "positional")
 
 
+@settings(max_examples=40)
 @given(st.integers(2, 5).flatmap(lambda n: st.tuples(*[st.tuples(*[texts] * n)] * 2)))
 def test_jaccard_by_position_is_scikit_learn_s(pair):
     from sklearn.metrics import jaccard_score

@@ -31,6 +31,7 @@ def against(judge, *humans, metric="accuracy", **options):
     return classification(dict(enumerate(judge)), people, metric, **options)
 
 
+@settings(max_examples=40)
 @given(said_by)
 def test_accuracy_is_scikit_learn_s_of_each_person_and_then_the_mean(said):
     judge, *humans = said
@@ -41,6 +42,7 @@ def test_accuracy_is_scikit_learn_s_of_each_person_and_then_the_mean(said):
     assert found.figure.n == 2 * len(judge)
 
 
+@settings(max_examples=40)
 @given(said_by, st.sampled_from([*METRICS]), st.sampled_from(["macro", "micro", "weighted"]))
 def test_averages_over_classes_are_scikit_learn_s(said, metric, average):
     judge, *humans = said
@@ -49,6 +51,7 @@ def test_averages_over_classes_are_scikit_learn_s(said, metric, average):
     assert found.figure.value == pytest.approx(np.mean(expected), abs=1e-12)
 
 
+@settings(max_examples=40)
 @given(said_by, st.sampled_from([*METRICS]), st.sampled_from(["macro", "micro", "weighted"]))
 def test_sums_give_the_same_figures_as_scikit_learn(said, metric, average):
     """The intervals are made of sums, the figures by scikit-learn: they must mean the same."""
@@ -93,6 +96,7 @@ def test_label_sets_have_no_order():
     assert against(judge, human, metric="f1", average="micro").figure.value == pytest.approx(3 / 4)
 
 
+@settings(max_examples=40)
 @given(said_by, st.sampled_from(["good", "bad"]))
 def test_binary_figures_are_scikit_learn_s_where_they_exist(said, positive):
     judge, human = ([positive if word == positive else "ok" for word in side] for side in said[:2])
@@ -178,6 +182,7 @@ def test_the_mean_over_several_people_is_resampled_by_item():
     assert found.by_human["h0"].method == "Wilson score interval"
 
 
+@settings(max_examples=40)
 @given(said_by, st.randoms(use_true_random=False), st.sampled_from(["accuracy", "f1"]))
 def test_neither_order_of_items_nor_names_matter(said, random, metric):
     judge, *humans = said
@@ -188,6 +193,7 @@ def test_neither_order_of_items_nor_names_matter(said, random, metric):
     assert against(shuffled[0], *shuffled[1:], metric=metric, average="macro") == found
 
 
+@settings(max_examples=40)
 @given(said_by)
 def test_relabelling_changes_nothing_but_the_labels(said):
     other = {"good": 3, "ok": 1, "bad": 2}

@@ -17,10 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "metrics.md"
 MODULES = [
     metrics.__name__,
-    *(
-        f"judge_eval.metrics.{found.name}"
-        for found in pkgutil.iter_modules(judge_eval.metrics.__path__)
-    ),
+    *(f"{metrics.__name__}.{found.name}" for found in pkgutil.iter_modules(metrics.__path__)),
 ]
 
 

@@ -1,7 +1,6 @@
 """A budget is never passed: what a call may cost is set aside before it is made."""
 
 from decimal import Decimal
-
 from uuid import uuid4
 
 import pytest
@@ -12,7 +11,7 @@ from judge_eval.models import Call, Run
 from judge_eval.outcomes import Written
 from judge_eval.progress import progress_of
 from tests.provider import provider
-from tests.services.purse import ONE_JUDGE, SHORT, money, priced, work_within
+from tests.services.purse import NAMES, ONE_JUDGE, SHORT, money, priced, work_within
 from tests.services.run_maker import (
     a_verdict,
     ask,
@@ -69,6 +68,25 @@ def test_what_a_call_has_cost_is_what_the_provider_counted(at):
         assert call.reserved_nano == 0
     assert money(run) == (sum(Call.objects.values_list("cost_nano", flat=True)), 0)
     assert progress_of(run).spent_usd == Decimal(run.spent_nano) / 10**9
+
+
+@pytest.mark.parametrize("price", [("0.15", "0.6"), (0.15, 0.6), (0.15, "0.60")])
+def test_a_price_is_exact_however_it_is_written(at, price):
+    prices = {name: dict(zip(("input", "output"), price, strict=True)) for name in NAMES}
+    says(at, a_verdict())
+    run = make_started(at, {"prices": prices}, budget_usd=0.1, **ONE_JUDGE)
+    attempt(slots=2)
+    assert money(run) == (2 * (10 * 150 + 5 * 600), 0)
+
+
+def test_a_provider_that_counts_more_than_it_could_is_not_asked_again(at):
+    """What it says is what it bills: nobody can set that aside, only stop at once."""
+    usage = {"prompt_tokens": 10**6, "completion_tokens": 5}
+    says(at, a_verdict(), usage=usage)
+    run = make_started(at, priced(concurrency=1), budget_usd=0.1, **ONE_JUDGE, **SHORT)
+    run = go_on(run)
+    assert (run.state, len(at.requests)) == ("stopped", 1)
+    assert money(run) == (10**6 * 2_500 + 5 * 10_000, 0)
 
 
 def test_a_reply_without_usage_has_cost_the_most_it_can(at):

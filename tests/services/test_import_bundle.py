@@ -161,6 +161,7 @@ WRONG = {
     f"id: the header names no run {NOWHERE}": ("run", {"id": NOWHERE}),
     "payload: is not what verdicts are written as": ("entry", {"payload": {"verdicts": 7}}),
     "payload: Value error, a ledger entry holds no float: 0.5": ("entry", {"payload": {"a": 0.5}}),
+    "runs: the places of the comparisons of run RUN have gaps": ("comparison", {"position": 9}),
     "payload: judge judge-2 has no such place in this run": ("judge", {"position": 7}),
     "payload: 'left' is no verdict": ("entry", {"payload": "left"}),
 }

@@ -316,6 +316,13 @@ def test_a_source_that_names_no_pair_is_an_error():
     assert refused() == [":0: no row names a pair"]
 
 
+def test_a_source_of_which_nothing_is_right_makes_no_run():
+    assert refused(vote(1, "ann", "left"), skip_errors=True) == [
+        "rows.jsonl:1: vote: 'left' is not one of A, B, tie, both_bad"
+    ]
+    assert not Run.objects.exists()
+
+
 def test_the_name_of_a_task_must_be_storable():
     found = refused(vote(1, "ann", "A", labels={"a\0b": "x"}))
     assert found == ["rows.jsonl:1: labels: the name of a task holds a NUL character"]
