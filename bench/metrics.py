@@ -16,7 +16,6 @@ from scipy.stats import ttest_1samp
 from bench.lib.report import figure, note
 from judge_eval.metrics import (
     AltTestSettings,
-    Supposed,
     alt_test,
     classification,
     cohen_kappa,
@@ -88,7 +87,7 @@ def measure_intervals() -> None:
 
 
 def measure_sample_size() -> None:
-    _, seconds = best(lambda: items_needed(Supposed(0.85, 0.2)))
+    _, seconds = best(lambda: items_needed(0.85, 0.2))
     figure("how many items: 1,000 simulated Alt-Tests of up to 300 items", seconds, "s")
 
 

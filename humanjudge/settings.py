@@ -1,10 +1,12 @@
 """Settings, all from the environment (see .env.example). There is no second settings file."""
 
 import gc
+import os
 from pathlib import Path
 from typing import Any
 
 from csp.constants import NONE, SELF
+from dotenv import dotenv_values
 from environs import Env
 
 from humanjudge import embedded
@@ -13,6 +15,9 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = Env()
 env.read_env(BASE_DIR / ".env", recurse=False)
+# Processes started from here need it too, and the keys of providers are read from nowhere else.
+for _name, _value in dotenv_values(BASE_DIR / ".env").items():
+    os.environ.setdefault(_name, _value or "")
 
 # What one machine keeps: the embedded database, pictures, the broker's log, the secret key.
 DATA = embedded.data_folder(Path(env.str("HUMANJUDGE_DATA", "") or BASE_DIR / "var"))

@@ -11,6 +11,7 @@ from django.db.models import Exists, Max, OuterRef
 
 from judge_eval.import_report import ImportReport
 from judge_eval.import_rows import first_difference, json_labels, shown
+from judge_eval.interchange import fields
 from judge_eval.interchange.rows import JudgeOrder, Row, RowError, VerdictPart
 from judge_eval.judging import verdicts_entry
 from judge_eval.models import Judge, Run, Verdict
@@ -41,10 +42,8 @@ class Verdicts:
 
     def order(self, stated: JudgeOrder) -> None:
         """Give the judges their places as a source states them, where they have none yet."""
-        for name in stated.judges[:MOST_JUDGES]:
-            self._judge(name)
-        wanted = [self._judge(name) for name in stated.judges[:MOST_JUDGES]]
-        places = [judge.position for judge in wanted if judge]
+        names = [name for name in stated.judges[:MOST_JUDGES] if self._is_name(stated.file, name)]
+        places = [judge.position for judge in map(self._judge, names) if judge]
         if places != sorted(places):
             self._report.notes.append(
                 f"{stated.file}: the judges stand in another order here, and keep it."
@@ -101,6 +100,16 @@ class Verdicts:
                 pair.queue = self._run.queue
             yield chunk
             position = chunk[-1].position
+
+    def _is_name(self, file: str, name: str) -> bool:
+        try:
+            if fields.name(name):
+                return True
+            why = "a judge has no name"
+        except fields.Unfit as error:
+            why = f"the name of a judge {error}"
+        self._report.fail(RowError(file, 0, "judges", why))
+        return False
 
     def _judge(self, name: str) -> Judge | None:
         fingerprint = imported_fingerprint(name, self._source)

@@ -34,7 +34,7 @@ from judge_eval.interchange.rows import (
 )
 from judge_eval.models import Board, Run
 from judge_eval.services import create_queue
-from voting.models import Project
+from voting.models import Project, Queue
 
 LOOKED_AT: Final = 20
 LEAST_BALLOT: Final = frozenset({"A", "B", "both_bad"})
@@ -98,12 +98,13 @@ def import_into(
     def known_run() -> Run:
         # In the order that all keep: project, run. Imports into a project wait for each other, so
         # that none adds what another is adding.
-        Project.objects.select_for_update(no_key=True).get(queues__run=run_id)
+        Project.objects.select_for_update(of=("self",), no_key=True).get(queues__run=run_id)
         runs = Run.objects.select_for_update(of=("self",), no_key=True)
         run = runs.select_related("queue__rubric", "queue__project").get(pk=run_id)
         if run.state in (Run.State.DRAFT, Run.State.GENERATING):
             raise ImportRefused(f"This run is {run.state}: its own pairs come first.")
-        if run.queue.is_simulated:
+        # Locked: a simulation that is being decided is waited for.
+        if Queue.objects.select_for_update(no_key=True).get(pk=run.queue_id).is_simulated:
             raise ImportRefused(SIMULATED)
         return run
 

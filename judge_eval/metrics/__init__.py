@@ -45,12 +45,11 @@ from judge_eval.metrics.scorers import (
     ClassificationScorer,
     CohenKappaScorer,
     KrippendorffAlphaScorer,
-    SemanticSimilarityScorer,
-    TextSimilarityScorer,
 )
 from judge_eval.metrics.semantic import Embedder, EmbeddingFailed, Semantic, semantic_similarity
 from judge_eval.metrics.significance import benjamini_yekutieli
 from judge_eval.metrics.similarity import Similarity, Spread, text_similarity
+from judge_eval.metrics.text_scorers import SemanticSimilarityScorer, TextSimilarityScorer
 
 __all__ = [
     "EPSILON_GUIDE",

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from judge_eval.intervals import wilson
 from judge_eval.metrics.alt_test import alt_test
-from judge_eval.metrics.alt_test_parts import AltTestResult, AltTestSettings, epsilon_key
+from judge_eval.metrics.alt_test_parts import (
+    AgainstHuman,
+    AltTestResult,
+    AltTestSettings,
+    epsilon_key,
+)
 from judge_eval.metrics.alt_test_words import advice, in_words
+from judge_eval.metrics.averages import WILSON
 from judge_eval.metrics.figures import Figure, ScoreResult, TaskStrategy, no_figure
 from judge_eval.metrics.labels import HumanLabels, JudgeLabels, Label
 from judge_eval.metrics.scorers import BuiltInScorer, Found
@@ -38,6 +45,7 @@ class AltTestScorer(BuiltInScorer):
                 "winning_rate": found.winning_rate[found.epsilon],
                 "advantage_probability": found.advantage_probability,
             },
+            by_human={name: _advantage(against) for name, against in found.by_human.items()},
             series={"winning_rate": found.winning_rate},
             metadata=self._metadata(found),
             warnings=advice(found, self.settings),
@@ -73,3 +81,9 @@ class AltTestScorer(BuiltInScorer):
             "ground_truth_method": "alt_test_procedure",
             "scoring_method": "leave_one_out_cross_validation",
         }
+
+
+def _advantage(against: AgainstHuman) -> Figure:
+    holds = round(against.judge_advantage * against.n)
+    interval = wilson(holds, against.n)
+    return Figure(against.judge_advantage, against.n, interval=interval, method=WILSON)

@@ -13,9 +13,8 @@ from judge_eval.metrics.scorers import (
     ClassificationScorer,
     CohenKappaScorer,
     KrippendorffAlphaScorer,
-    SemanticSimilarityScorer,
-    TextSimilarityScorer,
 )
+from judge_eval.metrics.text_scorers import SemanticSimilarityScorer, TextSimilarityScorer
 
 
 def _alt_test(min_humans: int = 3, **settings: Any) -> AltTestScorer:

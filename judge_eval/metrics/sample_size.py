@@ -75,18 +75,25 @@ class ItemsNeeded:
         What is often enough: the share of simulated tests that pass.
     passing : mapping of int to Figure
         By number of items: the share of tests that passed, with its interval.
+    supposed : Supposed
     in_words : str
     """
 
     items: int | None
     power: float
     passing: dict[int, Figure]
+    supposed: Supposed
     in_words: str
 
 
 def items_needed(
-    supposed: Supposed,
+    judge_accuracy: float,
+    human_noise: float,
     *,
+    humans: int = 3,
+    categories: int = 3,
+    epsilon: float = 0.2,
+    q: float = 0.05,
     sizes: Sequence[int] = SIZES,
     power: float = 0.8,
     simulations: int = 1000,
@@ -96,7 +103,8 @@ def items_needed(
 
     Parameters
     ----------
-    supposed : Supposed
+    judge_accuracy, human_noise, humans, categories, epsilon, q
+        See `Supposed`.
     sizes : sequence of int
         Numbers of items to try.
     power : float
@@ -112,13 +120,14 @@ def items_needed(
 
     Examples
     --------
-    >>> good = items_needed(Supposed(judge_accuracy=0.9, human_noise=0.2))
+    >>> good = items_needed(judge_accuracy=0.9, human_noise=0.2)
     >>> good.items, good.passing[30].value < good.passing[100].value
     (40, True)
-    >>> print(items_needed(Supposed(judge_accuracy=0.5, human_noise=0.1), sizes=[50, 100]).in_words)
+    >>> print(items_needed(judge_accuracy=0.5, human_noise=0.1, sizes=[50, 100]).in_words)
     With up to 100 items a judge that is right on 50 % passes in 0 % of all tests, fewer than the \
 80 % asked for.
     """
+    supposed = Supposed(judge_accuracy, human_noise, humans, categories, epsilon, q)
     tried = sorted(set(sizes))
     if not tried or tried[0] < 2:
         raise ValueError("sizes must be numbers of at least 2 items")
@@ -130,7 +139,7 @@ def items_needed(
     enough = passed / simulations >= power
     lasting = np.flatnonzero(np.logical_and.accumulate(enough[::-1])[::-1])
     items = tried[int(lasting[0])] if len(lasting) else None
-    return ItemsNeeded(items, power, passing, _in_words(supposed, items, power, passing))
+    return ItemsNeeded(items, power, passing, supposed, _in_words(supposed, items, power, passing))
 
 
 def _passes(

@@ -1,9 +1,9 @@
-"""The scorers that come with this package, but for the Alt-Test."""
+"""The scorers of labels that come with this package; see also `text_scorers`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from judge_eval.metrics.averages import Averaged
 from judge_eval.metrics.class_sums import Average
@@ -16,8 +16,6 @@ from judge_eval.metrics.labels import HumanLabels, JudgeLabels, Label
 from judge_eval.metrics.paired import Paired, paired, paired_people
 from judge_eval.metrics.resampling import Resampling
 from judge_eval.metrics.scorer import Scorer
-from judge_eval.metrics.semantic import BATCH_SIZE, Embedder, semantics
-from judge_eval.metrics.similarity import Similarity, is_text, similarities
 
 PEOPLE = "people among themselves"
 INDIVIDUAL = {
@@ -185,83 +183,3 @@ class KrippendorffAlphaScorer(BuiltInScorer):
         figure = krippendorff_alpha(humans, resampling=self.resampling)
         method = {"ground_truth_method": "people_among_themselves", "level": "nominal"}
         return Found({"krippendorff_alpha": figure}, metadata=method)
-
-
-class TextSimilarityScorer(BuiltInScorer):
-    """How alike the letters of two texts are; see `text_similarity`."""
-
-    supports_majority = True
-    figure_names = ("similarity",)
-
-    def __init__(self, resampling: Resampling | None = None) -> None:
-        super().__init__("text_similarity")
-        self.resampling = resampling or Resampling()
-
-    def can_score_task(self, sample_label: Label) -> bool:
-        return is_text(sample_label)
-
-    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
-        return self._found(paired(judge, humans), best_match=False)
-
-    def majority(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
-        return self._found(paired(judge, humans), best_match=True)
-
-    def among(self, humans: HumanLabels) -> Found:
-        return self._found(paired_people(humans), best_match=False)
-
-    def _found(self, pairs: Paired, *, best_match: bool) -> Found:
-        found = similarities(pairs, best_match=best_match, resampling=self.resampling)
-        return _of_texts("similarity", found, best_match=best_match)
-
-
-class SemanticSimilarityScorer(BuiltInScorer):
-    """How alike the meaning of two texts is; see `semantic_similarity`.
-
-    Parameters
-    ----------
-    embed : Embedder
-    """
-
-    supports_majority = True
-    figure_names = ("semantic_similarity",)
-
-    def __init__(
-        self,
-        embed: Embedder,
-        batch_size: int = BATCH_SIZE,
-        resampling: Resampling | None = None,
-    ) -> None:
-        super().__init__("semantic_similarity")
-        self.embed, self.batch_size = embed, batch_size
-        self.resampling = resampling or Resampling()
-
-    def can_score_task(self, sample_label: Label) -> bool:
-        return is_text(sample_label)
-
-    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
-        return self._found(paired(judge, humans), best_match=False)
-
-    def majority(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
-        return self._found(paired(judge, humans), best_match=True)
-
-    def among(self, humans: HumanLabels) -> Found:
-        return self._found(paired_people(humans), best_match=False)
-
-    def _found(self, pairs: Paired, *, best_match: bool) -> Found:
-        found = semantics(
-            pairs,
-            self.embed,
-            best_match=best_match,
-            resampling=self.resampling,
-            batch_size=self.batch_size,
-        )
-        more = {"embedding_model": found.model, "batch_size": self.batch_size}
-        return _of_texts("semantic_similarity", found, best_match=best_match, more=more)
-
-
-def _of_texts(
-    name: str, found: Similarity, *, best_match: bool, more: Mapping[str, object] | None = None
-) -> Found:
-    method = {"scoring_method": "best_match"} if best_match else {}
-    metadata = {**INDIVIDUAL, **method, "similarities": asdict(found.spread), **(more or {})}
-    return Found({name: found.figure}, found.by_human, metadata=metadata)

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -132,6 +134,16 @@ def test_the_parts_of_a_form_arrive_as_they_were_sent(tmp_path):
     assert body.count(b"x" * 100_000) == 2
     assert 'filename="a %22file%22, ü.csv"'.encode() in body
     assert 'name="name"\r\n\r\nÉ|\r\n'.encode() in body
+
+
+def test_nothing_of_the_server_is_loaded_for_it():
+    """It starts in a moment, and runs where there is no database."""
+    code = "import sys, humanjudge.cli.main; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=place.ROOT, capture_output=True, text=True, check=True
+    )
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert not loaded & {"django", "celery", "ninja", "judge_eval", "reports", "httpx", "openai"}
 
 
 # --- where --------------------------------------------------------------------------------------

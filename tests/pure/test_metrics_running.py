@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from judge_eval.intervals import wilson
 from judge_eval.metrics import (
     SCORERS,
     AltTestScorer,
@@ -268,6 +269,9 @@ def test_the_alt_test_says_what_it_was_made_with():
     metadata = found.metadata
     assert metadata["epsilon"] == 0.1
     assert metadata["human_advantage_probabilities"].keys() == {"ann", "ben"}
+    for name, (judge, _) in metadata["human_advantage_probabilities"].items():
+        assert found.by_human[name].value == judge
+        assert found.by_human[name].interval == wilson(round(judge * 4), 4)
     assert set(metadata["p_values"]["ann"]) == set(found.scores["winning_rate"])
     assert found.warnings
 

@@ -13,7 +13,7 @@ from judge_eval.metrics import (
 )
 from judge_eval.metrics.sample_size import _labels, _passes
 
-GOOD = Supposed(judge_accuracy=0.9, human_noise=0.2)
+GOOD = (0.9, 0.2)
 
 
 def shares(found):
@@ -21,7 +21,7 @@ def shares(found):
 
 
 def test_more_items_make_a_good_judge_pass_more_often():
-    found = items_needed(GOOD, sizes=[20, 40, 80, 160])
+    found = items_needed(*GOOD, sizes=[20, 40, 80, 160])
     assert shares(found) == sorted(shares(found))
     assert shares(found)[-1] == pytest.approx(1, abs=0.01)
     assert found.items == 40
@@ -30,22 +30,18 @@ def test_more_items_make_a_good_judge_pass_more_often():
 
 def test_a_better_judge_needs_fewer_items():
     sizes = [20, 30, 40, 60, 80, 120, 160, 240, 320]
-    needed = [
-        items_needed(Supposed(accuracy, 0.2), sizes=sizes).items for accuracy in (0.95, 0.85, 0.75)
-    ]
+    needed = [items_needed(accuracy, 0.2, sizes=sizes).items for accuracy in (0.95, 0.85, 0.75)]
     assert needed == sorted(needed)
     assert needed[0] < needed[-1]
 
 
 def test_a_stricter_epsilon_needs_more_items():
-    strict, lax = (
-        items_needed(Supposed(0.85, 0.2, epsilon=epsilon), sizes=[60]) for epsilon in (0.1, 0.3)
-    )
+    strict, lax = (items_needed(0.85, 0.2, epsilon=epsilon, sizes=[60]) for epsilon in (0.1, 0.3))
     assert shares(strict) < shares(lax)
 
 
 def test_a_judge_that_never_passes_needs_no_number_of_items():
-    found = items_needed(Supposed(0.4, 0.05), sizes=[50, 200])
+    found = items_needed(0.4, 0.05, sizes=[50, 200])
     assert found.items is None
     assert found.in_words == (
         "With up to 200 items a judge that is right on 40 % passes in 0 % of all tests, fewer than "
@@ -55,20 +51,20 @@ def test_a_judge_that_never_passes_needs_no_number_of_items():
 
 def test_a_size_is_enough_only_when_all_larger_ones_are():
     """Without epsilon a judge as good as people passes by luck; no size of those is enough."""
-    found = items_needed(Supposed(0.8, 0.2, epsilon=0.0), sizes=[30, 60], power=0.001)
+    found = items_needed(0.8, 0.2, epsilon=0.0, sizes=[30, 60], power=0.001)
     assert found.items in (None, 30, 60)
     if found.items == 30:
         assert shares(found)[1] >= 0.001
 
 
 def test_the_same_seed_gives_the_same_answer():
-    one, same, other = (items_needed(GOOD, sizes=[30], seed=seed) for seed in (1, 1, 2))
+    one, same, other = (items_needed(*GOOD, sizes=[30], seed=seed) for seed in (1, 1, 2))
     assert one == same
     assert one != other
 
 
 def test_shares_have_an_interval():
-    [figure] = items_needed(GOOD, sizes=[30], simulations=200).passing.values()
+    [figure] = items_needed(*GOOD, sizes=[30], simulations=200).passing.values()
     assert figure.n == 200
     low, high = figure.interval
     assert low < figure.value < high
@@ -115,10 +111,10 @@ def test_simulated_tests_are_alt_tests():
 )
 def test_what_cannot_be_supposed_is_refused(options, reason):
     with pytest.raises(ValueError, match=reason):
-        Supposed(**{"judge_accuracy": 0.9, "human_noise": 0.2} | options)
+        items_needed(**{"judge_accuracy": 0.9, "human_noise": 0.2} | options)
 
 
 @pytest.mark.parametrize("sizes", [[], [1, 30]])
 def test_sizes_that_are_too_small_are_refused(sizes):
     with pytest.raises(ValueError, match="at least 2 items"):
-        items_needed(GOOD, sizes=sizes)
+        items_needed(*GOOD, sizes=sizes)

@@ -91,6 +91,20 @@ def test_an_order_of_judges_that_comes_too_late_is_told():
     assert "b.json: the judges stand in another order here, and keep it." in report.notes
 
 
+@pytest.mark.parametrize(
+    "name, why",
+    [
+        ("a\0b", "the name of a judge holds a NUL character"),
+        ("x" * 201, "the name of a judge longer than 200 characters"),
+        (" ", "a judge has no name"),
+    ],
+)
+def test_an_order_of_judges_must_be_of_names(name, why):
+    items = [JudgeOrder("run.json", (name, "zoe")), *rows(verdict(1, "zoe", "A"))]
+    report = import_run(make_project(), "Ordered", items)
+    assert errors_of(report) == [f"run.json:0: judges: {why}"]
+
+
 def test_a_verdict_is_stored_with_all_it_says():
     run = imported(
         verdict(1, "j", "A", score_a=7.5, score_b=2, feedback="clear", labels={"x": [1.5][0]}),
