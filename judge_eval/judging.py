@@ -116,7 +116,9 @@ def complete_voted_runs() -> None:
     usable = Comparison.objects.filter(queue=OuterRef("queue"), unusable="")
     wanting = Exists(usable.filter(votes__lt=F("votes_wanted")))
     voting = Run.objects.filter(~wanting, Exists(usable), state=Run.State.VOTING)
-    undone = Run.objects.filter(wanting, state=Run.State.COMPLETE).exclude(config__mode="standard")
+    undone = Run.objects.filter(wanting, state=Run.State.COMPLETE, queue__is_open=True).exclude(
+        config__mode="standard"
+    )
     for runs, state in ((voting, Run.State.COMPLETE), (undone, Run.State.VOTING)):
         for run in runs:
             with transaction.atomic():
@@ -169,9 +171,9 @@ def open_if_final(comparison_id: UUID, *, amend: bool = False) -> None:
         if comparison.opened_at is None:
             comparison.opened_at = timezone.now()
             comparison.save(update_fields=["opened_at"])
-        elif not _differ(comparison, verdicts):
-            return
-        write_verdicts(comparison, verdicts)
+        # An import has put them there already.
+        if _differ(comparison, verdicts):
+            write_verdicts(comparison, verdicts)
 
 
 def _differ(comparison: Comparison, verdicts: list[Verdict]) -> bool:
