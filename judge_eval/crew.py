@@ -104,7 +104,11 @@ class _Crew:
         self._ask([question for question in questions if question is not None])
 
     def _question(self, call: Call, provider: Provider) -> Question | None:
-        question = question_of(call, provider)
+        try:
+            question = question_of(call, provider)
+        except CallFailed as failure:
+            outcomes.give_up(call, failure, self._written)
+            return None
         if providers.lacks_key(provider):
             reason = f"the workers' environment has no {provider.key_variable}"
             self._answers.append(Answer(question, failure=CallFailed(reason)))

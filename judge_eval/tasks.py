@@ -7,7 +7,7 @@ from uuid import UUID
 from celery import shared_task
 from celery.worker import state
 
-from judge_eval import crew, judging
+from judge_eval import assembling, crew, judging
 from judge_eval.selectors import runs_to_advance
 from judge_eval.tryout import try_out
 from voting.pictures import render_picture
@@ -44,6 +44,7 @@ def work() -> None:
 def sweep() -> None:
     """Go on with every run whose tasks were lost: leases that ran out are asked for again."""
     for run_id in runs_to_advance():
+        assembling.settle_left(run_id)
         judging.advance(run_id)
     judging.complete_voted_runs()
 
