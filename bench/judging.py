@@ -27,26 +27,25 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def main() -> None:
-    with provider_process(latency_ms=LATENCY_MS) as model:
-        with installation() as here:
-            measure_overhead(here, model)
-        with installation() as here:
-            measure_rate(here, model)
+    with provider_process(latency_ms=LATENCY_MS) as model, installation() as here:
+        here.site.beat()
+        measure_rate(here, model)
+        measure_overhead(here, model)
 
 
 def measure_rate(here: Installation, model: ProviderProcess) -> None:
     here.site.environment["JUDGING_THREADS"] = str(AT_ONCE // WORKERS)
-    workers = [here.site.worker().pid for _ in range(WORKERS)]
-    here.site.beat()
+    processes = [here.site.worker() for _ in range(WORKERS)]
+    workers = [process.pid for process in processes]
     offer(model, AT_ONCE)
-    warm_up(workers)
+    do_small_run()
     parts = {
         "workers": workers,
         "PostgreSQL": [here.database.pid],
         "Valkey": [here.broker.pid],
         "provider": [model.pid],
     }
-    run = make_run(CALLS)
+    run = make_run(CALLS, "number")
     model.control(reset=True, rates=FAULTS)
     before = {part: spent(pids) for part, pids in parts.items()}
     began = time.perf_counter()
@@ -58,8 +57,7 @@ def measure_rate(here: Installation, model: ProviderProcess) -> None:
     seconds = time.perf_counter() - began
     late = sum(map(resident_mb, workers))
     cost = {part: (spent(pids) - before[part]) / CALLS * 1e6 for part, pids in parts.items()}
-    told = ", ".join(f"{part} {us:,.0f}" for part, us in cost.items())
-    note(f"processor time of a call, in us: {told}")
+    note(f"processor time of a call, in us: {', '.join(f'{p} {us:,.0f}' for p, us in cost.items())}")
     log = model.log()
     note(f"the provider saw {dict(log['modes'])}, at most {log['peak']} at once")
     say_soundness(run, log["peak"])
@@ -70,16 +68,17 @@ def measure_rate(here: Installation, model: ProviderProcess) -> None:
     figure("verdict calls against the bound", CALLS / seconds / bound, "of the bound", "0.8")
     figure("workers' memory at a fifth of the calls", early, "MB")
     figure("workers' memory at the end against that", late / early, "times", "at most 1.1")
+    for process in processes:
+        here.site.kill(process)
 
 
 def measure_overhead(here: Installation, model: ProviderProcess) -> None:
     """One call at a time: what passes between a reply and the next request."""
-    worker = here.site.worker().pid
-    here.site.beat()
+    here.site.worker()
     offer(model, 1)
-    warm_up([worker])
-    run = make_run(CALLS_ONE_BY_ONE)
     model.control(reset=True, rates={})
+    do_small_run()
+    run = make_run(CALLS_ONE_BY_ONE, "item")
     start(run)
     wait_for_voting(run)
     moments = sorted(run.calls.filter(purpose="judge").values_list("done_at", "latency_ms"))
@@ -93,17 +92,18 @@ def measure_overhead(here: Installation, model: ProviderProcess) -> None:
 def offer(model: ProviderProcess, at_once: int) -> None:
     from judge_eval.models import Provider
 
-    Provider.objects.create(name="default", base_url=model.base_url, concurrency=at_once)
+    fields = {"base_url": model.base_url, "concurrency": at_once}
+    Provider.objects.update_or_create(name="default", defaults=fields)
 
 
-def make_run(calls: int) -> Run:
+def make_run(calls: int, about: str) -> Run:
     """Draft a run whose outputs came already: two for each prompt, all still to be judged."""
     from judge_eval import lifecycle
     from judge_eval.models import Call, Run
     from judge_eval.run_config import parse
     from voting.models import Inference, Project
 
-    prompts = [f"What is worth knowing about number {n}?" for n in range(calls // (2 * JUDGES))]
+    prompts = [f"What is worth knowing about {about} {n}?" for n in range(calls // (2 * JUDGES))]
     config = parse(
         {
             "name": f"{calls} calls",
@@ -147,9 +147,9 @@ def start(run: Run) -> None:
     enqueue("judge_eval.tasks.advance", str(run.pk))
 
 
-def warm_up(workers: Iterable[int]) -> None:
-    """Wait until the workers have done a small run, so that what they import is in memory."""
-    run = make_run(200)
+def do_small_run() -> None:
+    """Have all workers' modules and connections ready before anything is measured."""
+    run = make_run(200, f"case {time.monotonic_ns()}.")
     start(run)
     wait_for_voting(run)
 

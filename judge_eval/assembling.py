@@ -12,6 +12,7 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from judge_eval import events
+from judge_eval.bulk import update_rows
 from judge_eval.config_parts import RunConfig
 from judge_eval.judging import open_if_final
 from judge_eval.models import Call, Judge, Run, Verdict
@@ -19,9 +20,17 @@ from judge_eval.orders import AllSamplesFailed, Combined, Majority, alone, combi
 from judge_eval.run_config import parse
 from judge_eval.services import add_judges, model_fingerprint
 from judge_eval.verdict_text import ParsedVerdict
+from voting.models import Comparison
 
 AT_ONCE = 500
 ORDERS = {"AB": "as stored", "BA": "swapped"}
+
+
+_WRITTEN = frozenset(
+    "state judge order winner consistent picks first_picks sample_consistency score_a score_b "
+    "feedback error latency_ms decided_at".split()
+)
+Decision = tuple[Verdict, dict[str, Any]]
 
 
 class _NoVerdict(Exception):
@@ -33,15 +42,22 @@ def settle(verdicts: Collection[int]) -> None:
     by_verdict: dict[int, list[Call]] = defaultdict(list)
     calls = Call.objects.filter(verdict__in=verdicts).order_by("verdict", "order", "sample")
     # The config is large, and only a judge that calls itself something new needs it.
-    about = calls.select_related("verdict__judge__run").defer("verdict__judge__run__config")
+    about = calls.select_related("verdict__judge__run").defer(
+        "verdict__judge__run__config", "reply", "changes"
+    )
     for call in about:
         assert call.verdict_id is not None  # it was asked for
         by_verdict[call.verdict_id].append(call)
+    by_pair: dict[UUID, list[Decision]] = defaultdict(list)
     for answers in by_verdict.values():
         if all(call.state != Call.State.WAITING for call in answers):
             verdict = answers[0].verdict
             assert verdict is not None  # it was asked for
-            _decide(verdict, _fields(verdict, answers))
+            fields = _fields(verdict, answers)
+            if any(getattr(verdict, name) != value for name, value in fields.items()):
+                by_pair[verdict.comparison_id].append((verdict, fields))
+    for pair, decisions in by_pair.items():
+        _decide(pair, decisions)
 
 
 def settle_left(run_id: UUID) -> None:
@@ -56,17 +72,24 @@ def settle_left(run_id: UUID) -> None:
     settle(list(left.order_by("pk").values_list("pk", flat=True)[:AT_ONCE]))
 
 
-def _decide(verdict: Verdict, fields: dict[str, Any]) -> None:
-    if all(getattr(verdict, name) == value for name, value in fields.items()):
-        return
+def _decide(pair: UUID, decisions: Sequence[Decision]) -> None:
+    """Write verdicts on one pair, and open it if they were the last: both or neither."""
+    now = timezone.now()
     with transaction.atomic():
-        # As it was read: what is asked again meanwhile is settled by whoever brings the answer.
-        as_read = Verdict.objects.filter(
-            pk=verdict.pk, state=verdict.state, decided_at=verdict.decided_at
-        )
-        if as_read.update(decided_at=timezone.now(), **fields):
-            # With the verdict or not at all: nobody looks at a pair that is open already again.
-            open_if_final(verdict.comparison_id, amend=True)
+        # Of two who settle the last verdicts on a pair at the same time, the second must see it.
+        Comparison.objects.select_for_update(no_key=True).filter(pk=pair).exists()
+        verdicts = Verdict.objects.filter(comparison=pair).select_for_update(no_key=True)
+        found = {row[0]: row for row in verdicts.values_list("pk", "state", "decided_at")}
+        as_read = [
+            # What is asked again meanwhile is settled by whoever brings the answer.
+            (verdict, fields | {"decided_at": now})
+            for verdict, fields in decisions
+            if found[verdict.pk] == (verdict.pk, verdict.state, verdict.decided_at)
+        ]
+        update_rows(_WRITTEN, as_read)
+        waiting = {pk for pk, state, _ in found.values() if state == Verdict.State.WAITING}
+        if as_read and waiting <= {verdict.pk for verdict, _ in as_read}:
+            open_if_final(pair, amend=True)
 
 
 def _fields(verdict: Verdict, calls: Sequence[Call]) -> dict[str, Any]:

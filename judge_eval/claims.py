@@ -7,12 +7,14 @@ a call whose worker was killed is made again; one that was delivered twice is no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Min, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -22,6 +24,7 @@ LEASE = timedelta(seconds=20)
 # Crews look for calls about ten times a second: what a limit allows meanwhile may start at once.
 BURST = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
+_NONE: Final = MappingProxyType[str, int]({})
 _WAITING = Q(state=Call.State.WAITING)
 
 
@@ -42,57 +45,112 @@ def _free(now: datetime) -> Q:
     return Q(not_before__lte=now) & unleased(now)
 
 
-def claim(slots: int, lease: UUID) -> list[Call]:
-    """Lease up to so many calls, the ones that wait longest first, with all they are about."""
-    runs = runs_at_work()
-    if not runs or slots <= 0:
-        return []
-    free = waiting_calls(runs).filter(_free(timezone.now())).order_by().values("provider")
+def claim(slots: int, lease: UUID, ahead: Mapping[str, int] = _NONE) -> list[Call]:
+    """Lease calls to be made now, with all they are about.
+
+    As many more as `ahead` says of each provider are set aside, without a lease: where a call of
+    the same crew is answered, one of them may follow at once and the provider is never idle.
+    Whoever has the fewest calls out comes first: a large run does not hold up a small one.
+    """
+    runs = {run.pk: run for run in _runs_with_all_about()}
     claimed: list[int] = []
-    for waiting in free.annotate(since=Min("not_before")).order_by("since", "provider"):
-        claimed += _claim_of(waiting["provider"], runs, slots - len(claimed), lease)
-    about = Call.objects.select_related(
-        "run__queue__project",
-        "run__queue__rubric",
-        "verdict__judge",
-        "verdict__comparison__a__picture",
-        "verdict__comparison__b__picture",
-    ).defer("run__config")  # it is large, and read once a run
-    return list(about.filter(pk__in=claimed)) if claimed else []
+    if runs:
+        for provider in _providers(list(runs), timezone.now()):
+            now, aside = _claim_of(provider, list(runs), slots, lease, ahead.get(provider, 0))
+            slots -= len(now)
+            claimed += now + aside
+    calls = _calls_with_all_about(claimed) if claimed else []
+    for call in calls:
+        call.run = runs[call.run_id]
+    return calls
 
 
-def _claim_of(name: str, runs: Sequence[UUID], slots: int, lease: UUID) -> list[int]:
-    if slots <= 0:
-        return []
+def _runs_with_all_about() -> QuerySet[Run]:
+    at_work = Run.objects.filter(state__in=Run.AT_WORK)
+    about = at_work.select_related("queue__project", "queue__rubric")
+    return about.defer("config")  # it is large, and read once a run
+
+
+def _calls_with_all_about(claimed: Sequence[int]) -> list[Call]:
+    pair = "verdict__comparison"
+    about = Call.objects.select_related(f"{pair}__a__picture", f"{pair}__b__picture").defer(
+        *(f"{pair}__{side}__{name}" for side in "ab" for name in ("metadata", "tags"))
+    )
+    return list(about.filter(pk__in=claimed).order_by("not_before", "pk"))
+
+
+def _providers(runs: Sequence[UUID], now: datetime) -> list[str]:
+    """Return who has free calls: whoever has fewest out first, then whoever has waited longest."""
+    paused = Q(paused_until__gt=now)
+    free = waiting_calls(runs).filter(_free(now))
+    waits = Exists(free.filter(provider=OuterRef("name")))
+    names = list(Provider.objects.filter(~paused, waits).values_list("name", flat=True))
+    if len(names) < 2:
+        return names
+    out = Counter(_out(now).values_list("provider", flat=True))
+    since = {name: free.filter(provider=name).order_by("not_before").first() for name in names}
+    return sorted(
+        names, key=lambda name: (out[name], call.not_before if (call := since[name]) else now)
+    )
+
+
+def _out(now: datetime) -> QuerySet[Call]:
+    return Call.objects.filter(_WAITING, lease__isnull=False, leased_until__gt=now)
+
+
+def _claim_of(
+    name: str, runs: Sequence[UUID], slots: int, lease: UUID, ahead: int
+) -> tuple[list[int], list[int]]:
+    """Return which calls of a provider were leased, and which were set aside."""
+    if slots <= 0 and not ahead:
+        return [], []
     with transaction.atomic():
         # Under this lock a provider's calls are counted and started by one worker at a time.
         provider = Provider.objects.select_for_update(no_key=True).filter(name=name).first()
         if provider is None:
-            return []
+            return [], []
         now = timezone.now()
-        allowed = min(slots, _allowed(provider, now))
-        rows = list(
-            waiting_calls(runs)
+        allowed = max(min(slots, _allowed(provider, now)), 0)
+        # Calls a minute are counted as they start, so that none of them can be begun later.
+        more = 0 if provider.requests_per_minute else ahead
+        rows = _next_calls(name, runs, now, allowed + more)
+        claimed = [pk for pk, _, _ in rows]
+        if rows:
+            write_off(rows)
+            until, attempts = now + LEASE, F("attempts") + 1
+            calls = Call.objects.filter(pk__in=claimed[:allowed])
+            calls.update(lease=lease, leased_until=until, attempts=attempts)
+            calls = Call.objects.filter(pk__in=claimed[allowed:])
+            calls.update(lease=None, leased_until=until, attempts=attempts)
+            _pace(provider, now, len(claimed[:allowed]))
+    return claimed[:allowed], claimed[allowed:]
+
+
+def _next_calls(
+    name: str, runs: Sequence[UUID], now: datetime, number: int
+) -> list[tuple[int, UUID, int]]:
+    """Return free calls: the runs in turn, in each run the ones that wait longest."""
+    if not number:
+        return []
+    out = Counter(_out(now).filter(provider=name).values_list("run", flat=True))
+    turns = []
+    for run in runs:
+        free = (
+            waiting_calls([run])
             .filter(_free(now), provider=name)
             # A call whose late answer is being written down at this moment is no longer free.
             .select_for_update(no_key=True, skip_locked=True)
             .order_by("not_before", "pk")
-            .values_list("pk", "run_id", "reserved_nano")[: max(allowed, 0)]
+            .values_list("not_before", "pk", "run_id", "reserved_nano")[:number]
         )
-        if rows:
-            write_off(rows)
-            Call.objects.filter(pk__in=[pk for pk, _, _ in rows]).update(
-                lease=lease, leased_until=now + LEASE, attempts=F("attempts") + 1
-            )
-            _pace(provider, now, len(rows))
-    return [pk for pk, _, _ in rows]
+        turns += [(out[run] + turn, *row) for turn, row in enumerate(free)]
+    return [(pk, run, reserved) for _, _, pk, run, reserved in sorted(turns)[:number]]
 
 
 def _allowed(provider: Provider, now: datetime) -> int:
     if provider.paused_until is not None and provider.paused_until > now:
         return 0
-    out = Call.objects.filter(_WAITING, provider=provider.name, leased_until__gt=now).count()
-    free = provider.concurrency - out
+    free = provider.concurrency - _out(now).filter(provider=provider.name).count()
     if not provider.requests_per_minute:
         return free
     behind = now - _next_start(provider, now)
@@ -139,6 +197,23 @@ def renew(lease: UUID, calls: Collection[int]) -> None:
     mine.update(leased_until=timezone.now() + LEASE)
 
 
+def take(calls: Sequence[Call], lease: UUID) -> None:
+    """Lease calls that were set aside: each follows in the place of one that was answered."""
+    if not calls:
+        return
+    now = timezone.now()
+    aside = Call.objects.filter(
+        _WAITING,
+        pk__in=[call.pk for call in calls],
+        lease__isnull=True,
+        leased_until__in={call.leased_until for call in calls},
+        leased_until__gt=now,
+    )
+    aside.update(lease=lease, leased_until=now + LEASE)
+    for call in calls:
+        call.lease = lease
+
+
 def pause(provider: str, until: datetime) -> None:
     """Start no call of a provider before a time that it asked for."""
     later = Q(paused_until__isnull=True) | Q(paused_until__lt=until)
@@ -165,6 +240,12 @@ def reserve(call: Call, nano: int) -> bool:
 
 def let_go(call: Call) -> None:
     """Give a call back as if it had never been claimed."""
-    Call.objects.filter(_WAITING, pk=call.pk, lease=call.lease).update(
-        lease=None, leased_until=None, attempts=F("attempts") - 1
-    )
+    with transaction.atomic():
+        mine = Call.objects.filter(
+            _WAITING, pk=call.pk, lease=call.lease, leased_until=call.leased_until
+        )
+        free = {"lease": None, "leased_until": None, "reserved_nano": 0}
+        if mine.update(attempts=F("attempts") - 1, **free) and call.reserved_nano:
+            Run.objects.filter(pk=call.run_id).update(
+                reserved_nano=F("reserved_nano") - call.reserved_nano
+            )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
@@ -14,6 +16,7 @@ from django.utils import timezone
 
 from judge_eval import claims, events, replies
 from judge_eval.asking import Question, answered_by_another
+from judge_eval.bulk import update_rows
 from judge_eval.endpoint_errors import CallFailed
 from judge_eval.endpoints import ChatReply
 from judge_eval.models import Call, Run
@@ -24,6 +27,12 @@ LONGEST_WAIT = 30.0
 MOST_RAW = 20_000
 EXCERPT = 2_000
 LARGEST_COUNT = 2**31 - 1
+_FREE = {"lease": None, "leased_until": None}
+_WRITTEN = frozenset(
+    "state lease leased_until not_before done_at request_hash reused reported_model reply changes "
+    "is_repaired error winner score_a score_b reason prompt_tokens completion_tokens cost_nano "
+    "reserved_nano latency_ms inference".split()
+)
 
 
 @dataclass(frozen=True)
@@ -41,44 +50,59 @@ class Answer:
 class Written:
     """What has to be looked at now that some answers are written down."""
 
-    repairs: list[Question] = field(default_factory=list)
     verdicts: set[int] = field(default_factory=set)
-    runs: set[Any] = field(default_factory=set)
+    runs: set[UUID] = field(default_factory=set)
+
+    def note(self, call: Call) -> None:
+        self.runs.add(call.run_id)
+        if call.verdict_id is not None:
+            self.verdicts.add(call.verdict_id)
 
 
 def write(answer: Answer, written: Written) -> None:
     """Write down what came of one attempt, unless its lease ran out and it is another's."""
-    call = answer.question.call
+    write_all([answer], written)
+
+
+def write_all(answers: Sequence[Answer], written: Written) -> None:
+    """Write down what came of several attempts, all or none: together they cost little more."""
     with transaction.atomic():
-        if _is_held(call):
-            fields = _fields(answer)
-            cost = _pay(answer)
-            _write(call, fields | _measured(answer, cost), written)
+        held = _held([answer.question.call for answer in answers])
+        mine = [answer for answer in answers if answer.question.call.pk in held]
+        became = [(a.question.call, _fields(a) | _measured(a) | _FREE) for a in mine]
+        update_rows(_WRITTEN, became)
+        _pay(mine)
+        _tell(became)
+    for call, fields in became:
+        if fields["state"] != Call.State.WAITING:
+            written.note(call)
 
 
 def give_up(call: Call, failure: CallFailed, written: Written) -> None:
-    """Write down that a call failed before anybody was asked."""
+    """Write down that a call failed though nobody was asked, or that its answer cannot be kept."""
     with transaction.atomic():
-        if _is_held(call):
-            _write(call, _failed(failure.reason, failure.raw), written)
+        if not _held([call]):
+            return
+        fields = _failed(failure.reason, failure.raw)
+        claims.write_off([(call.pk, call.run_id, call.reserved_nano)])
+        Call.objects.filter(pk=call.pk).update(**fields, **_FREE)
+        _tell([(call, fields)])
+    written.note(call)
 
 
-def _is_held(call: Call) -> bool:
-    mine = Call.objects.filter(pk=call.pk, lease=call.lease, state=Call.State.WAITING)
-    return mine.select_for_update(no_key=True).exists()
+def _held(calls: Sequence[Call]) -> set[int]:
+    """Lock calls, and return those of them that are their holder's still."""
+    waiting = Call.objects.filter(pk__in=[call.pk for call in calls], state=Call.State.WAITING)
+    locked = waiting.select_for_update(no_key=True).order_by("pk").values_list("pk", "lease")
+    leases = {call.pk: call.lease for call in calls}
+    return {pk for pk, lease in locked if lease == leases[pk]}
 
 
-def _write(call: Call, fields: dict[str, Any], written: Written) -> None:
-    Call.objects.filter(pk=call.pk).update(**fields, lease=None, leased_until=None)
-    if fields["state"] == Call.State.WAITING:
-        return
-    if fields["state"] == Call.State.FAILED:
-        text = f"{call.model}: {fields['error']}"
-        events.record(call.run, "call_failed", text, call=call.pk)
-    # Should this be rolled back, it is written and noted again.
-    written.runs.add(call.run_id)
-    if call.verdict_id is not None:
-        written.verdicts.add(call.verdict_id)
+def _tell(became: Sequence[tuple[Call, dict[str, Any]]]) -> None:
+    for call, fields in became:
+        if fields["state"] == Call.State.FAILED:
+            text = f"{call.model}: {fields['error']}"
+            events.record(call.run, "call_failed", text, call=call.pk)
 
 
 def _fields(answer: Answer) -> dict[str, Any]:
@@ -110,19 +134,24 @@ def _once_more(problem: str, reply: ChatReply) -> dict[str, Any]:
     }
 
 
-def _pay(answer: Answer) -> int | None:
-    """Turn what was reserved into what it cost. None: nobody knows the price."""
-    call, cost = answer.question.call, _cost(answer)
-    paid = call.reserved_nano if cost is None else cost
-    if call.reserved_nano or paid:
-        Run.objects.filter(pk=call.run_id).update(
-            reserved_nano=F("reserved_nano") - call.reserved_nano,
-            spent_nano=F("spent_nano") + paid,
-        )
-    return cost
+def _pay(answers: Sequence[Answer]) -> None:
+    """Turn what was reserved into what it cost; a run's row is locked once, and last."""
+    reserved: Counter[UUID] = Counter()
+    spent: Counter[UUID] = Counter()
+    for answer in answers:
+        call, cost = answer.question.call, _cost(answer)
+        reserved[call.run_id] += call.reserved_nano
+        spent[call.run_id] += call.reserved_nano if cost is None else cost
+    for run in sorted(reserved):
+        if reserved[run] or spent[run]:
+            Run.objects.filter(pk=run).update(
+                reserved_nano=F("reserved_nano") - reserved[run],
+                spent_nano=F("spent_nano") + spent[run],
+            )
 
 
 def _cost(answer: Answer) -> int | None:
+    """Return what an attempt cost. None: nobody knows the price."""
     question, reply = answer.question, answer.reply
     if answer.stored is not None:
         return 0
@@ -136,13 +165,13 @@ def _cost(answer: Answer) -> int | None:
     return 0 if is_error else question.call.reserved_nano
 
 
-def _measured(answer: Answer, cost: int | None) -> dict[str, Any]:
+def _measured(answer: Answer) -> dict[str, Any]:
     """Return the sums of all attempts so far."""
     call, reply = answer.question.call, answer.reply
     fields: dict[str, Any] = {
         "request_hash": answer.question.request_hash,
         "reserved_nano": 0,
-        "cost_nano": _sum(call.cost_nano, cost),
+        "cost_nano": _sum(call.cost_nano, _cost(answer)),
     }
     if reply is not None:
         fields["reported_model"] = reply.model[:200]
@@ -172,12 +201,17 @@ def _failed(error: str, raw: str) -> dict[str, Any]:
     }
 
 
+def least_wait(attempts: int) -> float:
+    """Return for how many seconds a call waits that has failed so many times."""
+    return float(min(2 ** (attempts - 1), LONGEST_WAIT))
+
+
 def _after_failure(call: Call, failure: CallFailed) -> dict[str, Any]:
     if not failure.retryable or call.attempts >= MOST_ATTEMPTS:
         tries = f" (tried {call.attempts} times)" if failure.retryable else ""
         return _failed(f"{failure.reason}{tries}", failure.raw)
     now = timezone.now()
-    wait = min(2.0 ** (call.attempts - 1), LONGEST_WAIT)
+    wait = least_wait(call.attempts)
     if failure.retry_after is not None:
         # No call of this provider may start before; this one, which fails again and again, later.
         claims.pause(call.provider, now + timedelta(seconds=failure.retry_after))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from uuid import UUID
 
 from celery import shared_task
 from celery.worker import state
+from django.db import DatabaseError
 
 from judge_eval import assembling, crew, judging
 from judge_eval.selectors import runs_to_advance
 from judge_eval.tryout import try_out
 from voting.pictures import render_picture
+
+logger = logging.getLogger(__name__)
 
 
 @shared_task(acks_late=True)
@@ -30,8 +34,9 @@ def advance(run_id: str) -> None:
 
 
 def is_stopping() -> bool:
-    # Celery sets them to an exit code, which may be 0, or leaves them at None or False.
-    return any(word not in (None, False) for word in (state.should_stop, state.should_terminate))
+    # Celery sets them to an exit code, which may be 0 (and 0 == False), or to True.
+    words: tuple[object, object] = (state.should_stop, state.should_terminate)
+    return any(word is not None and word is not False for word in words)
 
 
 @shared_task
@@ -44,8 +49,14 @@ def work() -> None:
 def sweep() -> None:
     """Go on with every run whose tasks were lost: leases that ran out are asked for again."""
     for run_id in runs_to_advance():
-        assembling.settle_left(run_id)
-        judging.advance(run_id)
+        try:
+            assembling.settle_left(run_id)
+            judging.advance(run_id)
+        except DatabaseError:
+            raise
+        except Exception:
+            # One run that cannot go on must not hold up the others.
+            logger.exception("run %s cannot go on", run_id)
     judging.complete_voted_runs()
 
 

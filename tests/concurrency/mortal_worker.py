@@ -31,6 +31,8 @@ def main() -> None:
     while True:
         child = os.fork()
         if child == 0:
+            # What a worker greets with would be taken for an answer.
+            os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
             app.worker_main(options)
         input_ended, _, _ = select.select([sys.stdin], [], [], LIFE)
         os.kill(child, signal.SIGKILL)
