@@ -17,15 +17,15 @@ os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
 import numpy as np
 
 from bench.lib.report import figure, note
-from judge_eval import bradley_terry
-from judge_eval.bootstrap import RESAMPLES, resampled_sums
-from judge_eval.human_agreement import ceiling
-from judge_eval.judge_figures import judge_figures
-from judge_eval.model_ratings import as_votes, model_board
-from judge_eval.order_luck import order_luck
-from judge_eval.outcomes_table import OutcomesTable
-from judge_eval.significance import claims
-from judge_eval.wording import summary
+from judge_eval.statistics import bradley_terry
+from judge_eval.statistics.bootstrap import RESAMPLES, resampled_sums
+from judge_eval.statistics.human_agreement import ceiling
+from judge_eval.statistics.judge_figures import judge_figures
+from judge_eval.statistics.model_ratings import as_votes, model_board
+from judge_eval.statistics.order_luck import order_luck
+from judge_eval.statistics.outcomes_table import OutcomesTable
+from judge_eval.statistics.significance import claims
+from judge_eval.statistics.wording import summary
 
 VOTES = int(os.environ.get("BENCH_BOARD_VOTES", "1000000"))
 COMPARISONS = int(os.environ.get("BENCH_BOARD_COMPARISONS", "50000"))

@@ -91,8 +91,8 @@ def main() -> None:
 
 
 def import_rows(name: str, count: int) -> object:
-    from judge_eval.importing import import_run
     from judge_eval.interchange.reading import read
+    from judge_eval.transfer.importing import import_run
     from voting.models import Project
 
     stream = io.BufferedReader(Lines(lambda: records(count)))
@@ -106,8 +106,8 @@ def import_rows(name: str, count: int) -> object:
 
 
 def again(run: object) -> None:
-    from judge_eval.importing import import_into
     from judge_eval.interchange.reading import read
+    from judge_eval.transfer.importing import import_into
 
     stream = io.BufferedReader(Lines(lambda: records(ROWS)))
     report, seconds = timed(lambda: import_into(run, read(stream, "rows.jsonl")))  # type: ignore[arg-type]
@@ -117,9 +117,9 @@ def again(run: object) -> None:
 
 
 def bundle(run: object) -> None:
-    from judge_eval.exporting import export_run
     from judge_eval.models import Run
-    from judge_eval.restoring import restore
+    from judge_eval.transfer.exporting import export_run
+    from judge_eval.transfer.restoring import restore
     from voting.ledger import replay
     from voting.models import Project
 

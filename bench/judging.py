@@ -57,7 +57,8 @@ def measure_rate(here: Installation, model: ProviderProcess) -> None:
     seconds = time.perf_counter() - began
     late = sum(map(resident_mb, workers))
     cost = {part: (spent(pids) - before[part]) / CALLS * 1e6 for part, pids in parts.items()}
-    note(f"processor time of a call, in us: {', '.join(f'{p} {us:,.0f}' for p, us in cost.items())}")
+    told = ", ".join(f"{part} {us:,.0f}" for part, us in cost.items())
+    note(f"processor time of a call, in us: {told}")
     log = model.log()
     note(f"the provider saw {dict(log['modes'])}, at most {log['peak']} at once")
     say_soundness(run, log["peak"])
@@ -98,9 +99,9 @@ def offer(model: ProviderProcess, at_once: int) -> None:
 
 def make_run(calls: int, about: str) -> Run:
     """Draft a run whose outputs came already: two for each prompt, all still to be judged."""
-    from judge_eval import lifecycle
+    from judge_eval.config.run_config import parse
+    from judge_eval.engine import lifecycle
     from judge_eval.models import Call, Run
-    from judge_eval.run_config import parse
     from voting.models import Inference, Project
 
     prompts = [f"What is worth knowing about {about} {n}?" for n in range(calls // (2 * JUDGES))]

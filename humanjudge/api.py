@@ -7,12 +7,12 @@ from dataclasses import asdict
 from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 
-from judge_eval.api import router as judge_eval
-from judge_eval.events_api import router as events
-from judge_eval.lifecycle import LifecycleRefused
-from judge_eval.run_config import ConfigInvalid
-from judge_eval.runs_api import router as runs
-from judge_eval.transfer_api import router as transfer
+from judge_eval.config.run_config import ConfigInvalid
+from judge_eval.engine.lifecycle import LifecycleRefused
+from judge_eval.rest.api import router as judge_eval
+from judge_eval.rest.events_api import router as events
+from judge_eval.rest.runs_api import router as runs
+from judge_eval.rest.transfer_api import router as transfer
 
 api = NinjaAPI(
     title="HumanJudge",

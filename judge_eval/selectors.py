@@ -12,8 +12,8 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from judge_eval import elo
-from judge_eval.intervals import wilson
 from judge_eval.models import Board, Judge, JudgeRating, RatingPoint, Run, Verdict
+from judge_eval.statistics.intervals import wilson
 from voting.ballots import Ballot
 from voting.models import ApiKey, Comparison, Entry, Invite, Picture, Voter
 from voting.projection import counted_in

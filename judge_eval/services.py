@@ -13,8 +13,8 @@ from django.conf import settings
 from django.db import transaction
 
 from humanjudge.enqueue import enqueue
-from judge_eval.call_keys import judge_fingerprint
-from judge_eval.config_parts import JudgeSpec, RunConfig
+from judge_eval.config.parts import JudgeSpec, RunConfig
+from judge_eval.dialogue.call_keys import judge_fingerprint
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.pairing import all_pairs, wants_overlap
 from voting.chain import canonical

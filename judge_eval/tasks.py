@@ -9,9 +9,9 @@ from celery import shared_task
 from celery.worker import state
 from django.db import DatabaseError
 
-from judge_eval import assembling, crew, judging
+from judge_eval.engine import assembling, crew, judging
+from judge_eval.engine.tryout import try_out
 from judge_eval.selectors import runs_to_advance
-from judge_eval.tryout import try_out
 from voting.pictures import render_picture
 
 logger = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from judge_eval import draft_views, run_views, views
+from judge_eval.pages import draft_views, run_views, views
 
 urlpatterns = [
     path("", views.home, name="home"),

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 from PIL import Image
 
-from judge_eval.judging import verdicts_entry, write_verdicts
+from judge_eval.engine.judging import verdicts_entry, write_verdicts
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from voting import ledger
 from voting.allotment import ballot_for

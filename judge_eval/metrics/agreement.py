@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from judge_eval.intervals import wilson
 from judge_eval.metrics.averages import NOBODY_IN_COMMON, NOTHING_IN_COMMON, WILSON
 from judge_eval.metrics.figures import Figure, no_figure
 from judge_eval.metrics.paired import Paired
 from judge_eval.metrics.resampling import Resampling, bootstrap, interval_of, sparse
+from judge_eval.statistics.intervals import wilson
 
 
 def agreement(pairs: Paired, *, resampling: Resampling | None = None) -> Figure:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from judge_eval.intervals import wilson
 from judge_eval.metrics.alt_test import alt_test
 from judge_eval.metrics.alt_test_parts import (
     AgainstHuman,
@@ -15,6 +14,7 @@ from judge_eval.metrics.averages import WILSON
 from judge_eval.metrics.figures import Figure, ScoreResult, TaskStrategy, no_figure
 from judge_eval.metrics.labels import HumanLabels, JudgeLabels, Label
 from judge_eval.metrics.scorers import BuiltInScorer, Found
+from judge_eval.statistics.intervals import wilson
 
 _JUDGE = "judge"
 

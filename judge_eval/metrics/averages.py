@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge_eval.intervals import wilson
 from judge_eval.metrics.figures import Figure, LeftOut, left_out, no_figure
 from judge_eval.metrics.paired import Paired
 from judge_eval.metrics.resampling import (
@@ -19,6 +18,7 @@ from judge_eval.metrics.resampling import (
     sparse,
 )
 from judge_eval.metrics.vocabulary import FloatArray, IntArray
+from judge_eval.statistics.intervals import wilson
 
 NOTHING_IN_COMMON = "no item has a label both of the judge and of a person"
 NOBODY_IN_COMMON = "no item has labels of two people"

@@ -13,11 +13,11 @@ from typing import Final
 
 import numpy as np
 
-from judge_eval.intervals import wilson
 from judge_eval.metrics.alt_test_parts import PASSES
 from judge_eval.metrics.figures import Figure
 from judge_eval.metrics.significance import Penalty, benjamini_yekutieli, t_test
 from judge_eval.metrics.vocabulary import BoolArray, IntArray
+from judge_eval.statistics.intervals import wilson
 
 SIZES: Final = (30, 40, 50, 60, 80, 100, 150, 200, 300)
 _LABELS_AT_ONCE = 2_000_000

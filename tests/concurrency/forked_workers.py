@@ -19,7 +19,6 @@ def main() -> None:
     from celery.apps import worker as _loaded  # noqa: F401  before the fork
 
     from humanjudge.celery import app
-    from judge_eval import endpoint_transport  # noqa: F401  half a second of every first call
 
     app.finalize()
     app.loader.import_default_modules()

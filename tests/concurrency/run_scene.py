@@ -6,9 +6,9 @@ The functions also serve `manage.py shell` of an installation with a database of
 import json
 from collections import Counter
 
-from judge_eval import lifecycle
+from judge_eval.config.run_config import parse
+from judge_eval.engine import lifecycle
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
-from judge_eval.run_config import parse
 from tests.concurrency.scene import assert_whole
 from tests.flows.waiting import eventually
 from tests.makers import make_project

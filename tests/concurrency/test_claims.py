@@ -11,9 +11,9 @@ import pytest
 from django.db import transaction
 from django.db.models import Sum
 
-from judge_eval import assembling, claims, judging, lifecycle, outcomes
+from judge_eval.engine import assembling, claims, judging, lifecycle, outcomes
+from judge_eval.engine.outcomes import Written
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
-from judge_eval.outcomes import Written
 from tests.concurrency.together import only, together
 from tests.provider import provider
 from tests.services.purse import money, priced

@@ -9,9 +9,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from judge_eval import claims, crew, hands
-from judge_eval.asking import question_of
-from judge_eval.hands import Hands
+from judge_eval.engine import claims, crew, hands
+from judge_eval.engine.asking import question_of
+from judge_eval.engine.hands import Hands
 from judge_eval.models import Call, Provider, Run
 from tests.flows.waiting import eventually
 from tests.provider import provider

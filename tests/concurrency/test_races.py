@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from judge_eval import judging
+from judge_eval.engine import judging
 from judge_eval.models import Verdict
 from tests.concurrency.scene import assert_sound, make_scene, make_unjudged_run
 from tests.concurrency.together import only, together

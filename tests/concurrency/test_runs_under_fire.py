@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from humanjudge.celery import app
-from judge_eval import lifecycle, outcomes
+from judge_eval.engine import lifecycle, outcomes
 from judge_eval.models import Call, Run, Verdict
 from tests.concurrency.processes import ROOT, Site, test_database_url
 from tests.concurrency.run_scene import (

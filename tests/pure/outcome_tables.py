@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from judge_eval.outcomes_table import CHOICES, OutcomesTable
+from judge_eval.statistics.outcomes_table import CHOICES, OutcomesTable
 
 words = st.sampled_from(CHOICES)
 

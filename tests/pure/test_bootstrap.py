@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge_eval import bootstrap
-from judge_eval.bootstrap import central, resampled_sums
+from judge_eval.statistics import bootstrap
+from judge_eval.statistics.bootstrap import central, resampled_sums
 
 
 def sums_of(rows, multiplicity, seed=1, resamples=200):

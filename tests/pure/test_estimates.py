@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.estimates import (
+from judge_eval.config.estimates import (
     GENERATION_OVERHEAD_TOKENS,
     PICTURE_TOKENS,
     Plan,
@@ -18,8 +18,8 @@ from judge_eval.estimates import (
     plan,
     reservation,
 )
-from judge_eval.judge_prompt import messages
-from judge_eval.run_config import parse
+from judge_eval.config.run_config import parse
+from judge_eval.dialogue.judge_prompt import messages
 
 CHEAP = Price(Decimal("0.15"), Decimal("0.60"))
 DEAR = Price(Decimal(15), Decimal(75))

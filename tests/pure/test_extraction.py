@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from judge_eval.extraction import Extracted, NotExtractable, extract
-from judge_eval.reply_text import excerpt, fenced_blocks, without_thinking
+from judge_eval.dialogue.extraction import Extracted, NotExtractable, extract
+from judge_eval.dialogue.reply_text import excerpt, fenced_blocks, without_thinking
 from voting.screening import UnsafeSvg, screen
 
 XMLNS = 'xmlns="http://www.w3.org/2000/svg"'

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.graph import HEIGHT, LABEL_GAP, WIDTH, draw
+from judge_eval.pages.graph import HEIGHT, LABEL_GAP, WIDTH, draw
 
 ratings = st.floats(-500, 3000)
 series = st.integers(1, 12).flatmap(

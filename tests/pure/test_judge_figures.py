@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge_eval import bradley_terry
 from judge_eval.elo import agree_rate
-from judge_eval.intervals import wilson
-from judge_eval.judge_figures import judge_figures
-from judge_eval.outcomes_table import OutcomesTable
-from judge_eval.significance import claims
+from judge_eval.statistics import bradley_terry
+from judge_eval.statistics.intervals import wilson
+from judge_eval.statistics.judge_figures import judge_figures
+from judge_eval.statistics.outcomes_table import OutcomesTable
+from judge_eval.statistics.significance import claims
 from tests.pure.outcome_tables import made_up, tables
 
 

@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.judge_prompt import CURRENT, VERSIONS, boundary_for, messages, repair, schema
-from judge_eval.verdict_text import parse
+from judge_eval.dialogue.judge_prompt import (
+    CURRENT,
+    VERSIONS,
+    boundary_for,
+    messages,
+    repair,
+    schema,
+)
+from judge_eval.dialogue.verdict_text import parse
 
 ALL = ["A", "B", "tie", "both_bad"]
 PNG = b"\x89PNG first", b"\x89PNG second"

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
 
-from judge_eval.intervals import wilson
 from judge_eval.metrics import Resampling, classification
 from judge_eval.metrics.class_sums import of_elements, share
 from judge_eval.metrics.paired import paired
+from judge_eval.statistics.intervals import wilson
 
 METRICS = {"precision": precision_score, "recall": recall_score, "f1": f1_score}
 FEW = Resampling(resamples=20)

@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from judge_eval.intervals import wilson
 from judge_eval.metrics import (
     SCORERS,
     AltTestScorer,
@@ -27,6 +26,7 @@ from judge_eval.metrics import (
     score,
     score_async,
 )
+from judge_eval.statistics.intervals import wilson
 
 HUMANS = {
     "ann": {

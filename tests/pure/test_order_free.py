@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from judge_eval import bradley_terry
-from judge_eval.bootstrap import ALL_ALIKE, TOO_FEW
-from judge_eval.order_free import NO_GAMES, apart, best_first, rate
+from judge_eval.statistics import bradley_terry
+from judge_eval.statistics.bootstrap import ALL_ALIKE, TOO_FEW
+from judge_eval.statistics.order_free import NO_GAMES, apart, best_first, rate
 
 WINS = np.array([[0.0, 30.0, 25.0], [20.0, 0.0, 22.0], [15.0, 18.0, 0.0]])
 

@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.orders import AllSamplesFailed, alone, combine, majority, picked_first, swap
-from judge_eval.verdict_text import ParsedVerdict
+from judge_eval.dialogue.orders import (
+    AllSamplesFailed,
+    alone,
+    combine,
+    majority,
+    picked_first,
+    swap,
+)
+from judge_eval.dialogue.verdict_text import ParsedVerdict
 
 WORDS = ["A", "B", "tie", "both_bad"]
 scores = st.none() | st.floats(0, 10)

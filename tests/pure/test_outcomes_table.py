@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.elo import split
-from judge_eval.outcomes_table import FAILED, NOT_ASKED, OutcomesTable
+from judge_eval.statistics.outcomes_table import FAILED, NOT_ASKED, OutcomesTable
 from tests.pure.outcome_tables import tables, votes_of
 
 

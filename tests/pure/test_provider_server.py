@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-from judge_eval.judge_prompt import messages, repair, schema
+from judge_eval.dialogue.judge_prompt import messages, repair, schema
 from tests.concurrency.processes import ROOT
 from tests.flows.waiting import eventually
 from tests.provider import HOST, provider, provider_process

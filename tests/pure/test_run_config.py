@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.baselines import BASELINES
-from judge_eval.config_parts import (
+from judge_eval.config.parts import (
     CHOICES,
     KINDS,
     RUBRICS,
@@ -19,8 +19,8 @@ from judge_eval.config_parts import (
     Overlap,
     PromptSpec,
 )
-from judge_eval.judge_prompt import CURRENT, VERSIONS
-from judge_eval.run_config import ConfigInvalid, parse, parse_prompt_lines
+from judge_eval.config.run_config import ConfigInvalid, parse, parse_prompt_lines
+from judge_eval.dialogue.judge_prompt import CURRENT, VERSIONS
 
 PATHSCORE = {
     "name": "Judge Evaluator Run",

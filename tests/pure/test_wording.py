@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.wording import summary
+from judge_eval.statistics.wording import summary
 
 
 def said(judges, beats, votes=120, people=3, baselines=(), order=None):

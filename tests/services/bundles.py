@@ -3,8 +3,8 @@
 import io
 
 from judge_eval.models import Board, Call, Judge, JudgeRating, RatingPoint, Run, RunEvent, Verdict
-from judge_eval.restoring import restore
 from judge_eval.selectors import board
+from judge_eval.transfer.restoring import restore
 from voting.models import (
     Assignment,
     Comparison,

@@ -3,10 +3,10 @@
 import io
 import json
 
-from judge_eval.import_report import ImportOptions
-from judge_eval.importing import import_into, import_run
 from judge_eval.interchange.reading import read
 from judge_eval.models import Run
+from judge_eval.transfer.import_report import ImportOptions
+from judge_eval.transfer.importing import import_into, import_run
 from tests.makers import make_project
 from voting import chain, ledger
 from voting.models import Entry

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from judge_eval.endpoint_errors import CallFailed
-from judge_eval.endpoints import ChatRequest, Endpoint, chat
-from judge_eval.judge_prompt import messages, schema
+from judge_eval.dialogue.judge_prompt import messages, schema
+from judge_eval.endpoints.chat import ChatRequest, Endpoint, chat
+from judge_eval.endpoints.errors import CallFailed
 from tests.provider import provider
 
 KEY = "sk-of-this-test-0123456789"

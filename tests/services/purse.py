@@ -1,6 +1,6 @@
 """Runs with a budget: what they may spend, what they have spent, and a look at both meanwhile."""
 
-from judge_eval import crew, judging
+from judge_eval.engine import crew, judging
 from judge_eval.models import Run
 from tests.services.run_maker import PRICES, time_passes
 

@@ -6,13 +6,13 @@ from uuid import uuid4
 
 from django.utils import timezone
 
-from judge_eval import assembling, claims, crew, judging, lifecycle, outcomes, providers
-from judge_eval.asking import question_of
-from judge_eval.endpoint_errors import CallFailed
-from judge_eval.endpoints import chat
+from judge_eval.config.run_config import parse
+from judge_eval.endpoints.chat import chat
+from judge_eval.endpoints.errors import CallFailed
+from judge_eval.engine import assembling, claims, crew, judging, lifecycle, outcomes, providers
+from judge_eval.engine.asking import question_of
+from judge_eval.engine.outcomes import Answer, Written
 from judge_eval.models import Call, Provider, Run, Verdict
-from judge_eval.outcomes import Answer, Written
-from judge_eval.run_config import parse
 from judge_eval.selectors import ready_verdicts, used_pictures
 from tests.makers import make_project
 from tests.services.model_calls import completion

@@ -6,10 +6,10 @@ from uuid import uuid4
 import pytest
 from django.db.models import Sum
 
-from judge_eval import claims, outcomes
+from judge_eval.engine import claims, outcomes
+from judge_eval.engine.outcomes import Written
+from judge_eval.engine.progress import progress_of
 from judge_eval.models import Call, Run
-from judge_eval.outcomes import Written
-from judge_eval.progress import progress_of
 from tests.provider import provider
 from tests.services.purse import NAMES, ONE_JUDGE, SHORT, money, priced, work_within
 from tests.services.run_maker import (

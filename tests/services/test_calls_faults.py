@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from judge_eval import judging, lifecycle
+from judge_eval.engine import judging, lifecycle
 from judge_eval.models import Call, JudgeRating, Provider, Run, Verdict
 from tests.makers import make_vote, make_voter, pairs_of, seal_all
 from tests.provider import provider

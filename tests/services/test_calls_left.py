@@ -2,7 +2,7 @@
 
 import pytest
 
-from judge_eval import assembling, judging, lifecycle
+from judge_eval.engine import assembling, judging, lifecycle
 from judge_eval.models import Call, Provider, Run, Verdict
 from tests.makers import make_vote, make_voter, pairs_of, seal_all
 from tests.provider import provider

@@ -2,7 +2,7 @@
 
 import pytest
 
-from judge_eval import lifecycle
+from judge_eval.engine import lifecycle
 from judge_eval.models import Call
 from tests.makers import pairs_of
 from tests.provider import provider

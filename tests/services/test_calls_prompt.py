@@ -8,7 +8,7 @@ from io import BytesIO
 import pytest
 from django.core.files.storage import default_storage
 
-from judge_eval import asking, judging, lifecycle
+from judge_eval.engine import asking, judging, lifecycle
 from judge_eval.models import Call, Verdict
 from tests.makers import make_voter, pairs_of, voter_client
 from tests.provider import provider

@@ -6,11 +6,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from judge_eval import assembling, claims, judging, outcomes
-from judge_eval.asking import question_of
+from judge_eval.engine import assembling, claims, judging, outcomes
+from judge_eval.engine.asking import question_of
+from judge_eval.engine.outcomes import Written
+from judge_eval.engine.progress import progress_of
 from judge_eval.models import Call, Provider, Run
-from judge_eval.outcomes import Written
-from judge_eval.progress import progress_of
 from tests.provider import provider
 from tests.services.purse import priced
 from tests.services.run_maker import a_verdict, ask, attempt, make_started, says

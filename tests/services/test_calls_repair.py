@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from judge_eval import lifecycle
+from judge_eval.engine import lifecycle
 from judge_eval.models import Call, Provider, Run, Verdict
 from tests.provider import provider
 from tests.services.run_maker import (

@@ -5,7 +5,7 @@ import logging
 import pytest
 from django.db import connection
 
-from judge_eval import lifecycle
+from judge_eval.engine import lifecycle
 from judge_eval.models import Call, Provider
 from tests.makers import seal_all
 from tests.provider import provider

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval import claims
+from judge_eval.engine import claims
 from judge_eval.models import Call, Provider
 from tests.provider import provider
 from tests.services.run_maker import attempt, make_judging, time_passes

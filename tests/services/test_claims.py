@@ -10,9 +10,9 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from judge_eval import claims, outcomes
+from judge_eval.engine import claims, outcomes
+from judge_eval.engine.outcomes import Written
 from judge_eval.models import Call, Provider, Run
-from judge_eval.outcomes import Written
 from tests.provider import provider
 from tests.services.run_maker import (
     ask,

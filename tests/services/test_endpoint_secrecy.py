@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from judge_eval import endpoint_transport
-from judge_eval.endpoints import Endpoint, chat
+from judge_eval.endpoints import transport as endpoint_transport
+from judge_eval.endpoints.chat import Endpoint, chat
 from tests.concurrency.processes import ROOT, free_port
 from tests.provider import provider
 from tests.services import model_calls
@@ -109,7 +109,7 @@ class TestSurroundings:
 
     def test_nothing_is_loaded_before_the_first_call(self):
         code = (
-            "import sys, judge_eval.endpoints;"
+            "import sys, judge_eval.endpoints.chat;"
             "sys.exit(bool({'openai', 'httpx2', 'django'} & sys.modules.keys()))"
         )
         done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=os.environ)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from judge_eval.exporting import export_project, export_run
+from judge_eval.transfer.exporting import export_project, export_run
 from tests.makers import (
     change_verdicts,
     make_exposure,

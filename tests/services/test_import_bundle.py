@@ -6,10 +6,10 @@ from datetime import datetime
 
 import pytest
 
-from judge_eval.bundle import is_bundle
-from judge_eval.exporting import export_project, export_run
 from judge_eval.models import Run, Verdict
-from judge_eval.restoring import restore
+from judge_eval.transfer.bundle import is_bundle
+from judge_eval.transfer.exporting import export_project, export_run
+from judge_eval.transfer.restoring import restore
 from tests.makers import (
     elos_of,
     judges_of,

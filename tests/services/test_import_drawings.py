@@ -2,7 +2,7 @@
 
 import pytest
 
-from judge_eval import judging
+from judge_eval.engine import judging
 from judge_eval.models import Run
 from tests.makers import pairs_of, seal_all
 from tests.services.imports import (

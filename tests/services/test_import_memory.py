@@ -7,11 +7,11 @@ import tracemalloc
 import pytest
 
 from bench.imports import Lines, records
-from judge_eval.exporting import export_run
-from judge_eval.importing import import_run
 from judge_eval.interchange.reading import read
 from judge_eval.models import Run
-from judge_eval.restoring import restore
+from judge_eval.transfer.exporting import export_run
+from judge_eval.transfer.importing import import_run
+from judge_eval.transfer.restoring import restore
 from tests.makers import make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

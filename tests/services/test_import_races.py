@@ -5,10 +5,10 @@ from itertools import count
 
 import pytest
 
-from judge_eval import lifecycle
-from judge_eval.import_report import ImportReport
-from judge_eval.importing import import_run
+from judge_eval.engine import lifecycle
 from judge_eval.models import Run
+from judge_eval.transfer.import_report import ImportReport
+from judge_eval.transfer.importing import import_run
 from tests.concurrency.together import only, together
 from tests.makers import make_project, make_vote, make_voter, pairs_of, seal_all
 from tests.services.imports import added, assert_whole, imported, pair, rows, run_of, verdict, vote

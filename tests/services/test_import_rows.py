@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from judge_eval.import_report import MOST_LISTED, ImportOptions, ImportRefused
-from judge_eval.import_verdicts import MOST_JUDGES, imported_fingerprint
-from judge_eval.importing import import_run
 from judge_eval.interchange.rows import JudgeOrder, LabelRow, LeftOut
 from judge_eval.models import Judge, Run, RunEvent, Verdict
+from judge_eval.transfer.import_report import MOST_LISTED, ImportOptions, ImportRefused
+from judge_eval.transfer.import_verdicts import MOST_JUDGES, imported_fingerprint
+from judge_eval.transfer.importing import import_run
 from tests.makers import counts_of, elos_of, judges_of, make_project, pairs_of
 from tests.services.imports import (
     assert_whole,
@@ -234,7 +234,7 @@ def test_what_rows_say_of_one_pair_is_put_together(turned):
 
 @pytest.mark.parametrize("rows_at_once", [1, 2, 500])
 def test_it_does_not_matter_where_a_chunk_ends(monkeypatch, rows_at_once):
-    monkeypatch.setattr("judge_eval.import_rows.MOST_ROWS", rows_at_once)
+    monkeypatch.setattr("judge_eval.transfer.import_rows.MOST_ROWS", rows_at_once)
     records = [
         verdict(1, "j", "A"),
         vote(2, "ann", "B"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from judge_eval import lifecycle
+from judge_eval.engine import lifecycle
 from judge_eval.models import Call, Judge, JudgeRating, Verdict
 from judge_eval.services import model_fingerprint
 from tests.makers import (

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval import judging
 from judge_eval.baselines import names_for
+from judge_eval.engine import judging
 from judge_eval.models import Judge, JudgeRating, Run, Verdict
 from judge_eval.selectors import ready_verdicts, waiting_pictures
 from judge_eval.services import PromptOutputs, RunSpec, create_run

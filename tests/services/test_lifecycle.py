@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from judge_eval import judging, lifecycle
-from judge_eval.judging import complete_voted_runs
-from judge_eval.lifecycle import LifecycleRefused
+from judge_eval.engine import judging, lifecycle
+from judge_eval.engine.judging import complete_voted_runs
+from judge_eval.engine.lifecycle import LifecycleRefused
 from judge_eval.models import Call, Provider, Run, Verdict
 from tests.makers import judges_of, make_run, make_vote, make_voter, pairs_of, seal_all
 from tests.provider import provider

@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
-from judge_eval import lifecycle
+from judge_eval.engine import lifecycle
+from judge_eval.engine.progress import Part, progress_of
 from judge_eval.models import Call
-from judge_eval.progress import Part, progress_of
 from tests.makers import make_run
 from tests.provider import provider
 from tests.services.purse import NAMES, money, priced

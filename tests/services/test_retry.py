@@ -2,7 +2,7 @@
 
 import pytest
 
-from judge_eval import lifecycle
+from judge_eval.engine import lifecycle
 from judge_eval.models import Call, JudgeRating, Run, Verdict
 from tests.makers import elos_of, judges_of, make_vote, make_voter, pairs_of, seal_all
 from tests.provider import provider

@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from judge_eval import simulation
+from judge_eval.engine import simulation
+from judge_eval.engine.simulation import chosen, simulate
 from judge_eval.models import Board
-from judge_eval.simulation import chosen, simulate
 from tests.makers import (
     change_verdicts,
     counts_of,

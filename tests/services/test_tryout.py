@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from judge_eval import drafts, lifecycle, tryout
-from judge_eval.lifecycle import LifecycleRefused
+from judge_eval.engine import drafts, lifecycle, tryout
+from judge_eval.engine.lifecycle import LifecycleRefused
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
 from judge_eval.tasks import tryout as tryout_task
 from tests.makers import make_picture, make_project, make_run

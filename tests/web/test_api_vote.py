@@ -2,7 +2,7 @@
 
 import pytest
 
-from judge_eval import api
+from judge_eval.rest import api
 from tests.makers import (
     key_client,
     make_key,

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval import events_api
-from judge_eval.events_api import Listening
+from judge_eval.engine.tryout import TOLD
 from judge_eval.models import RunEvent
-from judge_eval.tryout import TOLD
+from judge_eval.rest import events_api
+from judge_eval.rest.events_api import Listening
 from tests.makers import key_client, make_key, make_run
 
 pytestmark = pytest.mark.django_db

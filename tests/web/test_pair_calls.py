@@ -3,7 +3,7 @@
 import pytest
 
 from judge_eval.models import Call, Judge, Verdict
-from judge_eval.verdict_shown import picks_of
+from judge_eval.pages.verdict_shown import picks_of
 from tests.makers import (
     entry_of,
     make_run,

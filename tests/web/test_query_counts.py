@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from judge_eval import api
+from judge_eval.rest import api
 from tests.makers import (
     key_client,
     make_inference,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from judge_eval import lifecycle
+from judge_eval.engine import lifecycle
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from tests.makers import (
     key_client,

@@ -8,9 +8,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from judge_eval import transfer_api
 from judge_eval.models import Run
-from judge_eval.vote_exports import COLUMNS
+from judge_eval.rest import transfer_api
+from judge_eval.transfer.vote_exports import COLUMNS
 from tests.makers import (
     entry_of,
     key_client,

@@ -8,17 +8,17 @@ from typing import Any, BinaryIO
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
-from judge_eval import bundle, import_options
-from judge_eval.import_report import WHAT, ImportRefused, ImportReport
-from judge_eval.importing import import_into, import_run
+from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.interchange import mapping_config
 from judge_eval.interchange.reading import read
 from judge_eval.interchange.rows import Item
 from judge_eval.interchange.sources import UnknownFormat
 from judge_eval.models import Run
 from judge_eval.prefixes import Ambiguous, by_prefix
-from judge_eval.restoring import restore
-from judge_eval.run_config import ConfigInvalid
+from judge_eval.transfer import bundle, import_options
+from judge_eval.transfer.import_report import WHAT, ImportRefused, ImportReport
+from judge_eval.transfer.importing import import_into, import_run
+from judge_eval.transfer.restoring import restore
 from voting.models import Project
 
 MOST_SHOWN = 20

@@ -1,0 +1,1 @@
+"""A run's configuration: read, checked, and what it will take."""

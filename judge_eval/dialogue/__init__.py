@@ -1,0 +1,1 @@
+"""What judges and models are told, and what is read from what they say. Knows no Django."""

@@ -1,0 +1,1 @@
+"""Runs at work: calls are claimed, made, written down, and made into verdicts."""

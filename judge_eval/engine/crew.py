@@ -1,0 +1,254 @@
+"""The crew: one per worker process, it makes as many calls at once as it has hands.
+
+One task claims, writes and looks after the leases for all of them, so a call costs the database
+little and the broker nothing. The hands talk to providers and to nobody else.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
+
+from judge_eval.endpoints.errors import CallFailed
+from judge_eval.engine import assembling, claims, judging, outcomes, providers
+from judge_eval.engine.asking import Question, question_of
+from judge_eval.engine.hands import Hands
+from judge_eval.engine.lifecycle import LifecycleRefused, stop
+from judge_eval.engine.outcomes import Answer, Written
+from judge_eval.models import Call, Provider
+
+logger = logging.getLogger(__name__)
+
+RENEW_SECONDS = 5.0
+# Where one renewal came as late as this, those of others may: what ran out may be at work still.
+LATE_SECONDS = 10.0
+PAUSE_SECONDS = 2.0
+ADVANCE_SECONDS = 2.0
+LOOK_SECONDS = 0.25
+# Of the ten seconds that a stop may take; calls that take longer are left to their leases.
+STOP_SECONDS = 4.0
+MOST_ASIDE = 64
+
+# The database is away, or was while it was asked.
+_AWAY = (OperationalError, InterfaceError)
+_on_shift = threading.Lock()
+_news = threading.Event()
+
+
+def work(should_stop: Callable[[], bool] = lambda: False) -> None:
+    """Make calls until none is left to be made.
+
+    A second crew in the same process would only share the threads, so it goes home at once.
+    """
+    _news.set()
+    # Not once only: news that come while a crew leaves would be lost on it.
+    while _news.is_set() and _on_shift.acquire(blocking=False):
+        try:
+            _news.clear()
+            _Crew(should_stop).work()
+        finally:
+            _on_shift.release()
+
+
+class _Crew:
+    def __init__(self, should_stop: Callable[[], bool]) -> None:
+        self._should_stop = should_stop
+        self._stop_by = math.inf
+        self._lease = uuid4()
+        self._renewed = self._advanced = time.monotonic()
+        self._claims_from = 0.0
+        self._hands = Hands(settings.JUDGING_THREADS)
+        # What came and is not written down yet: a database that is away loses none of it.
+        self._answers: list[Answer] = []
+        self._followed: list[Question] = []
+        self._dropped: list[Question] = []
+        self._written = Written()
+        # How many answers the providers gave since the last claim.
+        self._pace: Counter[str] = Counter()
+
+    def work(self) -> None:
+        is_left = True
+        while is_left and time.monotonic() < self._stop_by:
+            try:
+                is_left = self._round()
+            except _AWAY as error:
+                self._outlast(error)
+        self._leave()
+
+    def _round(self) -> bool:
+        """Ask, take in, write down; return whether there is anything left to do."""
+        self._look_after_leases()
+        is_stopping = self._is_stopping()
+        is_fruitless = is_stopping or not self._claim()
+        is_idle = is_fruitless and not self._hands.busy and not self._answers
+        if is_idle:
+            self._advance(at_once=True)
+            if is_stopping or not claims.waiting_calls(claims.runs_at_work()).exists():
+                return False
+        self._collect(0.0 if self._answers else LOOK_SECONDS)
+        self._write()
+        self._advance()
+        return True
+
+    def _is_stopping(self) -> bool:
+        if self._should_stop():
+            self._stop_by = min(self._stop_by, time.monotonic() + STOP_SECONDS)
+        return self._stop_by < math.inf
+
+    def _outlast(self, error: Exception) -> None:
+        logger.warning("the database is away, the crew waits: %s", error)
+        connection.close()
+        self._is_stopping()
+        time.sleep(1)
+
+    def _leave(self) -> None:
+        self._dropped += self._hands.dismiss()
+        try:
+            self._let_go()
+        except _AWAY as error:
+            logger.warning("%s calls are left to their leases: %s", len(self._dropped), error)
+            connection.close()
+
+    def _look_after_leases(self) -> None:
+        """Renew what is out, before anything else is done: it could be taken by others, or here."""
+        late = time.monotonic() - self._renewed
+        if late > RENEW_SECONDS:
+            held = self._hands.out() + [answer.question for answer in self._answers]
+            claims.renew(self._lease, [question.call.pk for question in held])
+            self._renewed = time.monotonic()
+        if late > LATE_SECONDS:
+            self._claims_from = self._renewed + PAUSE_SECONDS
+
+    def _claim(self) -> bool:
+        """Ask as many calls as there are hands for and providers allow; return whether any."""
+        ahead = self._ahead()
+        if time.monotonic() < self._claims_from or not (self._hands.free or ahead):
+            return False
+        claimed = claims.claim(self._hands.free, self._lease, ahead)
+        self._pace.clear()
+        # A machine that slept finds leases of its own run out; those calls are being made still.
+        out = {question.call.pk for question in self._hands.out()}
+        calls = [call for call in claimed if call.pk not in out]
+        if not calls:
+            return False
+        known = {p.name: p for p in Provider.objects.filter(name__in={c.provider for c in calls})}
+        questions = [self._question(call, known[call.provider]) for call in calls]
+        self._ask([question for question in questions if question is not None])
+        return True
+
+    def _ahead(self) -> Counter[str]:
+        """Return how many calls to set aside: what is answered twice over until the next claim.
+
+        Where answers come one by one the database is in no hurry, and all calls are everybody's.
+        """
+        wanted = {name: min(2 * pace, MOST_ASIDE) for name, pace in self._pace.items() if pace > 1}
+        return Counter(wanted) - self._hands.aside()
+
+    def _question(self, call: Call, provider: Provider) -> Question | None:
+        try:
+            return question_of(call, provider)
+        except CallFailed as failure:
+            self._give_up(call, failure)
+        except _AWAY:
+            raise
+        except Exception as error:
+            logger.exception("call %s cannot be asked", call.pk)
+            self._give_up(call, CallFailed(f"it could not be asked: {error!r}"))
+        return None
+
+    def _give_up(self, call: Call, failure: CallFailed) -> None:
+        outcomes.give_up(call, failure, self._written)
+
+    def _ask(self, questions: Sequence[Question]) -> None:
+        """Answer from storage what was asked before, and send out what the budget allows."""
+        stored = outcomes.stored_replies(questions)
+        for question in questions:
+            kept = None if question.problem else stored.get(question.request_hash)
+            if kept is not None:
+                self._answer(Answer(question, reply=outcomes.reply_of(kept), stored=kept))
+            elif providers.lacks_key(question.provider):
+                reason = f"the workers' environment has no {question.provider.key_variable}"
+                self._answer(Answer(question, failure=CallFailed(reason)))
+            elif not claims.reserve(question.call, self._reservation(question)):
+                self._over_budget(question)
+            elif question.call.lease is None:
+                self._hands.set_aside(question)
+            else:
+                self._hands.ask(question)
+
+    def _answer(self, answer: Answer) -> None:
+        """Take in an answer that nobody had to be asked for."""
+        self._answers.append(answer)
+        if answer.question.call.lease is None:
+            self._followed.append(answer.question)
+
+    def _reservation(self, question: Question) -> int:
+        return question.reservation_nano if question.call.run.budget_nano is not None else 0
+
+    def _over_budget(self, question: Question) -> None:
+        run = question.call.run
+        claims.let_go(question.call)
+        try:
+            stop(run.pk, f"The next call could pass the budget of ${run.budget_usd:.2f}.")
+        except LifecycleRefused:
+            logger.info("run %s was stopped already", run.pk)
+
+    def _collect(self, seconds: float) -> None:
+        collected = self._hands.collect(seconds)
+        self._answers += collected.answers
+        self._followed += collected.followed
+        self._dropped += collected.dropped
+        self._pace.update(answer.question.provider.name for answer in collected.answers)
+
+    def _write(self) -> None:
+        """Write down what happened; what was written stays so if the database goes away here."""
+        claims.take([question.call for question in self._followed], self._lease)
+        self._followed.clear()
+        self._let_go()
+        self._write_answers()
+        self._answers.clear()
+        assembling.settle(self._written.verdicts)
+        self._written.verdicts.clear()
+
+    def _let_go(self) -> None:
+        while self._dropped:
+            claims.let_go(self._dropped[-1].call)
+            self._dropped.pop()
+
+    def _write_answers(self) -> None:
+        try:
+            outcomes.write_all(self._answers, self._written)
+        except _AWAY:
+            raise
+        except Exception:
+            logger.exception("an answer cannot be written down, so each is written by itself")
+            for answer in self._answers:
+                self._write_alone(answer)
+
+    def _write_alone(self, answer: Answer) -> None:
+        try:
+            outcomes.write(answer, self._written)
+        except _AWAY:
+            raise
+        except Exception as error:
+            call = answer.question.call
+            logger.exception("the answer to call %s cannot be written down", call.pk)
+            self._give_up(call, CallFailed(f"its answer could not be written down: {error!r}"))
+
+    def _advance(self, *, at_once: bool = False) -> None:
+        """Let runs go on that answers came for, not more often than once a second."""
+        if not at_once and time.monotonic() < self._advanced + ADVANCE_SECONDS:
+            return
+        runs: set[UUID] = self._written.runs
+        self._written.runs = set()
+        for run in runs:
+            judging.advance(run)
+        self._advanced = time.monotonic()

@@ -1,0 +1,197 @@
+"""Run pages: the board, the pairs, and what judges said after a vote."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from humanjudge.http import HtmxRequest, Problem
+from judge_eval import selectors
+from judge_eval.access import refuse_board, refuse_pair
+from judge_eval.models import Run
+from judge_eval.pages import graph
+from judge_eval.pages.reveal import reveal_of
+from judge_eval.pages.verdict_shown import shown_verdicts
+from voting.identity import remember, voter_here
+from voting.models import Comparison, Entry, Invite, Queue
+from voting.selectors import progress
+from voting.services import record_exposure
+from voting.shown import shown_output
+from voting.voters import invite_token, refusal, voter_of_user
+
+PAIRS_PER_PAGE = 30
+# A reveal looks for the new ratings this often, ever more slowly: for about half a minute.
+LOOKS = 12
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    return redirect("runs") if request.user.is_authenticated else render(request, "home.html")
+
+
+@require_safe
+@login_required
+def runs(request: HttpRequest) -> HttpResponse:
+    return render(request, "judge_eval/runs.html", {"runs": selectors.run_list()})
+
+
+def _run(run_id: UUID) -> Run:
+    return get_object_or_404(
+        Run.objects.select_related("queue__project", "queue__rubric"), pk=run_id
+    )
+
+
+@never_cache
+@require_safe
+def run_board(request: HtmxRequest, run_id: UUID) -> HttpResponse:
+    """The board; htmx asks for its live part again while people vote."""
+    run = _run(run_id)
+    refused = refuse_board(request, run)
+    if refused is not None:
+        return refused
+    context = _board_context(run)
+    if not request.htmx:
+        return render(request, "judge_eval/board.html", context)
+    if request.GET.get("seen") == context["seen"]:
+        return HttpResponse(status=204)  # htmx leaves the page, and whoever reads it, alone
+    return render(request, "judge_eval/_board.html", context)
+
+
+def _board_context(run: Run) -> dict[str, Any]:
+    board = selectors.board(run)
+    series = selectors.rating_series(run, board.votes)
+    in_order = sorted(board.rows, key=lambda row: row.judge.position)
+    if board.votes and (not series or series[-1][0] < board.votes):
+        series.append((board.votes, [row.elo for row in in_order]))
+    names = [row.judge.name for row in in_order]
+    baselines = {place for place, row in enumerate(in_order) if row.judge.is_baseline}
+    head = run.queue.project.head_seq
+    return {
+        "run": run,
+        "board": board,
+        "graph": graph.draw(names, series, baselines),
+        "left_out": selectors.left_out(run) if board.unusable else [],
+        "seen": f"{head}-{board.done}-{board.preparing}-{board.unusable}",
+        "tab": "board",
+    }
+
+
+@never_cache
+@require_safe
+def run_pairs(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    run = _run(run_id)
+    refused = refuse_board(request, run)
+    if refused is not None:
+        return refused
+    pages = Paginator(selectors.pair_list(run), PAIRS_PER_PAGE)
+    page = pages.get_page(request.GET.get("page"))
+    return render(request, "judge_eval/pairs.html", {"run": run, "page": page, "tab": "pairs"})
+
+
+@never_cache
+@require_safe
+def run_pair(request: HttpRequest, run_id: UUID, comparison_id: UUID) -> HttpResponse:
+    run = _run(run_id)
+    comparison = get_object_or_404(
+        Comparison.objects.select_related("a__picture", "b__picture"),
+        pk=comparison_id,
+        queue=run.queue_id,
+    )
+    refused = refuse_pair(request, run, comparison)
+    if refused is not None:
+        return refused
+    verdicts = shown_verdicts(selectors.verdicts_on(comparison))
+    context = {
+        "run": run,
+        "comparison": comparison,
+        "a": shown_output(comparison.a),
+        "b": shown_output(comparison.b),
+        "verdicts": verdicts,
+        "asked": [shown for shown in verdicts if shown.calls],
+        "votes": selectors.votes_on(comparison),
+        "tab": "pairs",
+    }
+    return render(request, "judge_eval/pair.html", context)
+
+
+@never_cache
+@require_safe
+@login_required
+def run_voting(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """The *Vote on pairs* tab: who may vote, how far they are, and a way in for oneself."""
+    run = _run(run_id)
+    context = {
+        "run": run,
+        "board": selectors.board(run),
+        "invites": [_invite(request, row) for row in selectors.invite_list(run)],
+        "tab": "vote",
+    }
+    return render(request, "judge_eval/voting.html", context)
+
+
+def _invite(request: HttpRequest, row: Invite) -> dict[str, Any]:
+    address = reverse("join", args=[invite_token(row)])
+    return {
+        "row": row,
+        "url": request.build_absolute_uri(address),
+        "refusal": refusal(row, timezone.now()),
+    }
+
+
+@require_POST
+@login_required
+def vote_as_user(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    run = _run(run_id)
+    assert request.user.is_authenticated  # login_required
+    voter = voter_of_user(run.queue.project, request.user)
+    return remember(redirect("vote", run.queue_id), voter)
+
+
+@never_cache
+@require_safe
+def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
+    """What the judges said of a pair, for the voter who has just voted on it."""
+    vote = get_object_or_404(
+        Entry.objects.select_related(
+            "voter", "queue", "comparison__a__picture", "comparison__b__picture"
+        ),
+        uid=vote_uid,
+        kind=Entry.Kind.VOTE,
+        comparison__isnull=False,
+    )
+    voter = voter_here(request, vote.project_id)
+    if voter is None or voter.pk != vote.voter_id:
+        raise Http404
+    _must_be_revealed(vote)
+    assert vote.comparison_id is not None and vote.voter_id is not None  # noqa: PT018
+    # Before anything is shown: a vote cast after this moment is not blind.
+    record_exposure(vote.voter_id, [vote.comparison_id], timezone.now())
+    template = "judge_eval/_reveal.html" if request.htmx else "judge_eval/reveal.html"
+    context = {"reveal": reveal_of(vote), "queue": vote.queue}
+    return render(request, template, context | _next_look(request, is_sealed=vote.seq is not None))
+
+
+def _next_look(request: HttpRequest, *, is_sealed: bool) -> dict[str, Any]:
+    asked = request.GET.get("look", "")
+    look = int(asked) if asked.isdecimal() and len(asked) < 3 else 0
+    if is_sealed or look >= LOOKS:
+        return {"gave_up": not is_sealed}
+    return {"next_look": look + 1, "delay_ms": min(round(150 * 1.6**look), 5000)}
+
+
+def _must_be_revealed(vote: Entry) -> None:
+    queue, voter = vote.queue, vote.voter
+    assert queue is not None and voter is not None  # noqa: PT018
+    if queue.reveal == Queue.Reveal.NEVER:
+        raise Problem(403, "What the judges said is not shown in this study.")
+    if queue.reveal == Queue.Reveal.AT_END and progress(voter, queue).left_for_me:
+        raise Problem(403, "What the judges said is shown when you have voted on all your pairs.")

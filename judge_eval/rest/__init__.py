@@ -1,0 +1,1 @@
+"""The API of runs, verdicts and votes."""

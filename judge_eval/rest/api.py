@@ -1,0 +1,247 @@
+"""The run API in PathScore's shape: what is pending, a vote, the results."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils import timezone
+from ninja import Router, Schema
+from ninja.errors import HttpError
+
+from humanjudge.ratelimit import RateLimit
+from judge_eval import selectors
+from judge_eval.models import Run, Verdict
+from judge_eval.prefixes import Ambiguous, by_prefix, whole
+from judge_eval.rest.access import ERRORS, KeyAuth, key_of, run_of
+from voting.allotment import ballot_for
+from voting.ballots import Ballot
+from voting.models import ApiKey, Comparison
+from voting.selectors import queue_counts
+from voting.services import (
+    VoteConflict,
+    VotingClosed,
+    cast_script_vote,
+    is_unblinded,
+    record_exposure,
+    wait_until_sealed,
+)
+from voting.voters import voter_of_key
+
+MOST_TASKS = 200
+OWN_VOTES_SECONDS = 0.5
+
+
+class Task(Schema):
+    id: UUID
+    gen_a_id: UUID
+    gen_b_id: UUID
+    prompt_text: str
+    kind: str
+    svg_a: str | None = None
+    svg_b: str | None = None
+    text_a: str | None = None
+    text_b: str | None = None
+    verdicts: str | None = None
+
+
+class Pending(Schema):
+    tasks: list[Task]
+    total: int
+    done: int
+    pending: int
+    simulated: bool
+    next_cursor: int | None
+
+
+class VoteIn(Schema):
+    task_id: str
+    winner: str
+
+
+class VoteOut(Schema):
+    ok: bool
+    task_id: UUID
+    vote_id: UUID
+    winner: str
+    repeated: bool
+    unblinded: bool | None = None
+
+
+class Standing(Schema):
+    judge: str
+    judge_id: UUID
+    baseline: bool
+    rank: int
+    elo: int
+    elo_exact: float
+    agree: int
+    disagree: int
+    total: int
+    agree_rate: float | None
+    agree_low: float | None
+    agree_high: float | None
+    coverage: float | None
+
+
+class Results(Schema):
+    leaderboard: list[Standing]
+    total: int
+    done: int
+    pending: int
+    votes: int
+    unblinded: int
+    simulated: bool
+    ledger_seq: int
+    sealed: bool
+
+
+router = Router(auth=KeyAuth(), tags=["runs"])
+limit = RateLimit(settings.VOTES_PER_SECOND, settings.VOTES_BURST)
+
+
+@router.get("/{run_id}/judge-eval/pending", response=Pending, exclude_none=True)
+def pending(
+    request: HttpRequest, run_id: str, limit: int = 50, cursor: int = -1, verdicts: bool = True
+) -> Any:
+    """Pairs that want votes and that this key has not voted on.
+
+    `verdicts` is there only for a key with the scope `verdicts`; what such a key then votes is
+    kept, but not counted for the judges, since it was not blind. `verdicts=false` leaves them out.
+    """
+    api_key = key_of(request, ApiKey.Scope.READ)
+    run = run_of(api_key, run_id)
+    if not 1 <= limit <= MOST_TASKS:
+        raise HttpError(422, f"limit: 1 to {MOST_TASKS}, not {limit}")
+    voter = voter_of_key(run.queue.project_id, api_key)
+    wait_until_sealed(voter, OWN_VOTES_SECONDS)
+    comparisons = selectors.pending_pairs(run, voter, after=cursor, limit=limit)
+    said: dict[UUID, list[Verdict]] = {}
+    if verdicts and ApiKey.Scope.VERDICTS in api_key.scopes:
+        record_exposure(voter.pk, [c.pk for c in comparisons], timezone.now())
+        said = selectors.verdicts_on_many(comparisons)
+    done, total, _ = queue_counts(run.queue)
+    return {
+        "tasks": [_task(comparison, said.get(comparison.pk)) for comparison in comparisons],
+        "total": total,
+        "done": done,
+        "pending": total - done,
+        "simulated": run.queue.is_simulated,
+        "next_cursor": comparisons[-1].position if len(comparisons) == limit else None,
+    }
+
+
+def _task(comparison: Comparison, verdicts: list[Verdict] | None) -> dict[str, Any]:
+    what = "svg" if comparison.a.kind == "svg" else "text"
+    return {
+        "id": comparison.pk,
+        "gen_a_id": comparison.a_id,
+        "gen_b_id": comparison.b_id,
+        "prompt_text": comparison.a.prompt,
+        "kind": comparison.a.kind,
+        f"{what}_a": comparison.a.output,
+        f"{what}_b": comparison.b.output,
+        "verdicts": None if verdicts is None else json.dumps([_verdict(v) for v in verdicts]),
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    if verdict.state != Verdict.State.DONE:
+        error = verdict.error or "no verdict yet"
+        return {"judge_model": verdict.judge.name, "winner": None, "error": error}
+    return {
+        "judge_model": verdict.judge.name,
+        "winner": verdict.winner,
+        "score_a": verdict.score_a,
+        "score_b": verdict.score_b,
+        "feedback": verdict.feedback,
+    }
+
+
+@router.post("/{run_id}/judge-eval/vote", response={200: VoteOut, **ERRORS}, exclude_none=True)
+def vote(request: HttpRequest, run_id: str, body: VoteIn) -> Any:
+    """Vote as the key's own voter. The same vote again is answered as the first time.
+
+    A key with the scope `verdicts` is told whether it had seen them before: `unblinded`.
+    """
+    api_key = key_of(request, ApiKey.Scope.VOTE)
+    ballot = _ballot(api_key, run_id, body.task_id)
+    if body.winner not in ballot.choices:
+        raise HttpError(422, f"winner: {body.winner!r} is none of {', '.join(ballot.choices)}")
+    if not limit.allow(ballot.voter):
+        raise HttpError(429, "too many votes in a moment; this one was not recorded")
+    try:
+        recorded = cast_script_vote(ballot, body.winner)
+    except (VotingClosed, VoteConflict) as refused:
+        raise HttpError(409, str(refused)) from refused
+    return {
+        "ok": True,
+        "task_id": ballot.comparison,
+        "vote_id": recorded.uid,
+        "winner": recorded.choice,
+        "repeated": recorded.repeated,
+        "unblinded": is_unblinded(recorded) if ApiKey.Scope.VERDICTS in api_key.scopes else None,
+    }
+
+
+def _ballot(api_key: ApiKey, run_id: str, task_id: str) -> Ballot:
+    run, task = whole(run_id), whole(task_id)
+    ballot = selectors.open_task(api_key, run, task) if run and task else None
+    return ballot or _first_ballot(api_key, run_of(api_key, run_id), task_id)
+
+
+def _first_ballot(api_key: ApiKey, run: Run, task_id: str) -> Ballot:
+    """Look everything up one by one: a prefix, the key's first vote, or something is wrong."""
+    try:
+        comparison = by_prefix(Comparison.objects.filter(queue=run.queue_id), task_id)
+    except Ambiguous as ambiguous:
+        raise HttpError(409, str(ambiguous)) from ambiguous
+    if comparison is None:
+        raise HttpError(404, f"this run has no task {task_id!r}")
+    if comparison.opened_at is None:
+        raise HttpError(409, comparison.unusable or "this task is not open for voting yet")
+    return ballot_for(voter_of_key(run.queue.project_id, api_key), run.queue, comparison)
+
+
+@router.get("/{run_id}/judge-eval/results", response=Results)
+def results(request: HttpRequest, run_id: str) -> Any:
+    """The leaderboard as of the last sealed vote. `sealed`: all votes of this key are in it."""
+    api_key = key_of(request, ApiKey.Scope.READ)
+    run = run_of(api_key, run_id)
+    # A script that has just voted reads figures with its own votes in them.
+    voter = voter_of_key(run.queue.project_id, api_key)
+    is_sealed = wait_until_sealed(voter, OWN_VOTES_SECONDS)
+    board = selectors.board(run)
+    return {
+        "leaderboard": [_standing(row) for row in board.rows],
+        "total": board.total,
+        "done": board.done,
+        "pending": board.pending,
+        "votes": board.votes,
+        "unblinded": board.unblinded,
+        "simulated": run.queue.is_simulated,
+        "ledger_seq": board.seq,
+        "sealed": is_sealed,
+    }
+
+
+def _standing(row: selectors.BoardRow) -> dict[str, Any]:
+    low, high = row.interval or (None, None)
+    return {
+        "judge": row.judge.name,
+        "judge_id": row.judge.pk,
+        "baseline": row.judge.is_baseline,
+        "rank": row.rank,
+        "elo": round(row.elo),
+        "elo_exact": row.elo,
+        "agree": row.agree,
+        "disagree": row.disagree,
+        "total": row.total,
+        "agree_rate": row.agree_rate,
+        "agree_low": low,
+        "agree_high": high,
+        "coverage": row.coverage,
+    }

@@ -1,0 +1,1 @@
+"""What was made elsewhere comes in, and all that is here goes out."""

@@ -1,0 +1,82 @@
+"""What follows from an import: which pairs are open, whether people may vote, what the run does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from humanjudge.enqueue import enqueue
+from judge_eval import events
+from judge_eval.models import Run, Verdict
+from judge_eval.transfer.import_pairs import ABSENT, close_undrawn
+from judge_eval.transfer.import_report import ImportOptions, ImportRefused, ImportReport
+from voting.models import Choice, Comparison, Picture, Queue
+
+SIMULATED: Final = "This run holds simulated votes only; import into another one."
+
+
+def open_run(run: Run, options: ImportOptions, report: ImportReport, *, is_new: bool) -> None:
+    """Open pairs for voting, and the queue if it is to be, and say what the run does next."""
+    queue = run.queue
+    if not is_new and Queue.objects.filter(pk=queue.pk, is_simulated=True).exists():
+        raise ImportRefused(SIMULATED)  # meanwhile; from now on no more: it has real votes
+    close_undrawn(queue)
+    closed = queue.comparisons.filter(opened_at__isnull=True, unusable="")
+    _waiting_for_nothing(closed).update(opened_at=timezone.now())
+    lacking = _lacking_outputs(queue).count()
+    queue.is_open = _is_to_be_open(queue, options, lacking, is_new=is_new)
+    queue.save(update_fields=["ballot", "is_open"])
+    run.state = _next_state(run, is_waiting=closed.exists(), lacking=lacking, is_new=is_new)
+    run.save(update_fields=["state"])
+    if lacking:
+        text = f"Voting is closed: {lacking} pairs have no outputs that could be shown."
+        report.notes.append(text)
+    new = report.new
+    text = f"Imported: {new['pairs']} pairs, {new['verdicts']} verdicts, {new['votes']} votes."
+    events.record(run, "imported", text)
+    if run.state == Run.State.JUDGING:
+        enqueue("judge_eval.tasks.advance", str(run.pk))
+
+
+def in_order(choices: Iterable[str]) -> list[str]:
+    """Return choices in the order of every ballot."""
+    return [choice for choice in Choice.values if choice in set(choices)]
+
+
+def _is_to_be_open(queue: Queue, options: ImportOptions, lacking: int, *, is_new: bool) -> bool:
+    wanted = options.open_for_voting
+    if wanted is None:
+        wanted = not lacking if is_new else queue.is_open
+    if wanted and lacking:
+        raise ImportRefused(
+            f"{lacking} pairs have no outputs, so nobody can vote on them: "
+            "give the outputs, or close the run for voting."
+        )
+    return wanted
+
+
+def _next_state(run: Run, *, is_waiting: bool, lacking: int, is_new: bool) -> str:
+    was_at_work = not is_new and run.state == Run.State.JUDGING
+    if run.state == Run.State.STOPPED:
+        return Run.State.STOPPED
+    if is_waiting or was_at_work:
+        return Run.State.JUDGING
+    is_all = lacking == run.queue.comparisons.count()
+    return Run.State.COMPLETE if is_all else Run.State.VOTING
+
+
+def _waiting_for_nothing(pairs: QuerySet[Comparison]) -> QuerySet[Comparison]:
+    unjudged = Verdict.objects.filter(comparison=OuterRef("pk"), state=Verdict.State.WAITING)
+    return pairs.filter(
+        ~Q(a__picture__state=Picture.State.WAITING),
+        ~Q(b__picture__state=Picture.State.WAITING),
+        ~Exists(unjudged),
+    )
+
+
+def _lacking_outputs(queue: Queue) -> QuerySet[Comparison]:
+    a, b = (f"{side}__metadata__{ABSENT}" for side in "ab")
+    return queue.comparisons.filter(Q(**{a: True}) | Q(**{b: True}))
