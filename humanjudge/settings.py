@@ -151,6 +151,7 @@ CELERY_TASK_ROUTES = {
     "judge_eval.tasks.judge": {"queue": "judging"},
     "judge_eval.tasks.work": {"queue": "judging"},
     "judge_eval.tasks.tryout": {"queue": "judging"},
+    "judge_eval.tasks.compute_findings": {"queue": "judging"},
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
@@ -159,6 +160,7 @@ CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "seal what a lost task left behind": {"task": "voting.tasks.sweep", "schedule": 3.0},
     "go on with runs": {"task": "judge_eval.tasks.sweep", "schedule": 5.0},
+    "compute what is behind": {"task": "judge_eval.tasks.refresh_findings", "schedule": 4.0},
 }
 
 # --- models -------------------------------------------------------------------------------------

@@ -359,3 +359,31 @@ class RatingPoint(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id}: {self.votes}"
+
+
+class Findings(models.Model):
+    """What a run's votes and verdicts show, or a part of them; analysis.keeping computes it.
+
+    A row without data has been asked for and is being computed.
+    """
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="findings", db_index=False)
+    # As analysis.slices writes it; empty for the whole run.
+    part = models.CharField(max_length=300, blank=True, db_default="")
+    data = models.JSONField(null=True)
+    # The last ledger entry that is in it, and how long it took.
+    seq = models.BigIntegerField(default=0)
+    seconds = models.FloatField(default=0)
+    computed_at = models.DateTimeField(null=True)
+    # Nobody computes it before; parts that nobody asks for any more are not computed again.
+    not_before = models.DateTimeField(default=timezone.now)
+    asked_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name_plural = "findings"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run", "part"], name="findings_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.part} as of {self.seq}"

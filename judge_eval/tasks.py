@@ -9,6 +9,7 @@ from celery import shared_task
 from celery.worker import state
 from django.db import DatabaseError
 
+from judge_eval.analysis import keeping
 from judge_eval.engine import assembling, crew, judging
 from judge_eval.engine.tryout import try_out
 from judge_eval.selectors import runs_to_advance
@@ -63,3 +64,13 @@ def sweep() -> None:
 @shared_task
 def tryout(event_id: int) -> None:
     try_out(event_id)
+
+
+@shared_task
+def refresh_findings() -> None:
+    keeping.refresh()
+
+
+@shared_task
+def compute_findings(run_id: str, part: str) -> None:
+    keeping.compute(UUID(run_id), part)

@@ -169,8 +169,15 @@ class Comparison(models.Model):
     a = models.ForeignKey(Inference, models.PROTECT, related_name="+")
     b = models.ForeignKey(Inference, models.PROTECT, related_name="+")
     votes_wanted = models.PositiveSmallIntegerField(default=1)
-    # Sealed votes that count; kept by voting.projection.VoteCounts.
+    # Sealed votes that count; kept by voting.projection.VoteCounts. Then by what they chose, and of
+    # those for a side how many were seen to stand left or right, and chose the left.
     votes = models.PositiveIntegerField(default=0, editable=False)
+    votes_a = models.PositiveIntegerField(default=0, editable=False)
+    votes_b = models.PositiveIntegerField(default=0, editable=False)
+    votes_tie = models.PositiveIntegerField(default=0, editable=False)
+    votes_both_bad = models.PositiveIntegerField(default=0, editable=False)
+    votes_sided = models.PositiveIntegerField(default=0, editable=False)
+    votes_left = models.PositiveIntegerField(default=0, editable=False)
     opened_at = models.DateTimeField(null=True, blank=True)
     # Why it can never be voted on, for instance a drawing that cannot be rendered.
     unusable = models.TextField(blank=True)

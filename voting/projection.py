@@ -1,9 +1,10 @@
-"""How many votes that count each comparison has."""
+"""How many votes that count each comparison has, and for what."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cache
 from uuid import UUID
 
 from django.db.models import Count, F, Q
@@ -19,6 +20,8 @@ _STANDING = Q(kind=Entry.Kind.VOTE, seq__isnull=False, retracted_seq__isnull=Tru
 _PEOPLES = _STANDING & Q(simulated=False, unblinded=False)
 _PRETEND = _STANDING & Q(simulated=True)
 COUNTED = _PEOPLES & Q(queue__is_simulated=False) | _PRETEND & Q(queue__is_simulated=True)
+
+TALLY = ("votes", "votes_a", "votes_b", "votes_tie", "votes_both_bad", "votes_sided", "votes_left")
 
 
 def counted_in(queue: Queue) -> Q:
@@ -51,37 +54,40 @@ def _is_of_its_kind(vote: Entry, is_simulated: bool) -> bool:
 
 
 class VoteCounts:
-    """Keeps `Comparison.votes` and `Queue.done`: which pairs want votes, and how many do not."""
+    """Keeps the counts of votes on `Comparison`, and `Queue.done`: how many pairs want no more."""
 
     def apply(self, project: Project, entries: Sequence[Entry]) -> None:
         first_seq = entries[0].seq or 0
         pretend = _simulated_queues(entries)
-        change: Counter[UUID] = Counter()
+        change: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
         for entry in entries:
             subject = entry.target or entry
             is_simulated = subject.queue_id in pretend
             if entry.comparison_id and counts(entry, is_simulated=is_simulated):
-                change[entry.comparison_id] += 1
+                _add(change[entry.comparison_id], 1, entry.choice, entry.left_side)
             elif uncounts(entry, first_seq, is_simulated=is_simulated) and subject.comparison_id:
-                change[subject.comparison_id] -= 1
-        _count({comparison: by for comparison, by in change.items() if by})
+                _add(change[subject.comparison_id], -1, subject.choice, subject.left_side)
+        _count({comparison: by for comparison, by in change.items() if any(by)})
 
     def rebuild(self, project: Project, *, write: bool) -> list[Difference]:
-        counted = dict(
-            Entry.objects.filter(COUNTED, project=project, comparison__isnull=False)
-            .values_list("comparison")
-            .annotate(Count("pk"))
-        )
+        tallies: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
+        counted = Entry.objects.filter(COUNTED, project=project, comparison__isnull=False)
+        kinds = counted.values_list("comparison", "choice", "left_side").annotate(Count("pk"))
+        for comparison, choice, left, votes in kinds:
+            assert comparison is not None  # filtered
+            _add(tallies[comparison], votes, choice, left)
         differences = []
         done: Counter[UUID] = Counter()
         for comparison in Comparison.objects.filter(queue__project=project):
-            votes = counted.get(comparison.pk, 0)
-            done[comparison.queue_id] += votes >= comparison.votes_wanted
-            if comparison.votes != votes:
-                where = f"votes on comparison {comparison.pk}"
-                differences.append(Difference(where, comparison.votes, votes))
-                if write:
-                    Comparison.objects.filter(pk=comparison.pk).update(votes=votes)
+            tally = tallies[comparison.pk]
+            done[comparison.queue_id] += tally[0] >= comparison.votes_wanted
+            replayed = dict(zip(TALLY, tally, strict=True))
+            wrong = {n: votes for n, votes in replayed.items() if getattr(comparison, n) != votes}
+            for name, votes in wrong.items():
+                where = f"{name} of comparison {comparison.pk}"
+                differences.append(Difference(where, getattr(comparison, name), votes))
+            if wrong and write:
+                Comparison.objects.filter(pk=comparison.pk).update(**wrong)
         for queue in Queue.objects.filter(project=project):
             if queue.done != done[queue.pk]:
                 where = f"comparisons done of queue {queue.pk}"
@@ -91,23 +97,37 @@ class VoteCounts:
         return differences
 
 
+@cache
+def _places(choice: str, left_side: str) -> tuple[int, ...]:
+    """Return which counts of `TALLY` a vote is counted in."""
+    names = ["votes", f"votes_{choice.lower()}"]
+    if left_side and choice in {"A", "B"}:
+        names += ["votes_sided", "votes_left"] if choice == left_side else ["votes_sided"]
+    return tuple(TALLY.index(name) for name in names)
+
+
+def _add(tally: list[int], votes: int, choice: str, left_side: str) -> None:
+    for place in _places(choice, left_side):
+        tally[place] += votes
+
+
 def _simulated_queues(entries: Sequence[Entry]) -> set[UUID]:
     queues = {(entry.target or entry).queue_id for entry in entries}
     simulated = Queue.objects.filter(pk__in=[pk for pk in queues if pk], is_simulated=True)
     return set(simulated.values_list("pk", flat=True))
 
 
-def _count(change: Mapping[UUID, int]) -> None:
+def _count(change: Mapping[UUID, Sequence[int]]) -> None:
     """Add to the votes of comparisons; count those that are done by it, or undone."""
     rows = Comparison.objects.filter(pk__in=change)
     done: Counter[UUID] = Counter()
-    votes_now = []
-    for pk, queue, votes, wanted in rows.values_list("pk", "queue", "votes", "votes_wanted"):
-        now = votes + change[pk]
-        votes_now.append((now, key(pk)))
-        done[queue] += (now >= wanted) - (votes >= wanted)
-    insist(len(votes_now), len(change), "comparisons that were voted on")
-    update_many(Comparison, ["votes"], votes_now)
+    tallies_now = []
+    for pk, queue, wanted, *before in rows.values_list("pk", "queue", "votes_wanted", *TALLY):
+        now = [votes + by for votes, by in zip(before, change[pk], strict=True)]
+        tallies_now.append((*now, key(pk)))
+        done[queue] += (now[0] >= wanted) - (before[0] >= wanted)
+    insist(len(tallies_now), len(change), "comparisons that were voted on")
+    update_many(Comparison, TALLY, tallies_now)
     for queue, by in done.items():
         if by:
             Queue.objects.filter(pk=queue).update(done=F("done") + by)

@@ -72,7 +72,7 @@ def test_a_difference_says_where_and_what():
     pair = pairs_of(run)[2]
     Comparison.objects.filter(pk=pair.pk).update(votes=9)
     [difference] = ledger.replay(run.queue.project, write=False)
-    assert str(difference) == f"votes on comparison {pair.pk}: stored 9, replayed 1"
+    assert str(difference) == f"votes of comparison {pair.pk}: stored 9, replayed 1"
 
 
 def test_votes_go_on_from_repaired_figures():

@@ -1,0 +1,87 @@
+"""Findings are computed in the background, not too often, and kept for whoever looks."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import Exists, F, OuterRef, Q
+from django.utils import timezone
+
+from humanjudge.enqueue import enqueue
+from judge_eval.analysis.computing import findings
+from judge_eval.analysis.reading import one_moment, outcomes_of
+from judge_eval.analysis.replacing import alt_test_of
+from judge_eval.analysis.slices import Slice
+from judge_eval.models import Board, Findings, Run
+
+# A worker that was killed in the middle leaves its findings to others after this time.
+LEASE = timedelta(minutes=2)
+# Between two computations: some seconds, and four times as long as the last one took.
+PAUSE = timedelta(seconds=3)
+SHARE = 4
+WATCHED = timedelta(hours=1)
+MOST_PARTS = 200
+MOST_AT_ONCE = 100
+
+
+class TooManyParts(Exception):
+    """A run has more parts than anybody looks at; whoever asks is told to wait."""
+
+
+def refresh() -> None:
+    """Ask for all findings that are behind their ledger. Safe to repeat, at any time."""
+    unknown = ~Exists(Findings.objects.filter(run=OuterRef("run"), part=""))
+    for run_id in Board.objects.filter(unknown, seq__gt=0).values_list("run", flat=True)[
+        :MOST_AT_ONCE
+    ]:
+        Findings.objects.get_or_create(run_id=run_id, part="")
+    for run_id, part in _due(timezone.now()):
+        enqueue("judge_eval.tasks.compute_findings", str(run_id), part)
+
+
+def _due(now: datetime) -> list[tuple[UUID, str]]:
+    watched = Q(part="") | Q(asked_at__gt=now - WATCHED)
+    behind = Q(computed_at__isnull=True) | Q(seq__lt=F("run__board__seq"))
+    due = Findings.objects.filter(watched, behind, not_before__lte=now)
+    return list(due.order_by("not_before").values_list("run", "part")[:MOST_AT_ONCE])
+
+
+def compute(run_id: UUID, part: str) -> bool:
+    """Compute findings, unless somebody is at it or it was done just now."""
+    now = timezone.now()
+    row = Findings.objects.filter(run=run_id, part=part)
+    if not row.filter(not_before__lte=now).update(not_before=now + LEASE):
+        return False
+    began = time.perf_counter()
+    run = Run.objects.select_related("queue").get(pk=run_id)
+    with one_moment():
+        outcomes = outcomes_of(run, Slice.parse(part))
+        data = findings(outcomes) | alt_test_of(outcomes)
+    if not part:
+        data["parts"] = {"tags": outcomes.tags.most_common(), "generators": outcomes.generators}
+    seconds = time.perf_counter() - began
+    done = timezone.now()
+    row.update(
+        data=data,
+        seq=outcomes.seq,
+        seconds=seconds,
+        computed_at=done,
+        not_before=done + max(PAUSE, SHARE * timedelta(seconds=seconds)),
+    )
+    return True
+
+
+def findings_of(run: Run, part: Slice) -> Findings | None:
+    """Return what is known, and see to it that what is looked at is kept up to date."""
+    now = timezone.now()
+    found = Findings.objects.filter(run=run, part=str(part)).first()
+    if found is None and run.findings.count() >= MOST_PARTS:
+        raise TooManyParts
+    if found is None:
+        found, _ = Findings.objects.get_or_create(run=run, part=str(part))
+        enqueue("judge_eval.tasks.compute_findings", str(run.pk), str(part))
+    elif now - found.asked_at > WATCHED / 4:
+        Findings.objects.filter(pk=found.pk).update(asked_at=now)
+    return found

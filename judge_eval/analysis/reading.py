@@ -1,0 +1,234 @@
+"""What is known of a run's comparisons, as arrays, all of one moment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+from django.db import connection, transaction
+from django.db.models import (
+    Avg,
+    Case,
+    Count,
+    IntegerField,
+    Q,
+    SmallIntegerField,
+    Sum,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.functions import Cast, Coalesce, Length, Replace
+
+from judge_eval.analysis.slices import Slice
+from judge_eval.models import Board, Call, Judge, Run, Verdict
+from judge_eval.statistics.outcomes_table import (
+    CHOICES,
+    FAILED,
+    NOT_ASKED,
+    Codes,
+    Counts,
+    OutcomesTable,
+)
+from voting.models import Comparison, Entry
+from voting.projection import counted_in
+
+ROWS_AT_ONCE = 20_000
+_TALLY = ("votes_a", "votes_b", "votes_tie", "votes_both_bad", "votes_sided", "votes_left")
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a judge's verdicts took: dollars, where all prices are known, and seconds."""
+
+    nano: int | None
+    unpriced: int
+    seconds: float | None
+    verdicts: int
+
+
+@dataclass(frozen=True, eq=False)
+class RunOutcomes:
+    """A run, or a part of it: one row per comparison that could be voted on.
+
+    `positions` are the comparisons' places in the run, `models` who wrote A and B by number.
+    `consistent`, `first_picks` and `side_picks` are what `positions.habits` takes, `sided` and
+    `left` what `positions.left_share` takes.
+    """
+
+    run: Run
+    part: Slice
+    seq: int
+    people: int
+    comparisons: int
+    judges: list[Judge]
+    spent: list[Spent]
+    positions: Counts
+    table: OutcomesTable
+    consistent: Codes
+    first_picks: Counts
+    side_picks: Counts
+    sided: Counts
+    left: Counts
+    generators: list[str]
+    models: Counts
+    tags: Counter[str]
+
+
+@contextmanager
+def one_moment() -> Iterator[None]:
+    """Read everything as of one moment, and hold nobody up."""
+    if connection.in_atomic_block:
+        yield
+        return
+    if connection.vendor == "postgresql":
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield
+        return
+    with connection.cursor() as cursor:
+        # Not `atomic`: that would begin as a writer, and keep every voter waiting.
+        cursor.execute("BEGIN DEFERRED")
+        try:
+            yield
+        finally:
+            cursor.execute("ROLLBACK")
+
+
+def outcomes_of(run: Run, part: Slice | None = None) -> RunOutcomes:
+    """Read a run, or a part of it, with a fixed number of queries."""
+    part = part or Slice()
+    board = Board.objects.filter(run=run).first()
+    judges = list(run.judges.order_by("position"))
+    rows, writers, tags = _pairs(run, part)
+    inside = rows[:, 0]
+    verdicts = _verdicts(run, int(inside.max(initial=-1)) + 1, len(judges))[inside]
+    codes, votes = verdicts[:, :, 0].astype(np.int8), rows[:, 1:5]
+    if part.kind == "ballot":
+        votes, codes = _decided(votes, codes)
+    generators = sorted({name for pair in writers for name in pair if name})
+    number = {name: n for n, name in enumerate(generators)} | {"": -1}
+    return RunOutcomes(
+        run=run,
+        part=part,
+        seq=board.seq if board else 0,
+        people=_people(run),
+        comparisons=run.queue.comparisons.count(),
+        judges=judges,
+        spent=_spent(judges),
+        positions=inside,
+        table=OutcomesTable(votes, codes),
+        consistent=verdicts[:, :, 1].astype(np.int8),
+        first_picks=verdicts[:, :, 2],
+        side_picks=verdicts[:, :, 3],
+        sided=rows[:, 5],
+        left=rows[:, 6],
+        generators=generators,
+        models=np.array([[number[a], number[b]] for a, b in writers]).reshape(-1, 2),
+        tags=tags,
+    )
+
+
+def _pairs(run: Run, part: Slice) -> tuple[Counts, list[tuple[str, str]], Counter[str]]:
+    """Return position and tally of each comparison, who wrote its outputs, and all tags."""
+    open_ones = Comparison.objects.filter(queue=run.queue_id, opened_at__isnull=False, unusable="")
+    names = ("position", *_TALLY, "a__generator", "b__generator", "a__tags")
+    rows, writers = [], []
+    tags: Counter[str] = Counter()
+    found = open_ones.order_by("position").values_list(*names)
+    for *numbers, a, b, its_tags in found.iterator(ROWS_AT_ONCE):
+        tags.update(set(its_tags))
+        if part.holds(its_tags, (a, b)):
+            rows.append(numbers)
+            writers.append((a, b))
+    return np.array(rows, dtype=np.int64).reshape(-1, 1 + len(_TALLY)), writers, tags
+
+
+def _verdicts(run: Run, places: int, judges: int) -> Counts:
+    """Return code, consistency, first picks and side picks, by comparison and judge."""
+    found = np.tile(np.array([NOT_ASKED, -1, 0, 0]), (places, judges, 1))
+    picks = Cast("picks", TextField())
+    sided = (_times(picks, '"A"') + _times(picks, '"B"')) / Value(3)
+    codes = [When(winner=choice, then=Value(code)) for code, choice in enumerate(CHOICES)]
+    rows = (
+        Verdict.objects.filter(judge__run=run, comparison__position__lt=places)
+        .exclude(state=Verdict.State.WAITING)
+        .values_list(
+            "comparison__position",
+            "judge__position",
+            Case(*codes, default=Value(FAILED), output_field=SmallIntegerField()),
+            Case(
+                When(consistent=True, then=Value(1)),
+                When(consistent=False, then=Value(0)),
+                default=Value(-1),
+                output_field=SmallIntegerField(),
+            ),
+            Coalesce("first_picks", 0),
+            Case(
+                When(first_picks__isnull=True, then=Value(0)),
+                default=sided,
+                output_field=IntegerField(),
+            ),
+        )
+    )
+    chunk: list[tuple[int, ...]] = []
+    for row in rows.iterator(ROWS_AT_ONCE):
+        chunk.append(row)
+        if len(chunk) == ROWS_AT_ONCE:
+            _put(found, chunk)
+            chunk = []
+    _put(found, chunk)
+    return found
+
+
+def _times(text: Cast, word: str) -> Length:
+    # Quotation marks and a letter: three characters shorter for each one that is taken out.
+    without = Replace(text, Value(word), Value(""))
+    return Length(text) - Length(without)  # type: ignore[no-any-return]  # an expression is one
+
+
+def _put(found: Counts, chunk: list[tuple[int, ...]]) -> None:
+    rows = np.array(chunk, dtype=np.int64).reshape(-1, 6)
+    found[rows[:, 0], rows[:, 1]] = rows[:, 2:]
+
+
+def _decided(votes: Counts, codes: Codes) -> tuple[Counts, Codes]:
+    """Leave out what is for neither side: such a vote is none, such a verdict was not asked for."""
+    sides = len(CHOICES[:2])
+    kept = votes * (np.arange(votes.shape[1]) < sides)
+    return kept, np.where(codes >= sides, NOT_ASKED, codes).astype(np.int8)
+
+
+def _people(run: Run) -> int:
+    votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id)
+    return votes.aggregate(people=Count("voter", distinct=True))["people"] or 0
+
+
+def _spent(judges: list[Judge]) -> list[Spent]:
+    verdicts = Verdict.objects.filter(judge__in=judges, state=Verdict.State.DONE)
+    timing = verdicts.values_list("judge").annotate(number=Count("pk"), latency=Avg("latency_ms"))
+    timed = {judge: (number, latency) for judge, number, latency in timing}
+    calls = Call.objects.filter(verdict__judge__in=judges).exclude(state=Call.State.WAITING)
+    is_unpriced = Q(cost_nano__isnull=True, state=Call.State.DONE)
+    paying = calls.values_list("verdict__judge").annotate(
+        nano=Sum("cost_nano"), unpriced=Count("pk", filter=is_unpriced)
+    )
+    paid = {judge: (nano, unpriced) for judge, nano, unpriced in paying}
+    return [_spent_by(judge, timed, paid) for judge in judges]
+
+
+def _spent_by(
+    judge: Judge,
+    timed: dict[UUID, tuple[int, float | None]],
+    paid: dict[UUID | None, tuple[int | None, int]],
+) -> Spent:
+    verdicts, latency = timed.get(judge.pk, (0, None))
+    seconds = None if latency is None else latency / 1000
+    if judge.is_baseline:
+        return Spent(0, 0, seconds, verdicts)
+    nano, unpriced = paid.get(judge.pk, (None, 0))
+    return Spent(nano, unpriced, seconds, verdicts)

@@ -1,0 +1,116 @@
+"""The Alt-Test of a run: may a judge stand in for one of its voters?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from django.db.models import Count
+
+from judge_eval.analysis.reading import RunOutcomes
+from judge_eval.metrics import AltTestResult, AltTestSettings, Figure, advice, alt_test, in_words
+from judge_eval.models import Run
+from judge_eval.statistics.outcomes_table import CHOICES
+from voting.models import Entry
+from voting.projection import counted_in
+
+# Who voted most: with more people the test asks nothing else, and takes for ever.
+MOST_PEOPLE = 30
+MOST_VOTES = 200_000
+FEWEST_PEOPLE = 3
+Data = dict[str, Any]
+
+
+def alt_test_of(outcomes: RunOutcomes) -> Data:
+    """Test every judge against the people who voted, or say why that cannot be."""
+    people, missing = _people(outcomes)
+    if len(people) < FEWEST_PEOPLE:
+        voted = f"{len(people)} {'person' if len(people) == 1 else 'people'}"
+        why = f"The test takes votes of {FEWEST_PEOPLE} people on the same pairs; {voted} voted."
+        return {"alt_test": None, "alt_test_why": why}
+    settings = AltTestSettings()
+    judges = {str(judge.pk): _said(outcomes, n) for n, judge in enumerate(outcomes.judges)}
+    found = alt_test(judges, people, settings)
+    told = dict.fromkeys(line for result in found.values() for line in advice(result, settings))
+    return {
+        "alt_test": {
+            "judges": [
+                {"id": str(judge.pk), "name": judge.name, "is_baseline": judge.is_baseline}
+                | _result(found[str(judge.pk)], sorted(people))
+                for judge in outcomes.judges
+            ],
+            "advice": list(told),
+            "left_out": missing,
+            "epsilon": f"{settings.epsilon:.2f}",
+            "humans": len(people),
+            "items": max((result.items for result in found.values()), default=0),
+        },
+        "alt_test_why": None,
+    }
+
+
+def _people(outcomes: RunOutcomes) -> tuple[dict[str, dict[int, str]], list[str]]:
+    """Return who chose what, by pseudonym and the pair's position, and who is left out."""
+    votes = _votes(outcomes.run).values_list("voter__pseudonym")
+    busiest = list(votes.annotate(cast=Count("pk")).order_by("-cast", "voter__pseudonym"))
+    chosen: list[str] = []
+    total = 0
+    for pseudonym, cast in busiest[:MOST_PEOPLE]:
+        total += cast
+        if total <= MOST_VOTES:
+            chosen.append(pseudonym)
+    inside = set(outcomes.positions.tolist())
+    kept = {"A", "B"} if outcomes.part.kind == "ballot" else set(CHOICES)
+    people: dict[str, dict[int, str]] = defaultdict(dict)
+    rows = _votes(outcomes.run).filter(voter__pseudonym__in=chosen)
+    names = ("voter__pseudonym", "comparison__position", "choice")
+    for pseudonym, position, choice in rows.values_list(*names).iterator(20_000):
+        if position in inside and choice in kept:
+            people[pseudonym][position] = choice
+    others = len(busiest) - len(chosen)
+    left_out = f"{others:,} people who voted less than the {len(chosen)} compared here."
+    return dict(people), [left_out] if others else []
+
+
+def _votes(run: Run) -> Any:
+    return Entry.objects.filter(counted_in(run.queue), queue=run.queue_id, voter__isnull=False)
+
+
+def _said(outcomes: RunOutcomes, judge: int) -> dict[int, str]:
+    column = outcomes.table.verdicts[:, judge].tolist()
+    pairs = zip(outcomes.positions.tolist(), column, strict=True)
+    return {position: CHOICES[code] for position, code in pairs if code >= 0}
+
+
+def _result(result: AltTestResult, people: list[str]) -> Data:
+    rates = {key: rate.value for key, rate in result.winning_rate.items()}
+    advantage = result.advantage_probability
+    return {
+        "winning_rates": rates if any(rate is not None for rate in rates.values()) else None,
+        "passes": result.passes,
+        "advantage": advantage.value,
+        "advantage_interval": _interval(advantage),
+        "words": in_words(result),
+        "humans": [_against(result, name) for name in people],
+        "left_out": [gap.why for gap in result.left_out],
+        "items": result.items,
+    }
+
+
+def _interval(figure: Figure) -> list[float] | None:
+    return list(figure.interval) if figure.interval else None
+
+
+def _against(result: AltTestResult, name: str) -> Data:
+    against = result.by_human.get(name)
+    if against is None:
+        return {"name": name, "why": "too few pairs that others voted on too", "items": 0}
+    return {
+        "name": name,
+        "why": None,
+        "items": against.n,
+        "judge": against.judge_advantage,
+        "human": against.human_advantage,
+        "p": dict(against.p_values),
+        "rejected": dict(against.rejected),
+    }

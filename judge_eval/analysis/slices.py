@@ -1,0 +1,84 @@
+"""Parts of a run that figures are wanted of: a tag of its prompts, a generator, some choices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+# Votes and verdicts for one side or the other; ties and both bad are left out on either part.
+DECIDED: Final = "decided"
+KINDS: Final = ("tag", "generator", "ballot")
+LONGEST: Final = 300
+
+
+class SliceInvalid(ValueError):
+    """No part of a run is called that; the message says why."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One part of a run; an empty kind is the whole of it.
+
+    Attributes
+    ----------
+    kind : {'', 'tag', 'generator', 'ballot'}
+    value : str
+        The tag, the generator that wrote one of the two outputs, or `DECIDED`.
+
+    Examples
+    --------
+    >>> str(Slice("tag", "animals")), str(Slice()), Slice.parse("generator:gpt-4:free").value
+    ('tag:animals', '', 'gpt-4:free')
+    """
+
+    kind: str = ""
+    value: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.value}" if self.kind else ""
+
+    @property
+    def in_words(self) -> str:
+        """Say what is in it."""
+        if self.kind == "ballot":
+            return "only votes and verdicts for A or B"
+        words = {"": "all pairs", "tag": "prompts tagged", "generator": "pairs with"}
+        return f"{words[self.kind]} {self.value}".strip()
+
+    @classmethod
+    def parse(cls, text: str) -> Slice:
+        """Read what `str` wrote.
+
+        Raises
+        ------
+        SliceInvalid
+            When it is of no known kind, or has no value.
+
+        Examples
+        --------
+        >>> Slice.parse("colour:red")
+        Traceback (most recent call last):
+        ...
+        judge_eval.analysis.slices.SliceInvalid: slice: tag:…, generator:… or ballot:decided, not \
+'colour:red'
+        """
+        if not text:
+            return cls()
+        kind, _, value = text.partition(":")
+        is_known = kind in KINDS and bool(value) and (kind != "ballot" or value == DECIDED)
+        if not is_known or len(text) > LONGEST:
+            said = text if len(text) <= 80 else f"{text[:80]}…"
+            raise SliceInvalid(f"slice: tag:…, generator:… or ballot:{DECIDED}, not {said!r}")
+        return cls(kind, value)
+
+    def holds(self, tags: list[str], generators: tuple[str, str]) -> bool:
+        """Say whether a comparison belongs to it.
+
+        Examples
+        --------
+        >>> Slice("generator", "one").holds([], ("one", "two"))
+        True
+        """
+        if self.kind == "tag":
+            return self.value in tags
+        return self.kind != "generator" or self.value in generators

@@ -1,0 +1,258 @@
+"""What is computed of a run in the background: right, as of one entry, and not too often."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from judge_eval.analysis import keeping
+from judge_eval.analysis.slices import Slice
+from judge_eval.models import Findings, Verdict
+from tests.makers import (
+    judges_of,
+    make_judges,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+)
+from voting.models import Comparison, Inference
+from voting.services import undo_last_vote
+
+pytestmark = pytest.mark.django_db
+
+
+def computed(run, part=""):
+    Findings.objects.get_or_create(run=run, part=part)
+    Findings.objects.filter(run=run, part=part).update(not_before=timezone.now())
+    assert keeping.compute(run.pk, part)
+    found = Findings.objects.get(run=run, part=part)
+    json.dumps(found.data, allow_nan=False)
+    return found
+
+
+def voted_run(*, people=3, pairs=40, **fields):
+    """Two judges: one says A as people do on three of four pairs, the other says B."""
+    run = make_run(pairs=pairs, says=[["A", "B"]] * pairs, **fields)
+    for _ in range(people):
+        voter = make_voter(run)
+        for place, pair in enumerate(pairs_of(run)):
+            make_vote(voter, pair, "B" if place % 4 == 0 else "A")
+    seal_all(run.queue.project)
+    return run
+
+
+def test_the_figures_of_a_small_run():
+    run = voted_run(people=1, pairs=8)
+    found = computed(run)
+    one, other = found.data["judges"]
+    assert (one["agreement"]["successes"], one["agreement"]["trials"]) == (6, 8)
+    assert other["agreement"]["value"] == 0.25
+    assert one["rating"]["rank"] == 1
+    assert one["coverage"]["value"] == 1
+    assert found.data["as_of"] | {"seq": 0} == {
+        "seq": 0,
+        "votes": 8,
+        "people": 1,
+        "comparisons": 8,
+        "open": 8,
+        "voted": 8,
+        "simulated": False,
+        "part": "all pairs",
+    }
+    assert found.seq == run.queue.project.head_seq or found.seq == found.data["as_of"]["seq"]
+    assert found.data["words"].startswith("After 8 votes by 1 person")
+    assert found.data["claims"]["ahead"] == [[0, 6], [2, 0]]
+    assert found.data["same_verdict"] == [[1.0, 0.0], [0.0, 1.0]]
+    assert found.data["alt_test"] is None
+    assert "3 people" in found.data["alt_test_why"]
+
+
+def test_the_same_votes_give_the_same_findings():
+    run = voted_run(people=2, pairs=10)
+    assert computed(run).data == computed(run).data
+
+
+def test_an_undone_vote_is_not_in_it():
+    run = make_run(pairs=2, says=[["A", "B"]] * 2)
+    voter = make_voter(run)
+    for pair in pairs_of(run):
+        make_vote(voter, pair, "A")
+    seal_all(run.queue.project)
+    undo_last_vote(voter, run.queue)
+    seal_all(run.queue.project)
+    found = computed(run)
+    assert found.data["as_of"]["votes"] == 1
+    assert found.data["judges"][0]["agreement"]["trials"] == 1
+
+
+def test_people_and_judges_meet_in_the_alt_test():
+    run = voted_run(people=4)
+    found = computed(run).data["alt_test"]
+    one, other = found["judges"]
+    assert found["humans"] == 4
+    assert one["winning_rates"]["0.30"] >= one["winning_rates"]["0.00"]
+    assert one["advantage"] == 0.75
+    assert [human["judge"] for human in other["humans"]] == [0.25] * 4
+    assert other["passes"] is False
+    assert other["words"].startswith("Fails")
+
+
+def test_a_failed_verdict_is_no_answer_and_no_disagreement():
+    run = make_run(pairs=2, says=[["A", "A"], ["A", None]])
+    voter = make_voter(run)
+    for pair in pairs_of(run):
+        make_vote(voter, pair, "A")
+    seal_all(run.queue.project)
+    _, other = computed(run).data["judges"]
+    assert other["agreement"]["trials"] == 1
+    assert other["coverage"]["value"] == 0.5
+
+
+def test_both_orders_tell_how_consistent_a_judge_is_and_whether_it_favours_the_first():
+    run = make_run(pairs=4, says=[["A"]] * 4, judges=1)
+    verdicts = list(Verdict.objects.filter(judge__run=run).order_by("comparison__position"))
+    for verdict in verdicts[:3]:
+        verdict.consistent, verdict.picks, verdict.first_picks = True, ["A", "B"], 1
+        verdict.save()
+    verdicts[3].consistent, verdicts[3].picks, verdicts[3].first_picks = False, ["A", "both_bad"], 1
+    verdicts[3].save()
+    [judge] = computed(run).data["judges"]
+    assert judge["consistency"]["value"] == 0.75
+    shown = judge["first_position"]
+    assert (shown["successes"], shown["trials"]) == (4, 7)
+
+
+def test_the_habit_of_people_is_measured_too():
+    run = make_run(pairs=3)
+    voter = make_voter(run)
+    for pair in pairs_of(run):
+        make_vote(voter, pair, "A")
+    seal_all(run.queue.project)
+    tallies = Comparison.objects.filter(queue=run.queue_id).values_list("votes_sided", "votes_left")
+    share = computed(run).data["people_first_position"]
+    assert share["trials"] == sum(sided for sided, _ in tallies) == 3
+    assert share["successes"] == sum(left for _, left in tallies)
+
+
+def tag(run, *places):
+    for place, pair in enumerate(pairs_of(run)):
+        names = {"tags": ["animals"]} if place in places else {"tags": []}
+        Inference.objects.filter(pk__in=[pair.a_id, pair.b_id]).update(**names)
+
+
+def test_a_tag_is_a_part_with_a_board_of_its_own():
+    run = voted_run(people=1, pairs=8)
+    tag(run, 0, 1)
+    part = computed(run, "tag:animals").data
+    assert part["as_of"]["votes"] == 2
+    assert part["judges"][0]["agreement"]["value"] == 0.5
+    assert computed(run).data["parts"]["tags"] == [["animals", 2]]
+
+
+def test_a_ballot_of_sides_only_leaves_out_ties_of_people_and_of_judges():
+    run = make_run(pairs=3, says=[["A", "tie"]] * 3)
+    voter = make_voter(run)
+    for pair, choice in zip(pairs_of(run), ["A", "tie", "B"], strict=True):
+        make_vote(voter, pair, choice)
+    seal_all(run.queue.project)
+    one, other = computed(run, f"ballot:{'decided'}").data["judges"]
+    assert (one["agreement"]["successes"], one["agreement"]["trials"]) == (1, 2)
+    assert other["agreement"]["value"] is None
+
+
+def test_generators_are_ranked_by_people_and_by_each_judge():
+    run = make_run(pairs=6, says=[["A", "B"]] * 6)
+    for pair in pairs_of(run):
+        Inference.objects.filter(pk=pair.a_id).update(generator="one")
+        Inference.objects.filter(pk=pair.b_id).update(generator="two")
+        make_vote(make_voter(run), pair, "A")
+    seal_all(run.queue.project)
+    models = computed(run).data["models"]
+    assert models["names"] == ["one", "two"]
+    people, first, second = models["boards"]
+    assert people["by"] == "people"
+    assert people["wins"] == first["wins"] == [[0, 6], [0, 0]]
+    assert second["wins"] == [[0, 0], [6, 0]]
+
+
+def test_generators_without_a_second_one_are_no_board():
+    run = voted_run(people=1, pairs=2)
+    Inference.objects.update(generator="one")
+    data = computed(run).data
+    assert data["models"] is None
+    assert "fewer than two" in data["models_why"]
+
+
+def test_it_is_computed_when_the_ledger_goes_on_and_not_more_often_than_every_few_seconds(
+    enqueued,
+):
+    run = voted_run(people=1, pairs=2)
+    keeping.refresh()
+    assert enqueued() == [(str(run.pk), "")]
+    assert keeping.compute(run.pk, "")
+    keeping.refresh()
+    assert enqueued() == []
+    make_vote(make_voter(run), pairs_of(run)[0])
+    seal_all(run.queue.project)
+    keeping.refresh()
+    assert enqueued() == []  # it was computed just now
+    assert not keeping.compute(run.pk, "")
+    Findings.objects.update(not_before=timezone.now())
+    keeping.refresh()
+    assert enqueued() == [(str(run.pk), "")]
+
+
+def test_what_was_begun_and_lost_is_computed_by_another_after_a_while():
+    run = voted_run(people=1, pairs=2)
+    row = Findings.objects.create(run=run, not_before=timezone.now() + keeping.LEASE)
+    assert not keeping.compute(run.pk, "")
+    row.not_before = timezone.now()
+    row.save()
+    assert keeping.compute(run.pk, "")
+
+
+def test_a_part_that_nobody_looks_at_is_left_as_it_is(enqueued):
+    run = voted_run(people=1, pairs=2)
+    keeping.findings_of(run, Slice("tag", "animals"))
+    computed(run)
+    keeping.refresh()
+    assert enqueued() == [(str(run.pk), "tag:animals")] * 2
+    Findings.objects.exclude(part="").update(asked_at=timezone.now() - timedelta(hours=2))
+    keeping.refresh()
+    assert enqueued() == []
+
+
+def test_the_number_of_parts_is_limited(monkeypatch):
+    run = voted_run(people=1, pairs=2)
+    monkeypatch.setattr(keeping, "MOST_PARTS", 1)
+    keeping.findings_of(run, Slice())
+    with pytest.raises(keeping.TooManyParts):
+        keeping.findings_of(run, Slice("tag", "animals"))
+
+
+def test_it_takes_as_many_queries_for_many_rows(django_assert_max_num_queries):
+    run = voted_run(people=3, pairs=2)
+    larger = voted_run(people=3, pairs=30)
+    make_judges(larger, ["late"], first=len(judges_of(larger)))
+    for which in (run, larger):
+        Findings.objects.create(run=which)
+        with django_assert_max_num_queries(16):
+            assert keeping.compute(which.pk, "")
+
+
+@pytest.fixture
+def enqueued(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        keeping, "enqueue", lambda task, *arguments: asked.append((task, *arguments))
+    )
+
+    def new():
+        tasks = [arguments for task, *arguments in asked]
+        asked.clear()
+        return [tuple(arguments) for arguments in tasks]
+
+    return new
