@@ -11,7 +11,7 @@ from django.db.models import Count, F, Q
 
 from voting.ledger import Difference
 from voting.models import Comparison, Entry, Project, Queue
-from voting.rows import insist, key, update_many
+from voting.rows import add_many, key
 
 # Votes that judges are measured by: sealed, standing, and of their queue's own kind, which is
 # blind votes of people or, in a queue that holds nothing else, pretend votes. Nobody looks at a
@@ -119,15 +119,15 @@ def _simulated_queues(entries: Sequence[Entry]) -> set[UUID]:
 
 def _count(change: Mapping[UUID, Sequence[int]]) -> None:
     """Add to the votes of comparisons; count those that are done by it, or undone."""
-    rows = Comparison.objects.filter(pk__in=change)
+    if not change:
+        return
     done: Counter[UUID] = Counter()
-    tallies_now = []
-    for pk, queue, wanted, *before in rows.values_list("pk", "queue", "votes_wanted", *TALLY):
-        now = [votes + by for votes, by in zip(before, change[pk], strict=True)]
-        tallies_now.append((*now, key(pk)))
-        done[queue] += (now[0] >= wanted) - (before[0] >= wanted)
-    insist(len(tallies_now), len(change), "comparisons that were voted on")
-    update_many(Comparison, TALLY, tallies_now)
+    added = {key(pk): by[0] for pk, by in change.items()}
+    rows = [(*by, key(pk)) for pk, by in change.items()]
+    for pk, queue, votes, wanted in add_many(
+        Comparison, TALLY, rows, ("queue_id", "votes", "votes_wanted")
+    ):
+        done[queue] += (votes >= wanted) - (votes - added[pk] >= wanted)
     for queue, by in done.items():
         if by:
             Queue.objects.filter(pk=queue).update(done=F("done") + by)

@@ -82,6 +82,41 @@ def update_many(
         insist(cursor.rowcount, len(rows), sql)
 
 
+def add_many(
+    model: type[Model],
+    names: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    returning: Sequence[str],
+) -> list[tuple[Any, ...]]:
+    """Add to the named whole numbers of many rows; each of `rows` is what to add, then the key.
+
+    Return the key and the columns asked for of each row, as they are then.
+    """
+    table, pk = model._meta.db_table, model._meta.pk.name
+    wanted = ", ".join(f"old.{column}" for column in (pk, *returning))
+    if connection.vendor != "postgresql":
+        values = ", ".join(f"{name} = {name} + %s" for name in names)
+        executemany(f"UPDATE {table} SET {values} WHERE {pk} = %s", rows)  # noqa: S608  our own names
+        keys = [row[-1] for row in rows]
+        places = ", ".join(["%s"] * len(keys))
+        found = f"SELECT {wanted} FROM {table} AS old WHERE {pk} IN ({places})"  # noqa: S608
+        with connection.cursor() as cursor:
+            cursor.execute(found, keys)
+            return list(cursor.fetchall())
+    values = ", ".join(f"{name} = old.{name} + new.{name}" for name in names)
+    kinds = ["int"] * len(names) + [str(model._meta.pk.db_type(connection))]
+    arrays = ", ".join(f"%b::{kind}[]" for kind in kinds)
+    sql = (
+        f"UPDATE {table} AS old SET {values} "  # noqa: S608  names of our own fields, no values
+        f"FROM unnest({arrays}) AS new ({', '.join((*names, pk))}) WHERE old.{pk} = new.{pk} "
+        f"RETURNING {wanted}"
+    )
+    with prepared() as cursor:
+        cursor.execute(sql, [list(column) for column in zip(*rows, strict=True)])
+        insist(cursor.rowcount, len(rows), sql)
+        return list(cursor.fetchall())
+
+
 def _sent_as(kind: str) -> str:
     return "text" if kind == "jsonb" else kind
 
