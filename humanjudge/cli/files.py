@@ -78,10 +78,10 @@ def _object(path: Path) -> dict[str, Any]:
 @click.option(
     "--format",
     "shape",
-    type=click.Choice(["jsonl", "csv", "votes"]),
+    type=click.Choice(["jsonl", "csv", "votes", "ledger"]),
     default="jsonl",
     show_default=True,
-    help="Everything, its votes as a table, or its votes as the GrandJury client reads them.",
+    help="Everything, its votes as a table or as the GrandJury client reads them, or the ledger.",
 )
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Not stdout but this.")
 @as_json

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -29,6 +29,7 @@ from judge_eval.transfer.import_report import ImportRefused, ImportReport
 from judge_eval.transfer.importing import import_into, import_run
 from judge_eval.transfer.restoring import restore
 from judge_eval.transfer.vote_exports import grandjury_votes, votes_csv
+from voting import ledger
 from voting.models import ApiKey, Project
 from voting.services import record_exposure
 from voting.voters import voter_of_key
@@ -53,7 +54,8 @@ def import_new(request: HttpRequest) -> Any:
 
     `name` names the run and `project` its project, by name or identifier; a bundle brings both.
     `mapping` says which column is what, `options` how the run is made. Where one row is wrong,
-    nothing is written, unless the options say `"skip_errors": true`.
+    nothing is written, unless the options say `"skip_errors": true`. A key that brings verdicts in
+    has seen them: what it votes on these pairs is not blind.
     """
     api_key = key_of(request, MANAGE)
     files, project = _files(request), request.POST.get("project", "")
@@ -64,18 +66,18 @@ def import_new(request: HttpRequest) -> Any:
         raise _invalid("name", f"a line of 1 to {LONGEST_NAME} characters is needed")
     options, items = _options(request), _items(request, files)
     where = project_for(api_key, project)
-    return _imported(201, lambda: import_run(where, name, items, options=options))
+    return _imported(201, api_key, lambda: import_run(where, name, items, options=options))
 
 
 @router.post("/{run_id}/import", response=IMPORTED, openapi_extra=FORM)
 def import_more(request: HttpRequest, run_id: str) -> Any:
     """Add pairs, verdicts and votes to a run. What it holds already is not added again."""
-    run = run_of(key_of(request, MANAGE), run_id)
-    files = _files(request)
+    api_key = key_of(request, MANAGE)
+    run, files = run_of(api_key, run_id), _files(request)
     if bundle.is_bundle(files[0].stream):
         raise _invalid("file", "a bundle is a run of its own: POST it to /api/runs/import")
     options, items = _options(request), _items(request, files)
-    return _imported(200, lambda: import_into(run.pk, items, options=options))
+    return _imported(200, api_key, lambda: import_into(run.pk, items, options=options))
 
 
 @router.get("/{run_id}/export", response=ERRORS, openapi_extra=EXPORTED)
@@ -85,19 +87,21 @@ def export(
     format: Shape = "jsonl",  # noqa: A002  as the address calls it
 ) -> Any:
     """Everything of a run as a bundle (`jsonl`); or its votes as a table (`csv`), or `votes` as the
-    GrandJury client reads them.
+    GrandJury client reads them; or the sealed `ledger` of its project, which can be verified.
 
     It shows the judges' verdicts and other people's votes, so it needs the scope `manage`; and a
     key that may also vote is noted as having seen every pair: what it votes then is not blind.
     """
     api_key = key_of(request, MANAGE)
     run = run_of(api_key, run_id)
-    if VOTE in api_key.scopes:
-        _remember_seen(api_key, run)
+    project = run.queue.project
+    shown = Run.objects.filter(queue__project=project) if format == "ledger" else [run]
+    _remember_seen(api_key, shown)
     lines, kind, ending = {
         "jsonl": (_with_ends(export_run(run)), "application/jsonl", ".jsonl"),
         "csv": (votes_csv(run), "text/csv; charset=utf-8", ".csv"),
         "votes": (grandjury_votes(run), "text/csv; charset=utf-8", "-votes.csv"),
+        "ledger": (_with_ends(ledger.export(project)), "application/jsonl", "-ledger.jsonl"),
     }[format]
     name = f"{slugify(run.name) or 'run'}-{str(run.pk)[:8]}{ending}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -151,17 +155,19 @@ def _restored(api_key: ApiKey, files: list[File], wanted: str) -> Any:
     if wanted or api_key.project_id:
         project = project_for(api_key, wanted)
     report = restore(files[0].stream, files[0].name, project)
-    return _answer(201 if report.changed else 200, report)
+    return _answer(201 if report.changed else 200, report, api_key)
 
 
-def _imported(status: int, do: Callable[[], ImportReport]) -> Any:
+def _imported(status: int, api_key: ApiKey, do: Callable[[], ImportReport]) -> Any:
     try:
-        return _answer(status, do())
+        return _answer(status, do(), api_key)
     except ImportRefused as refused:
         raise HttpError(409, str(refused)) from refused
 
 
-def _answer(status: int, report: ImportReport) -> Any:
+def _answer(status: int, report: ImportReport, api_key: ApiKey) -> Any:
+    if report.new["verdicts"] or report.already["verdicts"]:
+        _remember_seen(api_key, Run.objects.filter(pk__in=report.runs))
     if report.run or not report.failures:
         return Status(status, report.as_dict())
     told = f"{report.failures} errors; nothing was imported"
@@ -172,12 +178,16 @@ def _invalid(path: str, message: str) -> ConfigInvalid:
     return ConfigInvalid([ConfigError(path, message)])
 
 
-def _remember_seen(api_key: ApiKey, run: Run) -> None:
-    voter, position = voter_of_key(run.queue.project_id, api_key), -1
-    pairs = run.queue.comparisons.order_by("position").values_list("position", "pk")
-    while chunk := list(pairs.filter(position__gt=position)[:_PAIRS_AT_ONCE]):
-        record_exposure(voter.pk, [pk for _, pk in chunk], timezone.now())
-        position = chunk[-1][0]
+def _remember_seen(api_key: ApiKey, runs: Iterable[Run]) -> None:
+    """Note that whoever has the key knows what judges say, if it may vote at all."""
+    if VOTE not in api_key.scopes:
+        return
+    for run in runs:
+        voter, position = voter_of_key(run.queue.project_id, api_key), -1
+        pairs = run.queue.comparisons.order_by("position").values_list("position", "pk")
+        while chunk := list(pairs.filter(position__gt=position)[:_PAIRS_AT_ONCE]):
+            record_exposure(voter.pk, [pk for _, pk in chunk], timezone.now())
+            position = chunk[-1][0]
 
 
 def _with_ends(lines: Iterator[str]) -> Iterator[str]:

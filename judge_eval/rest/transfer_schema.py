@@ -9,7 +9,7 @@ from ninja import Schema
 
 from judge_eval.rest.access import Detail
 
-Shape = Literal["jsonl", "csv", "votes"]
+Shape = Literal["jsonl", "csv", "votes", "ledger"]
 
 
 class RowProblem(Schema):

@@ -332,6 +332,9 @@ def test_a_ledger_is_verified_without_a_server(shell, up, tmp_path):
     [listed] = json.loads("\n".join(shell.lines("list-runs", "--limit", "1", "--json")))
     assert listed["id"].startswith(run)
     export_ledger(up, listed["project_id"], ledger)
+    by_http = tmp_path / "by_http.jsonl"
+    shell.lines("export", run, "--format", "ledger", "--out", by_http)
+    assert by_http.read_text() == ledger.read_text()
     alone = Shell(shell.launcher, tmp_path, tmp_path / "nothing here")
     [line] = alone.lines("verify", ledger)
     found = re.fullmatch(r"verified\|(\d+)\|head\|([0-9a-f]{64})\|known\|0", line)

@@ -26,6 +26,7 @@ from tests.makers import (
 )
 from tests.services.bundles import empty_the_instance, facts_of
 from tests.services.imports import imported, pair, verdict, vote
+from voting import chain
 from voting.models import Comparison, Entry, Exposure, Inference, Project
 
 pytestmark = pytest.mark.django_db
@@ -324,7 +325,7 @@ OTHER_SCOPES = ("read", "vote", "verdicts")
 def ask_for_everything(client, run):
     yield post(client, file_of(pair(1)), name="Run")
     yield post(client, file_of(pair(1)), run=run)
-    for kind in ("jsonl", "csv", "votes"):
+    for kind in ("jsonl", "csv", "votes", "ledger"):
         yield client.get(f"/api/runs/{run.pk}/export?format={kind}")
 
 
@@ -371,6 +372,33 @@ def test_who_may_vote_and_has_exported_is_not_blind_any_more():
     seal_all(run.queue.project)
     votes = Entry.objects.filter(queue=run.queue_id, kind="vote")
     assert dict(votes.values_list("comparison", "unblinded")) == {first.pk: False, second.pk: True}
+
+
+def test_who_may_vote_and_has_brought_verdicts_in_is_not_blind_there():
+    make_project()
+    key, token = make_key("manage", "vote")
+    client = key_client(token)
+    assert post(client, file_of(*ROWS), name="Run").status_code == 201
+    run = Run.objects.get(name="Run")
+    seen = Exposure.objects.filter(voter__api_key=key)
+    assert set(seen.values_list("comparison", flat=True)) == {p.pk for p in pairs_of(run)}
+    assert post(client, file_of(pair(1), pair(2)), name="Without").status_code == 201
+    assert seen.count() == 2
+
+
+def test_the_ledger_goes_out_whole_and_shows_every_run_of_its_project(tmp_path):
+    run = make_run(pairs=2)
+    other = make_run(run.queue.project)
+    make_vote(make_voter(run), pairs_of(run)[0])
+    seal_all(run.queue.project)
+    key, token = make_key("manage", "vote")
+    text, response = exported(key_client(token), run, "ledger")
+    run.queue.project.refresh_from_db()
+    found = chain.verify(io.StringIO(text), run.queue.project.head)
+    assert found.entries == run.queue.project.head_seq
+    assert response["Content-Disposition"].endswith('-ledger.jsonl"')
+    seen = Exposure.objects.filter(voter__api_key=key).values_list("comparison", flat=True)
+    assert set(seen) == {pair.pk for each in (run, other) for pair in pairs_of(each)}
 
 
 def test_who_cannot_vote_has_no_voter_made_for_it():
