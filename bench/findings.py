@@ -89,8 +89,9 @@ def measure() -> None:
         "comparisons": COMPARISONS,
     }
     with connection.cursor() as cursor:
-        for statement in (_OUTPUTS, _PAIRS, _VERDICTS, _VOTES, _TALLIES, "VACUUM ANALYZE"):
+        for statement in (_OUTPUTS, _PAIRS, _VERDICTS, _VOTES, _TALLIES):
             cursor.execute(statement, names if "%(" in statement else None)
+            cursor.execute("VACUUM ANALYZE")
     Board.objects.create(run=run, votes=COMPARISONS * VOTERS, seq=COMPARISONS * VOTERS + 100)
     Findings.objects.create(run=run)
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})

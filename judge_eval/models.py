@@ -17,6 +17,10 @@ from judge_eval import elo
 from voting.models import Choice, Comparison, Inference, Queue
 
 
+# Instead of a provider's name: a baseline, or a judge whose verdicts were imported.
+NOT_ASKED = ("baseline", "imported")
+
+
 def validate_key_variable(name: str) -> None:
     """Refuse to send any other secret of this machine to an endpoint that somebody typed in."""
     if not re.fullmatch(r"[A-Z][A-Z0-9_]*_API_KEY", name):
@@ -35,10 +39,16 @@ def validate_base_url(url: str) -> None:
         raise ValidationError("An http or https address without name, password or query.")
 
 
+def validate_provider_name(name: str) -> None:
+    """Refuse what judges go by that are asked nowhere: such a provider's would not be asked."""
+    if name in NOT_ASKED:
+        raise ValidationError(f"{name} is what judges that are not asked go by.")
+
+
 class Provider(models.Model):
     """An OpenAI-compatible endpoint. Its key stays in the environment."""
 
-    name = models.CharField(max_length=50, unique=True)
+    name = models.CharField(max_length=50, unique=True, validators=[validate_provider_name])
     # Not a URLField: that refuses the bare host names of a private network.
     base_url = models.CharField(
         max_length=500, validators=[validate_base_url], help_text="Ends in /v1 as a rule."
@@ -371,6 +381,8 @@ class Findings(models.Model):
     # As analysis.slices writes it; empty for the whole run.
     part = models.CharField(max_length=300, blank=True, db_default="")
     data = models.JSONField(null=True)
+    # By name, as SVG that analysis.drawing made.
+    charts = models.JSONField(default=dict)
     # The last ledger entry that is in it, and how long it took.
     seq = models.BigIntegerField(default=0)
     seconds = models.FloatField(default=0)

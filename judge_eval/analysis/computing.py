@@ -188,7 +188,9 @@ def _models(outcomes: RunOutcomes) -> Data:
         return {"models": None, "models_why": "The pairs name fewer than two generators."}
     if len(names) > MOST_MODELS:
         return {"models": None, "models_why": f"{len(names)} generators are too many to compare."}
-    boards = [{"by": "people", "name": "People"} | _model_board(outcomes, outcomes.table.votes, 5)]
+    boards: list[Data] = [
+        {"by": "people", "name": "People"} | _model_board(outcomes, outcomes.table.votes, 5)
+    ]
     for place, judge in enumerate(outcomes.judges):
         votes = as_votes(outcomes.table.verdicts[:, place])
         boards.append(

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
 from judge_eval.analysis.computing import findings
+from judge_eval.analysis.drawing import charts_of
 from judge_eval.analysis.reading import one_moment, outcomes_of
 from judge_eval.analysis.replacing import alt_test_of
 from judge_eval.analysis.slices import Slice
@@ -18,9 +19,9 @@ from judge_eval.models import Board, Findings, Run
 
 # A worker that was killed in the middle leaves its findings to others after this time.
 LEASE = timedelta(minutes=2)
-# Between two computations: some seconds, and four times as long as the last one took.
+# Between two computations: some seconds, and so many times as long as the last one took.
 PAUSE = timedelta(seconds=3)
-SHARE = 4
+SHARE = 6
 WATCHED = timedelta(hours=1)
 MOST_PARTS = 200
 MOST_AT_ONCE = 100
@@ -61,10 +62,12 @@ def compute(run_id: UUID, part: str) -> bool:
         data = findings(outcomes) | alt_test_of(outcomes)
     if not part:
         data["parts"] = {"tags": outcomes.tags.most_common(), "generators": outcomes.generators}
+    charts = charts_of(data)
     seconds = time.perf_counter() - began
     done = timezone.now()
     row.update(
         data=data,
+        charts=charts,
         seq=outcomes.seq,
         seconds=seconds,
         computed_at=done,
@@ -73,7 +76,7 @@ def compute(run_id: UUID, part: str) -> bool:
     return True
 
 
-def findings_of(run: Run, part: Slice) -> Findings | None:
+def findings_of(run: Run, part: Slice) -> Findings:
     """Return what is known, and see to it that what is looked at is kept up to date."""
     now = timezone.now()
     found = Findings.objects.filter(run=run, part=str(part)).first()

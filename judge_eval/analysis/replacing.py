@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Hashable
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, F
 
 from judge_eval.analysis.reading import RunOutcomes
 from judge_eval.metrics import AltTestResult, AltTestSettings, Figure, advice, alt_test, in_words
@@ -19,6 +20,7 @@ MOST_PEOPLE = 30
 MOST_VOTES = 200_000
 FEWEST_PEOPLE = 3
 Data = dict[str, Any]
+Labels = dict[Hashable, object]
 
 
 def alt_test_of(outcomes: RunOutcomes) -> Data:
@@ -49,34 +51,36 @@ def alt_test_of(outcomes: RunOutcomes) -> Data:
     }
 
 
-def _people(outcomes: RunOutcomes) -> tuple[dict[str, dict[int, str]], list[str]]:
-    """Return who chose what, by pseudonym and the pair's position, and who is left out."""
+def _people(outcomes: RunOutcomes) -> tuple[dict[str, Labels], list[str]]:
+    """Return who chose what, by pseudonym and the pair's position, and what is left out."""
     votes = _votes(outcomes.run).values_list("voter__pseudonym")
     busiest = list(votes.annotate(cast=Count("pk")).order_by("-cast", "voter__pseudonym"))
-    chosen: list[str] = []
-    total = 0
-    for pseudonym, cast in busiest[:MOST_PEOPLE]:
-        total += cast
-        if total <= MOST_VOTES:
-            chosen.append(pseudonym)
+    chosen = dict(busiest[:MOST_PEOPLE])
+    every = max(1, -(-sum(chosen.values()) // MOST_VOTES))
+    rows = _votes(outcomes.run).filter(voter__pseudonym__in=chosen)
+    if every > 1:
+        rows = rows.annotate(turn=F("comparison__position") % every).filter(turn=0)
     inside = set(outcomes.positions.tolist())
     kept = {"A", "B"} if outcomes.part.kind == "ballot" else set(CHOICES)
-    people: dict[str, dict[int, str]] = defaultdict(dict)
-    rows = _votes(outcomes.run).filter(voter__pseudonym__in=chosen)
+    people: dict[str, Labels] = defaultdict(dict)
     names = ("voter__pseudonym", "comparison__position", "choice")
     for pseudonym, position, choice in rows.values_list(*names).iterator(20_000):
         if position in inside and choice in kept:
             people[pseudonym][position] = choice
-    others = len(busiest) - len(chosen)
-    left_out = f"{others:,} people who voted less than the {len(chosen)} compared here."
-    return dict(people), [left_out] if others else []
+    left_out = []
+    if len(busiest) > len(chosen):
+        others = len(busiest) - len(chosen)
+        left_out.append(f"{others:,} of the people: the {len(chosen)} who voted most are compared.")
+    if every > 1:
+        left_out.append(f"Of {every} pairs one each is compared: {MOST_VOTES:,} votes are enough.")
+    return dict(people), left_out
 
 
 def _votes(run: Run) -> Any:
     return Entry.objects.filter(counted_in(run.queue), queue=run.queue_id, voter__isnull=False)
 
 
-def _said(outcomes: RunOutcomes, judge: int) -> dict[int, str]:
+def _said(outcomes: RunOutcomes, judge: int) -> Labels:
     column = outcomes.table.verdicts[:, judge].tolist()
     pairs = zip(outcomes.positions.tolist(), column, strict=True)
     return {position: CHOICES[code] for position, code in pairs if code >= 0}

@@ -18,6 +18,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('part', models.CharField(blank=True, db_default='', max_length=300)),
                 ('data', models.JSONField(null=True)),
+                ('charts', models.JSONField(default=dict)),
                 ('seq', models.BigIntegerField(default=0)),
                 ('seconds', models.FloatField(default=0)),
                 ('computed_at', models.DateTimeField(null=True)),

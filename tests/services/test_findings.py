@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval.analysis import keeping
+from judge_eval.analysis import keeping, replacing
 from judge_eval.analysis.slices import Slice
 from judge_eval.models import Findings, Verdict
 from tests.makers import (
@@ -98,6 +98,39 @@ def test_people_and_judges_meet_in_the_alt_test():
     assert [human["judge"] for human in other["humans"]] == [0.25] * 4
     assert other["passes"] is False
     assert other["words"].startswith("Fails")
+
+
+def test_of_very_many_votes_the_alt_test_takes_every_few_pairs_and_says_so(monkeypatch):
+    run = voted_run(people=3, pairs=80)
+    monkeypatch.setattr(replacing, "MOST_VOTES", 120)
+    found = computed(run).data["alt_test"]
+    assert found["items"] == 40
+    assert found["left_out"] == ["Of 2 pairs one each is compared: 120 votes are enough."]
+
+
+def test_of_very_many_people_those_are_compared_who_voted_most(monkeypatch):
+    run = voted_run(people=4)
+    make_vote(make_voter(run), pairs_of(run)[0])
+    seal_all(run.queue.project)
+    monkeypatch.setattr(replacing, "MOST_PEOPLE", 4)
+    found = computed(run).data["alt_test"]
+    assert [human["items"] for human in found["judges"][0]["humans"]] == [40] * 4
+    assert found["left_out"] == ["1 of the people: the 4 who voted most are compared."]
+
+
+def test_charts_are_drawn_of_what_there_is():
+    run = voted_run(people=4)
+    charts = computed(run).charts
+    assert charts.keys() == {
+        "agreement",
+        "ratings",
+        "same_verdict",
+        "winning_rates",
+        "model_ratings",
+        "model_wins",
+    }
+    assert all(chart.startswith("<svg ") and "<script" not in chart for chart in charts.values())
+    assert computed(make_run()).charts.keys() == {"same_verdict"}
 
 
 def test_a_failed_verdict_is_no_answer_and_no_disagreement():

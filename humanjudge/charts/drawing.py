@@ -1,0 +1,230 @@
+"""From a specification to SVG that any page may hold, and to PNG."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+from xml.etree.ElementTree import Element, ParseError, SubElement, fromstring, tostring
+
+from PIL import Image
+
+from humanjudge.charts.look import (
+    FONT,
+    PAPER,
+    SYSTEM_FONT,
+    THEMES,
+    WIDE_FONT,
+    ChartRefused,
+    Theme,
+    merged,
+)
+from humanjudge.charts.parts import Spec
+
+FONTS: Final = Path(__file__).parents[2] / "voting" / "fonts"
+# Version 6.4 of Vega-Lite, which the specifications are written for.
+_VERSION: Final = "6.4"
+_SVG: Final = "{http://www.w3.org/2000/svg}"
+_ELEMENTS: Final = frozenset(
+    "g path line rect circle text tspan defs clipPath linearGradient radialGradient stop".split()
+)
+_ATTRIBUTES: Final = frozenset(
+    "id transform d x y dx dy x1 y1 x2 y2 cx cy r fx fy rx ry width height offset gradientUnits "
+    "clip-path fill fill-opacity stroke stroke-opacity stroke-width stroke-dasharray "
+    "stroke-dashoffset stroke-linecap stroke-linejoin stroke-miterlimit opacity stop-color "
+    "stop-opacity text-anchor font-family font-size font-style font-weight".split()
+)
+_LOCAL: Final = re.compile(r"url\(#([\w-]+)\)")
+_LARGE: Final = 560
+# A config may ask for letters a mile high; memory goes with the square of the size.
+_MOST_PIXELS: Final = 12_000_000
+
+
+def svg(spec: Spec, theme: Theme = "page", vega_config: Mapping[str, Any] | None = None) -> str:
+    """Draw a chart as SVG.
+
+    Only presentation attributes are used, no style and no script, and nothing is loaded: it may
+    stand inside a page with a strict Content-Security-Policy. Several may stand in one page.
+
+    Parameters
+    ----------
+    spec : dict
+        Of one of the functions of this package.
+    theme : {'page', 'light', 'dark'}
+        ``page`` takes its colours from the page's CSS and has no background.
+    vega_config : mapping, optional
+        A Vega-Lite config, laid over ours.
+
+    Returns
+    -------
+    str
+        An ``svg`` element of the class ``plot``, and ``large`` where it should be scrolled on a
+        telephone and not shrunk.
+
+    Raises
+    ------
+    ChartRefused
+        When nothing can be drawn with that config, or the picture would be too large.
+    """
+    return _svg(spec, theme, vega_config or {}, (WIDE_FONT, SYSTEM_FONT))
+
+
+def png(
+    spec: Spec,
+    theme: Theme = "light",
+    scale: float = 2.0,
+    vega_config: Mapping[str, Any] | None = None,
+) -> bytes:
+    """Draw a chart as PNG, on white or on the dark theme's paper.
+
+    Parameters
+    ----------
+    spec, theme, vega_config
+        As for `svg`.
+    scale : float
+        Pixels of the picture for one of the chart.
+
+    Raises
+    ------
+    ChartRefused
+        When nothing can be drawn with that config, or the picture would be too large.
+    ValueError
+        With the theme ``page``, whose colours only a page knows.
+    """
+    if theme == "page":
+        raise ValueError("a PNG needs real colours: choose light or dark")
+    drawn = _svg(spec, theme, vega_config or {}, (FONT, FONT))
+    return _packed(_renderer().svg_to_png(drawn, scale=scale))
+
+
+def _svg(spec: Spec, theme: Theme, vega_config: Mapping[str, Any], fonts: tuple[str, str]) -> str:
+    """Draw with one font's widths, and name another."""
+    measured, named = fonts
+    background = "transparent" if theme == "page" else PAPER
+    ours = spec["config"] | {"background": background, "font": measured}
+    drawn = _drawn({**spec, "config": merged(ours, vega_config)})
+    prefix = f"chart-{sha256(drawn.encode()).hexdigest()[:10]}"
+    inherited = frozenset((("font-family", measured), ("opacity", "1")))
+    clean = _Cleaning(prefix, THEMES[theme], spec["usermeta"]["names"], inherited)
+    root = clean.root(_parsed(drawn), spec["usermeta"], named)
+    return tostring(root, encoding="unicode")
+
+
+def _drawn(spec: Spec) -> str:
+    try:
+        whole = json.dumps(spec, allow_nan=False)
+        # By default any address may be read, should a specification name one.
+        return str(_renderer().vegalite_to_svg(whole, vl_version=_VERSION, allowed_base_urls=[]))
+    except (TypeError, ValueError) as error:
+        raise ChartRefused(f"the chart cannot be drawn: {_first_line(error)}") from error
+
+
+def _parsed(drawn: str) -> Element:
+    try:
+        # The renderer's own output: it has no document type, and so no entities.
+        root = fromstring(drawn)  # noqa: S314
+    except ParseError as error:
+        raise ChartRefused(f"the chart cannot be drawn: {_first_line(error)}") from error
+    width, height = float(root.get("width", 0)), float(root.get("height", 0))
+    if not 0 < width * height <= _MOST_PIXELS:
+        raise ChartRefused(f"a chart of {width:.0f} by {height:.0f} pixels is too large")
+    return root
+
+
+@cache
+def _renderer() -> Any:
+    # Only where something is drawn: it is 30 MB of V8, and its threads do not survive a fork.
+    import vl_convert
+
+    vl_convert.register_font_directory(str(FONTS))
+    return vl_convert
+
+
+def _packed(drawn: bytes) -> bytes:
+    """Return the same picture in a third of the bytes: the renderer is in a hurry."""
+    packed = BytesIO()
+    with Image.open(BytesIO(drawn)) as picture:
+        picture.save(packed, "PNG")
+    return packed.getvalue()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+@dataclass(frozen=True)
+class _Cleaning:
+    """Copies of a drawing only what is known to be harmless, in the colours of a theme."""
+
+    prefix: str
+    colours: Mapping[str, str]
+    names: Mapping[str, str]
+    inherited: frozenset[tuple[str, str]]
+
+    def root(self, drawn: Element, told: Mapping[str, str], font: str) -> Element:
+        width, height = drawn.get("width", ""), drawn.get("height", "")
+        about = {"title": told["title"], "desc": told["words"]}
+        root = Element(
+            "svg",
+            {
+                "xmlns": _SVG[1:-1],
+                "class": "plot large" if float(width) > _LARGE else "plot",
+                "width": width,
+                "height": height,
+                "viewBox": f"0 0 {width} {height}",
+                "font-family": font,
+                "font-variant": "tabular-nums",
+                "role": "img",
+                "aria-labelledby": " ".join(f"{self.prefix}-{name}" for name in about),
+            },
+        )
+        for name, text in about.items():
+            SubElement(root, name, {"id": f"{self.prefix}-{name}"}).text = text
+        root.extend(self._children(drawn))
+        return root
+
+    def _children(self, parent: Element) -> list[Element]:
+        found = [self._copy(child) for child in parent]
+        return [child for child in found if child is not None]
+
+    def _copy(self, drawn: Element) -> Element | None:
+        tag = drawn.tag.removeprefix(_SVG)
+        if tag not in _ELEMENTS or _is_unseen(drawn):
+            return None
+        attributes = {name: self._value(name, value) for name, value in drawn.items()}
+        copy = Element(tag, {name: v for name, v in attributes.items() if v is not None})
+        copy.text = drawn.text
+        copy.extend(self._children(drawn))
+        if tag == "g" and not len(copy):
+            return None
+        whole = self.names.get(drawn.text or "") if tag == "text" else None
+        if whole is not None:
+            tooltip = SubElement(copy, "title")
+            tooltip.text, tooltip.tail, copy.text = whole, copy.text, None
+        return copy
+
+    def _value(self, name: str, value: str) -> str | None:
+        """Return an attribute's value; None where it is left out."""
+        if name not in _ATTRIBUTES or (name, value) in self.inherited:
+            return None
+        if name == "id":
+            return f"{self.prefix}-{value}"
+        local = _LOCAL.sub(rf"url(#{self.prefix}-\1)", value)
+        if "url(" in _LOCAL.sub("", value).lower():
+            return None
+        return self.colours.get(local, local)
+
+
+def _is_unseen(drawn: Element) -> bool:
+    if drawn.get("display") == "none" or drawn.get("fill") == "transparent":
+        return True
+    # The frames of groups: without a colour of their own there is nothing of them.
+    return drawn.get("class") in ("background", "foreground") and not (
+        drawn.get("fill") or drawn.get("stroke")
+    )
