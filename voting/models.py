@@ -469,6 +469,9 @@ class Entry(models.Model):
                 condition=Q(kind="verdicts"),
                 name="entry_verdicts",
             ),
+            models.Index(
+                fields=["inference"], condition=Q(inference__isnull=False), name="entry_of_item"
+            ),
         ]
 
     def __str__(self) -> str:
