@@ -11,8 +11,10 @@ from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.engine.lifecycle import LifecycleRefused
 from judge_eval.rest.api import router as judge_eval
 from judge_eval.rest.events_api import router as events
+from judge_eval.rest.findings_api import router as findings
 from judge_eval.rest.runs_api import router as runs
 from judge_eval.rest.transfer_api import router as transfer
+from reports.score_api import router as scores
 
 api = NinjaAPI(
     title="HumanJudge",
@@ -22,7 +24,7 @@ api = NinjaAPI(
     docs_url="/docs",
 )
 # Django takes the first address that fits: fixed words stand before `/runs/{run_id}`.
-for router in (judge_eval, events, transfer, runs):
+for router in (judge_eval, events, transfer, findings, runs, scores):
     api.add_router("/runs", router)
 
 

@@ -152,6 +152,7 @@ CELERY_TASK_ROUTES = {
     "judge_eval.tasks.work": {"queue": "judging"},
     "judge_eval.tasks.tryout": {"queue": "judging"},
     "judge_eval.tasks.compute_findings": {"queue": "judging"},
+    "reports.tasks.make_score_files": {"queue": "judging"},
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
@@ -161,6 +162,7 @@ CELERY_BEAT_SCHEDULE = {
     "seal what a lost task left behind": {"task": "voting.tasks.sweep", "schedule": 3.0},
     "go on with runs": {"task": "judge_eval.tasks.sweep", "schedule": 5.0},
     "compute what is behind": {"task": "judge_eval.tasks.refresh_findings", "schedule": 4.0},
+    "make score files that were lost": {"task": "reports.tasks.sweep", "schedule": 15.0},
 }
 
 # --- models -------------------------------------------------------------------------------------
@@ -171,6 +173,12 @@ PROVIDER_BASE_URL = env.str("PROVIDER_BASE_URL", "")
 PROVIDER_KEY_VARIABLE = env.str("PROVIDER_KEY_VARIABLE", "")
 # Calls that one worker process makes at once, whatever its providers allow.
 JUDGING_THREADS = env.int("JUDGING_THREADS", 8)
+
+# --- reports ------------------------------------------------------------------------------------
+
+# Modules with scorers of one's own, imported when a process starts: each registers its scorers,
+# which reports then take by name, over the web too.
+SCORER_MODULES: list[str] = env.list("SCORER_MODULES", [])
 
 # --- the ledger ---------------------------------------------------------------------------------
 

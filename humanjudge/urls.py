@@ -10,6 +10,7 @@ from humanjudge.health import healthz
 urlpatterns = [
     path("", include("judge_eval.urls")),
     path("", include("voting.urls")),
+    path("", include("reports.urls")),
     path("login/", auth.LoginView.as_view(template_name="login.html"), name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),

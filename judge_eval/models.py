@@ -16,7 +16,6 @@ from django.utils import timezone
 from judge_eval import elo
 from voting.models import Choice, Comparison, Inference, Queue
 
-
 # Instead of a provider's name: a baseline, or a judge whose verdicts were imported.
 NOT_ASKED = ("baseline", "imported")
 

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Left
 from django.utils import timezone
 
 from judge_eval import elo
@@ -218,6 +219,13 @@ def pair_list(run: Run) -> QuerySet[Comparison]:
         .select_related("a__picture", "b__picture")
         .order_by("position")
     )
+
+
+def pairs_at(run: Run, positions: Sequence[int], letters: int) -> dict[int, tuple[UUID, str]]:
+    """Return the pairs at some places, each with the beginning of its prompt."""
+    pairs = Comparison.objects.filter(queue=run.queue_id, position__in=positions)
+    found = pairs.values_list("position", "pk", Left("a__prompt", letters))
+    return {position: (pk, prompt) for position, pk, prompt in found}
 
 
 def invite_list(run: Run) -> Sequence[Invite]:

@@ -27,6 +27,7 @@ def render(picture_id: int, run_id: str) -> None:
 @shared_task(acks_late=True)
 def judge(verdict_id: int) -> None:
     judging.decide(verdict_id)
+    judging.go_on_after(verdict_id)
 
 
 @shared_task

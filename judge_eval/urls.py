@@ -1,6 +1,6 @@
 from django.urls import path
 
-from judge_eval.pages import draft_views, run_views, views
+from judge_eval.pages import alt_test_views, draft_views, models_views, run_views, views
 
 urlpatterns = [
     path("", views.home, name="home"),
@@ -21,6 +21,13 @@ urlpatterns = [
     path("runs/<uuid:run_id>/calls/<int:call_id>/", run_views.run_call, name="run-call"),
     path("runs/<uuid:run_id>/pairs/", views.run_pairs, name="run-pairs"),
     path("runs/<uuid:run_id>/pairs/<uuid:comparison_id>/", views.run_pair, name="run-pair"),
+    path("runs/<uuid:run_id>/alt-test/", alt_test_views.run_alt_test, name="run-alt-test"),
+    path(
+        "runs/<uuid:run_id>/alt-test/items/",
+        alt_test_views.run_items_needed,
+        name="run-items-needed",
+    ),
+    path("runs/<uuid:run_id>/models/", models_views.run_models, name="run-models"),
     path("runs/<uuid:run_id>/vote/", views.run_voting, name="run-voting"),
     path("runs/<uuid:run_id>/vote/me", views.vote_as_user, name="vote-as-user"),
     path("reveal/<uuid:vote_uid>/", views.reveal, name="reveal"),

@@ -1,7 +1,8 @@
-"""Money, time and counts as run pages write them."""
+"""Money, time and lists as run pages write them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 
 
@@ -45,3 +46,15 @@ def latency(milliseconds: float | None) -> str:
     if milliseconds is None:
         return "\N{EN DASH}"
     return f"{milliseconds / 1000:.1f} s" if milliseconds >= 1000 else f"{milliseconds:.0f} ms"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Join one name or more as one says them.
+
+    Examples
+    --------
+    >>> listed(["A"]), listed(["A", "B", "C"])
+    ('A', 'A, B and C')
+    """
+    *before, last = names
+    return f"{', '.join(before)} and {last}" if before else last

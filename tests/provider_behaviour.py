@@ -1,6 +1,7 @@
 """How the local model provider behaves and misbehaves: a pure function of request and settings."""
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -117,6 +118,32 @@ def _echoing(request: Request, conduct: Conduct, make: Make) -> Answer:
     return error(401, f"Not allowed with Authorization: {seen}", headers=told, phrase=seen)
 
 
+def _vectors(change: Callable[[list], object]) -> Callable:
+    """Spoil the list of embeddings; other replies stay as they are."""
+
+    def mode(request: Request, conduct: Conduct, make: Make) -> Answer:
+        made = make(request)
+        data = json.loads(made.content)
+        if isinstance(data.get("data"), list):
+            change(data["data"])
+            return reply(data)
+        return made
+
+    return mode
+
+
+def _first_vector(change: Callable[[list], object]) -> Callable:
+    """Spoil the embedding of the first text of each request."""
+    return _vectors(lambda items: items[0].update(embedding=change(items[0]["embedding"])))
+
+
+def _refusing_text(request: Request, conduct: Conduct, make: Make) -> Answer:
+    """Refuse a whole batch for one text in it, as endpoints do for one that is too long."""
+    if "unembeddable" in json.dumps(request.body.get("input", "")):
+        return error(400, "One input is too long.", "invalid_request_error")
+    return make(request)
+
+
 def _canned(request: Request, conduct: Conduct, make: Make) -> Answer:
     status, headers, body = (conduct.canned.get(name) for name in ("status", "headers", "body"))
     text = body if isinstance(body, str) else json.dumps(body)
@@ -144,6 +171,14 @@ MODES: dict[str, Callable[[Request, Conduct, Make], Answer]] = {
     "insufficient_quota": lambda *_: error(429, "You exceeded your quota.", "insufficient_quota"),
     "error_200": lambda *_: reply({"error": {"code": 502, "message": "Upstream failed."}}),
     "echo_key": _echoing,
+    "too_few_vectors": _vectors(list.pop),
+    "turned_vectors": _vectors(list.reverse),
+    "same_index": _vectors(lambda items: [item.update(index=0) for item in items]),
+    "nan_vector": _first_vector(lambda vector: [math.nan, *vector[1:]]),
+    "short_vector": _first_vector(lambda vector: vector[:-1]),
+    "zero_vector": _first_vector(lambda vector: [0.0] * len(vector)),
+    "no_vector": _first_vector(lambda _: None),
+    "one_text_refused": _refusing_text,
     "huge": lambda *_: Answer(200, b" " * (11 * 1024 * 1024)),
     "canned": _canned,
 }

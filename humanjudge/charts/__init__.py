@@ -19,9 +19,10 @@ True
 from humanjudge.charts.curves import Curve, lines
 from humanjudge.charts.drawing import png, svg
 from humanjudge.charts.judged import bars, intervals
-from humanjudge.charts.look import ChartRefused, Theme
+from humanjudge.charts.look import Theme
 from humanjudge.charts.matrix import P_VALUES, SHARES, Cells, heat_map
 from humanjudge.charts.parts import RATING, SCORE, SHARE, Axis, Estimate, Reference, Spec
+from humanjudge.charts.restyling import ChartRefused
 from humanjudge.charts.versus import Versus, grouped
 
 __all__ = [

@@ -11,6 +11,7 @@ from humanjudge.charts.layers import Ends, across, drawn_axis, finished, layer
 from humanjudge.charts.parts import (
     NO_FIGURE,
     PLOT_WIDTH,
+    WORDS_UNITS,
     Axis,
     Reference,
     Spec,
@@ -18,6 +19,7 @@ from humanjudge.charts.parts import (
     domain,
     finite,
     label,
+    shortened,
 )
 
 if TYPE_CHECKING:
@@ -69,11 +71,13 @@ def lines(
     plot = _Plot(domain(y, marks), max(HEIGHT, LABEL_ROOM * len(curves)))
     drawn = _placed(curves, plot)
     up = plot.up(y)
+    rule, passing = _threshold(threshold, up)
     return finished(
         [
-            *_threshold(threshold, up),
+            *rule,
             *_lines(drawn, across(x, wide, "x"), up),
             *_labels(drawn, plot, up),
+            *passing,
         ],
         title=title,
         words=_in_words(curves, x, y, threshold),
@@ -197,19 +201,22 @@ def _label(curve: Curve) -> str:
     return name if curve.points else f"{name} · {NO_FIGURE}"
 
 
-def _threshold(threshold: Reference | None, y: alt.Y) -> list[alt.Chart]:
+def _threshold(threshold: Reference | None, y: alt.Y) -> tuple[list[alt.Chart], list[alt.Chart]]:
+    """Return a rule below the lines, and its words above them with paper around the letters."""
     import altair as alt
 
     value = finite(threshold.value) if threshold else None
     if threshold is None or value is None:
-        return []
-    rule = layer([{"value": value, "text": clean(threshold.words)}])
-    # Winning rates rise: below the rule, on the right, there is most room.
-    words = rule.mark_text(style="quiet", align="right", baseline="top", dx=-3, dy=3)
-    return [
-        rule.mark_rule(style="reference").encode(y=y),
-        words.encode(x=alt.value(PLOT_WIDTH), y=y, text="text:N"),
+        return [], []
+    said = layer([{"value": value, "text": shortened(threshold.words, WORDS_UNITS)}])
+    words = [
+        # Winning rates rise: below the rule, on the right, there is most room.
+        said.mark_text(style=style, align="right", baseline="top", dx=-3, dy=3).encode(
+            x=alt.value(PLOT_WIDTH), y=y, text="text:N"
+        )
+        for style in ("halo", "quiet")
     ]
+    return [said.mark_rule(style="reference").encode(y=y)], words
 
 
 def _in_words(curves: Sequence[Curve], x: Axis, y: Axis, threshold: Reference | None) -> str:

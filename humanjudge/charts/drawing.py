@@ -21,11 +21,11 @@ from humanjudge.charts.look import (
     SYSTEM_FONT,
     THEMES,
     WIDE_FONT,
-    ChartRefused,
     Theme,
     merged,
 )
 from humanjudge.charts.parts import Spec
+from humanjudge.charts.restyling import ChartRefused, checked
 
 FONTS: Final = Path(__file__).parents[2] / "voting" / "fonts"
 # Version 6.4 of Vega-Lite, which the specifications are written for.
@@ -108,7 +108,7 @@ def _svg(spec: Spec, theme: Theme, vega_config: Mapping[str, Any], fonts: tuple[
     measured, named = fonts
     background = "transparent" if theme == "page" else PAPER
     ours = spec["config"] | {"background": background, "font": measured}
-    drawn = _drawn({**spec, "config": merged(ours, vega_config)})
+    drawn = _drawn({**spec, "config": merged(ours, checked(vega_config))})
     prefix = f"chart-{sha256(drawn.encode()).hexdigest()[:10]}"
     inherited = frozenset((("font-family", measured), ("opacity", "1")))
     clean = _Cleaning(prefix, THEMES[theme], spec["usermeta"]["names"], inherited)
@@ -122,7 +122,7 @@ def _drawn(spec: Spec) -> str:
         # By default any address may be read, should a specification name one.
         return str(_renderer().vegalite_to_svg(whole, vl_version=_VERSION, allowed_base_urls=[]))
     except (TypeError, ValueError) as error:
-        raise ChartRefused(f"the chart cannot be drawn: {_first_line(error)}") from error
+        raise ChartRefused(f"the chart cannot be drawn: {_why(error)}") from error
 
 
 def _parsed(drawn: str) -> Element:
@@ -130,7 +130,7 @@ def _parsed(drawn: str) -> Element:
         # The renderer's own output: it has no document type, and so no entities.
         root = fromstring(drawn)  # noqa: S314
     except ParseError as error:
-        raise ChartRefused(f"the chart cannot be drawn: {_first_line(error)}") from error
+        raise ChartRefused(f"the chart cannot be drawn: {_why(error)}") from error
     width, height = float(root.get("width", 0)), float(root.get("height", 0))
     if not 0 < width * height <= _MOST_PIXELS:
         raise ChartRefused(f"a chart of {width:.0f} by {height:.0f} pixels is too large")
@@ -154,8 +154,10 @@ def _packed(drawn: bytes) -> bytes:
     return packed.getvalue()
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+def _why(error: Exception) -> str:
+    """Return what the renderer complains of, without where in its own source."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return " ".join(line.strip() for line in lines[:2])[:300]
 
 
 @dataclass(frozen=True)

@@ -93,11 +93,10 @@ def _judges(
     names = {index: label(row.name, row.is_baseline) for index, row in enumerate(rows)}
     numbers = {i: _written(row, axis) for i, row in enumerate(rows) if _has_figure(row)}
     gaps = {i: NO_FIGURE for i, row in enumerate(rows) if not _has_figure(row)}
-    band, *rule = reference_across(reference, axis, ends, x) or [layer([]).mark_rule()]
-    figures = _bars(rows, x, y, rule) if kind == "bar" else [*rule, *_dots(rows, x, y)]
+    band, rule = reference_across(reference, axis, ends, x)
     layers = [
-        band,
-        *figures,
+        *band,
+        *(_bars if kind == "bar" else _dots)(rows, x, y, rule),
         texts(names, -GAP, "right", y),
         texts(numbers, VALUE_AT, "right", y),
         texts(gaps, GAP, "left", y, "quiet"),
@@ -124,13 +123,15 @@ def _bars(
     return [under, marks, *rule, _whiskers(rows, x, y)]
 
 
-def _dots(rows: Sequence[Estimate], x: alt.X, y: alt.Y) -> list[alt.Chart]:
+def _dots(
+    rows: Sequence[Estimate], x: alt.X, y: alt.Y, rule: Sequence[alt.Chart]
+) -> list[alt.Chart]:
     import altair as alt
 
     known = layer(_drawn(rows, 1.0))
     opacity = alt.FillOpacity("fill:Q", scale=None, legend=None)
     filled = known.mark_point(size=DOT, filled=True).encode(x=x, y=y, fillOpacity=opacity)
-    return [_whiskers(rows, x, y), *rings(known, x, y, DOT), filled]
+    return [*rule, _whiskers(rows, x, y), *rings(known, x, y, DOT), filled]
 
 
 def _drawn(rows: Sequence[Estimate], fill: float) -> list[Mapping[str, object]]:

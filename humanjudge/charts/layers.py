@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from humanjudge.charts.look import CONFIG
 from humanjudge.charts.parts import (
     PLOT_WIDTH,
+    WORDS_UNITS,
     Axis,
     Reference,
     Spec,
     clean,
     finite,
+    shortened,
     ticks,
     title_lines,
 )
@@ -51,7 +53,7 @@ def across(axis: Axis, ends: Ends, field: str = "value") -> alt.X:
 def drawn_axis(axis: Axis, ends: Ends) -> alt.Axis:
     import altair as alt
 
-    title = clean(axis.words) if axis.words else None
+    title = shortened(axis.words, WORDS_UNITS) if axis.words else None
     return alt.Axis(title=title, format=axis.form, values=ticks(*ends))
 
 
@@ -77,21 +79,25 @@ def rings(rows: alt.Chart, x: alt.X, y: alt.Y, size: int) -> list[alt.Chart]:
 
 def reference_across(
     reference: Reference | None, axis: Axis, ends: Ends, x: alt.X
-) -> list[alt.Chart]:
-    """Return a band as wide as its interval, a rule down the plot, and its label above that."""
+) -> tuple[list[alt.Chart], list[alt.Chart]]:
+    """Return a band as wide as its interval, and a rule down the plot with its label above it."""
     import altair as alt
 
     value = finite(reference.value) if reference else None
     if reference is None or value is None:
-        return []
-    low, high = finite(reference.low), finite(reference.high)
+        return [], []
     place = (value - ends[0]) / (ends[1] - ends[0])
-    said = {"value": value, "text": f"{clean(reference.words)} {axis.write(value)}"}
-    rule = layer([said]).mark_rule(style="reference").encode(x=x)
-    label = layer([said]).mark_text(style="quiet", align=_towards_the_middle(place))
-    above = label.encode(x=x, y=alt.value(_ABOVE), text="text:N")
-    interval = [] if low is None or high is None else [{"value": low, "high": high}]
-    return [layer(interval).mark_rect(style="band").encode(x=x, x2="high:Q"), rule, above]
+    said = layer(
+        [{"value": value, "text": f"{shortened(reference.words, WORDS_UNITS)} {axis.write(value)}"}]
+    )
+    rule = said.mark_rule(style="reference").encode(x=x)
+    above = said.mark_text(style="quiet", align=_towards_the_middle(place))
+    label = above.encode(x=x, y=alt.value(_ABOVE), text="text:N")
+    low, high = finite(reference.low), finite(reference.high)
+    if low is None or high is None:
+        return [], [rule, label]
+    band = layer([{"value": low, "high": high}]).mark_rect(style="band")
+    return [band.encode(x=x, x2="high:Q")], [rule, label]
 
 
 def _towards_the_middle(place: float) -> Side:
@@ -131,6 +137,10 @@ def finished(
     told = {
         "title": clean(title),
         "words": clean(words),
-        "names": {short: clean(name) for short, name in (names or {}).items()},
+        "names": {
+            short: whole
+            for short, name in (names or {}).items()
+            if (whole := clean(name)) not in short
+        },
     }
     return {**chart.to_dict(validate=False), "config": CONFIG, "usermeta": told}

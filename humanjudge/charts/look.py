@@ -96,6 +96,7 @@ CONFIG: Final[Json] = {
     "style": {
         "quiet": {"color": SOFT, "fontSize": SMALL},
         "number": {"fontSize": SMALL},
+        "halo": {"color": PAPER, "stroke": PAPER, "strokeWidth": 3, "fontSize": SMALL},
         "heading": {"fontWeight": "bold"},
         "baseline": {"color": SOFT, "strokeDash": [4, 3]},
         "connection": {"color": EDGE},
@@ -106,10 +107,6 @@ CONFIG: Final[Json] = {
         "gap": {"color": LINE, "fillOpacity": 0.35},
     },
 }
-
-
-class ChartRefused(ValueError):
-    """A chart that cannot be drawn, mostly for its Vega config; the message says why."""
 
 
 def merged(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Json:

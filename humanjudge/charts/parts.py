@@ -14,6 +14,8 @@ Spec: TypeAlias = dict[str, Any]
 NO_FIGURE: Final = "no figure"
 PLOT_WIDTH: Final = 220
 NAME_UNITS: Final = 24
+# Words beside the plot: longer ones would make it a strip.
+WORDS_UNITS: Final = 60
 _TITLE_LETTERS: Final = 56
 _STEPS: Final = (1.0, 2.0, 5.0, 10.0)
 

@@ -106,6 +106,48 @@ def result_lines(results: Mapping[str, Any]) -> Iterator[str]:
         yield "\t".join(clean(str(field)) for field in fields)
 
 
+def findings_lines(findings: Mapping[str, Any]) -> Iterator[str]:
+    """Say what the votes show, then a row for each judge, the best first."""
+    yield line("words", findings["words"])
+    for judge in sorted(findings["judges"], key=_by_rating):
+        rating, agreement = judge["rating"], judge["agreement"]
+        fields = (
+            _range(rating["best_rank"], rating["worst_rank"]),
+            judge["name"],
+            *(_number(rating[name], 0) for name in ("value", "low", "high")),
+            judge["ties"],
+            *(_percent(agreement[name]) for name in ("value", "low", "high")),
+            _percent(judge["coverage"]["value"]),
+        )
+        yield "\t".join(clean(field) for field in fields)
+
+
+def _by_rating(judge: Mapping[str, Any]) -> tuple[bool, float]:
+    value = judge["rating"]["value"]
+    return value is None, -(value or 0)
+
+
+def _range(best: int | None, worst: int | None) -> str:
+    """Write the ranks that something may have.
+
+    Examples
+    --------
+    >>> _range(1, 2), _range(3, 3), _range(None, None)
+    ('1-2', '3', '-')
+    """
+    if best is None:
+        return "-"
+    return f"{best}" if best == worst else f"{best}-{worst}"
+
+
+def _number(value: float | None, decimals: int) -> str:
+    return "-" if value is None else f"{value:.{decimals}f}"
+
+
+def _percent(share: float | None) -> str:
+    return _number(None if share is None else 100 * share, 1)
+
+
 def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     """Say what an import brought, and what it left out and why."""
     counts = [field for name, count in report["new"].items() for field in (name, count)]

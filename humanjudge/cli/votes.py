@@ -86,4 +86,34 @@ def results(run: str, timeout: float, as_json: bool) -> None:
         click.echo(line)
 
 
-COMMANDS = (vote, results)
+@click.command("judge-eval-findings")
+@click.argument("run")
+@click.option("--part", help="tag:…, generator:… or ballot:decided; the whole run if not given.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    default=60,
+    show_default=True,
+    help="Wait so many seconds for figures that were never computed before.",
+)
+@as_json
+def findings(run: str, part: str | None, timeout: float, as_json: bool) -> None:
+    """How sure the board is: order-free ratings and agreement, with 95 % intervals.
+
+    A sentence, then for every judge between tabs: rank range, judge, rating, low, high, ties,
+    agreement, low, high, coverage in percent.
+    """
+    client = connect()
+    until = monotonic() + timeout
+    path = run_path(run, "findings")
+    while (found := client.get(path, part=part))["state"] != "ready":
+        if monotonic() >= until:
+            raise Failed(Code.TIMED_OUT, "nothing is computed yet: are the workers running?")
+        sleep(0.2)
+    if as_json:
+        click.echo(lines.document(found))
+    else:
+        click.echo(lines.joined(lines.findings_lines(found)))
+
+
+COMMANDS = (vote, results, findings)

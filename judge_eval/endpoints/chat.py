@@ -72,8 +72,8 @@ def chat(endpoint: Endpoint, request: ChatRequest) -> ChatReply:
     An endpoint that refuses a field which has another form is asked again in that form, within
     the same time; the process remembers it. That repairs no reply: there was none.
     """
-    _check(endpoint)
-    line = _line(endpoint.base_url, endpoint.api_key)
+    check(endpoint)
+    line = line_to(endpoint)
     ends = time.monotonic() + endpoint.timeout_s
     known = (endpoint.base_url, request.model)
     avoided = _avoided.get(known, frozenset())
@@ -176,17 +176,29 @@ def _capped(data: dict[str, Any]) -> dict[str, Any]:
     return data if len(text) <= RAW_REPLY_LIMIT else {"truncated": text[:RAW_REPLY_LIMIT]}
 
 
-def _check(endpoint: Endpoint) -> None:
+def check(endpoint: Endpoint) -> None:
     """Refuse here what a library would refuse in words that show the key."""
     if not (endpoint.api_key.isascii() and endpoint.api_key.isprintable()):
-        raise CallFailed(f"the key of {endpoint.name} holds characters that no header may carry")
+        unsendable = f"the key of {endpoint.name} holds characters that no header may carry"
+        raise CallFailed(unsendable, was_sent=False)
     try:
         parts = urlsplit(endpoint.base_url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname)
     except ValueError:
         usable = False
     if not usable:
-        raise CallFailed(f"the base URL of {endpoint.name} is not an http or https address")
+        unusable_url = f"the base URL of {endpoint.name} is not an http or https address"
+        raise CallFailed(unusable_url, was_sent=False)
+
+
+def line_to(endpoint: Endpoint) -> Line:
+    """Return the line to an endpoint, which all calls to it share."""
+    return _line(endpoint.base_url, endpoint.api_key)
+
+
+def prepare() -> None:
+    """Import what the first call would: while it holds a lease is no time for that."""
+    import judge_eval.endpoints.transport  # noqa: F401
 
 
 @functools.lru_cache(maxsize=CLIENTS)

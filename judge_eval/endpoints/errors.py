@@ -45,6 +45,7 @@ class CallFailed(Exception):
         retry_after: float | None = None,
         status: int | None = None,
         raw: str = "",
+        was_sent: bool = True,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -52,6 +53,17 @@ class CallFailed(Exception):
         self.retry_after = retry_after
         self.status = status
         self.raw = raw[:RAW_LIMIT]
+        self.was_sent = was_sent
+
+    @property
+    def may_be_billed(self) -> bool:
+        """Say whether the work may have been done: the line or the reply broke, no error came."""
+        return self.was_sent and (self.status or 0) < HTTPStatus.BAD_REQUEST
+
+    @property
+    def is_limit(self) -> bool:
+        """Say whether too much was asked at once, or in a minute: another time it may be well."""
+        return self.status == HTTPStatus.TOO_MANY_REQUESTS and self.retryable
 
 
 def refused(status: int, headers: Mapping[str, str], data: object) -> CallFailed:

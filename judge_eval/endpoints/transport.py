@@ -117,13 +117,15 @@ class Line:
         )
         weakref.finalize(self, transport.close)
 
-    def send(self, body: dict[str, Any], seconds: float) -> httpx2.Response:
+    def send(
+        self, body: dict[str, Any], seconds: float, address: str = "/chat/completions"
+    ) -> httpx2.Response:
         """Return the reply, whatever its status, or raise CallFailed; follow no redirect."""
         # Not by chat.completions.create: it walks through every message, to no effect on plain
         # dicts, which takes as long as all the rest of a call.
         try:
             return self._client.post(
-                "/chat/completions",
+                address,
                 cast_to=httpx2.Response,
                 body=body,
                 options={"timeout": seconds},
@@ -133,7 +135,8 @@ class Line:
             return error.response
         except UnicodeEncodeError:
             pass  # not raised from here, since it holds the request
-        raise CallFailed("the request holds half a surrogate pair, which is no text")
+        unsendable = "the request holds half a surrogate pair, which is no text"
+        raise CallFailed(unsendable, was_sent=False)
 
 
 class _Transport(httpx2.BaseTransport):
@@ -169,11 +172,13 @@ class _Transport(httpx2.BaseTransport):
                 body = _whole_body(reply)
             finally:
                 reply.close()
-        except httpcore2.TimeoutException:
+        except httpcore2.TimeoutException as late:
             waited = f"no complete reply within {round(seconds, 1):g} s"
-            raise CallFailed(waited, retryable=True) from None
+            was_sent = not isinstance(late, httpcore2.ConnectTimeout)
+            raise CallFailed(waited, retryable=True, was_sent=was_sent) from None
         except httpcore2.ConnectError as error:
-            raise CallFailed(f"no connection: {_cause(error)}", retryable=True) from None
+            refused = f"no connection: {_cause(error)}"
+            raise CallFailed(refused, retryable=True, was_sent=False) from None
         except (httpcore2.NetworkError, httpcore2.RemoteProtocolError):
             broken = "the connection broke off before the reply was complete"
             raise CallFailed(broken, retryable=True) from None

@@ -18,12 +18,10 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from judge_eval.engine import limits
 from judge_eval.models import Call, Provider, Run
 
 LEASE = timedelta(seconds=20)
-# Crews look for calls about ten times a second: what a limit allows meanwhile may start at once.
-BURST = timedelta(seconds=1)
-MINUTE = timedelta(minutes=1)
 _NONE: Final = MappingProxyType[str, int]({})
 _WAITING = Q(state=Call.State.WAITING)
 
@@ -45,14 +43,16 @@ def _free(now: datetime) -> Q:
     return Q(not_before__lte=now) & unleased(now)
 
 
-def claim(slots: int, lease: UUID, ahead: Mapping[str, int] = _NONE) -> list[Call]:
-    """Lease calls to be made now, with all they are about.
+def claim(
+    slots: int, lease: UUID, ahead: Mapping[str, int] = _NONE, without: Collection[UUID] = ()
+) -> list[Call]:
+    """Lease calls to be made now, with all they are about, of all runs at work but some.
 
     As many more as `ahead` says of each provider are set aside, without a lease: where a call of
     the same crew is answered, one of them may follow at once and the provider is never idle.
     Whoever has the fewest calls out comes first: a large run does not hold up a small one.
     """
-    runs = {run.pk: run for run in _runs_with_all_about()}
+    runs = {run.pk: run for run in _runs_with_all_about() if run.pk not in without}
     claimed: list[int] = []
     if runs:
         for provider in _providers(list(runs), timezone.now()):
@@ -94,6 +94,11 @@ def _providers(runs: Sequence[UUID], now: datetime) -> list[str]:
     )
 
 
+def calls_out(run: UUID) -> QuerySet[Call]:
+    """Return a run's calls that somebody makes at this moment."""
+    return _out(timezone.now()).filter(run=run)
+
+
 def _out(now: datetime) -> QuerySet[Call]:
     return Call.objects.filter(_WAITING, lease__isnull=False, leased_until__gt=now)
 
@@ -110,7 +115,8 @@ def _claim_of(
         if provider is None:
             return [], []
         now = timezone.now()
-        allowed = max(min(slots, _allowed(provider, now)), 0)
+        out = _out(now).filter(provider=name).count()
+        allowed = max(min(slots, limits.allowed(provider, now, out)), 0)
         # Calls a minute are counted as they start, so that none of them can be begun later.
         more = 0 if provider.requests_per_minute else ahead
         rows = _next_calls(name, runs, now, allowed + more)
@@ -122,7 +128,7 @@ def _claim_of(
             calls.update(lease=lease, leased_until=until, attempts=attempts)
             calls = Call.objects.filter(pk__in=claimed[allowed:])
             calls.update(lease=None, leased_until=until, attempts=attempts)
-            _pace(provider, now, len(claimed[:allowed]))
+            limits.started(provider, now, len(claimed[:allowed]))
     return claimed[:allowed], claimed[allowed:]
 
 
@@ -145,33 +151,6 @@ def _next_calls(
         )
         turns += [(out[run] + turn, *row) for turn, row in enumerate(free)]
     return [(pk, run, reserved) for _, _, pk, run, reserved in sorted(turns)[:number]]
-
-
-def _allowed(provider: Provider, now: datetime) -> int:
-    if provider.paused_until is not None and provider.paused_until > now:
-        return 0
-    free = provider.concurrency - _out(now).filter(provider=provider.name).count()
-    if not provider.requests_per_minute:
-        return free
-    behind = now - _next_start(provider, now)
-    return min(free, behind // _gap(provider) + 1 if behind >= timedelta(0) else 0)
-
-
-def _pace(provider: Provider, now: datetime, started: int) -> None:
-    if not provider.requests_per_minute:
-        return
-    provider.next_start_at = _next_start(provider, now) + started * _gap(provider)
-    provider.save(update_fields=["next_start_at"])
-
-
-def _next_start(provider: Provider, now: datetime) -> datetime:
-    # What was not used is lost: a quiet hour must not end in a flood.
-    return max(provider.next_start_at or now, now - BURST)
-
-
-def _gap(provider: Provider) -> timedelta:
-    """Return the time between two starts: with a burst, too, a minute holds no more calls."""
-    return max((MINUTE + BURST) / (provider.requests_per_minute or 1), timedelta.resolution)
 
 
 def write_off(rows: Sequence[tuple[int, UUID, int]]) -> None:
@@ -212,12 +191,6 @@ def take(calls: Sequence[Call], lease: UUID) -> None:
     aside.update(lease=lease, leased_until=now + LEASE)
     for call in calls:
         call.lease = lease
-
-
-def pause(provider: str, until: datetime) -> None:
-    """Start no call of a provider before a time that it asked for."""
-    later = Q(paused_until__isnull=True) | Q(paused_until__lt=until)
-    Provider.objects.filter(later, name=provider).update(paused_until=until)
 
 
 def reserve(call: Call, nano: int) -> bool:

@@ -12,16 +12,19 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
+from django.utils import timezone
 
+from judge_eval.endpoints.chat import prepare
 from judge_eval.endpoints.errors import CallFailed
-from judge_eval.engine import assembling, claims, judging, outcomes, providers
+from judge_eval.engine import assembling, claims, judging, limits, outcomes, providers, purse
 from judge_eval.engine.asking import Question, question_of
+from judge_eval.engine.backoff import Backoff
 from judge_eval.engine.hands import Hands
-from judge_eval.engine.lifecycle import LifecycleRefused, stop
 from judge_eval.engine.outcomes import Answer, Written
 from judge_eval.models import Call, Provider
 
@@ -48,6 +51,7 @@ def work(should_stop: Callable[[], bool] = lambda: False) -> None:
 
     A second crew in the same process would only share the threads, so it goes home at once.
     """
+    prepare()
     _news.set()
     # Not once only: news that come while a crew leaves would be lost on it.
     while _news.is_set() and _on_shift.acquire(blocking=False):
@@ -73,6 +77,8 @@ class _Crew:
         self._written = Written()
         # How many answers the providers gave since the last claim.
         self._pace: Counter[str] = Counter()
+        self._backoff = Backoff()
+        self._held = purse.Held()
 
     def work(self) -> None:
         is_left = True
@@ -101,6 +107,7 @@ class _Crew:
     def _is_stopping(self) -> bool:
         if self._should_stop():
             self._stop_by = min(self._stop_by, time.monotonic() + STOP_SECONDS)
+            self._hands.drop()
         return self._stop_by < math.inf
 
     def _outlast(self, error: Exception) -> None:
@@ -110,11 +117,13 @@ class _Crew:
         time.sleep(1)
 
     def _leave(self) -> None:
-        self._dropped += self._hands.dismiss()
+        self._hands.dismiss()
         try:
-            self._let_go()
+            self._collect(0.0)
+            self._write()
         except _AWAY as error:
-            logger.warning("%s calls are left to their leases: %s", len(self._dropped), error)
+            left = len(self._dropped) + len(self._answers)
+            logger.warning("%s calls are left to their leases: %s", left, error)
             connection.close()
 
     def _look_after_leases(self) -> None:
@@ -132,7 +141,7 @@ class _Crew:
         ahead = self._ahead()
         if time.monotonic() < self._claims_from or not (self._hands.free or ahead):
             return False
-        claimed = claims.claim(self._hands.free, self._lease, ahead)
+        claimed = claims.claim(self._hands.free, self._lease, ahead, self._held.runs())
         self._pace.clear()
         # A machine that slept finds leases of its own run out; those calls are being made still.
         out = {question.call.pk for question in self._hands.out()}
@@ -140,7 +149,7 @@ class _Crew:
         if not calls:
             return False
         known = {p.name: p for p in Provider.objects.filter(name__in={c.provider for c in calls})}
-        questions = [self._question(call, known[call.provider]) for call in calls]
+        questions = [self._question(call, known.get(call.provider)) for call in calls]
         self._ask([question for question in questions if question is not None])
         return True
 
@@ -152,7 +161,10 @@ class _Crew:
         wanted = {name: min(2 * pace, MOST_ASIDE) for name, pace in self._pace.items() if pace > 1}
         return Counter(wanted) - self._hands.aside()
 
-    def _question(self, call: Call, provider: Provider) -> Question | None:
+    def _question(self, call: Call, provider: Provider | None) -> Question | None:
+        if provider is None:  # it was deleted after the call was claimed
+            self._give_up(call, CallFailed(f"there is no provider named {call.provider}"))
+            return None
         try:
             return question_of(call, provider)
         except CallFailed as failure:
@@ -170,6 +182,7 @@ class _Crew:
     def _ask(self, questions: Sequence[Question]) -> None:
         """Answer from storage what was asked before, and send out what the budget allows."""
         stored = outcomes.stored_replies(questions)
+        over: list[Question] = []
         for question in questions:
             kept = None if question.problem else stored.get(question.request_hash)
             if kept is not None:
@@ -177,29 +190,28 @@ class _Crew:
             elif providers.lacks_key(question.provider):
                 reason = f"the workers' environment has no {question.provider.key_variable}"
                 self._answer(Answer(question, failure=CallFailed(reason)))
-            elif not claims.reserve(question.call, self._reservation(question)):
-                self._over_budget(question)
-            elif question.call.lease is None:
-                self._hands.set_aside(question)
+            elif purse.reserve(question):
+                self._send(question)
             else:
-                self._hands.ask(question)
+                over.append(question)
+        # Once the others have what they need: a small call may fit where a large one does not.
+        for question in over:
+            claims.let_go(question.call)
+        for question in over:
+            if not purse.stop_if_over(question):
+                self._held.hold(question.call.run_id)
+
+    def _send(self, question: Question) -> None:
+        if question.call.lease is None:
+            self._hands.set_aside(question)
+        else:
+            self._hands.ask(question)
 
     def _answer(self, answer: Answer) -> None:
         """Take in an answer that nobody had to be asked for."""
         self._answers.append(answer)
         if answer.question.call.lease is None:
             self._followed.append(answer.question)
-
-    def _reservation(self, question: Question) -> int:
-        return question.reservation_nano if question.call.run.budget_nano is not None else 0
-
-    def _over_budget(self, question: Question) -> None:
-        run = question.call.run
-        claims.let_go(question.call)
-        try:
-            stop(run.pk, f"The next call could pass the budget of ${run.budget_usd:.2f}.")
-        except LifecycleRefused:
-            logger.info("run %s was stopped already", run.pk)
 
     def _collect(self, seconds: float) -> None:
         collected = self._hands.collect(seconds)
@@ -214,9 +226,18 @@ class _Crew:
         self._followed.clear()
         self._let_go()
         self._write_answers()
+        self._ease_off()
+        for answer in self._answers:
+            self._held.release(answer.question.call.run_id)
         self._answers.clear()
         assembling.settle(self._written.verdicts)
         self._written.verdicts.clear()
+
+    def _ease_off(self) -> None:
+        """Leave providers alone for a while that say nothing but that it is too much."""
+        for name, seconds in self._backoff.hear(self._answers, time.monotonic()).items():
+            limits.pause(name, timezone.now() + timedelta(seconds=seconds))
+            self._hands.drop(name)
 
     def _let_go(self) -> None:
         while self._dropped:

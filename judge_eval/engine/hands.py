@@ -70,7 +70,9 @@ class Hands:
 
     @property
     def busy(self) -> bool:
-        return bool(self._out)
+        """Say whether calls are out, or their answers are there and not collected."""
+        with self._lock:
+            return bool(self._out) or not self._came.empty()
 
     def out(self) -> list[Question]:
         with self._lock:
@@ -86,6 +88,11 @@ class Hands:
     def set_aside(self, question: Question) -> None:
         with self._lock:
             self._aside[question.provider.name].append((question, time.monotonic()))
+
+    def drop(self, *providers: str) -> None:
+        """Begin nothing that was set aside, for these providers or for any."""
+        with self._lock:
+            self._drop(providers or list(self._aside))
 
     def aside(self) -> Counter[str]:
         """Count what is set aside, by provider."""
@@ -103,14 +110,11 @@ class Hands:
         collected.answers = answers
         return collected
 
-    def dismiss(self) -> list[Question]:
-        """Begin nothing more; return what was set aside. Calls that are out go on unheard."""
-        with self._lock:
-            self._drop(list(self._aside))
-            dropped, self._collected.dropped = self._collected.dropped, []
+    def dismiss(self) -> None:
+        """Begin nothing more. What came can be collected still; what is out goes on unheard."""
+        self.drop()
         for _ in range(self._hired):
             self._to_ask.put(None)
-        return dropped
 
     def _wait(self, seconds: float) -> list[Answer]:
         answers: list[Answer] = []
@@ -155,14 +159,17 @@ class Hands:
             else:
                 self._begin(following)
                 self._collected.followed.append(following)
-        self._came.put(answer)
+            # Before anybody can see that the call is no longer out.
+            self._came.put(answer)
         return following
 
     def _following(self, answer: Answer) -> Question | None:
-        name = answer.question.provider.name
-        if answer.failure is not None and answer.failure.retry_after is not None:
+        name, failure = answer.question.provider.name, answer.failure
+        if failure is not None and failure.retry_after is not None:
             self._drop([name])
         self._drop_old()
+        if failure is not None and failure.is_limit:
+            return None  # what followed at once would be refused as well
         return self._aside[name].popleft()[0] if self._aside[name] else None
 
     def _drop(self, names: Sequence[str]) -> None:

@@ -68,17 +68,27 @@ def _ask_baselines(run: Run) -> None:
 
 
 def _give_up_on_undrawable(run: Run) -> None:
-    """Leave out pairs with a drawing that cannot be rendered: no vote, no verdict, a reason."""
+    """Leave out pairs with a drawing that cannot be rendered: no vote, no verdict, a reason.
+
+    One that came with all its votes keeps them: nobody has to see it any more.
+    """
+    waiting = Verdict.objects.filter(comparison=OuterRef("pk"), state=Verdict.State.WAITING)
+    wants_votes = Q(votes__lt=F("votes_wanted"))
     for side in ("a", "b"):
         failed = Comparison.objects.filter(
-            queue=run.queue_id, unusable="", **{f"{side}__picture__state": Picture.State.FAILED}
+            wants_votes | Exists(waiting),
+            queue=run.queue_id,
+            unusable="",
+            **{f"{side}__picture__state": Picture.State.FAILED},
         ).select_related(f"{side}__picture")
         for comparison in failed:
             picture = getattr(comparison, side).picture
-            comparison.unusable = f"{side.upper()} could not be drawn: {picture.error}"
-            comparison.save(update_fields=["unusable"])
+            reason = f"{side.upper()} could not be drawn: {picture.error}"
+            if comparison.votes < comparison.votes_wanted:
+                comparison.unusable = reason
+                comparison.save(update_fields=["unusable"])
             Verdict.objects.filter(comparison=comparison, state=Verdict.State.WAITING).update(
-                state=Verdict.State.FAILED, error=comparison.unusable, decided_at=timezone.now()
+                state=Verdict.State.FAILED, error=reason, decided_at=timezone.now()
             )
 
 
@@ -97,11 +107,21 @@ def _move_on(run: Run) -> None:
     if closed.exists() or waiting.exists():
         _enter(run, Run.State.JUDGING)
     elif not run.queue.comparisons.filter(unusable="").exists():
-        _enter(run, Run.State.FAILED, "No two outputs of a prompt came, so there is no pair.")
+        _end_without_pairs(run)
     elif (run.config or {}).get("mode") == "standard":
         _enter(run, Run.State.COMPLETE)
     else:
         _enter(run, Run.State.VOTING)
+
+
+def _end_without_pairs(run: Run) -> None:
+    config = run.config or {}
+    if config.get("mode") != "standard" or len(config["models"]) > 1:
+        _enter(run, Run.State.FAILED, "No two outputs of a prompt came, so there is no pair.")
+    elif run.calls.filter(purpose=Call.Purpose.GENERATE, state=Call.State.DONE).exists():
+        _enter(run, Run.State.COMPLETE)
+    else:
+        _enter(run, Run.State.FAILED, "No output came.")
 
 
 def _enter(run: Run, state: str, note: str = "") -> None:
@@ -121,9 +141,12 @@ def complete_voted_runs() -> None:
         config__mode="standard"
     )
     for runs, state in ((voting, Run.State.COMPLETE), (undone, Run.State.VOTING)):
-        for run in runs:
+        for pk in runs.values_list("pk", flat=True):
             with transaction.atomic():
-                _enter(run, state)
+                # It may have been stopped since, or a vote taken back.
+                locked = runs.select_for_update(of=("self",), no_key=True).filter(pk=pk).first()
+                if locked is not None:
+                    _enter(locked, state)
 
 
 def decide(verdict_id: int) -> None:
@@ -136,6 +159,19 @@ def decide(verdict_id: int) -> None:
             decided_at=timezone.now(), **_answer(verdict)
         )
     open_if_final(verdict.comparison_id)
+
+
+def go_on_after(verdict_id: int) -> None:
+    """Advance the run of a baseline's verdict when it was the last of those that were handed out.
+
+    The sweep would too, but some seconds later.
+    """
+    run_id = Verdict.objects.values_list("judge__run", flat=True).get(pk=verdict_id)
+    handed_out = Verdict.objects.filter(
+        judge__run=run_id, state=Verdict.State.WAITING, leased_until__gt=timezone.now()
+    )
+    if not handed_out.exists():
+        advance(run_id)
 
 
 def _answer(verdict: Verdict) -> dict[str, Any]:
@@ -158,7 +194,8 @@ def open_if_final(comparison_id: UUID, *, amend: bool = False) -> None:
 
     With `amend`, those of an open one are put there again if one is another than before.
     """
-    with transaction.atomic():
+    # No savepoint: who has begun a transaction wants all of it or none.
+    with transaction.atomic(savepoint=False):
         comparison = (
             Comparison.objects.select_for_update(of=("self",), no_key=True)
             .select_related("queue__run")

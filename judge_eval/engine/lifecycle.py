@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, Sum
 from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
@@ -17,11 +17,14 @@ from judge_eval.config.parts import RunConfig
 from judge_eval.config.run_config import parse
 from judge_eval.engine import providers
 from judge_eval.engine.asking import answered_by_another
+from judge_eval.engine.progress import RETRIED
 from judge_eval.models import Board, Call, Run, Verdict
 from judge_eval.services import add_judges, create_queue, judge_of
 from voting.models import Project
 
 AT_ONCE = 1000
+# What an import notes in the metadata of an output that its source does not hold.
+OUTPUT_ABSENT = "output_absent"
 # What is known of a call or a verdict before anybody was asked. What a call has cost stays, and so
 # does the name of the model that answered it: it wants another reply than the one in storage.
 _UNASKED: dict[str, Any] = {
@@ -138,15 +141,13 @@ def _provider_names(config: RunConfig) -> set[str]:
 def _refuse_unpriced(config: RunConfig) -> None:
     unpriced = estimate(config, providers.prices(_provider_names(config))).unpriced
     if unpriced:
-        raise LifecycleRefused(
-            f"A budget needs every price, and nobody has said what {', '.join(unpriced)} costs."
-        )
+        raise LifecycleRefused(providers.unpriced(*unpriced))
 
 
-def _go_on(run: Run, state: str, kind: str, text: str) -> None:
+def _go_on(run: Run, state: str, kind: str, text: str, **data: Any) -> None:
     run.state, run.note = state, ""
     run.save(update_fields=["state", "note", "started_at", "budget_nano"])
-    events.record(run, kind, text)
+    events.record(run, kind, text, **data)
     enqueue("judge_eval.tasks.advance", str(run.pk))
     enqueue("judge_eval.tasks.work")
 
@@ -172,15 +173,26 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
         if run.state != Run.State.STOPPED:
             raise LifecycleRefused(f"This run is {run.state}; only a stopped one can be resumed.")
         if budget_usd is not None:
-            _refuse_unpriced(config_of(run))
             run.budget_nano = providers.nano(budget_usd)
-        if run.budget_nano is not None and run.budget_nano <= run.spent_nano:
-            spent = Decimal(run.spent_nano) / providers.NANO
-            raise LifecycleRefused(f"${spent:.4f} are spent: give a larger budget to go on.")
-        run.queue.is_open = True
+        if run.budget_nano is not None:
+            _refuse_unpriced(config_of(run))
+            _refuse_spent(run, run.budget_nano)
+        run.queue.is_open = not _lacks_outputs(run)
         run.queue.save(update_fields=["is_open"])
         _go_on(run, _state_with_work(run), "resumed", "The run goes on.")
     return run
+
+
+def _refuse_spent(run: Run, budget_nano: int) -> None:
+    if budget_nano <= run.spent_nano:
+        spent = providers.dollars(run.spent_nano)
+        raise LifecycleRefused(f"{spent} are spent: give a larger budget to go on.")
+
+
+def _lacks_outputs(run: Run) -> bool:
+    """Say whether outputs were not given with the pairs: nobody can vote on what is not there."""
+    a, b = (Q(**{f"{side}__metadata__{OUTPUT_ABSENT}": True}) for side in "ab")
+    return run.config is None and run.queue.comparisons.filter(a | b).exists()
 
 
 def _state_with_work(run: Run) -> str:
@@ -201,9 +213,12 @@ def retry_failed(run_id: UUID) -> int:
         # anew, the calls tell only as long as they have failed.
         failed = Call.objects.filter(_has_failed(), verdict=OuterRef("pk"))
         Verdict.objects.filter(Exists(failed), judge__run=run).update(**_UNDECIDED)
+        # Each begins its tries anew; how many were made is still to be told.
+        attempts = run.calls.filter(_has_failed()).aggregate(made=Sum("attempts"))["made"]
         count = run.calls.filter(_has_failed()).update(**_UNASKED, not_before=timezone.now())
         if count:
-            _go_on(run, _state_with_work(run), "retried", f"{count} failed calls are made again.")
+            text = f"{count} failed calls are made again."
+            _go_on(run, _state_with_work(run), RETRIED, text, attempts=attempts)
     return count
 
 

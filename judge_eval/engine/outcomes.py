@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +16,7 @@ from django.utils import timezone
 from judge_eval import events
 from judge_eval.endpoints.chat import ChatReply
 from judge_eval.endpoints.errors import CallFailed
-from judge_eval.engine import claims, replies
+from judge_eval.engine import claims, limits, replies
 from judge_eval.engine.asking import Question, answered_by_another
 from judge_eval.engine.bulk import update_rows
 from judge_eval.models import Call, Run
@@ -161,9 +160,7 @@ def _cost(answer: Answer) -> int | None:
     if reply is not None:
         return question.cost_nano(reply.prompt_tokens, reply.completion_tokens)
     assert answer.failure is not None
-    # An error costs nothing. Where the line or the reply broke, the work may have been billed.
-    is_error = (answer.failure.status or 0) >= HTTPStatus.BAD_REQUEST
-    return 0 if is_error else question.call.reserved_nano
+    return question.call.reserved_nano if answer.failure.may_be_billed else 0
 
 
 def _measured(answer: Answer) -> dict[str, Any]:
@@ -215,7 +212,7 @@ def _after_failure(call: Call, failure: CallFailed) -> dict[str, Any]:
     wait = least_wait(call.attempts)
     if failure.retry_after is not None:
         # No call of this provider may start before; this one, which fails again and again, later.
-        claims.pause(call.provider, now + timedelta(seconds=failure.retry_after))
+        limits.pause(call.provider, now + timedelta(seconds=failure.retry_after))
         wait = max(wait, failure.retry_after)
     # Calls that failed together do not all come back at the same moment.
     wait *= 1 + (call.pk % 10) / 40

@@ -16,6 +16,8 @@ from judge_eval.models import Call, Run, Verdict
 from judge_eval.selectors import used_pictures
 
 RECENT = timedelta(seconds=60)
+# The kind of event that says how many attempts were made before calls began theirs anew.
+RETRIED = "retried"
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class RunProgress:
 
 
 def progress_of(run: Run) -> RunProgress:
-    """Count a run's work; three queries, whatever its size."""
+    """Count a run's work; four queries, whatever its size."""
     calls: dict[tuple[str, str], dict[str, Any]] = {
         (row["purpose"], row["state"]): dict(row)
         for row in run.calls.values("purpose", "state").annotate(
@@ -90,7 +92,7 @@ def progress_of(run: Run) -> RunProgress:
         verdicts=_part(_counts(Verdict.objects.filter(judge__run=run))),
         tokens_in=total("tokens_in"),
         tokens_out=total("tokens_out"),
-        attempts=total("tries"),
+        attempts=total("tries") + _attempts_before(run),
         reused=total("reused_n"),
         repaired=total("repaired"),
         cost_usd=None if any(row["unpriced"] for row in done) else Decimal(total("cost")) / NANO,
@@ -100,6 +102,12 @@ def progress_of(run: Run) -> RunProgress:
         per_minute=per_minute,
         seconds_left=60 * waiting / per_minute if waiting and per_minute else None,
     )
+
+
+def _attempts_before(run: Run) -> int:
+    """Return how many attempts were made that a later retry has taken off the calls."""
+    retries = run.events.filter(kind=RETRIED).values_list("data", flat=True)
+    return sum(data.get("attempts", 0) for data in retries)
 
 
 def _counts(rows: QuerySet[Any]) -> dict[str, int]:

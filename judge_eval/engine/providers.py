@@ -11,7 +11,7 @@ from time import perf_counter
 from django.conf import settings
 
 from judge_eval.baselines import BASELINES
-from judge_eval.config.estimates import Price, Prices
+from judge_eval.config.estimates import PICTURE_TOKENS, Price, Prices
 from judge_eval.endpoints.chat import Endpoint
 from judge_eval.models import Judge, Provider
 from voting.models import Comparison
@@ -77,9 +77,18 @@ def price_of(provider: Provider, model: str) -> Price | None:
     """Return what a model costs, None where nobody has said."""
     price = provider.prices.get(model)
     try:
-        return Price(Decimal(str(price["input"])), Decimal(str(price["output"])))
-    except (TypeError, KeyError, InvalidOperation):
+        rates = [Decimal(str(price[name])) for name in ("input", "output")]
+        picture_tokens = int(price.get("picture_tokens", PICTURE_TOKENS))
+    except (AttributeError, TypeError, KeyError, ValueError, OverflowError, InvalidOperation):
         return None
+    if not all(rate.is_finite() and rate >= 0 for rate in (*rates, Decimal(picture_tokens))):
+        return None
+    return Price(rates[0], rates[1], picture_tokens)
+
+
+def unpriced(*models: str) -> str:
+    """Say why nothing is asked within a budget."""
+    return f"A budget needs every price, and nobody has said what {', '.join(models)} costs."
 
 
 def prices(names: Iterable[str]) -> Prices:
@@ -94,3 +103,15 @@ def prices(names: Iterable[str]) -> Prices:
 
 def nano(usd: Decimal) -> int:
     return int((usd * NANO).to_integral_value())
+
+
+def dollars(nano: int) -> str:
+    """Return an amount exactly, as short as it can be said.
+
+    Examples
+    --------
+    >>> dollars(1_500_000_000), dollars(2_500_000), dollars(0)
+    ('$1.50', '$0.0025', '$0.00')
+    """
+    whole, rest = divmod(nano, NANO)
+    return f"${whole:,}.{f'{rest:09}'.rstrip('0'):0<2}"

@@ -6,6 +6,7 @@ come from earlier runs, so what is said of them is no verdict of any run: it is 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Q
 from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
@@ -22,7 +23,7 @@ from judge_eval import demo_setup, events
 from judge_eval.dialogue.verdict_text import VerdictUnreadable, parse
 from judge_eval.endpoints.chat import ChatReply, chat
 from judge_eval.endpoints.errors import CallFailed
-from judge_eval.engine import providers
+from judge_eval.engine import limits, providers, purse
 from judge_eval.engine.asking import Question, question_of
 from judge_eval.engine.lifecycle import LifecycleRefused, config_of
 from judge_eval.models import Call, Judge, Run, RunEvent, Verdict
@@ -33,6 +34,8 @@ PAIRS = 3
 # As many of the latest pairs are there to choose from.
 CHOICE_OF = 200
 TAKEN_UP_WITHIN = timedelta(seconds=60)
+# For its turn at the provider: an answer that comes later than this nobody waits for.
+LONGEST_TURN_S = 30.0
 LONGEST_RAW = 20_000
 
 
@@ -85,9 +88,7 @@ def _refuse_unaskable(run: Run, judge: Judge) -> None:
     if provider is None:
         raise LifecycleRefused(f"There is no provider named {judge.provider}.")
     if run.budget_nano is not None and providers.price_of(provider, judge.model) is None:
-        raise LifecycleRefused(
-            f"A budget needs every price, and nobody has said what {judge.model} costs."
-        )
+        raise LifecycleRefused(providers.unpriced(judge.model))
 
 
 def pairs_for(run: Run) -> list[UUID]:
@@ -136,7 +137,7 @@ def _lost(asked: RunEvent, judge: Judge, now: datetime) -> str:
         late = now - asked.at > TAKEN_UP_WITHIN
         return "No worker has taken this up. Is one running?" if late else ""
     provider = providers.find(judge.provider)
-    seconds = (provider.timeout_s if provider else 0) + 30
+    seconds = (provider.timeout_s if provider else 0) + LONGEST_TURN_S + 30
     late = now > datetime.fromisoformat(begun) + timedelta(seconds=PAIRS * seconds)
     return "The worker was lost before all answers were in." if late else ""
 
@@ -180,19 +181,43 @@ def _opinion(run: Run, judge: Judge, pair: UUID) -> dict[str, Any]:
     if provider is None:
         return {"error": f"There is no provider named {judge.provider}."}
     comparison = Comparison.objects.select_related("a__picture", "b__picture").get(pk=pair)
-    question = question_of(_call(run, judge, comparison), provider)
+    try:
+        question = question_of(_call(run, judge, comparison), provider)
+    except CallFailed as failed:
+        return {"error": failed.reason}
+    if run.budget_nano is not None and question.price is None:
+        return {"error": providers.unpriced(judge.model)}
+    if wait := _turn(provider.name):
+        return {"error": f"{provider.name} takes no call for another {wait:.0f} s."}
+    return _answer(run, question)
+
+
+def _turn(provider: str) -> float:
+    """Wait until a provider may be asked; return for how long that will be, if too long."""
+    patience = LONGEST_TURN_S
+    while wait := limits.begin(provider):
+        if wait > patience:
+            return wait
+        patience -= wait
+        time.sleep(wait)
+    return 0.0
+
+
+def _answer(run: Run, question: Question) -> dict[str, Any]:
     reserved = question.reservation_nano
-    if not _set_aside(run.pk, reserved):
+    if not purse.spend(run.pk, reserved):
         return {"error": "This call could pass the budget, so it was not made."}
     try:
-        reply = chat(providers.endpoint_of(provider), question.request)
+        reply = chat(providers.endpoint_of(question.provider), question.request)
     except CallFailed as failed:
-        # A refusal costs nothing. Where the line broke, the work may have been done and billed.
-        cost = 0 if failed.status is not None else reserved
-        _settle(run.pk, reserved, cost)
+        if failed.retry_after is not None:
+            until = timezone.now() + timedelta(seconds=failed.retry_after)
+            limits.pause(question.provider.name, until)
+        cost = reserved if failed.may_be_billed else 0
+        purse.settle(run.pk, reserved, cost)
         return {"error": failed.reason, "reply": failed.raw, "cost_nano": cost}
     cost_nano = question.cost_nano(reply.prompt_tokens, reply.completion_tokens)
-    _settle(run.pk, reserved, cost_nano or 0)
+    purse.settle(run.pk, reserved, cost_nano or 0)
     return _read(question, reply) | {"cost_nano": cost_nano}
 
 
@@ -224,19 +249,3 @@ def _read(question: Question, reply: ChatReply) -> dict[str, Any]:
         return told | {"error": unreadable.reason}
     scores = {"score_a": said.score_a, "score_b": said.score_b}
     return told | scores | {"winner": said.winner, "reason": said.reason}
-
-
-def _set_aside(run_id: UUID, nano: int) -> bool:
-    """Count the most that a call can cost as spent; False when that would pass the budget.
-
-    A worker that dies in mid-call leaves it so: the call may have been made and billed.
-    """
-    fits = Q(budget_nano__isnull=True) | Q(
-        budget_nano__gte=F("spent_nano") + F("reserved_nano") + nano
-    )
-    runs = Run.objects.filter(fits, pk=run_id)
-    return bool(runs.update(spent_nano=F("spent_nano") + nano))
-
-
-def _settle(run_id: UUID, set_aside: int, cost: int) -> None:
-    Run.objects.filter(pk=run_id).update(spent_nano=F("spent_nano") + cost - set_aside)

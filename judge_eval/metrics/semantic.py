@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from judge_eval.metrics.averages import NOTHING_IN_COMMON, mean_by_rater
 from judge_eval.metrics.figures import LeftOut, left_out
@@ -26,7 +27,7 @@ BATCH_SIZE = 100
 
 
 class EmbeddingFailed(Exception):
-    """Raised by an embedder that could not embed any of the texts it was given."""
+    """Why a text has no embedding; raised where none of the texts given has one."""
 
 
 class Embedder(Protocol):
@@ -35,13 +36,14 @@ class Embedder(Protocol):
     @property
     def model(self) -> str: ...
 
-    def __call__(self, texts: Sequence[str], /) -> Sequence[Sequence[float] | None]:
+    def __call__(self, texts: Sequence[str], /) -> Sequence[npt.ArrayLike | EmbeddingFailed | None]:
         """Embed some texts.
 
         Returns
         -------
         sequence, one row per text
-            None (or a row with NaN) for a text that could not be embedded. An array will do.
+            An EmbeddingFailed that says why (or None, or a row with NaN) for a text that could not
+            be embedded. An array will do.
 
         Raises
         ------
@@ -148,24 +150,32 @@ def _embedded(
         if len(rows) != len(batch):
             raise ValueError(f"{embed.model} gave {len(rows)} embeddings of {len(batch)} texts")
         for text, row in zip(batch, rows, strict=True):
-            vector, wrong = _unit(row)
-            if vector is None:
-                errors[text] = f"{embed.model} gave {wrong}"
-            else:
-                vectors[text] = vector
+            try:
+                vectors[text] = _unit(row, size=len(next(iter(vectors.values()), ())))
+            except EmbeddingFailed as error:
+                told = error is row
+                errors[text] = f"{embed.model}: {error}" if told else f"{embed.model} gave {error}"
     return vectors, errors
 
 
-def _unit(row: Sequence[float] | None) -> tuple[FloatArray | None, str]:
+def _unit(row: npt.ArrayLike | EmbeddingFailed | None, size: int) -> FloatArray:
+    """Return a vector of length 1, or say what is wrong with it; a size of 0 is any size."""
+    if isinstance(row, EmbeddingFailed):
+        raise row
     if row is None:
-        return None, "no embedding"
-    vector = np.asarray(row, np.float64)
+        raise EmbeddingFailed("no embedding")
+    try:
+        vector = np.asarray(row, np.float64)
+    except (TypeError, ValueError):
+        raise EmbeddingFailed("an embedding that is no list of numbers") from None
+    if vector.ndim != 1 or len(vector) != (size or len(vector)):
+        raise EmbeddingFailed("an embedding of another shape than those before")
     length = float(np.linalg.norm(vector))
     if not np.isfinite(length):
-        return None, "an embedding that is no number"
+        raise EmbeddingFailed("an embedding that is no number")
     if length == 0:
-        return None, "an embedding of length zero, which has no direction"
-    return vector / length, ""
+        raise EmbeddingFailed("an embedding of length zero, which has no direction")
+    return vector / length
 
 
 def _cosines(

@@ -1,4 +1,4 @@
-"""A provider as the back office takes it: prices that are prices, no name that means another."""
+"""A provider as the back office takes it: prices that are prices."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from django import forms
 
-from judge_eval.models import Judge, Provider
+from judge_eval.models import Provider
 
-RESERVED = (Judge.BASELINE, "imported")
 RATES = {"input", "output"}
+PICTURE_TOKENS = "picture_tokens"
 
 
 class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -29,12 +29,6 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
         # An address without a scheme is refused, not guessed at.
         field_classes = {"base_url": forms.CharField}
 
-    def clean_name(self) -> str:
-        name = str(self.cleaned_data["name"])
-        if name in RESERVED:
-            raise forms.ValidationError(f"{name} is what judges that are not asked go by.")
-        return name
-
     def clean_prices(self) -> dict[str, Any]:
         prices = self.cleaned_data["prices"]
         if prices is None:
@@ -49,8 +43,11 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
 
 def _wrong(price: object) -> str:
     """Say why something is no price, an empty text when it is one."""
-    if not isinstance(price, dict) or set(price) != RATES:
+    if not isinstance(price, dict) or set(price) - {PICTURE_TOKENS} != RATES:
         return 'must be {"input": …, "output": …}, in US dollars a million tokens.'
+    tokens = price.get(PICTURE_TOKENS, 0)
+    if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0:
+        return "picture_tokens must be a whole number of tokens of one picture."
     wrong = [name for name in sorted(RATES) if not _is_amount(price[name])]
     return f"{' and '.join(wrong)} must be a number of 0 or more." if wrong else ""
 

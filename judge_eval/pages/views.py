@@ -18,7 +18,14 @@ from humanjudge.http import HtmxRequest, Problem
 from judge_eval import selectors
 from judge_eval.access import refuse_board, refuse_pair
 from judge_eval.models import Run
-from judge_eval.pages import graph
+from judge_eval.pages.board_shown import board_context, board_seen
+from judge_eval.pages.findings_page import (
+    asked_for,
+    findings_context,
+    live_part,
+    refuse,
+    run_with_board,
+)
 from judge_eval.pages.reveal import reveal_of
 from judge_eval.pages.verdict_shown import shown_verdicts
 from voting.identity import remember, voter_here
@@ -53,36 +60,18 @@ def _run(run_id: UUID) -> Run:
 @never_cache
 @require_safe
 def run_board(request: HtmxRequest, run_id: UUID) -> HttpResponse:
-    """The board; htmx asks for its live part again while people vote."""
-    run = _run(run_id)
-    refused = refuse_board(request, run)
+    """The board, or a part of it; htmx asks for its live part again while people vote."""
+    run = run_with_board(run_id)
+    refused = refuse(request, run)
     if refused is not None:
         return refused
-    context = _board_context(run)
+    asked = asked_for(request, run)
+    board = selectors.board(run)
+    context = findings_context(run, asked) | board_context(run, board, asked) | {"tab": "board"}
+    context["seen"] = f"{board_seen(run, board)}-{context['seen']}"
     if not request.htmx:
         return render(request, "judge_eval/board.html", context)
-    if request.GET.get("seen") == context["seen"]:
-        return HttpResponse(status=204)  # htmx leaves the page, and whoever reads it, alone
-    return render(request, "judge_eval/_board.html", context)
-
-
-def _board_context(run: Run) -> dict[str, Any]:
-    board = selectors.board(run)
-    series = selectors.rating_series(run, board.votes)
-    in_order = sorted(board.rows, key=lambda row: row.judge.position)
-    if board.votes and (not series or series[-1][0] < board.votes):
-        series.append((board.votes, [row.elo for row in in_order]))
-    names = [row.judge.name for row in in_order]
-    baselines = {place for place, row in enumerate(in_order) if row.judge.is_baseline}
-    head = run.queue.project.head_seq
-    return {
-        "run": run,
-        "board": board,
-        "graph": graph.draw(names, series, baselines),
-        "left_out": selectors.left_out(run) if board.unusable else [],
-        "seen": f"{head}-{board.done}-{board.preparing}-{board.unusable}",
-        "tab": "board",
-    }
+    return live_part(request, context, "judge_eval/_board.html")
 
 
 @never_cache

@@ -1,24 +1,65 @@
-// The live board: quiet while nobody looks, and what a reader has opened stays open.
+// The live board: quiet while nobody looks, and whoever reads it stays where they are.
 (() => {
   "use strict";
 
   const SPEAK_MS = 20_000;
-  let opened = [];
+  const TICK_MS = 5_000;
+  let kept = { opened: [], scrolled: [], anchor: null };
   let spokenAt = 0;
   let spoken = document.getElementById("board").dataset.summary;
+  let shownAt = Date.now();
+
+  const inBoard = (selector) => [...document.querySelectorAll(`#board ${selector}`)];
+
+  // Where the reader is: the first part of the board that begins inside the window.
+  const place = () => {
+    const begins = (part) => part.checkVisibility() && part.getBoundingClientRect().top >= 0;
+    const top = inBoard("[id]").find(begins);
+    return top ? { id: top.id, top: top.getBoundingClientRect().top } : null;
+  };
+
+  const selects = () => {
+    const selection = document.getSelection();
+    return !selection.isCollapsed && document.getElementById("board").contains(selection.anchorNode);
+  };
+
+  const ago = (seconds) => {
+    if (seconds < 60) return `${Math.max(1, Math.round(seconds))} s`;
+    const minutes = Math.round(seconds / 60);
+    return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  };
 
   document.addEventListener("htmx:beforeRequest", (event) => {
-    if (document.hidden && event.detail.elt.id === "board") event.preventDefault();
+    if (event.detail.elt.id === "board" && (document.hidden || selects())) event.preventDefault();
   });
-  document.addEventListener("htmx:beforeSwap", () => {
-    opened = [...document.querySelectorAll("#board details[open]")].map((details) => details.id);
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.target.id !== "board") return;
+    kept = {
+      opened: inBoard("details[open]").map((details) => details.id),
+      scrolled: inBoard(".scroll[id]").map((box) => [box.id, box.scrollLeft]),
+      anchor: window.scrollY > 0 ? place() : null,
+    };
   });
-  document.addEventListener("htmx:afterSwap", () => {
-    for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.detail.target.id !== "board") return;
+    for (const id of kept.opened) document.getElementById(id)?.setAttribute("open", "");
+    for (const [id, left] of kept.scrolled) {
+      const box = document.getElementById(id);
+      if (box) box.scrollLeft = left;
+    }
+    const anchor = kept.anchor && document.getElementById(kept.anchor.id);
+    if (anchor) window.scrollBy(0, anchor.getBoundingClientRect().top - kept.anchor.top);
+    shownAt = Date.now();
     const { summary } = document.getElementById("board").dataset;
     if (summary === spoken || Date.now() - spokenAt < SPEAK_MS) return;
     spokenAt = Date.now();
     spoken = summary;
     document.getElementById("say").textContent = summary;
   });
+
+  setInterval(() => {
+    const computed = document.getElementById("computed");
+    if (!computed || selects()) return;
+    computed.textContent = ago(Number(computed.dataset.seconds) + (Date.now() - shownAt) / 1000);
+  }, TICK_MS);
 })();

@@ -19,7 +19,9 @@ def main() -> None:
     from celery.apps import worker as _loaded  # noqa: F401  before the fork
 
     from humanjudge.celery import app
+    from judge_eval.endpoints.chat import prepare
 
+    prepare()
     app.finalize()
     app.loader.import_default_modules()
     options = ["worker", *up.WORKER_OPTIONS.split(), *up.WORKER_SILENCE.split(), "-Q", up.QUEUES]

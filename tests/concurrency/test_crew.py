@@ -74,6 +74,41 @@ class TestHands:
         assert collected.dropped == asked[1:]
         assert len(at.requests) == 1
 
+    def test_with_an_answer_that_nobody_has_collected_they_are_busy(self, at):
+        make_started(at)
+        [question] = questions(claims.claim(1, uuid4()))
+        crew_hands = Hands(1)
+        assert not crew_hands.busy
+        crew_hands.ask(question)
+        eventually(lambda: not crew_hands.out())
+        assert crew_hands.busy
+        crew_hands.dismiss()
+        assert len(crew_hands.collect(0).answers) == 1
+        assert not crew_hands.busy
+
+    def test_nothing_follows_a_refusal_for_being_too_much(self, at, asking):
+        make_started(at, prompts=list("abcd"))
+        at.control(mode="429", times=1)
+        asked = questions(claims.claim(8, uuid4()))
+        collected = asking(1, now=asked[:1], aside=asked[1:], answers=1)
+        assert (collected.followed, collected.dropped) == ([], [])
+
+    def test_what_is_dropped_is_not_begun(self, at):
+        make_started(at, prompts=list("ab"))
+        at.control(mode="slow", slow_ms=300)
+        asked = questions(claims.claim(4, uuid4()))
+        crew_hands = Hands(1)
+        for question in asked[1:]:
+            crew_hands.set_aside(question)
+        crew_hands.ask(asked[0])
+        crew_hands.drop("another")
+        assert crew_hands.aside()["default"] == 3
+        crew_hands.drop()
+        [answer] = (collected := crew_hands.collect(5)).answers
+        assert answer.question is asked[0]
+        assert (collected.followed, collected.dropped) == ([], asked[1:])
+        crew_hands.dismiss()
+
     def test_what_was_set_aside_long_ago_is_not_begun(self, at, asking, monkeypatch):
         monkeypatch.setattr(hands, "ASIDE_SECONDS", -1)
         make_started(at)
@@ -172,6 +207,38 @@ class TestCrew:
         assert call.error.startswith("it could not be asked: ")
         assert run.events.filter(kind="call_failed").count() == 1
         assert run.state == "voting"
+
+    def test_a_provider_that_is_deleted_as_its_calls_are_claimed(self, at, monkeypatch):
+        run = make_started(at, judges=["judge-long"])
+        claim = claims.claim
+
+        def claim_and_lose(*args, **more):
+            claimed = claim(*args, **more)
+            Provider.objects.all().delete()
+            return claimed
+
+        monkeypatch.setattr(claims, "claim", claim_and_lose)
+        crew.work()
+        assert set(Call.objects.values_list("state", "error", "lease")) == {
+            ("failed", "there is no provider named default", None)
+        }
+        assert run.events.filter(kind="call_failed").count() == 4
+        assert at.requests == []
+
+    def test_a_provider_that_says_nothing_but_that_it_is_too_much_is_left_alone(self, at):
+        make_started(at, {"concurrency": 2}, prompts=[f"prompt {n}" for n in range(20)])
+        at.control(mode="429")
+        crew.work(should_stop=lambda: Provider.objects.get().paused_until is not None)
+        assert Provider.objects.get().paused_until > timezone.now() - timedelta(seconds=5)
+        assert 3 <= len(at.requests) <= 12
+        assert Call.objects.filter(attempts=0).count() >= 40 - 12
+
+    def test_one_refusal_among_replies_is_that_call_s_own_affair(self, at):
+        run = make_started(at, {"concurrency": 1}, prompts=["one", "two"])
+        at.control(mode="429", times=2)
+        go_on(run)
+        assert Provider.objects.get().paused_until is None
+        assert at.log()["modes"]["429"] == 2
 
     @pytest.mark.postgresql_only
     def test_an_answer_that_cannot_be_written_down_takes_no_other_with_it(self, at):

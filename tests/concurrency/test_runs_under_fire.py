@@ -105,7 +105,7 @@ def crews():
 def test_workers_are_killed_again_and_again_in_the_middle_of_their_calls(site, model):
     """What a killed worker had asked is asked again when its lease is over, and nothing else is."""
     at_once = 64  # the dead keep their places for 20 seconds
-    model.control(latency_ms=400)
+    model.control(latency_ms=1500)
     workers(site, 1)
     run = start_run(model.base_url, prompts=60, concurrency=at_once)
     eventually(lambda: done_calls(run) > 0, 60)
@@ -115,9 +115,12 @@ def test_workers_are_killed_again_and_again_in_the_middle_of_their_calls(site, m
             before = crews()
             say("start")
             eventually(lambda: crews() - before or done_calls(run) > 250, 30)  # noqa: B023
+            # Others make no more calls than this at once.
+            eventually(lambda: model.log()["now"] > THREADS or done_calls(run) > 250, 30)
             time.sleep(random.uniform(0, 0.5))
             say("kill")
             kills += 1
+    model.control(latency_ms=100)
     reaches_voting(run, 120)
     assert_judged_once(run)
     assert kills >= KILLS / 2

@@ -5,14 +5,27 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.test_access import log_in
+from tests.e2e.test_access import PHONE, log_in, violations
 from tests.e2e.test_keys import first_pair, vote
+from tests.flows.waiting import eventually
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
-def cells(page, judge):
-    return page.get_by_role("row", name=judge).get_by_role("cell")
+STUDY = {
+    "says": [["A", "B", "A"] if n % 4 else ["B", "A", "A"] for n in range(12)],
+    "names": ["judge-often", "judge-seldom", "judge-a"],
+}
+
+
+def figure(page, judge, name):
+    """A cell of the board's table."""
+    row = page.locator("#ranking").get_by_role("row", name=judge)
+    return row.locator(f"[data-figure={name}]")
+
+
+def left_at(locator):
+    return locator.evaluate("box => box.scrollLeft")
 
 
 def test_the_board_starts_empty_says_so_and_follows_the_votes(product, join, window):
@@ -28,9 +41,9 @@ def test_the_board_starts_empty_says_so_and_follows_the_votes(product, join, win
     vote(page, "ArrowLeft")
     [row] = product.votes(run)
     right, wrong = ("always-a", "always-b") if row["choice"] == "A" else ("always-b", "always-a")
-    expect(cells(board, right).nth(1)).to_have_text("1016")
-    expect(cells(board, wrong).nth(1)).to_have_text("984")
-    expect(cells(board, right).nth(5)).to_contain_text("100.0")
+    expect(figure(board, right, "elo")).to_contain_text("1016")
+    expect(figure(board, wrong, "elo")).to_contain_text("984")
+    expect(figure(board, right, "agreement")).to_contain_text("100.0")
     expect(board.get_by_role("img", name="Rating after each vote")).to_be_visible()
     expect(board.get_by_role("heading", name="No votes yet")).to_be_hidden()
 
@@ -50,13 +63,105 @@ def test_the_live_board_keeps_focus_and_what_was_opened(product, window):
     expect(board.locator("#graph-table-summary")).to_be_focused()
 
 
+def test_figures_come_to_an_open_board_by_themselves(product, window):
+    run = product.new_run(votes_wanted=2, **STUDY)
+    board = window()
+    log_in(board, product)
+    board.goto(run["board"])
+    expect(board.get_by_role("heading", name="No votes yet")).to_be_visible()
+    product.ask("colleague_votes", queue=run["queue"], number=12)
+    words = board.locator("p.words")
+    expect(words).to_contain_text("After 12 votes by 1 person", timeout=30_000)
+    expect(figure(board, "judge-often", "agreement")).to_contain_text("75.0")
+    expect(figure(board, "judge-often", "rating")).to_contain_text(re.compile(r"\d{3,4}.\d{4}"))
+    expect(board.get_by_label("Show", exact=True)).to_be_visible()
+    product.ask("colleague_votes", queue=run["queue"], number=12)
+    expect(words).to_contain_text("After 24 votes by 2 people", timeout=60_000)
+    expect(board.locator("#ranking .people")).to_contain_text("100.0")
+
+
+def test_a_reader_of_the_live_board_stays_where_they_are(product, window):
+    run = product.new_run(votes_wanted=2, **STUDY)
+    product.ask("colleague_votes", queue=run["queue"], number=12)
+    board = window(viewport={"width": 420, "height": 700})
+    log_in(board, product)
+    board.goto(run["board"])
+    expect(board.locator("p.words")).to_contain_text("12 votes", timeout=30_000)
+    board.locator("#ranking").evaluate("box => { box.scrollLeft = 120; }")
+    summary = board.locator("#same-verdict-summary")
+    summary.click()
+    summary.focus()
+    stood = summary.bounding_box()["y"]
+    product.ask("colleague_votes", queue=run["queue"], number=6)
+    expect(board.locator("#board .counts")).to_contain_text("18", timeout=30_000)
+    expect(board.locator("#same-verdict")).to_have_attribute("open", "")
+    expect(summary).to_be_focused()
+    assert left_at(board.locator("#ranking")) == 120
+    # Whatever stands above may have grown.
+    assert abs(summary.bounding_box()["y"] - stood) < 60
+
+
+def test_a_part_is_chosen_with_the_keyboard_and_waited_for(product, window):
+    run = product.new_run(**STUDY)
+    product.ask("colleague_votes", queue=run["queue"], number=12)
+    board = window()
+    log_in(board, product)
+    board.goto(run["board"])
+    choice = board.get_by_label("Show", exact=True)
+    expect(choice).to_be_visible(timeout=30_000)
+    choice.select_option("ballot:decided")
+    choice.focus()
+    board.keyboard.press("Tab")
+    board.keyboard.press("Enter")
+    expect(board.locator(".part-line")).to_contain_text("only votes and verdicts for A or B")
+    expect(board.locator("p.words")).to_contain_text("12 votes", timeout=30_000)
+    expect(figure(board, "judge-often", "elo")).to_have_count(0)
+    expect(figure(board, "judge-often", "agreement")).to_contain_text("75.0")
+    board.locator("#whole").click()
+    expect(figure(board, "judge-often", "elo")).to_have_count(1)
+
+
+def test_a_part_can_be_chosen_without_scripts(product, window):
+    run = product.new_run(shared=True, **STUDY)
+    product.ask("colleague_votes", queue=run["queue"], number=12)
+    board = window(java_script_enabled=False)
+    board.goto(run["board"])
+
+    def has_form():
+        board.reload()
+        return board.locator("#part").count()
+
+    eventually(has_form)
+    board.locator("#part").select_option("generator:generator-1")
+    board.get_by_role("button", name="Show").click()
+    expect(board.locator(".part-line")).to_contain_text("pairs with generator-1")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("options", [{}, PHONE], ids=["desk", "phone"])
+def test_axe_finds_nothing_on_a_board_with_all_its_figures(product, window, scheme, options):
+    run = product.new_run(votes_wanted=2, **STUDY)
+    for _ in range(2):
+        product.ask("colleague_votes", queue=run["queue"], number=12)
+    board = window(color_scheme=scheme, **options)
+    log_in(board, product)
+    board.goto(run["board"])
+    expect(board.locator("p.words")).to_contain_text("24 votes", timeout=30_000)
+    expect(board.locator("#chart-agreement svg")).to_be_visible()
+    board.locator("#same-verdict-summary").click()
+    assert violations(board) == []
+    assert board.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    board.locator("#head-agreement").click()
+    expect(board.locator("#how-agreement")).to_be_in_viewport()
+
+
 def test_an_unchanged_board_is_left_alone(product, window):
     run = product.new_run(pairs=2)
     product.ask("colleague_votes", queue=run["queue"], number=1)
     board = window()
     log_in(board, product)
     board.goto(run["board"])
-    expect(board.locator("#board")).to_contain_text("1 of 2")
+    expect(board.locator("p.words")).to_contain_text("After 1 vote", timeout=30_000)
     board.evaluate("document.querySelector('#board').dataset.mine = 'mark'")
     with board.expect_response("**seen=**", timeout=10_000) as answer:
         pass

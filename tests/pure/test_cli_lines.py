@@ -165,3 +165,33 @@ def test_a_refusal_is_one_line_whatever_is_wrong():
     said = lines.refusal({"detail": "9 errors", "errors": rows})
     assert said.startswith("9 errors: v.csv:0: vote: is empty; v.csv:1: vote")
     assert said.count("is empty") == lines.MOST_ROWS
+
+
+def judge_findings(name, value, *, low=None, high=None, ranks=(None, None), agreement=None):
+    return {
+        "name": name,
+        "rating": {
+            "value": value,
+            "low": low,
+            "high": high,
+            "best_rank": ranks[0],
+            "worst_rank": ranks[1],
+        },
+        "ties": "ab",
+        "agreement": {"value": agreement, "low": agreement, "high": agreement},
+        "coverage": {"value": None if agreement is None else 1.0},
+    }
+
+
+def test_findings_are_the_words_and_a_row_for_each_judge_the_best_first():
+    judges = [
+        judge_findings("never\tasked", None),
+        judge_findings("b", 980.4, low=960.5, high=1001, ranks=(2, 2), agreement=0.5),
+        judge_findings("a | a", 1020, ranks=(1, 2), agreement=0.6666),
+    ]
+    assert list(lines.findings_lines({"words": "A | beats\nB.", "judges": judges})) == [
+        "words|A beats B.",
+        "1-2\ta a\t1020\t-\t-\tab\t66.7\t66.7\t66.7\t100.0",
+        "2\tb\t980\t960\t1001\tab\t50.0\t50.0\t50.0\t100.0",
+        "-\tnever asked\t-\t-\t-\tab\t-\t-\t-\t-",
+    ]

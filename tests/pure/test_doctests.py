@@ -6,6 +6,10 @@ from importlib import import_module
 import pytest
 
 MODULES = [
+    "humanjudge.charts",
+    "humanjudge.charts.look",
+    "humanjudge.charts.parts",
+    "humanjudge.charts.restyling",
     "humanjudge.cli.lines",
     "judge_eval.baselines",
     "judge_eval.statistics.bootstrap",

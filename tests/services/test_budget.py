@@ -42,14 +42,14 @@ def test_the_provider_is_never_asked_for_more(at):
     assert 0 < len(at.requests) * each == run.spent_nano <= 20_000_000
 
 
-@pytest.mark.parametrize("budget", ["0.01", "0.03", "0.05"])
+@pytest.mark.parametrize("budget", ["0.01", "0.02", "0.025"])
 @pytest.mark.parametrize("mode", ["ok", "usage_missing"])
 def test_it_stops_the_run_before_it_is_passed(at, budget, mode):
     at.control(mode=mode)
     run = make_started(at, priced(), budget_usd=float(budget), **ONE_JUDGE, **SHORT)
     work_within(run)
     assert run.state == "stopped"
-    assert run.note == f"The next call could pass the budget of ${Decimal(budget):.2f}."
+    assert run.note == f"The next call could pass the budget of ${budget}."
     assert run.events.filter(kind="stopped", text=run.note).count() == 1
     spent, reserved = money(run)
     assert (0 < spent <= run.budget_nano, reserved) == (True, 0)

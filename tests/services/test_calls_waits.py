@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval.engine import claims
+from judge_eval.engine import limits
 from judge_eval.models import Call, Provider
 from tests.provider import provider
 from tests.services.run_maker import attempt, make_judging, time_passes
@@ -67,6 +67,6 @@ def test_a_shorter_pause_does_not_end_a_longer_one():
     provider = Provider.objects.create(name="p", base_url="http://127.0.0.1:1/v1")
     now = timezone.now()
     for seconds in (30, 60, 10):
-        claims.pause("p", now + timedelta(seconds=seconds))
+        limits.pause("p", now + timedelta(seconds=seconds))
     provider.refresh_from_db()
     assert provider.paused_until == now + timedelta(seconds=60)

@@ -10,7 +10,7 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from judge_eval.engine import claims, outcomes
+from judge_eval.engine import claims, limits, outcomes
 from judge_eval.engine.outcomes import Written
 from judge_eval.models import Call, Provider, Run
 from tests.provider import provider
@@ -173,7 +173,7 @@ class TestPace:
 
     def test_none_of_a_provider_that_is_paused(self, at):
         make_started(at)
-        claims.pause("default", timezone.now() + timedelta(hours=1))
+        limits.pause("default", timezone.now() + timedelta(hours=1))
         assert claim() == []
         Provider.objects.update(paused_until=timezone.now())
         assert len(claim()) == 4

@@ -122,17 +122,20 @@ class TestFailure:
         failed = failure(endpoint)
         assert failed.retryable
         assert failed.reason == "the connection broke off before the reply was complete"
+        assert failed.may_be_billed
 
     def test_nobody_listens(self):
         failed = failure(Endpoint("gone", f"http://127.0.0.1:{free_port()}/v1", KEY))
         assert failed.retryable
         assert failed.reason == "no connection: Connection refused"
+        assert not failed.may_be_billed
 
     def test_what_no_encoding_can_hold_is_not_sent(self, endpoint, model):
         half = [{"role": "user", "content": "secret \ud800"}]
         failed = failure(endpoint, question(messages=half))
         assert failed.reason == "the request holds half a surrogate pair, which is no text"
         assert failed.__context__ is None
+        assert not failed.may_be_billed
         assert not model.requests
 
     def test_the_next_call_after_a_fault_is_well(self, endpoint, model):

@@ -10,7 +10,7 @@ from judge_eval.engine import judging
 from judge_eval.models import Judge, JudgeRating, Run, Verdict
 from judge_eval.selectors import ready_verdicts, waiting_pictures
 from judge_eval.services import PromptOutputs, RunSpec, create_run
-from judge_eval.tasks import sweep
+from judge_eval.tasks import judge, sweep
 from tests.makers import make_project, make_vote, make_voter, seal_all
 from voting import chain, ledger
 from voting.allotment import next_pairs
@@ -128,6 +128,18 @@ def test_a_drawing_that_cannot_be_rendered_makes_its_pairs_unusable_with_the_rea
     assert queue_counts(run.queue) == (0, 1, 0)
 
 
+@pytest.mark.parametrize("votes, keeps", [(1, False), (2, True), (3, True)])
+def test_a_pair_that_came_with_all_its_votes_stays_whatever_its_drawing(votes, keeps):
+    run = make_new_run("svg", [GOOD, BAD])
+    comparisons(run).update(votes=votes, votes_wanted=2)
+    for _ in range(2):
+        work_on(run)
+    pair = comparisons(run).get()
+    assert (pair.unusable == "", pair.opened_at is not None) == (keeps, keeps)
+    assert set(pair.verdicts.values_list("state", flat=True)) == {"failed"}
+    assert run.state == ("voting" if keeps else "failed")
+
+
 def test_an_unusable_pair_is_neither_in_the_ledger_nor_in_the_coverage_nor_handed_out():
     run = make_new_run("svg", [GOOD, ALSO_GOOD, BAD])
     work_on(run)
@@ -223,6 +235,29 @@ def test_the_sweep_goes_on_with_what_a_lost_task_left():
     before = Entry.objects.count()
     sweep()
     assert Entry.objects.count() == before
+
+
+def test_the_last_verdict_takes_the_run_to_voting_and_no_other_does():
+    run = make_new_run(outputs=("short", "longer"))
+    judging.advance(run.pk)
+    *early, last = waiting(run)
+    for verdict in early:
+        judge(verdict.pk)
+        run.refresh_from_db()
+        assert run.state == Run.State.JUDGING
+    judge(last.pk)
+    run.refresh_from_db()
+    assert run.state == Run.State.VOTING
+    judge(last.pk)  # delivered twice
+
+
+def test_when_all_that_was_handed_out_is_judged_the_next_are_handed_out(monkeypatch):
+    monkeypatch.setattr(judging, "MOST_AT_ONCE", 2)
+    run = make_new_run(outputs=("short", "longer"))
+    judging.advance(run.pk)
+    for verdict in waiting(run).filter(leased_until__isnull=False):
+        judge(verdict.pk)
+    assert waiting(run).filter(leased_until__gt=timezone.now()).count() == 1
 
 
 def test_a_run_that_is_stopped_is_left_alone(monkeypatch):

@@ -3,11 +3,13 @@
 from decimal import Decimal
 
 import pytest
+from django.db import connection
 
 from judge_eval.engine import judging, lifecycle
 from judge_eval.engine.judging import complete_voted_runs
 from judge_eval.engine.lifecycle import LifecycleRefused
 from judge_eval.models import Call, Provider, Run, Verdict
+from judge_eval.transfer import import_pairs
 from tests.makers import judges_of, make_run, make_vote, make_voter, pairs_of, seal_all
 from tests.provider import provider
 from tests.services.run_maker import (
@@ -20,7 +22,7 @@ from tests.services.run_maker import (
     make_started,
     outcomes,
 )
-from voting.models import Entry
+from voting.models import Entry, Inference
 from voting.services import VotingClosed, undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -153,6 +155,17 @@ class TestStop:
             lifecycle.start(run.pk)
         assert Entry.objects.filter(kind="vote", retracted=False).count() == 2
 
+    @pytest.mark.parametrize("absent, is_open", [(False, True), (True, False)])
+    def test_what_was_imported_without_outputs_stays_closed(self, absent, is_open):
+        run = make_run(pairs=2)
+        assert lifecycle.OUTPUT_ABSENT == import_pairs.ABSENT
+        lacking = pairs_of(run)[1].b_id
+        Inference.objects.filter(pk=lacking).update(metadata={import_pairs.ABSENT: absent})
+        lifecycle.stop(run.pk)
+        assert lifecycle.resume(run.pk).queue.is_open == is_open
+        run.queue.refresh_from_db()
+        assert run.queue.is_open == is_open
+
     def test_a_pair_judged_by_then_is_open_and_the_others_follow(self, at):
         run = make_started(at, judges=["judge-long"])
         attempt()
@@ -196,6 +209,45 @@ class TestVotingMeanwhile:
         complete_voted_runs()
         assert Run.objects.get(pk=run.pk).state == "voting"
 
+    def test_a_run_that_is_stopped_meanwhile_stays_so(self, at):
+        run = go_on(make_started(at))
+        voter = make_voter(run)
+        for pair in pairs_of(run):
+            make_vote(voter, pair)
+        seal_all(run.queue.project)
+        looks = []
+
+        def stop_after_the_first_look(execute, sql, *rest):
+            result = execute(sql, *rest)
+            if sql.startswith("SELECT") and not looks:
+                looks.append(sql)
+                lifecycle.stop(run.pk, "Enough.")
+            return result
+
+        with connection.execute_wrapper(stop_after_the_first_look):
+            complete_voted_runs()
+        run.refresh_from_db()
+        assert (run.state, run.note) == ("stopped", "Enough.")
+        assert events_of(run)[-1] == "stopped"
+
+    @pytest.mark.parametrize("models", [["model-a"], ["model-a", "model-b"]])
+    def test_a_run_of_mode_standard_that_wants_no_pairs_is_complete(self, at, models):
+        run = go_on(make_started(at, mode="standard", models=models))
+        assert (run.state, run.note) == ("complete", "")
+        assert run.queue.comparisons.exists() == (len(models) == 2)
+
+    @pytest.mark.parametrize(
+        "models, note",
+        [
+            (["model-a"], "No output came."),
+            (["model-a", "model-b"], "No two outputs of a prompt came, so there is no pair."),
+        ],
+    )
+    def test_without_what_it_wants_it_has_failed(self, at, models, note):
+        at.control(mode="insufficient_quota")
+        run = go_on(make_started(at, mode="standard", models=models))
+        assert (run.state, run.note) == ("failed", note)
+
     def test_a_run_of_mode_standard_is_complete_without_votes(self, at):
         run = go_on(make_started(at, mode="standard"))
         assert run.state == "complete"
@@ -229,5 +281,5 @@ def test_resumed_with_a_smaller_budget_than_was_spent_it_says_how_much_that_is(a
     Provider.objects.update(prices=dict.fromkeys(names, prices))
     lifecycle.stop(run.pk)
     Run.objects.filter(pk=run.pk).update(spent_nano=1_230_000_000)
-    with pytest.raises(LifecycleRefused, match=r"^\$1\.2300 are spent: give a larger budget"):
+    with pytest.raises(LifecycleRefused, match=r"^\$1\.23 are spent: give a larger budget"):
         lifecycle.resume(run.pk, Decimal(1))

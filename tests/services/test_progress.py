@@ -54,6 +54,20 @@ def test_outputs_then_calls_then_verdicts(at):
     assert progress.attempts == 8
 
 
+def test_attempts_before_a_retry_are_still_counted(at):
+    at.control(mode="insufficient_quota", models=["judge-hash"])
+    run = go_on(make_started(at, judges=["judge-hash"], prompts=["Hi."]))
+    for tries in (4, 6):
+        assert progress_of(run).attempts == tries
+        assert lifecycle.retry_failed(run.pk) == 2
+        assert set(run.calls.filter(purpose="judge").values_list("attempts", flat=True)) == {0}
+        assert progress_of(run).attempts == tries
+        run = go_on(run)
+    at.control(mode="ok")
+    lifecycle.retry_failed(run.pk)
+    assert progress_of(go_on(run)).attempts == 2 + 4 * 2
+
+
 def test_drawings_that_were_rendered_or_not(at):
     says(at, "<svg><script/></svg>", models=["model-a"])
     run = go_on(make_started(at, kind="svg", judges=["judge-hash"], prompts=["a cat"]))

@@ -7,10 +7,11 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from judge_eval.engine import drafts, lifecycle, tryout
+from judge_eval.engine import drafts, lifecycle, limits, tryout
 from judge_eval.engine.lifecycle import LifecycleRefused
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
 from judge_eval.tasks import tryout as tryout_task
+from tests.concurrency.processes import free_port
 from tests.makers import make_picture, make_project, make_run
 from tests.provider import provider
 from tests.provider_models import outputs_shown
@@ -230,6 +231,72 @@ def test_a_budget_wants_a_price(at):
     Provider.objects.update(prices={})
     with pytest.raises(LifecycleRefused, match="nobody has said what judge-hash costs"):
         tryout.ask(run.pk, judge_of(run).pk)
+
+
+def test_a_price_that_is_gone_by_then_asks_nobody(at):
+    run = make_draft(at, budget_usd=5)
+    Provider.objects.update(prices=dict.fromkeys([JUDGE, "model-a", "model-b"], PRICES))
+    tryout.ask(run.pk, judge_of(run).pk)
+    Provider.objects.update(prices={})
+    tryout_task(RunEvent.objects.get(kind=tryout.ASKED).pk)
+    told = tryout.latest(run).told.values()
+    assert all("nobody has said what judge-hash costs" in each["error"] for each in told)
+    assert (len(told), at.requests) == (3, [])
+
+
+def test_a_call_that_reached_nobody_has_cost_nothing(at):
+    run = make_draft(at)
+    Provider.objects.update(base_url=f"http://127.0.0.1:{free_port()}/v1")
+    told = try_it(run).told.values()
+    assert {(each["error"], each["cost_nano"]) for each in told} == {
+        ("no connection: Connection refused", 0)
+    }
+    assert spent(run) == 0
+
+
+def test_a_picture_that_is_gone_is_told(at):
+    run = make_draft(at, pairs=1, kind="svg")
+    for side in Inference.objects.all():
+        make_picture("red", inferences=[side])
+    Picture.objects.update(png_sha256="0" * 64)
+    [told] = try_it(run).told.values()
+    assert told["error"].startswith("it could not be asked: ")
+
+
+class TestLimits:
+    def test_a_provider_that_is_paused_for_long_is_not_asked(self, at):
+        run = make_draft(at)
+        limits.pause("default", timezone.now() + timedelta(seconds=100))
+        told = try_it(run).told.values()
+        assert {each["error"] for each in told} == {"default takes no call for another 100 s."}
+        assert at.requests == []
+
+    def test_a_short_pause_is_waited_for(self, at):
+        run = make_draft(at, pairs=1)
+        until = timezone.now() + timedelta(seconds=0.5)
+        limits.pause("default", until)
+        [told] = try_it(run).told.values()
+        assert "error" not in told
+        assert tryout.latest(run).asked.run.events.get(kind=tryout.TOLD).at > until
+
+    def test_calls_a_minute_are_kept_and_counted(self, at):
+        run = make_draft(at)
+        Provider.objects.update(requests_per_minute=600)
+        before = timezone.now()
+        assert all("error" not in told for told in try_it(run).told.values())
+        starts = Provider.objects.get().next_start_at
+        assert starts >= before + 3 * timedelta(seconds=0.1)
+        # What a run may begin is what is left.
+        assert limits.begin("default") > 0
+
+    def test_a_provider_that_names_a_time_is_left_alone_by_all(self, at):
+        run = make_draft(at)
+        at.control(mode="429", retry_after=120)
+        first, *others = try_it(run).told.values()
+        assert "asked to wait 120 s" in first["error"]
+        assert all("takes no call for another" in told["error"] for told in others)
+        assert Provider.objects.get().paused_until > timezone.now() + timedelta(seconds=100)
+        assert len(at.requests) == 1
 
 
 def test_a_task_that_is_delivered_twice_asks_once(at):

@@ -26,6 +26,7 @@ PATHS = {
     "/api/runs/{run_id}/judge-eval/vote": ["post"],
     "/api/runs/{run_id}/judge-eval/simulate": ["post"],
     "/api/runs/{run_id}/judge-eval/results": ["get"],
+    "/api/runs/{run_id}/findings": ["get"],
 }
 
 

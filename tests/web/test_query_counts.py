@@ -8,6 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from judge_eval.models import Judge
 from judge_eval.rest import api
 from tests.makers import (
     key_client,
@@ -24,10 +25,13 @@ from tests.makers import (
     user_client,
     voter_client,
 )
+from tests.web.board_rows import compute
 from tests.web.pages import HTMX, queries_of, token_of
 from voting.models import Assignment, Flag, Picture, Voter
 
 pytestmark = pytest.mark.django_db
+
+PART = "generator:generator-0"
 
 
 class Study:
@@ -47,6 +51,10 @@ class Study:
         )
         for number in range(size // 20 + 1):
             make_invite(self.run, label=str(number), max_voters=5)
+        # Not a baseline: one that people can disagree with.
+        Judge.objects.filter(run=self.run, position=1).update(provider="default")
+        for part in ("", PART):
+            assert compute(self.run, part).data["disputed"]
 
     def _many_votes(self, size):
         voters = Voter.objects.bulk_create(
@@ -69,6 +77,7 @@ class Study:
             "my votes": (voter, f"{vote_page}mine"),
             "reveal": (voter, f"/reveal/{self.vote.uid}/"),
             "board": (owner, board),
+            "board, a part": (owner, f"{board}?part={PART}"),
             "pairs": (owner, f"{board}pairs/"),
             "pair": (owner, f"{board}pairs/{self.pairs[0].pk}/"),
             "voting tab": (owner, f"{board}vote/"),

@@ -1,0 +1,56 @@
+"""Charts: the first, which loads the renderer, and later ones, with six judges and with twenty.
+
+Prints one figure a line: ``name: figure unit``.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+
+from humanjudge.charts import SHARE, Axis, Curve, Estimate, bars, heat_map, lines, png, svg
+from humanjudge.charts.parts import Spec
+
+ROUNDS = 7
+
+
+def estimates(judges: int) -> list[Estimate]:
+    values = [0.3 + 0.6 * n / judges for n in range(judges)]
+    return [Estimate(f"judge-{n}", v, v - 0.05, v + 0.05) for n, v in enumerate(values)]
+
+
+def charts(judges: int) -> dict[str, Callable[[], Spec]]:
+    names = [f"judge-{n}" for n in range(judges)]
+    cells = [[None if i == j else (i + j) % 10 / 10 for j in range(judges)] for i in range(judges)]
+    curves = [Curve(name, [(e / 20, min(1.0, e / 6)) for e in range(7)]) for name in names]
+    return {
+        "bars": lambda: bars(estimates(judges), title="Accuracy", axis=SHARE) or {},
+        "lines": lambda: lines(curves, title="Winning rate", x=Axis("epsilon"), y=SHARE) or {},
+        "heat map": lambda: heat_map(names, cells, title="Same verdict", text="share") or {},
+    }
+
+
+def milliseconds(draw: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    draw()
+    return 1000 * (time.perf_counter() - started)
+
+
+def main() -> None:
+    print(f"first chart, Altair and the renderer loaded: {milliseconds(a_first):.0f} ms")
+    for judges in (6, 20):
+        for name, make in charts(judges).items():
+            for form in (svg, png):
+                middle = median_of(make, form)
+                print(f"{name} of {judges} judges as {form.__name__.upper()}: {middle:.0f} ms")
+
+
+def median_of(make: Callable[[], Spec], form: Callable[[Spec], object]) -> float:
+    return statistics.median(milliseconds(lambda: form(make())) for _ in range(ROUNDS))
+
+
+def a_first() -> None:
+    svg(charts(6)["bars"]())
+
+
+if __name__ == "__main__":
+    main()

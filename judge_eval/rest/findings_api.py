@@ -1,0 +1,73 @@
+"""The findings of a run by REST: everything a board shows, as of one ledger entry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, JsonResponse
+from ninja import Router
+from ninja.errors import HttpError
+
+from judge_eval.analysis.asked import Asked, PartUnknown, findings_asked
+from judge_eval.analysis.keeping import TooManyParts
+from judge_eval.analysis.slices import SliceInvalid
+from judge_eval.models import Run
+from judge_eval.rest.access import Detail, KeyAuth, key_of, run_of
+from judge_eval.rest.findings_schema import Computing, Ready
+from voting.models import ApiKey
+from voting.selectors import open_to, released_by_me
+from voting.voters import voter_of_key
+
+BLIND = (
+    "you still have pairs to vote on, and the findings would tell you what others think; "
+    "vote first, or use a key with the scope 'verdicts'"
+)
+
+router = Router(auth=KeyAuth(), tags=["runs"])
+
+
+@router.get(
+    "/{run_id}/findings",
+    response={200: Ready | Computing, frozenset({400, 401, 403, 404, 409, 429}): Detail},
+)
+def findings(request: HttpRequest, run_id: str, part: str = "") -> Any:
+    """Judges and models with intervals, significance, the Alt-Test: all that the boards show.
+
+    They are computed in the background: `state` is `computing` until there is something, and
+    `behind` says that newer votes are being counted. `part` is `tag:…`, `generator:…` or
+    `ballot:decided` (only votes and verdicts for A or B); `parts` says what there is. What cannot
+    be computed is null with a reason beside it. A key that votes blindly, with the scope `vote`
+    and without `verdicts`, is refused while it has pairs to vote on.
+    """
+    api_key = key_of(request, ApiKey.Scope.READ)
+    run = run_of(api_key, run_id)
+    _keep_blind(api_key, run)
+    asked = _asked(run, part)
+    if asked.data is None:
+        return {"state": "computing"}
+    about = {
+        "state": "ready",
+        "computed_at": asked.found.computed_at,
+        "behind": asked.found.seq < run.board.seq,
+    }
+    # As they are stored: they may be large, and a new figure is given before it is described.
+    return JsonResponse(about | asked.data)
+
+
+def _keep_blind(api_key: ApiKey, run: Run) -> None:
+    if ApiKey.Scope.VOTE not in api_key.scopes or ApiKey.Scope.VERDICTS in api_key.scopes:
+        return
+    voter = voter_of_key(run.queue.project_id, api_key)
+    if open_to(voter, run.queue).filter(released_by_me(voter)).exists():
+        raise HttpError(403, BLIND)
+
+
+def _asked(run: Run, part: str) -> Asked:
+    try:
+        return findings_asked(run, part)
+    except SliceInvalid as invalid:
+        raise HttpError(400, str(invalid)) from invalid
+    except PartUnknown as unknown:
+        raise HttpError(404, str(unknown)) from unknown
+    except TooManyParts as many:
+        raise HttpError(429, "too many parts of this run are being looked at") from many

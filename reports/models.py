@@ -1,0 +1,66 @@
+"""What reports keep beside the ledger."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from judge_eval.models import Run
+
+
+class CompositeDefinition(models.Model):
+    """One version of how a run's outputs get one number; the newest counts, all are kept."""
+
+    id: int
+    run = models.ForeignKey(Run, models.CASCADE, related_name="composites", db_index=False)
+    # JSON as text: a column of JSON forgets the order in which components were named.
+    config = models.TextField()
+    version = models.CharField(max_length=12)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["run", "id"], name="composite_of_run")]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}: {self.version}"
+
+
+class ScoreReport(models.Model):
+    """Score files that were asked for: waiting, done and kept as a zip, or failed with a reason."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        DONE = "done"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    run = models.ForeignKey(Run, models.CASCADE, related_name="score_reports", db_index=False)
+    state = models.CharField(max_length=7, choices=State, default=State.WAITING)
+    # What was asked for; None means the default.
+    config = models.JSONField(null=True, blank=True)
+    error = models.TextField(blank=True)
+    asked_at = models.DateTimeField(default=timezone.now, editable=False)
+    done_at = models.DateTimeField(null=True)
+    # Whoever makes it holds the lease; one that ran out is anybody's, but not for ever.
+    leased_until = models.DateTimeField(null=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    size = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["run"], condition=Q(state="waiting"), name="score_report_one_at_a_time"
+            ),
+            models.CheckConstraint(
+                name="score_report_failure_has_a_reason",
+                condition=Q(state="failed") & ~Q(error="") | ~Q(state="failed") & Q(error=""),
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["run", "asked_at"], name="score_report_of_run")]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}: {self.state}"

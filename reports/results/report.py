@@ -1,0 +1,98 @@
+"""What a report of a run's figures says, before it is written in any form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from judge_eval.metrics import MetricConfig, Results, ScoreResult
+from reports.results.table import Table, tabulate
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the figures were computed from.
+
+    Attributes
+    ----------
+    run_id, run_name : str
+    made_at : datetime
+    ledger_seq : int
+        The last entry of the ledger that was read.
+    ledger_head : str
+        Its hash, in hexadecimal digits.
+    is_simulated : bool
+        The votes are made up.
+    people, votes, pairs : int
+        Votes that count, who gave them, and on how many pairs.
+    not_counted : tuple of str
+        What is in the ledger but not in the figures, in sentences.
+    """
+
+    run_id: str
+    run_name: str
+    made_at: datetime
+    ledger_seq: int
+    ledger_head: str
+    is_simulated: bool
+    people: int
+    votes: int
+    pairs: int
+    not_counted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """The figures of all judges.
+
+    Attributes
+    ----------
+    source : Source
+    judges : mapping of str to str
+        What each judge is called here, which is unique, to its id.
+    configs : sequence of MetricConfig
+    results : Results
+    ceilings : mapping of str to ScoreResult
+        The same figures between people, by unique name, where there are any.
+    """
+
+    source: Source
+    judges: Mapping[str, str]
+    configs: Sequence[MetricConfig]
+    results: Results
+    ceilings: Mapping[str, ScoreResult]
+
+    @cached_property
+    def table(self) -> Table:
+        return tabulate(self.configs, self.results, list(self.judges))
+
+    def result_file(self, result: ScoreResult) -> dict[str, Any]:
+        """Return what the file of one judge's result holds."""
+        made = result.as_dict(self.source.made_at.isoformat())
+        return made | {"judge_uuid": self.judges[result.judge_id]}
+
+    def manifest(self) -> dict[str, Any]:
+        """Return what was computed, of what."""
+        source = self.source
+        return {
+            "run": {"id": source.run_id, "name": source.run_name},
+            "made_at": source.made_at.isoformat(),
+            "ledger": {"seq": source.ledger_seq, "head": source.ledger_head},
+            "labels": {"people": source.people, "votes": source.votes, "pairs": source.pairs},
+            "is_simulated": source.is_simulated,
+            "not_counted": list(source.not_counted),
+            "judges": dict(self.judges),
+            "metrics": [
+                {
+                    "name": config.unique_name,
+                    "scorer_name": config.scorer.scorer_name,
+                    "task_names": list(config.task_names),
+                    "task_strategy": config.task_strategy,
+                    "annotator_aggregation": config.annotator_aggregation,
+                }
+                for config in self.configs
+            ],
+        }

@@ -1,0 +1,162 @@
+"""Score files by REST: asked for, waited for, fetched."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Router, Schema, Status
+from ninja.errors import HttpError
+
+from judge_eval.config.fields import ConfigError
+from judge_eval.config.run_config import ConfigInvalid
+from judge_eval.interchange import strict_json
+from judge_eval.models import Run
+from judge_eval.prefixes import Ambiguous, by_prefix
+from judge_eval.rest.access import ERRORS, KeyAuth, key_of, run_of
+from reports import score_files
+from reports.models import ScoreReport
+from voting.models import ApiKey
+from voting.selectors import open_to, released_by_me
+from voting.voters import voter_of_key
+
+router = Router(auth=KeyAuth(), tags=["scores"])
+
+BLIND = (
+    "you still have pairs to vote on, and the scores would tell you what others think; "
+    "vote first, or use a key with the scope 'verdicts'"
+)
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": False,
+        "description": "Which metrics, as docs/results.md describes; nothing for the default.",
+        "content": {"application/json": {"schema": {"type": "object"}}},
+    }
+}
+_ZIP: dict[str, Any] = {
+    "responses": {
+        200: {
+            "description": "The files.",
+            "content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}},
+        }
+    }
+}
+
+
+class ScoresOut(Schema):
+    id: UUID
+    run: UUID
+    state: str
+    error: str
+    asked_at: datetime
+    done_at: datetime | None
+    bytes: int
+    location: str
+    download: str | None
+
+
+@router.post("/{run_id}/scores", response={202: ScoresOut, **ERRORS}, openapi_extra=_BODY)
+def ask(request: HttpRequest, response: HttpResponse, run_id: str) -> Any:
+    """Have how well the judges agree with people computed, as files.
+
+    The body is a configuration as `manage.py score` reads it, in JSON; without one the metrics are
+    those that suit the run's labels. Code cannot be named: a scorer of one's own is registered on
+    the server. A worker makes the files: ask `location` until `state` is `done` or `failed`.
+    """
+    run = run_of(key_of(request, ApiKey.Scope.MANAGE), run_id)
+    try:
+        report = score_files.ask(run, _config(request.body))
+    except score_files.ScoresRefused as refused:
+        raise HttpError(409, str(refused)) from refused
+    answer = _out(run, report)
+    response["Location"] = answer["location"]
+    return Status(202, answer)
+
+
+@router.get(
+    "/{run_id}/scores/{report_id}", response={200: ScoresOut, **ERRORS}, url_name="score-files"
+)
+def state(request: HttpRequest, run_id: str, report_id: str) -> Any:
+    """How far score files are; `error` says why they could not be made."""
+    run = run_of(key_of(request, ApiKey.Scope.READ), run_id)
+    return _out(run, _report(run, report_id))
+
+
+@router.get(
+    "/{run_id}/scores/{report_id}/download",
+    response=ERRORS,
+    openapi_extra=_ZIP,
+    url_name="score-files-zip",
+)
+def download(request: HttpRequest, run_id: str, report_id: str) -> Any:
+    """The files as a zip.
+
+    A key that votes blindly, with the scope `vote` and without `verdicts`, is refused while it has
+    pairs to vote on.
+    """
+    api_key = key_of(request, ApiKey.Scope.READ)
+    run = run_of(api_key, run_id)
+    _keep_blind(api_key, run)
+    report = _report(run, report_id)
+    if report.state != ScoreReport.State.DONE:
+        raise HttpError(409, report.error or "these files are still being made")
+    response = zip_response(report)
+    if response is None:
+        raise HttpError(404, "these files are not there any more; ask for them again")
+    return response
+
+
+def _keep_blind(api_key: ApiKey, run: Run) -> None:
+    if ApiKey.Scope.VOTE not in api_key.scopes or ApiKey.Scope.VERDICTS in api_key.scopes:
+        return
+    voter = voter_of_key(run.queue.project_id, api_key)
+    if open_to(voter, run.queue).filter(released_by_me(voter)).exists():
+        raise HttpError(403, BLIND)
+
+
+def zip_response(report: ScoreReport) -> FileResponse | None:
+    """Return the files as an answer, None where they are not there any more."""
+    try:
+        stream = score_files.path_of(report).open("rb")
+    except FileNotFoundError:
+        return None
+    name = score_files.file_name(report)
+    return FileResponse(stream, as_attachment=True, filename=name, content_type="application/zip")
+
+
+def _config(body: bytes) -> object:
+    if not body.strip():
+        return None
+    try:
+        return strict_json.loads(body.decode())
+    except (UnicodeDecodeError, strict_json.NotJson) as error:
+        raise ConfigInvalid([ConfigError("", str(error))]) from error
+
+
+def _report(run: Run, report_id: str) -> ScoreReport:
+    try:
+        report = by_prefix(score_files.reports_of(run).select_related("run"), report_id)
+    except Ambiguous as ambiguous:
+        raise HttpError(409, str(ambiguous)) from ambiguous
+    if report is None:
+        raise HttpError(404, f"this run has no score files {report_id!r}")
+    return report
+
+
+def _out(run: Run, report: ScoreReport) -> dict[str, Any]:
+    place = {"run_id": str(run.pk), "report_id": str(report.pk)}
+    is_done = report.state == ScoreReport.State.DONE
+    return {
+        "id": report.pk,
+        "run": run.pk,
+        "state": report.state,
+        "error": report.error,
+        "asked_at": report.asked_at,
+        "done_at": report.done_at,
+        "bytes": report.size,
+        "location": reverse("api:score-files", kwargs=place),
+        "download": reverse("api:score-files-zip", kwargs=place) if is_done else None,
+    }

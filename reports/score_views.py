@@ -1,0 +1,69 @@
+"""The page of a run's score files: ask for them, wait, fetch them."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from humanjudge.http import HtmxRequest, Problem
+from judge_eval.config.run_config import ConfigInvalid
+from judge_eval.interchange import strict_json
+from judge_eval.models import Run
+from judge_eval.pages.run_access import refuse_calls
+from judge_eval.pages.run_views import find_run
+from reports import score_files
+from reports.models import ScoreReport
+from reports.score_api import zip_response
+
+
+@never_cache
+@require_safe
+def run_scores(request: HtmxRequest, run_id: UUID) -> HttpResponse:
+    """A run's score files; htmx asks for the list again while some are being made."""
+    run = find_run(run_id)
+    refused = refuse_calls(request, run)
+    if refused is not None:
+        return refused
+    template = "reports/_score_files.html" if request.htmx else "reports/scores.html"
+    return render(request, template, _context(run))
+
+
+@require_POST
+@login_required
+def ask_for_scores(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    run = find_run(run_id)
+    text = request.POST.get("config", "").strip()
+    try:
+        score_files.ask(run, strict_json.loads(text) if text else None)
+    except ConfigInvalid as invalid:
+        errors = [str(error) for error in invalid.errors]
+    except (score_files.ScoresRefused, strict_json.NotJson) as refused:
+        errors = [str(refused)]
+    else:
+        return redirect("run-scores", run.pk)
+    context = _context(run) | {"errors": errors, "config": text}
+    return render(request, "reports/scores.html", context, status=422)
+
+
+@require_safe
+@login_required
+def download_scores(request: HttpRequest, run_id: UUID, report_id: UUID) -> HttpResponseBase:
+    done = ScoreReport.objects.select_related("run").filter(state=ScoreReport.State.DONE)
+    report = get_object_or_404(done, pk=report_id, run=run_id)
+    response = zip_response(report)
+    if response is None:
+        raise Problem(404, "These files are not there any more. Ask for them again.")
+    return response
+
+
+def _context(run: Run) -> dict[str, Any]:
+    reports = list(score_files.reports_of(run)[: score_files.MOST_KEPT])
+    is_waiting = any(report.state == ScoreReport.State.WAITING for report in reports)
+    return {"run": run, "reports": reports, "is_waiting": is_waiting, "tab": "scores"}

@@ -1,0 +1,143 @@
+"""Does the composite still rank items as people do: against scipy, and in words."""
+
+import doctest
+from datetime import UTC, datetime, timedelta, timezone
+from importlib import import_module
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from judge_eval.metrics.figures import Figure
+from judge_eval.metrics.resampling import Resampling
+from reports.composite_drift import Drift, Said, drift, drift_in_words, quarter_of, spearman
+
+few = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 5)).map(lambda pair: (pair[0] / 5, pair[1] / 5)),
+    min_size=3,
+    max_size=40,
+)
+
+
+@pytest.mark.parametrize("name", ["", "_config", "_parsing", "_drift"])
+def test_examples_are_true(name):
+    outcome = doctest.testmod(import_module(f"reports.composite{name}"))
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
+
+
+class TestSpearman:
+    @given(few)
+    def test_equals_scipy_with_ties(self, pairs):
+        x, y = zip(*pairs, strict=True)
+        found = spearman(x, y, Resampling(resamples=1))
+        if len(set(x)) == 1 or len(set(y)) == 1:
+            assert found.value is None
+            assert "so there is no order to compare" in found.reason
+        else:
+            assert found.value == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
+            assert found.n == len(pairs)
+
+    def test_each_resample_is_what_scipy_makes_of_its_items(self):
+        drawing = np.random.default_rng(4)
+        x, y = drawing.integers(0, 6, (2, 30)) / 5
+        found = spearman(x, y, Resampling(resamples=4000, seed=2))
+        picks = drawing.integers(0, 30, (4000, 30))
+        resampled = [stats.spearmanr(x[pick], y[pick]).statistic for pick in picks]
+        low, high = np.quantile(resampled, (0.025, 0.975))
+        assert found.interval == pytest.approx((low, high), abs=0.03)
+        assert found.method == "bootstrap over 30 items, 4,000 resamples, seed 2"
+
+    def test_the_same_seed_gives_the_same_interval(self):
+        x, y = np.random.default_rng(1).random((2, 20))
+        assert spearman(x, y).interval == spearman(list(x), list(y)).interval
+        assert spearman(x, y).interval != spearman(x, y, Resampling(seed=1)).interval
+
+    def test_noise_in_the_last_bit_is_no_order(self):
+        assert spearman([0.1 + 0.2, 0.3, 0.3], [0, 0.5, 1]).value is None
+
+    @pytest.mark.parametrize("n", [0, 1, 2])
+    def test_too_few_items(self, n):
+        found = spearman([0.1, 0.9][:n], [0.2, 0.8][:n])
+        assert (found.value, found.n) == (None, n)
+        assert found.reason == f"it takes 3 items that people voted on, there are {n}"
+
+    @pytest.mark.parametrize(
+        "x,y,what", [([1, 1, 1], [0, 1, 0.5], "composite"), ([0, 1, 0.5], [1, 1, 1], "rate")]
+    )
+    def test_no_order_on_one_side(self, x, y, what):
+        found = spearman(x, y)
+        assert found.value is None
+        assert what in found.reason
+
+    def test_a_perfect_order_has_no_interval_and_says_so(self):
+        found = spearman([1, 2, 3, 4, 5], [10, 20, 30, 40, 50])
+        assert (found.value, found.interval) == (1, None)
+        assert "no interval" in found.method
+
+    def test_different_lengths_are_an_error(self):
+        with pytest.raises(ValueError, match="cannot be compared"):
+            spearman([1, 2, 3], [1, 2])
+
+
+class TestQuarters:
+    @pytest.mark.parametrize(
+        "at,quarter",
+        [
+            (datetime(2026, 1, 1, tzinfo=UTC), "2026 Q1"),
+            (datetime(2026, 3, 31, 23, 59, 59, tzinfo=UTC), "2026 Q1"),
+            (datetime(2026, 4, 1, tzinfo=UTC), "2026 Q2"),
+            (datetime(2026, 12, 31, tzinfo=UTC), "2026 Q4"),
+            (datetime(2026, 7, 1, 1, tzinfo=timezone(timedelta(hours=2))), "2026 Q2"),
+        ],
+    )
+    def test_of_a_time(self, at, quarter):
+        assert quarter_of(at) == quarter
+
+    def test_a_time_without_a_zone(self):
+        with pytest.raises(ValueError, match="no time zone"):
+            quarter_of(datetime(2026, 1, 1))  # noqa: DTZ001
+
+    def test_oldest_first_with_counts_and_what_was_left_out(self):
+        people = {
+            "2026 Q2": {"a": Said(1, 1), "b": Said(0, 2), "c": Said(1, 3), "gone": Said(1, 9)},
+            "2026 Q1": {"a": Said(1, 1)},
+        }
+        older, newer = drift({"a": 0.9, "b": 0.1, "c": 0.5, "gone": None}, people)
+        assert (older.quarter, newer.quarter) == ("2026 Q1", "2026 Q2")
+        assert older.figure.value is None
+        assert (newer.figure.value, newer.figure.n, newer.votes) == (1, 3, 6)
+        (gap,) = newer.figure.left_out
+        assert (gap.names, gap.why) == (("gone",), "they have no composite")
+
+
+def quarter(name, value, low, high):
+    return Drift(name, 90, Figure(value, n=30, interval=(low, high), method="bootstrap"))
+
+
+NOTHING = Drift("2026 Q4", 2, Figure(None, n=2, reason="too few"))
+HOLDS = quarter("2026 Q1", 0.7, 0.4, 0.9)
+FAILS = quarter("2026 Q2", 0.1, -0.3, 0.4)
+FAILS_AGAIN = quarter("2026 Q3", -0.2, -0.5, 0.2)
+
+
+class TestWords:
+    @pytest.mark.parametrize(
+        "quarters,said",
+        [
+            ([], "It cannot be said yet"),
+            ([NOTHING], "It cannot be said yet"),
+            ([HOLDS], "The composite ranks items as people do: 0.70, 95 % interval 0.40 to 0.90"),
+            ([FAILS, quarter("2026 Q3", 0.6, 0.1, 0.8)], "The composite ranks items as people do"),
+            ([FAILS, FAILS_AGAIN], "In no quarter can it be shown"),
+            ([HOLDS, FAILS, NOTHING], "It stopped: in 2026 Q1"),
+        ],
+    )
+    def test_what_is_said(self, quarters, said):
+        assert drift_in_words(quarters).startswith(said)
+
+    def test_the_first_quarter_after_the_last_good_one_is_named(self):
+        words = drift_in_words([HOLDS, FAILS, FAILS_AGAIN])
+        assert "in 2026 Q2 that can no longer be shown (0.10, 95 % interval -0.30 to 0.40" in words

@@ -1,0 +1,294 @@
+"""The components of a run's outputs: what each source reads, and what it does not."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from judge_eval.config.run_config import ConfigInvalid
+from judge_eval.models import Judge, Verdict
+from reports.composite_config import CompositeConfig, Source, Weight
+from reports.composite_drift import Said
+from reports.composite_items import items_of_run
+from reports.composite_services import as_json, judge_names, read_config, store, versions_of
+from reports.models import CompositeDefinition
+from tests.makers import (
+    judges_of,
+    make_inference,
+    make_many_entries,
+    make_many_votes,
+    make_picture,
+    make_project,
+    make_queue,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+)
+from voting.models import Entry, Inference, Picture
+
+pytestmark = pytest.mark.django_db
+
+
+def config(check="pass_rate", **sources):
+    weights = {name: Weight(1.0, "It counts.") for name in sources}
+    return CompositeConfig(weights, sources=sources, check=check)
+
+
+def component(run, source):
+    """What one source says of each output: those of the pairs in order, first and second."""
+    found = items_of_run(run, [config(it=source)]).components(config(it=source))
+    return [values["it"] for values in found.values()]
+
+
+def make_passes(run, said, *, at=None, **fields):
+    """Pass and flag votes in a queue of their own: (item, value in [0, 1])."""
+    queue = make_queue(run.queue.project, name="items")
+    rows = [
+        {
+            "queue": queue,
+            "voter": make_voter(run),
+            "inference": item,
+            "value": round(value * 1_000_000),
+            "rubric": queue.rubric,
+            **({"at": at} if at else {}),
+            **fields,
+        }
+        for item, value in said
+    ]
+    make_many_entries(run, "vote", rows)
+    seal_all(run.queue.project)
+
+
+class TestWinRate:
+    def test_wins_ties_and_losses(self):
+        run = make_run(pairs=2, votes_wanted=9)
+        first, _ = pairs_of(run)
+        for choice in ("A", "A", "A", "tie", "both_bad"):
+            make_vote(make_voter(run), first, choice)
+        seal_all(run.queue.project)
+        assert component(run, Source("win_rate")) == [3.5 / 5, 0.5 / 5, None, None]
+
+    def test_an_output_in_several_pairs(self):
+        run = make_run(pairs=2, votes_wanted=9)
+        first, second = pairs_of(run)
+        second.a_id = first.a_id
+        second.save()
+        make_vote(make_voter(run), first, "A")
+        make_vote(make_voter(run), second, "B")
+        seal_all(run.queue.project)
+        assert component(run, Source("win_rate")) == [0.5, 0.0, 1.0]
+
+    def test_votes_that_do_not_count_are_not_read(self):
+        run = make_run(votes_wanted=9)
+        (pair,) = pairs_of(run)
+        vote = {"comparison": pair, "choice": "A", "left_side": "A", "rubric": run.queue.rubric}
+        rows = [vote | {"voter": make_voter(run), "simulated": True}]
+        make_many_entries(run, "vote", rows)
+        seal_all(run.queue.project)
+        make_many_votes(run, [(make_voter(run), pair, "A")])
+        assert component(run, Source("win_rate")) == [None, None]
+
+
+class TestJudgeScore:
+    def test_the_mean_over_its_verdicts_by_the_range(self):
+        run = make_run(pairs=2, judges=2)
+        for verdict, score in zip(Verdict.objects.order_by("id"), (8, 1, 5, 1), strict=True):
+            verdict.score_a, verdict.score_b = score, 10 - score
+            verdict.save()
+        source = Source("judge_score", judge="judge-0", low=0, high=10)
+        assert component(run, source) == pytest.approx([0.8, 0.2, 0.5, 0.5])
+
+    def test_a_verdict_without_a_score_says_nothing(self):
+        run = make_run(says=[["A"], [None]])
+        source = Source("judge_score", judge="judge-0", low=0, high=10)
+        assert component(run, source) == [None] * 4
+
+    def test_a_score_beyond_the_range_is_no_component(self):
+        run = make_run(judges=1)
+        Verdict.objects.update(score_a=80, score_b=5)
+        source = Source("judge_score", judge="judge-0", low=0, high=10)
+        assert component(run, source) == [8.0, 0.5]
+
+
+class TestLabels:
+    def test_by_people_on_the_output_itself(self):
+        run = make_run()
+        item = pairs_of(run)[0].a
+        make_passes(run, [(item, 1), (item, 0)], labels={"stars": 4, "safe": "yes"})
+        assert component(run, Source("label", key="stars", low=1, high=5)) == [0.75, None]
+        assert component(run, Source("label", key="safe", equals='"yes"')) == [1.0, None]
+
+    def test_by_people_on_a_side_of_a_pair_or_on_both(self):
+        run = make_run(votes_wanted=9)
+        (pair,) = pairs_of(run)
+        for labels in ({"stars_a": 5, "stars_b": 1, "clear": True}, {"stars_a": 3}, None):
+            vote = make_vote(make_voter(run), pair, "A")
+            Entry.objects.filter(uid=vote.uid).update(
+                labels=labels, payload={"labels_sha256": "0"} if labels else None
+            )
+        seal_all(run.queue.project)
+        assert component(run, Source("label", key="stars", low=1, high=5)) == [0.75, 0.0]
+        assert component(run, Source("label", key="clear", equals="true")) == [1.0, 1.0]
+
+    def test_by_a_judge(self):
+        run = make_run(judges=2)
+        Verdict.objects.filter(judge__name="judge-1").update(labels={"stars_a": 2, "stars_b": 5})
+        stars = Source("label", judge="judge-1", key="stars", low=1, high=5)
+        assert component(run, stars) == [0.25, 1.0]
+        assert component(run, Source("label", key="stars", low=1, high=5)) == [None, None]
+
+
+class TestOutputsThemselves:
+    def test_rendered(self):
+        run = make_run(pairs=2)
+        outputs = [output for pair in pairs_of(run) for output in (pair.a, pair.b)]
+        make_picture("red", inferences=outputs[:1])
+        make_picture("blue", inferences=outputs[1:2])
+        make_picture("lime", inferences=outputs[2:3])
+        states = ("done", "failed", "waiting")
+        for picture, state in zip(Picture.objects.order_by("id"), states, strict=True):
+            Picture.objects.filter(pk=picture.pk).update(state=state)
+        assert component(run, Source("rendered")) == [1.0, 0.0, None, 1.0]
+
+    def test_metadata(self):
+        run = make_run()
+        Inference.objects.filter(pk=pairs_of(run)[0].a_id).update(metadata={"bleu": 0.4, "x": "y"})
+        assert component(run, Source("metadata", key="bleu")) == [0.4, None]
+        assert component(run, Source("metadata", key="x", equals='"y"')) == [1.0, None]
+
+    def test_outputs_of_other_runs_are_not_listed(self):
+        project = make_project()
+        run, _ = make_run(project), make_run(project)
+        make_inference(project)
+        assert len(items_of_run(run, [config(it=Source("rendered"))]).items) == 2
+
+
+class TestPeople:
+    def test_pass_rates_and_their_quarters(self):
+        run = make_run()
+        a, b = pairs_of(run)[0].a, pairs_of(run)[0].b
+        summer = datetime(2026, 6, 30, 23, 59, tzinfo=UTC)
+        make_passes(run, [(a, 1), (a, 1), (b, 0)], at=summer)
+        make_passes(run, [(a, 0)], at=summer + timedelta(minutes=1))
+        source = Source("pass_rate")
+        found = items_of_run(run, [config(it=source)])
+        assert found.people["pass_rate"] == {
+            "2026 Q2": {a.pk: Said(2, 2), b.pk: Said(0, 1)},
+            "2026 Q3": {a.pk: Said(0, 1)},
+        }
+        assert component(run, source) == pytest.approx([2 / 3, 0])
+
+    def test_passes_that_do_not_count(self):
+        run = make_run()
+        item = pairs_of(run)[0].a
+        make_passes(run, [(item, 1)], simulated=True)
+        make_passes(run, [(make_inference(run.queue.project), 1)])
+        assert component(run, Source("pass_rate")) == [None, None]
+
+    def test_wins_by_quarter(self):
+        run = make_run(votes_wanted=9)
+        (pair,) = pairs_of(run)
+        for month, choice in ((1, "A"), (1, "tie"), (4, "B")):
+            make_vote(make_voter(run), pair, choice, at=datetime(2026, month, 5, tzinfo=UTC))
+        seal_all(run.queue.project)
+        found = items_of_run(run, [config(check="win_rate", it=Source("rendered"))])
+        assert found.people["win_rate"] == {
+            "2026 Q1": {pair.a_id: Said(1.5, 2), pair.b_id: Said(0.5, 2)},
+            "2026 Q2": {pair.a_id: Said(0, 1), pair.b_id: Said(1, 1)},
+        }
+
+
+EVERY = (
+    Source("win_rate"),
+    Source("pass_rate"),
+    Source("rendered"),
+    Source("metadata", key="bleu"),
+    Source("judge_score", judge="judge-0", low=0, high=10),
+    Source("label", key="stars", low=1, high=5),
+    Source("label", judge="judge-0", key="stars", low=1, high=5),
+)
+
+
+def test_the_number_of_queries_does_not_grow():
+    counts = []
+    for pairs in (1, 40):
+        run = make_run(pairs=pairs, votes_wanted=9)
+        make_many_votes(run, [(make_voter(run), pair, "A") for pair in pairs_of(run)])
+        make_passes(run, [(pair.a, 1) for pair in pairs_of(run)], labels={"stars": 3})
+        configs = [
+            config(check=check, **{f"c{n}": source for n, source in enumerate(EVERY)})
+            for check in ("win_rate", "pass_rate")
+        ]
+        with CaptureQueriesContext(
+            connection,
+        ) as captured:
+            assert len(items_of_run(run, configs).items) == 2 * pairs
+        counts.append(len(captured))
+    assert counts[0] == counts[1] <= 10
+
+
+class TestDefinitions:
+    def text(self, **changes):
+        return as_json(
+            CompositeConfig(
+                **{
+                    "weights": {"liked": Weight(1, "It counts.")},
+                    "sources": {"liked": Source("win_rate")},
+                    **changes,
+                }
+            )
+        )
+
+    def test_what_is_stored_is_what_was_read(self):
+        run = make_run()
+        read = read_config(run, self.text())
+        stored = store(run, read)
+        assert versions_of(run, 9) == [(stored, read)]
+        assert stored.version == read.version
+
+    def test_other_words_are_no_new_version(self):
+        run = make_run()
+        for label in ("one", "two"):
+            store(run, read_config(run, self.text(label=label)))
+        ((_, newest),) = versions_of(run, 9)
+        assert newest.label == "two"
+        assert CompositeDefinition.objects.count() == 1
+
+    def test_another_version_keeps_the_earlier_and_may_be_taken_back(self):
+        run = make_run()
+        texts = [self.text(weights={"liked": Weight(n, "It counts.")}) for n in (1, 2, 1)]
+        stored = [store(run, read_config(run, text)) for text in texts]
+        assert [row.pk for row, _ in versions_of(run, 9)] == [stored[2].pk, stored[1].pk]
+        assert len(versions_of(run, 1)) == 1
+        assert versions_of(make_run(), 9) == []
+
+    @pytest.mark.parametrize(
+        "text,said",
+        [
+            ("{", "It is not JSON: "),
+            ('{"weights": {}, "weights": {}}', "stands twice"),
+            ("[]", "must be an object"),
+            ("{}", "weights: must name at least one component"),
+        ],
+    )
+    def test_text_that_is_no_config(self, text, said):
+        with pytest.raises(ConfigInvalid, match=said):
+            read_config(make_run(), text)
+
+    def test_a_judge_that_the_run_does_not_have(self):
+        run = make_run(judges=2)
+        sources = {"liked": Source("judge_score", judge="gpt", low=0, high=10)}
+        with pytest.raises(
+            ConfigInvalid, match=r"sources\.liked\.judge: no judge .* 'gpt'"
+        ) as told:
+            read_config(run, self.text(sources=sources))
+        assert "there are judge-0, judge-1" in str(told.value)
+
+    def test_names_of_judges(self):
+        run = make_run(judges=2)
+        Judge.objects.filter(pk=judges_of(run)[1].pk).update(provider="default")
+        assert judge_names(run) == ["judge-0", "judge-1"]
+        assert judge_names(run, with_baselines=False) == ["judge-1"]

@@ -1,0 +1,70 @@
+"""Runs with findings, computed here and now, for tests of the board."""
+
+import re
+
+from django.utils import timezone
+
+from judge_eval.analysis import keeping
+from judge_eval.models import Findings, Judge
+from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
+
+PAIRS = 40
+
+
+def compute(run, part=""):
+    """Compute findings as the background does, and return them."""
+    Findings.objects.get_or_create(run=run, part=part)
+    Findings.objects.filter(run=run, part=part).update(not_before=timezone.now())
+    assert keeping.compute(run.pk, part)
+    return Findings.objects.get(run=run, part=part)
+
+
+def make_studied_run(*, people=2, pairs=PAIRS, judges=3, **options):
+    """Good is right on nine pairs of ten, weak on half of them; the baseline always says A.
+
+    Further judges say tie. Everybody votes the same, A and B in turn.
+    """
+    names = ["good", "weak", "always-first", *[f"tie-{n}" for n in range(3, judges)]][:judges]
+    says = [says_on(place)[:judges] + ["tie"] * (judges - 3) for place in range(pairs)]
+    run = make_run(says=says, names=names, votes_wanted=people, **options)
+    Judge.objects.filter(run=run).exclude(name="always-first").update(provider="default")
+    vote_all(run, people)
+    return run
+
+
+def truth(place):
+    return "AB"[place % 2]
+
+
+def says_on(place):
+    other = "BA"[place % 2]
+    return [
+        other if place % 10 == 9 else truth(place),
+        truth(place) if place % 4 < 2 else other,
+        "A",
+    ]
+
+
+def vote_all(run, people, places=None):
+    for _ in range(people):
+        voter = make_voter(run)
+        for place, pair in enumerate(pairs_of(run)):
+            if places is None or place in places:
+                make_vote(voter, pair, truth(place))
+    seal_all(run.queue.project)
+
+
+def board_of(run, part=""):
+    return f"/runs/{run.pk}/" + (f"?part={part}" if part else "")
+
+
+def cells_of(response, judge):
+    """One line of the table by figure: what is written there, without the numbers of notes."""
+    [line] = [line for line in response.context["table"].lines if line.name == judge]
+    return {column.figure: cell for column, cell in line.cells}
+
+
+def words_in(response, start, end):
+    """The part of a page between two pieces of its source, as source."""
+    page = response.content.decode()
+    return re.search(f"{start}(.*?){end}", page, flags=re.DOTALL)[1]
