@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from django.db.models import QuerySet
-
+from judge_eval.analysis.slices import WHOLE, Slice
 from judge_eval.metrics import Annotations
 from judge_eval.metrics.labels import Item
 from judge_eval.models import Judge, Run, Verdict
@@ -46,28 +45,30 @@ class RunLabels:
     tasks: tuple[str, ...]
 
 
-def labels_of(
-    run: Run, comparisons: QuerySet[Comparison] | None = None, *, up_to: int | None = None
-) -> RunLabels:
-    """Read a run's labels with three queries, whatever its size.
+def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> RunLabels:
+    """Read a run's labels with three queries, whatever its size; of a part of it with four.
 
     Parameters
     ----------
     run : Run
         With its queue.
-    comparisons : QuerySet of Comparison, optional
-        Only labels of these.
+    part : Slice, optional
+        Only labels of this part.
     up_to : int, optional
         Only votes up to this entry of the ledger.
     """
+    is_inside = _inside(run, part)
     judges = list(Judge.objects.filter(run=run).order_by("position").only("name", "provider"))
     names = {str(judge.pk): judge.name for judge in judges}
     humans: Said = {}
-    for pair, human, choice, labels in _votes(run, comparisons, up_to):
-        _note(humans.setdefault(human, {}), str(pair), choice, labels)
+    for pair, human, choice, labels in _votes(run, up_to):
+        if is_inside(pair, choice):
+            _note(humans.setdefault(human, {}), str(pair), choice, labels)
     said: Said = {judge: {} for judge in names}
     failed: list[tuple[str, str]] = []
-    for pair, judge, winner, labels in _verdicts(run, comparisons):
+    for pair, judge, winner, labels in _verdicts(run):
+        if not is_inside(pair, winner):
+            continue
         if winner:
             _note(said[str(judge)], str(pair), winner, labels)
         else:
@@ -80,27 +81,33 @@ def labels_of(
     return RunLabels(said, humans, names, baselines, tasks)
 
 
+def _inside(run: Run, part: Slice) -> Callable[[UUID, str], bool]:
+    """Return what says whether a vote or verdict on a pair is in a part; a failure may be."""
+    if part.kind == "ballot":
+        return lambda pair, choice: choice in {"A", "B", ""}
+    if not part.kind:
+        return lambda pair, choice: True
+    columns = ("pk", "a__tags", "a__generator", "b__generator")
+    rows = Comparison.objects.filter(queue=run.queue_id).values_list(*columns)
+    inside = {pk for pk, tags, a, b in rows.iterator() if part.holds(tags, (a, b))}
+    return lambda pair, choice: pair in inside
+
+
 def _votes(
-    run: Run, comparisons: QuerySet[Comparison] | None, up_to: int | None
+    run: Run, up_to: int | None
 ) -> Iterable[tuple[UUID, str, str, Mapping[str, object] | None]]:
     votes = Entry.objects.filter(
         counted_in(run.queue), queue=run.queue_id, comparison__isnull=False
     )
     if up_to is not None:
         votes = votes.filter(seq__lte=up_to)
-    if comparisons is not None:
-        votes = votes.filter(comparison__in=comparisons)
     columns = ("comparison_id", "voter__pseudonym", "choice", "labels")
     return votes.order_by("seq").values_list(*columns).iterator()
 
 
-def _verdicts(
-    run: Run, comparisons: QuerySet[Comparison] | None
-) -> Iterable[tuple[UUID, UUID, str, Mapping[str, object] | None]]:
+def _verdicts(run: Run) -> Iterable[tuple[UUID, UUID, str, Mapping[str, object] | None]]:
     """Yield verdicts that are final; one that failed has no winner."""
     final = Verdict.objects.filter(judge__run=run).exclude(state=Verdict.State.WAITING)
-    if comparisons is not None:
-        final = final.filter(comparison__in=comparisons)
     columns = ("comparison_id", "judge_id", "winner", "labels")
     return final.order_by("comparison__position").values_list(*columns).iterator()
 

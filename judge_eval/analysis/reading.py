@@ -25,7 +25,7 @@ from django.db.models import (
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Cast, Coalesce, Length, Replace
 
-from judge_eval.analysis.slices import Slice
+from judge_eval.analysis.slices import WHOLE, Slice
 from judge_eval.models import Board, Call, Judge, Run, Verdict
 from judge_eval.statistics.outcomes_table import (
     CHOICES,
@@ -100,9 +100,8 @@ def one_moment() -> Iterator[None]:
             cursor.execute("ROLLBACK")
 
 
-def outcomes_of(run: Run, part: Slice | None = None) -> RunOutcomes:
+def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     """Read a run, or a part of it, with a fixed number of queries."""
-    part = part or Slice()
     board = Board.objects.filter(run=run).first()
     judges = list(run.judges.order_by("position"))
     rows, writers, tags = _pairs(run, part)

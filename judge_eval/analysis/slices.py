@@ -82,3 +82,6 @@ class Slice:
         if self.kind == "tag":
             return self.value in tags
         return self.kind != "generator" or self.value in generators
+
+
+WHOLE: Final = Slice()

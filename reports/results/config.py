@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Final
 
+from judge_eval.analysis.slices import WHOLE, Slice, SliceInvalid
 from judge_eval.config.fields import ConfigError, Fields
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.metrics import (
@@ -28,7 +29,7 @@ MOST_RESAMPLES: Final = 100_000
 _LONGEST: Final = 200
 _STRATEGIES: Final[tuple[TaskStrategy, ...]] = ("single", "multitask", "multilabel")
 _AGGREGATIONS: Final[tuple[AnnotatorAggregation, ...]] = ("individual_average", "majority_vote")
-_KEYS: Final = ("metrics", "modules", "vega_config")
+_KEYS: Final = ("metrics", "modules", "part", "vega_config")
 
 Finder = Callable[[str], Callable[..., object]]
 EmbedderMaker = Callable[[Mapping[str, object], str], Embedder]
@@ -63,10 +64,13 @@ class ScoreConfig:
     metrics : tuple of MetricConfig
     vega_config : mapping or None
         Restyles the charts.
+    part : Slice
+        Of the run; only labels of it are compared.
     """
 
     metrics: tuple[MetricConfig, ...]
     vega_config: Mapping[str, Any] | None = None
+    part: Slice = WHOLE
 
 
 @dataclass
@@ -111,6 +115,7 @@ did you mean 'cohen_kappa'?
     if not isinstance(whole, dict):
         raise ConfigInvalid([ConfigError("", "must be an object with a list of metrics")])
     _refuse_unknown(whole, reading)
+    part = _part(whole.get("part", ""), reading)
     metrics = tuple(_metrics(whole, reading))
     vega = whole.get("vega_config")
     if vega is not None and not isinstance(vega, dict):
@@ -121,7 +126,7 @@ did you mean 'cohen_kappa'?
         check_names(metrics)
     except MetricInvalid as error:
         raise ConfigInvalid([ConfigError("metrics", str(error))]) from error
-    return ScoreConfig(metrics, vega)
+    return ScoreConfig(metrics, vega, part)
 
 
 def default_metrics(humans: int) -> ScoreConfig:
@@ -145,6 +150,14 @@ def _refuse_unknown(whole: Mapping[object, object], reading: _Reading) -> None:
     if "modules" in whole and reading.reach.find is None:
         message = "code is named on the command line only; here the setting SCORER_MODULES names it"
         reading.complain("modules", message)
+
+
+def _part(part: object, reading: _Reading) -> Slice:
+    try:
+        return Slice.parse(part if isinstance(part, str) else repr(part))
+    except SliceInvalid as invalid:
+        reading.complain("part", str(invalid).removeprefix("slice: "))
+        return WHOLE
 
 
 def _metrics(whole: Mapping[object, object], reading: _Reading) -> list[MetricConfig]:

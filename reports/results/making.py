@@ -12,6 +12,7 @@ from django.db.models import Count, Q
 
 from humanjudge.charts import ChartRefused
 from judge_eval.analysis.labels import WINNER, RunLabels, labels_of
+from judge_eval.analysis.slices import Slice
 from judge_eval.config.fields import ConfigError
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.metrics import Annotations, Results, ceiling, score
@@ -33,7 +34,13 @@ class ScoringFailed(ValueError):
 
 
 def make_report(
-    run_id: UUID, data: object, folder: Path, *, now: datetime, reach: Reach = NOTHING
+    run_id: UUID,
+    data: object,
+    folder: Path,
+    *,
+    now: datetime,
+    reach: Reach = NOTHING,
+    part: Slice | None = None,
 ) -> Report:
     """Compute a run's figures and write them into an empty folder.
 
@@ -47,6 +54,8 @@ def make_report(
         Stands in the report.
     reach : Reach
         What the configuration may name, see `parse`.
+    part : Slice, optional
+        Instead of the one that the configuration names.
 
     Raises
     ------
@@ -55,7 +64,10 @@ def make_report(
     run = Run.objects.select_related("queue__project").get(pk=run_id)
     labels = labels_of(run, up_to=run.queue.project.head_seq)
     config = _config(labels, data, reach)
-    source = _source(run, labels, now)
+    part = part or config.part
+    if part.kind:
+        labels = labels_of(run, part, up_to=run.queue.project.head_seq)
+    source = _source(run, labels, now, part)
     called = judge_names(labels.names)
     said = {called[judge]: tasks for judge, tasks in labels.judges.items()}
     for metric in config.metrics:
@@ -120,7 +132,7 @@ def _has_value(results: Results, name: str) -> bool:
     return any(figure.value is not None for figure in figures)
 
 
-def _source(run: Run, labels: RunLabels, now: datetime) -> Source:
+def _source(run: Run, labels: RunLabels, now: datetime, part: Slice) -> Source:
     winners = [tasks[WINNER] for tasks in labels.humans.values() if WINNER in tasks]
     project = run.queue.project
     return Source(
@@ -130,6 +142,7 @@ def _source(run: Run, labels: RunLabels, now: datetime) -> Source:
         ledger_seq=project.head_seq,
         ledger_head=project.head,
         is_simulated=run.queue.is_simulated,
+        part=part.in_words,
         people=len(labels.humans),
         votes=sum(map(len, winners)),
         pairs=len(set[Any]().union(*winners)),

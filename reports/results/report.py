@@ -28,6 +28,8 @@ class Source:
         The votes are made up.
     people, votes, pairs : int
         Votes that count, who gave them, and on how many pairs.
+    part : str
+        What of the run is compared, in words.
     not_counted : tuple of str
         What is in the ledger but not in the figures, in sentences.
     """
@@ -41,6 +43,7 @@ class Source:
     people: int
     votes: int
     pairs: int
+    part: str = "all pairs"
     not_counted: tuple[str, ...] = ()
 
 
@@ -83,6 +86,7 @@ class Report:
             "ledger": {"seq": source.ledger_seq, "head": source.ledger_head},
             "labels": {"people": source.people, "votes": source.votes, "pairs": source.pairs},
             "is_simulated": source.is_simulated,
+            "part": source.part,
             "not_counted": list(source.not_counted),
             "judges": dict(self.judges),
             "metrics": [

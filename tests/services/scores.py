@@ -71,12 +71,12 @@ def voted_run(verdicts=None, votes=None, name="A study"):
     )
 
 
-def scored(run, out, config=None, *more):
+def scored(run, out, metrics=None, *more, **config):
     """Run the command; return what it prints."""
     printed = StringIO()
-    if config is not None:
+    if metrics is not None:
         path = out.parent / "metrics.json"
-        path.write_text(json.dumps({"metrics": config}), "utf-8")
+        path.write_text(json.dumps({"metrics": metrics} | config), "utf-8")
         more = ("--config", str(path), *more)
     call_command("score", str(run.pk)[:8], "--out", str(out), *more, stdout=printed)
     return printed.getvalue()

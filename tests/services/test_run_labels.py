@@ -3,6 +3,7 @@
 import pytest
 
 from judge_eval.analysis.labels import labels_of
+from judge_eval.analysis.slices import Slice
 from judge_eval.models import Judge
 from tests.makers import (
     make_exposure,
@@ -13,7 +14,7 @@ from tests.makers import (
     seal_all,
 )
 from tests.services.imports import imported, pair, verdict, vote
-from voting.models import Comparison, Voter
+from voting.models import Comparison, Inference, Voter
 from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -88,9 +89,28 @@ def test_a_slice_and_an_earlier_ledger():
     make_vote(voter, second, "B")
     seal_all(run.queue.project)
     assert list(labels_of(run, up_to=head).humans[voter.pseudonym]["winner"]) == [str(first.pk)]
-    sliced = labels_of(run, Comparison.objects.filter(pk=second.pk))
-    assert sliced.humans == {voter.pseudonym: {"winner": {str(second.pk): "B"}}}
-    assert {item for said in sliced.judges.values() for item in said["winner"]} == {str(second.pk)}
+    Inference.objects.filter(pk__in=[second.a_id, second.b_id]).update(tags=["x"], generator="only")
+    for part in (Slice("tag", "x"), Slice("generator", "only")):
+        sliced = labels_of(run, part)
+        assert sliced.humans == {voter.pseudonym: {"winner": {str(second.pk): "B"}}}
+        assert {key for said in sliced.judges.values() for key in said["winner"]} == {
+            str(second.pk)
+        }
+
+
+def test_sides_alone():
+    run = make_run(pairs=2, says=[["A", "tie"], [None, "B"]])
+    voter = make_voter(run)
+    for each, choice in zip(pairs_of(run), ["B", "tie"], strict=True):
+        make_vote(voter, each, choice)
+    seal_all(run.queue.project)
+    first, second = (str(each.pk) for each in pairs_of(run))
+    sides = labels_of(run, Slice("ballot", "decided"))
+    assert sides.humans == {voter.pseudonym: {"winner": {first: "B"}}}
+    assert list(sides.judges.values()) == [
+        {"winner": {first: "A", second: None}},
+        {"winner": {second: "B"}},
+    ]
 
 
 @pytest.mark.parametrize("pairs", [1, 8])

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from django.core.management.base import CommandError
 
 from judge_eval.metrics import SCORERS
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
@@ -61,6 +62,28 @@ def test_the_figures_are_those_worked_out_by_hand(tmp_path):
     assert by_human == pytest.approx({"ann": 1, "ben": 2 / 3, "cem": 2 / 3}, abs=EXACT)
 
 
+@pytest.mark.parametrize("by_config", [True, False], ids=["in the config", "as an option"])
+def test_a_part_of_a_run(tmp_path, by_config):
+    out, metrics = tmp_path / "out", [{"scorer": "classification"}]
+    if by_config:
+        scored(voted_run(), out, metrics, part="ballot:decided")
+    else:
+        scored(voted_run(), out, metrics, "--part", "ballot:decided")
+    folder = out / "scores" / "classification_accuracy" / ACCURACY
+    counts = {
+        name: read_json(folder / f"{name}_result.json")["counts"]["accuracy"] for name in VERDICTS
+    }
+    # Three people chose a side on three pairs; the other judge failed on one of these.
+    assert counts == {"gpt": 9, "llama": 6}
+    assert read_json(out / "report.json")["part"] == "only votes and verdicts for A or B"
+    assert "only votes and verdicts for A or B" in (out / "score_report.html").read_text("utf-8")
+
+
+def test_a_part_that_cannot_be(tmp_path):
+    with pytest.raises(CommandError, match="part: tag:…, generator:… or ballot:decided"):
+        scored(voted_run(), tmp_path / "out", [{"scorer": "classification"}], part="x")
+
+
 def test_the_folders_are_called_as_meta_evaluator_calls_them(tmp_path):
     out = tmp_path / "out"
     config = [
@@ -108,7 +131,7 @@ def test_the_time_the_ledger_and_what_was_not_counted(tmp_path):
     texts = page_of(out).texts
     for text in ("A study: how well the judges agree with people", project.head, str(run.pk)):
         assert text in texts
-    assert "12 by 3 people on 4 pairs" in texts
+    assert "12 by 3 people on 4 pairs (all pairs)" in texts
     assert "1 verdicts of llama failed" in texts
     assert "3 labels: the judge gave that item no label" in texts
 

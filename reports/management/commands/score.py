@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from judge_eval.analysis.slices import Slice, SliceInvalid
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.engine.embedders import make_embedder
 from judge_eval.metrics import Embedder
@@ -25,6 +26,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", help="identifier, or its first eight characters")
         parser.add_argument("--config", type=Path, help="YAML or JSON; see docs/results.md")
+        parser.add_argument("--part", default="", help="tag:…, generator:… or ballot:decided")
         parser.add_argument("--out", type=Path, required=True, help="folder of the report")
         parser.add_argument(
             "--force", action="store_true", help="move aside whatever else is in that folder"
@@ -35,7 +37,14 @@ class Command(BaseCommand):
             report = self._report(options)
         except ConfigInvalid as invalid:
             raise CommandError(f"the configuration is wrong:\n{invalid}") from invalid
-        except (Ambiguous, FolderTaken, ScoringFailed, NotWritable, OSError) as error:
+        except (
+            Ambiguous,
+            FolderTaken,
+            ScoringFailed,
+            NotWritable,
+            SliceInvalid,
+            OSError,
+        ) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(as_text(report.table))
         self.stdout.write("* the best value of its column; [95 % interval]; n: labels compared")
@@ -45,13 +54,14 @@ class Command(BaseCommand):
         run = by_prefix(Run.objects.all(), options["run"])
         if run is None:
             raise CommandError(f"there is no run {options['run']!r}")
+        part = Slice.parse(options["part"]) if options["part"] else None
         path: Path | None = options["config"]
         data, reach = None, Reach()
         if path is not None:
             data, reach = read_config(path), Reach(finder(path.parent), _embedder)
             import_modules(data, path.parent)
         with replacing(options["out"], force=options["force"]) as folder:
-            return make_report(run.pk, data, folder, now=timezone.now(), reach=reach)
+            return make_report(run.pk, data, folder, now=timezone.now(), reach=reach, part=part)
 
 
 def _embedder(options: Mapping[str, object], path: str) -> Embedder:
