@@ -102,18 +102,16 @@ def run_items_needed(request: HtmxRequest, run_id: UUID) -> HttpResponse:
         return refused
     form = ItemsForm(request.GET, label_suffix="")
     context: dict[str, Any] = {"run": run, "form": form}
-    if form.is_valid():
-        # Readers of a shared board have one allowance between them.
-        if not limit.allow(request.user.pk or "visitors"):
-            raise Problem(429, "Too many of these at once. Ask again in some seconds.")
+    # Readers of a shared board have one allowance between them.
+    if form.is_valid() and limit.allow(request.user.pk or "visitors"):
         context |= _played(_needed(**form.cleaned_data))
-    if request.htmx:
+    elif form.is_valid():
+        context["is_busy"] = True
+    if request.htmx:  # which shows nothing of an answer that is an error
         return render(request, "judge_eval/_items_needed.html", context)
-    return render(
-        request,
-        "judge_eval/alt_test.html",
-        _context(request, run, asked_for(request, run)) | context,
-    )
+    context |= _context(request, run, asked_for(request, run))
+    status = 429 if "is_busy" in context else 200
+    return render(request, "judge_eval/alt_test.html", context, status=status)
 
 
 def _played(needed: ItemsNeeded) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def _as_of(board: BoardView, found: Findings, data: Data) -> dict[str, Any]:
         "computed_at": found.computed_at,
         "seconds": round(seconds),
         "ago": duration(seconds),
-        "since": max(board.votes - votes, 0),
+        "since": 0 if found.part else max(board.votes - votes, 0),
     }
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.flows.up import ROOT, Up, environment, free_port
+from tests.flows.waiting import eventually
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -143,6 +144,31 @@ def test_the_pipeline_runs_by_itself_and_its_results_hold_every_vote(shell, kind
     done = shell.lines("judge-eval-status", run)
     assert done[2:4] == ["simulated|1", "total|30|done|30|pending|0"]
     assert shell.lines("judge-eval-vote", run, "auto", "--seed", "1") == ["voted|0|skipped|0"]
+
+
+def test_the_findings_say_how_sure_the_board_is(shell):
+    run = new_run(shell, "--name", "Findings")
+    shell.lines("judge-eval-vote", run, "auto", "--seed", "1")
+
+    def said():
+        return shell.lines("judge-eval-findings", run)
+
+    eventually(lambda: said()[0].startswith("words|After 30 votes by 1 person: "), seconds=60)
+    rows = [line.split("\t") for line in said()[1:]]
+    assert {row[1] for row in rows} >= {"always-first", "random", "longer-wins"}
+    for ranks, _, *numbers in rows:
+        assert re.fullmatch(r"\d+(-\d+)?", ranks)
+        rating, low, high, ties, agreement, lowest, highest, coverage = numbers
+        assert float(low) <= float(rating) <= float(high)
+        assert re.fullmatch(r"([a-z]\d*)+", ties)
+        assert float(lowest) <= float(agreement) <= float(highest)
+        assert 0 < float(coverage) <= 100
+    whole = json.loads("\n".join(shell.lines("judge-eval-findings", run, "--json")))
+    assert (whole["state"], whole["as_of"]["votes"]) == ("ready", 30)
+    decided = shell.lines("judge-eval-findings", run, "--part", "ballot:decided")
+    assert decided[0].startswith("words|After ")
+    assert "tag" in shell.refused(7, "judge-eval-findings", run, "--part", "colour:red")
+    assert "nowhere" in shell.refused(5, "judge-eval-findings", run, "--part", "tag:nowhere")
 
 
 def test_the_same_seed_gives_the_same_board(shell):

@@ -355,11 +355,14 @@ def test_a_judge_that_cannot_pass_needs_more_than_there_are():
 
 
 def test_without_scripts_the_answer_is_a_page():
-    response = items(voted_run(), headers={})
+    run = voted_run()
+    response = items(run, headers={})
     text = text_of(response)
     assert "How many items do I need?" in text
     assert "At epsilon 0.20" in text
     assert "items a judge that is right on 85 %" in text
+    # The panel on it goes on following the votes.
+    assert f'hx-get="{page_of(run)}?' in response.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -398,7 +401,12 @@ def test_the_same_question_is_played_through_once():
 def test_nobody_can_keep_the_server_playing(monkeypatch):
     run = voted_run(pairs=1, shared=True)
     monkeypatch.setattr(alt_test_views, "limit", RateLimit(per_second=0, burst=2))
-    strangers = [items(run, client=Client()).status_code for _ in range(3)]
-    assert strangers == [200, 200, 429]
+    assert ["needed" in items(run, client=Client()).context for _ in range(3)] == [
+        True,
+        True,
+        False,
+    ]
+    assert "Too many of these at once" in text_of(items(run, client=Client()))
+    assert items(run, client=Client(), headers={}).status_code == 429
     # Somebody with a login has an allowance of their own.
-    assert items(run).status_code == 200
+    assert "needed" in items(run).context

@@ -35,6 +35,7 @@ from tests.web.board_rows import (
 )
 from tests.web.pages import HTMX, text_of
 from voting.models import Inference
+from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
 
@@ -71,6 +72,17 @@ def test_newer_votes_are_said_to_be_in_the_elo_alone():
     assert "3 votes came since: ELO has them, the other figures follow" in text_of(response)
     assert before["elo"].main != after["elo"].main
     assert before["agreement"] == after["agreement"]
+
+
+def test_a_vote_that_was_taken_back_since_is_the_ledger_going_on():
+    run = make_studied_run(people=1, pairs=4)
+    voter = make_voter(run)
+    make_vote(voter, pairs_of(run)[0], "B")
+    seal_all(run.queue.project)
+    compute(run)
+    undo_last_vote(voter, run.queue)
+    seal_all(run.queue.project)
+    assert "The ledger has gone on since: ELO with it" in text_of(get(run))
 
 
 def test_how_long_ago_they_were_computed():

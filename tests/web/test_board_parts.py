@@ -6,7 +6,7 @@ from django.test import Client
 from judge_eval.analysis import keeping
 from judge_eval.models import Findings
 from tests.makers import make_run, pairs_of, user_client
-from tests.web.board_rows import board_of, cells_of, compute, make_studied_run, words_in
+from tests.web.board_rows import board_of, cells_of, compute, make_studied_run, vote_all, words_in
 from tests.web.pages import HTMX, text_of
 from voting.models import Inference
 
@@ -68,6 +68,14 @@ def test_a_part_shows_its_own_figures_and_no_elo(run):
     assert "As of 40 votes on this part" in text
     assert "20 of 20" in text
     assert '<option value="tag:animals" selected>' in response.content.decode()
+
+
+def test_a_part_says_when_the_ledger_has_gone_on(run):
+    compute(run, "tag:animals")
+    vote_all(run, 1, places=[0])
+    text = text_of(get(run, "tag:animals"))
+    assert "The ledger has gone on since: these figures follow within seconds." in text
+    assert "came since" not in text
 
 
 def test_the_order_of_a_part_is_by_its_own_rating(run):

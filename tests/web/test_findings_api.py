@@ -17,8 +17,9 @@ from tests.makers import (
     seal_all,
     voter_client,
 )
-from tests.web.pages import queries_of
+from tests.web.pages import HTMX, queries_of
 from tests.web.run_findings import compute, voted_run
+from tests.web.test_blindness import Study, assert_blind
 from voting.voters import voter_of_key
 
 pytestmark = pytest.mark.django_db
@@ -156,11 +157,26 @@ def test_a_key_that_votes_blindly_is_told_nothing_until_it_has_voted():
     assert reader("read", "vote", "verdicts").get(url(run)).status_code == 200
 
 
-def test_a_browser_that_votes_gets_nothing_from_the_api():
-    run = voted_run(pairs=2, shared=True)
-    response = voter_client(make_voter(run)).get(url(run))
-    assert response.status_code == 401
-    assert b"near-judge" not in response.content
+def test_a_voter_gets_nothing_of_the_findings_from_any_page_or_from_the_api():
+    study = Study()
+    compute(study.run)
+    compute(study.run, "tag:ulm-tag")
+    board = f"/runs/{study.run.pk}/"
+    addresses = [
+        url(study.run),
+        *(
+            f"{board}{page}?part={part}"
+            for page in ("alt-test/", "alt-test/items/", "models/")
+            for part in ("", "tag:ulm-tag", "generator:nobody")
+        ),
+    ]
+    voter = voter_client(make_voter(study.run))
+    answers = {address: voter.get(address) for address in addresses}
+    answers |= {f"htmx {address}": voter.get(address, headers=HTMX) for address in addresses}
+    assert {answer.status_code for answer in answers.values()} == {401, 403}
+    blindly = key_client(make_key("read", "vote")[1]).get(url(study.run))
+    assert blindly.status_code == 403
+    assert_blind(study, answers | {"key": blindly})
 
 
 def test_it_costs_the_same_at_1_and_at_1000_pairs():
