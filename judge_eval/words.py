@@ -1,9 +1,13 @@
-"""Money, time and lists as run pages write them."""
+"""Money, time, lists and cells of tables as they are written for people."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
+from typing import Final
+
+# What some spreadsheet takes for the beginning of a formula, also in its full width.
+_FORMULA: Final = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
 
 def usd(amount: Decimal) -> str:
@@ -58,3 +62,14 @@ def listed(names: Iterable[str]) -> str:
     """
     *before, last = names
     return f"{', '.join(before)} and {last}" if before else last
+
+
+def harmless(text: str) -> str:
+    """Return the text of a cell as no spreadsheet calculates it.
+
+    Examples
+    --------
+    >>> harmless("=1+1"), harmless("judge")
+    ("'=1+1", 'judge')
+    """
+    return f"'{text}" if text.startswith(_FORMULA) else text

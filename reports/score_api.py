@@ -16,19 +16,13 @@ from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.interchange import strict_json
 from judge_eval.models import Run
 from judge_eval.prefixes import Ambiguous, by_prefix
-from judge_eval.rest.access import ERRORS, KeyAuth, key_of, run_of
+from judge_eval.rest.access import ERRORS, KeyAuth, keep_blind, key_of, run_of
 from reports import score_files
 from reports.models import ScoreReport
 from voting.models import ApiKey
-from voting.selectors import open_to, released_by_me
-from voting.voters import voter_of_key
 
 router = Router(auth=KeyAuth(), tags=["scores"])
 
-BLIND = (
-    "you still have pairs to vote on, and the scores would tell you what others think; "
-    "vote first, or use a key with the scope 'verdicts'"
-)
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": False,
@@ -99,7 +93,7 @@ def download(request: HttpRequest, run_id: str, report_id: str) -> Any:
     """
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
-    _keep_blind(api_key, run)
+    keep_blind(api_key, run)
     report = _report(run, report_id)
     if report.state != ScoreReport.State.DONE:
         raise HttpError(409, report.error or "these files are still being made")
@@ -107,14 +101,6 @@ def download(request: HttpRequest, run_id: str, report_id: str) -> Any:
     if response is None:
         raise HttpError(404, "these files are not there any more; ask for them again")
     return response
-
-
-def _keep_blind(api_key: ApiKey, run: Run) -> None:
-    if ApiKey.Scope.VOTE not in api_key.scopes or ApiKey.Scope.VERDICTS in api_key.scopes:
-        return
-    voter = voter_of_key(run.queue.project_id, api_key)
-    if open_to(voter, run.queue).filter(released_by_me(voter)).exists():
-        raise HttpError(403, BLIND)
 
 
 def zip_response(report: ScoreReport) -> FileResponse | None:

@@ -116,7 +116,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         run=run,
         part=part,
         seq=board.seq if board else 0,
-        people=_people(run),
+        people=_people(run, part, inside),
         comparisons=run.queue.comparisons.count(),
         judges=judges,
         spent=_spent(judges),
@@ -203,9 +203,15 @@ def _decided(votes: Counts, codes: Codes) -> tuple[Counts, Codes]:
     return kept, np.where(codes >= sides, NOT_ASKED, codes).astype(np.int8)
 
 
-def _people(run: Run) -> int:
+def _people(run: Run, part: Slice, inside: Counts) -> int:
     votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id)
-    return votes.aggregate(people=Count("voter", distinct=True))["people"] or 0
+    if not part.kind:
+        return votes.aggregate(people=Count("voter", distinct=True))["people"] or 0
+    if part.kind == "ballot":
+        votes = votes.filter(choice__in=CHOICES[:2])
+    positions = set(inside.tolist())
+    cast = votes.values_list("voter", "comparison__position").iterator(ROWS_AT_ONCE)
+    return len({voter for voter, position in cast if position in positions})
 
 
 def _spent(judges: list[Judge]) -> list[Spent]:

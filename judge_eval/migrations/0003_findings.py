@@ -6,29 +6,43 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('judge_eval', '0002_model_calls'),
+        ("judge_eval", "0002_model_calls"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Findings',
+            name="Findings",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('part', models.CharField(blank=True, db_default='', max_length=300)),
-                ('data', models.JSONField(null=True)),
-                ('charts', models.JSONField(default=dict)),
-                ('seq', models.BigIntegerField(default=0)),
-                ('seconds', models.FloatField(default=0)),
-                ('computed_at', models.DateTimeField(null=True)),
-                ('not_before', models.DateTimeField(default=django.utils.timezone.now)),
-                ('asked_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='findings', to='judge_eval.run')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("part", models.CharField(blank=True, db_default="", max_length=300)),
+                ("data", models.JSONField(null=True)),
+                ("charts", models.JSONField(default=dict)),
+                ("seq", models.BigIntegerField(default=0)),
+                ("seconds", models.FloatField(default=0)),
+                ("computed_at", models.DateTimeField(null=True)),
+                ("not_before", models.DateTimeField(default=django.utils.timezone.now)),
+                ("asked_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "run",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="findings",
+                        to="judge_eval.run",
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'findings',
-                'constraints': [models.UniqueConstraint(fields=('run', 'part'), name='findings_once')],
+                "verbose_name_plural": "findings",
+                "constraints": [
+                    models.UniqueConstraint(fields=("run", "part"), name="findings_once")
+                ],
             },
         ),
     ]

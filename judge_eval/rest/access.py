@@ -11,6 +11,13 @@ from judge_eval.models import Run
 from judge_eval.prefixes import Ambiguous, by_prefix
 from voting.keys import find_key
 from voting.models import ApiKey
+from voting.selectors import open_to, released_by_me
+from voting.voters import voter_of_key
+
+BLIND = (
+    "you still have pairs to vote on, and this would tell you what others think; "
+    "vote first, or use a key with the scope 'verdicts'"
+)
 
 
 class KeyAuth(HttpBearer):
@@ -46,3 +53,12 @@ def run_of(api_key: ApiKey, run_id: str) -> Run:
     if run is None:
         raise HttpError(404, f"there is no run {run_id!r}")
     return run
+
+
+def keep_blind(api_key: ApiKey, run: Run) -> None:
+    """Refuse what tells a key what others think that is still to vote without knowing."""
+    if ApiKey.Scope.VOTE not in api_key.scopes or ApiKey.Scope.VERDICTS in api_key.scopes:
+        return
+    voter = voter_of_key(run.queue.project_id, api_key)
+    if open_to(voter, run.queue).filter(released_by_me(voter)).exists():
+        raise HttpError(403, BLIND)

@@ -12,16 +12,9 @@ from judge_eval.analysis.asked import Asked, PartUnknown, findings_asked
 from judge_eval.analysis.keeping import TooManyParts
 from judge_eval.analysis.slices import SliceInvalid
 from judge_eval.models import Run
-from judge_eval.rest.access import Detail, KeyAuth, key_of, run_of
+from judge_eval.rest.access import Detail, KeyAuth, keep_blind, key_of, run_of
 from judge_eval.rest.findings_schema import Computing, Ready
 from voting.models import ApiKey
-from voting.selectors import open_to, released_by_me
-from voting.voters import voter_of_key
-
-BLIND = (
-    "you still have pairs to vote on, and the findings would tell you what others think; "
-    "vote first, or use a key with the scope 'verdicts'"
-)
 
 router = Router(auth=KeyAuth(), tags=["runs"])
 
@@ -41,7 +34,7 @@ def findings(request: HttpRequest, run_id: str, part: str = "") -> Any:
     """
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
-    _keep_blind(api_key, run)
+    keep_blind(api_key, run)
     asked = _asked(run, part)
     if asked.data is None:
         return {"state": "computing"}
@@ -52,14 +45,6 @@ def findings(request: HttpRequest, run_id: str, part: str = "") -> Any:
     }
     # As they are stored: they may be large, and a new figure is given before it is described.
     return JsonResponse(about | asked.data)
-
-
-def _keep_blind(api_key: ApiKey, run: Run) -> None:
-    if ApiKey.Scope.VOTE not in api_key.scopes or ApiKey.Scope.VERDICTS in api_key.scopes:
-        return
-    voter = voter_of_key(run.queue.project_id, api_key)
-    if open_to(voter, run.queue).filter(released_by_me(voter)).exists():
-        raise HttpError(403, BLIND)
 
 
 def _asked(run: Run, part: str) -> Asked:

@@ -14,6 +14,7 @@ from judge_eval.interchange import vote_file
 from judge_eval.interchange.vote_file import VoteLine
 from judge_eval.models import Run
 from judge_eval.transfer.exporting import in_chunks
+from judge_eval.words import harmless
 from voting.chain import timestamp
 from voting.models import Entry
 from voting.projection import COUNTED
@@ -40,8 +41,6 @@ COLUMNS: Final = (
     "retracted",
     "hash",
 )
-# What some spreadsheet takes for the beginning of a formula, also in its full width.
-_FORMULA: Final = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 # What each choice says of A and of B, as a grade in [0, 1].
 _GRADES: Final = {"A": (1.0, 0.0), "B": (0.0, 1.0), "tie": (0.5, 0.5), "both_bad": (0.0, 0.0)}
 
@@ -116,4 +115,4 @@ def _csv_line(cells: Iterable[Any]) -> str:
 
 
 def _harmless(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+    return harmless(cell) if isinstance(cell, str) else cell

@@ -17,10 +17,9 @@ from judge_eval.metrics import (
     ScoreResult,
     no_figure,
 )
+from judge_eval.words import harmless
 
 NO_VALUE: Final = "\u2013"
-# What some spreadsheet takes for the beginning of a formula, also in its full width.
-_FORMULA: Final = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 _ALT_TEST: Final = (
     ("winning_rate", "_winning_rate"),
     ("advantage_probability", "_advantage_prob"),
@@ -115,10 +114,10 @@ def as_csv(table: Table) -> str:
     """Return ``judge_id`` and a column for each figure; a figure that is not there is empty."""
     buffer = StringIO()
     writer = csv.writer(buffer)
-    writer.writerow(["judge_id", *(_harmless(column.name) for column in table.columns)])
+    writer.writerow(["judge_id", *(harmless(column.name) for column in table.columns)])
     for row in table.rows:
         values = ("" if cell.figure.value is None else cell.figure.value for cell in row.cells)
-        writer.writerow([_harmless(row.judge), *values])
+        writer.writerow([harmless(row.judge), *values])
     return buffer.getvalue()
 
 
@@ -216,10 +215,6 @@ def _best(which: str | None, values: Sequence[float]) -> float | None:
 
 def _is_same(one: float, other: float) -> bool:
     return abs(one - other) <= _SAME
-
-
-def _harmless(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _on_a_terminal(text: str) -> str:

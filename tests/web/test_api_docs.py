@@ -27,6 +27,9 @@ PATHS = {
     "/api/runs/{run_id}/judge-eval/simulate": ["post"],
     "/api/runs/{run_id}/judge-eval/results": ["get"],
     "/api/runs/{run_id}/findings": ["get"],
+    "/api/runs/{run_id}/scores": ["post"],
+    "/api/runs/{run_id}/scores/{report_id}": ["get"],
+    "/api/runs/{run_id}/scores/{report_id}/download": ["get"],
 }
 
 
