@@ -16,7 +16,7 @@ from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.interchange import strict_json
 from judge_eval.models import Run
 from judge_eval.prefixes import Ambiguous, by_prefix
-from judge_eval.rest.access import ERRORS, KeyAuth, keep_blind, key_of, run_of
+from judge_eval.rest.access import ERRORS, KeyAuth, is_blind, keep_blind, key_of, run_of
 from reports import score_files
 from reports.models import ScoreReport
 from voting.models import ApiKey
@@ -50,6 +50,7 @@ class ScoresOut(Schema):
     bytes: int
     location: str
     download: str | None
+    figures: dict[str, Any] | None = None
 
 
 @router.post("/{run_id}/scores", response={202: ScoresOut, **ERRORS}, openapi_extra=_BODY)
@@ -74,9 +75,15 @@ def ask(request: HttpRequest, response: HttpResponse, run_id: str) -> Any:
     "/{run_id}/scores/{report_id}", response={200: ScoresOut, **ERRORS}, url_name="score-files"
 )
 def state(request: HttpRequest, run_id: str, report_id: str) -> Any:
-    """How far score files are; `error` says why they could not be made."""
-    run = run_of(key_of(request, ApiKey.Scope.READ), run_id)
-    return _out(run, _report(run, report_id))
+    """How far score files are; `error` says why they could not be made.
+
+    `figures` is the summary that is in the files: `columns`, and of each judge a figure in each. It
+    is null for a key that votes blindly and has pairs to vote on.
+    """
+    api_key = key_of(request, ApiKey.Scope.READ)
+    run = run_of(api_key, run_id)
+    report = _report(run, report_id)
+    return _out(run, report) | {"figures": None if is_blind(api_key, run) else report.table}
 
 
 @router.get(

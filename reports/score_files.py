@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -24,6 +25,7 @@ from judge_eval.models import Run
 from reports.models import ScoreReport
 from reports.results.config import Reach, parse
 from reports.results.making import ScoringFailed, make_report
+from reports.results.table import Table, as_data
 from reports.results.writing import NotWritable
 
 LEASE = timedelta(minutes=15)
@@ -88,11 +90,11 @@ def make(report_id: UUID) -> None:
         _finish(report, ScoreReport.State.FAILED, f"It broke off {MOST_ATTEMPTS} times.")
         return
     try:
-        size = _write(report)
+        size, table = _write(report)
     except (ConfigInvalid, ScoringFailed, NotWritable) as error:
         _finish(report, ScoreReport.State.FAILED, str(error) or type(error).__name__)
     else:
-        _finish(report, ScoreReport.State.DONE, size=size)
+        _finish(report, ScoreReport.State.DONE, size=size, table=as_data(table))
 
 
 def ask_again_for_lost() -> None:
@@ -113,26 +115,26 @@ def _claim(report_id: UUID) -> ScoreReport | None:
     return ScoreReport.objects.select_related("run").get(pk=report_id)
 
 
-def _finish(report: ScoreReport, state: str, error: str = "", size: int = 0) -> None:
+def _finish(report: ScoreReport, state: str, error: str = "", **made: Any) -> None:
     waiting = ScoreReport.objects.filter(pk=report.pk, state=ScoreReport.State.WAITING)
-    waiting.update(state=state, error=error, size=size, done_at=timezone.now(), leased_until=None)
+    waiting.update(state=state, error=error, done_at=timezone.now(), leased_until=None, **made)
 
 
-def _write(report: ScoreReport) -> int:
+def _write(report: ScoreReport) -> tuple[int, Table]:
     path = path_of(report)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{token_hex(4)}")
     try:
         with TemporaryDirectory() as folder:
             made = Path(folder)
-            make_report(
+            written = make_report(
                 report.run_id, report.config, made, now=timezone.now(), reach=Reach(embed=_embedder)
             )
             _zip(made, partial, _folder_name(report))
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
-    return path.stat().st_size
+    return path.stat().st_size, written.table
 
 
 def _embedder(options: Mapping[str, object], path: str) -> Embedder:

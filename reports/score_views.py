@@ -66,4 +66,11 @@ def download_scores(request: HttpRequest, run_id: UUID, report_id: UUID) -> Http
 def _context(run: Run) -> dict[str, Any]:
     reports = list(score_files.reports_of(run)[: score_files.MOST_KEPT])
     is_waiting = any(report.state == ScoreReport.State.WAITING for report in reports)
-    return {"run": run, "reports": reports, "is_waiting": is_waiting, "tab": "scores"}
+    latest = next((report for report in reports if report.table), None)
+    return {
+        "run": run,
+        "reports": reports,
+        "latest": latest,
+        "is_waiting": is_waiting,
+        "tab": "scores",
+    }

@@ -57,8 +57,13 @@ def run_of(api_key: ApiKey, run_id: str) -> Run:
 
 def keep_blind(api_key: ApiKey, run: Run) -> None:
     """Refuse what tells a key what others think that is still to vote without knowing."""
-    if ApiKey.Scope.VOTE not in api_key.scopes or ApiKey.Scope.VERDICTS in api_key.scopes:
-        return
-    voter = voter_of_key(run.queue.project_id, api_key)
-    if open_to(voter, run.queue).filter(released_by_me(voter)).exists():
+    if is_blind(api_key, run):
         raise HttpError(403, BLIND)
+
+
+def is_blind(api_key: ApiKey, run: Run) -> bool:
+    """Say whether a key votes without knowing what others think, and has pairs to vote on."""
+    if ApiKey.Scope.VOTE not in api_key.scopes or ApiKey.Scope.VERDICTS in api_key.scopes:
+        return False
+    voter = voter_of_key(run.queue.project_id, api_key)
+    return open_to(voter, run.queue).filter(released_by_me(voter)).exists()

@@ -41,6 +41,7 @@ class Migration(migrations.Migration):
                 ("leased_until", models.DateTimeField(null=True)),
                 ("attempts", models.PositiveSmallIntegerField(default=0)),
                 ("size", models.PositiveBigIntegerField(default=0)),
+                ("table", models.JSONField(blank=True, null=True)),
                 (
                     "run",
                     models.ForeignKey(

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import StringIO
-from typing import Final
+from typing import Any, Final
 
 from judge_eval.metrics import (
     AltTestScorer,
@@ -108,6 +108,28 @@ def tabulate(configs: Sequence[MetricConfig], results: Results, judges: Sequence
         for number, judge in enumerate(judges)
     ]
     return Table(tuple(columns), tuple(rows))
+
+
+def as_data(table: Table) -> dict[str, Any]:
+    """Return the table as JSON can hold it: columns, and a figure of each judge in each."""
+    return {
+        "columns": [column.name for column in table.columns],
+        "judges": [
+            {"judge_id": row.judge, "figures": [_as_data(cell) for cell in row.cells]}
+            for row in table.rows
+        ],
+    }
+
+
+def _as_data(cell: Cell) -> dict[str, Any]:
+    figure = cell.figure
+    return {
+        "value": figure.value,
+        "interval": list(figure.interval) if figure.interval else None,
+        "n": figure.n,
+        "reason": figure.reason,
+        "is_best": cell.is_best,
+    }
 
 
 def as_csv(table: Table) -> str:

@@ -26,6 +26,7 @@ from tests.makers import (
     user_client,
     voter_client,
 )
+from tests.services.scores import MoreAs
 from tests.web.pages import HTMX, text_of
 from voting.voters import voter_of_key
 
@@ -184,6 +185,32 @@ def test_a_scorer_of_the_setting_is_taken_by_its_name(tmp_path, monkeypatch, set
     make_all()
     table = unpacked(bytes_of(client.get(f"{location}/download")))["score_report.csv"]
     assert table.splitlines()[1] == b"judge-0,1"
+
+
+def test_the_figures_are_on_the_page_and_in_the_answer_those_of_own_scorers_too(monkeypatch):
+    monkeypatch.setitem(SCORERS, "more_as", MoreAs)
+    run = voted_run()
+    client = manager()
+    metrics = [*ASKED["metrics"], {"scorer": "more_as", "display_name": "how many more As"}]
+    location = post(client, run, {"metrics": metrics}).json()["location"]
+    assert client.get(location).json()["figures"] is None
+    make_all()
+    figures = client.get(location).json()["figures"]
+    assert figures["columns"] == ["accuracy", "how many more As"]
+    assert [row["figures"][0]["value"] for row in figures["judges"]] == [1.0, 0.0]
+    assert figures["judges"][0]["figures"][0]["is_best"]
+    page = text_of(user_client().get(f"/runs/{run.pk}/scores/"))
+    assert "how many more As" in page
+    assert "1.000" in page
+
+
+def test_a_key_that_votes_blindly_is_told_no_figures():
+    run = make_run(pairs=2, votes_wanted=3)
+    key = key_client(make_key("vote", "read")[1])
+    location = post(manager(), run, ASKED).json()["location"]
+    make_all()
+    answer = key.get(location).json()
+    assert (answer["state"], answer["figures"]) == ("done", None)
 
 
 def test_one_at_a_time():
