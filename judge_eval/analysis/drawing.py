@@ -100,12 +100,4 @@ def _models(models: Data | None) -> dict[str, Spec | None]:
     ]
     if all(cell is None for row in people["win_rates"] for cell in row):
         return {}
-    return {
-        "model_ratings": _ratings(named, "Rating of the models by people"),
-        "model_wins": heat_map(
-            models["names"],
-            people["win_rates"],
-            title="Models against each other, by people",
-            text="share of votes that the row won against the column",
-        ),
-    }
+    return {"model_ratings": _ratings(named, "Rating of the models by people")}

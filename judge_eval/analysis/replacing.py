@@ -96,7 +96,7 @@ def _result(result: AltTestResult, people: list[str]) -> Data:
         "advantage_interval": _interval(advantage),
         "words": in_words(result),
         "humans": [_against(result, name) for name in people],
-        "left_out": [gap.why for gap in result.left_out],
+        "left_out": [f"{gap.count:,} {gap.what}: {gap.why}" for gap in result.left_out],
         "items": result.items,
     }
 

@@ -127,7 +127,6 @@ def test_charts_are_drawn_of_what_there_is():
         "same_verdict",
         "winning_rates",
         "model_ratings",
-        "model_wins",
     }
     assert all(chart.startswith("<svg ") and "<script" not in chart for chart in charts.values())
     assert computed(make_run()).charts.keys() == {"same_verdict"}
