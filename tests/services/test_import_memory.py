@@ -58,7 +58,7 @@ def small_pieces(monkeypatch, settings):
         "exporting.OUTPUTS_AT_ONCE",
         "restoring.MOST_RECORDS",
     ):
-        monkeypatch.setattr(f"judge_eval.{constant}", PIECE)
+        monkeypatch.setattr(f"judge_eval.transfer.{constant}", PIECE)
 
 
 def test_memory_does_not_grow_with_the_rows(small_pieces):
