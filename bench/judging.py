@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 CALLS = int(os.environ.get("BENCH_JUDGING", "10000"))
 CALLS_ONE_BY_ONE = max(CALLS // 25, 20)
 JUDGES = 10
-AT_ONCE = 8
+# Half of what a provider is asked at once by default, and that.
+AT_ONCE = (4, 8)
 WORKERS = 2
 LATENCY_MS = 20.0
 FAULTS = {"429": 0.02, "500": 0.01}
@@ -29,15 +30,16 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 def main() -> None:
     with provider_process(latency_ms=LATENCY_MS) as model, installation() as here:
         here.site.beat()
-        measure_rate(here, model)
+        for at_once in AT_ONCE:
+            measure_rate(here, model, at_once)
         measure_overhead(here, model)
 
 
-def measure_rate(here: Installation, model: ProviderProcess) -> None:
-    here.site.environment["JUDGING_THREADS"] = str(AT_ONCE // WORKERS)
+def measure_rate(here: Installation, model: ProviderProcess, at_once: int) -> None:
+    here.site.environment["JUDGING_THREADS"] = str(at_once // WORKERS)
     processes = [here.site.worker() for _ in range(WORKERS)]
     workers = [process.pid for process in processes]
-    offer(model, AT_ONCE)
+    offer(model, at_once)
     do_small_run()
     parts = {
         "workers": workers,
@@ -45,7 +47,7 @@ def measure_rate(here: Installation, model: ProviderProcess) -> None:
         "Valkey": [here.broker.pid],
         "provider": [model.pid],
     }
-    run = make_run(CALLS, "number")
+    run = make_run(CALLS, f"number ({at_once})")
     model.control(reset=True, rates=FAULTS)
     before = {part: spent(pids) for part, pids in parts.items()}
     began = time.perf_counter()
@@ -63,12 +65,14 @@ def measure_rate(here: Installation, model: ProviderProcess) -> None:
     note(f"the provider saw {dict(log['modes'])}, at most {log['peak']} at once")
     say_soundness(run, log["peak"])
     tries = 1 / (1 - sum(FAULTS.values()))
-    bound = AT_ONCE / LATENCY_MS * 1000 / tries
-    figure(f"bound: {AT_ONCE} at once, {LATENCY_MS:.0f} ms, {tries:.3f} tries", bound, "calls/s")
-    figure(f"verdict calls, {WORKERS} workers", CALLS / seconds, "calls/s")
-    figure("verdict calls against the bound", CALLS / seconds / bound, "of the bound", "0.8")
-    figure("workers' memory at a fifth of the calls", early, "MB")
-    figure("workers' memory at the end against that", late / early, "times", "at most 1.1")
+    bound = at_once / LATENCY_MS * 1000 / tries
+    figure(f"bound: {at_once} at once, {LATENCY_MS:.0f} ms, {tries:.3f} tries", bound, "calls/s")
+    figure(f"verdict calls, {at_once} at once, {WORKERS} workers", CALLS / seconds, "calls/s")
+    figure(f"{at_once} at once against the bound", CALLS / seconds / bound, "of the bound", "0.8")
+    figure(f"{at_once} at once, workers' memory at a fifth of the calls", early, "MB")
+    figure(
+        f"{at_once} at once, memory at the end against that", late / early, "times", "at most 1.1"
+    )
     for process in processes:
         here.site.kill(process)
 

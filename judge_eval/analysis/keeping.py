@@ -34,10 +34,10 @@ class TooManyParts(Exception):
 def refresh() -> None:
     """Ask for all findings that are behind their ledger. Safe to repeat, at any time."""
     unknown = ~Exists(Findings.objects.filter(run=OuterRef("run"), part=""))
-    for run_id in Board.objects.filter(unknown, seq__gt=0).values_list("run", flat=True)[
-        :MOST_AT_ONCE
-    ]:
-        Findings.objects.get_or_create(run_id=run_id, part="")
+    # While judges are asked and nobody votes, findings are for those who ask for them.
+    is_of_interest = Q(votes__gt=0) | ~Q(run__state__in=Run.AT_WORK)
+    for board in Board.objects.filter(unknown, is_of_interest, seq__gt=0)[:MOST_AT_ONCE]:
+        Findings.objects.get_or_create(run_id=board.run_id, part="")
     for run_id, part in _due(timezone.now()):
         enqueue("judge_eval.tasks.compute_findings", str(run_id), part)
 

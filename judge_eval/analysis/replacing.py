@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Container, Hashable
 from typing import Any
 
 from django.db.models import Count, F
@@ -17,7 +17,7 @@ from voting.projection import counted_in
 
 # Who voted most: with more people the test asks nothing else, and takes for ever.
 MOST_PEOPLE = 30
-MOST_VOTES = 200_000
+MOST_VOTES = 60_000
 FEWEST_PEOPLE = 3
 Data = dict[str, Any]
 Labels = dict[Hashable, object]
@@ -31,7 +31,8 @@ def alt_test_of(outcomes: RunOutcomes) -> Data:
         why = f"The test takes votes of {FEWEST_PEOPLE} people on the same pairs; {voted} voted."
         return {"alt_test": None, "alt_test_why": why}
     settings = AltTestSettings()
-    judges = {str(judge.pk): _said(outcomes, n) for n, judge in enumerate(outcomes.judges)}
+    both = {position for chosen in people.values() for position in chosen}
+    judges = {str(judge.pk): _said(outcomes, n, both) for n, judge in enumerate(outcomes.judges)}
     found = alt_test(judges, people, settings)
     told = dict.fromkeys(line for result in found.values() for line in advice(result, settings))
     return {
@@ -80,10 +81,10 @@ def _votes(run: Run) -> Any:
     return Entry.objects.filter(counted_in(run.queue), queue=run.queue_id, voter__isnull=False)
 
 
-def _said(outcomes: RunOutcomes, judge: int) -> Labels:
+def _said(outcomes: RunOutcomes, judge: int, voted: Container[Hashable]) -> Labels:
     column = outcomes.table.verdicts[:, judge].tolist()
     pairs = zip(outcomes.positions.tolist(), column, strict=True)
-    return {position: CHOICES[code] for position, code in pairs if code >= 0}
+    return {place: CHOICES[code] for place, code in pairs if code >= 0 and place in voted}
 
 
 def _result(result: AltTestResult, people: list[str]) -> Data:

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from judge_eval.analysis import keeping, replacing
 from judge_eval.analysis.slices import Slice
-from judge_eval.models import Findings, Verdict
+from judge_eval.models import Findings, Run, Verdict
 from tests.makers import (
     judges_of,
     make_judges,
@@ -233,6 +233,17 @@ def test_it_is_computed_when_the_ledger_goes_on_and_not_more_often_than_every_fe
     assert enqueued() == []  # it was computed just now
     assert not keeping.compute(run.pk, "")
     Findings.objects.update(not_before=timezone.now())
+    keeping.refresh()
+    assert enqueued() == [(str(run.pk), "")]
+
+
+def test_while_judges_are_asked_and_nobody_votes_nothing_is_computed_unasked(enqueued):
+    run = make_run(pairs=2)
+    Run.objects.update(state=Run.State.JUDGING)
+    keeping.refresh()
+    assert enqueued() == []
+    keeping.findings_of(run, Slice())
+    assert enqueued() == [(str(run.pk), "")]
     keeping.refresh()
     assert enqueued() == [(str(run.pk), "")]
 
