@@ -63,7 +63,7 @@ def measure_rate(here: Installation, model: ProviderProcess, at_once: int) -> No
     note(f"processor time of a call, in us: {told}")
     log = model.log()
     note(f"the provider saw {dict(log['modes'])}, at most {log['peak']} at once")
-    say_soundness(run, log["peak"])
+    say_soundness(run, log["peak"], at_once)
     tries = 1 / (1 - sum(FAULTS.values()))
     bound = at_once / LATENCY_MS * 1000 / tries
     figure(f"bound: {at_once} at once, {LATENCY_MS:.0f} ms, {tries:.3f} tries", bound, "calls/s")
@@ -179,7 +179,7 @@ def resident_mb(pid: int) -> float:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE / 1e6
 
 
-def say_soundness(run: Run, peak: int) -> None:
+def say_soundness(run: Run, peak: int, at_once: int) -> None:
     """Speed at the price of a wrong result would be none."""
     from judge_eval.models import Verdict
     from voting.models import Entry
@@ -188,7 +188,7 @@ def say_soundness(run: Run, peak: int) -> None:
     done = verdicts.filter(state=Verdict.State.DONE).count()
     entries = Entry.objects.filter(queue=run.queue, kind=Entry.Kind.VERDICTS).count()
     pairs = run.queue.comparisons.count()
-    if (done, entries) != (CALLS // 2, pairs) or peak > AT_ONCE:
+    if (done, entries) != (CALLS // 2, pairs) or peak > at_once:
         note(f"WRONG: {done} verdicts, {entries} entries for {pairs} pairs, {peak} calls at once")
 
 
