@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.db import DatabaseError
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
@@ -25,6 +28,11 @@ SHARE = 6
 WATCHED = timedelta(hours=1)
 MOST_PARTS = 200
 MOST_AT_ONCE = 100
+# Of the few seconds from one refresh to the next.
+MOMENT_SECONDS = 1.0
+
+_computing = threading.Lock()
+logger = logging.getLogger(__name__)
 
 
 class TooManyParts(Exception):
@@ -32,14 +40,39 @@ class TooManyParts(Exception):
 
 
 def refresh() -> None:
-    """Ask for all findings that are behind their ledger. Safe to repeat, at any time."""
+    """Compute findings that are behind their ledger, one after another, for a moment.
+
+    Not all at once: the threads of a worker are for calls, drawings and seals first.
+    """
+    if not _computing.acquire(blocking=False):
+        return
+    try:
+        _begin_new()
+        until = time.monotonic() + MOMENT_SECONDS
+        for run_id, part in _due(timezone.now()):
+            _compute_or_tell(run_id, part)
+            if time.monotonic() > until:
+                return
+    finally:
+        _computing.release()
+
+
+def _compute_or_tell(run_id: UUID, part: str) -> None:
+    try:
+        compute(run_id, part)
+    except DatabaseError:
+        raise
+    except Exception:
+        # One run that cannot be computed must not hold up the others; it is tried again later.
+        logger.exception("findings of run %s, part %r", run_id, part)
+
+
+def _begin_new() -> None:
     unknown = ~Exists(Findings.objects.filter(run=OuterRef("run"), part=""))
     # While judges are asked and nobody votes, findings are for those who ask for them.
     is_of_interest = Q(votes__gt=0) | ~Q(run__state__in=Run.AT_WORK)
     for board in Board.objects.filter(unknown, is_of_interest, seq__gt=0)[:MOST_AT_ONCE]:
         Findings.objects.get_or_create(run_id=board.run_id, part="")
-    for run_id, part in _due(timezone.now()):
-        enqueue("judge_eval.tasks.compute_findings", str(run_id), part)
 
 
 def _due(now: datetime) -> list[tuple[UUID, str]]:

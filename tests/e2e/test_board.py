@@ -54,7 +54,7 @@ def test_the_live_board_keeps_focus_and_what_was_opened(product, window):
     board = window()
     log_in(board, product)
     board.goto(run["board"])
-    table = board.get_by_text("The same as a table")
+    table = board.get_by_text("The same as a table", exact=True)
     table.click()
     table.focus()
     expect(board.locator("#board")).to_contain_text("2 of 6")

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from judge_eval.analysis import keeping, replacing
 from judge_eval.analysis.slices import Slice
-from judge_eval.models import Findings, Run, Verdict
+from judge_eval.models import Board, Findings, Run, Verdict
 from tests.makers import (
     judges_of,
     make_judges,
@@ -218,34 +218,57 @@ def test_generators_without_a_second_one_are_no_board():
     assert "fewer than two" in data["models_why"]
 
 
-def test_it_is_computed_when_the_ledger_goes_on_and_not_more_often_than_every_few_seconds(
-    enqueued,
-):
+def sealed(run):
+    return Board.objects.get(run=run).seq
+
+
+def computed_up_to(run):
+    return dict(Findings.objects.filter(run=run).values_list("part", "seq"))
+
+
+def test_it_is_computed_when_the_ledger_goes_on_and_not_more_often_than_every_few_seconds():
     run = voted_run(people=1, pairs=2)
     keeping.refresh()
-    assert enqueued() == [(str(run.pk), "")]
-    assert keeping.compute(run.pk, "")
-    keeping.refresh()
-    assert enqueued() == []
+    first = computed_up_to(run)[""]
+    assert first == sealed(run)
     make_vote(make_voter(run), pairs_of(run)[0])
     seal_all(run.queue.project)
     keeping.refresh()
-    assert enqueued() == []  # it was computed just now
+    assert computed_up_to(run) == {"": first}  # it was computed just now
     assert not keeping.compute(run.pk, "")
     Findings.objects.update(not_before=timezone.now())
     keeping.refresh()
-    assert enqueued() == [(str(run.pk), "")]
+    assert computed_up_to(run)[""] > first
 
 
-def test_while_judges_are_asked_and_nobody_votes_nothing_is_computed_unasked(enqueued):
+def test_while_judges_are_asked_and_nobody_votes_nothing_is_computed_unasked():
     run = make_run(pairs=2)
     Run.objects.update(state=Run.State.JUDGING)
     keeping.refresh()
-    assert enqueued() == []
+    assert computed_up_to(run) == {}
     keeping.findings_of(run, Slice())
-    assert enqueued() == [(str(run.pk), "")]
     keeping.refresh()
-    assert enqueued() == [(str(run.pk), "")]
+    assert computed_up_to(run) == {"": sealed(run)}
+
+
+def test_one_run_is_computed_at_a_time_and_others_have_their_turn_soon(monkeypatch):
+    runs = [voted_run(people=1, pairs=2) for _ in range(3)]
+    monkeypatch.setattr(keeping, "MOMENT_SECONDS", 0.0)
+    for _ in runs:
+        keeping.refresh()
+    assert [computed_up_to(run)[""] for run in runs] == [sealed(run) for run in runs]
+    with keeping._computing:
+        Findings.objects.update(seq=0, not_before=timezone.now())
+        keeping.refresh()
+    assert set(Findings.objects.values_list("seq", flat=True)) == {0}
+
+
+def test_a_run_that_cannot_be_computed_does_not_hold_up_the_others(caplog):
+    broken, run = (voted_run(people=1, pairs=2) for _ in range(2))
+    Findings.objects.create(run=broken, part="nonsense")
+    keeping.refresh()
+    assert computed_up_to(run) == {"": sealed(run)}
+    assert "nonsense" in caplog.text
 
 
 def test_what_was_begun_and_lost_is_computed_by_another_after_a_while():
@@ -257,15 +280,15 @@ def test_what_was_begun_and_lost_is_computed_by_another_after_a_while():
     assert keeping.compute(run.pk, "")
 
 
-def test_a_part_that_nobody_looks_at_is_left_as_it_is(enqueued):
+def test_a_part_that_nobody_looks_at_is_left_as_it_is():
     run = voted_run(people=1, pairs=2)
     keeping.findings_of(run, Slice("tag", "animals"))
-    computed(run)
     keeping.refresh()
-    assert enqueued() == [(str(run.pk), "tag:animals")] * 2
-    Findings.objects.exclude(part="").update(asked_at=timezone.now() - timedelta(hours=2))
+    assert computed_up_to(run) == {"": sealed(run), "tag:animals": sealed(run)}
+    long_ago = timezone.now() - timedelta(hours=2)
+    Findings.objects.update(seq=0, not_before=timezone.now(), asked_at=long_ago)
     keeping.refresh()
-    assert enqueued() == []
+    assert computed_up_to(run) == {"": sealed(run), "tag:animals": 0}
 
 
 def test_the_number_of_parts_is_limited(monkeypatch):
@@ -284,18 +307,3 @@ def test_it_takes_as_many_queries_for_many_rows(django_assert_max_num_queries):
         Findings.objects.create(run=which)
         with django_assert_max_num_queries(16):
             assert keeping.compute(which.pk, "")
-
-
-@pytest.fixture
-def enqueued(monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        keeping, "enqueue", lambda task, *arguments: asked.append((task, *arguments))
-    )
-
-    def new():
-        tasks = [arguments for task, *arguments in asked]
-        asked.clear()
-        return [tuple(arguments) for arguments in tasks]
-
-    return new
