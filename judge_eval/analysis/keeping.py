@@ -26,6 +26,8 @@ LEASE = timedelta(minutes=2)
 PAUSE = timedelta(seconds=3)
 SHARE = 6
 WATCHED = timedelta(hours=1)
+# An open board asks every few seconds; that somebody looks is written down less often.
+NOTED = timedelta(seconds=30)
 MOST_PARTS = 200
 MOST_AT_ONCE = 100
 # Of the few seconds from one refresh to the next.
@@ -72,14 +74,16 @@ def _begin_new() -> None:
     # While judges are asked and nobody votes, findings are for those who ask for them.
     is_of_interest = Q(votes__gt=0) | ~Q(run__state__in=Run.AT_WORK)
     for board in Board.objects.filter(unknown, is_of_interest, seq__gt=0)[:MOST_AT_ONCE]:
-        Findings.objects.get_or_create(run_id=board.run_id, part="")
+        unasked = {"asked_at": timezone.now() - WATCHED}
+        Findings.objects.get_or_create(run_id=board.run_id, part="", defaults=unasked)
 
 
 def _due(now: datetime) -> list[tuple[UUID, str]]:
     watched = Q(part="") | Q(asked_at__gt=now - WATCHED)
     behind = Q(computed_at__isnull=True) | Q(seq__lt=F("run__board__seq"))
     due = Findings.objects.filter(watched, behind, not_before__lte=now)
-    return list(due.order_by("not_before").values_list("run", "part")[:MOST_AT_ONCE])
+    # What somebody looks at comes first.
+    return list(due.order_by("-asked_at").values_list("run", "part")[:MOST_AT_ONCE])
 
 
 def compute(run_id: UUID, part: str) -> bool:
@@ -118,6 +122,6 @@ def findings_of(run: Run, part: Slice) -> Findings:
     if found is None:
         found, _ = Findings.objects.get_or_create(run=run, part=str(part))
         enqueue("judge_eval.tasks.compute_findings", str(run.pk), str(part))
-    elif now - found.asked_at > WATCHED / 4:
+    elif now - found.asked_at > NOTED:
         Findings.objects.filter(pk=found.pk).update(asked_at=now)
     return found

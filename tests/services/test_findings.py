@@ -263,6 +263,16 @@ def test_one_run_is_computed_at_a_time_and_others_have_their_turn_soon(monkeypat
     assert set(Findings.objects.values_list("seq", flat=True)) == {0}
 
 
+def test_what_somebody_looks_at_is_computed_first(monkeypatch):
+    others = [voted_run(people=1, pairs=2) for _ in range(2)]
+    run = voted_run(people=1, pairs=2)
+    monkeypatch.setattr(keeping, "MOMENT_SECONDS", 0.0)
+    keeping.findings_of(run, Slice())
+    keeping.refresh()
+    assert computed_up_to(run)[""] == sealed(run)
+    assert {seq for other in others for seq in computed_up_to(other).values()} <= {0}
+
+
 def test_a_run_that_cannot_be_computed_does_not_hold_up_the_others(caplog):
     broken, run = (voted_run(people=1, pairs=2) for _ in range(2))
     Findings.objects.create(run=broken, part="nonsense")
