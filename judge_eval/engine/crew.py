@@ -70,6 +70,8 @@ class _Crew:
         self._renewed = self._advanced = time.monotonic()
         self._claims_from = 0.0
         self._hands = Hands(settings.JUDGING_THREADS)
+        # The database was away when it was asked last.
+        self._is_alone = False
         # What came and is not written down yet: a database that is away loses none of it.
         self._answers: list[Answer] = []
         self._followed: list[Question] = []
@@ -85,6 +87,7 @@ class _Crew:
         while is_left and time.monotonic() < self._stop_by:
             try:
                 is_left = self._round()
+                self._is_alone = False
             except _AWAY as error:
                 self._outlast(error)
         self._leave()
@@ -113,11 +116,16 @@ class _Crew:
     def _outlast(self, error: Exception) -> None:
         logger.warning("the database is away, the crew waits: %s", error)
         connection.close()
-        self._is_stopping()
-        time.sleep(1)
+        self._is_alone = True
+        if not self._is_stopping():
+            time.sleep(1)
 
     def _leave(self) -> None:
         self._hands.dismiss()
+        if self._is_alone:
+            # To try once more would take what is left of the time to stop.
+            logger.warning("the database is away: calls are left to their leases")
+            return
         try:
             self._collect(0.0)
             self._write()
