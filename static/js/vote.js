@@ -185,7 +185,7 @@
     } else {
       item.pair.remove();
     }
-    if (!item.isSkip) showProgress(mine + 1);
+    if (!item.isSkip) showProgress(Math.max(mine + 1, Number(byId("progress").dataset.mine)));
     if (!current() && !outbox.length) lookForMore();
   }
 
@@ -330,7 +330,8 @@
 
   document.addEventListener("htmx:afterSwap", ({ detail }) => {
     if (detail.target !== pairs || detail.requestConfig.elt === undoForm) return;
-    showProgress(Math.max(mine, Number(byId("progress").dataset.mine)));
+    // It may hold votes already whose answers are on their way here: these are not counted twice.
+    showProgress(outbox.length ? mine : Math.max(mine, Number(byId("progress").dataset.mine)));
     if (current() && desk.hasAttribute("data-empty")) show();
   });
 
