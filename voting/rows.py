@@ -56,7 +56,7 @@ def update_many(
     *,
     while_null: str | None = None,
 ) -> None:
-    """Set the named fields of many rows; each of `rows` is their new values, then the key.
+    """Set the named columns of many rows; each of `rows` is their new values, then the key.
 
     `while_null` names a field that must still be empty. One statement does it on PostgreSQL,
     which takes a statement per row three times as long to plan and run.
@@ -65,17 +65,20 @@ def update_many(
         return
     table, pk = model._meta.db_table, model._meta.pk.name
     guard = f" AND old.{while_null} IS NULL" if while_null else ""
+    quote = connection.ops.quote_name  # a field may be called `order`
     if connection.vendor != "postgresql":
-        values = ", ".join(f"{name} = %s" for name in names)
+        values = ", ".join(f"{quote(name)} = %s" for name in names)
         executemany(f"UPDATE {table} AS old SET {values} WHERE {pk} = %s{guard}", rows)  # noqa: S608
         return
-    types = {name: str(model._meta.get_field(name).db_type(connection)) for name in (*names, pk)}
-    values = ", ".join(f"{name} = new.{name}::{types[name]}" for name in names)
+    fields = {quote(name): model._meta.get_field(name) for name in (*names, pk)}
+    types = {name: str(field.db_type(connection)) for name, field in fields.items()}
+    values = ", ".join(f"{name} = new.{name}::{types[name]}" for name in map(quote, names))
     # Binary: an array as text is written, escaped and parsed value by value.
     arrays = ", ".join(f"%b::{_sent_as(kind)}[]" for kind in types.values())
     sql = (
         f"UPDATE {table} AS old SET {values} "  # noqa: S608  names of our own fields, no values
-        f"FROM unnest({arrays}) AS new ({', '.join(types)}) WHERE old.{pk} = new.{pk}{guard}"
+        f"FROM unnest({arrays}) AS new ({', '.join(types)}) "
+        f"WHERE old.{quote(pk)} = new.{quote(pk)}{guard}"
     )
     with prepared() as cursor:
         cursor.execute(sql, [list(column) for column in zip(*rows, strict=True)])

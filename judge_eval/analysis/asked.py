@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge_eval.analysis.keeping import findings_of
-from judge_eval.analysis.slices import Slice
+from judge_eval.analysis.slices import WHOLE, Slice
 from judge_eval.models import Findings, Run
 
 
@@ -52,7 +52,7 @@ def findings_asked(run: Run, part: str) -> Asked:
     SliceInvalid, PartUnknown, TooManyParts
     """
     wanted = Slice.parse(part)
-    whole = findings_of(run, Slice())
+    whole = findings_of(run, WHOLE)
     if not wanted.kind or whole.data is None:
         return Asked(wanted, whole, whole)
     asked = Asked(wanted, whole, whole)

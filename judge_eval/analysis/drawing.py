@@ -31,7 +31,7 @@ def charts_of(data: Data) -> dict[str, str]:
         "ratings": _ratings(data["judges"], "Order-free rating of the judges"),
         "same_verdict": _same_verdict(data),
         "winning_rates": _winning_rates(data["alt_test"]),
-        **_models(data["models"]),
+        "model_ratings": _model_ratings(data["models"]),
     }
     return {name: svg(spec) for name, spec in drawn.items() if spec is not None}
 
@@ -39,15 +39,13 @@ def charts_of(data: Data) -> dict[str, str]:
 def _agreement(data: Data) -> Spec | None:
     rows = [_estimate(judge, judge["agreement"]) for judge in data["judges"]]
     people = data["ceiling"]["pairs"]
-    ceiling = Reference(people["value"], "people with each other", people["low"], people["high"])
     if all(row.value is None for row in rows):
         return None
-    title = "Agreement with people"
-    return intervals(rows, title=title, axis=SHARE, reference=None if _lacks(people) else ceiling)
-
-
-def _lacks(figure: Data) -> bool:
-    return figure["value"] is None
+    ceiling = None
+    if people["value"] is not None:
+        words = "people with each other"
+        ceiling = Reference(people["value"], words, people["low"], people["high"])
+    return intervals(rows, title="Agreement with people", axis=SHARE, reference=ceiling)
 
 
 def _ratings(judges: Sequence[Data], title: str) -> Spec | None:
@@ -90,14 +88,12 @@ def _winning_rates(alt_test: Data | None) -> Spec | None:
     )
 
 
-def _models(models: Data | None) -> dict[str, Spec | None]:
+def _model_ratings(models: Data | None) -> Spec | None:
     if models is None:
-        return {}
+        return None
     people = models["boards"][0]
     named = [
         {"name": name, "rating": rating, "is_baseline": False}
         for name, rating in zip(models["names"], people["ratings"], strict=True)
     ]
-    if all(cell is None for row in people["win_rates"] for cell in row):
-        return {}
-    return {"model_ratings": _ratings(named, "Rating of the models by people")}
+    return _ratings(named, "Rating of the models by people")

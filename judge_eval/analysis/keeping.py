@@ -16,7 +16,7 @@ from humanjudge.enqueue import enqueue
 from judge_eval.analysis.computing import findings
 from judge_eval.analysis.drawing import charts_of
 from judge_eval.analysis.reading import one_moment, outcomes_of
-from judge_eval.analysis.replacing import alt_test_of
+from judge_eval.analysis.replacing import alt_test_of, voters_of
 from judge_eval.analysis.slices import Slice
 from judge_eval.models import Board, Findings, Run
 
@@ -96,7 +96,8 @@ def compute(run_id: UUID, part: str) -> bool:
     run = Run.objects.select_related("queue").get(pk=run_id)
     with one_moment():
         outcomes = outcomes_of(run, Slice.parse(part))
-        data = findings(outcomes) | alt_test_of(outcomes)
+        voters = voters_of(outcomes)
+    data = findings(outcomes) | alt_test_of(outcomes, voters)
     if not part:
         data["parts"] = {"tags": outcomes.tags.most_common(), "generators": outcomes.generators}
     charts = charts_of(data)

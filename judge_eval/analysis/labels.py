@@ -84,7 +84,7 @@ def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> Run
 def _inside(run: Run, part: Slice) -> Callable[[UUID, str], bool]:
     """Return what says whether a vote or verdict on a pair is in a part; a failure may be."""
     if part.kind == "ballot":
-        return lambda pair, choice: choice in {"A", "B", ""}
+        return lambda pair, choice: choice in {*part.choices, ""}
     if not part.kind:
         return lambda pair, choice: True
     columns = ("pk", "a__tags", "a__generator", "b__generator")

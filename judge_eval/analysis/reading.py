@@ -36,10 +36,10 @@ from judge_eval.statistics.outcomes_table import (
     OutcomesTable,
 )
 from voting.models import Comparison, Entry
-from voting.projection import counted_in
+from voting.projection import TALLY, counted_in
 
 ROWS_AT_ONCE = 20_000
-_TALLY = ("votes_a", "votes_b", "votes_tie", "votes_both_bad", "votes_sided", "votes_left")
+_TALLY = TALLY[1:]  # the votes of all choices are their sum
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     inside = rows[:, 0]
     verdicts = _verdicts(run, int(inside.max(initial=-1)) + 1, len(judges))[inside]
     codes, votes = verdicts[:, :, 0].astype(np.int8), rows[:, 1:5]
-    if part.kind == "ballot":
-        votes, codes = _decided(votes, codes)
+    votes, codes = _counted(votes, codes, len(part.choices))
     generators = sorted({name for pair in writers for name in pair if name})
     number = {name: n for n, name in enumerate(generators)} | {"": -1}
     return RunOutcomes(
@@ -194,11 +193,10 @@ def _put(found: Counts, chunk: list[tuple[int, ...]]) -> None:
     found[rows[:, 0], rows[:, 1]] = rows[:, 2:]
 
 
-def _decided(votes: Counts, codes: Codes) -> tuple[Counts, Codes]:
-    """Leave out what is for neither side: such a vote is none, such a verdict was not asked for."""
-    sides = len(CHOICES[:2])
-    kept = votes * (np.arange(votes.shape[1]) < sides)
-    return kept, np.where(codes >= sides, NOT_ASKED, codes).astype(np.int8)
+def _counted(votes: Counts, codes: Codes, choices: int) -> tuple[Counts, Codes]:
+    """Keep the first choices: any other vote is none, any other verdict was not asked for."""
+    kept = votes * (np.arange(votes.shape[1]) < choices)
+    return kept, np.where(codes >= choices, NOT_ASKED, codes).astype(np.int8)
 
 
 def _people(run: Run, part: Slice, inside: Counts) -> int:
@@ -206,7 +204,7 @@ def _people(run: Run, part: Slice, inside: Counts) -> int:
     if not part.kind:
         return votes.aggregate(people=Count("voter", distinct=True))["people"] or 0
     if part.kind == "ballot":
-        votes = votes.filter(choice__in=CHOICES[:2])
+        votes = votes.filter(choice__in=part.choices)
     positions = set(inside.tolist())
     cast = votes.values_list("voter", "comparison__position").iterator(ROWS_AT_ONCE)
     return len({voter for voter, position in cast if position in positions})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Hashable
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, F
@@ -23,9 +24,17 @@ Data = dict[str, Any]
 Labels = dict[Hashable, object]
 
 
-def alt_test_of(outcomes: RunOutcomes) -> Data:
+@dataclass(frozen=True)
+class Voters:
+    """Who chose what, by pseudonym and the pair's position, and what is left out."""
+
+    chose: dict[str, Labels]
+    left_out: list[str]
+
+
+def alt_test_of(outcomes: RunOutcomes, voters: Voters) -> Data:
     """Test every judge against the people who voted, or say why that cannot be."""
-    people, missing = _people(outcomes)
+    people = voters.chose
     if len(people) < FEWEST_PEOPLE:
         voted = f"{len(people)} {'person' if len(people) == 1 else 'people'}"
         why = f"The test takes votes of {FEWEST_PEOPLE} people on the same pairs; {voted} voted."
@@ -43,7 +52,7 @@ def alt_test_of(outcomes: RunOutcomes) -> Data:
                 for judge in outcomes.judges
             ],
             "advice": list(told),
-            "left_out": missing,
+            "left_out": voters.left_out,
             "epsilon": f"{settings.epsilon:.2f}",
             "humans": len(people),
             "items": max((result.items for result in found.values()), default=0),
@@ -52,8 +61,8 @@ def alt_test_of(outcomes: RunOutcomes) -> Data:
     }
 
 
-def _people(outcomes: RunOutcomes) -> tuple[dict[str, Labels], list[str]]:
-    """Return who chose what, by pseudonym and the pair's position, and what is left out."""
+def voters_of(outcomes: RunOutcomes) -> Voters:
+    """Read who chose what; of very many people and votes only some."""
     votes = _votes(outcomes.run).values_list("voter__pseudonym")
     busiest = list(votes.annotate(cast=Count("pk")).order_by("-cast", "voter__pseudonym"))
     chosen = dict(busiest[:MOST_PEOPLE])
@@ -62,7 +71,7 @@ def _people(outcomes: RunOutcomes) -> tuple[dict[str, Labels], list[str]]:
     if every > 1:
         rows = rows.annotate(turn=F("comparison__position") % every).filter(turn=0)
     inside = set(outcomes.positions.tolist())
-    kept = {"A", "B"} if outcomes.part.kind == "ballot" else set(CHOICES)
+    kept = set(outcomes.part.choices)
     people: dict[str, Labels] = defaultdict(dict)
     names = ("voter__pseudonym", "comparison__position", "choice")
     for pseudonym, position, choice in rows.values_list(*names).iterator(20_000):
@@ -74,7 +83,7 @@ def _people(outcomes: RunOutcomes) -> tuple[dict[str, Labels], list[str]]:
         left_out.append(f"{others:,} of the people: the {len(chosen)} who voted most are compared.")
     if every > 1:
         left_out.append(f"Of {every} pairs one each is compared: {MOST_VOTES:,} votes are enough.")
-    return dict(people), left_out
+    return Voters(dict(people), left_out)
 
 
 def _votes(run: Run) -> Any:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from judge_eval.statistics.outcomes_table import CHOICES
+from voting.sides import Choice
+
 # Votes and verdicts for one side or the other; ties and both bad are left out on either part.
 DECIDED: Final = "decided"
 KINDS: Final = ("tag", "generator", "ballot")
@@ -44,6 +47,11 @@ class Slice:
             return "only votes and verdicts for A or B"
         words = {"": "all pairs", "tag": "prompts tagged", "generator": "pairs with"}
         return f"{words[self.kind]} {self.value}".strip()
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """Which choices of people and judges count in it."""
+        return CHOICES[:2] if self.kind == "ballot" else CHOICES
 
     @classmethod
     def parse(cls, text: str) -> Slice:

@@ -193,18 +193,21 @@ def take(calls: Sequence[Call], lease: UUID) -> None:
         call.lease = lease
 
 
+def fits(nano: int) -> Q:
+    """Say of runs that so much more does not pass their budget."""
+    so_far = F("spent_nano") + F("reserved_nano")
+    return Q(budget_nano__isnull=True) | Q(budget_nano__gte=so_far + nano)
+
+
 def reserve(call: Call, nano: int) -> bool:
     """Set money aside for one attempt; False when that would pass the run's budget."""
     if not nano:
         return True
-    fits = Q(budget_nano__isnull=True) | Q(
-        budget_nano__gte=F("spent_nano") + F("reserved_nano") + nano
-    )
     mine = Call.objects.filter(_WAITING, pk=call.pk, lease=call.lease)
     with transaction.atomic():
         # Whoever lost the lease meanwhile asks all the same, and brings an answer for nobody.
         purse = "reserved_nano" if mine.select_for_update(no_key=True).exists() else "spent_nano"
-        if not Run.objects.filter(fits, pk=call.run_id).update(**{purse: F(purse) + nano}):
+        if not Run.objects.filter(fits(nano), pk=call.run_id).update(**{purse: F(purse) + nano}):
             return False
         mine.update(reserved_nano=F("reserved_nano") + nano)
     call.reserved_nano += nano

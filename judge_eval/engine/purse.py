@@ -7,7 +7,7 @@ import time
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F
 
 from judge_eval.engine import claims, providers
 from judge_eval.engine.asking import Question
@@ -84,10 +84,7 @@ def spend(run_id: UUID, nano: int) -> bool:
 
     A worker that dies in mid-call leaves it so: the call may have been made and billed.
     """
-    fits = Q(budget_nano__isnull=True) | Q(
-        budget_nano__gte=F("spent_nano") + F("reserved_nano") + nano
-    )
-    runs = Run.objects.filter(fits, pk=run_id)
+    runs = Run.objects.filter(claims.fits(nano), pk=run_id)
     return bool(runs.update(spent_nano=F("spent_nano") + nano))
 
 

@@ -185,7 +185,7 @@ def _opinion(run: Run, judge: Judge, pair: UUID) -> dict[str, Any]:
         question = question_of(_call(run, judge, comparison), provider)
     except CallFailed as failed:
         return {"error": failed.reason}
-    if run.budget_nano is not None and question.price is None:
+    if purse.lacks_price(question):
         return {"error": providers.unpriced(judge.model)}
     if wait := _turn(provider.name):
         return {"error": f"{provider.name} takes no call for another {wait:.0f} s."}

@@ -14,11 +14,12 @@ from humanjudge.http import HtmxRequest, Problem
 from judge_eval.access import refuse_board
 from judge_eval.analysis.asked import Asked, PartUnknown, findings_asked
 from judge_eval.analysis.keeping import TooManyParts
-from judge_eval.analysis.slices import DECIDED, LONGEST, SliceInvalid
+from judge_eval.analysis.slices import DECIDED, LONGEST, Slice, SliceInvalid
 from judge_eval.models import Run
 
 # Rarer tags are left to the address.
 MOST_CHOICES = 150
+SIDES = Slice("ballot", DECIDED)
 BUSY = "Many parts of this run are being looked at. Look at the whole run, or come back later."
 
 
@@ -88,7 +89,7 @@ def _parts(asked: Asked) -> dict[str, Any] | None:
     tags = [(f"tag:{tag}", f"{tag} ({pairs:,})") for tag, pairs in asked.tags]
     writers = [(f"generator:{name}", name) for name in asked.generators]
     groups = {
-        "Votes": [(f"ballot:{DECIDED}", "only votes and verdicts for A or B")],
+        "Votes": [(str(SIDES), SIDES.in_words)],
         "Prompts tagged": _choices(tags),
         "Pairs with an output of": _choices(writers),
     }

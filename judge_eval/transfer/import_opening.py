@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
 from judge_eval import events
+from judge_eval.engine.lifecycle import OUTPUT_ABSENT as ABSENT
 from judge_eval.models import Run, Verdict
-from judge_eval.transfer.import_pairs import ABSENT, close_undrawn
+from judge_eval.transfer.import_pairs import close_undrawn
 from judge_eval.transfer.import_report import ImportOptions, ImportRefused, ImportReport
 from voting.models import Choice, Comparison, Picture, Queue
 

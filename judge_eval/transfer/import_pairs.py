@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 from django.db.models import Q
 
+from judge_eval.engine.lifecycle import OUTPUT_ABSENT as ABSENT
 from judge_eval.interchange.rows import Row
 from judge_eval.models import Run
 from judge_eval.transfer.import_report import ImportOptions, ImportReport
@@ -18,7 +19,6 @@ from voting.pictures import source_address
 from voting.rows import key, update_many
 
 # In an output's metadata: the source holds no text, which is not an empty text.
-ABSENT: Final = "output_absent"
 PROMPT_ID: Final = "prompt_id"
 _UNREAD: Final = object()
 _STORED: Final = (

@@ -10,10 +10,11 @@ from django.db.models import Model
 
 from humanjudge.enqueue import enqueue
 from judge_eval import events
+from judge_eval.engine.lifecycle import OUTPUT_ABSENT as ABSENT
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.transfer import bundle_records as records
 from judge_eval.transfer.bundle import BundleError
-from judge_eval.transfer.import_pairs import ABSENT, close_undrawn, pictures_of
+from judge_eval.transfer.import_pairs import close_undrawn, pictures_of
 from judge_eval.transfer.import_report import ImportReport
 from voting.models import (
     Comparison,
