@@ -14,7 +14,6 @@ from django.db.models.functions import Cast
 
 from judge_eval import elo
 from judge_eval.models import Run
-from voting.ledger import history_text
 from voting.models import Entry
 from voting.projection import counted_in
 
@@ -34,22 +33,21 @@ class CountedVote(NamedTuple):
     history: str | None = None
 
 
-def as_history(standings: elo.Standings) -> dict[str, Any]:
+def as_history(standings: elo.Standings) -> str:
     """Return the standings after a vote as the entry keeps them: every entry is a checkpoint.
 
-    The order of the keys is PostgreSQL's own, so that equal histories are equal texts.
+    JSON as PostgreSQL writes it, so that equal histories are equal texts. Made by hand, since one
+    is made for each vote: Python writes a list of numbers as JSON does.
     """
-    return {
-        "elo": standings.elo.copy(),
-        "agree": standings.agree.copy(),
-        "votes": standings.votes,
-        "disagree": standings.disagree.copy(),
-    }
+    return (
+        f'{{"elo": {standings.elo}, "agree": {standings.agree}, '
+        f'"votes": {standings.votes}, "disagree": {standings.disagree}}}'
+    )
 
 
-def is_history(text: str | None, history: dict[str, Any]) -> bool:
+def is_history(text: str | None, history: str) -> bool:
     """Say whether a stored text is this history, to the last bit."""
-    return text == history_text(history) or (text is not None and json.loads(text) == history)
+    return text == history or (text is not None and json.loads(text) == json.loads(history))
 
 
 def from_history(history: dict[str, Any] | None) -> elo.Standings:
@@ -77,7 +75,7 @@ class Fold:
         if unknown:
             self.verdicts |= latest_verdicts(self.run, unknown)
 
-    def count(self, comparison: UUID, choice: str) -> dict[str, Any]:
+    def count(self, comparison: UUID, choice: str) -> str:
         verdicts = self.verdicts.get(comparison, ())
         self.standings.apply(*split(choice, verdicts), judges=len(verdicts))
         votes = self.standings.votes
@@ -85,7 +83,7 @@ class Fold:
             self.points.append((votes, [round(rating, 2) for rating in self.standings.elo]))
         return as_history(self.standings)
 
-    def recount(self, from_seq: int) -> Iterator[list[tuple[CountedVote, dict[str, Any]]]]:
+    def recount(self, from_seq: int) -> Iterator[list[tuple[CountedVote, str]]]:
         """Count stored votes again; yield, by chunks, those whose history must be another."""
         for votes in sealed_votes(self.run, from_seq):
             self.look_up(vote.comparison for vote in votes)

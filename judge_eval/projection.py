@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
 from uuid import UUID
 
 from django.db.models import Max
@@ -19,7 +18,8 @@ from judge_eval.fold import (
     standings_before,
 )
 from judge_eval.models import Board, JudgeRating, RatingPoint, Run
-from voting.ledger import Difference, history_text
+from voting.facts import Fact
+from voting.ledger import Difference
 from voting.models import Entry, Project
 from voting.projection import counted_in, counts, uncounts
 from voting.rows import executemany, key, update_many
@@ -28,8 +28,8 @@ from voting.rows import executemany, key, update_many
 class JudgeElo:
     """Keeps JudgeRating, Board, RatingPoint and the history on the entries of votes."""
 
-    def apply(self, project: Project, entries: Sequence[Entry]) -> None:
-        batches: dict[UUID, list[Entry]] = defaultdict(list)
+    def apply(self, project: Project, entries: Sequence[Fact]) -> None:
+        batches: dict[UUID, list[Fact]] = defaultdict(list)
         for entry in entries:
             queue = entry.target.queue_id if entry.target else entry.queue_id
             if queue:
@@ -49,7 +49,7 @@ class JudgeElo:
 class _Batch:
     """One run's part of a sealed batch."""
 
-    def __init__(self, run: Run, entries: Sequence[Entry]) -> None:
+    def __init__(self, run: Run, entries: Sequence[Fact]) -> None:
         self.run = run
         self.entries = entries
         self.first_seq = entries[0].seq or 0
@@ -136,13 +136,13 @@ class _Batch:
         )
 
 
-def _is_unblinded(vote: Entry) -> bool:
+def _is_unblinded(vote: Fact) -> bool:
     """Say whether a person voted who had seen the verdicts; pretend votes need not be blind."""
     return vote.unblinded and not vote.simulated
 
 
-def _write_histories(changed: Sequence[tuple[CountedVote, dict[str, Any]]]) -> None:
-    update_many(Entry, ["history"], [(history_text(history), vote.pk) for vote, history in changed])
+def _write_histories(changed: Sequence[tuple[CountedVote, str]]) -> None:
+    update_many(Entry, ["history"], [(history, vote.pk) for vote, history in changed])
 
 
 def _write_ratings(run: Run, standings: elo.Standings) -> None:
@@ -169,7 +169,7 @@ def _rebuild(run: Run, *, write: bool) -> list[Difference]:
     differences = []
     for changed in fold.recount(from_seq=0):
         differences += [
-            Difference(f"history of entry {vote.seq}", vote.history, history_text(history))
+            Difference(f"history of entry {vote.seq}", vote.history, history)
             for vote, history in changed
         ]
         if write:

@@ -13,19 +13,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, Model, OuterRef
+from django.db.models import Model
 from django.db.models.expressions import DatabaseDefault
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from voting import chain
-from voting.models import Entry, Exposure, Project, Voter, VoterPrompt
+from voting.facts import EntryRow, Fact, read_facts
+from voting.models import Entry, Project, Voter, VoterPrompt
 from voting.rows import executemany, insist, update_many
+
+AnyFact = TypeVar("AnyFact", Entry, EntryRow)
 
 # What the database fills in by itself must be known before a new entry is hashed.
 _DEFAULTS = {
@@ -33,11 +36,6 @@ _DEFAULTS = {
     for field in Entry._meta.concrete_fields
     if field.has_db_default()
 }
-
-# Its voter had seen the verdicts before.
-_EXPOSURE = Exposure.objects.filter(
-    voter=OuterRef("voter"), comparison=OuterRef("comparison"), seen_at__lt=OuterRef("at")
-)
 
 
 @dataclass(frozen=True)
@@ -55,8 +53,11 @@ class Difference:
 class Projection(Protocol):
     """A score made of a project's entries and of nothing else."""
 
-    def apply(self, project: Project, entries: Sequence[Entry]) -> None:
-        """Take in a batch that was just numbered, inside the sealing transaction."""
+    def apply(self, project: Project, entries: Sequence[Fact]) -> None:
+        """Take in a batch that was just numbered, inside the sealing transaction.
+
+        What it leaves in `history`, a JSON text, is stored with the entry.
+        """
 
     def rebuild(self, project: Project, *, write: bool) -> list[Difference]:
         """Compute everything from the entries, say what differs, and write it if asked."""
@@ -67,7 +68,7 @@ def projections() -> tuple[Projection, ...]:
     return tuple(import_string(path)() for path in settings.LEDGER_PROJECTIONS)
 
 
-def content(entry: Entry) -> dict[str, Any]:
+def content(entry: Fact) -> dict[str, Any]:
     """Return what the hash of an entry covers."""
     fields: dict[str, Any] = {
         "schema": chain.SCHEMA,
@@ -93,7 +94,7 @@ def content(entry: Entry) -> dict[str, Any]:
     return fields
 
 
-def _vote_content(entry: Entry) -> dict[str, Any]:
+def _vote_content(entry: Fact) -> dict[str, Any]:
     assert entry.rubric is not None  # the database refuses a vote without one
     fields = {
         "rubric": f"{entry.rubric.name} v{entry.rubric.version}",
@@ -124,11 +125,8 @@ def seal(project_id: UUID, *, now: datetime | None = None) -> int:
         project = Project.objects.select_for_update(no_key=True).get(pk=project_id)
         # Read after the lock, by what is unsealed and never by "id > last": a vote that committed
         # late may have a smaller id than one that is sealed already.
-        batch = list(
-            Entry.objects.filter(project=project, seq__isnull=True, at__lte=young)
-            .annotate(exposed=Exists(_EXPOSURE))
-            .order_by("at", "id")[: settings.SEAL_BATCH]
-        )
+        unsealed = Entry.objects.filter(project=project, seq__isnull=True, at__lte=young)
+        batch = read_facts(unsealed.order_by("at", "id")[: settings.SEAL_BATCH])
         if batch:
             _fetch_related(batch)
             _settle(batch)
@@ -158,25 +156,19 @@ def _fill_in(batch: Sequence[Entry]) -> None:
                 setattr(entry, name, value)
 
 
-def _fetch_related(entries: Sequence[Entry]) -> None:
-    """Fetch what entries point at, each row once.
-
-    Not by prefetch_related, which on SQLite writes an OR for each row: a thousand are too deep.
-    """
+def _fetch_related(entries: Sequence[EntryRow] | Sequence[Entry]) -> None:
+    """Fetch what entries point at, each row once."""
     related: dict[str, type[Model]] = {"voter": Voter, "rubric": VoterPrompt, "target": Entry}
     for name, model in related.items():
         key_name = f"{name}_id"
         keys = {getattr(entry, key_name) for entry in entries} - {None}
         rows = model._default_manager.in_bulk(keys) if keys else {}
         for entry in entries:
-            pk = getattr(entry, key_name)
-            if pk is not None:
-                # As prefetch_related does: an assignment would check what is known to be right.
-                entry._state.fields_cache[name] = rows[pk]
+            setattr(entry, name, rows.get(getattr(entry, key_name)))
 
 
 def _seal(
-    project: Project, batch: Sequence[Entry], write: Callable[[Sequence[Entry]], None]
+    project: Project, batch: Sequence[AnyFact], write: Callable[[Sequence[AnyFact]], None]
 ) -> None:
     old_seq, head = project.head_seq, bytes(project.head_hash)
     for seq, entry in enumerate(batch, start=old_seq + 1):
@@ -193,17 +185,17 @@ def _seal(
     insist(moved, 1, f"the head of {project.pk}")
 
 
-def _settle(batch: Sequence[Entry]) -> None:
+def _settle(batch: Sequence[EntryRow]) -> None:
     """Write into votes what is known only now: the voter's reputation, and whether it was blind."""
     for entry in batch:
         if entry.kind == Entry.Kind.VOTE:
             assert entry.voter is not None
             entry.reputation = entry.voter.reputation
-            entry.unblinded = entry.unblinded or entry.exposed  # type: ignore[attr-defined]
+            entry.unblinded = entry.unblinded or entry.exposed
 
 
-def _mark_retracted(batch: Sequence[Entry]) -> None:
-    sealed_now: dict[int | None, Entry] = {entry.pk: entry for entry in batch if entry.pk}
+def _mark_retracted(batch: Sequence[Fact]) -> None:
+    sealed_now: dict[int | None, Fact] = {entry.id: entry for entry in batch if entry.id}
     rows = []
     for entry in batch:
         if entry.kind == Entry.Kind.RETRACTION:
@@ -212,8 +204,8 @@ def _mark_retracted(batch: Sequence[Entry]) -> None:
             target.retracted, target.retracted_seq = True, entry.seq
             # Projections look at the target through the retraction: one object for both.
             entry.target = target
-            if target.pk:
-                rows.append((entry.seq, target.pk))
+            if target.id:
+                rows.append((entry.seq, target.id))
     executemany(
         "UPDATE voting_entry SET retracted = TRUE, retracted_seq = %s "
         "WHERE id = %s AND retracted_seq IS NULL",
@@ -221,7 +213,7 @@ def _mark_retracted(batch: Sequence[Entry]) -> None:
     )
 
 
-def _write(batch: Sequence[Entry]) -> None:
+def _write(batch: Sequence[EntryRow]) -> None:
     update_many(
         Entry,
         ["seq", "hash", "reputation", "unblinded", "history"],
@@ -231,8 +223,8 @@ def _write(batch: Sequence[Entry]) -> None:
                 entry.hash,
                 entry.reputation,
                 entry.unblinded,
-                history_text(entry.history),
-                entry.pk,
+                entry.history,
+                entry.id,
             )
             for entry in batch
         ],
@@ -241,14 +233,13 @@ def _write(batch: Sequence[Entry]) -> None:
 
 
 def _insert(batch: Sequence[Entry]) -> None:
+    for entry in batch:
+        if entry.history is not None:
+            entry.history = json.loads(entry.history)
     # Votes first: their keys are not known before, and a retraction behind one holds its key.
     late = [entry for entry in batch if entry.kind == Entry.Kind.RETRACTION]
     Entry.objects.bulk_create(e for e in batch if e.kind != Entry.Kind.RETRACTION)
     Entry.objects.bulk_create(late)
-
-
-def history_text(history: object) -> str | None:
-    return None if history is None else json.dumps(history)
 
 
 def replay(project: Project, *, write: bool) -> list[Difference]:
@@ -270,11 +261,8 @@ def export(project: Project, chunk: int = 2000) -> Iterator[str]:
     yield json.dumps(chain.header(project.pk))
     after = 0
     while True:
-        entries = list(
-            Entry.objects.filter(
-                project=project, seq__gt=after, seq__lte=project.head_seq
-            ).order_by("seq")[:chunk]
-        )
+        sealed = Entry.objects.filter(project=project, seq__gt=after, seq__lte=project.head_seq)
+        entries = list(sealed.order_by("seq")[:chunk])
         if not entries:
             return
         _fetch_related(entries)

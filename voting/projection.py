@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db.models import Count, F, Q
 
+from voting.facts import Fact
 from voting.ledger import Difference
 from voting.models import Comparison, Entry, Project, Queue
 from voting.rows import add_many, key
@@ -29,7 +30,7 @@ def counted_in(queue: Queue) -> Q:
     return _PRETEND if queue.is_simulated else _PEOPLES
 
 
-def counts(entry: Entry, *, is_simulated: bool) -> bool:
+def counts(entry: Fact, *, is_simulated: bool) -> bool:
     """Say of a numbered entry what `COUNTED` says of a row; the flag is its queue's."""
     return (
         entry.kind == Entry.Kind.VOTE
@@ -38,7 +39,7 @@ def counts(entry: Entry, *, is_simulated: bool) -> bool:
     )
 
 
-def uncounts(entry: Entry, first_seq: int, *, is_simulated: bool) -> bool:
+def uncounts(entry: Fact, first_seq: int, *, is_simulated: bool) -> bool:
     """Say whether this retraction takes back a vote that an earlier batch has counted."""
     target = entry.target if entry.kind == Entry.Kind.RETRACTION else None
     return (
@@ -49,14 +50,14 @@ def uncounts(entry: Entry, first_seq: int, *, is_simulated: bool) -> bool:
     )
 
 
-def _is_of_its_kind(vote: Entry, is_simulated: bool) -> bool:
+def _is_of_its_kind(vote: Fact, is_simulated: bool) -> bool:
     return vote.simulated if is_simulated else not (vote.simulated or vote.unblinded)
 
 
 class VoteCounts:
     """Keeps the counts of votes on `Comparison`, and `Queue.done`: how many pairs want no more."""
 
-    def apply(self, project: Project, entries: Sequence[Entry]) -> None:
+    def apply(self, project: Project, entries: Sequence[Fact]) -> None:
         first_seq = entries[0].seq or 0
         pretend = _simulated_queues(entries)
         change: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
@@ -111,7 +112,7 @@ def _add(tally: list[int], votes: int, choice: str, left_side: str) -> None:
         tally[place] += votes
 
 
-def _simulated_queues(entries: Sequence[Entry]) -> set[UUID]:
+def _simulated_queues(entries: Sequence[Fact]) -> set[UUID]:
     queues = {(entry.target or entry).queue_id for entry in entries}
     simulated = Queue.objects.filter(pk__in=[pk for pk in queues if pk], is_simulated=True)
     return set(simulated.values_list("pk", flat=True))
@@ -122,8 +123,8 @@ def _count(change: Mapping[UUID, Sequence[int]]) -> None:
     if not change:
         return
     done: Counter[UUID] = Counter()
-    added = {key(pk): by[0] for pk, by in change.items()}
     rows = [(*by, key(pk)) for pk, by in change.items()]
+    added = {pk: votes for votes, *_, pk in rows}
     for pk, queue, votes, wanted in add_many(
         Comparison, TALLY, rows, ("queue_id", "votes", "votes_wanted")
     ):
