@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-WIDTH, HEIGHT = 760, 260
+WIDTH, LEAST_HEIGHT = 760, 260
 LEFT, RIGHT, TOP, BOTTOM = 44, 210, 12, 28
 # Two labels nearer than this would overlap.
 LABEL_GAP = 14.0
@@ -44,11 +44,11 @@ class Graph:
     x_ticks: list[Tick]
     start_y: float
     table: list[tuple[int, list[float]]]
+    plot_bottom: int
+    height: int
     width: int = WIDTH
-    height: int = HEIGHT
     plot_left: int = LEFT
     plot_right: int = WIDTH - RIGHT
-    plot_bottom: int = HEIGHT - BOTTOM
 
 
 def draw(
@@ -89,16 +89,18 @@ def draw(
     highest = max(max(ratings) for _, ratings in rows)
     slack = max((LEAST_SPAN - (highest - lowest)) / 2, 0.0)
     low, high, last = lowest - slack, highest + slack, rows[-1][0]
+    # As high as its labels under each other, however many judges there are.
+    bottom = max(LEAST_HEIGHT - BOTTOM, round(TOP + LABEL_GAP * len(names)))
 
     def x(votes: float) -> float:
         return round(LEFT + (WIDTH - LEFT - RIGHT) * votes / last, 1)
 
     def y(rating: float) -> float:
-        return round(TOP + (HEIGHT - TOP - BOTTOM) * (high - rating) / (high - low), 1)
+        return round(TOP + (bottom - TOP) * (high - rating) / (high - low), 1)
 
     best = max(rows[-1][1])
     ends = [y(rating) for rating in rows[-1][1]]
-    labels = _spread(ends)
+    labels = _spread(ends, float(bottom))
     lines = [
         Line(
             name=name,
@@ -115,7 +117,7 @@ def draw(
     ]
     y_ticks = [Tick(y(value), str(value)) for value in _round_values(low, high)]
     x_ticks = [Tick(x(0), "0"), Tick(x(last), f"{last:,} vote{'s' if last > 1 else ''}")]
-    return Graph(lines, y_ticks, x_ticks, y(1000.0), _thinned(rows))
+    return Graph(lines, y_ticks, x_ticks, y(1000.0), _thinned(rows), bottom, bottom + BOTTOM)
 
 
 def _style(is_best: bool, is_baseline: bool) -> str:
@@ -138,13 +140,12 @@ def _round_values(low: float, high: float) -> list[int]:
     return [value for value in range(first, int(high) + 1, step) if low <= value <= high]
 
 
-def _spread(positions: Sequence[float]) -> list[float]:
+def _spread(positions: Sequence[float], lowest: float) -> list[float]:
     """Move labels apart, keeping their order, as little as a single sweep down and up can."""
     order = sorted(range(len(positions)), key=positions.__getitem__)
     placed = list(positions)
     for above, below in pairwise(order):
         placed[below] = max(placed[below], placed[above] + LABEL_GAP)
-    lowest = float(HEIGHT - BOTTOM)
     for index in reversed(order):
         placed[index] = min(placed[index], lowest)
         lowest = placed[index] - LABEL_GAP

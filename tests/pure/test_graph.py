@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.pages.graph import HEIGHT, LABEL_GAP, WIDTH, draw
+from judge_eval.pages.graph import LABEL_GAP, LEAST_HEIGHT, WIDTH, draw
 
 ratings = st.floats(-500, 3000)
-series = st.integers(1, 12).flatmap(
+series = st.integers(1, 30).flatmap(
     lambda judges: st.lists(
         st.lists(ratings, min_size=judges, max_size=judges), min_size=1, max_size=12
     )
@@ -31,11 +31,12 @@ def test_every_point_tick_and_label_is_inside(rows):
     for line in graph.lines:
         for x, y in points_of(line):
             assert graph.plot_left <= x <= graph.plot_right < WIDTH
-            assert 0 <= y <= graph.plot_bottom < HEIGHT
-        assert 0 <= line.label_y <= HEIGHT
+            assert 0 <= y <= graph.plot_bottom < graph.height
+        assert 0 <= line.label_y <= graph.plot_bottom
     assert all(0 <= tick.at <= graph.plot_bottom for tick in graph.y_ticks)
     assert all(graph.plot_left <= tick.at <= graph.plot_right for tick in graph.x_ticks)
     assert 0 <= graph.start_y <= graph.plot_bottom
+    assert graph.height >= LEAST_HEIGHT
 
 
 @given(series)
