@@ -117,7 +117,10 @@ class _Crew:
         logger.warning("the database is away, the crew waits: %s", error)
         connection.close()
         self._is_alone = True
-        if not self._is_stopping():
+        if self._is_stopping():
+            # Each try waits for the database for seconds, and a stop has few.
+            self._stop_by = time.monotonic()
+        else:
             time.sleep(1)
 
     def _leave(self) -> None:
