@@ -78,6 +78,10 @@ BASELINES: dict[str, Callable[[str, str, str], Opinion]] = {
 }
 
 
+# These do not look at what they judge.
+BLIND = frozenset({"always-first", "random"})
+
+
 def names_for(kind: str) -> list[str]:
     """Return the baselines that make sense for a kind of output.
 

@@ -156,7 +156,7 @@ def decide(verdict_id: int) -> None:
     ).get(pk=verdict_id)
     if verdict.state == Verdict.State.WAITING:
         Verdict.objects.filter(pk=verdict_id, state=Verdict.State.WAITING).update(
-            decided_at=timezone.now(), **_answer(verdict)
+            decided_at=timezone.now(), **answer_of_baseline(verdict)
         )
     open_if_final(verdict.comparison_id)
 
@@ -174,7 +174,8 @@ def go_on_after(verdict_id: int) -> None:
         advance(run_id)
 
 
-def _answer(verdict: Verdict) -> dict[str, Any]:
+def answer_of_baseline(verdict: Verdict) -> dict[str, Any]:
+    """Return the fields of a verdict that is asked for here; its pair has its outputs."""
     try:
         reply = providers.ask_baseline(verdict.judge, verdict.comparison)
     except providers.ProviderFailed as failure:

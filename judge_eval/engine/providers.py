@@ -37,8 +37,10 @@ def ask_baseline(judge: Judge, comparison: Comparison) -> Reply:
     baseline = BASELINES.get(judge.name) if judge.is_baseline else None
     if baseline is None:
         raise ProviderFailed(f"no provider answers for {judge.name!r}")
+    # A pair that is imported twice is the same pair, whatever its number here.
+    seed = comparison.external_id or str(comparison.pk)
     started = perf_counter()
-    opinion = baseline(comparison.a.output, comparison.b.output, str(comparison.pk))
+    opinion = baseline(comparison.a.output, comparison.b.output, seed)
     latency_ms = (perf_counter() - started) * 1000
     return Reply(opinion.winner, opinion.reason, latency_ms)
 

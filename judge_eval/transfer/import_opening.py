@@ -10,9 +10,8 @@ from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
 from judge_eval import events
-from judge_eval.engine.lifecycle import OUTPUT_ABSENT as ABSENT
 from judge_eval.models import Run, Verdict
-from judge_eval.transfer.import_pairs import close_undrawn
+from judge_eval.transfer.import_pairs import close_undrawn, lacking_outputs
 from judge_eval.transfer.import_report import ImportOptions, ImportRefused, ImportReport
 from voting.models import Choice, Comparison, Picture, Queue
 
@@ -27,7 +26,7 @@ def open_run(run: Run, options: ImportOptions, report: ImportReport, *, is_new: 
     close_undrawn(queue)
     closed = queue.comparisons.filter(opened_at__isnull=True, unusable="")
     _waiting_for_nothing(closed).update(opened_at=timezone.now())
-    lacking = _lacking_outputs(queue).count()
+    lacking = lacking_outputs(queue).count()
     queue.is_open = _is_to_be_open(queue, options, lacking, is_new=is_new)
     queue.save(update_fields=["ballot", "is_open"])
     run.state = _next_state(run, is_waiting=closed.exists(), lacking=lacking, is_new=is_new)
@@ -76,8 +75,3 @@ def _waiting_for_nothing(pairs: QuerySet[Comparison]) -> QuerySet[Comparison]:
         ~Q(b__picture__state=Picture.State.WAITING),
         ~Exists(unjudged),
     )
-
-
-def _lacking_outputs(queue: Queue) -> QuerySet[Comparison]:
-    a, b = (f"{side}__metadata__{ABSENT}" for side in "ab")
-    return queue.comparisons.filter(Q(**{a: True}) | Q(**{b: True}))

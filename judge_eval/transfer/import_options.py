@@ -26,6 +26,7 @@ class _Options(BaseModel):
     reveal: Literal["after_each", "at_end", "never"] = "after_each"
     open_for_voting: bool | None = None
     skip_errors: bool = False
+    baselines: bool | None = None
     source: Annotated[str, StringConstraints(max_length=200)] = ""
 
 

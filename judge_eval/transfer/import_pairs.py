@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from judge_eval.engine.lifecycle import OUTPUT_ABSENT as ABSENT
 from judge_eval.interchange.rows import Row
@@ -220,3 +220,8 @@ def uuid(text: str) -> UUID | None:
     except ValueError:
         return None
     return number if str(number) == text else None
+
+
+def lacking_outputs(queue: Queue) -> QuerySet[Comparison]:
+    a, b = (f"{side}__metadata__{ABSENT}" for side in "ab")
+    return queue.comparisons.filter(Q(**{a: True}) | Q(**{b: True}))

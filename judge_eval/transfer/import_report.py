@@ -36,6 +36,10 @@ class ImportOptions:
         Not given: a new run is open if every pair has its outputs; another stays as it is.
     skip_errors : bool
         Import the rows that are right, instead of nothing, where some are wrong.
+    baselines : bool, optional
+        Whether judges that know nothing join a board without any, as its floor. Not given: they
+        join a new run, unless its source states its judges in order: with more of them in play the
+        ELO of all would be another than there.
     source : str
         Where the verdicts come from. The same judge's name from two sources is two judges.
     """
@@ -47,6 +51,7 @@ class ImportOptions:
     reveal: str = "after_each"
     open_for_voting: bool | None = None
     skip_errors: bool = False
+    baselines: bool | None = None
     source: str = ""
 
 

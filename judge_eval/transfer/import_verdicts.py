@@ -14,6 +14,7 @@ from judge_eval.interchange import fields
 from judge_eval.interchange.rows import JudgeOrder, Row, RowError, VerdictPart
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.services import add_judges
+from judge_eval.transfer.import_floor import Floor
 from judge_eval.transfer.import_report import ImportReport
 from judge_eval.transfer.import_rows import first_difference, json_labels, shown
 from voting import ledger
@@ -35,8 +36,8 @@ def imported_fingerprint(name: str, source: str) -> str:
 class Verdicts:
     """Writes the verdicts of one run, a chunk of rows at a time."""
 
-    def __init__(self, run: Run, source: str, report: ImportReport) -> None:
-        self._run, self._source, self._report = run, source, report
+    def __init__(self, run: Run, source: str, report: ImportReport, floor: Floor) -> None:
+        self._run, self._source, self._report, self._floor = run, source, report, floor
         self._judges = {judge.fingerprint: judge for judge in run.judges.all()}
         self._mark = Verdict.objects.aggregate(last=Max("pk"))["last"] or 0
 
@@ -76,6 +77,7 @@ class Verdicts:
     def append_to_ledger(self) -> None:
         """Put all final verdicts on every pair that got one here into the ledger."""
         for pairs in self._judged_pairs():
+            self._floor.answer(pairs)
             verdicts = Verdict.objects.filter(comparison__in=pairs).select_related("judge")
             by_pair: dict[UUID, list[Verdict]] = {pair.pk: [] for pair in pairs}
             for verdict in verdicts.order_by("judge__position"):
@@ -93,7 +95,8 @@ class Verdicts:
         new = Verdict.objects.filter(
             comparison=OuterRef("pk"), pk__gt=self._mark, judge__provider=IMPORTED
         )
-        pairs = Comparison.objects.filter(Exists(new), queue=self._run.queue).order_by("position")
+        judged = Comparison.objects.filter(Exists(new), queue=self._run.queue)
+        pairs = judged.select_related("a", "b").order_by("position")
         position = -1
         while chunk := list(pairs.filter(position__gt=position)[:PAIRS_AT_ONCE]):
             for pair in chunk:

@@ -28,6 +28,7 @@ from judge_eval.interchange.rows import (
 )
 from judge_eval.models import Board, Run
 from judge_eval.services import create_queue
+from judge_eval.transfer.import_floor import Floor
 from judge_eval.transfer.import_opening import SIMULATED, in_order, open_run
 from judge_eval.transfer.import_pairs import Pairs
 from judge_eval.transfer.import_report import ImportOptions, ImportRefused, ImportReport
@@ -136,13 +137,16 @@ class _Import:
         self._is_fixed = not is_new or options.ballot is not None
         self._ballot = set(run.queue.ballot)
         self._pairs = Pairs(run, options, report)
-        self._verdicts = Verdicts(run, options.source, report)
+        self._floor = Floor(run, options.kind or "text", report)
+        self._floor.is_wanted = is_new if options.baselines is None else options.baselines
+        self._verdicts = Verdicts(run, options.source, report, self._floor)
 
     def take(self, items: Iterable[Item]) -> None:
         with closing(Votes(self._run, self._report)) as votes:
             for chunk in chunks(self._fitting(items)):
                 if isinstance(chunk, JudgeOrder):
                     self._verdicts.order(chunk)
+                    self._floor.is_wanted = bool(self._options.baselines)
                     continue
                 taken = self._pairs.write(chunk)
                 self._verdicts.write(taken)

@@ -59,7 +59,8 @@ def agreement(pairs_of_choices, *, ties):
 
 def agreement_table(run):
     """The published table, from what is in the database."""
-    said = dict(Verdict.objects.filter(judge__run=run).values_list("comparison", "winner"))
+    verdicts = Verdict.objects.filter(judge__run=run, judge__provider="imported")
+    said = dict(verdicts.values_list("comparison", "winner"))
     votes = Entry.objects.filter(
         queue=run.queue_id, kind="vote", voter__external_id__startswith="expert"
     )
@@ -85,10 +86,8 @@ def test_mtbench_agreement_is_as_published():
     assert (left_out.file, left_out.row) == ("human.jsonl", 1972)
     run = run_of(report)
     assert agreement_table(run) == PUBLISHED
-    assert Counter(Verdict.objects.filter(judge__run=run).values_list("consistent", flat=True)) == {
-        True: 2020,
-        False: 380,
-    }
+    verdicts = Verdict.objects.filter(judge__run=run, judge__provider="imported")
+    assert Counter(verdicts.values_list("consistent", flat=True)) == {True: 2020, False: 380}
     assert_whole(run.queue.project)
 
 
@@ -96,7 +95,10 @@ def test_mtbench_has_no_texts_so_nobody_can_vote_on_it():
     report = import_run(make_project(), "MT-bench", items_of(*MTBENCH))
     run = run_of(report)
     assert (run.state, run.queue.is_open) == ("complete", False)
-    assert report.notes == ["Voting is closed: 2400 pairs have no outputs that could be shown."]
+    assert report.notes == [
+        "Baselines are on the board, as its floor: always-first, random.",
+        "Voting is closed: 2400 pairs have no outputs that could be shown.",
+    ]
 
 
 def test_mtbench_again_and_in_two_steps_is_the_same():
@@ -147,7 +149,7 @@ def test_pandalm_agreement_of_its_judges_is_as_published(turned):
     majority = majority_of(run)
     assert len(majority) == 999
     by_word, by_winner = {}, {}
-    for judge in judges_of(run):
+    for judge in run.judges.filter(provider="imported"):
         verdicts = {v.comparison_id: v for v in judge.verdicts.all()}
         by_word[judge.name] = sum(
             verdicts[pair].labels["result"] == word for pair, word in majority.items()

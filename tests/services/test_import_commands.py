@@ -43,6 +43,7 @@ def test_files_become_a_run_in_a_project_that_is_made_if_need_be(write):
         "voters: 1 new, 0 known",
         "votes: 1 new, 0 known",
         "rows: 0 errors, 0 left out",
+        "Baselines are on the board, as its floor: always-first, random, longer-wins.",
         f"run {run.pk}",
     ]
 

@@ -67,7 +67,9 @@ def test_files_become_a_run_and_the_report_says_what_was_in_them():
     assert report["runs"] == [str(run.pk)]
     assert report["new"] == {"pairs": 2, "judges": 2, "verdicts": 2, "voters": 1, "votes": 1}
     assert report["already"] == dict.fromkeys(report["new"], 0)
-    assert (report["errors"], report["left_out"], report["notes"]) == ([], [], [])
+    assert (report["errors"], report["left_out"]) == ([], [])
+    floor = "Baselines are on the board, as its floor: always-first, random, longer-wins."
+    assert report["notes"] == [floor]
 
 
 def test_several_files_are_one_source_in_the_order_given():

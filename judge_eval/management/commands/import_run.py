@@ -22,7 +22,16 @@ from judge_eval.transfer.restoring import restore
 from voting.models import Project
 
 MOST_SHOWN = 20
-OPTIONS = ("kind", "rubric", "votes_per_pair", "reveal", "open_for_voting", "skip_errors", "source")
+OPTIONS = (
+    "kind",
+    "rubric",
+    "votes_per_pair",
+    "reveal",
+    "open_for_voting",
+    "skip_errors",
+    "baselines",
+    "source",
+)
 
 
 class Command(BaseCommand):
@@ -42,6 +51,11 @@ class Command(BaseCommand):
         parser.add_argument("--reveal", choices=["after_each", "at_end", "never"])
         parser.add_argument("--open-for-voting", action=BooleanOptionalAction)
         parser.add_argument("--skip-errors", action="store_true", default=None)
+        parser.add_argument(
+            "--baselines",
+            action=BooleanOptionalAction,
+            help="put judges that know nothing on the board, as its floor",
+        )
         parser.add_argument("--source", help="where the verdicts come from, such as MT-bench")
 
     def handle(self, *args: Any, **options: Any) -> None:
