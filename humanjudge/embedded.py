@@ -14,6 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from humanjudge.lifeline import process_alive
+
 # A killed start may still be ending its children; see lifeline.py.
 LEFTOVER_SECONDS = 20.0
 
@@ -141,10 +143,4 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _alive(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except (ValueError, ProcessLookupError):
-        return False
-    except PermissionError:
-        return True
-    return True
+    return pid.isdecimal() and process_alive(int(pid))

@@ -31,13 +31,30 @@ def group_alive(group: int) -> bool:
     return any(_runs_in(group, entry) for entry in _PROC.iterdir() if entry.name.isdigit())
 
 
+def process_alive(pid: int) -> bool:
+    """Whether a process still runs; a zombie nobody waits for does not count."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    has_proc = _PROC.joinpath("self", "stat").exists()
+    return not has_proc or _group_of(_PROC / str(pid)) is not None
+
+
 def _runs_in(group: int, process: Path) -> bool:
+    return _group_of(process) == group
+
+
+def _group_of(process: Path) -> int | None:
+    """Return the group of a process that runs, None for one that is gone or a zombie."""
     try:
         fields = process.joinpath("stat").read_text().rpartition(")")[2].split()
     except (OSError, UnicodeDecodeError):
-        return False
-    state, process_group = fields[0], int(fields[2])
-    return process_group == group and state not in {"Z", "X"}
+        return None
+    state, group = fields[0], int(fields[2])
+    return None if state in {"Z", "X"} else group
 
 
 def signal_group(group: int, number: int) -> None:

@@ -143,7 +143,8 @@ VICTIMS = [
     ("valkey-server", 0),
     ("granian", -1),
     ("granian", 0),
-    ("celery -A humanjudge worker", 0),
+    ("--hostname sealer@", 0),
+    ("--hostname worker@", 0),
     ("celery -A humanjudge beat", 0),
 ]
 
@@ -156,7 +157,7 @@ def test_each_process_is_killed_in_turn_and_all_goes_on(data):
             eventually(lambda victim=victim: all_gone([victim]))
             eventually(up.healthy, 60)
             vote(api)
-        assert up.shown().count("died (SIGKILL); restarting it in") == 4, up.shown()
+        assert up.shown().count("died (SIGKILL); restarting it in") == 5, up.shown()
         eventually(lambda: all(up.processes(name) for name, _ in VICTIMS))
         tree = up.tree()
         assert up.stop(signal.SIGTERM) == 0, up.shown()

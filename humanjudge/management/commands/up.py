@@ -28,12 +28,16 @@ from humanjudge.supervisor import Program, Supervisor
 
 BROKER_SECONDS = 60
 HEALTH_SECONDS = 90
-QUEUES = "votes,judging,rendering,celery"
+# Votes are sealed by a worker of their own: what takes long (judges that are tried out, drawings,
+# findings, score files) may take every thread of the other one.
+QUEUES_OF_VOTES = "votes,celery"
+QUEUES_OF_WORK = "judging,rendering"
+QUEUES = f"{QUEUES_OF_VOTES},{QUEUES_OF_WORK}"
 WEB_OPTIONS = "--interface wsgi --workers 2 --blocking-threads 4 --no-ws --log-level warning"
 # A worker process that dies is replaced at once, and one that hangs cannot hold up a stop.
 WEB_CARE = "--respawn-failed-workers --respawn-interval 0.2 --workers-kill-timeout 5"
-WORKER_OPTIONS = "--pool threads --concurrency 4 --loglevel WARNING"
-# One worker has nobody to gossip with.
+WORKER_OPTIONS = "--pool threads --loglevel WARNING"
+# Workers of one machine have nothing to gossip about.
 WORKER_SILENCE = "--without-gossip --without-mingle --without-heartbeat"
 
 
@@ -53,6 +57,7 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=port, default=environment("PORT") or "8000")
 
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
+        self.check(tags=["humanjudge"])
         data: Path = settings.DATA
         lock = embedded.lock(data)
         refuse_busy_port(host, port)
@@ -75,7 +80,8 @@ class Command(BaseCommand):
         # The command line on this machine finds the server by it.
         write_private(data / "url", f"{url}\n")
         supervisor.start(web(data, host, port))
-        supervisor.start(worker(data))
+        supervisor.start(worker(data, "sealer", QUEUES_OF_VOTES, threads=2))
+        supervisor.start(worker(data, "worker", QUEUES_OF_WORK))
         healthy = supervisor.wait_for(answering(f"{url}/healthz"), HEALTH_SECONDS)
         if not supervisor.stopping:
             supervisor.start(beat(data))
@@ -128,18 +134,18 @@ def web(data: Path, host: str, port: int) -> Program:
     return Program("web", command, child_environment(data), settings.BASE_DIR)
 
 
-def worker(data: Path) -> Program:
-    options = [*WORKER_OPTIONS.split(), *WORKER_SILENCE.split(), "--queues", QUEUES]
-    return celery("worker", options, data)
+def worker(data: Path, name: str = "worker", queues: str = QUEUES, threads: int = 4) -> Program:
+    own = ["--hostname", f"{name}@%h", "--concurrency", str(threads), "--queues", queues]
+    return celery(name, ["worker", *WORKER_OPTIONS.split(), *WORKER_SILENCE.split(), *own], data)
 
 
 def beat(data: Path) -> Program:
     # Not the worker's own --beat: nobody would notice the death of that process.
-    return celery("beat", ["--loglevel", "WARNING"], data)
+    return celery("beat", ["beat", "--loglevel", "WARNING"], data)
 
 
-def celery(name: str, options: list[str], data: Path) -> Program:
-    command = [sys.executable, "-m", "celery", "-A", "humanjudge", name, *options]
+def celery(name: str, arguments: list[str], data: Path) -> Program:
+    command = [sys.executable, "-m", "celery", "-A", "humanjudge", *arguments]
     return Program(name, command, child_environment(data), settings.BASE_DIR)
 
 
