@@ -167,7 +167,7 @@ def wait_until(run: Run, done: int) -> None:
 
 def wait_for_voting(run: Run) -> None:
     while run.state != run.State.VOTING:
-        time.sleep(0.02)
+        time.sleep(0.05)
         run.refresh_from_db(fields=["state"])
 
 

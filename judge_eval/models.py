@@ -70,6 +70,8 @@ class Provider(models.Model):
     # What the workers know of it together: when the next call may start.
     next_start_at = models.DateTimeField(null=True, editable=False)
     paused_until = models.DateTimeField(null=True, editable=False)
+    # Calls that are no rows, such as those of a tryout, and until when each can be out at most.
+    guests = models.JSONField(default=list, editable=False)
 
     class Meta:
         constraints: ClassVar = [
@@ -186,6 +188,10 @@ class Verdict(models.Model):
     # Further tasks that the judge answered, as people do beside their vote.
     labels = models.JSONField(null=True, blank=True)
     latency_ms = models.FloatField(null=True, blank=True)
+    # What its calls cost, in billionths of a dollar, and how many of them have no known price: only
+    # where they were made elsewhere. Calls that were made here say it themselves.
+    cost_nano = models.BigIntegerField(null=True, blank=True)
+    unpriced = models.PositiveIntegerField(null=True, blank=True)
     decided_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import json
 import ssl
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields, replace
@@ -93,10 +94,12 @@ class Server:
         if request.path == "/_log":
             return await _send(writer, reply(self.log()), 0)
         with self.gauge.counting({"", request.model}):
+            came = time.monotonic()
             made, digest = self._decide(request)
             wait_ms = self.conduct.latency_ms if made.wait_ms is None else made.wait_ms
             if wait_ms:
-                await asyncio.sleep(wait_ms / 1000)
+                # What it took to think of an answer is a part of the wait.
+                await asyncio.sleep(came + wait_ms / 1000 - time.monotonic())
             open_still = await _send(writer, made, self.conduct.drip_ms / 1000)
             self.answered[digest] += made.status == 200 and made.how == "whole"
             return open_still

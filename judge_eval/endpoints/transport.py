@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import socket
@@ -46,13 +47,22 @@ def _left() -> float:
 class _Stream(httpcore2.NetworkStream):
     def __init__(self, stream: httpcore2.NetworkStream) -> None:
         self._stream = stream
+        self._unsent = bytearray()
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        # Who hangs up in the middle of a request may have said why.
+        with contextlib.suppress(httpcore2.WriteError):
+            self._send()
         return self._stream.read(max_bytes, _left())
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        for start in range(0, len(buffer), _SLICE):
-            self._stream.write(buffer[start : start + _SLICE], _left())
+        """Keep it until a reply is waited for: head and body leave together, in one packet."""
+        self._unsent += buffer
+
+    def _send(self) -> None:
+        unsent, self._unsent = bytes(self._unsent), bytearray()
+        for start in range(0, len(unsent), _SLICE):
+            self._stream.write(unsent[start : start + _SLICE], _left())
 
     def close(self) -> None:
         self._stream.close()

@@ -24,7 +24,7 @@ from judge_eval.dialogue.orders import (
 )
 from judge_eval.dialogue.verdict_text import ParsedVerdict
 from judge_eval.engine.bulk import update_rows
-from judge_eval.engine.judging import open_if_final
+from judge_eval.engine.judging import open_those_final
 from judge_eval.models import Call, Judge, Run, Verdict
 from judge_eval.services import add_judges, model_fingerprint
 from voting.models import Comparison
@@ -32,10 +32,13 @@ from voting.models import Comparison
 AT_ONCE = 500
 ORDERS = {"AB": "as stored", "BA": "swapped"}
 
-
 _WRITTEN = frozenset(
     "state judge order winner consistent picks first_picks sample_consistency score_a score_b "
     "feedback error latency_ms decided_at".split()
+)
+_READ = (
+    "verdict order sample state winner score_a score_b reason error reported_model "
+    "latency_ms".split()
 )
 Decision = tuple[Verdict, dict[str, Any]]
 
@@ -46,25 +49,32 @@ class _NoVerdict(Exception):
 
 def settle(verdicts: Collection[int]) -> None:
     """Make verdicts of calls that are all final, and open the pairs that this completes."""
+    by_verdict = _final_calls(verdicts)
+    # The config is large, and only a judge that calls itself something new needs it.
+    about = Verdict.objects.select_related("judge__run").defer("judge__run__config")
+    final = list(about.filter(pk__in=by_verdict).order_by("pk"))
+    # At the beginning of a run many judges get their names; the run is locked once for all.
+    with transaction.atomic():
+        decisions = [(verdict, _fields(verdict, by_verdict[verdict.pk])) for verdict in final]
+    _decide([(verdict, fields) for verdict, fields in decisions if _is_news(verdict, fields)])
+
+
+def _final_calls(verdicts: Collection[int]) -> dict[int, list[Call]]:
+    """Return the calls of those verdicts of which none is still to be made."""
     by_verdict: dict[int, list[Call]] = defaultdict(list)
     calls = Call.objects.filter(verdict__in=verdicts).order_by("verdict", "order", "sample")
-    # The config is large, and only a judge that calls itself something new needs it.
-    about = calls.select_related("verdict__judge__run").defer(
-        "verdict__judge__run__config", "reply", "changes"
-    )
-    for call in about:
+    for call in calls.only(*_READ):
         assert call.verdict_id is not None  # it was asked for
         by_verdict[call.verdict_id].append(call)
-    by_pair: dict[UUID, list[Decision]] = defaultdict(list)
-    for answers in by_verdict.values():
-        if all(call.state != Call.State.WAITING for call in answers):
-            verdict = answers[0].verdict
-            assert verdict is not None  # it was asked for
-            fields = _fields(verdict, answers)
-            if any(getattr(verdict, name) != value for name, value in fields.items()):
-                by_pair[verdict.comparison_id].append((verdict, fields))
-    for pair, decisions in by_pair.items():
-        _decide(pair, decisions)
+    return {
+        verdict: answers
+        for verdict, answers in by_verdict.items()
+        if all(call.state != Call.State.WAITING for call in answers)
+    }
+
+
+def _is_news(verdict: Verdict, fields: dict[str, Any]) -> bool:
+    return any(getattr(verdict, name) != value for name, value in fields.items())
 
 
 def settle_left(run_id: UUID) -> None:
@@ -72,31 +82,42 @@ def settle_left(run_id: UUID) -> None:
     calls = Call.objects.filter(verdict=OuterRef("pk"))
     left = Verdict.objects.filter(
         Exists(calls),
-        ~Exists(calls.filter(state=Call.State.WAITING)),
+        # Not by those that wait: before it has statistics, PostgreSQL would read the index of all
+        # that do for each verdict.
+        ~Exists(calls.exclude(state__in=(Call.State.DONE, Call.State.FAILED))),
         judge__run=run_id,
         state=Verdict.State.WAITING,
     )
     settle(list(left.order_by("pk").values_list("pk", flat=True)[:AT_ONCE]))
 
 
-def _decide(pair: UUID, decisions: Sequence[Decision]) -> None:
-    """Write verdicts on one pair, and open it if they were the last: both or neither."""
-    now = timezone.now()
+def _decide(decisions: Sequence[Decision]) -> None:
+    """Write verdicts, and open the pairs of which they were the last: all or nothing."""
+    if not decisions:
+        return
+    now, pairs = timezone.now(), {verdict.comparison_id for verdict, _ in decisions}
     with transaction.atomic():
         # Of two who settle the last verdicts on a pair at the same time, the second must see it.
-        Comparison.objects.select_for_update(no_key=True).filter(pk=pair).exists()
-        verdicts = Verdict.objects.filter(comparison=pair).select_for_update(no_key=True)
-        found = {row[0]: row for row in verdicts.values_list("pk", "state", "decided_at")}
+        locked = Comparison.objects.select_for_update(no_key=True).filter(pk__in=pairs)
+        list(locked.order_by("pk").values_list("pk"))
+        verdicts = Verdict.objects.filter(comparison__in=pairs).select_for_update(no_key=True)
+        rows = verdicts.order_by("pk").values_list("pk", "state", "decided_at", "comparison")
+        found = {row[0]: row for row in rows}
         as_read = [
             # What is asked again meanwhile is settled by whoever brings the answer.
             (verdict, fields | {"decided_at": now})
             for verdict, fields in decisions
-            if found[verdict.pk] == (verdict.pk, verdict.state, verdict.decided_at)
+            if found[verdict.pk][1:3] == (verdict.state, verdict.decided_at)
         ]
         update_rows(_WRITTEN, as_read)
-        waiting = {pk for pk, state, _ in found.values() if state == Verdict.State.WAITING}
-        if as_read and waiting <= {verdict.pk for verdict, _ in as_read}:
-            open_if_final(pair, amend=True)
+        decided = {verdict.pk for verdict, _ in as_read}
+        unfinished = {
+            pair
+            for pk, state, _, pair in found.values()
+            if state == Verdict.State.WAITING and pk not in decided
+        }
+        touched = {verdict.comparison_id for verdict, _ in as_read}
+        open_those_final(touched - unfinished, amend=True)
 
 
 def _fields(verdict: Verdict, calls: Sequence[Call]) -> dict[str, Any]:
@@ -157,7 +178,7 @@ def _competitor(verdict: Verdict, calls: Sequence[Call]) -> Judge:
     if judge.reported_model == reported:
         return judge
     config = parse(judge.run.config)
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         run = Run.objects.select_for_update(no_key=True).get(pk=judge.run_id)
         return _named(run, Judge.objects.get(pk=judge.pk), reported, config)
 

@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from judge_eval.engine import limits
 from judge_eval.models import Call, Provider, Run
+from voting.models import Comparison
 
 LEASE = timedelta(seconds=20)
 _NONE: Final = MappingProxyType[str, int]({})
@@ -28,6 +29,11 @@ _WAITING = Q(state=Call.State.WAITING)
 
 def runs_at_work() -> list[UUID]:
     return list(Run.objects.filter(state__in=Run.AT_WORK).values_list("pk", flat=True))
+
+
+def paused(now: datetime) -> list[str]:
+    """Name the providers that are left alone at this moment."""
+    return list(Provider.objects.filter(paused_until__gt=now).values_list("name", flat=True))
 
 
 def waiting_calls(runs: Collection[UUID]) -> QuerySet[Call]:
@@ -72,11 +78,21 @@ def _runs_with_all_about() -> QuerySet[Run]:
 
 
 def _calls_with_all_about(claimed: Sequence[int]) -> list[Call]:
-    pair = "verdict__comparison"
-    about = Call.objects.select_related(f"{pair}__a__picture", f"{pair}__b__picture").defer(
-        *(f"{pair}__{side}__{name}" for side in "ab" for name in ("metadata", "tags"))
-    )
-    return list(about.filter(pk__in=claimed).order_by("not_before", "pk"))
+    found = Call.objects.select_related("verdict").filter(pk__in=claimed)
+    calls = list(found.order_by("not_before", "pk"))
+    # Every judge is shown the same pair, and twice.
+    pairs = _pairs({call.verdict.comparison_id for call in calls if call.verdict})
+    for call in calls:
+        if call.verdict:
+            call.verdict.comparison = pairs[call.verdict.comparison_id]
+    return calls
+
+
+def _pairs(pks: Collection[UUID]) -> dict[UUID, Comparison]:
+    about = Comparison.objects.select_related("a__picture", "b__picture")
+    return about.defer(
+        *(f"{side}__{name}" for side in "ab" for name in ("metadata", "tags"))
+    ).in_bulk(pks)
 
 
 def _providers(runs: Sequence[UUID], now: datetime) -> list[str]:
@@ -87,7 +103,7 @@ def _providers(runs: Sequence[UUID], now: datetime) -> list[str]:
     names = list(Provider.objects.filter(~paused, waits).values_list("name", flat=True))
     if len(names) < 2:
         return names
-    out = Counter(_out(now).values_list("provider", flat=True))
+    out = Counter(limits.calls_out(now).values_list("provider", flat=True))
     since = {name: free.filter(provider=name).order_by("not_before").first() for name in names}
     return sorted(
         names, key=lambda name: (out[name], call.not_before if (call := since[name]) else now)
@@ -96,11 +112,7 @@ def _providers(runs: Sequence[UUID], now: datetime) -> list[str]:
 
 def calls_out(run: UUID) -> QuerySet[Call]:
     """Return a run's calls that somebody makes at this moment."""
-    return _out(timezone.now()).filter(run=run)
-
-
-def _out(now: datetime) -> QuerySet[Call]:
-    return Call.objects.filter(_WAITING, lease__isnull=False, leased_until__gt=now)
+    return limits.calls_out(timezone.now()).filter(run=run)
 
 
 def _claim_of(
@@ -115,11 +127,15 @@ def _claim_of(
         if provider is None:
             return [], []
         now = timezone.now()
-        out = _out(now).filter(provider=name).count()
-        allowed = max(min(slots, limits.allowed(provider, now, out)), 0)
-        # Calls a minute are counted as they start, so that none of them can be begun later.
-        more = 0 if provider.requests_per_minute else ahead
-        rows = _next_calls(name, runs, now, allowed + more)
+        out = Counter(limits.calls_out(now).filter(provider=name).values_list("run", flat=True))
+        allowed = max(min(slots, limits.allowed(provider, now, out.total())), 0)
+        # Calls a minute are counted as they start, so that none of them can be begun later. And
+        # where too many are out, or somebody waits for a place, none is to follow.
+        follows = not provider.requests_per_minute and (
+            limits.free_places(provider, now, out.total()) >= 0
+        )
+        more = ahead if follows else 0
+        rows = _next_calls(name, runs, now, allowed + more, out)
         claimed = [pk for pk, _, _ in rows]
         if rows:
             write_off(rows)
@@ -133,12 +149,11 @@ def _claim_of(
 
 
 def _next_calls(
-    name: str, runs: Sequence[UUID], now: datetime, number: int
+    name: str, runs: Sequence[UUID], now: datetime, number: int, out: Mapping[UUID, int]
 ) -> list[tuple[int, UUID, int]]:
     """Return free calls: the runs in turn, in each run the ones that wait longest."""
     if not number:
         return []
-    out = Counter(_out(now).filter(provider=name).values_list("run", flat=True))
     turns = []
     for run in runs:
         free = (
@@ -214,14 +229,24 @@ def reserve(call: Call, nano: int) -> bool:
     return True
 
 
-def let_go(call: Call) -> None:
-    """Give a call back as if it had never been claimed."""
+def let_go(*calls: Call) -> None:
+    """Give calls back as if they had never been claimed, but those that are another's meanwhile."""
+    marks = {call.pk: (call.lease, call.leased_until) for call in calls}
     with transaction.atomic():
-        mine = Call.objects.filter(
-            _WAITING, pk=call.pk, lease=call.lease, leased_until=call.leased_until
+        waiting = Call.objects.filter(_WAITING, pk__in=marks).select_for_update(no_key=True)
+        found = waiting.order_by("pk").values_list("pk", "lease", "leased_until")
+        mine = {pk for pk, *mark in found if tuple(mark) == marks[pk]}
+        Call.objects.filter(pk__in=mine).update(
+            attempts=F("attempts") - 1, lease=None, leased_until=None, reserved_nano=0
         )
-        free = {"lease": None, "leased_until": None, "reserved_nano": 0}
-        if mine.update(attempts=F("attempts") - 1, **free) and call.reserved_nano:
-            Run.objects.filter(pk=call.run_id).update(
-                reserved_nano=F("reserved_nano") - call.reserved_nano
-            )
+        _free_money([call for call in calls if call.pk in mine])
+
+
+def _free_money(calls: Collection[Call]) -> None:
+    """Give back what was set aside for calls."""
+    reserved: Counter[UUID] = Counter()
+    for call in calls:
+        reserved[call.run_id] += call.reserved_nano
+    for run, nano in sorted(reserved.items()):
+        if nano:
+            Run.objects.filter(pk=run).update(reserved_nano=F("reserved_nano") - nano)

@@ -10,13 +10,12 @@ import logging
 import math
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from judge_eval.endpoints.chat import prepare
@@ -26,6 +25,7 @@ from judge_eval.engine.asking import Question, question_of
 from judge_eval.engine.backoff import Backoff
 from judge_eval.engine.hands import Hands
 from judge_eval.engine.outcomes import Answer, Written
+from judge_eval.engine.pace import Pace
 from judge_eval.models import Call, Provider
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,6 @@ ADVANCE_SECONDS = 2.0
 LOOK_SECONDS = 0.25
 # Of the ten seconds that a stop may take; calls that take longer are left to their leases.
 STOP_SECONDS = 4.0
-MOST_ASIDE = 64
 
 # The database is away, or was while it was asked.
 _AWAY = (OperationalError, InterfaceError)
@@ -77,8 +76,7 @@ class _Crew:
         self._followed: list[Question] = []
         self._dropped: list[Question] = []
         self._written = Written()
-        # How many answers the providers gave since the last claim.
-        self._pace: Counter[str] = Counter()
+        self._pace = Pace(settings.JUDGING_THREADS)
         self._backoff = Backoff()
         self._held = purse.Held()
 
@@ -96,6 +94,7 @@ class _Crew:
         """Ask, take in, write down; return whether there is anything left to do."""
         self._look_after_leases()
         is_stopping = self._is_stopping()
+        self._heed()
         is_fruitless = is_stopping or not self._claim()
         is_idle = is_fruitless and not self._hands.busy and not self._answers
         if is_idle:
@@ -149,28 +148,29 @@ class _Crew:
 
     def _claim(self) -> bool:
         """Ask as many calls as there are hands for and providers allow; return whether any."""
-        ahead = self._ahead()
+        ahead = self._pace.ahead() - self._hands.aside()
         if time.monotonic() < self._claims_from or not (self._hands.free or ahead):
             return False
         claimed = claims.claim(self._hands.free, self._lease, ahead, self._held.runs())
-        self._pace.clear()
+        self._pace.begin()
         # A machine that slept finds leases of its own run out; those calls are being made still.
         out = {question.call.pk for question in self._hands.out()}
         calls = [call for call in claimed if call.pk not in out]
         if not calls:
             return False
         known = {p.name: p for p in Provider.objects.filter(name__in={c.provider for c in calls})}
+        # Those to be made now are begun first: the others may follow where there is a place still.
+        calls.sort(key=lambda call: call.lease is None)
         questions = [self._question(call, known.get(call.provider)) for call in calls]
         self._ask([question for question in questions if question is not None])
         return True
 
-    def _ahead(self) -> Counter[str]:
-        """Return how many calls to set aside: what is answered twice over until the next claim.
-
-        Where answers come one by one the database is in no hurry, and all calls are everybody's.
-        """
-        wanted = {name: min(2 * pace, MOST_ASIDE) for name, pace in self._pace.items() if pace > 1}
-        return Counter(wanted) - self._hands.aside()
+    def _heed(self) -> None:
+        """Begin nothing that was set aside for runs or providers that have been stopped since."""
+        if self._hands.aside().total():
+            self._hands.keep(set(claims.runs_at_work()))
+            if paused := claims.paused(timezone.now()):
+                self._hands.drop(*paused)
 
     def _question(self, call: Call, provider: Provider | None) -> Question | None:
         if provider is None:  # it was deleted after the call was claimed
@@ -197,10 +197,10 @@ class _Crew:
         for question in questions:
             kept = None if question.problem else stored.get(question.request_hash)
             if kept is not None:
-                self._answer(Answer(question, reply=outcomes.reply_of(kept), stored=kept))
+                self._answers.append(Answer(question, reply=outcomes.reply_of(kept), stored=kept))
             elif providers.lacks_key(question.provider):
                 reason = f"the workers' environment has no {question.provider.key_variable}"
-                self._answer(Answer(question, failure=CallFailed(reason)))
+                self._answers.append(Answer(question, failure=CallFailed(reason)))
             elif purse.reserve(question):
                 self._send(question)
             else:
@@ -218,25 +218,18 @@ class _Crew:
         else:
             self._hands.ask(question)
 
-    def _answer(self, answer: Answer) -> None:
-        """Take in an answer that nobody had to be asked for."""
-        self._answers.append(answer)
-        if answer.question.call.lease is None:
-            self._followed.append(answer.question)
-
     def _collect(self, seconds: float) -> None:
         collected = self._hands.collect(seconds)
         self._answers += collected.answers
         self._followed += collected.followed
         self._dropped += collected.dropped
-        self._pace.update(answer.question.provider.name for answer in collected.answers)
+        self._pace.hear(collected.answers)
 
     def _write(self) -> None:
         """Write down what happened; what was written stays so if the database goes away here."""
-        claims.take([question.call for question in self._followed], self._lease)
-        self._followed.clear()
         self._let_go()
         self._write_answers()
+        self._followed.clear()
         self._ease_off()
         for answer in self._answers:
             self._held.release(answer.question.call.run_id)
@@ -251,19 +244,29 @@ class _Crew:
             self._hands.drop(name)
 
     def _let_go(self) -> None:
-        while self._dropped:
-            claims.let_go(self._dropped[-1].call)
-            self._dropped.pop()
+        if self._dropped:
+            claims.let_go(*(question.call for question in self._dropped))
+            self._dropped.clear()
 
     def _write_answers(self) -> None:
         try:
-            outcomes.write_all(self._answers, self._written)
+            # A place at a provider is never seen twice, nor as free while somebody is in it.
+            with transaction.atomic():
+                self._take()
+                outcomes.write_all(self._answers, self._written)
         except _AWAY:
             raise
         except Exception:
             logger.exception("an answer cannot be written down, so each is written by itself")
+            self._take()
             for answer in self._answers:
                 self._write_alone(answer)
+
+    def _take(self) -> None:
+        """Lease what followed in the place of another; what is answered already needs no lease."""
+        answered = {answer.question.call.pk for answer in self._answers}
+        calls = [question.call for question in self._followed]
+        claims.take([call for call in calls if call.pk not in answered], self._lease)
 
     def _write_alone(self, answer: Answer) -> None:
         try:
@@ -276,11 +279,13 @@ class _Crew:
             self._give_up(call, CallFailed(f"its answer could not be written down: {error!r}"))
 
     def _advance(self, *, at_once: bool = False) -> None:
-        """Let runs go on that answers came for, not more often than once a second."""
+        """Let runs go on that answers came for; what others do at this moment is not waited for."""
         if not at_once and time.monotonic() < self._advanced + ADVANCE_SECONDS:
             return
-        runs: set[UUID] = self._written.runs
-        self._written.runs = set()
+        runs, self._written.runs = self._written.runs, set()
         for run in runs:
-            judging.advance(run)
+            if at_once:
+                judging.advance(run)
+            elif not judging.advance_unless_busy(run):
+                self._written.runs.add(run)
         self._advanced = time.monotonic()

@@ -11,9 +11,10 @@ import logging
 import threading
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
+from uuid import UUID
 
 from judge_eval.endpoints.chat import chat
 from judge_eval.endpoints.errors import CallFailed
@@ -28,7 +29,7 @@ GRACE_SECONDS = 10.0
 # What is set aside is for the next moment: others could make these calls too.
 ASIDE_SECONDS = 2.0
 # While no hand is idle, answers are collected for so long: together they cost the database less.
-GATHER_SECONDS = 0.1
+GATHER_SECONDS = 0.25
 
 
 @dataclass
@@ -60,6 +61,10 @@ class Hands:
         self._came: SimpleQueue[Answer] = SimpleQueue()
         self._out: dict[int, _Out] = {}
         self._aside: dict[str, deque[tuple[Question, float]]] = defaultdict(deque)
+        # Calls that were answered, were not collected, and are followed by none yet.
+        self._open: Counter[str] = Counter()
+        # Of each provider, since its last reply.
+        self._refusals: Counter[str] = Counter()
         self._collected = Collected()
         self._idle = threading.Event()
         self._hired = 0
@@ -86,13 +91,34 @@ class Hands:
         self._to_ask.put(question)
 
     def set_aside(self, question: Question) -> None:
+        """Let a call follow where another one is answered, or has been and was not collected."""
+        name = question.provider.name
         with self._lock:
-            self._aside[question.provider.name].append((question, time.monotonic()))
+            follows = self._open[name] > 0 and len(self._out) < self._number
+            if follows:
+                self._open[name] -= 1
+                self._begin(question)
+                self._collected.followed.append(question)
+            else:
+                self._aside[name].append((question, time.monotonic()))
+        if follows:
+            self._to_ask.put(question)
 
     def drop(self, *providers: str) -> None:
         """Begin nothing that was set aside, for these providers or for any."""
         with self._lock:
             self._drop(providers or list(self._aside))
+
+    def keep(self, runs: Container[UUID]) -> None:
+        """Begin nothing that was set aside for other runs than these."""
+        with self._lock:
+            for waiting in self._aside.values():
+                kept = [each for each in waiting if each[0].call.run_id in runs]
+                if len(kept) < len(waiting):
+                    gone = [each[0] for each in waiting if each[0].call.run_id not in runs]
+                    self._collected.dropped += gone
+                    waiting.clear()
+                    waiting.extend(kept)
 
     def aside(self) -> Counter[str]:
         """Count what is set aside, by provider."""
@@ -104,6 +130,7 @@ class Hands:
         answers = self._wait(seconds)
         with self._lock:
             self._idle.clear()
+            self._open.clear()
             answers += self._overdue()
             self._drop_old()
             collected, self._collected = self._collected, Collected()
@@ -156,6 +183,7 @@ class Hands:
             following = self._following(answer)
             if following is None:
                 self._idle.set()
+                self._leave_open(answer)
             else:
                 self._begin(following)
                 self._collected.followed.append(following)
@@ -165,17 +193,34 @@ class Hands:
 
     def _following(self, answer: Answer) -> Question | None:
         name, failure = answer.question.provider.name, answer.failure
+        if failure is None:
+            del self._refusals[name]
+        elif failure.is_limit:
+            self._refusals[name] += 1
         if failure is not None and failure.retry_after is not None:
             self._drop([name])
         self._drop_old()
-        if failure is not None and failure.is_limit:
-            return None  # what followed at once would be refused as well
-        return self._aside[name].popleft()[0] if self._aside[name] else None
+        if self._aside[name] and self._may_be_followed(answer):
+            return self._aside[name].popleft()[0]
+        return None
+
+    def _leave_open(self, answer: Answer) -> None:
+        name = answer.question.provider.name
+        if self._may_be_followed(answer):
+            self._open[name] += 1
+        else:
+            del self._open[name]
+
+    def _may_be_followed(self, answer: Answer) -> bool:
+        """Say whether nothing is amiss that the crew should hear of first."""
+        is_timed = answer.failure is not None and answer.failure.retry_after is not None
+        return not is_timed and self._refusals[answer.question.provider.name] < 2
 
     def _drop(self, names: Sequence[str]) -> None:
         for name in names:
             self._collected.dropped += [question for question, _ in self._aside[name]]
             self._aside[name].clear()
+            del self._open[name]
 
     def _drop_old(self) -> None:
         limit = time.monotonic() - ASIDE_SECONDS

@@ -2,44 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
 from judge_eval import events
 from judge_eval.config.run_config import parse
-from judge_eval.engine import claims, providers, stages
+from judge_eval.engine import claims, lifecycle, providers, stages
 from judge_eval.models import Call, Run, Verdict
-from judge_eval.selectors import ready_verdicts, waiting_pictures
+from judge_eval.selectors import left_out, ready_verdicts, waiting_pictures
 from voting.models import Comparison, Entry, Picture
 from voting.nudge import nudge
 
 LEASE = timedelta(seconds=20)
 MOST_AT_ONCE = 500
+# So many reasons for pairs that are left out are named in a note.
+REASONS = 3
 
 
 def advance(run_id: UUID) -> None:
     """Ask for all that can be done next for a run. Safe to repeat, at any time, by anyone."""
     with transaction.atomic():
-        run = (
-            Run.objects.select_for_update(of=("self",), no_key=True)
-            .select_related("queue")
-            .get(pk=run_id)
-        )
-        if run.state not in Run.AT_WORK:
-            return
-        if run.config:
-            _next_calls(run)
-        _render(run)
-        _give_up_on_undrawable(run)
-        _ask_baselines(run)
-        _move_on(run)
+        _go_on(_locked().get(pk=run_id))
+
+
+def advance_unless_busy(run_id: UUID) -> bool:
+    """Advance a run unless somebody else does so at this moment; return whether it was advanced."""
+    with transaction.atomic():
+        run = _locked(skip_locked=True).filter(pk=run_id).first()
+        if run is not None:
+            _go_on(run)
+    return run is not None
+
+
+def _locked(*, skip_locked: bool = False) -> QuerySet[Run]:
+    runs = Run.objects.select_for_update(of=("self",), no_key=True, skip_locked=skip_locked)
+    return runs.select_related("queue")
+
+
+def _go_on(run: Run) -> None:
+    if run.state not in Run.AT_WORK:
+        return
+    if run.config:
+        _next_calls(run)
+    _render(run)
+    _give_up_on_undrawable(run)
+    _ask_baselines(run)
+    _move_on(run)
 
 
 def _next_calls(run: Run) -> None:
@@ -83,7 +99,7 @@ def _give_up_on_undrawable(run: Run) -> None:
         ).select_related(f"{side}__picture")
         for comparison in failed:
             picture = getattr(comparison, side).picture
-            reason = f"{side.upper()} could not be drawn: {picture.error}"
+            reason = f"{side.upper()} {lifecycle.COULD_NOT_BE_DRAWN} {picture.error}"
             if comparison.votes < comparison.votes_wanted:
                 comparison.unusable = reason
                 comparison.save(update_fields=["unusable"])
@@ -95,11 +111,15 @@ def _give_up_on_undrawable(run: Run) -> None:
 def _move_on(run: Run) -> None:
     """Open what can be opened, and go over to the next state once nothing is left in this one."""
     closed = Comparison.objects.filter(queue=run.queue_id, opened_at__isnull=True, unusable="")
-    unjudged = closed.exclude(verdicts__state=Verdict.State.WAITING).filter(
-        pk__in=closed.exclude(a__picture__state="waiting").exclude(b__picture__state="waiting")
+    # Not by the state that waits: before it has statistics, PostgreSQL would read the whole index
+    # of those that do for each pair.
+    final = (Verdict.State.DONE, Verdict.State.FAILED)
+    undecided = Verdict.objects.exclude(state__in=final).filter(comparison=OuterRef("pk"))
+    undrawn = Q(a__picture__state=Picture.State.WAITING) | Q(
+        b__picture__state=Picture.State.WAITING
     )
-    for comparison in unjudged.values_list("pk", flat=True)[:MOST_AT_ONCE]:
-        open_if_final(comparison)
+    unjudged = closed.filter(~Exists(undecided), ~undrawn)
+    open_those_final(list(unjudged.values_list("pk", flat=True)[:MOST_AT_ONCE]))
     generating = run.calls.filter(purpose=Call.Purpose.GENERATE)
     if generating.filter(Q(state=Call.State.WAITING) | Q(is_paired=False)).exists():
         return
@@ -116,7 +136,9 @@ def _move_on(run: Run) -> None:
 
 def _end_without_pairs(run: Run) -> None:
     config = run.config or {}
-    if config.get("mode") != "standard" or len(config["models"]) > 1:
+    if run.queue.comparisons.exists():
+        _enter(run, Run.State.FAILED, _why_unusable(run))
+    elif config.get("mode") != "standard" or len(config["models"]) > 1:
         _enter(run, Run.State.FAILED, "No two outputs of a prompt came, so there is no pair.")
     elif run.calls.filter(purpose=Call.Purpose.GENERATE, state=Call.State.DONE).exists():
         _enter(run, Run.State.COMPLETE)
@@ -124,11 +146,18 @@ def _end_without_pairs(run: Run) -> None:
         _enter(run, Run.State.FAILED, "No output came.")
 
 
+def _why_unusable(run: Run) -> str:
+    """Say why no pair can be shown: the most frequent reasons, each with its number of pairs."""
+    reasons = "; ".join(f"{pairs} × {why}" for why, pairs in left_out(run)[:REASONS])  # noqa: RUF001
+    return f"No pair can be shown. {reasons}."
+
+
 def _enter(run: Run, state: str, note: str = "") -> None:
     if run.state == state:
         return
     run.state, run.note = state, note
     run.save(update_fields=["state", "note"])
+    lifecycle.tell_voters(run)
     events.record(run, "state", note or f"The run is {state} now.", state=state)
 
 
@@ -183,6 +212,9 @@ def answer_of_baseline(verdict: Verdict) -> dict[str, Any]:
     return {
         "state": Verdict.State.DONE,
         "winner": reply.winner,
+        # It was asked in the stored order, as `Verdict.order` has it by default.
+        "picks": [reply.winner],
+        "first_picks": int(reply.winner == "A"),
         "score_a": reply.score_a,
         "score_b": reply.score_b,
         "feedback": reply.feedback,
@@ -190,43 +222,63 @@ def answer_of_baseline(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def open_if_final(comparison_id: UUID, *, amend: bool = False) -> None:
-    """Open a comparison whose verdicts are all final, and put them into the ledger, once.
+def open_if_final(comparison_id: UUID) -> None:
+    """Open a comparison whose verdicts are all final, and put them into the ledger, once."""
+    open_those_final([comparison_id])
 
-    With `amend`, those of an open one are put there again if one is another than before.
+
+def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
+    """Open comparisons whose verdicts are all final, and put them into the ledger, once.
+
+    With `amend`, those of open ones are put there again if one is another than before.
     """
+    wanted = Q(unusable="") if amend else Q(unusable="", opened_at__isnull=True)
     # No savepoint: who has begun a transaction wants all of it or none.
     with transaction.atomic(savepoint=False):
-        comparison = (
+        comparisons = (
             Comparison.objects.select_for_update(of=("self",), no_key=True)
             .select_related("queue__run")
-            .get(pk=comparison_id)
+            .defer("queue__run__config")
+            .filter(wanted, pk__in=pairs)
+            .order_by("pk")
         )
-        if comparison.unusable or (comparison.opened_at is not None and not amend):
-            return
-        verdicts = list(comparison.verdicts.select_related("judge").order_by("judge__position"))
-        if any(verdict.state == Verdict.State.WAITING for verdict in verdicts):
-            return
-        if comparison.opened_at is None:
-            comparison.opened_at = timezone.now()
-            comparison.save(update_fields=["opened_at"])
+        final = _final(list(comparisons))
+        opened = [pair.pk for pair, _ in final if pair.opened_at is None]
+        Comparison.objects.filter(pk__in=opened).update(opened_at=timezone.now())
+        last = _last_words([pair.pk for pair, _ in final])
+        entries = [verdicts_entry(pair, verdicts) for pair, verdicts in final]
         # An import has put them there already.
-        if _differ(comparison, verdicts):
-            write_verdicts(comparison, verdicts)
+        _append([entry for entry in entries if entry.payload != last.get(entry.comparison_id)])
 
 
-def _differ(comparison: Comparison, verdicts: list[Verdict]) -> bool:
-    """Say whether the ledger's last word on a comparison is not what its verdicts are now."""
-    entries = Entry.objects.filter(comparison=comparison, kind=Entry.Kind.VERDICTS)
-    last = entries.order_by("-pk").values_list("payload", flat=True).first()
-    return last != verdicts_entry(comparison, verdicts).payload
+def _final(comparisons: list[Comparison]) -> list[tuple[Comparison, list[Verdict]]]:
+    """Return those of which no verdict is missing, with all their verdicts."""
+    verdicts: dict[UUID, list[Verdict]] = {pair.pk: [] for pair in comparisons}
+    about = Verdict.objects.filter(comparison__in=verdicts).select_related("judge")
+    for verdict in about.order_by("judge__position"):
+        verdicts[verdict.comparison_id].append(verdict)
+    return [
+        (pair, verdicts[pair.pk])
+        for pair in comparisons
+        if all(verdict.state != Verdict.State.WAITING for verdict in verdicts[pair.pk])
+    ]
+
+
+def _last_words(pairs: Collection[UUID]) -> dict[UUID | None, Any]:
+    """Return what the ledger says last of the verdicts on each of some comparisons."""
+    entries = Entry.objects.filter(comparison__in=pairs, kind=Entry.Kind.VERDICTS)
+    return dict(entries.order_by("pk").values_list("comparison", "payload"))
 
 
 def write_verdicts(comparison: Comparison, verdicts: list[Verdict]) -> None:
     """Append all judges' final verdicts on a comparison to the ledger."""
-    entry = verdicts_entry(comparison, verdicts)
-    entry.save()
-    transaction.on_commit(partial(nudge, entry.project_id))
+    _append([verdicts_entry(comparison, verdicts)])
+
+
+def _append(entries: list[Entry]) -> None:
+    Entry.objects.bulk_create(entries)
+    for project in {entry.project_id for entry in entries}:
+        transaction.on_commit(partial(nudge, project))
 
 
 def verdicts_entry(comparison: Comparison, verdicts: list[Verdict]) -> Entry:

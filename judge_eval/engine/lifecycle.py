@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, Sum
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
@@ -19,12 +19,15 @@ from judge_eval.engine import providers
 from judge_eval.engine.asking import answered_by_another
 from judge_eval.engine.progress import RETRIED
 from judge_eval.models import Board, Call, Run, Verdict
+from judge_eval.selectors import used_pictures
 from judge_eval.services import add_judges, create_queue, judge_of
-from voting.models import Project
+from voting.models import Comparison, Picture, Project
 
 AT_ONCE = 1000
 # What an import notes in the metadata of an output that its source does not hold.
 OUTPUT_ABSENT = "output_absent"
+# What the reason says of a pair that is left out because of a drawing.
+COULD_NOT_BE_DRAWN = "could not be drawn:"
 # What is known of a call or a verdict before anybody was asked. What a call has cost stays, and so
 # does the name of the model that answered it: it wants another reply than the one in storage.
 _UNASKED: dict[str, Any] = {
@@ -77,6 +80,7 @@ def create_draft(project: Project, config: RunConfig) -> Run:
             overlap_share=config.overlap.share,
             overlap_votes=config.overlap.votes,
             reveal=config.reveal,
+            more_may_come=True,
         )
         budget = None if config.budget_usd is None else providers.nano(config.budget_usd)
         run = Run.objects.create(
@@ -144,9 +148,16 @@ def _refuse_unpriced(config: RunConfig) -> None:
         raise LifecycleRefused(providers.unpriced(*unpriced))
 
 
+def tell_voters(run: Run) -> None:
+    """Let the voting page know whether a run may still bring more pairs."""
+    run.queue.more_may_come = run.state in (Run.State.DRAFT, *Run.AT_WORK)
+    run.queue.save(update_fields=["more_may_come"])
+
+
 def _go_on(run: Run, state: str, kind: str, text: str, **data: Any) -> None:
     run.state, run.note = state, ""
     run.save(update_fields=["state", "note", "started_at", "budget_nano"])
+    tell_voters(run)
     events.record(run, kind, text, **data)
     enqueue("judge_eval.tasks.advance", str(run.pk))
     enqueue("judge_eval.tasks.work")
@@ -162,6 +173,7 @@ def stop(run_id: UUID, note: str = "Stopped by hand.") -> Run:
         run.save(update_fields=["state", "note"])
         run.queue.is_open = False
         run.queue.save(update_fields=["is_open"])
+        tell_voters(run)
         events.record(run, "stopped", note)
     return run
 
@@ -201,7 +213,7 @@ def _state_with_work(run: Run) -> str:
 
 
 def retry_failed(run_id: UUID) -> int:
-    """Ask again for everything that failed for good; return how many calls that is.
+    """Ask again for everything that failed for good; return how many calls and drawings that is.
 
     Pairs that are open stay open: a verdict that comes after all is a new entry of the ledger.
     """
@@ -215,11 +227,57 @@ def retry_failed(run_id: UUID) -> int:
         Verdict.objects.filter(Exists(failed), judge__run=run).update(**_UNDECIDED)
         # Each begins its tries anew; how many were made is still to be told.
         attempts = run.calls.filter(_has_failed()).aggregate(made=Sum("attempts"))["made"]
-        count = run.calls.filter(_has_failed()).update(**_UNASKED, not_before=timezone.now())
-        if count:
-            text = f"{count} failed calls are made again."
-            _go_on(run, _state_with_work(run), RETRIED, text, attempts=attempts)
-    return count
+        calls = run.calls.filter(_has_failed()).update(**_UNASKED, not_before=timezone.now())
+        drawings = _draw_again(run)
+        if calls or drawings:
+            text = _again_in_words(calls, drawings)
+            _go_on(run, _state_with_work(run), RETRIED, text, attempts=attempts or 0)
+    return calls + drawings
+
+
+def _draw_again(run: Run) -> int:
+    """Let failed drawings be tried once more; return how many there are.
+
+    Their pairs are wanted again, and so are those of drawings that another run had drawn since.
+    """
+    fields = {"state": Picture.State.WAITING, "error": "", "leased_until": None}
+    pictures = _undrawn(run).update(**fields)
+    back = list(_left_out_for_nothing(run).values_list("pk", flat=True))
+    Verdict.objects.filter(
+        comparison__in=back, state=Verdict.State.FAILED, calls__isnull=True
+    ).update(**_UNDECIDED)
+    Comparison.objects.filter(pk__in=back).update(unusable="")
+    return pictures or len(back)
+
+
+def _undrawn(run: Run) -> QuerySet[Picture]:
+    """Return a run's drawings that failed and may yet be drawn: screening let them through."""
+    return used_pictures(run).filter(state=Picture.State.FAILED, is_refused=False)
+
+
+def _left_out_for_nothing(run: Run) -> QuerySet[Comparison]:
+    """Return pairs that are left out because of a drawing that has not failed any more."""
+    failed = Picture.objects.filter(state=Picture.State.FAILED)
+    left_out = run.queue.comparisons.filter(unusable__contains=COULD_NOT_BE_DRAWN)
+    return left_out.exclude(Q(a__picture__in=failed) | Q(b__picture__in=failed))
+
+
+def can_retry(run: Run) -> bool:
+    """Say whether anything failed that can be asked, or drawn, again."""
+    if run.state in (Run.State.DRAFT, Run.State.STOPPED):
+        return False
+    return (
+        run.calls.filter(_has_failed()).exists()
+        or _undrawn(run).exists()
+        or _left_out_for_nothing(run).exists()
+    )
+
+
+def _again_in_words(calls: int, drawings: int) -> str:
+    said = [f"{calls} failed calls are made again."] if calls else []
+    if drawings:
+        said.append(f"{drawings} drawing{' is' if drawings == 1 else 's are'} tried again.")
+    return " ".join(said)
 
 
 def _has_failed() -> Q:

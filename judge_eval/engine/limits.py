@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from judge_eval.models import Provider
+from judge_eval.models import Call, Provider
 
 # Crews look for calls about ten times a second: what a limit allows meanwhile may start at once.
 BURST = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
+# A call ends when its provider's time is over, but for the look-up of a name.
+GRACE = timedelta(seconds=10)
+# So often somebody who waits for a place looks whether it is free.
+LOOK = timedelta(seconds=0.2)
+
+
+def calls_out(now: datetime) -> QuerySet[Call]:
+    """Return the calls that somebody makes at this moment."""
+    leased = Call.objects.filter(state=Call.State.WAITING, lease__isnull=False)
+    return leased.filter(leased_until__gt=now)
+
+
+def free_places(provider: Provider, now: datetime, out: int) -> int:
+    """Return how many more calls may be out, while so many are; negative where one is awaited."""
+    return provider.concurrency - out - len(_guests(provider, now))
 
 
 def allowed(provider: Provider, now: datetime, out: int) -> int:
     """Return how many calls may start now, while so many are out; may be negative."""
     if provider.paused_until is not None and provider.paused_until > now:
         return 0
-    free = provider.concurrency - out
+    free = free_places(provider, now, out)
     if not provider.requests_per_minute:
         return free
     behind = now - _next_start(provider, now)
@@ -34,23 +50,47 @@ def started(provider: Provider, now: datetime, number: int) -> None:
     provider.save(update_fields=["next_start_at"])
 
 
-def begin(name: str) -> float:
-    """Count a call that is no row and starts now, and return 0; else for how long it must wait.
+def begin(name: str, guest: str) -> timedelta | None:
+    """Let a call begin that is no row, or return for how long it must wait; None: it has begun.
 
-    Among the calls that are out at once it is not counted: those are rows.
+    It has a place among the calls that are out at once until it says `end`, or cannot be out any
+    more. Where all are taken it is kept the next that is free: crews, who go from one call to the
+    next, see that one is awaited.
     """
     with transaction.atomic():
         provider = Provider.objects.select_for_update(no_key=True).filter(name=name).first()
         if provider is None:
-            return 0.0
+            return None
         now = timezone.now()
         starts = [now, provider.paused_until or now]
         if provider.requests_per_minute:
             starts.append(_next_start(provider, now))
         wait = max(starts) - now
-        if not wait:
-            started(provider, now, 1)
-    return wait.total_seconds()
+        if wait:
+            return wait
+        until = (now + timedelta(seconds=provider.timeout_s) + GRACE).timestamp()
+        guests = dict(_guests(provider, now)) | {guest: until}  # who was there keeps its turn
+        provider.guests = [list(each) for each in guests.items()]
+        provider.save(update_fields=["guests"])
+        out = calls_out(now).filter(provider=name).count()
+        if out + list(guests).index(guest) >= provider.concurrency:
+            return LOOK
+        started(provider, now, 1)
+    return None
+
+
+def end(name: str, guest: str) -> None:
+    """Give back the place of a call that is no row, or that it waits for."""
+    with transaction.atomic():
+        provider = Provider.objects.select_for_update(no_key=True).filter(name=name).first()
+        if provider is not None:
+            provider.guests = [each for each in provider.guests if each[0] != guest]
+            provider.save(update_fields=["guests"])
+
+
+def _guests(provider: Provider, now: datetime) -> list[list[Any]]:
+    """Return the calls that are no rows, or wait to begin, in the order in which they came."""
+    return [each for each in provider.guests if each[1] > now.timestamp()]
 
 
 def pause(name: str, until: datetime) -> None:

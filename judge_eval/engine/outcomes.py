@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -93,9 +93,15 @@ def give_up(call: Call, failure: CallFailed, written: Written) -> None:
 def _held(calls: Sequence[Call]) -> set[int]:
     """Lock calls, and return those of them that are their holder's still."""
     waiting = Call.objects.filter(pk__in=[call.pk for call in calls], state=Call.State.WAITING)
-    locked = waiting.select_for_update(no_key=True).order_by("pk").values_list("pk", "lease")
-    leases = {call.pk: call.lease for call in calls}
-    return {pk for pk, lease in locked if lease == leases[pk]}
+    locked = waiting.select_for_update(no_key=True).order_by("pk")
+    mine = {call.pk: _hold(call.lease, call.leased_until) for call in calls}
+    found = locked.values_list("pk", "lease", "leased_until")
+    return {pk for pk, lease, until in found if _hold(lease, until) == mine[pk]}
+
+
+def _hold(lease: UUID | None, until: datetime | None) -> UUID | datetime | None:
+    """Return what tells one holder from another: of a call that was set aside, until when it is."""
+    return lease or until
 
 
 def _tell(became: Sequence[tuple[Call, dict[str, Any]]]) -> None:

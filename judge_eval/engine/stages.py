@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet
@@ -11,14 +12,16 @@ from django.utils import timezone
 from judge_eval import events
 from judge_eval.config.parts import RunConfig
 from judge_eval.engine import claims
+from judge_eval.engine.bulk import add_rows
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.pairing import all_pairs
-from judge_eval.services import add_comparisons, create_verdicts
+from judge_eval.services import add_comparisons
 from voting.models import Comparison, Inference, Picture
 from voting.sides import keyed_number
 
-PROMPTS_AT_ONCE = 100
-VERDICTS_AT_ONCE = 500
+# The run is locked meanwhile, and those who write answers down may have to wait for it.
+PROMPTS_AT_ONCE = 50
+VERDICTS_AT_ONCE = 250
 
 
 def pair_outputs(run: Run, config: RunConfig) -> bool:
@@ -34,7 +37,9 @@ def pair_outputs(run: Run, config: RunConfig) -> bool:
         return False
     of_prompts = generating.filter(prompt__in=list(prompts))
     comparisons = add_comparisons(run.queue, _missing_pairs(run, of_prompts))
-    create_verdicts(_judges(run, config), comparisons)
+    judges = _judges(run, config)
+    asked = [(judge.pk, pair.pk) for pair in comparisons for judge in judges]
+    add_rows(Verdict, ("judge", "comparison"), asked)
     of_prompts.update(is_paired=True)
     return len(prompts) == PROMPTS_AT_ONCE
 
@@ -67,44 +72,50 @@ def ask_for_verdicts(run: Run, config: RunConfig) -> bool:
     """Make the calls for verdicts on pairs that are drawn; return whether there may be more."""
     undrawn = Picture.objects.exclude(state=Picture.State.DONE)
     ready = (
-        Verdict.objects.filter(judge__run=run, state=Verdict.State.WAITING, calls__isnull=True)
+        Verdict.objects.filter(
+            ~Exists(Call.objects.filter(verdict=OuterRef("pk"))),
+            judge__run=run,
+            state=Verdict.State.WAITING,
+        )
         .exclude(judge__provider=Judge.BASELINE)
         .exclude(comparison__a__picture__in=undrawn)
         .exclude(comparison__b__picture__in=undrawn)
-        .select_related("judge", "comparison__a", "comparison__b")
-        .defer("comparison__a__output", "comparison__b__output")
         .order_by("pk")[:VERDICTS_AT_ONCE]
     )
-    Call.objects.bulk_create(
-        [
-            Call(
-                run=run,
-                purpose=Call.Purpose.JUDGE,
-                provider=verdict.judge.provider,
-                model=verdict.judge.model,
-                verdict=verdict,
-                order=order,
-                sample=sample,
-            )
-            for verdict in ready
-            for order in _orders(config, verdict)
-            for sample in range(config.judging.samples)
-        ],
-        batch_size=1000,
-    )
-    return len(ready) == VERDICTS_AT_ONCE
+    asked = [
+        (verdict, provider, model, order, sample)
+        for verdict, provider, model, orders in _asked(config, ready)
+        for order in orders
+        for sample in range(config.judging.samples)
+    ]
+    names = ("verdict", "provider", "model", "order", "sample")
+    add_rows(Call, names, asked, run=run, purpose=Call.Purpose.JUDGE)
+    return len({verdict for verdict, *_ in asked}) == VERDICTS_AT_ONCE
 
 
-def _orders(config: RunConfig, verdict: Verdict) -> list[str]:
+def _asked(
+    config: RunConfig, verdicts: QuerySet[Verdict]
+) -> list[tuple[int, str, str, Sequence[str]]]:
+    """Return of each verdict the provider, the model and the orders to be asked in."""
     if config.verdict_orders == "both":
-        return ["AB", "BA"]
+        rows = verdicts.values_list("pk", "judge__provider", "judge__model")
+        return [(*row, ("AB", "BA")) for row in rows]
+    about = verdicts.select_related("judge", "comparison__a", "comparison__b")
+    return [
+        (verdict.pk, verdict.judge.provider, verdict.judge.model, (_toss(verdict),))
+        for verdict in about.defer("comparison__a__output", "comparison__b__output")
+    ]
+
+
+def _toss(verdict: Verdict) -> str:
+    """Draw the order in which a pair is shown to a judge, for ever."""
     a, b = verdict.comparison.a, verdict.comparison.b
     # Not by their numbers: a copy of the run shows the same first, and finds the stored reply.
     first, second = sorted((a, b), key=lambda output: output.generator)
     names = (verdict.judge.name, a.prompt, first.generator, second.generator)
     toss = keyed_number(settings.SECRET_KEY, "order", *names)
     shown_first = second if toss & 1 else first
-    return ["AB" if shown_first is a else "BA"]
+    return "AB" if shown_first is a else "BA"
 
 
 def fail_without_provider(run: Run) -> None:

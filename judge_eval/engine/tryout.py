@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.db.models import Q
@@ -187,20 +187,27 @@ def _opinion(run: Run, judge: Judge, pair: UUID) -> dict[str, Any]:
         return {"error": failed.reason}
     if purse.lacks_price(question):
         return {"error": providers.unpriced(judge.model)}
-    if wait := _turn(provider.name):
-        return {"error": f"{provider.name} takes no call for another {wait:.0f} s."}
-    return _answer(run, question)
+    guest = str(uuid4())
+    try:
+        if refusal := _wait_for_turn(provider.name, guest):
+            return {"error": refusal}
+        return _answer(run, question)
+    finally:
+        limits.end(provider.name, guest)
 
 
-def _turn(provider: str) -> float:
-    """Wait until a provider may be asked; return for how long that will be, if too long."""
+def _wait_for_turn(provider: str, guest: str) -> str:
+    """Wait until a provider may be asked; say why it is not, if that takes too long."""
     patience = LONGEST_TURN_S
-    while wait := limits.begin(provider):
-        if wait > patience:
-            return wait
-        patience -= wait
-        time.sleep(wait)
-    return 0.0
+    while wait := limits.begin(provider, guest):
+        seconds = wait.total_seconds()
+        if seconds > LONGEST_TURN_S:
+            return f"{provider} takes no call for another {seconds:.0f} s."
+        if seconds > patience:
+            return f"{provider} was busy with other calls for {LONGEST_TURN_S:.0f} s."
+        patience -= seconds
+        time.sleep(seconds)
+    return ""
 
 
 def _answer(run: Run, question: Question) -> dict[str, Any]:

@@ -9,13 +9,19 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from judge_eval.engine import claims, crew, hands
+from judge_eval.endpoints.chat import ChatReply
+from judge_eval.endpoints.errors import CallFailed
+from judge_eval.engine import claims, crew, hands, lifecycle, limits, outcomes
 from judge_eval.engine.asking import question_of
 from judge_eval.engine.hands import Hands
+from judge_eval.engine.outcomes import Answer, Written
+from judge_eval.engine.pace import MOST_ASIDE, Pace
 from judge_eval.models import Call, Provider, Run
 from tests.flows.waiting import eventually
 from tests.provider import provider
 from tests.services.run_maker import PRICES, go_on, leases_run_out, make_judging, make_started
+
+NO = CallFailed("No.")
 
 
 @pytest.fixture
@@ -86,12 +92,61 @@ class TestHands:
         assert len(crew_hands.collect(0).answers) == 1
         assert not crew_hands.busy
 
-    def test_nothing_follows_a_refusal_for_being_too_much(self, at, asking):
+    def test_one_refusal_for_being_too_much_is_that_call_s_own_affair(self, at, asking):
         make_started(at, prompts=list("abcd"))
         at.control(mode="429", times=1)
         asked = questions(claims.claim(8, uuid4()))
-        collected = asking(1, now=asked[:1], aside=asked[1:], answers=1)
-        assert (collected.followed, collected.dropped) == ([], [])
+        collected = asking(1, now=asked[:1], aside=asked[1:], answers=8)
+        assert collected.followed == asked[1:]
+
+    def test_nothing_follows_a_second_refusal_in_a_row(self, at, asking):
+        make_started(at, prompts=list("abcd"))
+        at.control(mode="429", times=2)
+        asked = questions(claims.claim(8, uuid4()))
+        collected = asking(1, now=asked[:1], aside=asked[1:], answers=2)
+        assert (collected.followed, collected.dropped) == (asked[1:2], [])
+        assert len(at.requests) == 2
+
+    def test_what_is_set_aside_too_late_follows_at_once_where_nobody_has_collected_yet(self, at):
+        make_started(at, prompts=list("ab"))
+        first, second, third = questions(claims.claim(3, uuid4()))
+        crew_hands = Hands(1)
+        crew_hands.ask(first)
+        eventually(lambda: not crew_hands.out())
+        crew_hands.set_aside(second)
+        assert crew_hands.out() == [second] or crew_hands.busy
+        eventually(lambda: not crew_hands.out())
+        collected = crew_hands.collect(0)
+        assert [answer.question for answer in collected.answers] == [first, second]
+        assert collected.followed == [second]
+        # Its place is another's from now on.
+        crew_hands.set_aside(third)
+        assert not crew_hands.out()
+        assert crew_hands.aside()["default"] == 1
+        crew_hands.dismiss()
+
+    def test_no_place_is_left_open_by_a_provider_that_wants_to_be_left_alone(self, at):
+        make_started(at, prompts=list("ab"))
+        at.control(mode="429", retry_after=7)
+        first, second = questions(claims.claim(2, uuid4()))
+        crew_hands = Hands(1)
+        crew_hands.ask(first)
+        eventually(lambda: not crew_hands.out())
+        crew_hands.set_aside(second)
+        assert not crew_hands.out()
+        assert len(at.requests) == 1
+        crew_hands.dismiss()
+
+    def test_only_what_is_of_the_runs_that_are_kept_is_begun(self, at):
+        kept, stopped = (make_started(at, prompts=["one"]) for _ in range(2))
+        asked = questions(claims.claim(4, uuid4()))
+        crew_hands = Hands(1)
+        for question in asked:
+            crew_hands.set_aside(question)
+        crew_hands.keep({kept.pk})
+        gone = crew_hands.collect(0).dropped
+        assert {question.call.run_id for question in gone} == {stopped.pk}
+        assert crew_hands.aside()["default"] == 2
 
     def test_what_is_dropped_is_not_begun(self, at):
         make_started(at, prompts=list("ab"))
@@ -139,6 +194,29 @@ class TestHands:
 
 
 @pytest.mark.django_db
+class TestPace:
+    @pytest.mark.parametrize(
+        "latency_ms,replies,ahead", [(75, 1, 10), (75, 8, 20), (1, 8, MOST_ASIDE), (4000, 8, 0)]
+    )
+    def test_as_many_are_set_aside_as_are_answered_soon(self, at, latency_ms, replies, ahead):
+        make_started(at, {"concurrency": 2})
+        [question] = questions(claims.claim(1, uuid4()))
+        reply = ChatReply("Fine.", "m", "stop", 1, 1, latency_ms, None, {}, structured=False)
+        pace = Pace(hands=4)
+        pace.hear([Answer(question, reply=reply)] * replies)
+        assert pace.ahead()["default"] == ahead
+        pace.begin()
+        assert pace.ahead().total() == 0
+
+    def test_failures_tell_nothing_of_it(self, at):
+        make_started(at)
+        [question] = questions(claims.claim(1, uuid4()))
+        pace = Pace(hands=4)
+        pace.hear([Answer(question, failure=NO)] * 9)
+        assert pace.ahead().total() == 0
+
+
+@pytest.mark.django_db
 class TestClaims:
     def test_what_is_set_aside_holds_no_place_and_nobody_else_takes_it(self, at):
         make_started(at, {"concurrency": 2}, prompts=list("abcd"))
@@ -175,6 +253,24 @@ class TestClaims:
             claims.let_go(each)
         assert Call.objects.filter(pk=call.pk).values()[0] == before
         assert Run.objects.get(pk=run.pk).reserved_nano == 0
+
+    def test_an_answer_to_what_was_set_aside_is_written_unless_it_was_another_s_meanwhile(self, at):
+        make_started(at, prompts=list("ab"))
+        late = claims.claim(0, uuid4(), {"default": 2})
+        answers = [Answer(question, failure=NO) for question in questions(late)]
+        leases_run_out(pk=late[0].pk)
+        again = claims.claim(0, uuid4(), {"default": 4})
+        assert late[0].pk in {call.pk for call in again}
+        written = Written()
+        outcomes.write_all(answers, written)
+        assert Call.objects.get(state="failed").pk == late[1].pk
+
+    def test_too_many_out_set_nothing_aside(self, at):
+        make_started(at, {"concurrency": 3}, prompts=list("abcd"))
+        claims.claim(3, uuid4())
+        assert len(claims.claim(0, uuid4(), {"default": 1})) == 1
+        Provider.objects.update(concurrency=2)
+        assert claims.claim(0, uuid4(), {"default": 1}) == []
 
     def test_a_limit_of_calls_a_minute_sets_nothing_aside(self, at):
         make_started(at, {"requests_per_minute": 60}, prompts=list("abcd"))
@@ -268,6 +364,35 @@ class TestCrew:
         assert run.state == "voting"
         assert len(at.requests) == asked
         assert not run.calls.filter(reused=None).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    "stop",
+    [
+        lambda run: lifecycle.stop(run.pk),
+        lambda run: limits.pause("default", timezone.now() + timedelta(hours=1)),
+    ],
+)
+def test_what_was_set_aside_is_not_begun_once_its_run_or_provider_is_stopped(at, stop):
+    at.control(latency_ms=40)
+    run = make_started(at, {"concurrency": 1}, prompts=[f"prompt {n}" for n in range(60)])
+    aside = Call.objects.filter(run=run, lease=None, leased_until__isnull=False)
+    stopped_at = []
+
+    def watch():
+        if not stopped_at and aside.count() > 9:
+            stop(run)
+            stopped_at.append((len(at.requests), time.monotonic()))
+        return bool(stopped_at) and time.monotonic() > stopped_at[0][1] + 1.5
+
+    crew.work(should_stop=watch)
+    [(asked, _)] = stopped_at
+    # More than that were set aside.
+    assert len(at.requests) - asked < 8
+    assert not Call.objects.filter(run=run, leased_until__isnull=False).exists()
+    assert Call.objects.filter(run=run, state="done").count() == len(at.requests)
+    assert set(Call.objects.filter(run=run, state="waiting").values_list("attempts")) == {(0,)}
 
 
 @pytest.mark.django_db(transaction=True)

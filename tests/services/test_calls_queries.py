@@ -6,7 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from judge_eval.engine import assembling, claims, judging, outcomes
+from judge_eval.config.run_config import parse
+from judge_eval.engine import assembling, claims, judging, outcomes, stages
 from judge_eval.engine.asking import question_of
 from judge_eval.engine.outcomes import Written
 from judge_eval.engine.progress import progress_of
@@ -14,6 +15,7 @@ from judge_eval.models import Call, Provider, Run
 from tests.provider import provider
 from tests.services.purse import priced
 from tests.services.run_maker import a_verdict, ask, attempt, make_started, says
+from voting.models import Entry, Inference
 
 pytestmark = pytest.mark.django_db
 
@@ -92,20 +94,52 @@ def test_each_answer_is_written_with_as_many_queries(at):
     assert counts[0] == 5
 
 
-def test_verdicts_are_settled_with_as_many_queries_each(at):
+def test_settling_ten_verdicts_asks_as_often_as_settling_one(at):
     judging_run(at, 25)
     written = Written()
     for call in claimed(50):
         outcomes.write(ask(call), written)
     first, *others = sorted(written.verdicts)
-    assembling.settle([first])
+    assembling.settle([first])  # the judge has its name from here on
     one = queries_of(lambda: assembling.settle(others[:1]))
-    three = queries_of(lambda: assembling.settle(others[1:4]))
-    ten = queries_of(lambda: assembling.settle(others[4:14]))
-    assert ten - one == 9 * (three - one) / 2
-    # The calls; a savepoint and its release; the pair and its verdicts, locked and read; the
-    # verdict, the pair and the entry written, after a look for one that an import has made.
-    assert one == 11
+    assert queries_of(lambda: assembling.settle(others[1:11])) == one
+    assert Entry.objects.filter(kind="verdicts").count() == 12
+    # The calls and the verdicts; three savepoints and their releases; the pairs and their verdicts,
+    # locked and read twice; the verdicts, pairs and entries written, after a look for entries that
+    # an import has made.
+    assert one <= 16
+
+
+def test_giving_ten_calls_back_asks_as_often_as_giving_back_one(at):
+    judging_run(at, 25)
+    one, *ten = claimed(11)
+    assert queries_of(lambda: claims.let_go(*ten)) == queries_of(lambda: claims.let_go(one))
+    assert not Call.objects.filter(attempts__gt=0, purpose="judge").exists()
+
+
+@pytest.mark.parametrize("kind", ["both", "random"])
+def test_asking_for_fifty_verdicts_is_as_many_queries_as_for_one(at, kind):
+    def pending(pairs):
+        prompts = [f"Say {n}." for n in range(pairs)]
+        run = make_started(
+            at, priced(**LIMITS), judges=["judge-long"], prompts=prompts, verdict_orders=kind
+        )
+        Call.objects.filter(run=run).update(state="done")
+        for call in Call.objects.filter(run=run):
+            call.inference = Inference.objects.create(
+                project=run.queue.project,
+                prompt=prompts[call.prompt],
+                output=f"{call.model} says it.",
+                kind="text",
+                generator=call.model,
+            )
+            call.save()
+        config = parse(Run.objects.values_list("config", flat=True).get(pk=run.pk))
+        stages.pair_outputs(run, config)
+        return lambda: stages.ask_for_verdicts(run, config)
+
+    assert queries_of(pending(50)) == queries_of(pending(1))
+    assert Call.objects.filter(purpose="judge").count() == 51 * (2 if kind == "both" else 1)
 
 
 @pytest.mark.parametrize("pairs", [1, 30])

@@ -8,7 +8,14 @@ from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, se
 from voting import services
 from voting.allotment import ballot_for
 from voting.models import Entry, Queue
-from voting.services import VoteConflict, VotingClosed, cast_script_vote, cast_vote, undo_last_vote
+from voting.services import (
+    VoteConflict,
+    VoteTakenBack,
+    VotingClosed,
+    cast_script_vote,
+    cast_vote,
+    undo_last_vote,
+)
 from voting.voters import erase
 
 pytestmark = pytest.mark.django_db
@@ -116,7 +123,7 @@ def test_a_used_ballot_makes_no_new_vote_after_an_undo():
     first = cast_vote(ballot, "A")
     undo_last_vote(voter, run.queue)
     assert cast_vote(ballot, "A").uid == first.uid
-    with pytest.raises(VoteConflict):
+    with pytest.raises(VoteTakenBack):
         cast_vote(ballot, "B")
     assert not votes_in(run).filter(retracted=False).exists()
 

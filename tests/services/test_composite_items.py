@@ -6,12 +6,21 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from judge_eval.analysis.slices import Slice
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.models import Judge, Verdict
 from reports.composite_config import CompositeConfig, Source, Weight
 from reports.composite_drift import Said
 from reports.composite_items import items_of_run
-from reports.composite_services import as_json, judge_names, read_config, store, versions_of
+from reports.composite_services import (
+    PLACEHOLDER,
+    as_json,
+    example,
+    judge_names,
+    read_config,
+    store,
+    versions_of,
+)
 from reports.models import CompositeDefinition
 from tests.makers import (
     judges_of,
@@ -113,6 +122,90 @@ class TestJudgeScore:
         assert component(run, source) == [8.0, 0.5]
 
 
+class TestVerdicts:
+    def said(self):
+        """Two pairs: four people say A, A, tie, B of the first, one says both bad of the other."""
+        run = make_run(pairs=2, says=[["A", "tie"], [None, "B"]], votes_wanted=9)
+        first, second = pairs_of(run)
+        for choice in ("A", "A", "tie", "B"):
+            make_vote(make_voter(run), first, choice)
+        make_vote(make_voter(run), second, "both_bad")
+        seal_all(run.queue.project)
+        return run
+
+    def test_what_a_judge_said_won(self):
+        run = self.said()
+        assert component(run, Source("judge_wins", judge="judge-0")) == [1, 0, None, None]
+        assert component(run, Source("judge_wins", judge="judge-1")) == [0.5, 0.5, 0, 1]
+
+    def test_how_many_votes_agree_with_a_judge(self):
+        run = self.said()
+        assert component(run, Source("agreement", judge="judge-0")) == [0.5, 0.5, None, None]
+        assert component(run, Source("agreement", judge="judge-1")) == [0.25, 0.25, 0, 0]
+
+    def test_where_nobody_voted_there_is_no_agreement(self):
+        assert component(make_run(), Source("agreement", judge="judge-0")) == [None, None]
+
+
+class TestParts:
+    def made(self):
+        run = make_run(pairs=2, says=[["A"], ["tie"]], votes_wanted=9)
+        first, second = pairs_of(run)
+        Inference.objects.filter(pk__in=[first.a_id, first.b_id]).update(tags=["animals"])
+        for choice in ("A", "tie", "B", "both_bad"):
+            make_vote(make_voter(run), first, choice)
+        make_vote(make_voter(run), second, "A")
+        seal_all(run.queue.project)
+        return run, first, second
+
+    def of(self, run, part, kind):
+        source = Source(kind, judge="judge-0" if kind != "win_rate" else "")
+        asked = config(check="win_rate", it=source)
+        items = items_of_run(run, [asked], Slice.parse(part))
+        found = {item: values["it"] for item, values in items.components(asked).items()}
+        return found, items.people["win_rate"]
+
+    def test_a_tag_holds_the_outputs_of_its_pairs_and_what_was_said_in_them(self):
+        run, first, _ = self.made()
+        for kind, values in (
+            ("win_rate", (1.5 / 4, 1.5 / 4)),
+            ("judge_wins", (1, 0)),
+            ("agreement", (0.25, 0.25)),
+        ):
+            found, people = self.of(run, "tag:animals", kind)
+            assert found == dict(zip((first.a_id, first.b_id), values, strict=True))
+            [quarter] = people.values()
+            assert quarter == {first.a_id: Said(1.5, 4), first.b_id: Said(1.5, 4)}
+
+    def test_votes_for_a_side_are_all_that_counts(self):
+        run, first, second = self.made()
+        found, people = self.of(run, "ballot:decided", "win_rate")
+        assert found == {first.a_id: 0.5, first.b_id: 0.5, second.a_id: 1, second.b_id: 0}
+        assert sum(said.votes for said in next(iter(people.values())).values()) == 6
+        verdicts, _ = self.of(run, "ballot:decided", "judge_wins")
+        assert (verdicts[first.a_id], verdicts[second.a_id]) == (1, None)
+
+    def test_labels_of_other_pairs_are_not_read(self):
+        run, first, second = self.made()
+        Verdict.objects.update(labels={"stars": 5})
+        vote = Entry.objects.filter(comparison=second).first()
+        Entry.objects.filter(uid=vote.uid).update(
+            labels={"stars": 1}, payload={"labels_sha256": "0"}
+        )
+        for judge in ("judge-0", ""):
+            source = Source("label", judge=judge, key="stars", low=1, high=5)
+            asked = config(it=source)
+            items = items_of_run(run, [asked], Slice.parse("tag:animals"))
+            assert items.items.keys() == {first.a_id, first.b_id}
+            assert set(items.values[source].values()) == ({1.0} if judge else set())
+
+    def test_a_generator_and_what_there_is_not(self):
+        run, first, second = self.made()
+        found, _ = self.of(run, "generator:generator-0", "win_rate")
+        assert set(found) == {first.a_id, first.b_id, second.a_id, second.b_id}
+        assert self.of(run, "tag:nothing", "win_rate") == ({}, {})
+
+
 class TestLabels:
     def test_by_people_on_the_output_itself(self):
         run = make_run()
@@ -207,6 +300,8 @@ EVERY = (
     Source("rendered"),
     Source("metadata", key="bleu"),
     Source("judge_score", judge="judge-0", low=0, high=10),
+    Source("judge_wins", judge="judge-0"),
+    Source("agreement", judge="judge-0"),
     Source("label", key="stars", low=1, high=5),
     Source("label", judge="judge-0", key="stars", low=1, high=5),
 )
@@ -286,6 +381,28 @@ class TestDefinitions:
         ) as told:
             read_config(run, self.text(sources=sources))
         assert "there are judge-0, judge-1" in str(told.value)
+
+    def test_the_placeholder_is_no_reason(self):
+        run = make_run(says=[[]])
+        text = self.text(weights={"liked": Weight(1, f" {PLACEHOLDER} ")})
+        with pytest.raises(ConfigInvalid, match=r"weights\.liked\.reason: is still the example's"):
+            read_config(run, text)
+
+    def test_what_is_proposed_has_data(self):
+        run = make_run(judges=3)
+        Judge.objects.filter(run=run, position__gt=0).update(provider="default")
+        proposed = example(run)
+        assert {source.kind for source in proposed.sources.values()} == {"judge_wins", "rendered"}
+        assert [source.judge for source in proposed.sources.values()] == ["judge-1", "judge-2", ""]
+        Verdict.objects.filter(judge__name="judge-2").update(score_a=7, score_b=2)
+        proposed = example(run)
+        assert proposed.sources["judge 1"] == Source("judge_score", "judge-2", low=0, high=10)
+        with pytest.raises(ConfigInvalid, match="reason"):
+            read_config(run, as_json(proposed))
+        Verdict.objects.update(
+            state="failed", winner="", score_a=None, score_b=None, error="refused"
+        )
+        assert example(run).sources["preferred"].kind == "win_rate"
 
     def test_names_of_judges(self):
         run = make_run(judges=2)

@@ -2,12 +2,13 @@
 
 from datetime import timedelta
 from hashlib import sha256
+from uuid import uuid4
 
 import pytest
 from django.db import connection
 from django.utils import timezone
 
-from judge_eval.engine import drafts, lifecycle, limits, tryout
+from judge_eval.engine import claims, drafts, lifecycle, limits, tryout
 from judge_eval.engine.lifecycle import LifecycleRefused
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
 from judge_eval.tasks import tryout as tryout_task
@@ -15,7 +16,14 @@ from tests.concurrency.processes import free_port
 from tests.makers import make_picture, make_project, make_run
 from tests.provider import provider
 from tests.provider_models import outputs_shown
-from tests.services.run_maker import PRICES, asked_of, make_config, make_provider, says
+from tests.services.run_maker import (
+    PRICES,
+    asked_of,
+    make_config,
+    make_provider,
+    make_started,
+    says,
+)
 from voting.models import Comparison, Inference, Picture, Queue
 
 pytestmark = pytest.mark.django_db
@@ -286,8 +294,48 @@ class TestLimits:
         assert all("error" not in told for told in try_it(run).told.values())
         starts = Provider.objects.get().next_start_at
         assert starts >= before + 3 * timedelta(seconds=0.1)
-        # What a run may begin is what is left.
-        assert limits.begin("default") > 0
+        # What others may begin is what is left.
+        Provider.objects.update(next_start_at=starts + timedelta(seconds=60))
+        assert limits.begin("default", "another") > timedelta(seconds=50)
+
+    def test_they_count_among_the_calls_at_once(self, at):
+        make_started(at, {"concurrency": 1})
+        [call] = claims.claim(8, uuid4())
+        assert limits.begin("default", "first")
+        assert limits.begin("default", "second")
+        # What a crew has on hand would go from place to place for ever.
+        assert claims.claim(8, uuid4(), {"default": 8}) == []
+        claims.let_go(call)
+        assert claims.claim(8, uuid4()) == []
+        assert limits.begin("default", "second")
+        assert limits.begin("default", "first") is None
+        assert claims.claim(8, uuid4()) == []
+        limits.end("default", "first")
+        assert limits.begin("default", "second") is None
+        limits.end("default", "second")
+        assert len(claims.claim(8, uuid4())) == 1
+
+    def test_one_whose_worker_was_lost_holds_its_place_no_longer_than_a_call_can_take(self, at):
+        provider = make_provider(at, concurrency=1)
+        assert limits.begin("default", "lost") is None
+        now, longest = timezone.now(), timedelta(seconds=provider.timeout_s) + limits.GRACE
+        provider.refresh_from_db()
+        assert limits.free_places(provider, now, 0) == 0
+        assert limits.free_places(provider, now + longest, 0) == 1
+
+    def test_a_provider_that_is_busy_for_long_is_not_asked(self, at, monkeypatch):
+        monkeypatch.setattr(tryout, "LONGEST_TURN_S", 0.3)
+        run = make_draft(at)
+        Provider.objects.update(concurrency=1)
+        assert limits.begin("default", "another") is None
+        told = try_it(run).told.values()
+        assert {each["error"] for each in told} == {"default was busy with other calls for 0 s."}
+        assert at.requests == []
+        assert [guest for guest, _ in Provider.objects.get().guests] == ["another"]
+
+    def test_its_place_is_free_again_afterwards(self, at):
+        try_it(make_draft(at))
+        assert Provider.objects.get().guests == []
 
     def test_a_provider_that_names_a_time_is_left_alone_by_all(self, at):
         run = make_draft(at)
