@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from judge_eval.analysis.reading import RunOutcomes, Spent
-from judge_eval.statistics.human_agreement import ceiling
+from judge_eval.statistics.human_agreement import Ceiling, ceiling
 from judge_eval.statistics.judge_figures import JudgeFigures, judge_figures
 from judge_eval.statistics.model_ratings import as_votes, model_board
 from judge_eval.statistics.order_free import best_first
@@ -23,6 +23,14 @@ from judge_eval.statistics.wording import summary
 MOST_DISPUTED = 12
 MOST_MODELS = 30
 Data = dict[str, Any]
+# Calls are paid for the whole run: set against a part's agreement they would be no price of it.
+PART_PRICE: Final[Data] = {
+    "cost_usd": None,
+    "seconds_per_verdict": None,
+    "cost_per_verdict_usd": None,
+    "cost_per_correct_usd": None,
+    "cost_why": "Prices and times are those of the whole run; a part has none of its own.",
+}
 
 
 def findings(outcomes: RunOutcomes) -> Data:
@@ -30,13 +38,14 @@ def findings(outcomes: RunOutcomes) -> Data:
     table = outcomes.table
     found = claims(table)
     figures = judge_figures(table, found, _rng(outcomes, 0))
+    people = ceiling(table.votes, _rng(outcomes, 1))
     return {
         "as_of": _as_of(outcomes),
-        "words": _words(outcomes, found, figures),
+        "words": _words(outcomes, found, figures, people),
         "judges": _judges(outcomes, figures),
         "claims": _claims(found),
         "same_verdict": same_verdict(table.verdicts),
-        "ceiling": asdict(ceiling(table.votes, _rng(outcomes, 1))),
+        "ceiling": asdict(people),
         "people_first_position": asdict(
             left_share(outcomes.left, outcomes.sided, _rng(outcomes, 2))
         ),
@@ -63,9 +72,13 @@ def _as_of(outcomes: RunOutcomes) -> Data:
     }
 
 
-def _words(outcomes: RunOutcomes, found: Claims, figures: Sequence[JudgeFigures]) -> str:
-    if not outcomes.judges:
+def _words(
+    outcomes: RunOutcomes, found: Claims, figures: Sequence[JudgeFigures], people: Ceiling
+) -> str:
+    judges, verdicts = outcomes.judges, outcomes.table.verdicts
+    if not judges:
         return "No judge has given a verdict yet."
+    only = [n for n, judge in enumerate(judges) if not judge.is_baseline and found.judged[n]]
     return summary(
         [judge.name for judge in outcomes.judges],
         found.beats,
@@ -73,6 +86,9 @@ def _words(outcomes: RunOutcomes, found: Claims, figures: Sequence[JudgeFigures]
         people=outcomes.people,
         baselines=[n for n, judge in enumerate(outcomes.judges) if judge.is_baseline],
         order=best_first([figure.rating for figure in figures]).tolist(),
+        silent=np.flatnonzero((verdicts < 0).all(axis=0)).tolist(),
+        untested=np.flatnonzero(found.judged == 0).tolist(),
+        beside_people=(figures[only[0]].beside_people, people.votes) if len(only) == 1 else None,
     )
 
 
@@ -87,7 +103,7 @@ def _judges(outcomes: RunOutcomes, figures: Sequence[JudgeFigures]) -> list[Data
             **asdict(figure),
             **_habits(way),
             "order_luck": None if luck is None else float(luck[place]),
-            **_cost(spent, figure.agreement.value),
+            **(PART_PRICE if outcomes.part.kind else _cost(spent, figure.agreement.value)),
         }
         for place, (judge, figure, way, spent) in enumerate(
             zip(outcomes.judges, figures, ways, outcomes.spent, strict=True)

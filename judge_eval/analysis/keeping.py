@@ -25,9 +25,12 @@ LEASE = timedelta(minutes=2)
 # Between two computations: some seconds, and so many times as long as the last one took.
 PAUSE = timedelta(seconds=3)
 SHARE = 6
+# What nobody looks at rests longer: the processor is for votes and calls then.
+UNSEEN_PAUSE = timedelta(seconds=30)
 WATCHED = timedelta(hours=1)
 # An open board asks every few seconds; that somebody looks is written down less often.
 NOTED = timedelta(seconds=30)
+SEEN = 3 * NOTED
 MOST_PARTS = 200
 MOST_AT_ONCE = 100
 # Of the few seconds from one refresh to the next.
@@ -81,7 +84,9 @@ def _begin_new() -> None:
 def _due(now: datetime) -> list[tuple[UUID, str]]:
     watched = Q(part="") | Q(asked_at__gt=now - WATCHED)
     behind = Q(computed_at__isnull=True) | Q(seq__lt=F("run__board__seq"))
-    due = Findings.objects.filter(watched, behind, not_before__lte=now)
+    is_seen = Q(computed_at__isnull=True) | Q(asked_at__gt=now - SEEN)
+    rested = Q(is_seen, not_before__lte=now) | Q(not_before__lte=now - UNSEEN_PAUSE)
+    due = Findings.objects.filter(watched, behind, rested)
     # What somebody looks at comes first.
     return list(due.order_by("-asked_at").values_list("run", "part")[:MOST_AT_ONCE])
 

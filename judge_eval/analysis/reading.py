@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from uuid import UUID
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 from django.db import connection, transaction
 from django.db.models import (
-    Avg,
+    BigIntegerField,
     Case,
     Count,
+    F,
     IntegerField,
     Q,
     SmallIntegerField,
@@ -23,7 +24,7 @@ from django.db.models import (
     When,
 )
 from django.db.models.expressions import CombinedExpression
-from django.db.models.functions import Cast, Coalesce, Length, Replace
+from django.db.models.functions import Cast, Coalesce, Length, Replace, Round
 
 from judge_eval.analysis.slices import WHOLE, Slice
 from judge_eval.models import Board, Call, Judge, Run, Verdict
@@ -40,6 +41,8 @@ from voting.projection import TALLY, counted_in
 
 ROWS_AT_ONCE = 20_000
 _TALLY = TALLY[1:]  # the votes of all choices are their sum
+# Of calls: what one cost is not known.
+UNPRICED: Final = Q(cost_nano__isnull=True, state=Call.State.DONE)
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,9 @@ class Spent:
     unpriced: int
     seconds: float | None
     verdicts: int
+
+
+NOTHING_SPENT: Final = Spent(None, 0, None, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,26 +217,37 @@ def _people(run: Run, part: Slice, inside: Counts) -> int:
 
 
 def _spent(judges: list[Judge]) -> list[Spent]:
-    verdicts = Verdict.objects.filter(judge__in=judges, state=Verdict.State.DONE)
-    timing = verdicts.values_list("judge").annotate(number=Count("pk"), latency=Avg("latency_ms"))
-    timed = {judge: (number, latency) for judge, number, latency in timing}
-    calls = Call.objects.filter(verdict__judge__in=judges).exclude(state=Call.State.WAITING)
-    is_unpriced = Q(cost_nano__isnull=True, state=Call.State.DONE)
-    paying = calls.values_list("verdict__judge").annotate(
-        nano=Sum("cost_nano"), unpriced=Count("pk", filter=is_unpriced)
+    is_done = Q(state=Verdict.State.DONE)
+    # Whole numbers: their sum is the same in whatever order the database meets them.
+    microseconds = Cast(Round(F("latency_ms") * 1000), BigIntegerField())
+    verdicts = Verdict.objects.filter(judge__in=judges).values_list("judge")
+    given = verdicts.annotate(
+        number=Count("pk", filter=is_done),
+        timed=Count("latency_ms", filter=is_done),
+        time=Sum(microseconds, filter=is_done, default=0),
+        nano=Sum("cost_nano"),
+        without=Sum("unpriced", default=0),
     )
-    paid = {judge: (nano, unpriced) for judge, nano, unpriced in paying}
-    return [_spent_by(judge, timed, paid) for judge in judges]
+    calls = Call.objects.filter(verdict__judge__in=judges).exclude(state=Call.State.WAITING)
+    paying = calls.values_list("verdict__judge").annotate(
+        nano=Sum("cost_nano"), without=Count("pk", filter=UNPRICED)
+    )
+    paid = {judge: numbers for judge, *numbers in paying}
+    known = {judge: _spent_by(numbers, paid.get(judge, [None, 0])) for judge, *numbers in given}
+    return [_of_baseline(judge, known.get(judge.pk, NOTHING_SPENT)) for judge in judges]
 
 
-def _spent_by(
-    judge: Judge,
-    timed: dict[UUID, tuple[int, float | None]],
-    paid: dict[UUID | None, tuple[int | None, int]],
-) -> Spent:
-    verdicts, latency = timed.get(judge.pk, (0, None))
-    seconds = None if latency is None else latency / 1000
-    if judge.is_baseline:
-        return Spent(0, 0, seconds, verdicts)
-    nano, unpriced = paid.get(judge.pk, (None, 0))
-    return Spent(nano, unpriced, seconds, verdicts)
+def _spent_by(given: list[Any], paid: list[Any]) -> Spent:
+    verdicts, timed, microseconds, *elsewhere = given
+    (nano, unpriced), (more_nano, more_unpriced) = elsewhere, paid
+    is_known = nano is not None or more_nano is not None
+    return Spent(
+        nano=(nano or 0) + (more_nano or 0) if is_known else None,
+        unpriced=unpriced + more_unpriced,
+        seconds=microseconds / timed / 1_000_000 if timed else None,
+        verdicts=verdicts,
+    )
+
+
+def _of_baseline(judge: Judge, spent: Spent) -> Spent:
+    return replace(spent, nano=0, unpriced=0) if judge.is_baseline else spent

@@ -7,19 +7,30 @@ from collections.abc import Container, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, F
+from django.db.models import F
 
 from judge_eval.analysis.reading import RunOutcomes
-from judge_eval.metrics import AltTestResult, AltTestSettings, Figure, advice, alt_test, in_words
+from judge_eval.metrics import (
+    AgainstHuman,
+    AltTestResult,
+    AltTestSettings,
+    Figure,
+    LeftOut,
+    advice,
+    alt_test,
+    in_words,
+)
 from judge_eval.models import Run
 from judge_eval.statistics.outcomes_table import CHOICES
 from voting.models import Entry
 from voting.projection import counted_in
 
-# Who voted most: with more people the test asks nothing else, and takes for ever.
-MOST_PEOPLE = 30
-MOST_VOTES = 60_000
-FEWEST_PEOPLE = 3
+# Votes in memory, and votes times judges: more than these keep a worker for most of a minute.
+MOST_VOTES = 200_000
+MOST_ANSWERS = 1_200_000
+# Everybody is tested; of very many people only some are listed one by one.
+MOST_LISTED = 200
+TOO_FEW = "too few items that others voted on too"
 Data = dict[str, Any]
 Labels = dict[Hashable, object]
 
@@ -34,12 +45,11 @@ class Voters:
 
 def alt_test_of(outcomes: RunOutcomes, voters: Voters) -> Data:
     """Test every judge against the people who voted, or say why that cannot be."""
-    people = voters.chose
-    if len(people) < FEWEST_PEOPLE:
+    people, settings = voters.chose, AltTestSettings()
+    if len(people) < settings.min_humans:
         voted = f"{len(people)} {'person' if len(people) == 1 else 'people'}"
-        why = f"The test takes votes of {FEWEST_PEOPLE} people on the same pairs; {voted} voted."
+        why = f"The test takes {settings.takes}; {voted} voted."
         return {"alt_test": None, "alt_test_why": why}
-    settings = AltTestSettings()
     both = {position for chosen in people.values() for position in chosen}
     judges = {str(judge.pk): _said(outcomes, n, both) for n, judge in enumerate(outcomes.judges)}
     found = alt_test(judges, people, settings)
@@ -48,13 +58,14 @@ def alt_test_of(outcomes: RunOutcomes, voters: Voters) -> Data:
         "alt_test": {
             "judges": [
                 {"id": str(judge.pk), "name": judge.name, "is_baseline": judge.is_baseline}
-                | _result(found[str(judge.pk)], sorted(people))
+                | _result(found[str(judge.pk)])
                 for judge in outcomes.judges
             ],
             "advice": list(told),
             "left_out": voters.left_out,
             "epsilon": f"{settings.epsilon:.2f}",
             "humans": len(people),
+            "choices": len({said for chosen in people.values() for said in chosen.values()}),
             "items": max((result.items for result in found.values()), default=0),
         },
         "alt_test_why": None,
@@ -62,12 +73,11 @@ def alt_test_of(outcomes: RunOutcomes, voters: Voters) -> Data:
 
 
 def voters_of(outcomes: RunOutcomes) -> Voters:
-    """Read who chose what; of very many people and votes only some."""
-    votes = _votes(outcomes.run).values_list("voter__pseudonym")
-    busiest = list(votes.annotate(cast=Count("pk")).order_by("-cast", "voter__pseudonym"))
-    chosen = dict(busiest[:MOST_PEOPLE])
-    every = max(1, -(-sum(chosen.values()) // MOST_VOTES))
-    rows = _votes(outcomes.run).filter(voter__pseudonym__in=chosen)
+    """Read who chose what; of very many votes only those on every few pairs."""
+    rows = _votes(outcomes.run)
+    votes = rows.count()
+    most = min(MOST_VOTES, MOST_ANSWERS // max(1, len(outcomes.judges)))
+    every = max(1, -(-votes // max(1, most)))
     if every > 1:
         rows = rows.annotate(turn=F("comparison__position") % every).filter(turn=0)
     inside = set(outcomes.positions.tolist())
@@ -78,11 +88,11 @@ def voters_of(outcomes: RunOutcomes) -> Voters:
         if position in inside and choice in kept:
             people[pseudonym][position] = choice
     left_out = []
-    if len(busiest) > len(chosen):
-        others = len(busiest) - len(chosen)
-        left_out.append(f"{others:,} of the people: the {len(chosen)} who voted most are compared.")
     if every > 1:
-        left_out.append(f"Of {every} pairs one each is compared: {MOST_VOTES:,} votes are enough.")
+        left_out.append(
+            f"This page compares one of every {every} items: all {votes:,} votes would take too "
+            "long here. Score files take all of them."
+        )
     return Voters(dict(people), left_out)
 
 
@@ -96,7 +106,7 @@ def _said(outcomes: RunOutcomes, judge: int, voted: Container[Hashable]) -> Labe
     return {place: CHOICES[code] for place, code in pairs if code >= 0 and place in voted}
 
 
-def _result(result: AltTestResult, people: list[str]) -> Data:
+def _result(result: AltTestResult) -> Data:
     rates = {key: rate.value for key, rate in result.winning_rate.items()}
     advantage = result.advantage_probability
     return {
@@ -105,8 +115,10 @@ def _result(result: AltTestResult, people: list[str]) -> Data:
         "advantage": advantage.value,
         "advantage_interval": _interval(advantage),
         "words": in_words(result),
-        "humans": [_against(result, name) for name in people],
-        "left_out": [f"{gap.count:,} {gap.what}: {gap.why}" for gap in result.left_out],
+        "humans": _people(result),
+        "tested": len(result.by_human),
+        "untested": len(result.untested),
+        "left_out": [_left_out(gap) for gap in result.left_out if gap.what != "humans"],
         "items": result.items,
     }
 
@@ -115,10 +127,20 @@ def _interval(figure: Figure) -> list[float] | None:
     return list(figure.interval) if figure.interval else None
 
 
-def _against(result: AltTestResult, name: str) -> Data:
-    against = result.by_human.get(name)
-    if against is None:
-        return {"name": name, "why": "too few pairs that others voted on too", "items": 0}
+def _left_out(gap: LeftOut) -> str:
+    what = gap.what.removesuffix("s") if gap.count == 1 else gap.what
+    return f"{gap.count:,} {what}: {gap.why}"
+
+
+def _people(result: AltTestResult) -> list[Data]:
+    """List the people, those with the most items if they are very many."""
+    tested = {name: _against(name, against) for name, against in result.by_human.items()}
+    few = {name: {"name": name, "why": TOO_FEW, "items": n} for name, n in result.untested.items()}
+    most_first = sorted({**tested, **few}.values(), key=lambda human: -human["items"])
+    return sorted(most_first[:MOST_LISTED], key=lambda human: human["name"])
+
+
+def _against(name: str, against: AgainstHuman) -> Data:
     return {
         "name": name,
         "why": None,

@@ -67,7 +67,7 @@ class Slice:
         >>> Slice.parse("colour:red")
         Traceback (most recent call last):
         ...
-        judge_eval.analysis.slices.SliceInvalid: slice: tag:…, generator:… or ballot:decided, not \
+        judge_eval.analysis.slices.SliceInvalid: part: tag:…, generator:… or ballot:decided, not \
 'colour:red'
         """
         if not text:
@@ -76,7 +76,7 @@ class Slice:
         is_known = kind in KINDS and bool(value) and (kind != "ballot" or value == DECIDED)
         if not is_known or len(text) > LONGEST:
             said = text if len(text) <= 80 else f"{text[:80]}…"
-            raise SliceInvalid(f"slice: tag:…, generator:… or ballot:{DECIDED}, not {said!r}")
+            raise SliceInvalid(f"part: tag:…, generator:… or ballot:{DECIDED}, not {said!r}")
         return cls(kind, value)
 
     def holds(self, tags: list[str], generators: tuple[str, str]) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -61,7 +62,8 @@ def alt_test(
 
     Examples
     --------
-    >>> people = {name: {item: item % 3 == 0 for item in range(60)} for name in ("ann", "ben")}
+    >>> names = ("ann", "ben", "cem")
+    >>> people = {name: {item: item % 3 == 0 for item in range(60)} for name in names}
     >>> people["ben"] |= {item: True for item in range(9)}
     >>> found = alt_test({"copy of ann": people["ann"]}, people)["copy of ann"]
     >>> found.winning_rate["0.20"].value, found.passes
@@ -139,6 +141,11 @@ class _Outcome:
         return np.flatnonzero(self.settings.is_enough(self.n))
 
     @property
+    def are_too_few(self) -> bool:
+        """Whether those who can be tested are too few for a figure."""
+        return len(self.tested) < self.settings.min_humans
+
+    @property
     def kept(self) -> BoolArray:
         """The labels that count: of people who were tested, on items that the judge labelled."""
         judged = ~np.isnan(self.scores.by_judge[self.number])
@@ -149,7 +156,7 @@ class _Outcome:
         items, people = np.unique(self.scores.item, return_counts=True)
         return int(np.isin(items[people == 2], self.scores.item[self.kept]).sum())
 
-    @property
+    @cached_property
     def keys(self) -> list[str]:
         return [epsilon_key(epsilon) for epsilon in self.settings.epsilons]
 
@@ -160,6 +167,7 @@ class _Outcome:
             winning_rate=self.winning_rates(gaps),
             advantage_probability=self.advantage_probability(gaps),
             by_human={self.people.humans[human]: self.against(human) for human in people},
+            untested=self.untested(),
             epsilon=epsilon_key(self.settings.epsilon),
             scoring=scoring,
             items=len(np.unique(self.scores.item[self.kept])),
@@ -168,7 +176,7 @@ class _Outcome:
         )
 
     def winning_rates(self, gaps: tuple[LeftOut, ...]) -> dict[str, Figure]:
-        if not len(self.tested):
+        if self.are_too_few:
             return {key: no_figure(self.why_none(), left_out=gaps) for key in self.keys}
         rates = self.all_rejected[self.number][self.tested].mean(axis=0)
         n = int(self.n[self.tested].sum())
@@ -178,7 +186,7 @@ class _Outcome:
         }
 
     def advantage_probability(self, gaps: tuple[LeftOut, ...]) -> Figure:
-        if not len(self.tested):
+        if self.are_too_few:
             return no_figure(self.why_none(), left_out=gaps)
         mean = np.mean([self.advantages(int(human))[0] for human in self.tested])
         values, items = self.resampled_advantage()
@@ -230,17 +238,28 @@ class _Outcome:
         lonely = [item for item, n in people.items() if n < least]
         unjudged = [item for item, n in people.items() if n >= least and item not in judged]
         unseen = [item for item in judged if item not in people]
-        enough = self.settings.is_enough(self.n)
-        few = [name for name, fit in zip(self.people.humans, enough, strict=True) if not fit]
         return (
-            *left_out("items", lonely, f"fewer than {least} people labelled it"),
-            *left_out("items", unjudged, "the judge gave it no label"),
-            *left_out("items", unseen, "no person labelled it"),
-            *left_out("humans", few, f"they have {self.settings.too_few} to test on"),
+            *left_out("items", lonely, f"labelled by fewer than {least} people"),
+            *left_out("items", unjudged, "without a label of the judge"),
+            *left_out("items", unseen, "labelled by nobody"),
+            *left_out(
+                "humans", list(self.untested()), f"they have {self.settings.too_few} to test on"
+            ),
         )
 
+    def untested(self) -> dict[str, int]:
+        enough = self.settings.is_enough(self.n).tolist()
+        people = zip(self.people.humans, self.n.tolist(), enough, strict=True)
+        return {name: n for name, n, is_enough in people if not is_enough}
+
     def why_none(self) -> str:
+        least = self.settings.min_humans_per_item
+        labelled = f"that the judge and at least {least} people labelled"
+        tested = len(self.tested)
+        if not tested:
+            return f"everybody has {self.settings.too_few} {labelled}"
+        has = "person has" if tested == 1 else "people have"
         return (
-            f"everybody has {self.settings.too_few} that the judge and at least "
-            f"{self.settings.min_humans_per_item} people labelled"
+            f"only {tested} {has} {self.settings.enough} {labelled}, and the test takes "
+            f"{self.settings.min_humans}"
         )

@@ -39,6 +39,9 @@ class AltTestSettings:
         Items with fewer people are left out.
     min_instances_per_human : int
         People with fewer items are left out.
+    min_humans : int
+        With fewer people left to test, there is no figure. With one person nothing is corrected,
+        and a single win would pass; with two, each is measured against the other alone.
     wilcoxon : bool
         Test people with fewer than 30 items by Wilcoxon's signed-rank test, and do not leave them
         out. Below that, the t-test's assumption of a normal mean is doubtful.
@@ -60,6 +63,7 @@ class AltTestSettings:
     q: float = 0.05
     min_humans_per_item: int = 2
     min_instances_per_human: int = 30
+    min_humans: int = 3
     wilcoxon: bool = False
     scoring: Scoring | Literal["auto"] = "auto"
     jaccard: Jaccard = "set"
@@ -72,6 +76,8 @@ class AltTestSettings:
             raise ValueError("min_humans_per_item must be at least 2: someone must be left")
         if self.min_instances_per_human < 1:
             raise ValueError("min_instances_per_human must be at least 1")
+        if self.min_humans < 1:
+            raise ValueError("min_humans must be at least 1")
         for name, value, known in (
             ("scoring", self.scoring, ("auto", *get_args(Scoring))),
             ("jaccard", self.jaccard, get_args(Jaccard)),
@@ -90,10 +96,23 @@ class AltTestSettings:
         return Penalty(np.array(self.epsilons), self.multiplicative)
 
     @property
+    def takes(self) -> str:
+        """Who it takes at least, in words."""
+        return f"{self.min_humans} people with {self.enough} each that others labelled too"
+
+    @property
     def too_few(self) -> str:
         """How many items are too few, in words."""
-        least = 1 if self.wilcoxon else self.min_instances_per_human
-        return "no item" if least == 1 else f"fewer than {least} items"
+        return "no item" if self._least == 1 else f"fewer than {self._least} items"
+
+    @property
+    def enough(self) -> str:
+        """How many items are enough, in words."""
+        return "an item" if self._least == 1 else f"{self._least} items or more"
+
+    @property
+    def _least(self) -> int:
+        return 1 if self.wilcoxon else self.min_instances_per_human
 
     def is_enough(self, items: IntArray) -> BoolArray:
         """Tell which people are tested, from their numbers of items."""
@@ -143,7 +162,9 @@ class AltTestResult:
     advantage_probability : Figure
         Mean over people of `AgainstHuman.judge_advantage`, with a bootstrap interval.
     by_human : mapping of str to AgainstHuman
-        Only people with enough items.
+        Only people with enough items; also where they are too few for a figure.
+    untested : mapping of str to int
+        The items of the other people, those that the judge labelled too.
     epsilon : str
         The key of the epsilon that decides.
     scoring : str
@@ -155,6 +176,7 @@ class AltTestResult:
     winning_rate: Mapping[str, Figure]
     advantage_probability: Figure
     by_human: Mapping[str, AgainstHuman]
+    untested: Mapping[str, int]
     epsilon: str
     scoring: Scoring
     items: int

@@ -25,15 +25,14 @@ class AltTestScorer(BuiltInScorer):
     Parameters
     ----------
     settings : AltTestSettings, optional
-    min_humans : int
-        With two people the test says little; see `advice`.
     """
 
     figure_names = ("winning_rate", "advantage_probability")
 
-    def __init__(self, settings: AltTestSettings | None = None, min_humans: int = 3) -> None:
+    def __init__(self, settings: AltTestSettings | None = None) -> None:
         super().__init__("alt_test")
-        self.settings, self.min_humans = settings or AltTestSettings(), min_humans
+        self.settings = settings or AltTestSettings()
+        self.min_humans = self.settings.min_humans
 
     def can_score_task(self, sample_label: Label) -> bool:
         return True
@@ -57,7 +56,7 @@ class AltTestScorer(BuiltInScorer):
         figure = no_figure(reason)
         rates: dict[str, Figure] = {epsilon_key(e): figure for e in self.settings.epsilons}
         found = Found(dict.fromkeys(self.figure_names, figure), series={"winning_rate": rates})
-        return self._result(found, task_name, judge_id, aggregation_mode)
+        return self._result(found, judge_id, task_name, aggregation_mode)
 
     def _metadata(self, found: AltTestResult) -> dict[str, object]:
         settings, people = self.settings, found.by_human.items()
@@ -75,7 +74,7 @@ class AltTestScorer(BuiltInScorer):
             "epsilon": settings.epsilon,
             "multiplicative_epsilon": settings.multiplicative,
             "q_fdr": settings.q,
-            "min_human_annotators": self.min_humans,
+            "min_human_annotators": settings.min_humans,
             "min_humans_per_item": settings.min_humans_per_item,
             "min_instances_per_human": settings.min_instances_per_human,
             "ground_truth_method": "alt_test_procedure",

@@ -55,7 +55,7 @@ def advice(result: AltTestResult, settings: AltTestSettings) -> tuple[str, ...]:
     -------
     tuple of str
     """
-    tested = result.by_human
+    tested = result.by_human if result.passes is not None else {}
     few = sorted(name for name, against in tested.items() if against.n < ENOUGH_FOR_T)
     most = max((against.n for against in tested.values()), default=0)
     found = []
@@ -66,11 +66,11 @@ def advice(result: AltTestResult, settings: AltTestSettings) -> tuple[str, ...]:
             "With two people the test asks only whether the judge is closer to one of them than "
             "the other is. Three or more make a consensus to be measured against."
         )
-    elif result.items_of_two:
+    elif tested and result.items_of_two:
         found.append(
             f"Only two people labelled {result.items_of_two} of the {result.items} items. On those "
-            "the judge is compared with a single other person; min_humans_per_item 3 leaves them "
-            "out."
+            "the judge is compared with a single other person, which says little; labels of a "
+            "third person would make the test stronger."
         )
     if few:
         found.append(_few_items(few, settings))

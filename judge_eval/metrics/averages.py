@@ -110,7 +110,21 @@ def mean_by_rater(
         else intervals_by_rater(pairs, resampled, resampling)
     )
     of_mean = interval_of(mean_over_raters(resampled), pairs.items, resampling)
+    if is_rate and of_mean.interval is None and len(pairs):
+        of_mean = _wilson_of_mean(pairs, means)
     return averaged(pairs, means, intervals, of_mean, why_not)
+
+
+def _wilson_of_mean(pairs: Paired, means: FloatArray) -> Bootstrapped:
+    """Return Wilson's interval of a mean over people that is the same in every resample.
+
+    It counts as that of so many items as would make it as sure: all of them, or fewer where some
+    people labelled few, since each person weighs the same in the mean.
+    """
+    of_each = pairs.n_by_rater[pairs.n_by_rater > 0]
+    items = min(pairs.items, int(len(of_each) ** 2 / (1 / of_each).sum()))
+    share = float(np.nanmean(means))
+    return Bootstrapped(wilson(share * items, items), f"{WILSON} of {items:,} items, all alike")
 
 
 def wilson_intervals(successes: FloatArray | IntArray, trials: IntArray) -> list[Bootstrapped]:

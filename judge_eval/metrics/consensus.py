@@ -7,7 +7,14 @@ from typing import Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
-from judge_eval.metrics.labels import HumanData, HumanLabels, Label, human_labels, kind_of
+from judge_eval.metrics.labels import (
+    HumanData,
+    HumanLabels,
+    Label,
+    LabelsUnfit,
+    human_labels,
+    kind_of,
+)
 from judge_eval.metrics.vocabulary import IntArray, Vocabulary, elements_of, numbered
 
 TieRule: TypeAlias = Literal["alphabetical", "last"]
@@ -34,7 +41,9 @@ def consensus(humans: HumanData, tie_rule: TieRule = "alphabetical") -> HumanLab
     Raises
     ------
     ValueError
-        When the tie rule is unknown, or vectors of one item differ in length.
+        When the tie rule is unknown.
+    LabelsUnfit
+        When vectors differ in length, or stand beside single labels.
 
     Examples
     --------
@@ -60,7 +69,7 @@ def _decided(item: IntArray, labels: Sequence[Label], tie_rule: TieRule) -> Sequ
     if kinds == {"set"}:
         return _by_element(item, labels, tie_rule)
     if kinds & {"vector", "set"}:
-        raise ValueError("label sets or vectors and single labels have no consensus")
+        raise LabelsUnfit("label sets or vectors and single labels have no consensus")
     return _most_said(item, labels, tie_rule) if labels else []
 
 
@@ -77,7 +86,7 @@ def _most_said(item: IntArray, labels: Sequence[Label], tie_rule: TieRule) -> li
 def _by_position(item: IntArray, labels: Sequence[Label], tie_rule: TieRule) -> list[Label]:
     rows = [label for label in labels if isinstance(label, tuple)]
     if len({len(row) for row in rows}) > 1:
-        raise ValueError("vectors of different lengths have no consensus")
+        raise LabelsUnfit("vectors of different lengths have no consensus")
     columns = [
         _most_said(item, cast("list[Label]", list(column)), tie_rule)
         for column in zip(*rows, strict=True)

@@ -27,7 +27,7 @@ class LeftOut:
     why : str
         A sentence's end, to be read after "left out: ".
     names : tuple of str
-        Which; of many only the alphabetically first 20.
+        Which, each once; of many only the alphabetically first 20.
     """
 
     what: str
@@ -196,7 +196,7 @@ def mean_of_tasks(figures: Mapping[str, Figure]) -> Figure:
 
 def left_out(what: str, names: Sequence[object], why: str) -> tuple[LeftOut, ...]:
     """Return what was left out as a tuple, empty where nothing was."""
-    shown = tuple(nsmallest(_NAMES_KEPT, map(str, names)))
+    shown = tuple(nsmallest(_NAMES_KEPT, set(map(str, names))))
     return (LeftOut(what, len(names), why, shown),) if names else ()
 
 

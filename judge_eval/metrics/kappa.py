@@ -25,6 +25,8 @@ BANDS: Final = (
     (0.8, "Substantial"),
     (1.0, "Almost Perfect"),
 )
+# A mean of kappas is exact only to its last digits: the mean of .1, .2 and .3 is above .2.
+_SAME: Final = 1e-12
 
 
 def cohen_kappa(
@@ -102,6 +104,6 @@ def band(value: float) -> str:
     >>> [band(value) for value in (-0.1, 0.0, 0.2, 0.21, 0.6, 0.8, 1.0)]
     ['Poor', 'Slight', 'Slight', 'Fair', 'Moderate', 'Substantial', 'Almost Perfect']
     """
-    if value < 0:
+    if value < -_SAME:
         return "Poor"
-    return next(name for top, name in BANDS if value <= top)
+    return next(name for top, name in BANDS if value <= top + _SAME)

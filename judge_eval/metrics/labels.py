@@ -18,7 +18,7 @@ None and NaN are missing labels. They are dropped and counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import isfinite, isnan
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, overload
@@ -26,6 +26,10 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar, overload
 Item: TypeAlias = Hashable
 Label: TypeAlias = str | int | float | tuple[object, ...] | frozenset[object]
 Kind: TypeAlias = Literal["text", "truth", "number", "vector", "set"]
+
+
+class LabelsUnfit(ValueError):
+    """Labels that cannot be compared in the way asked for; the message says why."""
 
 
 class HumanLabel(NamedTuple):
@@ -63,6 +67,18 @@ class _Rows(Sequence[Row]):
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self._rows)
+
+    def _parted(self, fits: Callable[[Label], bool]) -> tuple[list[Row], list[Row]]:
+        """Return the rows whose labels fit, and the others; each different label is asked once."""
+        known: dict[tuple[type, Label], bool] = {}
+        kept: list[Row] = []
+        others: list[Row] = []
+        for row in self._rows:
+            key = type(row.label), row.label
+            if key not in known:
+                known[key] = fits(row.label)
+            (kept if known[key] else others).append(row)
+        return kept, others
 
     @cached_property
     def kinds(self) -> frozenset[Kind]:
@@ -113,6 +129,15 @@ class HumanLabels(_Rows[HumanLabel]):
                 self._rows.append(HumanLabel(item, human, label))
         self.humans = tuple(sorted({row.human for row in self._rows}))
 
+    def only(self, fits: Callable[[Label], bool]) -> tuple[HumanLabels, list[HumanLabel]]:
+        """Return the labels that fit, and the rows of the others."""
+        kept, others = self._parted(fits)
+        if not others:
+            return self, []
+        found = HumanLabels(kept)
+        found.missing = self.missing.copy()
+        return found, others
+
 
 class JudgeLabels(_Rows[JudgeLabel]):
     """What one judge said: rows of (item, label) without the missing ones.
@@ -149,6 +174,15 @@ class JudgeLabels(_Rows[JudgeLabel]):
                 self.by_item[item] = label
         self.missing = len(missing)
         self._rows = [JudgeLabel(item, label) for item, label in self.by_item.items()]
+
+    def only(self, fits: Callable[[Label], bool]) -> tuple[JudgeLabels, list[JudgeLabel]]:
+        """Return the labels that fit, and the rows of the others."""
+        kept, others = self._parted(fits)
+        if not others:
+            return self, []
+        found = JudgeLabels(kept)
+        found.missing = self.missing
+        return found, others
 
 
 HumanData: TypeAlias = (

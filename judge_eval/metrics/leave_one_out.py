@@ -9,7 +9,14 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from judge_eval.metrics.labels import HumanLabels, JudgeLabels, Kind, Label
+from judge_eval.metrics.labels import (
+    HumanLabels,
+    JudgeLabels,
+    Kind,
+    Label,
+    LabelsUnfit,
+    kind_of,
+)
 from judge_eval.metrics.patterns import partners
 from judge_eval.metrics.vocabulary import (
     MISSING,
@@ -164,7 +171,7 @@ class _Comparison:
             return np.empty(0)
         mine = said[self._one]
         if self._scoring == "neg_rmse":
-            numbers = np.array([float(label) for label in self._labels])  # type: ignore[arg-type]
+            numbers = np.array([_number(label) for label in self._labels])
             squares = (numbers[mine] - numbers[self._other]) ** 2
             return np.asarray(-np.sqrt(self._mean(squares)))
         keys, where = np.unique(mine * len(self._labels) + self._other, return_inverse=True)
@@ -177,6 +184,12 @@ class _Comparison:
     def _mean(self, values: FloatArray) -> FloatArray:
         sizes = np.diff(self._starts, append=len(values))
         return np.asarray(np.add.reduceat(values, self._starts) / sizes)
+
+
+def _number(label: Label) -> float:
+    if not isinstance(label, int | float):
+        raise LabelsUnfit(f"the distance of numbers cannot be taken of a {kind_of(label)}: {label}")
+    return float(label)
 
 
 def jaccard_similarity(one: Label, other: Label, form: Jaccard = "set") -> float:
@@ -192,7 +205,7 @@ def jaccard_similarity(one: Label, other: Label, form: Jaccard = "set") -> float
 
     Raises
     ------
-    ValueError
+    LabelsUnfit
         When vectors are compared by position and their lengths differ.
 
     Examples
@@ -205,7 +218,7 @@ def jaccard_similarity(one: Label, other: Label, form: Jaccard = "set") -> float
         mine, theirs = elements_of(one), elements_of(other)
         return len(mine & theirs) / len(mine | theirs) if mine | theirs else 1.0
     if not (isinstance(one, tuple) and isinstance(other, tuple)) or len(one) != len(other):
-        raise ValueError("labels are compared by position only where they have as many positions")
+        raise LabelsUnfit("labels are compared by position only where they have as many positions")
     either = list(zip(one, other, strict=True))
     shares = [
         sum(a == b == label for a, b in either) / sum(label in pair for pair in either)

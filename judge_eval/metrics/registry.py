@@ -17,8 +17,8 @@ from judge_eval.metrics.scorers import (
 from judge_eval.metrics.text_scorers import SemanticSimilarityScorer, TextSimilarityScorer
 
 
-def _alt_test(min_humans: int = 3, **settings: Any) -> AltTestScorer:
-    return AltTestScorer(AltTestSettings(**settings), min_humans)
+def _alt_test(**settings: Any) -> AltTestScorer:
+    return AltTestScorer(AltTestSettings(**settings))
 
 
 SCORERS: Final[dict[str, Callable[..., Scorer]]] = {

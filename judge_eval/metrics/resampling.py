@@ -15,13 +15,13 @@ import numpy as np
 
 from judge_eval.metrics.figures import Interval
 from judge_eval.metrics.vocabulary import FloatArray, IntArray
+from judge_eval.statistics.intervals import bootstrap_tail
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array  # type: ignore[import-untyped]
 
 SparseArray: TypeAlias = "csr_array"
 
-LOWER, UPPER = 0.025, 0.975
 _CELLS_AT_ONCE = 4_000_000
 _SAME = 1e-12
 
@@ -116,9 +116,9 @@ def bootstrap(
 def interval_of(values: FloatArray, items: int, resampling: Resampling) -> Bootstrapped:
     """Return the percentile interval of bootstrapped values.
 
-    Where all of them are the same (judge and people agree on everything, or there is one item),
-    resampling cannot tell how sure the figure is, and there is no interval instead of one without
-    width.
+    With few items it reaches further out than 2.5 and 97.5 %, see `bootstrap_tail`. Where all
+    values are the same (judge and people agree on everything, or there is one item), resampling
+    cannot tell how sure the figure is, and there is no interval instead of one without width.
 
     Parameters
     ----------
@@ -142,7 +142,8 @@ def interval_of(values: FloatArray, items: int, resampling: Resampling) -> Boots
     method = f"bootstrap over {items:,} items, {len(values):,} resamples, seed {resampling.seed}"
     if len(known) < len(values):
         method += f", {len(values) - len(known):,} of them without a value"
-    low, high = np.quantile(known, (LOWER, UPPER))
+    [tail] = bootstrap_tail([max(2, items)])
+    low, high = np.quantile(known, (tail, 1 - tail))
     return Bootstrapped((float(low), float(high)), method)
 
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from judge_eval.metrics.config import MetricConfig, check_names
 from judge_eval.metrics.figures import ScoreResult, mean_of_tasks
+from judge_eval.metrics.fitting import FittingJudge, FittingPeople, with_gaps
 from judge_eval.metrics.labels import (
     HumanLabels,
     Item,
@@ -20,7 +21,6 @@ from judge_eval.metrics.labels import (
     human_labels,
     judge_labels,
 )
-from judge_eval.metrics.scorer import Scorer
 
 Annotations: TypeAlias = Mapping[str, Mapping[str, Mapping[Item, object]]]
 Results: TypeAlias = dict[str, list[ScoreResult]]
@@ -103,11 +103,11 @@ def ceiling(config: MetricConfig, humans: Annotations) -> ScoreResult | None:
     ScoreResult or None
         None where the scorer has no such figure.
     """
-    parts = [
-        config.scorer.compute_ceiling(people, task, config.task_strategy)
-        for task, people in _people(config, humans).items()
-    ]
-    known = [part for part in parts if part is not None]
+    known = []
+    for task, people in _people(config, humans).items():
+        part = config.scorer.compute_ceiling(people.labels, task, config.task_strategy)
+        if part is not None:
+            known.append(with_gaps(part, people.gaps))
     return _joined(config, known) if known else None
 
 
@@ -123,7 +123,7 @@ async def _of_judge(
     config: MetricConfig,
     judge_id: str,
     said: Mapping[str, Mapping[Item, object]],
-    people: Mapping[str, HumanLabels],
+    people: Mapping[str, FittingPeople],
 ) -> ScoreResult:
     waiting = [
         _of_task(config, task, judge_id, judge_labels(labels), people[task])
@@ -133,12 +133,23 @@ async def _of_judge(
 
 
 async def _of_task(
+    config: MetricConfig, task: str, judge_id: str, judge: JudgeLabels, people: FittingPeople
+) -> ScoreResult:
+    scorer = config.scorer
+    said = FittingJudge.of(scorer, judge)
+    reason = said.why_not(scorer) or people.why_not(scorer)
+    found = (
+        scorer.no_result(judge_id, task, config.task_strategy, reason)
+        if reason
+        else await _scored(config, task, judge_id, said.labels, people.labels)
+    )
+    return with_gaps(found, (*said.gaps, *people.gaps))
+
+
+async def _scored(
     config: MetricConfig, task: str, judge_id: str, judge: JudgeLabels, people: HumanLabels
 ) -> ScoreResult:
     scorer, mode = config.scorer, config.task_strategy
-    reason = _why_not(scorer, judge, people)
-    if reason:
-        return scorer.no_result(judge_id, task, mode, reason)
     try:
         if config.annotator_aggregation == "individual_average":
             return await scorer.compute_score_async(judge, people, task, judge_id, mode)
@@ -152,26 +163,13 @@ async def _of_task(
     return replace(found, warnings=(*found.warnings, _NO_MAJORITY.format(scorer.scorer_name)))
 
 
-def _why_not(scorer: Scorer, judge: JudgeLabels, people: HumanLabels) -> str | None:
-    if not judge:
-        return "the judge gave no label on this task"
-    if not people:
-        return "no person labelled this task"
-    if not scorer.can_score_task(judge[0].label):
-        return f"{scorer.scorer_name} cannot take labels such as {judge[0].label!r}"
-    if len(people.humans) < scorer.min_humans:
-        return (
-            f"{scorer.scorer_name} takes labels of at least {scorer.min_humans} people, and of "
-            f"this task there are those of {len(people.humans)}"
-        )
-    return None
-
-
-def _people(config: MetricConfig, humans: Annotations) -> dict[str, HumanLabels]:
-    """Return people's labels of each task, or of all of them together."""
+def _people(config: MetricConfig, humans: Annotations) -> dict[str, FittingPeople]:
+    """Return people's labels of each task, or of all of them together, as the scorer takes them."""
     said = {human: _by_task(config, given) for human, given in humans.items()}
     return {
-        task: human_labels({human: given[task] for human, given in said.items()})
+        task: FittingPeople.of(
+            config.scorer, human_labels({human: given[task] for human, given in said.items()})
+        )
         for task in _by_task(config, {})
     }
 

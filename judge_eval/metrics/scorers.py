@@ -12,7 +12,7 @@ from judge_eval.metrics.consensus import TieRule, consensus
 from judge_eval.metrics.figures import Figure, ScoreResult, TaskStrategy
 from judge_eval.metrics.kappa import band, kappas
 from judge_eval.metrics.krippendorff import krippendorff_alpha
-from judge_eval.metrics.labels import HumanLabels, JudgeLabels, Label
+from judge_eval.metrics.labels import HumanLabels, JudgeLabels, Label, LabelsUnfit
 from judge_eval.metrics.paired import Paired, paired, paired_people
 from judge_eval.metrics.resampling import Resampling
 from judge_eval.metrics.scorer import Scorer
@@ -55,8 +55,11 @@ class BuiltInScorer(Scorer):
         judge_id: str,
         aggregation_mode: TaskStrategy,
     ) -> ScoreResult:
-        found = self.individual(judge_data, human_data)
-        return self._result(found, task_name, judge_id, aggregation_mode)
+        about = judge_id, task_name, aggregation_mode
+        try:
+            return self._result(self.individual(judge_data, human_data), *about)
+        except LabelsUnfit as unfit:
+            return self.no_result(*about, str(unfit))
 
     def compute_majority(
         self,
@@ -66,17 +69,24 @@ class BuiltInScorer(Scorer):
         judge_id: str,
         aggregation_mode: TaskStrategy,
     ) -> ScoreResult:
-        found = self.majority(judge_data, human_data)
-        return self._result(found, task_name, judge_id, aggregation_mode)
+        about = judge_id, task_name, aggregation_mode
+        try:
+            return self._result(self.majority(judge_data, human_data), *about)
+        except LabelsUnfit as unfit:
+            return self.no_result(*about, str(unfit))
 
     def compute_ceiling(
         self, human_data: HumanLabels, task_name: str, aggregation_mode: TaskStrategy
     ) -> ScoreResult | None:
-        found = self.among(human_data)
-        return self._result(found, task_name, PEOPLE, aggregation_mode) if found else None
+        about = PEOPLE, task_name, aggregation_mode
+        try:
+            found = self.among(human_data)
+        except LabelsUnfit as unfit:
+            return self.no_result(*about, str(unfit))
+        return self._result(found, *about) if found else None
 
     def _result(
-        self, found: Found, task_name: str, judge_id: str, mode: TaskStrategy
+        self, found: Found, judge_id: str, task_name: str, mode: TaskStrategy
     ) -> ScoreResult:
         return ScoreResult(
             scorer_name=self.scorer_name,

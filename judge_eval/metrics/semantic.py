@@ -191,6 +191,8 @@ def _cosines(
         wrong = [errors[text] for text in (*one, *other) if text in errors]
         if wrong:
             why[at] = wrong[0]
+        elif len(one) != len(other):
+            why[at] = f"{len(one)} texts cannot be compared with {len(other)}"
         else:
             both = zip(one, other, strict=True)
             values[at] = np.mean([np.clip(vectors[a] @ vectors[b], -1, 1) for a, b in both])

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 import numpy as np
 
 from judge_eval.metrics.averages import Averaged, mean_by_rater
-from judge_eval.metrics.labels import HumanData, JudgeData
+from judge_eval.metrics.labels import HumanData, JudgeData, LabelsUnfit
 from judge_eval.metrics.paired import Paired, paired
 from judge_eval.metrics.resampling import Resampling
 from judge_eval.metrics.vocabulary import BoolArray, FloatArray
@@ -69,7 +69,7 @@ def text_similarity(
 
     Raises
     ------
-    ValueError
+    LabelsUnfit
         When a label is no text and no vector of texts.
 
     Examples
@@ -107,14 +107,14 @@ def texts_of(label: object) -> tuple[str, ...]:
 
     Raises
     ------
-    ValueError
+    LabelsUnfit
         When it is no text and no vector of texts.
     """
     if isinstance(label, str):
         return (label,)
     if isinstance(label, tuple) and label and all(isinstance(part, str) for part in label):
         return label
-    raise ValueError(f"{label!r} is no text")
+    raise LabelsUnfit(f"{label!r} is no text")
 
 
 def is_text(label: object) -> bool:
@@ -158,7 +158,7 @@ def spread(values: FloatArray) -> Spread:
 
 def _ratio(one: Sequence[str], other: Sequence[str]) -> float:
     if len(one) != len(other):
-        raise ValueError(f"{len(one)} texts cannot be compared with {len(other)}")
+        raise LabelsUnfit(f"{len(one)} texts cannot be compared with {len(other)}")
     parts = [
         SequenceMatcher(None, a.lower().strip(), b.lower().strip()).ratio()
         for a, b in zip(one, other, strict=True)

@@ -15,12 +15,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from judge_eval.statistics.intervals import bootstrap_tail
 from judge_eval.statistics.outcomes_table import Counts, Floats
 
 RESAMPLES: Final = 1000
-# Five comparisons that all say the same are no evidence at 5 % yet (2 / 2 ** 5 = 0.0625), but
-# their resamples would all say the same too, and look sure.
-MIN_COMPARISONS: Final = 6
+# With fewer of them no bootstrap interval holds what it says (docs/scoring.md has the figures).
+MIN_COMPARISONS: Final = 10
 TOO_FEW: Final = f"fewer than {MIN_COMPARISONS} comparisons to resample"
 ALL_ALIKE: Final = "the comparisons all say the same, so resampling cannot tell how sure this is"
 
@@ -107,31 +107,35 @@ def _weighted_sums(
     return np.asarray(sums)
 
 
-def central(values: Floats, share: float = 0.95) -> tuple[Floats, Floats]:
-    """Return the bounds of the central share of resampled figures, by linear interpolation.
+def bounds(values: Floats, comparisons: Counts) -> tuple[Floats, Floats]:
+    """Return the 95 % intervals of resampled figures, by linear interpolation.
 
     Parameters
     ----------
     values : float array, shape (resamples, n_figures)
         NaN where a resample had nothing to make the figure of; those are left out.
-    share : float
-        Between 0 and 1.
+    comparisons : int array, shape (n_figures,)
+        On how many comparisons each figure rests; with few of them the interval reaches further
+        out (`bootstrap_tail`).
 
     Returns
     -------
     low, high : float array, shape (n_figures,)
-        NaN only where no resample had the figure.
+        NaN where no resample had the figure, or it rests on fewer than `MIN_COMPARISONS`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> low, high = central(np.arange(101.0)[:, None])
-    >>> low.round(6).tolist(), high.round(6).tolist()
-    ([2.5], [97.5])
+    >>> values = np.tile(np.arange(101.0)[:, None], 3)
+    >>> low, high = bounds(values, np.array([1_000_000, 10, 9]))
+    >>> low.round(2).tolist(), high.round(2).tolist()
+    ([2.5, 0.86, nan], [97.5, 99.14, nan])
     """
-    tail = (1 - share) / 2
-    bounds = np.full((2, values.shape[1]), np.nan)
-    known = ~np.isnan(values).all(axis=0)
-    if known.any():
-        bounds[:, known] = np.nanquantile(values[:, known], [tail, 1 - tail], axis=0)
-    return bounds[0], bounds[1]
+    found = np.full((2, values.shape[1]), np.nan)
+    enough = (comparisons >= MIN_COMPARISONS) & ~np.isnan(values).all(axis=0)
+    tails = np.full(len(comparisons), np.nan)
+    tails[enough] = bootstrap_tail(comparisons[enough])
+    for tail in np.unique(tails[enough]):
+        same = tails == tail
+        found[:, same] = np.nanquantile(values[:, same], [tail, 1 - tail], axis=0)
+    return found[0], found[1]

@@ -19,7 +19,12 @@ class Ceiling:
     ----------
     pairs : Share
         Of all pairs of people who voted on the same comparison, those that chose the same. It
-        stands beside a judge's agreement with votes.
+        stands beside a judge's agreement with votes, and is what papers print.
+    votes : Share
+        The mean over votes of the share of the other people there who chose the same. A comparison
+        weighs as much as it has votes, as in a judge's agreement, so that it can be set beside
+        `JudgeFigures.beside_people`; in `pairs` it weighs as much as it has pairs of people.
+        Its successes are no whole numbers, and rounded.
     with_majority : Share
         Of all votes, those that equal the strict majority of the others' on the comparison. It
         stands beside a judge's agreement with majorities.
@@ -30,6 +35,7 @@ class Ceiling:
     """
 
     pairs: Share
+    votes: Share
     with_majority: Share
     no_majority: int
     alone: int
@@ -74,7 +80,20 @@ def ceiling(votes: Counts, rng: np.random.Generator, resamples: int = RESAMPLES)
         resamples,
     )
     alone = int((people == 1).sum())
-    return Ceiling(pairs, with_majority, int(people.sum() - compared.sum()) - alone, alone)
+    return Ceiling(
+        pairs,
+        _by_votes(votes, rng, resamples),
+        with_majority,
+        int(people.sum() - compared.sum()) - alone,
+        alone,
+    )
+
+
+def _by_votes(votes: Counts, rng: np.random.Generator, resamples: int) -> Share:
+    several = votes[votes.sum(axis=1) > 1]
+    people = several.sum(axis=1)
+    agreeing = (several * (several - 1)).sum(axis=1) / (people - 1)
+    return shares(agreeing[:, None], people[:, None], rng, resamples)[0]
 
 
 def _beside_others(votes: Counts) -> tuple[Flags, Flags]:

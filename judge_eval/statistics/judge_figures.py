@@ -23,9 +23,12 @@ class JudgeFigures:
     rating : Rating
         Bradley-Terry, of games that a judge wins by being right where another one is wrong.
     ties : str
-        Tie group as letters: judges that share one cannot be told apart (`significance`).
+        Tie group as letters: judges that share one cannot be told apart (`significance`). Empty
+        for a judge without a verdict on a labelled comparison: it was not tested.
     agreement : Share
         Of the votes on comparisons that the judge has a verdict on, those it was right about.
+    beside_people : Share
+        The same on comparisons with several votes only, those of which `Ceiling.votes` is.
     coverage : Share
         Of the comparisons that the judge was asked about, those it has a verdict on.
     """
@@ -33,6 +36,7 @@ class JudgeFigures:
     rating: Rating
     ties: str
     agreement: Share
+    beside_people: Share
     coverage: Share
 
 
@@ -67,10 +71,26 @@ def judge_figures(
     voted = table.voted()
     wins, agreement = _resampled(voted, rng, resamples)
     ratings = rate(voted.wins(), wins, voted.playing().sum(axis=0))
-    ties = tie_groups(claims.distinct, best_first(ratings))
     agreements = shares_of(voted.right(), voted.judged(), agreement)
     coverages = shares(1 * (table.verdicts >= 0), 1 * (table.verdicts != NOT_ASKED), rng)
-    return [JudgeFigures(*row) for row in zip(ratings, ties, agreements, coverages, strict=True)]
+    several = voted.votes.sum(axis=1) > 1
+    besides = agreements if several.all() else _agreements(voted.where(several), rng, resamples)
+    columns = ratings, _letters(claims, ratings), agreements, besides, coverages
+    return [JudgeFigures(*row) for row in zip(*columns, strict=True)]
+
+
+def _agreements(table: OutcomesTable, rng: np.random.Generator, resamples: int) -> list[Share]:
+    return shares(table.right(), table.judged(), rng, resamples)
+
+
+def _letters(claims: Claims, ratings: list[Rating]) -> list[str]:
+    """Return the tie groups of the judges that were tested; nothing for the others."""
+    tested = [n for n in best_first(ratings).tolist() if claims.judged[n]]
+    letters = [""] * len(ratings)
+    groups = tie_groups(claims.distinct[np.ix_(tested, tested)], np.arange(len(tested)))
+    for judge, group in zip(tested, groups, strict=True):
+        letters[judge] = group
+    return letters
 
 
 def _resampled(

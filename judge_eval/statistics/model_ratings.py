@@ -28,7 +28,7 @@ class ModelBoard:
     ----------
     ratings : list of Rating, length n_models
     ties : list of str, length n_models
-        Letters: models share one when their intervals overlap.
+        Letters: models share one when their intervals overlap; empty without a rating.
     wins : float array, shape (n_models, n_models)
         ``wins[i, j]``: votes for i against j, a tie being half a vote for each.
     both_bad, unpaired : int
@@ -120,11 +120,21 @@ def model_board(
     ratings = rate(wins, resampled, _comparisons(kinds, multiplicity, n_models))
     return ModelBoard(
         ratings=ratings,
-        ties=tie_groups(apart(ratings), best_first(ratings)),
+        ties=_letters(ratings),
         wins=wins,
         both_bad=int(votes[is_pair, _BOTH_BAD].sum()),
         unpaired=int(votes[~is_pair].sum()),
     )
+
+
+def _letters(ratings: list[Rating]) -> list[str]:
+    """Return the tie groups of the models that have a rating; nothing for the others."""
+    rated = [n for n in best_first(ratings).tolist() if ratings[n].value is not None]
+    letters = [""] * len(ratings)
+    groups = tie_groups(apart([ratings[n] for n in rated]), np.arange(len(rated)))
+    for model, group in zip(rated, groups, strict=True):
+        letters[model] = group
+    return letters
 
 
 def _by_lower_number(models: Counts, votes: Counts) -> tuple[Counts, Counts]:

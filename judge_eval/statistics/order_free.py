@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from judge_eval.statistics import bradley_terry
-from judge_eval.statistics.bootstrap import ALL_ALIKE, MIN_COMPARISONS, TOO_FEW, central
+from judge_eval.statistics.bootstrap import ALL_ALIKE, MIN_COMPARISONS, TOO_FEW, bounds
 from judge_eval.statistics.outcomes_table import Counts, Flags, Floats
 from judge_eval.statistics.ranks import rank_ranges, ranks
 
@@ -29,7 +29,7 @@ class Rating:
     rank : int or None
         From 1; the same for equal ratings.
     best_rank, worst_rank : int or None
-        The ranks in the central 95 % of the bootstrap; all ranks where comparisons are too few.
+        The ranks in the central 95 % of the bootstrap; None where there is no interval either.
     comparisons : int
         Comparisons on which it had a game.
     why : str or None
@@ -65,10 +65,10 @@ def rate(wins: Floats | Counts, resampled_wins: Floats, comparisons: Counts) -> 
     Examples
     --------
     >>> import numpy as np
-    >>> wins = np.array([[0.0, 6.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    >>> first, _, third = rate(wins, np.stack([wins, wins.T]), np.array([8, 8, 0]))
+    >>> wins = np.array([[0.0, 9.0, 0.0], [3.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> first, _, third = rate(wins, np.stack([wins, wins.T]), np.array([12, 12, 0]))
     >>> round(first.value), round(first.low), round(first.high), first.rank, first.worst_rank
-    (1088, 916, 1084, 1, 2)
+    (1091, 911, 1089, 1, 2)
     >>> third.value, third.why
     (None, 'it never was right where another was wrong, nor the reverse')
     """
@@ -78,7 +78,7 @@ def rate(wins: Floats | Counts, resampled_wins: Floats, comparisons: Counts) -> 
         return found
     values = bradley_terry.fit(wins[np.ix_(rated, rated)])
     resampled = bradley_terry.fit(resampled_wins[:, rated][:, :, rated])
-    low, high = central(resampled)
+    low, high = bounds(resampled, comparisons[rated])
     places = ranks(values)
     for n, (player, (best, worst)) in enumerate(zip(rated, rank_ranges(resampled), strict=True)):
         rating = Rating(
@@ -90,19 +90,21 @@ def rate(wins: Floats | Counts, resampled_wins: Floats, comparisons: Counts) -> 
             worst_rank=worst,
             comparisons=int(comparisons[player]),
         )
-        found[player] = _honest(rating, players=len(rated))
+        found[player] = _honest(rating)
     return found
 
 
-def _honest(rating: Rating, players: int) -> Rating:
-    """Take back an interval that the resamples cannot support."""
+def _honest(rating: Rating) -> Rating:
+    """Take back an interval, and the ranks, that the resamples cannot support."""
     assert rating.low is not None
     assert rating.high is not None
     if rating.comparisons < MIN_COMPARISONS:
-        return replace(rating, low=None, high=None, best_rank=1, worst_rank=players, why=TOO_FEW)
-    if rating.high - rating.low < _STILL:
-        return replace(rating, low=None, high=None, why=ALL_ALIKE)
-    return rating
+        why = TOO_FEW
+    elif rating.high - rating.low < _STILL:
+        why = ALL_ALIKE
+    else:
+        return rating
+    return replace(rating, low=None, high=None, best_rank=None, worst_rank=None, why=why)
 
 
 def apart(ratings: list[Rating]) -> Flags:

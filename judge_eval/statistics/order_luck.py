@@ -1,7 +1,8 @@
 """How much of a judge's ELO is the luck of the order in which people happened to vote.
 
 The same votes are shuffled many times and rated each time by the rule of `judge_eval.elo`; the
-standard deviation of a judge's ratings is its order luck.
+standard deviation of a judge's ratings is its order luck. Of very many votes each shuffle is a
+sample, so what is measured then is the luck of so many votes.
 
 All shuffles are played side by side. Within a vote the games of correct judge k and wrong judge l
 wait only for the games of k against l - 1 and of k - 1 against l; so those with the same k + l are

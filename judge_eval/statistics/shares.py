@@ -1,7 +1,8 @@
 """Shares with their intervals: agreement, coverage, position, consistency.
 
 Wilson's interval where every comparison has one trial; otherwise the bootstrap over comparisons,
-because trials on one comparison are not independent.
+because trials on one comparison are not independent. Where every comparison says the same, so do
+all resamples, and each comparison counts as one trial of Wilson's interval.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from typing import Literal
 import numpy as np
 
 from judge_eval.statistics.bootstrap import (
-    ALL_ALIKE,
     MIN_COMPARISONS,
     RESAMPLES,
     TOO_FEW,
-    central,
+    bounds,
     resampled_sums,
 )
 from judge_eval.statistics.intervals import wilson
@@ -54,13 +54,14 @@ class Share:
 
 
 def shares(
-    successes: Counts, trials: Counts, rng: np.random.Generator, resamples: int = RESAMPLES
+    successes: Counts | Floats, trials: Counts, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> list[Share]:
     """Make shares of counts by comparison.
 
     Parameters
     ----------
     successes, trials : int array, shape (n_comparisons, n_shares)
+        A trial may succeed in part; then the successes are no whole numbers.
     rng : numpy.random.Generator
         Seeded.
     resamples : int
@@ -100,7 +101,7 @@ def ratio(successes: Floats, trials: Floats) -> Floats:
     return np.asarray(np.divide(successes, trials, out=nothing, where=trials > 0))
 
 
-def shares_of(successes: Counts, trials: Counts, resampled: Floats) -> list[Share]:
+def shares_of(successes: Counts | Floats, trials: Counts, resampled: Floats) -> list[Share]:
     """Make shares whose bootstrap was done elsewhere.
 
     Parameters
@@ -109,25 +110,24 @@ def shares_of(successes: Counts, trials: Counts, resampled: Floats) -> list[Shar
     resampled : float array, shape (resamples, n_shares)
         The shares of each resample; only read where a comparison has several trials.
     """
-    low, high = central(resampled)
+    low, high = bounds(resampled, np.count_nonzero(trials, axis=0))
     return [
         _share(successes[:, n], trials[:, n], float(low[n]), float(high[n]))
         for n in range(trials.shape[1])
     ]
 
 
-def _share(successes: Counts, trials: Counts, low: float, high: float) -> Share:
-    right, total = int(successes.sum()), int(trials.sum())
+def _share(successes: Counts | Floats, trials: Counts, low: float, high: float) -> Share:
+    right, total = float(successes.sum()), int(trials.sum())
     comparisons = int(np.count_nonzero(trials))
     if not total:
         return Share(None, None, None, 0, 0, 0, why=NOTHING)
-    value = right / total
-    if trials.max() <= 1:
-        bounds = wilson(right, total)
-        assert bounds is not None  # there are trials
-        return Share(value, *bounds, right, total, comparisons, "wilson")
-    if comparisons < MIN_COMPARISONS:
-        return Share(value, None, None, right, total, comparisons, why=TOO_FEW)
-    if high <= low:
-        return Share(value, None, None, right, total, comparisons, why=ALL_ALIKE)
-    return Share(value, low, high, right, total, comparisons, "bootstrap")
+    value, whole = right / total, round(right)
+    several = total > comparisons
+    if several and comparisons < MIN_COMPARISONS:
+        return Share(value, None, None, whole, total, comparisons, why=TOO_FEW)
+    if several and high > low:
+        return Share(value, low, high, whole, total, comparisons, "bootstrap")
+    of_each = wilson(value * comparisons if several else right, comparisons)
+    assert of_each is not None  # there are comparisons
+    return Share(value, *of_each, whole, total, comparisons, "wilson")

@@ -10,10 +10,14 @@ import numpy as np
 
 from judge_eval.statistics.outcomes_table import Flags
 from judge_eval.statistics.ranks import tie_group_members
+from judge_eval.statistics.shares import Share
 
 # More names than these are no longer plain words; the matrix names every pair.
 MOST_NAMES: Final = 6
 
+_NOBODY_TESTED: Final = (
+    "no judge has a verdict on a pair with a strict majority of votes, so none can be compared"
+)
 _BOTH: Final = {1: "", 2: "both", 3: "all three", 4: "all four", 5: "all five", 6: "all six"}
 
 
@@ -25,6 +29,9 @@ def summary(
     people: int,
     baselines: Collection[int] = (),
     order: Sequence[int] | None = None,
+    silent: Collection[int] = (),
+    untested: Collection[int] = (),
+    beside_people: tuple[Share, Share] | None = None,
 ) -> str:
     """Say what the votes show.
 
@@ -40,6 +47,13 @@ def summary(
         Which of the judges are baselines.
     order : sequence of int, optional
         Positions of all, best first; the order of names if it is not given.
+    silent : collection of int
+        Who has given no verdict at all.
+    untested : collection of int
+        Who has given none on a comparison that counts here, with a strict majority of its votes.
+    beside_people : (Share, Share), optional
+        A single judge's agreement on comparisons with several votes, and people's with each other:
+        `JudgeFigures.beside_people` and `Ceiling.votes`.
 
     Returns
     -------
@@ -57,21 +71,32 @@ def summary(
     if not votes:
         return "There are no votes yet, so nothing can be said about the judges."
     ranked = list(range(len(names)) if order is None else order)
-    judges = [n for n in ranked if n not in baselines]
-    floor = [n for n in ranked if n in baselines]
-    clauses = _of_judges(names, beats, judges, floor) + _of_floor(names, beats, judges, floor)
+    tested = [n for n in ranked if n not in silent and n not in untested]
+    judges = [n for n in tested if n not in baselines]
+    floor = [n for n in tested if n in baselines]
+    absent = _of_absent(names, ranked, silent, untested if tested else ())
+    if tested or not ranked:
+        clauses = _of_judges(names, beats, judges, floor, is_all=not absent)
+    else:
+        clauses = [_NOBODY_TESTED]
+    if len(judges) == 1:
+        clauses += _of_ceiling(beside_people)
+    clauses += _of_floor(names, beats, judges, floor) + absent
     by = f"{people:,} {'person' if people == 1 else 'people'}"
     return f"After {votes:,} {'vote' if votes == 1 else 'votes'} by {by}: {'; '.join(clauses)}."
 
 
 def _of_judges(
-    names: Sequence[str], beats: Flags, judges: list[int], floor: list[int]
+    names: Sequence[str], beats: Flags, judges: list[int], floor: list[int], *, is_all: bool
 ) -> list[str]:
+    """Compare the judges; `is_all`: none of them is absent from the comparison."""
+    if not judges and not is_all:
+        return []
     if not judges:
         return ["there are only baselines" if floor else "there are no judges"]
     if len(judges) == 1:
         only = f"{names[judges[0]]} is the only judge"
-        return [only if floor else f"{only}, so there is nothing to compare it with"]
+        return [only if is_all else f"{only} that can be compared"]
     if len(judges) > MOST_NAMES:
         return _in_short(names, beats, judges)
     return _in_full(names, beats, judges)
@@ -111,7 +136,7 @@ def _in_short(names: Sequence[str], beats: Flags, judges: list[int]) -> list[str
         first = f"{len(unbeaten)} of the {len(judges)} judges are beaten by none"
     else:
         first = f"of {len(judges)} judges none beats {_list(names, unbeaten, 'or')}"
-    return [first, f"{told:,} of {len(pairs):,} pairs can be told apart"]
+    return [first, f"{told:,} of {len(pairs):,} pairs of judges can be told apart"]
 
 
 def _of_leader(leader: str, beaten: int, judges: int) -> str:
@@ -124,6 +149,8 @@ def _of_floor(names: Sequence[str], beats: Flags, judges: list[int], floor: list
     """Say who beats the baselines, and whom they beat."""
     if not judges:
         return []
+    if len(judges) == 1 and not floor:
+        return ["no baseline is on the board, so the floor is not known"]
     above = {low: tuple(j for j in judges if beats[j, low]) for low in floor}
     below = {low: tuple(j for j in judges if beats[low, j]) for low in floor}
     clauses = []
@@ -139,15 +166,52 @@ def _of_floor(names: Sequence[str], beats: Flags, judges: list[int], floor: list
 def _against_floor(
     names: Sequence[str], judges: list[int], winners: tuple[int, ...], floor: list[int]
 ) -> str:
+    end = ", the floor" if len(judges) == 1 else ""
     if not winners:
-        nobody = {1: f"{names[judges[0]]} does not beat", 2: "neither beats"}
-        return f"{nobody.get(len(judges), 'none beats')} {_list(names, floor, 'or')}"
+        nobody = {1: "it does not beat", 2: "neither beats"}
+        return f"{nobody.get(len(judges), 'none beats')} {_list(names, floor, 'or')}{end}"
     if len(winners) == len(judges):
-        everybody = {1: names[judges[0]], 2: "both"}.get(len(judges), "all")
-        return _beat(everybody, len(judges), _list(names, floor))
+        everybody = {1: "it", 2: "both"}.get(len(judges), "all")
+        return _beat(everybody, len(judges), _list(names, floor)) + end
     if len(winners) > MOST_NAMES:
         return f"{len(winners)} of the {len(judges)} judges beat {_list(names, floor)}"
     return _beat(f"only {_list(names, winners)}", len(winners), _list(names, floor))
+
+
+def _of_ceiling(beside_people: tuple[Share, Share] | None) -> list[str]:
+    """Set the only judge beside people: both on the same votes, and without a claim."""
+    if beside_people is None:
+        return []
+    judge, people = beside_people
+    if judge.value is None or people.value is None:
+        return ["no two people have voted on the same pair, so the ceiling is not known"]
+    what = "of the votes on pairs that several people voted on it agrees with"
+    return [
+        f"{what} {_percent(judge)}, and people with each other on {_percent(people)}, the ceiling"
+    ]
+
+
+def _percent(share: Share) -> str:
+    said = f"{100 * (share.value or 0):.1f} %"
+    if share.low is None or share.high is None:
+        return said
+    return f"{said} (95 %: {100 * share.low:.0f} to {100 * share.high:.0f})"
+
+
+def _of_absent(
+    names: Sequence[str], ranked: Sequence[int], silent: Collection[int], untested: Collection[int]
+) -> list[str]:
+    """Say who is not compared at all."""
+    clauses = []
+    mute = [n for n in ranked if n in silent]
+    if mute:
+        has = "has" if len(mute) == 1 else "have"
+        clauses.append(f"{_some(names, mute)} {has} given no verdict")
+    others = [n for n in ranked if n in untested and n not in silent]
+    if others:
+        has = "has" if len(others) == 1 else "have"
+        clauses.append(f"{_some(names, others)} {has} given none on a pair that counts here")
+    return clauses
 
 
 def _some(names: Sequence[str], judges: Sequence[int]) -> str:

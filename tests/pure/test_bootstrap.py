@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge_eval.statistics import bootstrap
-from judge_eval.statistics.bootstrap import central, resampled_sums
+from judge_eval.statistics.bootstrap import MIN_COMPARISONS, bounds, resampled_sums
 
 
 def sums_of(rows, multiplicity, seed=1, resamples=200):
@@ -67,19 +67,20 @@ def test_from_nothing_nothing_is_drawn():
         sums_of(np.zeros((0, 2)), np.zeros(0, dtype=int))
 
 
-def test_the_central_share_leaves_out_resamples_without_a_figure():
-    values = np.full((6, 2), np.nan)
-    values[:5, 0] = [1, 2, 3, 4, 5]
-    low, high = central(values, 0.5)
-    assert (low[0], high[0]) == (2, 4)
+def test_resamples_without_a_figure_are_left_out():
+    values = np.full((42, 2), np.nan)
+    values[:41, 0] = np.arange(41.0)
+    low, high = bounds(values, np.array([10**9, 10**9]))
+    assert (low[0], high[0]) == pytest.approx((1, 39))
     assert np.isnan([low[1], high[1]]).all()
 
 
-def test_the_interval_of_a_mean_covers_it_about_as_often_as_it_says():
-    rng = np.random.default_rng(8)
-    covered = 0
-    for seed in range(300):
-        values = rng.normal(size=(60, 1))
-        low, high = central(sums_of(values, np.ones(60, dtype=int), seed) / 60)
-        covered += bool(low[0] <= 0 <= high[0])
-    assert 0.90 <= covered / 300 <= 0.98
+def test_of_fewer_comparisons_the_interval_reaches_further_out_and_of_very_few_there_is_none():
+    values = np.tile(np.random.default_rng(8).normal(size=(2000, 1)), 4)
+    sizes = np.array([MIN_COMPARISONS - 1, MIN_COMPARISONS, 30, 10**9])
+    low, high = bounds(values, sizes)
+    assert np.isnan([low[0], high[0]]).all()
+    widths = (high - low)[1:]
+    assert (np.diff(widths) < 0).all()
+    # Student's quantile in the place of the normal one, and n - 1 in that of n.
+    assert widths[0] / widths[-1] == pytest.approx(2.2622 / 1.96 * np.sqrt(10 / 9), rel=0.05)

@@ -197,7 +197,7 @@ def winning(name, *rates, is_baseline=False):
 
 
 def test_every_line_is_named_at_its_end_and_no_name_covers_another():
-    curves = [winning(f"judge-{n}", 0.0, 0.5, 1.0, 1.0) for n in range(20)]
+    curves = [winning(f"judge-{n}", 0.0, 0.5, 1.0, 1.0) for n in range(6)]
     spec = lines(curves, title="t", x=Axis("epsilon"), y=SHARE)
     places = {
         "".join(text.itertext()): [
@@ -206,8 +206,31 @@ def test_every_line_is_named_at_its_end_and_no_name_covers_another():
         for text in drawn(spec).iter(f"{NAMESPACE}text")
     }
     downs = sorted(place[1] for name, place in places.items() if name.startswith("judge-"))
-    assert len(downs) == 20
+    assert len(downs) == 6
     assert all(below - above >= 12 for above, below in pairwise(downs))
+
+
+def test_more_lines_than_the_eye_can_follow_are_a_table_the_best_first():
+    curves = [winning(f"judge-{n}", 0.0, n / 20, n / 20, 1.0) for n in range(10)]
+    curves += [winning("rule", 0.5, 0.0, 0.0, 0.0, is_baseline=True), Curve("silent", [])]
+    passes = Reference(0.5, "passes from 0.5")
+    spec = lines(curves, title="t", x=Axis("epsilon"), y=SHARE, threshold=passes)
+    shown = texts(spec)
+    names = [text for text in shown if text.startswith(("judge", "rule", "silent"))]
+    assert names == [f"judge-{n}" for n in range(9, -1, -1)] + [
+        "rule · baseline",
+        "silent · no figure",
+    ]
+    assert {"0.00", "0.10", "0.20", "0.30"} <= set(shown)
+    assert "across: epsilon; bold: passes from 0.5" in shown
+    bold = [
+        "".join(text.itertext())
+        for text in drawn(spec).iter(f"{NAMESPACE}text")
+        if text.get("font-weight") == "bold" and "".join(text.itertext()).endswith("%")
+    ]
+    assert sorted(bold) == ["100%"] * 10 + ["50%"]
+    assert shown.count("\N{EN DASH}") == 4
+    assert "judge-3 from 0% at 0.00 to 100% at 0.30" in described(spec)
 
 
 def test_equal_lines_are_drawn_beside_each_other():
@@ -260,7 +283,43 @@ def test_long_names_lose_their_middle_and_keep_it_in_a_tooltip():
     assert tooltip.text == name
     assert tooltip.tail.startswith("organisati")
     assert tooltip.tail.endswith("instruct")
-    assert float(root.get("width")) < 500
+    assert float(root.get("width")) < 610, "two of them stand beside each other on a page"
+
+
+NAMES = [f"open/vendor/{name}" for name in ("gpt", "claude", "o4")]
+SAME = [Curve(name, [(0.0, 0.5)], name.endswith("o4")) for name in [*NAMES, "rule"]]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        bars(
+            [Estimate(c.name, 0.5, None, None, c.is_baseline) for c in SAME], title="t", axis=SHARE
+        ),
+        grouped(
+            [Versus(c.name, "ann", 0.5, 0.5, c.is_baseline) for c in SAME], title="t", axis=SHARE
+        ),
+        lines(SAME, title="t", x=Axis(), y=SHARE),
+        lines([*SAME, *(Curve(str(n), []) for n in range(9))], title="t", x=Axis(), y=SHARE),
+    ],
+    ids=["bars", "grouped", "lines", "many lines"],
+)
+def test_the_folder_that_all_names_share_is_left_to_the_tooltip(spec):
+    tooltips = {title.text: title.tail for title in drawn(spec).iter(f"{NAMESPACE}title")}
+    assert [tooltips[name] for name in NAMES] == ["gpt", "claude", "o4 · baseline"]
+    assert "rule" in texts(spec)
+
+
+def test_numbers_stand_beside_the_names_where_a_telephone_shows_them():
+    rows = [Estimate("a judge of some length", 0.25, 0.1, 0.9), Estimate("b", 0.75)]
+    versus = grouped([Versus("gpt", "ann", 0.25, 0.75)], title="t", axis=SHARE)
+    for spec in (bars(rows, title="t", axis=SHARE), versus):
+        places = {
+            "".join(text.itertext()): float(re.findall(r"[-\d.]+", text.get("transform"))[0])
+            for text in drawn(spec).iter(f"{NAMESPACE}text")
+        }
+        assert places["25%"] < places["0%"], "left of where the axis begins"
+        assert places["75%"] < places["0%"]
 
 
 def test_two_judges_of_one_name_are_two_rows():

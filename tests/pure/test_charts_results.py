@@ -52,7 +52,7 @@ class Counting(Scorer):
 
 def written(out, configs, **options):
     results = score(configs, JUDGES, PEOPLE)
-    paths = write_charts(results, configs, NAMES, out, **options)
+    paths = write_charts(results, configs, NAMES, out, **options).paths
     assert sorted(paths) == sorted(path for path in out.rglob("*") if path.is_file())
     return sorted({path.stem for path in paths})
 
@@ -163,4 +163,4 @@ def test_figures_of_any_size_have_an_axis(tmp_path):
 
 def test_without_judges_there_is_no_chart(tmp_path):
     config = MetricConfig(ClassificationScorer(), ["winner"])
-    assert write_charts({config.unique_name: []}, [config], {}, tmp_path) == []
+    assert write_charts({config.unique_name: []}, [config], {}, tmp_path).paths == []

@@ -163,8 +163,14 @@ def test_a_refusal_is_one_line_whatever_is_wrong():
     assert lines.refusal({"detail": "no\x1b[31m such"}) == "no [31m such"
     rows = [{"file": "v.csv", "row": n, "field": "vote", "why": "is empty"} for n in range(9)]
     said = lines.refusal({"detail": "9 errors", "errors": rows})
-    assert said.startswith("9 errors: v.csv:0: vote: is empty; v.csv:1: vote")
+    assert said.startswith("9 errors: v.csv: vote: is empty; v.csv:1: vote")
     assert said.count("is empty") == lines.MOST_ROWS
+
+
+def test_a_refusal_names_no_file_where_none_is_meant_and_tells_the_notes():
+    nothing = {"file": "", "row": 0, "field": None, "why": "no row names a pair"}
+    said = lines.refusal({"detail": "1 error", "errors": [nothing], "notes": ["v.csv: not read"]})
+    assert said == "1 error: no row names a pair; v.csv: not read"
 
 
 def judge_findings(name, value, *, low=None, high=None, ranks=(None, None), agreement=None):

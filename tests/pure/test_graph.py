@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.pages.graph import LABEL_GAP, LEAST_HEIGHT, WIDTH, draw
+from judge_eval.pages.graph import LABEL_GAP, LEADING, LEAST_HEIGHT, MOST_EQUAL, draw
 
 ratings = st.floats(-500, 3000)
 series = st.integers(1, 30).flatmap(
@@ -30,7 +30,7 @@ def test_every_point_tick_and_label_is_inside(rows):
     graph = drawn(rows)
     for line in graph.lines:
         for x, y in points_of(line):
-            assert graph.plot_left <= x <= graph.plot_right < WIDTH
+            assert graph.plot_left <= x <= graph.plot_right < graph.width
             assert 0 <= y <= graph.plot_bottom < graph.height
         assert 0 <= line.label_y <= graph.plot_bottom
     assert all(0 <= tick.at <= graph.plot_bottom for tick in graph.y_ticks)
@@ -76,3 +76,42 @@ def test_ticks_are_round_and_votes_are_spoken():
 
 def test_equal_ratings_still_have_room():
     assert draw(["a", "b"], [(1, [1000.0, 1000.0])]).start_y > 0
+
+
+def labels_of(names):
+    return [line.label for line in draw(names, [(1, [1000.0] * len(names))]).lines]
+
+
+def test_labels_leave_out_what_all_names_begin_with():
+    vendors = [f"vendor-{n}/judge" for n in range(3)]
+    assert labels_of([*(f"openrouter/{name}" for name in vendors), "random"]) == [
+        *vendors,
+        "random",
+    ]
+    assert labels_of(["one/judge", "judge"]) == ["one/judge", "judge"]
+    # Without the folder the two would be called the same.
+    assert labels_of(["a/judge", "a/other", "judge"]) == ["a/judge", "a/other", "judge"]
+
+
+def test_the_end_of_a_very_long_name_is_kept():
+    [label] = labels_of(["a-judge-with-a-name-that-goes-on-and-on-and-on-until-version-7"])
+    assert label.startswith("a-judge-with")
+    assert label.endswith("version-7")
+
+
+@pytest.mark.parametrize("name", ["j", "judge-of-drawings", "JUDGE-OF-DRAWINGS", "\u5bb6" * 20])
+def test_there_is_room_for_the_longest_label_and_its_rating(name):
+    short, long = (draw([it], [(1, [1000.0])]) for it in ("j", name))
+    room = long.width - long.lines[0].label_x
+    # Letters are 12 units high, and few but the Chinese ones wider than two thirds of that.
+    wide = sum(12 if letter > "\u2000" else 8 if letter.isupper() else 6 for letter in name)
+    assert room >= wide + 40
+    assert long.width >= short.width
+
+
+def test_of_many_lines_the_leading_ones_stand_out():
+    names = [f"judge {n}" for n in range(MOST_EQUAL + 1)]
+    styles = [line.style for line in draw(names, [(1, list(range(1000, 1007)))]).lines]
+    assert styles == ["many"] * 4 + [""] * (LEADING - 1) + ["best"]
+    few = draw(names[:-1], [(1, list(range(1000, 1006)))]).lines
+    assert [line.style for line in few] == [""] * 5 + ["best"]

@@ -14,7 +14,7 @@ from judge_eval.interchange.formats.pandalm import rows as pandalm
 from judge_eval.interchange.formats.pathscore import rows as pathscore
 from judge_eval.interchange.mapping_config import parse
 from judge_eval.interchange.reading import read, recognised
-from judge_eval.interchange.rows import JudgeOrder, LabelRow, LeftOut, Row, RowError
+from judge_eval.interchange.rows import JudgeOrder, LabelRow, LeftOut, Note, Row, RowError
 
 JUDGEMENT = {
     "judge": "expert_1",
@@ -377,7 +377,9 @@ def test_a_file_is_read_as_what_it_is(name, stream, expected):
 
 def test_a_mapping_goes_before_what_a_file_looks_like():
     mapping = parse({"pair": "question_id"})
-    assert one(read(jsonl(JUDGEMENT), "h.jsonl", mapping)).pair.id == "81"
+    row, note = read(jsonl(JUDGEMENT), "h.jsonl", mapping)
+    assert row.pair.id == "81"
+    assert isinstance(note, Note)
 
 
 def test_recognising_a_file_leaves_it_at_its_start():

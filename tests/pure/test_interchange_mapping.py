@@ -7,7 +7,14 @@ import pytest
 
 from judge_eval.interchange.mapping import OWN_NAMES, rows
 from judge_eval.interchange.mapping_config import MappingError, parse
-from judge_eval.interchange.rows import PairPart, Row, RowError, VerdictPart, VotePart
+from judge_eval.interchange.rows import (
+    Note,
+    PairPart,
+    Row,
+    RowError,
+    VerdictPart,
+    VotePart,
+)
 from judge_eval.interchange.sources import Record, records
 
 VOTE = {"pair": "7", "voter": "ann", "vote": "A"}
@@ -277,7 +284,7 @@ def test_a_misspelt_column_is_an_error_and_not_a_file_without_votes():
     mapping = parse({"pair": "idx", "voter": {"value": "a"}, "vote": "winer"})
     *good, error = rows(records(stream, "v.jsonl"), mapping, "v.jsonl")
     assert len(good) == 2
-    assert error == RowError("v.jsonl", 2, None, "no record has a column 'winer'")
+    assert error == RowError("v.jsonl", 2, None, "no record has a column 'winer'", is_fatal=True)
 
 
 def test_a_column_that_some_records_lack_is_no_error():
@@ -285,6 +292,39 @@ def test_a_column_that_some_records_lack_is_no_error():
     mapping = parse({"pair": "idx", "voter": {"value": "a"}, "vote": "winner"})
     first, second = rows(records(stream, "v.jsonl"), mapping, "v.jsonl")
     assert (first.vote, second.vote.choice) == (None, "A")
+
+
+def table(text):
+    return list(rows(records(io.BytesIO(text.encode()), "v.csv"), OWN_NAMES, "v.csv"))
+
+
+def test_columns_that_nothing_is_made_of_are_a_note_behind_the_rows():
+    row, note = table("pair,Prompt,voter,vote,labels.sure,seq\n7,Why?,ann,A,yes,3\n")
+    assert row.labels == {"sure": "yes"}
+    assert note == Note("v.csv", "not read: 'Prompt', 'seq'")
+    assert [type(item) for item in table("pair,voter,vote\n7,ann,A\n")] == [Row]
+
+
+def test_of_many_and_long_columns_some_are_named():
+    columns = ",".join(f"{n:02}{'x' * 50}" for n in range(25))
+    note = table(f"pair,{columns}\n7{',' * 25}\n")[-1]
+    assert note.text.count("'") == 2 * 20
+    assert note.text.endswith(f"'19{'x' * 38}', and more")
+
+
+@pytest.mark.parametrize("sign", [";", "\t", "|"])
+def test_a_table_that_other_signs_part_names_what_was_found(sign):
+    [error] = table(sign.join(["pair", "voter", "vote"]) + f"\n7{sign}ann{sign}A\n")
+    assert error.why == (
+        f"nothing is known of its columns: {sign.join(['pair', 'voter', 'vote'])!r}; "
+        f"commas stand between columns, not {sign!r}"
+    )
+
+
+def test_a_record_of_nothing_but_unknown_columns_names_them():
+    error, row = rows([Record(1, {"id": 7, "who": "ann"}), Record(2, {"pair": 7})], OWN_NAMES, "f")
+    assert str(error) == "f:1: nothing is known of its columns: 'id', 'who'"
+    assert row.pair.id == "7"
 
 
 def test_columns_that_are_not_used_can_be_told():

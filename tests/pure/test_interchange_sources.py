@@ -75,16 +75,61 @@ def test_csv_may_begin_with_a_byte_order_mark():
     assert read(b"\xef\xbb\xbfpair\n\xc3\xa9\n", "v.csv") == [Record(2, {"pair": "é"})]
 
 
-def test_csv_that_is_not_utf8_says_where():
+def test_csv_that_is_not_utf8_says_where_and_goes_on_behind_that_record():
     found = read(b"pair,prompt\n1,ok\n2,caf\xe9\n3,ok\n", "v.csv")
-    assert found[0] == Record(2, {"pair": "1", "prompt": "ok"})
-    assert found[1:] == [
-        RowError("v.csv", 3, None, "not UTF-8 (byte 0xe9 at 6): save the file as UTF-8")
+    assert found == [
+        Record(2, {"pair": "1", "prompt": "ok"}),
+        RowError("v.csv", 3, None, "not UTF-8 (byte 0xe9 at 6): save the file as UTF-8"),
+        Record(4, {"pair": "3", "prompt": "ok"}),
+    ]
+
+
+def test_csv_that_is_not_utf8_within_quotes_is_one_record():
+    found = read(b'pair,prompt\n1,"caf\xe9,\n""2,x""\xe9\n"\n3,ok\n', "v.csv")
+    assert found == [
+        RowError("v.csv", 2, None, "not UTF-8 (byte 0xe9 at 7): save the file as UTF-8"),
+        Record(5, {"pair": "3", "prompt": "ok"}),
     ]
 
 
 def test_csv_of_another_encoding_altogether():
-    assert "not UTF-8 (byte 0xff at 1)" in read("pair\n7\n".encode("utf-16"), "v.csv")[0].why
+    [error] = read("pair\n7\n".encode("utf-16"), "v.csv")
+    assert "not UTF-8 (byte 0xff at 1)" in error.why
+    assert error.is_fatal
+
+
+@pytest.mark.parametrize(
+    "data, name",
+    [
+        (b'a,b\n1,2\n2,"open\n3,4\n', "v.csv"),
+        (b'a,b\n1,2\n"x"y,2\n3,4\n', "v.csv"),
+        (b"a,b\n1,2\n" + TOO_LARGE.encode() + b",2\n3,4\n", "v.csv"),
+        (b"a,a\n1,2\n", "v.csv"),
+        (b'[{"a": 1}, {"a": }, {"a": 3}]', "v.json"),
+        (b"PAR1", "v.parquet"),
+    ],
+    ids=["open quote", "behind a quote", "large", "header", "json", "parquet"],
+)
+def test_what_cannot_be_read_to_its_end_says_so(data, name):
+    *before, error = read(data, name)
+    assert error.is_fatal
+    assert not any(isinstance(item, RowError) for item in before)
+
+
+@pytest.mark.parametrize(
+    "data, name",
+    [
+        (b"a,b\n1\n2,3\n", "v.csv"),
+        (b"a,b\n1,\xe9\n2,3\n", "v.csv"),
+        (b"{\n{}\n", "v.jsonl"),
+        (b'{"a": "\xe9"}\n{}\n', "v.jsonl"),
+        (b"[3, {}]", "v.json"),
+    ],
+)
+def test_what_is_wrong_with_one_record_alone_is_not_fatal(data, name):
+    error, record = read(data, name)
+    assert not error.is_fatal
+    assert isinstance(record, Record)
 
 
 @pytest.mark.parametrize("cells, count", [("1", 1), ("1,2,3", 3)])

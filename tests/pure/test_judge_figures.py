@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from judge_eval.elo import agree_rate
 from judge_eval.statistics import bradley_terry
-from judge_eval.statistics.intervals import wilson
+from judge_eval.statistics.intervals import bootstrap_tail, wilson
 from judge_eval.statistics.judge_figures import judge_figures
 from judge_eval.statistics.outcomes_table import OutcomesTable
 from judge_eval.statistics.significance import claims
@@ -31,6 +31,14 @@ def plain_bootstrap(table, resamples, seed):
     return np.array(ratings), np.array(agreement)
 
 
+def bounds_of(resampled, comparisons):
+    tails = bootstrap_tail(comparisons)
+    return (
+        [np.quantile(column, tail) for column, tail in zip(resampled.T, ends, strict=True)]
+        for ends in (tails, 1 - tails)
+    )
+
+
 @pytest.fixture(scope="module")
 def several():
     rng = np.random.default_rng(3)
@@ -40,11 +48,11 @@ def several():
 def test_figures_are_those_of_a_plain_bootstrap(several):
     found = figures(several, seed=9)
     ratings, agreement = plain_bootstrap(several, 200, seed=9)
-    low, high = np.quantile(ratings, [0.025, 0.975], axis=0)
+    low, high = bounds_of(ratings, several.playing().sum(axis=0))
     assert [f.rating.value for f in found] == pytest.approx(bradley_terry.fit(several.wins()))
     assert [f.rating.low for f in found] == pytest.approx(low, abs=1e-8)
     assert [f.rating.high for f in found] == pytest.approx(high, abs=1e-8)
-    low, high = np.quantile(agreement, [0.025, 0.975], axis=0)
+    low, high = bounds_of(agreement, np.count_nonzero(several.judged(), axis=0))
     assert [f.agreement.low for f in found] == pytest.approx(low)
     assert [f.agreement.high for f in found] == pytest.approx(high)
     assert {f.agreement.method for f in found} == {"bootstrap"}
@@ -132,7 +140,22 @@ def test_without_votes_or_verdicts_every_figure_is_missing_with_a_reason(table):
         assert found.rating.why
         assert found.agreement.value is None
         assert found.agreement.why
-        assert found.ties == "a"
+        assert found.ties == ""  # nobody was tested, so nobody ties
+
+
+def test_beside_people_stand_only_comparisons_with_several_votes():
+    table = OutcomesTable.of([{"A": 2, "B": 1}, {"A": 1}, {"B": 2}], [["A", "B"]] * 3)
+    first, second = figures(table)
+    assert (first.agreement.successes, first.agreement.trials) == (3, 6)
+    assert (first.beside_people.successes, first.beside_people.trials) == (2, 5)
+    assert (second.beside_people.successes, second.beside_people.trials) == (3, 5)
+
+
+def test_who_was_not_tested_has_no_letter_and_makes_none():
+    said = [["A", "B", None], ["A", "B", None]] * 10
+    found = figures(OutcomesTable.of([{"A": 1}] * 20, said))
+    assert [judge.ties for judge in found] == ["a", "b", ""]
+    assert (found[2].rating.rank, found[2].rating.value) == (None, None)
 
 
 def test_one_judge_has_agreement_and_no_rating():

@@ -10,7 +10,9 @@ from scipy.stats import false_discovery_control, rankdata, ttest_1samp
 from scipy.stats import wilcoxon as scipy_wilcoxon
 
 from judge_eval.metrics import (
+    AltTestScorer,
     AltTestSettings,
+    MetricConfig,
     Resampling,
     advice,
     alt_test,
@@ -20,6 +22,7 @@ from judge_eval.metrics import (
     in_words,
     jaccard_similarity,
 )
+from judge_eval.metrics import score as scores_of
 from judge_eval.metrics.significance import Penalty, t_test, wilcoxon
 
 FEW = Resampling(20)
@@ -87,7 +90,11 @@ def plain(judge, people, epsilon, *, multiplicative=False, least=3):
 def test_the_test_is_the_plain_loop(study, epsilon, multiplicative):
     judge, people = study
     settings_ = AltTestSettings(
-        epsilon, multiplicative=multiplicative, min_instances_per_human=3, resampling=FEW
+        epsilon,
+        multiplicative=multiplicative,
+        min_instances_per_human=3,
+        min_humans=1,
+        resampling=FEW,
     )
     found = alt_test({"judge": judge}, people, settings_)["judge"]
     rate, advantage, advantages = plain(judge, people, epsilon, multiplicative=multiplicative)
@@ -244,6 +251,7 @@ def three(n=40, wrong=0):
         ({"q": 0}, "q must be"),
         ({"min_humans_per_item": 1}, "someone must be left"),
         ({"min_instances_per_human": 0}, "at least 1"),
+        ({"min_humans": 0}, "min_humans must be at least 1"),
         ({"scoring": "bleu"}, "scoring must be one of auto"),
         ({"jaccard": "cosine"}, "jaccard must be one of set, positional"),
     ],
@@ -265,9 +273,38 @@ def test_people_with_too_few_items_are_left_out_and_named():
     people = three() | {"dia": dict.fromkeys(range(29), "B")}
     found = alt_test({"j": people["ann"]}, people)["j"]
     assert list(found.by_human) == ["ann", "ben", "cem"]
+    assert found.untested == {"dia": 29}
     assert [(gap.what, gap.names, gap.why) for gap in found.left_out] == [
         ("humans", ("dia",), "they have fewer than 30 items to test on")
     ]
+
+
+@pytest.mark.parametrize(
+    "tested, said", [(["ann"], "only 1 person has"), (["ann", "ben"], "only 2 people have")]
+)
+def test_too_few_people_with_enough_items_are_no_verdict(tested, said):
+    """One person with 30 items would be won against or not: 1 of 1, which passes."""
+    people = {name: dict.fromkeys(range(12), "A") for name in ("ann", "ben", "cem")}
+    people |= {name: dict.fromkeys(range(40), "A") for name in tested}
+    people["cem"] |= dict.fromkeys(range(40, 60), "A")
+    people["dia"] = dict.fromkeys(range(12, 40), "A")
+    judge = dict.fromkeys(range(60), "A")
+    found = alt_test({"j": judge}, people)["j"]
+    assert found.passes is None
+    reason = f"{said} 30 items or more that the judge and at least 2 people labelled"
+    for figure in (*found.winning_rate.values(), found.advantage_probability):
+        assert figure.value is None
+        assert figure.reason == f"{reason}, and the test takes 3"
+    assert sorted(found.by_human) == tested
+    fewer = alt_test({"j": judge}, people, AltTestSettings(min_humans=1))["j"]
+    assert fewer.passes is True
+    [alone] = scores_of(
+        [MetricConfig(AltTestScorer(), ["w"], display_name="alt")],
+        {"j": {"w": judge}},
+        {name: {"w": said} for name, said in people.items()},
+    )["alt"]
+    assert alone.figures["winning_rate"].value is None
+    assert alone.metadata["passes"] is None
 
 
 def test_items_with_too_few_people_are_left_out_and_counted():
@@ -276,11 +313,11 @@ def test_items_with_too_few_people_are_left_out_and_counted():
     judge = dict.fromkeys([*range(55), 99], "A")
     gaps = alt_test({"j": judge}, people, AltTestSettings(min_humans_per_item=3))["j"].left_out
     assert [(gap.what, gap.count, gap.why) for gap in gaps] == [
-        ("items", 20, "fewer than 3 people labelled it"),
-        ("items", 1, "no person labelled it"),
+        ("items", 20, "labelled by fewer than 3 people"),
+        ("items", 1, "labelled by nobody"),
     ]
     [_, gap] = alt_test({"j": dict.fromkeys(range(45), "A")}, people)["j"].left_out
-    assert (gap.count, gap.why) == (5, "the judge gave it no label")
+    assert (gap.count, gap.why) == (5, "without a label of the judge")
 
 
 def test_fewer_items_are_enough_by_wilcoxon_s_test_where_it_is_allowed():
@@ -372,20 +409,23 @@ def test_what_makes_a_test_weak_is_said():
     people = three(60)
     two = {name: people[name] for name in ("ann", "ben")}
     assert words_of(people) == ""
-    assert "With two people" in words_of(two)
+    assert "With two people" in words_of(two, min_humans=2)
+    assert words_of(two) == ""  # there is no figure that could be weak
     assert "At most 40 items per person: 50 to 100 are enough" in words_of(three(40))
     assert "Fewer than 30 items: ann, ben, cem. The t-test" in words_of(
         three(20), min_instances_per_human=10
     )
     assert "tested by Wilcoxon" in words_of(three(20), wilcoxon=True)
     few_of_cem = people | {"cem": dict.fromkeys(range(35), "A")}
-    assert "Only two people labelled 25 of the 60 items" in words_of(few_of_cem)
+    of_two = words_of(few_of_cem)
+    assert "Only two people labelled 25 of the 60 items" in of_two
+    assert "min_humans" not in of_two  # who reads this may have nowhere to set it
     lonely = {
         "ben": dict.fromkeys(range(60), "A"),
         "cem": dict.fromkeys(range(29), "A"),
         "dia": dict.fromkeys(range(30, 59), "A"),
     }
-    assert "Only one person has enough items" in words_of(lonely)
+    assert "Only one person has enough items" in words_of(lonely, min_humans=1)
 
 
 def test_the_verdict_in_words():

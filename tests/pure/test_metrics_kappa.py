@@ -137,6 +137,9 @@ def test_another_seed_gives_another_interval():
         (0.8, "Substantial"),
         (0.81, "Almost Perfect"),
         (1.0, "Almost Perfect"),
+        (1 + 1e-15, "Almost Perfect"),
+        (-1e-16, "Slight"),
+        (np.mean([0.1, 0.2, 0.3]), "Slight"),  # 0.20000000000000004
     ],
 )
 def test_bands(value, name):

@@ -5,11 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.metrics import Figure, LeftOut, Resampling, ScoreResult, no_figure
+from judge_eval.metrics import (
+    Figure,
+    LeftOut,
+    Resampling,
+    ScoreResult,
+    classification,
+    cohen_kappa,
+    no_figure,
+)
 from judge_eval.metrics.averages import mean_by_rater, mean_over_raters
 from judge_eval.metrics.figures import mean_of_tasks
 from judge_eval.metrics.paired import paired
 from judge_eval.metrics.resampling import interval_of, weights
+from judge_eval.statistics.intervals import bootstrap_tail, wilson
 
 counts = st.lists(st.integers(1, 40), min_size=1, max_size=12).map(lambda n: np.array(n, np.int64))
 
@@ -42,7 +51,8 @@ def test_how_many_are_drawn_at_once_makes_no_difference(items, rows):
 
 def test_resamples_without_a_value_are_left_out_and_counted():
     found = interval_of(np.array([0.0, 1.0, np.nan, np.nan]), 5, Resampling(4))
-    assert found.interval == pytest.approx((0.025, 0.975))
+    [tail] = bootstrap_tail([5])
+    assert found.interval == pytest.approx((tail, 1 - tail))
     assert found.method.endswith("2 of them without a value")
 
 
@@ -125,3 +135,15 @@ def test_a_result_becomes_what_json_holds():
     assert written["counts"] == {"winning_rate": 30, "advantage_probability": 30}
     assert written["series"]["winning_rate"]["0.20"]["reason"] == "why"
     assert written["by_human"]["ann"]["left_out"][0]["names"] == ["q1"]
+
+
+def test_a_rate_that_is_the_same_in_every_resample_is_still_not_certain():
+    said = dict.fromkeys(range(20), "A")
+    found = classification(said, dict.fromkeys(("ann", "ben", "cem"), said)).figure
+    assert (found.value, found.n, found.interval) == (1, 60, wilson(20, 20))
+    assert found.method == "Wilson score interval of 20 items, all alike"
+    # Ben weighs as much as Ann in the mean, so two items of his make it little surer than four.
+    few = classification(said, {"ann": said, "ben": {0: "A", 1: "A"}}).figure
+    assert few.interval == wilson(7, 7)
+    kappa = cohen_kappa(dict(enumerate("AB" * 9)), {"ann": dict(enumerate("AB" * 9))}).figure
+    assert (kappa.value, kappa.interval) == (1, None)

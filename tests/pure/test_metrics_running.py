@@ -199,7 +199,9 @@ def test_texts_are_compared_with_the_best_match():
     assert found.metadata["scoring_method"] == "best_match"
 
 
-@pytest.mark.parametrize("scorer", [CohenKappaScorer(), AltTestScorer(min_humans=2)])
+@pytest.mark.parametrize(
+    "scorer", [CohenKappaScorer(), AltTestScorer(AltTestSettings(min_humans=2))]
+)
 def test_measures_of_agreement_fall_back_and_warn(scorer):
     found = one(scorer, "winner", annotator_aggregation="majority_vote")
     assert "individual_average was used instead of majority_vote" in found.warnings[-1]
@@ -239,7 +241,7 @@ ALL = [
     ClassificationScorer("f1", average="macro"),
     CohenKappaScorer(),
     KrippendorffAlphaScorer(),
-    AltTestScorer(AltTestSettings(min_instances_per_human=2), min_humans=2),
+    AltTestScorer(AltTestSettings(min_instances_per_human=2, min_humans=2)),
     TextSimilarityScorer(),
     SemanticSimilarityScorer(Embedder()),
 ]
@@ -260,7 +262,7 @@ def test_every_result_is_json_and_has_the_scorer_s_figures(scorer):
 
 
 def test_the_alt_test_says_what_it_was_made_with():
-    scorer = AltTestScorer(AltTestSettings(0.1, min_instances_per_human=2), min_humans=2)
+    scorer = AltTestScorer(AltTestSettings(0.1, min_instances_per_human=2, min_humans=2))
     found = one(scorer, "winner")
     assert list(found.scores["winning_rate"]) == [
         "0.00", "0.05", "0.10", "0.15", "0.20", "0.25", "0.30",

@@ -122,7 +122,7 @@ def test_win_rates_are_missing_where_models_never_met():
 def test_without_a_decided_vote_no_model_is_rated():
     board = board_of([((0, 1), [0, 0, 0, 2])])
     assert [rating.value for rating in board.ratings] == [None] * 4
-    assert board.ties == ["a"] * 4
+    assert board.ties == [""] * 4
     assert (board.both_bad, board.unpaired) == (2, 0)
 
 

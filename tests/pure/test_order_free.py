@@ -5,6 +5,7 @@ import pytest
 
 from judge_eval.statistics import bradley_terry
 from judge_eval.statistics.bootstrap import ALL_ALIKE, TOO_FEW
+from judge_eval.statistics.intervals import bootstrap_tail
 from judge_eval.statistics.order_free import NO_GAMES, apart, best_first, rate
 
 WINS = np.array([[0.0, 30.0, 25.0], [20.0, 0.0, 22.0], [15.0, 18.0, 0.0]])
@@ -19,8 +20,9 @@ def test_value_and_interval_are_those_of_the_fits():
     found = rate(WINS, drawn, np.array([50, 50, 50]))
     assert [r.value for r in found] == pytest.approx(bradley_terry.fit(WINS))
     each = np.array([bradley_terry.fit(wins) for wins in drawn])
-    assert [r.low for r in found] == pytest.approx(np.quantile(each, 0.025, axis=0))
-    assert [r.high for r in found] == pytest.approx(np.quantile(each, 0.975, axis=0))
+    [tail] = bootstrap_tail([50])
+    assert [r.low for r in found] == pytest.approx(np.quantile(each, tail, axis=0))
+    assert [r.high for r in found] == pytest.approx(np.quantile(each, 1 - tail, axis=0))
     assert [r.rank for r in found] == [1, 2, 3]
     assert all(r.best_rank <= r.rank <= r.worst_rank for r in found)
 
@@ -34,18 +36,21 @@ def test_who_has_no_game_is_not_rated_and_takes_no_rank():
     assert max(r.worst_rank for r in found[1:]) == 3
 
 
-def test_few_comparisons_give_no_interval_and_leave_every_rank_open():
-    found = rate(WINS, resamples(WINS), np.array([5, 50, 50]))
+def test_few_comparisons_give_neither_interval_nor_ranks():
+    found = rate(WINS, resamples(WINS), np.array([9, 50, 50]))
     assert (found[0].low, found[0].high, found[0].why) == (None, None, TOO_FEW)
-    assert (found[0].best_rank, found[0].worst_rank) == (1, 3)
+    assert (found[0].rank, found[0].best_rank, found[0].worst_rank) == (1, None, None)
     assert found[1].low < found[1].high
 
 
-def test_resamples_that_are_all_alike_give_no_interval():
-    wins = np.array([[0.0, 8.0], [0.0, 0.0]])
-    found = rate(wins, np.stack([wins] * 50), np.array([8, 8]))
+def test_resamples_that_are_all_alike_give_no_interval_and_no_certain_rank():
+    wins = np.array([[0.0, 80.0], [0.0, 0.0]])
+    found = rate(wins, np.stack([wins] * 50), np.array([80, 80]))
     assert [(r.low, r.high, r.why) for r in found] == [(None, None, ALL_ALIKE)] * 2
-    assert [(r.best_rank, r.worst_rank) for r in found] == [(1, 1), (2, 2)]
+    assert [(r.rank, r.best_rank, r.worst_rank) for r in found] == [
+        (1, None, None),
+        (2, None, None),
+    ]
 
 
 def test_nobody_played():

@@ -7,14 +7,18 @@ import pytest
 
 from judge_eval.metrics import (
     AltTestScorer,
+    AltTestSettings,
     ClassificationScorer,
     Figure,
     KrippendorffAlphaScorer,
     MetricConfig,
     Scorer,
+    ceiling,
     score,
 )
-from reports.results.table import as_csv, as_text, tabulate
+from reports.results.formats import as_csv, as_data, as_text
+from reports.results.table import PEOPLE as AMONG
+from reports.results.table import tabulate
 
 
 class Given(Scorer):
@@ -90,6 +94,62 @@ def test_what_is_no_matter_of_judges_marks_nobody():
     table = tabulate([config], score([config], judges, people), list(judges))
     assert [row.cells[0].figure.value for row in table.rows] == [1.0, 1.0]
     assert not any(row.cells[0].is_best for row in table.rows)
+    assert table.columns[0].best is None
+
+
+def test_what_is_no_matter_of_judges_is_told_once_and_is_in_the_csv_as_ever():
+    config = MetricConfig(KrippendorffAlphaScorer(), ["winner"])
+    people = {name: {"winner": {"q1": "A", "q2": "B"}} for name in ("ann", "ben")}
+    judges = {"a": {"winner": {"q1": "A"}}, "failed": {"winner": {"q1": None}}}
+    found = score([config], judges, people)
+    table = tabulate([config], found, list(judges), {config.unique_name: ceiling(config, people)})
+    lines = as_text(table).splitlines()
+    assert lines == [
+        "judge_id",
+        "a",
+        "failed",
+        f"{AMONG}: 1.000 n=4  Krippendorff's alpha, winner: {config.unique_name}",
+    ]
+    assert rows_of(table) == [["judge_id", config.unique_name], ["a", "1.0"], ["failed", ""]]
+    assert as_data(table)["of_people"] == [True]
+
+
+def test_the_best_stands_first_and_people_and_baselines_are_marked():
+    config = MetricConfig(ClassificationScorer(), ["winner"])
+    people = {name: {"winner": dict.fromkeys("abcd", "A")} for name in ("ann", "ben")}
+    judges = {
+        "silent": {},
+        "rule": {"winner": dict.fromkeys("abcd", "B")},
+        "good": {"winner": dict.fromkeys("abcd", "A")},
+    }
+    among = {config.unique_name: ceiling(config, people)}
+    table = tabulate([config], score([config], judges, people), list(judges), among, ["rule"])
+    assert [row.judge for row in table.ranked] == ["good", "rule", "silent"]
+    assert [row[0] for row in rows_of(table)] == ["judge_id", *judges], "the CSV keeps its order"
+    shown = as_text(table).splitlines()
+    assert [line.split("  ")[0] for line in shown[1:5]] == [
+        "good",
+        "rule (baseline)",
+        "silent",
+        AMONG,
+    ]
+    assert shown[4].split()[3] == "1.000"
+    assert shown[5] == f"(1) Accuracy, winner: {config.unique_name}"
+    data = as_data(table)
+    assert [row["is_baseline"] for row in data["judges"]] == [False, True, False]
+    assert data["people"][0]["value"] == 1.0
+
+
+def test_the_alt_test_says_who_passes_and_at_which_epsilon():
+    items = [f"q{n}" for n in range(40)]
+    people = {name: {"winner": dict.fromkeys(items, "A")} for name in ("ann", "ben", "cem")}
+    judges = {who: {"winner": dict.fromkeys(items, said)} for who, said in (("a", "A"), ("b", "B"))}
+    config = MetricConfig(AltTestScorer(AltTestSettings(epsilon=0.12)), ["winner"])
+    table = tabulate([config], score([config], judges, people), list(judges))
+    assert table.columns[0].title == "Alt-Test at 0.12, winner"
+    assert [row.cells[0].said for row in table.rows] == ["passes", "fails"]
+    assert [row.cells[1].said for row in table.rows] == ["", ""]
+    assert "1.000 passes n=" in as_text(table)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge_eval.statistics.bootstrap import ALL_ALIKE, TOO_FEW
+from judge_eval.statistics.bootstrap import MIN_COMPARISONS, TOO_FEW
 from judge_eval.statistics.intervals import wilson
 from judge_eval.statistics.shares import NOTHING, Share, shares
 
@@ -50,10 +50,18 @@ def test_independent_votes_are_as_much_evidence_as_they_are_many():
 
 def test_what_cannot_be_computed_is_missing_with_a_reason():
     assert share([0, 0], [0, 0]) == Share(None, None, None, 0, 0, 0, why=NOTHING)
-    few = share([1, 2, 0, 1, 1], [2] * 5)
+    few = share([1, 2, 0, 1, 1, 1, 1, 1, 1], [2] * 9)
     assert (few.value, few.low, few.high, few.method, few.why) == (0.5, None, None, None, TOO_FEW)
-    alike = share([2] * 9, [2] * 9)
-    assert (alike.value, alike.low, alike.high, alike.why) == (1, None, None, ALL_ALIKE)
+    assert str(MIN_COMPARISONS) in TOO_FEW
+
+
+def test_comparisons_that_all_say_the_same_count_as_one_trial_each():
+    """150 of 150 votes on 50 comparisons are no certainty, and no more than 50 of 50."""
+    alike = share([3] * 50, [3] * 50)
+    assert (alike.value, alike.low, alike.high) == (1, *wilson(50, 50))
+    assert (alike.low, alike.method, alike.why) == (pytest.approx(0.93, abs=0.005), "wilson", None)
+    halves = share([1] * 50, [2] * 50)
+    assert (halves.low, halves.high) == pytest.approx(wilson(25, 50))
 
 
 def test_shares_side_by_side_each_go_their_own_way():

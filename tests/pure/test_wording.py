@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judge_eval.statistics.shares import Share
 from judge_eval.statistics.wording import summary
 
 
@@ -49,9 +50,22 @@ def said(judges, beats, votes=120, people=3, baselines=(), order=None):
             [],
             "A and B cannot be told apart; both beat C and D; C and D cannot be told apart",
         ),
-        ("A", "", [], "A is the only judge, so there is nothing to compare it with"),
-        ("A", "", ["random"], "A is the only judge; A does not beat random"),
-        ("A", "A>random", ["random"], "A is the only judge; A beats random"),
+        (
+            "A",
+            "",
+            [],
+            "A is the only judge; no baseline is on the board, so the floor is not known",
+        ),
+        ("A", "", ["random"], "A is the only judge; it does not beat random, the floor"),
+        (
+            "A",
+            "A>random",
+            ["random", "longer-wins"],
+            (
+                "A is the only judge; it beats random, the floor; it does not beat longer-wins, "
+                "the floor"
+            ),
+        ),
         ("AB", "", ["random"], "A and B cannot be told apart; neither beats random"),
         (
             "AB",
@@ -126,17 +140,20 @@ def test_the_better_ones_are_named_first():
         ("", "no two of the 8 judges can be told apart"),
         (
             "A>B A>C A>D A>E A>F A>G A>H",
-            "A beats each of the 7 other judges; 7 of 28 pairs can be told apart",
+            "A beats each of the 7 other judges; 7 of 28 pairs of judges can be told apart",
         ),
         (
             "A>G A>H G>H B>C A>B A>D A>E A>F",
-            "A beats 6 of the 7 other judges and none beats it; 8 of 28 pairs can be told apart",
+            (
+                "A beats 6 of the 7 other judges and none beats it; 8 of 28 pairs of judges can be "
+                "told apart"
+            ),
         ),
         (
             "A>C B>C A>D A>E A>F A>G B>H",
-            "of 8 judges none beats A or B; 7 of 28 pairs can be told apart",
+            "of 8 judges none beats A or B; 7 of 28 pairs of judges can be told apart",
         ),
-        ("A>H", "7 of the 8 judges are beaten by none; 1 of 28 pairs can be told apart"),
+        ("A>H", "7 of the 8 judges are beaten by none; 1 of 28 pairs of judges can be told apart"),
     ],
 )
 def test_many_judges_are_said_in_short(beats, words):
@@ -153,6 +170,71 @@ def test_many_judges_against_the_floor_are_counted():
     everyone = " ".join(f"random>{judge}" for judge in judges)
     assert "; none beats random; random beats 9 judges." in said(
         judges, everyone, baselines=["random"]
+    )
+
+
+def absent(judges, *, silent=(), untested=(), baselines=(), beats=""):
+    names = [*judges, *baselines]
+    table = np.zeros((len(names), len(names)), dtype=bool)
+    for claim in beats.split():
+        table[tuple(names.index(name) for name in claim.split(">"))] = True
+    return summary(
+        names,
+        table,
+        votes=120,
+        people=3,
+        baselines=range(len(judges), len(names)),
+        silent=[names.index(name) for name in silent],
+        untested=[names.index(name) for name in [*silent, *untested]],
+    ).removeprefix("After 120 votes by 3 people: ")
+
+
+def test_who_has_given_no_verdict_is_neither_beaten_by_none_nor_like_the_others():
+    assert absent("ABC", silent="C", beats="A>B") == "A beats B; C has given no verdict."
+    assert absent("ABC", silent="BC") == (
+        "A is the only judge that can be compared; no baseline is on the board, so the floor is "
+        "not known; B and C have given no verdict."
+    )
+    assert absent("ABC", silent="C", untested="B").endswith(
+        "C has given no verdict; B has given none on a pair that counts here."
+    )
+    many = absent("ABCDEFGHI", silent="I", beats="A>B")
+    assert many == (
+        "7 of the 8 judges are beaten by none; 1 of 28 pairs of judges can be told apart; "
+        "I has given no verdict."
+    )
+    floor = absent("AB", silent=["random"], baselines=["random"], beats="A>B")
+    assert floor == "A beats B; random has given no verdict."
+
+
+def test_where_nobody_can_be_compared_that_is_said():
+    assert absent("AB", untested="AB") == (
+        "no judge has a verdict on a pair with a strict majority of votes, so none can be compared."
+    )
+    assert absent("AB", silent="AB").endswith("A and B have given no verdict.")
+    assert absent("A", silent="A", baselines=["random"]) == "A has given no verdict."
+
+
+def share(value, low=None, high=None):
+    return Share(value, low, high, 0, 0, 0)
+
+
+def test_a_single_judge_is_set_between_the_floor_and_the_ceiling_without_a_claim():
+    def words(judge, people):
+        none = np.zeros((1, 1), dtype=bool)
+        return summary(["A"], none, votes=120, people=3, beside_people=(judge, people))
+
+    assert words(share(0.66, 0.634, 0.691), share(0.665, 0.64, 0.69)) == (
+        "After 120 votes by 3 people: A is the only judge; of the votes on pairs that several "
+        "people voted on it agrees with 66.0 % (95 %: 63 to 69), and people with each other on "
+        "66.5 % (95 %: 64 to 69), the ceiling; no baseline is on the board, so the floor is not "
+        "known."
+    )
+    assert "; of the votes on pairs that several people voted on it agrees with 50.0 %, and " in (
+        words(share(0.5), share(0.6))
+    )
+    assert "no two people have voted on the same pair, so the ceiling is not known" in words(
+        share(0.66), share(None)
     )
 
 

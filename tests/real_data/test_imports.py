@@ -97,7 +97,7 @@ def test_mtbench_has_no_texts_so_nobody_can_vote_on_it():
     assert (run.state, run.queue.is_open) == ("complete", False)
     assert report.notes == [
         "Baselines are on the board, as its floor: always-first, random.",
-        "Voting is closed: 2400 pairs have no outputs that could be shown.",
+        "Voting is closed: 2,400 pairs have no outputs that could be shown.",
     ]
 
 
