@@ -9,7 +9,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 # What a component of an output can be read from, and what people's word it is checked against.
-KINDS: Final = ("win_rate", "pass_rate", "judge_score", "label", "metadata", "rendered")
+KINDS: Final = (
+    "win_rate",
+    "pass_rate",
+    "judge_score",
+    "judge_wins",
+    "agreement",
+    "label",
+    "metadata",
+    "rendered",
+)
+# What is read from a judge's verdicts alone; a label may be a judge's or people's.
+OF_JUDGES: Final = ("judge_score", "judge_wins", "agreement")
 CHECKS: Final = ("pass_rate", "win_rate")
 
 
@@ -30,7 +41,7 @@ class Source:
     kind : str
         One of `KINDS`.
     judge : str
-        Whose score or label; of a label, empty means people's.
+        Whose score, verdicts or label; of a label, empty means people's.
     key : str
         The task of a label, or the key of metadata.
     low, high : float

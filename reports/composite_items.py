@@ -14,10 +14,19 @@ from uuid import UUID
 from django.db.models import Q
 from django.db.models.functions import Left
 
+from judge_eval.analysis.slices import WHOLE, Slice
 from judge_eval.models import Run
-from reports.composite_config import CompositeConfig, Source
+from reports.composite_config import OF_JUDGES, CompositeConfig, Source
 from reports.composite_drift import Said
-from reports.composite_said import Pair, Values, labels, passes, plus, scores, wins_by_quarter
+from reports.composite_said import (
+    Pair,
+    Values,
+    by_judges,
+    labels,
+    passes,
+    plus,
+    wins_by_quarter,
+)
 from voting.models import Comparison, Inference, Picture
 
 _SHOWN: Final = 200
@@ -53,8 +62,10 @@ class RunItems:
         }
 
 
-def items_of_run(run: Run, configs: Sequence[CompositeConfig]) -> RunItems:
+def items_of_run(run: Run, configs: Sequence[CompositeConfig], part: Slice = WHOLE) -> RunItems:
     """Read what some composites of a run are made of, and what people said, by quarter.
+
+    Of a part only the outputs of its pairs, and what was said of them in these pairs.
 
     Of the votes on pairs a win counts 1, a tie half, a loss and "both bad" 0. Pass and flag votes
     on an output count whichever queue of the project they came through.
@@ -62,12 +73,15 @@ def items_of_run(run: Run, configs: Sequence[CompositeConfig]) -> RunItems:
     sources = {source for config in configs for source in config.sources.values()}
     kinds = {source.kind for source in sources}
     checks = {config.check for config in configs}
-    pairs = _pairs(run)
+    pairs = _pairs(run, part)
     items = _items(run, pairs, with_metadata="metadata" in kinds)
+    if part.kind:
+        inside = {side for pair in pairs.values() for side in (pair.a, pair.b)}
+        items = {pk: item for pk, item in items.items() if pk in inside}
     passed = passes(run, items) if "pass_rate" in kinds | checks else {}
     people: dict[str, Mapping[str, Mapping[UUID, Said]]] = {"pass_rate": passed}
     if "win_rate" in checks:
-        people["win_rate"] = wins_by_quarter(run, pairs)
+        people["win_rate"] = wins_by_quarter(run, pairs, part)
     values: dict[Source, Values] = {}
     for source in sources:
         if source.kind == "win_rate":
@@ -78,18 +92,23 @@ def items_of_run(run: Run, configs: Sequence[CompositeConfig]) -> RunItems:
             values[source] = _rendered(items.values())
         elif source.kind == "metadata":
             values[source] = _metadata(items.values(), source)
-    values |= scores(run, pairs, [source for source in sources if source.kind == "judge_score"])
+    of_judges = [source for source in sources if source.kind in OF_JUDGES]
+    values |= by_judges(run, pairs, of_judges, part)
     values |= labels(run, pairs, [source for source in sources if source.kind == "label"])
     return RunItems(items, values, people)
 
 
-def _pairs(run: Run) -> dict[UUID, Pair]:
+def _pairs(run: Run, part: Slice) -> dict[UUID, Pair]:
     rows = Comparison.objects.filter(queue=run.queue_id).order_by("position")
-    names = ("pk", "a", "b", "votes", "votes_a", "votes_b", "votes_tie")
-    return {
-        pk: Pair(a, b, votes, won_a + tied / 2, won_b + tied / 2)
-        for pk, a, b, votes, won_a, won_b, tied in rows.values_list(*names)
-    }
+    counts = [(choice, f"votes_{choice.lower()}") for choice in part.choices]
+    about = ("a__tags", "a__generator", "b__generator") if part.kind else ()
+    found = {}
+    for row in rows.values("pk", "a", "b", *(name for _, name in counts), *about):
+        if part.kind and not part.holds(row["a__tags"], (row["a__generator"], row["b__generator"])):
+            continue
+        votes: dict[str, int] = {choice: row[name] for choice, name in counts}
+        found[row["pk"]] = Pair(row["a"], row["b"], votes)
+    return found
 
 
 def _items(run: Run, pairs: Mapping[UUID, Pair], *, with_metadata: bool) -> dict[UUID, RunItem]:

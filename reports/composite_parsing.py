@@ -9,7 +9,15 @@ from typing import Final, TypeAlias
 from judge_eval.config.fields import ConfigError, Fields
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.dialogue.reply_text import excerpt
-from reports.composite_config import CHECKS, KINDS, CompositeConfig, Source, Weight, as_text
+from reports.composite_config import (
+    CHECKS,
+    KINDS,
+    OF_JUDGES,
+    CompositeConfig,
+    Source,
+    Weight,
+    as_text,
+)
 
 MOST_COMPONENTS: Final = 30
 LONGEST_NAME: Final = 60
@@ -112,8 +120,8 @@ def _source(part: Fields) -> Source:
         return Source(KINDS[0])
     kind = part.choice("from", KINDS, KINDS[0])
     judge = key = equals = ""
-    if kind in {"judge_score", "label"}:
-        judge = part.text("judge", None if kind == "judge_score" else "", most=200)
+    if kind in {*OF_JUDGES, "label"}:
+        judge = part.text("judge", "" if kind == "label" else None, most=200)
     if kind in {"label", "metadata"}:
         key = part.text("task" if kind == "label" else "key", most=LONGEST_NAME)
         equals = _equals(part)

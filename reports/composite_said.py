@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import TruncQuarter
 
+from judge_eval.analysis.slices import WHOLE, Slice
 from judge_eval.models import Run, Verdict
 from reports.composite_config import Source
 from reports.composite_drift import Said, quarter_of
@@ -27,31 +28,68 @@ Values = Mapping[UUID, float]
 
 @dataclass(frozen=True)
 class Pair:
-    """Which outputs a pair holds, and how often each of them won among the votes that count."""
+    """Which outputs a pair holds, and how many votes that count there are for each choice."""
 
     a: UUID
     b: UUID
-    votes: int
-    wins_a: float
-    wins_b: float
+    counts: Mapping[str, int]
+
+    @property
+    def votes(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def wins_a(self) -> float:
+        return self.counts["A"] + self.counts.get("tie", 0) / 2
+
+    @property
+    def wins_b(self) -> float:
+        return self.counts["B"] + self.counts.get("tie", 0) / 2
+
+    def agreement(self, winner: str) -> float | None:
+        """Return the share of the votes that are what a judge said, None where nobody voted."""
+        return self.counts.get(winner, 0) / self.votes if self.votes else None
 
 
 def plus(said: Said, total: float, votes: int) -> Said:
     return Said(said.total + total, said.votes + votes)
 
 
-def scores(run: Run, pairs: Mapping[UUID, Pair], sources: Sequence[Source]) -> dict[Source, Values]:
+def by_judges(
+    run: Run, pairs: Mapping[UUID, Pair], sources: Sequence[Source], part: Slice = WHOLE
+) -> dict[Source, Values]:
+    """Return what judges' verdicts say of outputs, averaged over the pairs of each."""
     if not sources:
         return {}
     gathered: dict[Source, dict[UUID, list[float]]] = {s: defaultdict(list) for s in sources}
     verdicts = _verdicts(run, sources)
-    names = ("judge__name", "comparison", "score_a", "score_b")
-    for judge, pair, of_a, of_b in verdicts.values_list(*names):
+    names = ("judge__name", "comparison", "winner", "score_a", "score_b")
+    for judge, place, winner, *scores in verdicts.values_list(*names):
+        pair = pairs.get(place)
+        if pair is None or winner not in part.choices:
+            continue
         for source in sources:
             if source.judge == judge:
-                _add(gathered[source][pairs[pair].a], source, of_a)
-                _add(gathered[source][pairs[pair].b], source, of_b)
+                of_a, of_b = _of_verdict(source, pair, winner, scores)
+                _add(gathered[source][pair.a], source, of_a)
+                _add(gathered[source][pair.b], source, of_b)
     return _means(gathered)
+
+
+def _of_verdict(
+    source: Source, pair: Pair, winner: str, scores: Sequence[float | None]
+) -> Sequence[float | None]:
+    """Return what one verdict says of a pair's first output, and of its second."""
+    if source.kind == "agreement":
+        return [pair.agreement(winner)] * 2
+    if source.kind == "judge_wins":
+        return [won(winner, "A"), won(winner, "B")]
+    return scores
+
+
+def won(choice: str, side: str) -> float:
+    """Return what a choice comes to for a side: a win is 1, a tie half."""
+    return 0.5 if choice == "tie" else float(choice == side)
 
 
 def labels(run: Run, pairs: Mapping[UUID, Pair], sources: Sequence[Source]) -> dict[Source, Values]:
@@ -82,12 +120,13 @@ def _answers(
         for pair, item, answers in mine.values_list("comparison", "inference", "labels"):
             if pair in pairs:
                 yield "", partial(_of_pair, answers or {}, pairs[pair])
-            else:
+            elif item is not None:
                 yield "", partial(_of_item, answers or {}, item)
     if judges:
         rows = _verdicts(run, judges).filter(labels__isnull=False)
         for judge, pair, answers in rows.values_list("judge__name", "comparison", "labels"):
-            yield judge, partial(_of_pair, answers or {}, pairs[pair])
+            if pair in pairs:
+                yield judge, partial(_of_pair, answers or {}, pairs[pair])
 
 
 def _of_item(answers: Mapping[str, object], item: UUID, task: str) -> list[tuple[UUID, object]]:
@@ -140,17 +179,21 @@ def passes(run: Run, items: Collection[UUID]) -> dict[str, dict[UUID, Said]]:
     return dict(quarters)
 
 
-def wins_by_quarter(run: Run, pairs: Mapping[UUID, Pair]) -> dict[str, dict[UUID, Said]]:
+def wins_by_quarter(
+    run: Run, pairs: Mapping[UUID, Pair], part: Slice = WHOLE
+) -> dict[str, dict[UUID, Said]]:
     votes = Entry.objects.filter(
-        counted_in(run.queue), queue=run.queue_id, comparison__isnull=False
+        counted_in(run.queue), queue=run.queue_id, comparison__isnull=False, choice__in=part.choices
     ).order_by()
     rows = votes.annotate(quarter=TruncQuarter("at", tzinfo=UTC)).values_list(
         "quarter", "comparison", "choice"
     )
     quarters: dict[str, dict[UUID, Said]] = defaultdict(lambda: defaultdict(lambda: Said(0, 0)))
     for at, comparison, choice, number in rows.annotate(Count("pk")):
-        said, pair = quarters[quarter_of(at)], pairs[comparison]
+        pair = pairs.get(comparison)
+        if pair is None:
+            continue
+        said = quarters[quarter_of(at)]
         for item, side in ((pair.a, "A"), (pair.b, "B")):
-            share = 0.5 if choice == "tie" else float(choice == side)
-            said[item] = plus(said[item], share * number, number)
+            said[item] = plus(said[item], won(choice, side) * number, number)
     return {quarter: dict(said) for quarter, said in quarters.items()}

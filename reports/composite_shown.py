@@ -82,6 +82,8 @@ def source_in_words(source: Source) -> str:
         "win_rate": "share of votes it won in its pairs, a tie half",
         "pass_rate": "share of people's votes that passed it",
         "judge_score": f"mean score by {by}, {rule}",
+        "judge_wins": f"share of its pairs that {by} said it won, a tie half",
+        "agreement": f"mean share of votes on its pairs that agree with {by}",
         "label": f"{source.key}, mean of what {by} said, {rule}",
         "metadata": f"{source.key} of the output, {rule}",
         "rendered": "1 where it could be rendered, 0 where not",

@@ -15,16 +15,19 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from humanjudge.http import Problem
 from judge_eval.access import refuse_board, voter_of_run
+from judge_eval.analysis.slices import Slice, SliceInvalid
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.models import Run
 from judge_eval.pages.config_form import LINES, shortened
 from judge_eval.pages.run_access import pairs_to_vote_on
 from judge_eval.pages.run_views import find_run
 from reports import composite_shown as shown
-from reports.composite_config import CompositeConfig, Source, Weight
+from reports.composite_config import CompositeConfig
 from reports.composite_items import items_of_run
-from reports.composite_services import as_json, judge_names, read_config, store, versions_of
+from reports.composite_services import as_json, example, read_config, store, versions_of
+from reports.parts import parts_of
 from voting.services import record_exposure
 from voting.voters import voter_of_user
 
@@ -80,14 +83,15 @@ def _page(
     if versions:
         context |= _composite(request, run, versions)
     if form is None and request.user.is_authenticated:
-        config = versions[0][1] if versions else _example(run)
+        config = versions[0][1] if versions else example(run)
         context["form"] = CompositeForm(run, initial={"config": as_json(config)})
     return render(request, "reports/composite.html", context, status=status)
 
 
 def _composite(request: HttpRequest, run: Run, versions: list[Any]) -> dict[str, Any]:
     definition, config = versions[0]
-    items = items_of_run(run, [each for _, each in versions])
+    part = _part(request)
+    items = items_of_run(run, [each for _, each in versions], part)
     ranked = shown.ranked(items, config)
     page = Paginator(ranked, ROWS_PER_PAGE).get_page(request.GET.get("page"))
     pairs = [pair for row in page for pair in items.items[row.item].pairs]
@@ -99,9 +103,24 @@ def _composite(request: HttpRequest, run: Run, versions: list[Any]) -> dict[str,
         "config": config,
         "weights": shown.shown_weights(config),
         "page": page,
+        "outputs": _outputs(page.paginator.count, part),
         "rows": shown.shown_rows(list(page), items, closed),
         "drift": shown.shown_drift(versions, items, ranked),
+        "parts": parts_of(run, str(part)),
+        "part": part,
     }
+
+
+def _outputs(count: int, part: Slice) -> str:
+    outputs = f"{count:,} {'output' if count == 1 else 'outputs'}"
+    return f"{outputs}: {part.in_words}" if part.kind else outputs
+
+
+def _part(request: HttpRequest) -> Slice:
+    try:
+        return Slice.parse(request.GET.get("part", ""))
+    except SliceInvalid as invalid:
+        raise Problem(400, f"{invalid}.") from invalid
 
 
 def _remember_seen(request: HttpRequest, run: Run, pairs: Collection[UUID]) -> None:
@@ -111,25 +130,3 @@ def _remember_seen(request: HttpRequest, run: Run, pairs: Collection[UUID]) -> N
         voter = voter_of_user(run.queue.project, request.user)
     if voter is not None:
         record_exposure(voter.pk, sorted(pairs), timezone.now())
-
-
-def _example(run: Run) -> CompositeConfig:
-    """Return something to start from: what judges say, checked by whom people choose."""
-    judges = judge_names(run, with_baselines=False)[:2]
-    if not judges:
-        weights = {"preferred": Weight(1, "What people choose is what the work is for.")}
-        sources = {"preferred": Source("win_rate"), "rendered": Source("rendered")}
-        return CompositeConfig(weights, ("rendered",), "first", sources)
-    names = [f"judge {place}" for place in range(1, len(judges) + 1)]
-    reason = "Say here why it counts as much as it does."
-    scores = {
-        name: Source("judge_score", judge=judge, low=0, high=10)
-        for name, judge in zip(names, judges, strict=True)
-    }
-    return CompositeConfig(
-        weights={name: Weight(1, reason) for name in names},
-        gates=("rendered",),
-        label="first",
-        sources=scores | {"rendered": Source("rendered")},
-        check="win_rate",
-    )

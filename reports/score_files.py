@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
+from threading import Event, Thread
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import Error, IntegrityError, connection, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django.utils.text import slugify
@@ -25,10 +27,10 @@ from judge_eval.models import Run
 from reports.models import ScoreReport
 from reports.results.config import Reach, parse
 from reports.results.making import ScoringFailed, make_report
-from reports.results.table import Table, as_data
 from reports.results.writing import NotWritable
 
-LEASE = timedelta(minutes=15)
+LEASE = timedelta(minutes=2)
+RENEWED_EVERY = timedelta(seconds=30)
 MOST_ATTEMPTS = 3
 # Of each run; older ones are deleted when another is asked for.
 MOST_KEPT = 20
@@ -90,11 +92,17 @@ def make(report_id: UUID) -> None:
         _finish(report, ScoreReport.State.FAILED, f"It broke off {MOST_ATTEMPTS} times.")
         return
     try:
-        size, table = _write(report)
+        with _renewed(report), TemporaryDirectory() as folder:
+            made = make_report(
+                report.run_id,
+                report.config,
+                Path(folder),
+                now=timezone.now(),
+                reach=Reach(embed=_embedder),
+            )
+            _keep(report, Path(folder), made.summary())
     except (ConfigInvalid, ScoringFailed, NotWritable) as error:
         _finish(report, ScoreReport.State.FAILED, str(error) or type(error).__name__)
-    else:
-        _finish(report, ScoreReport.State.DONE, size=size, table=as_data(table))
 
 
 def ask_again_for_lost() -> None:
@@ -115,26 +123,52 @@ def _claim(report_id: UUID) -> ScoreReport | None:
     return ScoreReport.objects.select_related("run").get(pk=report_id)
 
 
-def _finish(report: ScoreReport, state: str, error: str = "", **made: Any) -> None:
-    waiting = ScoreReport.objects.filter(pk=report.pk, state=ScoreReport.State.WAITING)
-    waiting.update(state=state, error=error, done_at=timezone.now(), leased_until=None, **made)
+def _mine(report: ScoreReport) -> QuerySet[ScoreReport]:
+    """Return the row while nobody else has taken it up: each who does counts an attempt."""
+    return ScoreReport.objects.filter(
+        pk=report.pk, state=ScoreReport.State.WAITING, attempts=report.attempts
+    )
 
 
-def _write(report: ScoreReport) -> tuple[int, Table]:
+@contextmanager
+def _renewed(report: ScoreReport) -> Iterator[None]:
+    """Keep the lease for as long as it takes; a worker that is killed loses it soon."""
+    done = Event()
+
+    def renew() -> None:
+        while not done.wait(RENEWED_EVERY.total_seconds()):
+            # A database that is away for a moment is asked again.
+            with suppress(Error):
+                _mine(report).update(leased_until=timezone.now() + LEASE)
+            connection.close()
+
+    thread = Thread(target=renew, name="score-files-lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _finish(report: ScoreReport, state: str, error: str = "", **made: Any) -> bool:
+    done = {"state": state, "error": error, "done_at": timezone.now(), "leased_until": None}
+    return bool(_mine(report).update(**done, **made))
+
+
+def _keep(report: ScoreReport, folder: Path, table: Mapping[str, Any]) -> None:
+    """Put the files where they are fetched from, unless another worker is at them by now."""
     path = path_of(report)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{token_hex(4)}")
     try:
-        with TemporaryDirectory() as folder:
-            made = Path(folder)
-            written = make_report(
-                report.run_id, report.config, made, now=timezone.now(), reach=Reach(embed=_embedder)
-            )
-            _zip(made, partial, _folder_name(report))
-        partial.replace(path)
+        _zip(folder, partial, _folder_name(report))
+        with transaction.atomic():
+            size = partial.stat().st_size
+            if _finish(report, ScoreReport.State.DONE, size=size, table=table):
+                partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
-    return path.stat().st_size, written.table
 
 
 def _embedder(options: Mapping[str, object], path: str) -> Embedder:

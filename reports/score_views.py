@@ -20,7 +20,9 @@ from judge_eval.pages.run_access import refuse_calls
 from judge_eval.pages.run_views import find_run
 from reports import score_files
 from reports.models import ScoreReport
+from reports.parts import parts_of
 from reports.score_api import zip_response
+from reports.score_shown import shown_report, shown_table
 
 
 @never_cache
@@ -39,16 +41,16 @@ def run_scores(request: HtmxRequest, run_id: UUID) -> HttpResponse:
 @login_required
 def ask_for_scores(request: HttpRequest, run_id: UUID) -> HttpResponse:
     run = find_run(run_id)
-    text = request.POST.get("config", "").strip()
+    text, part = request.POST.get("config", "").strip(), request.POST.get("part", "")
     try:
-        score_files.ask(run, strict_json.loads(text) if text else None)
+        score_files.ask(run, _with_part(strict_json.loads(text) if text else None, part))
     except ConfigInvalid as invalid:
         errors = [str(error) for error in invalid.errors]
     except (score_files.ScoresRefused, strict_json.NotJson) as refused:
         errors = [str(refused)]
     else:
         return redirect("run-scores", run.pk)
-    context = _context(run) | {"errors": errors, "config": text}
+    context = _context(run, part) | {"errors": errors, "config": text}
     return render(request, "reports/scores.html", context, status=422)
 
 
@@ -63,14 +65,26 @@ def download_scores(request: HttpRequest, run_id: UUID, report_id: UUID) -> Http
     return response
 
 
-def _context(run: Run) -> dict[str, Any]:
+def _with_part(config: object, part: str) -> object:
+    """Return a configuration with the part that was chosen beside it, unless it names one."""
+    if not part:
+        return config
+    if isinstance(config, list):
+        return {"metrics": config, "part": part}
+    return (
+        {"part": part, **(config or {})} if config is None or isinstance(config, dict) else config
+    )
+
+
+def _context(run: Run, part: str = "") -> dict[str, Any]:
     reports = list(score_files.reports_of(run)[: score_files.MOST_KEPT])
-    is_waiting = any(report.state == ScoreReport.State.WAITING for report in reports)
     latest = next((report for report in reports if report.table), None)
     return {
         "run": run,
-        "reports": reports,
+        "reports": [shown_report(report) for report in reports],
         "latest": latest,
-        "is_waiting": is_waiting,
+        "figures": shown_table(latest.table) if latest and latest.table else None,
+        "is_waiting": any(report.state == ScoreReport.State.WAITING for report in reports),
+        "parts": parts_of(run, part),
         "tab": "scores",
     }

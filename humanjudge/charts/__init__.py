@@ -16,12 +16,14 @@ Examples
 True
 """
 
-from humanjudge.charts.curves import Curve, lines
+from humanjudge.charts.cells import Cells
+from humanjudge.charts.curves import lines
 from humanjudge.charts.drawing import png, svg
 from humanjudge.charts.judged import bars, intervals
 from humanjudge.charts.look import Theme
-from humanjudge.charts.matrix import P_VALUES, SHARES, Cells, heat_map
+from humanjudge.charts.matrix import P_VALUES, SHARES, heat_map
 from humanjudge.charts.parts import RATING, SCORE, SHARE, Axis, Estimate, Reference, Spec
+from humanjudge.charts.rates import Curve
 from humanjudge.charts.restyling import ChartRefused
 from humanjudge.charts.versus import Versus, grouped
 

@@ -18,9 +18,10 @@ from humanjudge.charts.parts import (
     clean,
     domain,
     finite,
-    label,
     shortened,
+    unprefixed,
 )
+from humanjudge.charts.rates import Curve, curve_label, rate_table
 
 if TYPE_CHECKING:
     import altair as alt
@@ -33,21 +34,14 @@ LEADER: Final = (PLOT_WIDTH + 6, PLOT_WIDTH + 22)
 BESIDE: Final = 3.0
 BESIDE_ALL: Final = 9.0
 DOT: Final = 14
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A judge's figure at several places, ascending; None where there is none."""
-
-    name: str
-    points: Sequence[tuple[float, float | None]]
-    is_baseline: bool = False
+# More lines than these cannot be followed by the eye.
+MOST_LINES: Final = 6
 
 
 def lines(
     series: Iterable[Curve], *, title: str, x: Axis, y: Axis, threshold: Reference | None = None
 ) -> Spec | None:
-    """Draw a line per judge, named at its end.
+    """Draw a line per judge, named at its end; of more than `MOST_LINES` judges a table.
 
     Parameters
     ----------
@@ -68,7 +62,12 @@ def lines(
     points = [point for curve in curves for point in curve.points]
     wide = domain(x, [place for place, _ in points])
     marks = [value for _, value in points] + ([threshold.value] if threshold else [])
-    plot = _Plot(domain(y, marks), max(HEIGHT, LABEL_ROOM * len(curves)))
+    ends, words = domain(y, marks), _in_words(curves, x, y, threshold)
+    if len(curves) > MOST_LINES:
+        return rate_table(
+            curves, title=title, words=words, axes=(x, y), ends=ends, threshold=threshold
+        )
+    plot = _Plot(ends, max(HEIGHT, LABEL_ROOM * len(curves)))
     drawn = _placed(curves, plot)
     up = plot.up(y)
     rule, passing = _threshold(threshold, up)
@@ -80,9 +79,9 @@ def lines(
             *passing,
         ],
         title=title,
-        words=_in_words(curves, x, y, threshold),
+        words=words,
         height=plot.height,
-        names={_label(curve): curve.name for curve in curves},
+        names={one.label: one.curve.name for one in drawn},
     )
 
 
@@ -116,6 +115,7 @@ class _Placed:
     """A curve as it is drawn: moved a little if it lies on others, and where its label stands."""
 
     curve: Curve
+    label: str
     points: list[tuple[float, float]]
     label_down: float
 
@@ -134,7 +134,9 @@ def _placed(curves: Sequence[Curve], plot: _Plot) -> list[_Placed]:
     ends = [plot.down(points[-1][1]) if points else bottom for points in moved]
     heights = [sum(value for _, value in points) for points in moved]
     downs = _spread(list(zip(ends, [-height for height in heights], strict=True)), bottom)
-    return [_Placed(*parts) for parts in zip(curves, moved, downs, strict=True)]
+    names = unprefixed([curve.name for curve in curves])
+    labels = [curve_label(name, curve) for name, curve in zip(names, curves, strict=True)]
+    return [_Placed(*parts) for parts in zip(curves, labels, moved, downs, strict=True)]
 
 
 def _beside(curves: Sequence[Curve]) -> list[float]:
@@ -186,7 +188,7 @@ def _labels(drawn: Sequence[_Placed], plot: _Plot, y: alt.Y) -> list[alt.Chart]:
 
     told = [
         {"value": plot.at(one.label_down), "end": one.points[-1][1] if one.points else None}
-        | {"text": _label(one.curve)}
+        | {"text": one.label}
         for one in drawn
     ]
     start, stop = map(alt.value, LEADER)
@@ -194,11 +196,6 @@ def _labels(drawn: Sequence[_Placed], plot: _Plot, y: alt.Y) -> list[alt.Chart]:
     leaders = ended.mark_rule(style="leader").encode(x=start, x2=stop, y="end:Q", y2="value:Q")
     named = layer(told).mark_text(align="left")
     return [leaders, named.encode(x=alt.value(LABEL_AT), y=y, text="text:N")]
-
-
-def _label(curve: Curve) -> str:
-    name = label(curve.name, curve.is_baseline)
-    return name if curve.points else f"{name} · {NO_FIGURE}"
 
 
 def _threshold(threshold: Reference | None, y: alt.Y) -> tuple[list[alt.Chart], list[alt.Chart]]:

@@ -16,8 +16,8 @@ from humanjudge.charts.layers import (
 )
 from humanjudge.charts.look import BASELINE_FILL, JUDGE_FILL
 from humanjudge.charts.parts import (
+    LETTER_WIDTH,
     NO_FIGURE,
-    PLOT_WIDTH,
     Axis,
     Estimate,
     Reference,
@@ -27,6 +27,7 @@ from humanjudge.charts.parts import (
     finite,
     label,
     ordered,
+    unprefixed,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ ROW: Final = 22
 BAR: Final = 14
 DOT: Final = 64
 GAP: Final = 10
-VALUE_AT: Final = PLOT_WIDTH + 48
 
 
 def bars(
@@ -90,15 +90,17 @@ def _judges(
         return None
     ends = domain(axis, _values(rows, reference), zero=kind == "bar")
     x, y = across(axis, ends), rows_down(len(rows))
-    names = {index: label(row.name, row.is_baseline) for index, row in enumerate(rows)}
+    plain = unprefixed([row.name for row in rows])
+    names = {i: label(plain[i], row.is_baseline) for i, row in enumerate(rows)}
     numbers = {i: _written(row, axis) for i, row in enumerate(rows) if _has_figure(row)}
     gaps = {i: NO_FIGURE for i, row in enumerate(rows) if not _has_figure(row)}
     band, rule = reference_across(reference, axis, ends, x)
     layers = [
         *band,
         *(_bars if kind == "bar" else _dots)(rows, x, y, rule),
-        texts(names, -GAP, "right", y),
-        texts(numbers, VALUE_AT, "right", y),
+        # Beside the names, where a narrow screen still shows them.
+        texts(names, -2 * GAP - _room(numbers.values()), "right", y),
+        texts(numbers, -GAP, "right", y),
         texts(gaps, GAP, "left", y, "quiet"),
     ]
     return finished(
@@ -159,6 +161,10 @@ def _has_figure(row: Estimate) -> bool:
 def _written(row: Estimate, axis: Axis) -> str:
     value = finite(row.value)
     return NO_FIGURE if value is None else axis.write(value)
+
+
+def _room(numbers: Iterable[str]) -> int:
+    return LETTER_WIDTH * max(map(len, numbers), default=0)
 
 
 def _values(rows: Sequence[Estimate], reference: Reference | None) -> list[float | None]:

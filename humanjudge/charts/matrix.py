@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from humanjudge.charts.cells import CELL_HEIGHT, GAP, Cells, cell_width, columns, drawn_cells
 from humanjudge.charts.layers import finished, layer, rows_down, texts
-from humanjudge.charts.look import FULLEST_CELL
-from humanjudge.charts.parts import Spec, clean, finite, shortened
+from humanjudge.charts.parts import Spec, clean, finite, shortened, unprefixed
 
 if TYPE_CHECKING:
     import altair as alt
 
-LETTER_WIDTH: Final = 7
-CELL_ROOM: Final = 8
-CELL_HEIGHT: Final = 24
-_DASH: Final = "\N{EN DASH}"
-_GAP: Final = 8
 _STRENGTH: Final = ((0.001, 1.0), (0.01, 0.75), (0.05, 0.5))
 _LEAST_P: Final = 0.001
-
-
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """How the numbers in cells are written, and how dark their cells are, from 0 to 1."""
-
-    write: Callable[[float], str]
-    darkness: Callable[[float], float]
 
 
 def _write_p(p: float) -> str:
@@ -79,10 +65,10 @@ def heat_map(
     if not names:
         return None
     count = len(names)
-    y, labels = rows_down(count), [shortened(name) for name in names]
+    y, labels = rows_down(count), [shortened(name) for name in unprefixed(names)]
     layers = [
-        *_cells(cells, form, y, count),
-        texts(dict(enumerate(labels)), -_GAP, "right", y),
+        *drawn_cells(cells, form, y, count),
+        texts(dict(enumerate(labels)), -GAP, "right", y),
         _heads(labels, count),
     ]
     return finished(
@@ -91,51 +77,9 @@ def heat_map(
         text=text,
         words=f"{text}: {_in_words(names, cells, form)}.",
         height=CELL_HEIGHT * count,
-        width=_width(cells, form) * count,
+        width=cell_width(cells, form) * count,
         names=dict(zip(labels, names, strict=True)),
     )
-
-
-def _width(cells: Sequence[Sequence[float | None]], form: Cells) -> int:
-    known = [v for line in cells for v in line if v is not None and finite(v) is not None]
-    longest = max((len(form.write(value)) for value in known), default=1)
-    return CELL_ROOM + LETTER_WIDTH * max(longest, 4)
-
-
-def _cells(
-    cells: Sequence[Sequence[float | None]], form: Cells, y: alt.Y, count: int
-) -> list[alt.Chart]:
-    import altair as alt
-
-    every = [
-        _cell(row, column, finite(value), form)
-        for row, line in enumerate(cells)
-        for column, value in enumerate(line)
-    ]
-    x = _columns(count)
-    known = layer(cell for cell in every if cell["fill"] is not None)
-    gaps = layer(cell for cell in every if cell["fill"] is None)
-    opacity = alt.FillOpacity("fill:Q", scale=None, legend=None)
-    return [
-        known.mark_rect(style="cell").encode(x=x, y=y, fillOpacity=opacity),
-        gaps.mark_rect(style="gap").encode(x=x, y=y),
-        known.mark_text(style="number").encode(x=x, y=y, text="text:N"),
-        gaps.mark_text(style="quiet").encode(x=x, y=y, text="text:N"),
-    ]
-
-
-def _cell(row: int, column: int, value: float | None, form: Cells) -> Mapping[str, object]:
-    place: dict[str, object] = {"row": row, "column": column}
-    if value is None:
-        return place | {"text": _DASH, "fill": None}
-    darkness = min(max(form.darkness(value), 0.0), 1.0)
-    return place | {"text": form.write(value), "fill": round(darkness * FULLEST_CELL, 4)}
-
-
-def _columns(count: int) -> alt.X:
-    import altair as alt
-
-    return alt.X("column:O", axis=None, scale=alt.Scale(domain=list(range(count))))
 
 
 def _heads(labels: Sequence[str], count: int) -> alt.Chart:
@@ -144,7 +88,7 @@ def _heads(labels: Sequence[str], count: int) -> alt.Chart:
 
     told = layer({"column": column, "text": text} for column, text in enumerate(labels))
     heads: alt.Chart = told.mark_text(align="left", angle=270).encode(
-        x=_columns(count), y=alt.value(-_GAP), text="text:N"
+        x=columns(count), y=alt.value(-GAP), text="text:N"
     )
     return heads
 

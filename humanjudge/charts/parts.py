@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from math import ceil, floor, isfinite, log10
 from typing import Any, Final, TypeAlias
 
 Spec: TypeAlias = dict[str, Any]
 
 NO_FIGURE: Final = "no figure"
-PLOT_WIDTH: Final = 220
-NAME_UNITS: Final = 24
+PLOT_WIDTH: Final = 320
+NAME_UNITS: Final = 30
+# Of a number or a name, in the letters of a chart.
+LETTER_WIDTH: Final = 7
 # Words beside the plot: longer ones would make it a strip.
 WORDS_UNITS: Final = 60
 _TITLE_LETTERS: Final = 56
@@ -128,7 +131,7 @@ def shortened(name: str, units: float = NAME_UNITS) -> str:
 
     Examples
     --------
-    >>> shortened("mistralai/mistral-large-2411"), shortened("gpt")
+    >>> shortened("mistralai/mistral-large-2411", 24), shortened("gpt")
     ('mistralai/…-large-2411', 'gpt')
     """
     name = clean(name)
@@ -136,6 +139,24 @@ def shortened(name: str, units: float = NAME_UNITS) -> str:
         return name
     half = (units - 1) / 2
     return f"{_fitting(name, half)}…{_fitting(name[::-1], half)[::-1]}"
+
+
+def unprefixed(names: Sequence[str]) -> list[str]:
+    """Return names without the folders that all names with folders have in common.
+
+    Examples
+    --------
+    >>> unprefixed(["open/a/gpt", "open/b/gpt", "longer wins"])
+    ['a/gpt', 'b/gpt', 'longer wins']
+    >>> unprefixed(["open/gpt", "open/o4", "gpt"])
+    ['open/gpt', 'open/o4', 'gpt']
+    """
+    folders = [name.split("/")[:-1] for name in names if "/" in name]
+    levels = zip(*folders, strict=False) if len(folders) > 1 else ()
+    common = takewhile(lambda level: len(set(level)) == 1, levels)
+    start = "".join(f"{level[0]}/" for level in common)
+    short = [name.removeprefix(start) for name in names]
+    return short if len(set(short)) == len(set(names)) else list(names)
 
 
 def label(name: str, is_baseline: bool) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from humanjudge.charts.layers import across, finished, layer, rings, rows_down, texts
 from humanjudge.charts.parts import (
     NO_FIGURE,
-    PLOT_WIDTH,
     Axis,
     Spec,
     clean,
@@ -18,6 +17,7 @@ from humanjudge.charts.parts import (
     finite,
     label,
     shortened,
+    unprefixed,
 )
 
 if TYPE_CHECKING:
@@ -28,8 +28,10 @@ DOT: Final = 56
 # An open dot is as large as a full one and half of its line on each side.
 FULL_DOT: Final = 84
 GAP: Final = 10
-JUDGE_AT: Final = PLOT_WIDTH + 44
-PERSON_AT: Final = PLOT_WIDTH + 94
+# Beside the names, where a narrow screen still shows them.
+PERSON_AT: Final = -GAP
+JUDGE_AT: Final = PERSON_AT - 50
+NAME_AT: Final = JUDGE_AT - 44
 # More rows than that are no picture any more: each judge then gets one, its mean over people.
 MOST_ROWS: Final = 60
 _DASH: Final = "\N{EN DASH}"
@@ -76,9 +78,14 @@ def grouped(rows: Iterable[Versus], *, title: str, axis: Axis) -> Spec | None:
         judges.setdefault((row.judge, row.is_baseline), []).append(row)
     if not judges:
         return None
-    listed, text = _every(judges), _LEGEND
+    names = [name for name, _ in judges]
+    plain = dict(zip(names, unprefixed(names), strict=True))
+    listed, text = _every(judges, plain), _LEGEND
     if len(listed) > MOST_ROWS:
-        listed = [_mean(name, is_baseline, found) for (name, is_baseline), found in judges.items()]
+        listed = [
+            _mean(name, is_baseline, found, plain[name])
+            for (name, is_baseline), found in judges.items()
+        ]
         text = f"{_LEGEND}; means over people"
     y = rows_down(len(listed))
     ends = domain(axis, [value for row in listed for value in (row.of_judge, row.of_person)])
@@ -92,11 +99,16 @@ def grouped(rows: Iterable[Versus], *, title: str, axis: Axis) -> Spec | None:
     )
 
 
-def _every(judges: Mapping[tuple[str, bool], Sequence[Versus]]) -> list[_Row]:
+def _every(
+    judges: Mapping[tuple[str, bool], Sequence[Versus]], plain: Mapping[str, str]
+) -> list[_Row]:
     return [
         row
         for (name, is_baseline), found in judges.items()
-        for row in (_Row(label(name, is_baseline), name, is_heading=True), *map(_person, found))
+        for row in (
+            _Row(label(plain[name], is_baseline), name, is_heading=True),
+            *map(_person, found),
+        )
     ]
 
 
@@ -104,7 +116,7 @@ def _person(row: Versus) -> _Row:
     return _Row(shortened(row.person), row.person, finite(row.of_judge), finite(row.of_person))
 
 
-def _mean(name: str, is_baseline: bool, found: Sequence[Versus]) -> _Row:
+def _mean(name: str, is_baseline: bool, found: Sequence[Versus], plain: str = "") -> _Row:
     both = [
         (judge, person)
         for row in found
@@ -112,13 +124,13 @@ def _mean(name: str, is_baseline: bool, found: Sequence[Versus]) -> _Row:
         if judge is not None and person is not None
     ]
     means = (fmean(values) for values in zip(*both, strict=True)) if both else (None, None)
-    return _Row(label(name, is_baseline), name, *means)
+    return _Row(label(plain or name, is_baseline), name, *means)
 
 
 def _names(listed: Sequence[_Row], y: alt.Y) -> list[alt.Chart]:
     headings = {i: row.text for i, row in enumerate(listed) if row.is_heading}
     people = {i: row.text for i, row in enumerate(listed) if not row.is_heading}
-    return [texts(headings, -GAP, "right", y, "heading"), texts(people, -GAP, "right", y)]
+    return [texts(headings, NAME_AT, "right", y, "heading"), texts(people, NAME_AT, "right", y)]
 
 
 def _dots(listed: Sequence[_Row], x: alt.X, y: alt.Y) -> list[alt.Chart]:

@@ -40,9 +40,9 @@ from judge_eval.metrics import (
     no_figure,
 )
 from reports.results.names import file_names
+from reports.results.table import PEOPLE
+from reports.results.titles import in_words, is_of_people
 
-PEOPLE: Final = "people among themselves"
-_WORDS: Final = {"cohens_kappa": "Cohen's kappa", "f1": "F1"}
 _CLASSIFICATION: Final = "classification_"
 _MISSING: Final = no_figure("the scorer gave this judge no such figure")
 
@@ -54,6 +54,14 @@ class _Chart:
     stem: str
     metric: str
     spec: Spec
+
+
+@dataclass(frozen=True)
+class Charts:
+    """What was written, and the same charts as a page may hold them, in its own colours."""
+
+    paths: list[Path]
+    drawings: list[str]
 
 
 @dataclass(frozen=True)
@@ -94,7 +102,7 @@ def write_charts(
     *,
     ceilings: Mapping[str, ScoreResult | None] | None = None,
     baselines: Collection[str] = (),
-) -> list[Path]:
+) -> Charts:
     """Write every chart of some results, twice: as PNG and as SVG.
 
     Parameters
@@ -106,15 +114,16 @@ def write_charts(
     out : Path
         A folder; it is made where it is missing, and nothing is written outside it.
     vega_config : mapping, optional
-        Restyles all charts.
+        Restyles all charts; nobody knows what it looks like on a page that may be dark, so they
+        bring their own colours then.
     ceilings : mapping of unique name to ScoreResult or None, optional
         The same metrics between people; see `judge_eval.metrics.ceiling`.
     baselines : collection of judge_id
 
     Returns
     -------
-    list of Path
-        What was written. A metric without judges has no chart.
+    Charts
+        A metric without judges has no chart.
 
     Raises
     ------
@@ -130,13 +139,15 @@ def write_charts(
         )
     ]
     out.mkdir(parents=True, exist_ok=True)
-    written = []
+    written, drawings = [], []
     for name, chart in zip(_file_names(charts), charts, strict=True):
         picture, drawing = out / f"{name}.png", out / f"{name}.svg"
         picture.write_bytes(png(chart.spec, vega_config=vega_config))
-        drawing.write_text(svg(chart.spec, "light", vega_config), encoding="utf-8")
+        lit = svg(chart.spec, "light", vega_config)
+        drawing.write_text(lit, encoding="utf-8")
         written += [picture, drawing]
-    return written
+        drawings.append(lit if vega_config else svg(chart.spec))
+    return Charts(written, drawings)
 
 
 def _file_names(charts: Sequence[_Chart]) -> list[str]:
@@ -176,12 +187,14 @@ def _figures(
     among: ScoreResult | None,
 ) -> Iterator[tuple[str, Spec | None]]:
     metric = config.scorer.scorer_name.removeprefix(_CLASSIFICATION)
+    if is_of_people(config.scorer) and results:
+        results, among = [replace(among or results[0], judge_id=PEOPLE)], None
     figures = list(dict.fromkeys(name for result in results for name in result.figures))
     for figure in figures:
         whole = metric if len(figures) == 1 else f"{metric}_{figure}"
         rows = [judges.estimate(result, result.figures.get(figure, _MISSING)) for result in results]
         ceiling = _reference(among.figures.get(figure)) if among else None
-        words = f"{_in_words(whole)}{_how(config, results)}"
+        words = f"{in_words(whole)}{_how(config, results)}"
         yield (
             f"{whole}_scores",
             bars(rows, title=_title(config, whole), axis=_axis(words, rows), ceiling=ceiling),
@@ -241,7 +254,7 @@ def _axis(words: str, rows: Sequence[Estimate]) -> Axis:
 
 
 def _title(config: MetricConfig, metric: str) -> str:
-    name = _in_words(metric)
+    name = in_words(metric)
     about = config.display_name or ", ".join(config.task_names)
     return f"{name[:1].upper()}{name[1:]}: {about}"
 
@@ -253,7 +266,3 @@ def _how(config: MetricConfig, results: Sequence[ScoreResult]) -> str:
     parts += [f"mean over {tasks} tasks"] * (config.task_strategy == "multitask")
     parts += ["against the consensus"] * (results[0].annotator_aggregation == "majority_vote")
     return "".join(f", {part}" for part in parts)
-
-
-def _in_words(metric: str) -> str:
-    return _WORDS.get(metric, metric.replace("_", " "))

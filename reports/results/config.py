@@ -62,6 +62,7 @@ class ScoreConfig:
     Attributes
     ----------
     metrics : tuple of MetricConfig
+        Empty where the configuration leaves them to `default_metrics`.
     vega_config : mapping or None
         Restyles the charts.
     part : Slice
@@ -89,7 +90,7 @@ def parse(data: object, tasks: Sequence[str] | None, reach: Reach = NOTHING) -> 
     Parameters
     ----------
     data : object
-        What was read from YAML or JSON: an object with ``metrics``, or that list alone.
+        What was read from YAML or JSON: an object, or its list of ``metrics`` alone.
     tasks : sequence of str or None
         The tasks there are labels of; None where that is not known yet.
     reach : Reach
@@ -129,19 +130,19 @@ did you mean 'cohen_kappa'?
     return ScoreConfig(metrics, vega, part)
 
 
-def default_metrics(humans: int) -> ScoreConfig:
+def default_metrics(humans: int) -> tuple[MetricConfig, ...]:
     """Return what a run is scored by where nobody said what is wanted.
 
     Examples
     --------
-    >>> [metric.scorer.scorer_name for metric in default_metrics(2).metrics]
+    >>> [metric.scorer.scorer_name for metric in default_metrics(2)]
     ['classification_accuracy', 'cohens_kappa', 'krippendorff_alpha']
     """
     names = ["classification"]
     names += ["cohen_kappa"] if humans >= 2 else []
     names += ["alt_test"] if humans >= 3 else []
     names += ["krippendorff_alpha"] if humans >= 2 else []
-    return ScoreConfig(tuple(MetricConfig(make_scorer(name), ["winner"]) for name in names))
+    return tuple(MetricConfig(make_scorer(name), ["winner"]) for name in names)
 
 
 def _refuse_unknown(whole: Mapping[object, object], reading: _Reading) -> None:
@@ -161,12 +162,14 @@ def _part(part: object, reading: _Reading) -> Slice:
 
 
 def _metrics(whole: Mapping[object, object], reading: _Reading) -> list[MetricConfig]:
-    given = whole.get("metrics")
+    if "metrics" not in whole:
+        return []
+    given = whole["metrics"]
     plain, options = given, list[object]()
     if isinstance(given, list):
         split = [_split(each) for each in given]
         plain, options = [metric for metric, _ in split], [asked for _, asked in split]
-    fields = Fields({"metrics": plain} if "metrics" in whole else {}, "", reading.errors)
+    fields = Fields({"metrics": plain}, "", reading.errors)
     items = fields.items("metrics", "scorer", least=1, most=MOST_METRICS)
     found = (
         _metric(item, options[number], f"metrics[{number}]", reading)

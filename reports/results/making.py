@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -15,18 +15,33 @@ from judge_eval.analysis.labels import WINNER, RunLabels, labels_of
 from judge_eval.analysis.slices import Slice
 from judge_eval.config.fields import ConfigError
 from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.metrics import Annotations, Results, ceiling, score
+from judge_eval.metrics import Annotations, MetricConfig, Results, ScoreResult, ceiling, score
 from judge_eval.models import Run, Verdict
 from reports.results.charts import write_charts
-from reports.results.config import NOTHING, Reach, ScoreConfig, default_metrics, parse
+from reports.results.config import NOTHING, Reach, default_metrics, parse
 from reports.results.names import judge_names
-from reports.results.report import Report, Source
+from reports.results.report import NotCounted, Report, Source
+from reports.results.titles import is_of_people
 from reports.results.writing import SCORES, folder_of, write_report
 from voting.models import Entry
 from voting.projection import counted_in
 
 CHARTS: Final = "charts"
-_ENDS: Final = {Verdict.State.FAILED: "failed", Verdict.State.WAITING: "are still waited for"}
+_ENDS: Final = {
+    Verdict.State.FAILED: ("failed", "failed"),
+    Verdict.State.WAITING: ("are still waited for", "is still waited for"),
+}
+_WHY: Final = {
+    "retracted": ("were taken back", "was taken back"),
+    "seen": (
+        "were not blind, or are not of this run's kind",
+        "was not blind, or is not of this run's kind",
+    ),
+    "unsealed": (
+        "were not yet sealed when this was made",
+        "was not yet sealed when this was made",
+    ),
+}
 
 
 class ScoringFailed(ValueError):
@@ -63,64 +78,59 @@ def make_report(
     """
     run = Run.objects.select_related("queue__project").get(pk=run_id)
     labels = labels_of(run, up_to=run.queue.project.head_seq)
-    config = _config(labels, data, reach)
+    config = parse({} if data is None else data, labels.tasks, reach)
     part = part or config.part
     if part.kind:
         labels = labels_of(run, part, up_to=run.queue.project.head_seq)
+    metrics = config.metrics or default_metrics(len(labels.humans))
     source = _source(run, labels, now, part)
     called = judge_names(labels.names)
     said = {called[judge]: tasks for judge, tasks in labels.judges.items()}
-    for metric in config.metrics:
+    for metric in metrics:
         folder_of(metric, folder / SCORES).mkdir(parents=True)
-    report = _scored(config, source, said, labels.humans, folder / SCORES, called)
-    baselines = {called[judge] for judge in labels.baselines}
-    charts = _draw(report, folder / CHARTS, config.vega_config, baselines)
-    write_report(report, folder, charts)
+    results, ceilings = _scored(metrics, said, labels.humans, folder / SCORES)
+    report = Report(
+        source,
+        {name: judge for judge, name in called.items()},
+        metrics,
+        results,
+        ceilings,
+        frozenset(called[judge] for judge in labels.baselines),
+    )
+    drawings = _draw(report, folder / CHARTS, config.vega_config)
+    write_report(report, folder, drawings)
     return report
 
 
-def _config(labels: RunLabels, data: object, reach: Reach) -> ScoreConfig:
-    if data is None:
-        return default_metrics(len(labels.humans))
-    return parse(data, labels.tasks, reach)
-
-
 def _scored(
-    config: ScoreConfig,
-    source: Source,
-    judges: Annotations,
-    humans: Annotations,
-    scores: Path,
-    called: Mapping[str, str],
-) -> Report:
+    metrics: Sequence[MetricConfig], judges: Annotations, humans: Annotations, scores: Path
+) -> tuple[Results, dict[str, ScoreResult]]:
+    """Return the figures of judges, and the same between people."""
     try:
-        results = score(config.metrics, judges, humans, scores)
+        results = score(metrics, judges, humans, scores)
         ceilings = {
             metric.unique_name: found
-            for metric in config.metrics
-            if _has_value(results, metric.unique_name) and (found := ceiling(metric, humans))
+            for metric in metrics
+            if (is_of_people(metric.scorer) or _has_value(results, metric.unique_name))
+            and (found := ceiling(metric, humans))
         }
     except Exception as error:
         where = "; ".join(getattr(error, "__notes__", []))
         raise ScoringFailed(f"{where + ': ' if where else ''}{error}") from error
-    uuids = {name: judge for judge, name in called.items()}
-    return Report(source, uuids, config.metrics, results, ceilings)
+    return results, ceilings
 
 
-def _draw(
-    report: Report, folder: Path, vega_config: Mapping[str, Any] | None, baselines: Collection[str]
-) -> list[Path]:
-    names = {name: name for name in report.judges}
+def _draw(report: Report, folder: Path, vega_config: Mapping[str, Any] | None) -> list[str]:
     try:
         return write_charts(
             report.results,
             report.configs,
-            names,
+            {name: name for name in report.judges},
             folder,
             vega_config,
             ceilings=report.ceilings,
-            baselines=baselines,
-        )
+            baselines=report.baselines,
+        ).drawings
     except ChartRefused as refused:
         if vega_config is None:
             raise ScoringFailed(str(refused)) from refused
@@ -150,7 +160,7 @@ def _source(run: Run, labels: RunLabels, now: datetime, part: Slice) -> Source:
     )
 
 
-def _not_counted(run: Run) -> tuple[str, ...]:
+def _not_counted(run: Run) -> tuple[NotCounted, ...]:
     votes = Entry.objects.filter(queue=run.queue_id, kind=Entry.Kind.VOTE).aggregate(
         retracted=Count("pk", Q(retracted_seq__isnull=False)),
         seen=Count("pk", Q(retracted_seq__isnull=True, seq__isnull=False) & ~counted_in(run.queue)),
@@ -163,12 +173,10 @@ def _not_counted(run: Run) -> tuple[str, ...]:
         .annotate(count=Count("pk"))
         .order_by("judge__position", "state")
     )
-    words = {
-        "retracted": "were taken back",
-        "seen": "were not blind, or are not of this run's kind",
-        "unsealed": "were not yet sealed when this was made",
-    }
     return (
-        *(f"{votes[key]:,} votes {why}" for key, why in words.items() if votes[key]),
-        *(f"{count:,} verdicts of {judge} {_ENDS[state]}" for judge, state, count in failed),
+        *(NotCounted(votes[key], "vote", *why) for key, why in _WHY.items() if votes[key]),
+        *(
+            NotCounted(count, f"verdict of {judge}", *_ENDS[Verdict.State(state)])
+            for judge, state, count in failed
+        ),
     )

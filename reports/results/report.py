@@ -9,7 +9,50 @@ from functools import cached_property
 from typing import Any
 
 from judge_eval.metrics import MetricConfig, Results, ScoreResult
+from reports.results.formats import as_data
 from reports.results.table import Table, tabulate
+
+
+@dataclass(frozen=True)
+class NotCounted:
+    """Votes or verdicts that are in the ledger, but not in the figures.
+
+    Attributes
+    ----------
+    count : int
+    what : str
+        One of them: ``vote``, or ``verdict of gpt``.
+    why : str
+        What is to be said of several.
+    why_one : str
+        What is to be said of one.
+
+    Examples
+    --------
+    >>> print(NotCounted(1, "verdict of gpt", "failed"))
+    1 verdict of gpt failed
+    >>> print(NotCounted(2_000, "vote", "were taken back", "was taken back"))
+    2,000 votes were taken back
+    """
+
+    count: int
+    what: str
+    why: str
+    why_one: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.count:,} {self.things} {self.because}"
+
+    @property
+    def because(self) -> str:
+        """Why, as it is said of so many of them."""
+        return self.why_one if self.why_one and self.count == 1 else self.why
+
+    @property
+    def things(self) -> str:
+        """What it is, as so many of them are called."""
+        kind, *of = self.what.split(" ", 1)
+        return " ".join([f"{kind}s" if self.count != 1 else kind, *of])
 
 
 @dataclass(frozen=True)
@@ -30,8 +73,7 @@ class Source:
         Votes that count, who gave them, and on how many pairs.
     part : str
         What of the run is compared, in words.
-    not_counted : tuple of str
-        What is in the ledger but not in the figures, in sentences.
+    not_counted : tuple of NotCounted
     """
 
     run_id: str
@@ -44,7 +86,7 @@ class Source:
     votes: int
     pairs: int
     part: str = "all pairs"
-    not_counted: tuple[str, ...] = ()
+    not_counted: tuple[NotCounted, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,6 +102,8 @@ class Report:
     results : Results
     ceilings : mapping of str to ScoreResult
         The same figures between people, by unique name, where there are any.
+    baselines : frozenset of str
+        Which of the judges are rules to be beaten.
     """
 
     source: Source
@@ -67,10 +111,24 @@ class Report:
     configs: Sequence[MetricConfig]
     results: Results
     ceilings: Mapping[str, ScoreResult]
+    baselines: frozenset[str] = frozenset()
 
     @cached_property
     def table(self) -> Table:
-        return tabulate(self.configs, self.results, list(self.judges))
+        judges = list(self.judges)
+        return tabulate(self.configs, self.results, judges, self.ceilings, self.baselines)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the table with what it was computed from, as JSON can hold it."""
+        source = self.source
+        about = {
+            "ledger_seq": source.ledger_seq,
+            "votes": source.votes,
+            "people": source.people,
+            "pairs": source.pairs,
+            "part": source.part,
+        }
+        return as_data(self.table) | {"as_of": about}
 
     def result_file(self, result: ScoreResult) -> dict[str, Any]:
         """Return what the file of one judge's result holds."""
@@ -87,7 +145,7 @@ class Report:
             "labels": {"people": source.people, "votes": source.votes, "pairs": source.pairs},
             "is_simulated": source.is_simulated,
             "part": source.part,
-            "not_counted": list(source.not_counted),
+            "not_counted": list(map(str, source.not_counted)),
             "judges": dict(self.judges),
             "metrics": [
                 {

@@ -1,12 +1,12 @@
-"""The judges of a run against its figures, as one table; and the same as CSV and as plain text."""
+"""The judges of a run against its figures, as one table."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
-from typing import Any, Final
+from functools import cached_property
+from math import inf
+from typing import Final
 
 from judge_eval.metrics import (
     AltTestScorer,
@@ -17,9 +17,9 @@ from judge_eval.metrics import (
     ScoreResult,
     no_figure,
 )
-from judge_eval.words import harmless
+from reports.results.titles import figure_title, is_of_people, metric_title
 
-NO_VALUE: Final = "\u2013"
+PEOPLE: Final = "people among themselves"
 _ALT_TEST: Final = (
     ("winning_rate", "_winning_rate"),
     ("advantage_probability", "_advantage_prob"),
@@ -41,33 +41,89 @@ class Column:
         Which of its figures.
     best : {'highest', 'lowest', 'nearest_zero', None}
         Which value is the best one; None where there is no such thing.
+    title : str
+        What people call it.
+    is_of_people : bool
+        The figure is the same beside every judge: it says how far people agree.
     """
 
     name: str
     metric: str
     figure: str
     best: str | None
+    title: str
+    is_of_people: bool = False
 
 
 @dataclass(frozen=True)
 class Cell:
+    """A figure; `said` is what it comes to in a word, such as ``passes``."""
+
     figure: Figure
-    is_best: bool
+    is_best: bool = False
+    said: str = ""
 
 
 @dataclass(frozen=True)
 class Row:
     judge: str
     cells: tuple[Cell, ...]
+    is_baseline: bool = False
 
 
 @dataclass(frozen=True)
 class Table:
+    """Figures by judge and column.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+    rows : tuple of Row
+        In the order of the judges; `ranked` has the best first.
+    people : Row or None
+        The same figures between people, which judges are measured against, where there are any.
+    """
+
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    people: Row | None = None
+
+    @cached_property
+    def of_judges(self) -> tuple[int, ...]:
+        """The places of the columns in which judges differ."""
+        return tuple(n for n, column in enumerate(self.columns) if not column.is_of_people)
+
+    @cached_property
+    def among_people(self) -> tuple[tuple[Column, Cell], ...]:
+        """The figures that are people's alone."""
+        places = [n for n, column in enumerate(self.columns) if column.is_of_people]
+        row = self.people or next(iter(self.rows), None)
+        return tuple((self.columns[n], row.cells[n]) for n in places) if row else ()
+
+    @cached_property
+    def ceiling(self) -> Row | None:
+        """People's row beneath the judges, where it holds a figure."""
+        row = self.people
+        known = row and any(row.cells[n].figure.value is not None for n in self.of_judges)
+        return row if known else None
+
+    @cached_property
+    def ranked(self) -> tuple[Row, ...]:
+        """The rows by the first figure that has a best value, those without it last."""
+        place = next((n for n in self.of_judges if self.columns[n].best), None)
+        if place is None:
+            return self.rows
+        best = self.columns[place].best
+        return tuple(sorted(self.rows, key=lambda row: _rank(best, row.cells[place].figure.value)))
 
 
-def tabulate(configs: Sequence[MetricConfig], results: Results, judges: Sequence[str]) -> Table:
+def tabulate(
+    configs: Sequence[MetricConfig],
+    results: Results,
+    judges: Sequence[str],
+    ceilings: Mapping[str, ScoreResult] | None = None,
+    baselines: Collection[str] = (),
+) -> Table:
     """Put the figures of all judges beside each other.
 
     Parameters
@@ -76,128 +132,60 @@ def tabulate(configs: Sequence[MetricConfig], results: Results, judges: Sequence
     results : Results
         Of each metric one result for each judge, in their order.
     judges : sequence of str
+    ceilings : mapping of str to ScoreResult, optional
+        The same figures between people, by unique name, where there are any.
+    baselines : collection of str
+        Which of the judges are rules to be beaten.
 
     Examples
     --------
     >>> from judge_eval.metrics import ClassificationScorer, score
-    >>> metric = MetricConfig(ClassificationScorer(), ["winner"], display_name="accuracy")
-    >>> judges = {"gpt": {"winner": {"q": "A"}}, "=1+1": {"winner": {"q": "B"}}}
+    >>> metric = MetricConfig(ClassificationScorer(), ["winner"])
+    >>> judges = {"=1+1": {"winner": {"q": "B"}}, "gpt": {"winner": {"q": "A"}}}
     >>> found = score([metric], judges, {"ann": {"winner": {"q": "A"}}})
-    >>> table = tabulate([metric], found, list(judges))
+    >>> table = tabulate([metric], found, list(judges), baselines=["=1+1"])
     >>> [cell.is_best for row in table.rows for cell in row.cells]
-    [True, False]
-    >>> print(as_csv(table).replace("\\r", ""))
-    judge_id,accuracy
-    gpt,1.0
-    '=1+1,0.0
-    <BLANKLINE>
-    >>> print(as_text(table))
-    judge_id  (1)
-    gpt       1.000 [0.21, 1.00] n=1 *
-    =1+1      0.000 [0.00, 0.79] n=1
-    (1) accuracy
+    [False, True]
+    >>> [row.judge for row in table.ranked]
+    ['gpt', '=1+1']
     """
-    columns, by_column = [], []
+    columns: list[Column] = []
+    by_column: list[list[Cell]] = []
+    people: list[Cell] = []
     for config in configs:
         found = results[config.unique_name]
         for column in _columns(config, found):
             columns.append(column)
             by_column.append(_cells(column, found))
+            people.append(_of_people(column, (ceilings or {}).get(config.unique_name)))
     rows = [
-        Row(judge, tuple(cells[number] for cells in by_column))
+        Row(judge, tuple(cells[number] for cells in by_column), judge in baselines)
         for number, judge in enumerate(judges)
     ]
-    return Table(tuple(columns), tuple(rows))
-
-
-def as_data(table: Table) -> dict[str, Any]:
-    """Return the table as JSON can hold it: columns, and a figure of each judge in each."""
-    return {
-        "columns": [column.name for column in table.columns],
-        "judges": [
-            {"judge_id": row.judge, "figures": [_as_data(cell) for cell in row.cells]}
-            for row in table.rows
-        ],
-    }
-
-
-def _as_data(cell: Cell) -> dict[str, Any]:
-    figure = cell.figure
-    return {
-        "value": figure.value,
-        "interval": list(figure.interval) if figure.interval else None,
-        "n": figure.n,
-        "reason": figure.reason,
-        "is_best": cell.is_best,
-    }
-
-
-def as_csv(table: Table) -> str:
-    """Return ``judge_id`` and a column for each figure; a figure that is not there is empty."""
-    buffer = StringIO()
-    writer = csv.writer(buffer)
-    writer.writerow(["judge_id", *(harmless(column.name) for column in table.columns)])
-    for row in table.rows:
-        values = ("" if cell.figure.value is None else cell.figure.value for cell in row.cells)
-        writer.writerow([harmless(row.judge), *values])
-    return buffer.getvalue()
-
-
-def as_text(table: Table) -> str:
-    """Return lines for a terminal; the best value of a column has a star.
-
-    The names of the columns stand below the table: they are long, and figures are short.
-    """
-    heads = [f"({number})" for number, _ in enumerate(table.columns, start=1)]
-    lines = [["judge_id", *heads]]
-    lines += [[_on_a_terminal(row.judge), *map(in_text, row.cells)] for row in table.rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    shown = [
-        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
-    names = [
-        f"{head} {_on_a_terminal(c.name)}" for head, c in zip(heads, table.columns, strict=True)
-    ]
-    return "\n".join([*shown, *names])
-
-
-def in_text(cell: Cell) -> str:
-    """Return a figure with its interval and n."""
-    figure = cell.figure
-    if figure.value is None:
-        return NO_VALUE
-    star = " *" if cell.is_best else ""
-    return f"{number(figure.value)}{interval(figure)} n={figure.n}{star}"
-
-
-def interval(figure: Figure) -> str:
-    """Return a figure's interval behind a space, or nothing."""
-    if figure.interval is None:
-        return ""
-    low, high = figure.interval
-    return f" [{low:.2f}, {high:.2f}]"
-
-
-def number(value: float) -> str:
-    """Return a figure as people read it."""
-    return f"{value:.3f}" if abs(value) < 1e6 else f"{value:.6g}"
+    return Table(tuple(columns), tuple(rows), Row(PEOPLE, tuple(people)) if ceilings else None)
 
 
 def best_of(scorer: Scorer) -> str | None:
     """Return which value of a scorer's figures is the best; it may say so by ``best``."""
-    best = getattr(scorer, "best", "highest")
+    best = None if is_of_people(scorer) else getattr(scorer, "best", "highest")
     return best if best in ("highest", "lowest", "nearest_zero") else None
 
 
 def _columns(config: MetricConfig, results: Sequence[ScoreResult]) -> list[Column]:
     name, best = config.unique_name, best_of(config.scorer)
     if isinstance(config.scorer, AltTestScorer):
-        return [Column(f"{name}{ending}", name, figure, best) for figure, ending in _ALT_TEST]
+        return [
+            Column(f"{name}{ending}", name, figure, best, figure_title(config, figure))
+            for figure, ending in _ALT_TEST
+        ]
     first, *more = _figure_names(results) or [config.scorer.scorer_name]
+    of_people = is_of_people(config.scorer)
     return [
-        Column(name, name, first, best),
-        *(Column(f"{name}_{figure}", name, figure, best) for figure in more),
+        Column(name, name, first, best, metric_title(config), of_people),
+        *(
+            Column(f"{name}_{figure}", name, figure, best, figure_title(config, figure), of_people)
+            for figure in more
+        ),
     ]
 
 
@@ -214,9 +202,29 @@ def _cells(column: Column, results: Sequence[ScoreResult]) -> list[Cell]:
     values = [figure.value for figure in figures if figure.value is not None]
     best = _best(column.best, values)
     return [
-        Cell(figure, best is not None and figure.value is not None and _is_same(figure.value, best))
-        for figure in figures
+        Cell(
+            figure,
+            best is not None and figure.value is not None and _is_same(figure.value, best),
+            _said(column, result),
+        )
+        for figure, result in zip(figures, results, strict=True)
     ]
+
+
+def _of_people(column: Column, people: ScoreResult | None) -> Cell:
+    return Cell(_figure(column, people) if people else no_figure("people have no such figure"))
+
+
+def _said(column: Column, result: ScoreResult) -> str:
+    """Return whether a judge passes the Alt-Test, beside its winning rate."""
+    passes = result.metadata.get("passes") if column.figure == "winning_rate" else None
+    return "" if passes is None else "passes" if passes else "fails"
+
+
+def _rank(best: str | None, value: float | None) -> float:
+    if value is None:
+        return inf
+    return {"lowest": value, "nearest_zero": abs(value)}.get(best or "", -value)
 
 
 def _figure(column: Column, result: ScoreResult) -> Figure:
@@ -237,8 +245,3 @@ def _best(which: str | None, values: Sequence[float]) -> float | None:
 
 def _is_same(one: float, other: float) -> bool:
     return abs(one - other) <= _SAME
-
-
-def _on_a_terminal(text: str) -> str:
-    """Return a text that cannot move the cursor, change colours or break the line."""
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)

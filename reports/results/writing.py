@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from judge_eval.metrics import MetricConfig
 from reports.results.folder import MADE_BY, MANIFEST
+from reports.results.formats import as_csv
 from reports.results.names import file_names
 from reports.results.page import as_html
 from reports.results.report import Report
-from reports.results.table import as_csv
 
 SCORES: Final = "scores"
 
@@ -26,11 +26,10 @@ def folder_of(config: MetricConfig, scores: Path) -> Path:
     return scores / config.scorer.scorer_name / config.unique_name
 
 
-def write_report(report: Report, folder: Path, charts: Sequence[Path] = ()) -> None:
+def write_report(report: Report, folder: Path, drawings: Sequence[str] = ()) -> None:
     """Write the results, the table and the page with its charts, and what they are."""
     _write_results(report, folder / SCORES)
     (folder / "score_report.csv").write_text(as_csv(report.table), "utf-8", newline="")
-    drawings = [path.read_text("utf-8") for path in charts if path.suffix == ".svg"]
     (folder / "score_report.html").write_text(as_html(report, drawings), "utf-8")
     _write_manifest(report, folder)
 

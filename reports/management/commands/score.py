@@ -14,9 +14,9 @@ from judge_eval.prefixes import Ambiguous, by_prefix
 from reports.results.config import Reach
 from reports.results.config_file import finder, import_modules, read_config
 from reports.results.folder import FolderTaken, replacing
+from reports.results.formats import as_text
 from reports.results.making import ScoringFailed, make_report
 from reports.results.report import Report
-from reports.results.table import as_text
 from reports.results.writing import NotWritable
 
 
