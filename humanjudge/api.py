@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
+from ninja.errors import ValidationError
 
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.engine.lifecycle import LifecycleRefused
@@ -34,6 +38,24 @@ def config_invalid(request: HttpRequest, invalid: ConfigInvalid) -> HttpResponse
     return api.create_response(request, {"detail": detail}, status=422)
 
 
+@api.exception_handler(ValidationError)
+def value_invalid(request: HttpRequest, invalid: ValidationError) -> HttpResponse:
+    detail = [{"path": _path(error["loc"]), "message": error["msg"]} for error in invalid.errors]
+    return api.create_response(request, {"detail": detail}, status=422)
+
+
+def _path(places: Sequence[str | int]) -> str:
+    """Name a value as whoever sent it did: not by the argument of ours that takes the body."""
+    source, *rest = places
+    return ".".join(map(str, rest[1:] if source == "body" else rest))
+
+
 @api.exception_handler(LifecycleRefused)
 def lifecycle_refused(request: HttpRequest, refused: LifecycleRefused) -> HttpResponse:
     return api.create_response(request, {"detail": str(refused)}, status=409)
+
+
+@api.exception_handler(RequestDataTooBig)
+def too_large(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
+    most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    return api.create_response(request, {"detail": f"more than {most:,} bytes"}, status=413)

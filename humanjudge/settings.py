@@ -26,7 +26,7 @@ DEBUG = env.bool("DEBUG", False)
 SECRET_KEY = env.str("SECRET_KEY", "") or embedded.secret_key(DATA)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", [])
-# Behind a proxy that speaks HTTPS: secure cookies, HSTS, redirects, and its word for the scheme.
+# Behind a proxy that speaks HTTPS: secure cookies, redirects, and its word for the scheme.
 HTTPS = env.bool("HTTPS", False)
 
 INSTALLED_APPS = [
@@ -49,12 +49,12 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "humanjudge.http.ContentPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
+    "humanjudge.http.BackOfficeMessages",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "humanjudge.http.ProblemMiddleware",
@@ -152,6 +152,7 @@ CELERY_TASK_ROUTES = {
     "judge_eval.tasks.work": {"queue": "judging"},
     "judge_eval.tasks.tryout": {"queue": "judging"},
     "judge_eval.tasks.compute_findings": {"queue": "judging"},
+    "judge_eval.tasks.refresh_findings": {"queue": "judging"},
     "reports.tasks.make_score_files": {"queue": "judging"},
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -216,8 +217,12 @@ SESSION_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "humanjudge.http.csrf_failure"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
-SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+# A browser that has heard of HSTS cannot be told otherwise until its time is up, and subdomains are
+# often somebody else's: it is off until it is asked for, and that is no fault of a deployment.
+SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 0) if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("HSTS_SUBDOMAINS", False)
+SECURE_HSTS_PRELOAD = env.bool("HSTS_PRELOAD", False)
+SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W005", "security.W021"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
@@ -245,4 +250,6 @@ LOGGING = {
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "WARNING")},
+    # An address that is not there, or a form that is refused, is no event of this server's.
+    "loggers": {"django.request": {"level": "ERROR"}},
 }

@@ -7,14 +7,15 @@ from django.urls import include, path
 from humanjudge.api import api
 from humanjudge.health import healthz
 
+# Addresses are tried one after another: what is asked for most stands first.
 urlpatterns = [
-    path("", include("judge_eval.urls")),
+    path("api/", api.urls),
     path("", include("voting.urls")),
+    path("", include("judge_eval.urls")),
     path("", include("reports.urls")),
     path("login/", auth.LoginView.as_view(template_name="login.html"), name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),
-    path("api/", api.urls),
     path("healthz", healthz, name="healthz"),
 ]
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
-from django.forms import ModelForm, MultipleChoiceField
-from django.http import HttpRequest
+from django.core.exceptions import ValidationError
+from django.db.models import Model, QuerySet
+from django.forms import CheckboxSelectMultiple, ModelChoiceField, ModelForm, MultipleChoiceField
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils import timezone
 
 from voting.keys import create_key
 from voting.models import (
     ApiKey,
+    Choice,
     Comparison,
     Entry,
     Flag,
@@ -25,7 +29,7 @@ from voting.models import (
     Voter,
     VoterPrompt,
 )
-from voting.voters import erase, invite_token
+from voting.voters import erase, invite_token, withdraw
 
 admin.site.site_header = admin.site.site_title = "HumanJudge"
 admin.site.index_title = "Back office"
@@ -42,6 +46,33 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked before an action that cannot be undone."""
+
+    action: str
+    title: str
+    warning: str
+    button: str
+
+
+def is_confirmed(request: HttpRequest) -> bool:
+    return request.POST.get("confirmed") == "yes"
+
+
+def ask_first(
+    page: admin.ModelAdmin[Any], request: HttpRequest, about: Asked, rows: Sequence[Model]
+) -> HttpResponse:
+    context = page.admin_site.each_context(request) | {
+        "title": about.title,
+        "about": about,
+        "rows": rows,
+        "opts": page.model._meta,
+        "media": page.media,
+    }
+    return TemplateResponse(request, "voting/admin_confirm.html", context)
 
 
 class KeptAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -67,11 +98,52 @@ class VoterPromptAdmin(KeptAdmin):
         return ("project", "name", "version", "text", "created_at") if obj else ()
 
 
+class QueueForm(ModelForm):  # type: ignore[type-arg]
+    ballot = MultipleChoiceField(
+        choices=Choice.choices,
+        widget=CheckboxSelectMultiple,
+        help_text="What voters are offered: A and B always.",
+    )
+
+    class Meta:
+        model = Queue
+        fields = (
+            "name",
+            "rubric",
+            "ballot",
+            "votes_per_item",
+            "overlap_share",
+            "overlap_votes",
+            "reveal",
+            "is_open",
+        )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        rubrics = VoterPrompt.objects.filter(project=self.instance.project_id)
+        cast("ModelChoiceField[VoterPrompt]", self.fields["rubric"]).queryset = rubrics
+
+    def clean_ballot(self) -> list[str]:
+        chosen = self.cleaned_data["ballot"]
+        if not {Choice.A, Choice.B} <= set(chosen):
+            raise ValidationError("A ballot without A and B cannot be voted with.")
+        return [choice for choice in Choice.values if choice in chosen]
+
+
 @admin.register(Queue)
 class QueueAdmin(KeptAdmin):
+    form = QueueForm
     list_display = ("name", "project", "votes_per_item", "reveal", "is_open")
     list_select_related = ("project",)
-    readonly_fields = ("project", "created_at")
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        return ("project", *QueueForm.Meta.fields, "created_at")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        # How many votes a pair wants is settled when it is made.
+        settled = ("votes_per_item", "overlap_share", "overlap_votes")
+        has_pairs = obj is not None and obj.comparisons.exists()
+        return ("project", "created_at", *(settled if has_pairs else ()))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -80,7 +152,7 @@ class QueueAdmin(KeptAdmin):
 @admin.register(Invite)
 class InviteAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     list_display = ("__str__", "queue", "link", "expires_at", "revoked_at", "max_voters")
-    list_select_related = ("queue",)
+    list_select_related = ("queue__project",)
     readonly_fields = ("link", "created_at")
     actions = ("revoke",)
 
@@ -88,23 +160,65 @@ class InviteAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def link(self, invite: Invite) -> str:
         return reverse("join", args=[invite_token(invite)])
 
-    @admin.action(description="Withdraw the selected invites")
-    def revoke(self, request: HttpRequest, invites: QuerySet[Invite]) -> None:
-        invites.filter(revoked_at__isnull=True).update(revoked_at=timezone.now())
+    @admin.action(description="Withdraw the selected invites", permissions=["change"])
+    def revoke(self, request: HttpRequest, invites: QuerySet[Invite]) -> HttpResponse | None:
+        about = Asked(
+            action="revoke",
+            title="Withdraw invites",
+            warning="Nobody new gets in by these links any more, and this cannot be undone. "
+            "Whoever is in already may go on voting.",
+            button="Withdraw them",
+        )
+        live = list(invites.filter(revoked_at__isnull=True).select_related("queue__project"))
+        if not is_confirmed(request):
+            return ask_first(self, request, about, live)
+        for invite in live:
+            withdraw(invite)
+            self.log_change(request, invite, "Withdrawn.")
+        self.message_user(request, f"Invites withdrawn: {len(live)}.")
+        return None
+
+
+class VoterForm(ModelForm):  # type: ignore[type-arg]
+    class Meta:
+        model = Voter
+        fields = ("name", "reputation", "blocked_at")
+        help_texts = {
+            "reputation": "Weight of each vote in a quality score, in millionths: "
+            "1000000 is the weight 1, 500000 counts half as much."
+        }
 
 
 @admin.register(Voter)
 class VoterAdmin(KeptAdmin):
     list_display = ("pseudonym", "name", "project", "reputation", "blocked_at", "created_at")
     list_select_related = ("project",)
+    form = VoterForm
     fields = ("pseudonym", "name", "project", "reputation", "blocked_at", "created_at")
     readonly_fields = ("pseudonym", "project", "created_at")
     actions = ("erase",)
 
-    @admin.action(description="Erase the selected people (their votes stay, without a name)")
-    def erase(self, request: HttpRequest, voters: QuerySet[Voter]) -> None:
-        for voter in voters:
+    @admin.action(
+        description="Erase the selected people (their votes stay, without a name)",
+        permissions=["change"],
+    )
+    def erase(self, request: HttpRequest, voters: QuerySet[Voter]) -> HttpResponse | None:
+        about = Asked(
+            action="erase",
+            title="Erase people",
+            warning="Names, comments and every way from these people to their pseudonyms are "
+            "forgotten, and they may vote no more. Their votes stay. This cannot be undone.",
+            button="Erase them",
+        )
+        people = list(voters)
+        if not is_confirmed(request):
+            return ask_first(self, request, about, people)
+        for voter in people:
             erase(voter)
+            voter.refresh_from_db()  # the history must not name who was just forgotten
+            self.log_change(request, voter, "Erased.")
+        self.message_user(request, f"People erased: {len(people)}.")
+        return None
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -152,7 +266,7 @@ class EntryAdmin(ReadOnlyAdmin):
 @admin.register(Comparison)
 class ComparisonAdmin(ReadOnlyAdmin):
     list_display = ("id", "queue", "position", "votes", "votes_wanted", "opened_at", "unusable")
-    list_select_related = ("queue",)
+    list_select_related = ("queue__project",)
 
 
 @admin.register(Inference)

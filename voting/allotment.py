@@ -30,7 +30,7 @@ def next_pairs(
     with transaction.atomic():
         # Two voters who ask at once must not both be given the last pair.
         Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
-        chosen = _in_order(voter, queue, have, now)[:limit]
+        chosen = _in_order(voter, queue, have, now)[:limit] if limit else []
         Assignment.objects.filter(voter=voter, comparison__in=have).update(leased_until=until)
         Assignment.objects.bulk_create(
             [Assignment(voter=voter, comparison_id=pk, leased_until=until) for pk in chosen],

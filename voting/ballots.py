@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 
 from django.core import signing
 
@@ -39,15 +40,19 @@ class Ballot:
 
 def issue(ballot: Ballot) -> str:
     identifiers = (ballot.uid, ballot.project, ballot.queue, ballot.comparison, ballot.voter)
-    return signing.dumps(
-        [*(i.hex for i in identifiers), ballot.rubric, ballot.left, ",".join(ballot.choices)],
-        salt=_SALT,
+    return _signer().sign_object(
+        [*(i.hex for i in identifiers), ballot.rubric, ballot.left, ",".join(ballot.choices)]
     )
+
+
+@cache
+def _signer() -> signing.TimestampSigner:
+    return signing.TimestampSigner(salt=_SALT)
 
 
 def read(token: str) -> Ballot:
     try:
-        *identifiers, rubric, left, choices = signing.loads(token, salt=_SALT, max_age=MAX_AGE)
+        *identifiers, rubric, left, choices = _signer().unsign_object(token, max_age=MAX_AGE)
         uid, project, queue, comparison, voter = (uuid.UUID(hex=text) for text in identifiers)
     except signing.SignatureExpired as error:
         raise BallotInvalid("this page is a day old; reload it to go on voting") from error

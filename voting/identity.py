@@ -28,14 +28,16 @@ def voter_id_here(request: HttpRequest, project_id: UUID) -> UUID | None:
     return UUID(hex=value) if value else None
 
 
+def voter_known_here(request: HttpRequest, project_id: UUID) -> Voter | None:
+    """Return whose cookie this browser has, even when that voter was blocked."""
+    pk = voter_id_here(request, project_id)
+    return Voter.objects.filter(pk=pk, project_id=project_id).first() if pk else None
+
+
 def voter_here(request: HttpRequest, project_id: UUID) -> Voter | None:
     """Return the voter of this browser, None when unknown or blocked."""
-    pk = voter_id_here(request, project_id)
-    return (
-        Voter.objects.filter(pk=pk, project_id=project_id, blocked_at__isnull=True).first()
-        if pk
-        else None
-    )
+    voter = voter_known_here(request, project_id)
+    return None if voter is None or voter.blocked_at is not None else voter
 
 
 def remember(response: Response, voter: Voter) -> Response:

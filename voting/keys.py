@@ -61,5 +61,11 @@ def find_key(token: str) -> ApiKey | None:
     if not secrets.compare_digest(kept, sha256(secret.encode()).hexdigest()):
         return None
     project_id = project and UUID(str(project))
-    values = {"id": pk, "name": name, "scopes": json.loads(scopes), "project_id": project_id}
+    values = {
+        "id": pk,
+        "name": name,
+        "prefix": prefix,
+        "scopes": json.loads(scopes),
+        "project_id": project_id,
+    }
     return ApiKey.from_db(connection.alias, values.keys(), values.values())

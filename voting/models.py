@@ -86,6 +86,8 @@ class Picture(models.Model):
     height = models.PositiveIntegerField(default=0)
     renderer = models.CharField(max_length=60, blank=True)
     error = models.TextField(blank=True)
+    # Screening refused the drawing, so no other try can bring a picture of it.
+    is_refused = models.BooleanField(default=False)
 
     def __str__(self) -> str:
         return f"{self.source_sha256[:12]} {self.state}"
@@ -135,6 +137,8 @@ class Queue(models.Model):
     overlap_votes = models.PositiveSmallIntegerField(default=3)
     reveal = models.CharField(max_length=10, choices=Reveal, default=Reveal.AFTER_EACH)
     is_open = models.BooleanField(default=True)
+    # Who fills the queue is not done: no more pairs for a voter now does not mean none later.
+    more_may_come = models.BooleanField(default=False, editable=False)
     # Pretend votes only: what people vote and what a script makes up never meet in one run.
     is_simulated = models.BooleanField(default=False, editable=False)
     # Comparisons with enough votes; kept by voting.projection.VoteCounts.
@@ -154,7 +158,7 @@ class Queue(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.name} ({self.project.name})"
 
 
 class Comparison(models.Model):
@@ -239,6 +243,10 @@ class Invite(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     max_voters = models.PositiveIntegerField(null=True, blank=True)
+    # Voters of the project already, whom another invite had let in; they take a place here too.
+    guests: models.ManyToManyField[Voter, models.Model] = models.ManyToManyField(
+        "Voter", related_name="+", blank=True, editable=False
+    )
 
     def __str__(self) -> str:
         return self.label or f"invite to {self.queue_id}"
@@ -246,7 +254,7 @@ class Invite(models.Model):
     @cached_property
     def joined(self) -> int:
         """How many voters it has let in; a list of invites counts them all at once."""
-        return Voter.objects.filter(invite=self).count()
+        return Voter.objects.filter(invite=self).count() + self.guests.count()
 
 
 def new_pseudonym() -> str:

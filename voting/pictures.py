@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from hashlib import sha256
 from io import BytesIO
@@ -13,6 +14,8 @@ from django.utils import timezone
 
 from voting import rendering
 from voting.models import Inference, Picture
+
+logger = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=30)
 
@@ -34,11 +37,20 @@ def render_picture(picture_id: int) -> None:
     source = Inference.objects.filter(picture=picture).values_list("output", flat=True)[:1].get()
     try:
         rendered = _render(source)
+    except rendering.RendererMissing as missing:
+        # Nothing is wrong with the drawing: it is tried again when the lease has run out.
+        logger.error("picture %s waits: %s", picture_id, missing)  # noqa: TRY400  no bug of ours
+        fields: dict[str, Any] = {"error": str(missing)}
     except rendering.RenderingFailed as failure:
-        fields: dict[str, Any] = {"state": Picture.State.FAILED, "error": str(failure)}
+        fields = {
+            "state": Picture.State.FAILED,
+            "error": str(failure),
+            "is_refused": failure.is_refused,
+        }
     else:
         fields = {
             "state": Picture.State.DONE,
+            "error": "",
             "png_sha256": _store(rendered.png),
             "width": rendered.width,
             "height": rendered.height,

@@ -1,7 +1,8 @@
 """The child process that renders one drawing, started by ``voting.rendering``.
 
 ``render_child.py RENDERER WIDTH HEIGHT FONTS [PACKAGES…]`` reads SVG from standard input and
-writes ``PNG\\n`` and the picture, or ``ERR\\n`` and the reason, to standard output.
+writes ``PNG\\n`` and the picture to standard output, or the reason that there is none: behind
+``ERR\\n`` where it is the drawing, behind ``OUT\\n`` where the renderer could not even begin.
 
 It imports the renderer first and nothing else of the product, then gives up what rendering
 does not need, and only then reads the drawing. Keep its imports few: they are half its time.
@@ -184,15 +185,17 @@ def lacks(context: Any, letter: str) -> bool:
 
 def main(renderer: str, width: str, height: str, fonts: str, *packages: str) -> None:
     sys.path += packages
+    mark = b"OUT\n"
     try:
         draw = {"resvg": load_resvg, "cairosvg": load_cairosvg}[renderer](fonts)
         limit_resources()
         # cairosvg and Pillow import some of their parts only when a drawing needs them.
         confine([fonts] if renderer == "resvg" else [fonts, *filter(os.path.isdir, sys.path)])
+        mark = b"ERR\n"
         answer = b"PNG\n" + draw(sys.stdin.buffer.read(), int(width), int(height))
     except BaseException as error:  # noqa: BLE001  # a panic in Rust is no Exception
         reason = str(error) or type(error).__name__
-        answer = b"ERR\n" + reason.encode(errors="replace")[:500]
+        answer = mark + reason.encode(errors="replace")[:500]
     sys.stdout.buffer.write(answer)
     sys.stdout.buffer.flush()
     os._exit(0)

@@ -27,7 +27,7 @@ MAX_SIDE = 1024
 MIN_LONGER_SIDE = 512
 MAX_PNG_BYTES = 8 * 1024 * 1024
 WALL_SECONDS = 8.0
-_PACKAGES = {"resvg": "resvg_py", "cairosvg": "cairosvg"}
+PACKAGES = {"resvg": "resvg_py", "cairosvg": "cairosvg"}
 _CHILD = Path(__file__).with_name("render_child.py")
 _FONTS = Path(__file__).with_name("fonts")
 _MARK = 4
@@ -55,12 +55,18 @@ class RenderingFailed(Exception):  # it is what happened, not a programming erro
     """There is no picture; ``reason`` is a sentence that a person can read.
 
     ``may_pass`` says that it may be the machine's doing: another try could bring a picture.
+    ``is_refused`` says that screening refused the drawing: no renderer ever sees it.
     """
 
-    def __init__(self, reason: str, *, may_pass: bool = False) -> None:
+    def __init__(self, reason: str, *, may_pass: bool = False, is_refused: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.may_pass = may_pass
+        self.is_refused = is_refused
+
+
+class RendererMissing(RenderingFailed):
+    """The machine has no renderer that starts, whatever the drawing; ``reason`` says why."""
 
 
 def render(source: str, *, renderer: str = "resvg") -> Rendered:
@@ -73,7 +79,7 @@ def render(source: str, *, renderer: str = "resvg") -> Rendered:
     try:
         screened = screening.screen(source)
     except screening.UnsafeSvg as refusal:
-        raise RenderingFailed(refusal.reason) from refusal
+        raise RenderingFailed(refusal.reason, is_refused=True) from refusal
     size = target_size(screened.width, screened.height)
     picture = _run_child(with_shipped_families(source.removeprefix("\ufeff")), renderer, size)
     return Rendered(picture.data, picture.width, picture.height, renderer_id(renderer))
@@ -87,9 +93,9 @@ def renderer_id(renderer: str) -> str:
 
 
 def _package(renderer: str) -> str:
-    if renderer not in _PACKAGES:
-        raise ValueError(f"unknown renderer {renderer!r}; one of {', '.join(_PACKAGES)}")
-    return _PACKAGES[renderer]
+    if renderer not in PACKAGES:
+        raise ValueError(f"unknown renderer {renderer!r}; one of {', '.join(PACKAGES)}")
+    return PACKAGES[renderer]
 
 
 def target_size(width: float, height: float) -> tuple[int, int]:
@@ -115,7 +121,7 @@ def _run_child(source: str, renderer: str, size: tuple[int, int]) -> png.Png:
             )
             answer = _answer(child, source.encode(errors="replace"))
     except OSError as error:
-        raise RenderingFailed(f"the renderer could not be started: {error}") from error
+        raise RendererMissing(f"the renderer could not be started: {error}") from error
     return _checked(answer, child.returncode)
 
 
@@ -145,6 +151,8 @@ def _kill_group(leader: int) -> None:
 
 def _checked(answer: bytes, status: int) -> png.Png:
     mark, body = answer[:_MARK], answer[_MARK:]
+    if mark == b"OUT\n":
+        raise RendererMissing(f"the renderer could not be started: {_one_line(body)}")
     if mark == b"ERR\n":
         raise RenderingFailed(f"the renderer refused the drawing: {_one_line(body)}")
     if mark != b"PNG\n":
@@ -170,5 +178,5 @@ def _package_folder(renderer: str) -> str:
     package = _package(renderer)
     found = importlib.util.find_spec(package)
     if found is None or found.origin is None:
-        raise RenderingFailed(f"the package {package} is not installed")
+        raise RendererMissing(f"the package {package} is not installed")
     return str(Path(found.origin).parent.parent)

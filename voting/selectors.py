@@ -7,16 +7,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from voting.models import Assignment, Comparison, Entry, Exposure, Project, Queue, Voter
 
 
-def standing_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
+def own_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
+    """A voter's votes on pairs, those too that were taken back."""
     return Entry.objects.filter(
-        voter=voter, kind=Entry.Kind.VOTE, queue=queue, retracted=False, comparison__isnull=False
+        voter=voter, kind=Entry.Kind.VOTE, queue=queue, comparison__isnull=False
     )
+
+
+def standing_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
+    return own_votes(voter, queue).filter(retracted=False)
 
 
 def votes_in_order(voter: Voter, queue: Queue) -> QuerySet[Entry]:
@@ -86,6 +91,12 @@ class Progress:
     done: int
     total: int
     preparing: int
+    # Votes of mine that were cast after their verdicts were seen, so they count for no judge.
+    unblinded: int
+
+    @property
+    def blind(self) -> int:
+        return self.mine - self.unblinded
 
     @property
     def of(self) -> int:
@@ -120,13 +131,24 @@ def queue_counts(queue: Queue) -> tuple[int, int, int]:
 
 def progress(voter: Voter, queue: Queue) -> Progress:
     done, total, preparing = queue_counts(queue)
+    mine = standing_votes(voter, queue).aggregate(
+        mine=Count("pk"), unblinded=Count("pk", filter=_was_unblinded())
+    )
     return Progress(
-        mine=standing_votes(voter, queue).count(),
+        **mine,
         left_for_me=open_to(voter, queue).filter(released_by_me(voter)).count(),
         done=done,
         total=total,
         preparing=preparing,
     )
+
+
+def _was_unblinded() -> Q:
+    """Say it of sealed votes as it was settled, and of others as it will be."""
+    seen = Exposure.objects.filter(
+        voter=OuterRef("voter"), comparison=OuterRef("comparison"), seen_at__lt=OuterRef("at")
+    )
+    return Q(unblinded=True) | Q(Exists(seen), seq__isnull=True)
 
 
 def released_by_me(voter: Voter) -> Q:

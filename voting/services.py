@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,7 +16,7 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from voting.ballots import Ballot
-from voting.models import Assignment, Comparison, Entry, Exposure, Flag, Queue, Voter
+from voting.models import ApiKey, Assignment, Comparison, Entry, Exposure, Flag, Queue, Voter
 from voting.nudge import nudge
 from voting.rows import key, prepared
 
@@ -29,6 +30,10 @@ class VoteConflict(Exception):
     def __init__(self, recorded: RecordedVote) -> None:
         super().__init__(f"this pair was already voted on: {recorded.choice} is recorded")
         self.recorded = recorded
+
+
+class VoteTakenBack(Exception):
+    """The ballot's vote was undone, and it makes no other."""
 
 
 class VotingClosed(Exception):
@@ -64,11 +69,33 @@ _INSERT = """
     {lock}
     ON CONFLICT DO NOTHING
 """
+# A script names a pair. Who votes, on what rubric, and whether all is as it must be follows from
+# the key, in the same statement.
+_INSERT_BY_KEY = """
+    INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, comparison_id, voter_id,
+                              choice, rubric_id)
+    SELECT %s, queue.project_id, 'vote', %s, queue.id, pair.id, voter.id, %s, queue.rubric_id
+    FROM voting_comparison AS pair
+    JOIN voting_queue AS queue ON queue.id = pair.queue_id
+    JOIN voting_voter AS voter ON voter.project_id = queue.project_id
+    WHERE pair.id = %s AND pair.opened_at IS NOT NULL
+      AND queue.id = %s AND queue.is_open AND NOT queue.is_simulated AND {offers}
+      AND queue.project_id = COALESCE(%s, queue.project_id)
+      AND voter.api_key_id = %s AND voter.blocked_at IS NULL
+    {lock}
+    ON CONFLICT DO NOTHING RETURNING project_id
+"""
+_OFFERS = {
+    "postgresql": "queue.ballot @> CAST(%s AS jsonb)",
+    "sqlite": "instr(queue.ballot, %s) > 0",
+}
 # While a queue's kind is being decided its row is locked: a vote waits for that, and PostgreSQL
 # then reads the row again. The row's foreign keys ask for the same lock, so it costs nothing.
 _LOCKS = {"postgresql": "FOR KEY SHARE OF queue"}
-_INSERTS = {
-    vendor: _INSERT.format(lock=_LOCKS.get(vendor, "")) for vendor in ("postgresql", "sqlite")
+_INSERTS = {vendor: _INSERT.format(lock=_LOCKS.get(vendor, "")) for vendor in _OFFERS}
+_INSERTS_BY_KEY = {
+    vendor: _INSERT_BY_KEY.format(lock=_LOCKS.get(vendor, ""), offers=offers)
+    for vendor, offers in _OFFERS.items()
 }
 
 
@@ -80,6 +107,33 @@ def cast_vote(ballot: Ballot, choice: str, elapsed_ms: int | None = None) -> Rec
 def cast_script_vote(ballot: Ballot, choice: str) -> RecordedVote:
     """Record the vote of a script, which is told A and B and is shown no sides."""
     return _insert_vote(ballot, choice, "", None)
+
+
+def cast_key_vote(
+    api_key: ApiKey, queue: UUID, comparison: UUID, choice: str
+) -> RecordedVote | None:
+    """Record the vote of a key that has voted in the project before; None if it cannot be."""
+    uid = uuid4()
+    with prepared() as cursor:
+        cursor.execute(
+            _INSERTS_BY_KEY[connection.vendor],
+            [
+                key(uid),
+                connection.ops.adapt_datetimefield_value(timezone.now()),
+                choice,
+                key(comparison),
+                key(queue),
+                json.dumps(choice),
+                api_key.project_id and key(api_key.project_id),
+                api_key.pk,
+            ],
+        )
+        # To the last row: SQLite commits a statement when it has come to its end.
+        rows = cursor.fetchall()
+    if not rows:
+        return None
+    transaction.on_commit(partial(nudge, UUID(str(rows[0][0]))))
+    return RecordedVote(uid, comparison, choice)
 
 
 def _insert_vote(ballot: Ballot, choice: str, left: str, elapsed_ms: int | None) -> RecordedVote:
@@ -134,7 +188,7 @@ def _first_answer(ballot: Ballot, choice: str) -> RecordedVote | None:
         raise VotingClosed(_ONLY_SIMULATED)
     recorded = RecordedVote(first.uid, ballot.comparison, first.choice, repeated=True)
     if first.choice != choice:
-        raise VoteConflict(recorded)
+        raise VoteTakenBack if first.retracted else VoteConflict(recorded)
     return recorded
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
@@ -9,27 +10,44 @@ from django import forms
 from django.conf import settings
 from django.core.files.storage import default_storage
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from humanjudge.http import HtmxRequest, Problem
+from humanjudge.http import HtmxRequest, Problem, is_from_htmx
 from humanjudge.ratelimit import RateLimit
 from voting import allotment, ballots, services
-from voting.forms import FlagForm, JoinForm, PairForm, UndoForm, VoteForm, first_error
-from voting.identity import remember, voter_here, voter_id_here
-from voting.models import Comparison, Flag, Queue, Voter
+from voting.forms import (
+    FlagForm,
+    JoinForm,
+    PairForm,
+    UndoForm,
+    VoteInvalid,
+    first_error,
+    read_vote,
+)
+from voting.identity import remember, voter_here, voter_id_here, voter_known_here
+from voting.models import Comparison, Entry, Flag, Invite, Queue, Voter
 from voting.pictures import png_path
-from voting.selectors import has_seen_verdicts, progress, taken_back, votes_in_order
+from voting.selectors import (
+    has_seen_verdicts,
+    own_votes,
+    progress,
+    taken_back,
+    votes_in_order,
+)
 from voting.shown import SPOKEN, ShownPair, buttons, own_vote, shown_pair
 from voting.sides import position_of
-from voting.voters import InviteRefused, find_invite, join, refusal
+from voting.voters import InviteRefused, admit, find_invite, has_come_in, join, refusal
 
 AnyForm = TypeVar("AnyForm", bound=forms.Form)
 VOTES_PER_PAGE = 50
+NOBODY = UUID(int=0)
 
 limit = RateLimit(settings.VOTES_PER_SECOND, settings.VOTES_BURST)
 
@@ -40,20 +58,31 @@ def join_by_invite(request: HtmxRequest, token: str) -> HttpResponse:
     if invite is None:
         raise Http404
     queue_page = reverse("vote", args=[invite.queue_id])
+    known = voter_known_here(request, invite.queue.project_id)
+    if known is not None and known.blocked_at is not None:
+        raise Problem(403, "You may no longer vote here.")
     # A voter who comes back goes on, even when the invite lets nobody new in.
-    if voter_here(request, invite.queue.project_id) is not None:
+    if known is not None and has_come_in(known, invite):
         return redirect(queue_page)
     reason = refusal(invite, timezone.now())
     if reason:
         raise Problem(403, reason)
-    form = JoinForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        try:
-            voter = join(invite, form.cleaned_data["name"], timezone.now())
-        except InviteRefused as refused:
-            raise Problem(403, str(refused)) from refused
+    form = JoinForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        voter = _let_in(invite, known, form.cleaned_data["name"])
         return remember(redirect(queue_page), voter)
-    return render(request, "voting/join.html", {"queue": invite.queue, "form": form})
+    context = {"queue": invite.queue, "form": form, "known": known}
+    return render(request, "voting/join.html", context)
+
+
+def _let_in(invite: Invite, known: Voter | None, name: str) -> Voter:
+    try:
+        if known is None:
+            return join(invite, name, timezone.now())
+        admit(invite, known, timezone.now())
+    except InviteRefused as refused:
+        raise Problem(403, str(refused)) from refused
+    return known
 
 
 def _voter_and_queue(request: HttpRequest, queue_id: UUID) -> tuple[Voter, Queue]:
@@ -86,16 +115,21 @@ def _ballot(request: HttpRequest, token: str, queue_id: UUID) -> ballots.Ballot:
 def vote_page(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
     # Without scripts a vote and an undo lead back here and name what they were about.
-    again = [
-        pair
-        for pk in _uuids(request.GET.get("again", ""))[:1]
-        if (pair := taken_back(voter, queue, pk))
-    ]
+    voted = _first_of(own_votes(voter, queue), _uuids(request.GET.get("voted", "")))
+    undone = _uuids(request.GET.get("again", ""))[:1]
+    if voted is not None and voted.retracted and voted.comparison_id is not None:
+        undone = [voted.comparison_id]
+    again = [pair for pk in undone if (pair := taken_back(voter, queue, pk))]
     context = _pairs(voter, queue, have=[pair.pk for pair in again])
     context["pairs"] = _shown(voter, queue, again) + context["pairs"]
+    context["has_seen"] = any(has_seen_verdicts(voter, pair) for pair in again)
     context["undo_number"] = uuid4()
-    context["voted"] = next(iter(_uuids(request.GET.get("voted", ""))), None)
+    context["voted"] = voted
     return render(request, "voting/vote.html", context)
+
+
+def _first_of(votes: QuerySet[Entry], uids: list[UUID]) -> Entry | None:
+    return votes.filter(uid__in=uids[:1]).first() if uids else None
 
 
 @never_cache
@@ -138,25 +172,37 @@ def _context(voter: Voter, queue: Queue, pairs: list[Comparison]) -> dict[str, A
 @require_POST
 def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     """Record one vote: one INSERT, and nothing else is asked of the database here."""
-    form = _valid(VoteForm(request.POST))
-    ballot = _ballot(request, form.cleaned_data["ballot"], queue_id)
-    choice = ballot.choice(form.cleaned_data["choice"])
+    try:
+        sent = read_vote(request.POST)
+    except VoteInvalid as invalid:
+        raise Problem(422, str(invalid)) from invalid
+    ballot = _ballot(request, sent.ballot, queue_id)
+    choice = ballot.choice(sent.position)
     if choice is None:
         raise Problem(422, "choice: this ballot does not offer it")
     if not limit.allow(ballot.voter):
         raise Problem(429, "Too many votes in a moment. This one was not recorded; go on.")
     try:
-        recorded = services.cast_vote(ballot, choice, form.cleaned_data["elapsed_ms"])
+        recorded = services.cast_vote(ballot, choice, sent.elapsed_ms)
     except services.VoteConflict as conflict:
         stands = SPOKEN[position_of(conflict.recorded.choice, ballot.left)]
         raise Problem(
             409, f"You voted “{stands}” on this pair before, and that stands. Undo it to change it."
         ) from conflict
+    except services.VoteTakenBack as taken:
+        text = "ballot: its vote was taken back; reload the page for a new ballot"
+        raise Problem(422, text) from taken
     except services.VotingClosed as closed:
         raise Problem(409, f"{closed} This vote was not recorded.") from closed
-    if not request.htmx:
+    if not is_from_htmx(request):
         return redirect(f"{reverse('vote', args=[queue_id])}?voted={recorded.uid}")
-    return render(request, "voting/_voted.html", {"vote": recorded})
+    return HttpResponse(_answer_without_number().replace(str(NOBODY), str(recorded.uid)))
+
+
+@cache
+def _answer_without_number() -> str:
+    """The answer to a vote is the same but for its number, so it is rendered only once."""
+    return render_to_string("voting/_voted.html", {"uid": NOBODY})
 
 
 @require_POST

@@ -170,15 +170,16 @@ def refusal(reply: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> row = {"file": "v.csv", "row": 3, "field": "winner", "why": "is empty"}
-    >>> refusal({"detail": "1 errors; nothing was imported", "errors": [row]})
-    '1 errors; nothing was imported: v.csv:3: winner: is empty'
+    >>> refusal({"detail": "1 error; nothing was imported", "errors": [row]})
+    '1 error; nothing was imported: v.csv:3: winner: is empty'
     """
     rows = [_row(error) for error in reply.get("errors", [])[:MOST_ROWS]]
-    return ": ".join([one_line(reply["detail"]), *(["; ".join(rows)] if rows else [])])
+    more = [*rows, *map(clean, reply.get("notes", []))]
+    return ": ".join([one_line(reply["detail"]), *(["; ".join(more)] if more else [])])
 
 
 def _row(error: Mapping[str, Any]) -> str:
-    where = f"{error['file']}:{error['row']}"
+    where = f"{error['file']}:{error['row']}" if error["row"] else error["file"]
     return clean(": ".join(part for part in (where, error["field"], error["why"]) if part))
 
 

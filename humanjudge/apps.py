@@ -1,0 +1,8 @@
+from django.apps import AppConfig
+
+
+class HumanJudgeConfig(AppConfig):
+    name = "humanjudge"
+
+    def ready(self) -> None:
+        from humanjudge import checks  # noqa: F401  they register themselves

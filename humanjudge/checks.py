@@ -1,0 +1,39 @@
+"""Settings that would only show much later, as work that never ends, are refused at the start."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+from voting.rendering import PACKAGES
+
+LEAST = {"JUDGING_THREADS": 1, "VOTES_BURST": 1}
+
+
+@register("humanjudge")
+def renderer(app_configs: Any, **kwargs: Any) -> Iterable[CheckMessage]:
+    name = settings.SVG_RENDERER
+    if name not in PACKAGES:
+        text = f"SVG_RENDERER is {name!r}: nothing of that name draws."
+        return [Error(text, hint=f"One of {', '.join(PACKAGES)}.", id="humanjudge.E001")]
+    if importlib.util.find_spec(PACKAGES[name]) is None:
+        text = f"SVG_RENDERER is {name!r}, and the package {PACKAGES[name]} is not installed."
+        return [Error(text, id="humanjudge.E002")]
+    return []
+
+
+@register("humanjudge")
+def numbers(app_configs: Any, **kwargs: Any) -> Iterable[CheckMessage]:
+    found = [
+        Error(f"{name} is {getattr(settings, name)}: at least {least}.", id="humanjudge.E003")
+        for name, least in LEAST.items()
+        if getattr(settings, name) < least
+    ]
+    if not settings.VOTES_PER_SECOND > 0:
+        text = f"VOTES_PER_SECOND is {settings.VOTES_PER_SECOND}: it must be above 0."
+        found.append(Error(text, id="humanjudge.E003"))
+    return found
