@@ -56,6 +56,16 @@ def refuse_pair(request: HttpRequest, run: Run, comparison: Comparison) -> HttpR
     return refused
 
 
+def is_voting(request: HttpRequest, run: Run) -> bool:
+    """Say whether whoever reads this was handed pairs of the run and could still vote on some."""
+    voter = voter_of_run(request, run)
+    if voter is None:
+        return False
+    handed_out = Assignment.objects.filter(voter=voter, comparison__queue=run.queue_id)
+    is_open = open_to(voter, run.queue).filter(released_by_me(voter))
+    return handed_out.exists() and is_open.exists()
+
+
 def _vote_first(request: HttpRequest, run: Run, why: str) -> HttpResponse:
     action = ("Go on voting", reverse("vote", args=[run.queue_id]))
     return problem(request, 403, why, action=action)

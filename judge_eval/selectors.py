@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
 from django.utils import timezone
 
 from judge_eval import elo
-from judge_eval.models import Board, Judge, JudgeRating, RatingPoint, Run, Verdict
+from judge_eval.models import Board, Findings, Judge, JudgeRating, RatingPoint, Run, Verdict
 from judge_eval.statistics.intervals import wilson
-from voting.ballots import Ballot
-from voting.models import ApiKey, Comparison, Entry, Invite, Picture, Voter
+from voting.models import Comparison, Entry, Invite, Picture, Voter
 from voting.projection import counted_in
-from voting.rows import key, prepared
 from voting.selectors import open_to, queue_counts, unusable_pairs
 
 
@@ -52,31 +49,6 @@ def runs_to_advance() -> list[UUID]:
     return list(Run.objects.filter(state__in=Run.AT_WORK).values_list("pk", flat=True))
 
 
-# One statement instead of four look-ups: it stands before every vote of a script.
-_OPEN_TASK = """
-    SELECT queue.project_id, queue.id, queue.rubric_id, queue.ballot, voter.id
-    FROM judge_eval_run AS run
-    JOIN voting_queue AS queue ON queue.id = run.queue_id
-    JOIN voting_comparison AS comparison ON comparison.queue_id = queue.id
-    JOIN voting_voter AS voter ON voter.project_id = queue.project_id
-    WHERE run.id = %s AND comparison.id = %s AND comparison.opened_at IS NOT NULL
-      AND voter.api_key_id = %s
-"""
-
-
-def open_task(api_key: ApiKey, run: UUID, task: UUID) -> Ballot | None:
-    """Return the ballot of a key that has voted in the project before, for a task that is open."""
-    with prepared() as cursor:
-        cursor.execute(_OPEN_TASK, [key(run), key(task), api_key.pk])
-        row = cursor.fetchone()
-    if row is None:
-        return None
-    project, queue, voter = (UUID(str(row[place])) for place in (0, 1, 4))
-    if api_key.project_id not in (None, project):
-        return None
-    return Ballot(uuid4(), project, queue, task, voter, row[2], "A", tuple(json.loads(row[3])))
-
-
 @dataclass(frozen=True)
 class BoardRow:
     """One judge's line on the board."""
@@ -96,12 +68,6 @@ class BoardRow:
     @property
     def agree_rate(self) -> float | None:
         return elo.agree_rate(self.agree, self.disagree)
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """95 % Wilson interval of the agreement, in percent."""
-        bounds = wilson(self.agree, self.total)
-        return (100 * bounds[0], 100 * bounds[1]) if bounds else None
 
     @property
     def coverage(self) -> float | None:
@@ -147,6 +113,27 @@ def board(run: Run) -> BoardView:
         preparing=preparing,
         unusable=unusable_pairs(run.queue).count(),
     )
+
+
+def agreement_intervals(board: BoardView) -> dict[UUID, tuple[float, float]]:
+    """Return 95 % intervals of the judges' agreement, in percent, where one is known.
+
+    That of the findings where they are of the same votes. Until they are, Wilson's, which holds
+    only while no pair has several votes: those are not independent.
+    """
+    found = Findings.objects.filter(run=board.run, part="").values_list("data__judges", flat=True)
+    shares = {judge["id"]: judge["agreement"] for judge in found.first() or []}
+    several = Comparison.objects.filter(queue=board.run.queue_id, votes__gt=1).exists()
+    intervals = {}
+    for row in board.rows:
+        share = shares.get(str(row.judge.pk), {})
+        is_current = (share.get("successes"), share.get("trials")) == (row.agree, row.total)
+        bounds = None if several else wilson(row.agree, row.total)
+        if is_current:
+            bounds = None if share["low"] is None else (share["low"], share["high"])
+        if bounds is not None:
+            intervals[row.judge.pk] = (100 * bounds[0], 100 * bounds[1])
+    return intervals
 
 
 def left_out(run: Run) -> list[tuple[str, int]]:
@@ -221,18 +208,22 @@ def pair_list(run: Run) -> QuerySet[Comparison]:
     )
 
 
-def pairs_at(run: Run, positions: Sequence[int], letters: int) -> dict[int, tuple[UUID, str]]:
-    """Return the pairs at some places, each with the beginning of its prompt."""
-    pairs = Comparison.objects.filter(queue=run.queue_id, position__in=positions)
-    found = pairs.values_list("position", "pk", Left("a__prompt", letters))
-    return {position: (pk, prompt) for position, pk, prompt in found}
+def pairs_at(run: Run, positions: Sequence[int], letters: int) -> dict[int, dict[str, Any]]:
+    """Return what names the pairs at some places, and how their prompts begin."""
+    pairs = Comparison.objects.filter(queue=run.queue_id, position__in=positions).annotate(
+        prompt=Left("a__prompt", letters),
+        generator_a=F("a__generator"),
+        generator_b=F("b__generator"),
+    )
+    names = ("id", "external_id", "generator_a", "generator_b", "prompt")
+    return {pair.pop("position"): pair for pair in pairs.values("position", *names)}
 
 
 def invite_list(run: Run) -> Sequence[Invite]:
     invites = list(
         Invite.objects.filter(queue=run.queue_id)
         .select_related("queue")
-        .annotate(voters_in=Count("voters"))
+        .annotate(voters_in=Count("voters", distinct=True) + Count("guests", distinct=True))
         .order_by("created_at")
     )
     for invite in invites:

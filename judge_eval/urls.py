@@ -1,9 +1,19 @@
 from django.urls import path
 
-from judge_eval.pages import alt_test_views, draft_views, models_views, run_views, views
+from judge_eval.pages import (
+    alt_test_views,
+    draft_views,
+    files_views,
+    models_views,
+    run_views,
+    views,
+    voting_views,
+)
 
 urlpatterns = [
     path("", views.home, name="home"),
+    # Where browsers look on pages that name no icon, as those of the back office.
+    path("favicon.ico", views.favicon, name="favicon"),
     path("runs/", views.runs, name="runs"),
     path("runs/new/", draft_views.new_run, name="new-run"),
     path("runs/new/config/", draft_views.new_run_config, name="new-run-config"),
@@ -28,7 +38,18 @@ urlpatterns = [
         name="run-items-needed",
     ),
     path("runs/<uuid:run_id>/models/", models_views.run_models, name="run-models"),
-    path("runs/<uuid:run_id>/vote/", views.run_voting, name="run-voting"),
-    path("runs/<uuid:run_id>/vote/me", views.vote_as_user, name="vote-as-user"),
+    path(
+        "runs/<uuid:run_id>/tables/<slug:table>.<slug:form>",
+        files_views.run_table,
+        name="run-table",
+    ),
+    path("runs/<uuid:run_id>/charts/<slug:chart>.svg", files_views.run_chart, name="run-chart"),
+    path("runs/<uuid:run_id>/vote/", voting_views.run_voting, name="run-voting"),
+    path("runs/<uuid:run_id>/vote/me", voting_views.vote_as_user, name="vote-as-user"),
+    path(
+        "runs/<uuid:run_id>/vote/invites/<uuid:invite_id>/withdraw",
+        voting_views.withdraw_invite,
+        name="withdraw-invite",
+    ),
     path("reveal/<uuid:vote_uid>/", views.reveal, name="reveal"),
 ]

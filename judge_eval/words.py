@@ -64,6 +64,17 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(before)} and {last}" if before else last
 
 
+def number_of(number: int, thing: str) -> str:
+    """Return a number of things, of one as of many.
+
+    Examples
+    --------
+    >>> number_of(1, "pair"), number_of(12_000, "pair")
+    ('1 pair', '12,000 pairs')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def harmless(text: str) -> str:
     """Return the text of a cell as no spreadsheet calculates it.
 

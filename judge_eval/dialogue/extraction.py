@@ -122,8 +122,8 @@ def _svg(text: str) -> tuple[str, list[str]]:
         changes.append("undid HTML escapes")
     start, end = _last_drawing(text)
     changes += _surroundings(text[:start], text[end:])
-    output, added = _with_namespaces(text[start:end])
-    return output, changes + added
+    drawing = with_namespaces(text[start:end])
+    return drawing.output, [*changes, *drawing.changes]
 
 
 def _surroundings(before: str, after: str) -> list[str]:
@@ -143,16 +143,29 @@ def _left_out(before: str, after: str) -> list[str]:
     return [f"left out {ahead:,} characters before and {behind:,} after"]
 
 
-def _with_namespaces(svg: str) -> tuple[str, list[str]]:
-    tag = _TOKEN.match(svg)
-    attributes = _QUOTED.sub('""', tag["attributes"]) if tag else ""
+def with_namespaces(svg: str) -> Extracted:
+    """Return a drawing with the namespaces that it needs and does not declare.
+
+    Examples
+    --------
+    >>> with_namespaces('<svg viewBox="0 0 9 9"/>').changes
+    ('added xmlns',)
+    >>> with_namespaces("no drawing")
+    Extracted(output='no drawing', changes=())
+    """
+    tag = next((tag for tag in _TOKEN.finditer(svg) if tag["open"]), None)
+    if tag is None:
+        return Extracted(svg, ())
+    attributes = _QUOTED.sub('""', tag["attributes"])
     names = []
     if not _XMLNS.search(attributes):
         names.append(("xmlns", SVG_NAMESPACE))
     if _XLINK.search(svg) and "xmlns:xlink" not in svg:
         names.append(("xmlns:xlink", XLINK_NAMESPACE))
     added = "".join(f' {name}="{namespace}"' for name, namespace in names)
-    return svg[:4] + added + svg[4:], [f"added {name}" for name, _ in names]
+    place = tag.start() + len("<svg")
+    mended = svg[:place] + added + svg[place:]
+    return Extracted(mended, tuple(f"added {name}" for name, _ in names))
 
 
 def _last_drawing(text: str) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import Final, cast
 from judge_eval.interchange import fields
 from judge_eval.interchange.assemble import Misfit, assemble
 from judge_eval.interchange.fields import Converter
-from judge_eval.interchange.rows import Label, Row, RowError
+from judge_eval.interchange.rows import Label, Note, Row, RowError
 from judge_eval.interchange.sources import Record
 
 FIELDS: Final[dict[str, Converter]] = {
@@ -37,6 +37,9 @@ FIELDS: Final[dict[str, Converter]] = {
     "external_id": fields.name,
 }
 LABELS: Final = "labels"
+# Columns that nothing is made of are named so far.
+MOST_NAMED: Final = 20
+LONGEST_NAMED: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +149,15 @@ OWN_NAMES: Final = ColumnMapping(
 
 def rows(
     records: Iterable[Record | RowError], mapping: ColumnMapping, file: str
-) -> Iterator[Row | RowError]:
+) -> Iterator[Row | RowError | Note]:
     """Turn records into rows.
 
     Yields
     ------
-    Row or RowError
+    Row, RowError or Note
         Behind the last record, an error for each column that the mapping names and that no record
-        had: a misspelt name must not read as a file without votes. (Not for `OWN_NAMES`.)
+        had: a misspelt name must not read as a file without votes. (Not for `OWN_NAMES`.) And a
+        note of the columns that nothing is made of.
 
     Examples
     --------
@@ -164,6 +168,7 @@ def rows(
     ('7', 'tie')
     """
     missing = set() if mapping is OWN_NAMES else mapping.named()
+    columns = _Columns(mapping)
     line = 0
     for record in records:
         if isinstance(record, RowError):
@@ -172,10 +177,50 @@ def rows(
         line = record.line
         if missing:
             missing.difference_update(record.values)
-        yield mapping.row(file, record)
+        columns.meet(record.values)
+        if columns.are_unknown:
+            yield RowError(file, line, None, _unknown(list(record.values)))
+        else:
+            yield mapping.row(file, record)
     if line:
         for column in sorted(missing):
-            yield RowError(file, line, None, f"no record has a column {column!r}")
+            yield RowError(file, line, None, f"no record has a column {column!r}", is_fatal=True)
+    if columns.unread:
+        yield Note(file, f"not read: {_listed(list(columns.unread))}")
+
+
+class _Columns:
+    """Watches which columns of a file nothing is made of."""
+
+    def __init__(self, mapping: ColumnMapping) -> None:
+        self._mapping = mapping
+        self._last: list[str] | None = None
+        self.unread: dict[str, None] = {}
+        # Whether nothing is made of any column of the last record.
+        self.are_unknown = False
+
+    def meet(self, record: Mapping[str, object]) -> None:
+        columns = list(record)
+        if columns == self._last:
+            return  # nearly always: rows of a table all have the same
+        self._last = columns
+        unread = self._mapping.unused(columns)
+        self.are_unknown = 0 < len(unread) == len(columns)
+        if not self.are_unknown and len(self.unread) <= MOST_NAMED:
+            self.unread |= dict.fromkeys(unread)
+
+
+def _unknown(columns: list[str]) -> str:
+    why = f"nothing is known of its columns: {_listed(columns)}"
+    other = next((sign for sign in ";\t|" if sign in columns[0]), None)
+    if len(columns) == 1 and other:
+        why += f"; commas stand between columns, not {other!r}"
+    return why
+
+
+def _listed(columns: list[str]) -> str:
+    shown = [repr(column[:LONGEST_NAMED]) for column in columns[:MOST_NAMED]]
+    return ", ".join([*shown, *(["and more"] if len(columns) > MOST_NAMED else [])])
 
 
 def _is_label(column: str) -> bool:

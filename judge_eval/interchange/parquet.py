@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
+from judge_eval.interchange.rows import Broken
 from judge_eval.interchange.strict_json import MAX_RECORD
 
 _ROWS = 64
@@ -23,20 +24,23 @@ def parquet_batches(stream: BinaryIO) -> Iterator[list[dict[str, object] | str]]
     Yields
     ------
     list
-        One item per row: its values by column, or a text that says why it cannot be read. A text
-        that is about the whole file is the last item.
+        One item per row: its values by column, or a text that says why it cannot be read.
+
+    Raises
+    ------
+    Broken
     """
     try:
         # Buffered and not read ahead: a file of one large row group must not be held whole.
         file = pq.ParquetFile(stream, buffer_size=1 << 16, pre_buffer=False)
         names = file.schema_arrow.names
         if len(set(names)) != len(names):
-            yield ["two columns have the same name"]
-            return
+            raise Broken("two columns have the same name")
         for batch in file.iter_batches(batch_size=_ROWS, use_threads=False):
             yield _rows(_to_microseconds(batch))
     except (pa.ArrowException, OSError) as error:
-        yield [f"not readable as Parquet: {' '.join(str(error).split())[:200]}"]
+        said = " ".join(str(error).split())[:200]
+        raise Broken(f"not readable as Parquet: {said}") from error
 
 
 def _to_microseconds(batch: Any) -> Any:

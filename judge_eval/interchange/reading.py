@@ -36,7 +36,7 @@ def read(
 
     Yields
     ------
-    Row, LabelRow, JudgeOrder, LeftOut or RowError
+    Row, LabelRow, JudgeOrder, LeftOut, Note or RowError
         What is wrong with the file comes as errors; the caller decides what they mean.
 
     Raises

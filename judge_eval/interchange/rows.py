@@ -129,18 +129,33 @@ class LeftOut:
 class RowError:
     """What could not be read: where, which field, and why.
 
-    `field` is None where it is about the whole record. Reading goes on after it where it can; the
-    caller decides whether one error refuses the file.
+    `field` is None where it is about the whole record, `row` is 0 where it is about the whole file,
+    and `file` is empty where it is about all of them. Reading goes on after it where it can; the
+    caller decides whether one error refuses the file. Not where it `is_fatal`: then more than this
+    record is lost, nobody knows how much, and nothing of the file may be taken.
     """
 
     file: str
     row: int
     field: str | None
     why: str
+    is_fatal: bool = False
 
     def __str__(self) -> str:
-        where = f"{self.file}:{self.row}"
-        return f"{where}: {self.field}: {self.why}" if self.field else f"{where}: {self.why}"
+        where = f"{self.file}:{self.row}" if self.row else self.file
+        return ": ".join(part for part in (where, self.field, self.why) if part)
 
 
-Item: TypeAlias = Row | LabelRow | JudgeOrder | LeftOut | RowError
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a person should know of a file that is read as it should be."""
+
+    file: str
+    text: str
+
+
+class Broken(ValueError):
+    """Reading cannot go on behind this point."""
+
+
+Item: TypeAlias = Row | LabelRow | JudgeOrder | LeftOut | Note | RowError

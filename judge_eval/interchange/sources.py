@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import PurePath
 from typing import BinaryIO, Literal, NamedTuple, TypeAlias, get_args
 
-from judge_eval.interchange.rows import RowError
+from judge_eval.interchange.rows import Broken, RowError
 from judge_eval.interchange.strict_json import MAX_RECORD, Cursor, NotJson, loads
 
 Format = Literal["csv", "json", "jsonl", "parquet"]
@@ -42,8 +43,8 @@ class UnknownFormat(ValueError):
     """The file's format was not given and its name does not tell it."""
 
 
-class _Broken(ValueError):
-    """Reading cannot go on behind this line."""
+class _NotUtf8(ValueError):
+    pass
 
 
 def format_of(name: str) -> Format:
@@ -79,8 +80,8 @@ def records(stream: BinaryIO, name: str, file_format: str | None = None) -> Reco
     Yields
     ------
     Record or RowError
-        An error that is not about one record alone is the last item. A record is at most 2 MB.
-        An empty cell of a CSV file is None.
+        An error that is not about one record alone is fatal, and the last item. A record is at most
+        2 MB. An empty cell of a CSV file is None.
 
     Raises
     ------
@@ -113,7 +114,12 @@ class _CsvLines:
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self.number = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Note that the next line begins a record."""
         self.size = 0
+        self.wrong = ""
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -125,8 +131,15 @@ class _CsvLines:
         self.number += 1
         self.size += len(line)
         if self.size > MAX_RECORD:
-            raise _Broken(f"a record of more than {MAX_RECORD:,} bytes: is a quote left open?")
-        return _decoded(line.removeprefix(_BOM) if self.number == 1 else line)
+            raise Broken(f"a record of more than {MAX_RECORD:,} bytes: is a quote left open?")
+        if self.number == 1:
+            line = line.removeprefix(_BOM)
+        try:
+            return _decoded(line)
+        except _NotUtf8 as error:
+            # The record is read to its end all the same: its quotes say where the next one begins.
+            self.wrong = self.wrong or str(error)
+            return line.decode(errors="replace")
 
 
 def _decoded(line: bytes) -> str:
@@ -134,7 +147,7 @@ def _decoded(line: bytes) -> str:
         return line.decode()
     except UnicodeDecodeError as error:
         where = f"byte 0x{line[error.start]:02x} at {error.start + 1}"
-        raise _Broken(f"not UTF-8 ({where}): save the file as UTF-8") from error
+        raise _NotUtf8(f"not UTF-8 ({where}): save the file as UTF-8") from error
 
 
 def _csv(stream: BinaryIO, name: str) -> Records:
@@ -142,25 +155,28 @@ def _csv(stream: BinaryIO, name: str) -> Records:
     try:
         numbered = _csv_rows(lines)
         header = next(numbered, (1, []))[1]
-        _check_header(header)
+        _check_header(header, lines.wrong)
         for line, cells in numbered:
-            if len(cells) == len(header):
+            if lines.wrong:
+                yield RowError(name, line, None, lines.wrong)
+            elif len(cells) == len(header):
                 values = (cell or None for cell in cells)
                 yield Record(line, dict(zip(header, values, strict=True)))
             else:
                 why = f"{len(cells)} columns, the header has {len(header)}"
                 yield RowError(name, line, None, why)
-    except _Broken as error:
-        yield RowError(name, max(lines.number, 1), None, str(error))
+    except Broken as error:
+        yield RowError(name, max(lines.number, 1), None, str(error), is_fatal=True)
     except csv.Error as error:
-        yield RowError(name, max(lines.number, 1), None, f"not CSV: {error}")
+        yield RowError(name, max(lines.number, 1), None, f"not CSV: {error}", is_fatal=True)
 
 
 def _csv_rows(lines: _CsvLines) -> Iterator[tuple[int, list[str]]]:
     """Yield each record that is not blank with the line it begins on."""
     reader = csv.reader(lines, strict=True)
     while True:
-        start, lines.size = lines.number + 1, 0
+        lines.begin()
+        start = lines.number + 1
         cells = next(reader, None)
         if cells is None:
             return
@@ -168,14 +184,16 @@ def _csv_rows(lines: _CsvLines) -> Iterator[tuple[int, list[str]]]:
             yield start, cells
 
 
-def _check_header(header: list[str]) -> None:
+def _check_header(header: list[str], wrong: str) -> None:
+    if wrong:
+        raise Broken(wrong)
     if not header:
-        raise _Broken("the file is empty: its first line must name the columns")
+        raise Broken("the file is empty: its first line must name the columns")
     for number, column in enumerate(header, start=1):
         if not column.strip():
-            raise _Broken(f"column {number} has no name")
+            raise Broken(f"column {number} has no name")
         if header.index(column) != number - 1:
-            raise _Broken(f"two columns are named {column!r}")
+            raise Broken(f"two columns are named {column!r}")
 
 
 def _json_lines(stream: BinaryIO, name: str) -> Records:
@@ -193,7 +211,7 @@ def _json_lines(stream: BinaryIO, name: str) -> Records:
             continue
         try:
             yield _record(name, number, loads(_decoded(line).rstrip()))
-        except (_Broken, NotJson) as error:
+        except (_NotUtf8, NotJson) as error:
             yield RowError(name, number, None, str(error))
 
 
@@ -204,7 +222,7 @@ def _json(stream: BinaryIO, name: str) -> Records:
         for number, value in enumerate(_json_values(cursor), start=1):
             yield _record(name, number, value)
     except NotJson as error:
-        yield RowError(name, number + 1, None, str(error))
+        yield RowError(name, number + 1, None, str(error), is_fatal=True)
 
 
 def _json_values(cursor: Cursor) -> Iterator[object]:
@@ -242,10 +260,11 @@ def _record(name: str, number: int, value: object) -> Record | RowError:
 
 def _parquet(batches: Iterator[list[dict[str, object] | str]], name: str) -> Records:
     number = 0
-    for batch in batches:
-        for value in batch:
-            number += 1
+    try:
+        for number, value in enumerate(chain.from_iterable(batches), start=1):
             if isinstance(value, str):
                 yield RowError(name, number, None, value)
             else:
                 yield Record(number, value)
+    except Broken as error:
+        yield RowError(name, number + 1, None, str(error), is_fatal=True)

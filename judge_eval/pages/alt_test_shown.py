@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judge_eval.metrics import EPSILON_GUIDE, GRID, PASSES, epsilon_advice, epsilon_key
+from judge_eval.metrics import (
+    EPSILON_GUIDE,
+    GRID,
+    PASSES,
+    AltTestSettings,
+    epsilon_advice,
+    epsilon_key,
+)
 from judge_eval.words import listed
 
 EPSILONS = tuple(epsilon_key(epsilon) for epsilon in GRID)
@@ -49,7 +56,10 @@ class ShownPerson:
 
 @dataclass(frozen=True)
 class ShownJudge:
-    """One judge's line; `passes` is None where it could not be tested."""
+    """One judge's line; `passes` is None where it could not be tested.
+
+    `people` and `untested` are by name, of very many only some; their numbers are of all.
+    """
 
     id: str
     name: str
@@ -60,7 +70,10 @@ class ShownJudge:
     advantage: float | None
     interval: list[float] | None
     people: list[ShownPerson]
-    untested: list[str]
+    untested: list[tuple[str, int]]
+    n_people: int
+    n_untested: int
+    items: int
     left_out: list[str]
 
 
@@ -75,6 +88,7 @@ class AltTestShown:
     left_out: list[str]
     humans: int
     items: int
+    takes: str
 
     @property
     def is_tested(self) -> bool:
@@ -111,6 +125,7 @@ def alt_test_shown(data: Data, epsilon: str, judge_id: str = "") -> AltTestShown
         left_out=data["left_out"],
         humans=data["humans"],
         items=data["items"],
+        takes=AltTestSettings().takes,
     )
 
 
@@ -124,18 +139,23 @@ def _judge(judge: Data, epsilon: str) -> ShownJudge:
     rates = [ShownRate(stored[key], key == epsilon) for key in EPSILONS if key in stored]
     tested = [human for human in judge["humans"] if human["why"] is None]
     people = [_person(human, epsilon) for human in tested]
+    untested = [(human["name"], human["items"]) for human in judge["humans"] if human["why"]]
+    n_people = judge.get("tested", len(people))
     passes = next((rate.passes for rate in rates if rate.is_chosen), None)
     return ShownJudge(
         id=judge["id"],
         name=judge["name"],
         is_baseline=judge["is_baseline"],
         passes=passes,
-        words=judge["words"] if passes is None else _words(passes, people, epsilon),
+        words=judge["words"] if passes is None else _words(stored[epsilon], n_people, epsilon),
         rates=rates,
         advantage=judge["advantage"],
         interval=judge["advantage_interval"],
-        people=people,
-        untested=[human["name"] for human in judge["humans"] if human["why"] is not None],
+        people=[] if passes is None else people,
+        untested=untested,
+        n_people=n_people,
+        n_untested=judge.get("untested", len(untested)),
+        items=judge.get("items", 0),
         left_out=judge["left_out"],
     )
 
@@ -155,10 +175,10 @@ def _p(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _words(passes: bool, people: Sequence[ShownPerson], epsilon: str) -> str:
-    won = sum(person.won for person in people)
-    verdict = "Passes" if passes else "Fails"
-    return f"{verdict} at epsilon {epsilon}: it wins against {won} of {len(people)} people."
+def _words(rate: float, people: int, epsilon: str) -> str:
+    verdict = "Passes" if rate >= PASSES else "Fails"
+    won = round(rate * people)
+    return f"{verdict} at epsilon {epsilon}: it wins against {won} of {people} people."
 
 
 def _summary(judges: Sequence[ShownJudge], epsilon: str) -> str:

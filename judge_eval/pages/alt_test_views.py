@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from humanjudge.http import HtmxRequest, Problem
 from humanjudge.ratelimit import RateLimit
 from judge_eval.analysis.asked import Asked
-from judge_eval.metrics import Figure, ItemsNeeded, items_needed
+from judge_eval.metrics import AltTestSettings, Figure, ItemsNeeded, items_needed
 from judge_eval.models import Run
 from judge_eval.pages.alt_test_shown import EPSILONS, alt_test_shown, guide
 from judge_eval.pages.findings_page import (
@@ -28,6 +28,7 @@ from judge_eval.pages.findings_page import (
 from judge_eval.pages.findings_shown import DASH, percent
 
 DEFAULT_EPSILON = "0.20"
+FEWEST_PEOPLE = AltTestSettings().min_humans
 MOST_PEOPLE = 20
 MOST_CATEGORIES = 10
 # Playing tests through takes up to 0.15 s of a web process.
@@ -41,9 +42,11 @@ class ItemsForm(forms.Form):
     noise = forms.IntegerField(
         label="A person labels blindly, %", min_value=0, max_value=100, initial=20
     )
-    humans = forms.IntegerField(label="People", min_value=2, max_value=MOST_PEOPLE, initial=3)
+    humans = forms.IntegerField(
+        label="People", min_value=FEWEST_PEOPLE, max_value=MOST_PEOPLE, initial=FEWEST_PEOPLE
+    )
     categories = forms.IntegerField(
-        label="Choices on the ballot", min_value=2, max_value=MOST_CATEGORIES, initial=3
+        label="Choices that people make", min_value=2, max_value=MOST_CATEGORIES, initial=3
     )
     allowed = forms.ChoiceField(
         label="Epsilon", choices=[(key, key) for key in EPSILONS], initial=DEFAULT_EPSILON
@@ -84,11 +87,13 @@ def _context(request: HtmxRequest, run: Run, asked: Asked) -> dict[str, Any]:
 
 
 def _initial(run: Run, asked: Asked) -> dict[str, int]:
-    """Suppose as many people and choices as the run has."""
-    stored = (asked.data or {}).get("alt_test") or {"humans": 3}
+    """Suppose as many people as the run has, and the choices that they made."""
+    stored = (asked.data or {}).get("alt_test") or {}
+    people = stored.get("humans", FEWEST_PEOPLE)
+    choices = stored.get("choices", len(run.queue.ballot))
     return {
-        "humans": max(2, min(MOST_PEOPLE, stored["humans"])),
-        "categories": max(2, min(MOST_CATEGORIES, len(run.queue.ballot))),
+        "humans": max(FEWEST_PEOPLE, min(MOST_PEOPLE, people)),
+        "categories": max(2, min(MOST_CATEGORIES, choices)),
     }
 
 

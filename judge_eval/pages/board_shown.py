@@ -12,7 +12,7 @@ from judge_eval.analysis.asked import Asked
 from judge_eval.analysis.slices import Slice
 from judge_eval.models import Findings, Run
 from judge_eval.pages import graph
-from judge_eval.pages.board_table import live_table, part_table
+from judge_eval.pages.board_table import best_first, live_table, part_table
 from judge_eval.pages.matrix_shown import claims_matrix, same_verdict_matrix
 from judge_eval.selectors import BoardView
 from judge_eval.words import duration
@@ -36,7 +36,7 @@ def board_context(run: Run, board: BoardView, asked: Asked) -> dict[str, Any]:
         **_matrices(data, order),
     }
     if part.kind:
-        return context | {"table": part_table(data, order) if data else None}
+        return context | {"table": part_table(data, order, board.rows) if data else None}
     return context | {"table": live_table(board.rows, data), "graph": _graph(run, board)}
 
 
@@ -64,6 +64,8 @@ def _as_of(board: BoardView, found: Findings, data: Data) -> dict[str, Any]:
 
 
 def _graph(run: Run, board: BoardView) -> graph.Graph | None:
+    if len(board.rows) < 2:  # whoever plays alone stays at 1000
+        return None
     series = selectors.rating_series(run, board.votes)
     in_order = sorted(board.rows, key=lambda row: row.judge.position)
     if board.votes and (not series or series[-1][0] < board.votes):
@@ -80,7 +82,7 @@ def _order(board: BoardView, data: Data | None, part: Slice) -> list[int]:
         last = len(judges) + 1
         return sorted(range(len(judges)), key=lambda n: judges[n]["rating"]["rank"] or last)
     places = {judge["id"]: place for place, judge in enumerate(judges)}
-    ranked = (str(row.judge.pk) for row in board.rows)
+    ranked = (str(row.judge.pk) for row in best_first(board.rows, data))
     return [places[judge] for judge in ranked if judge in places]
 
 
@@ -101,8 +103,4 @@ def _disputed(run: Run, data: Data | None) -> list[dict[str, Any]]:
     if not worst:
         return []
     pairs = selectors.pairs_at(run, [pair["position"] for pair in worst], PROMPT_LETTERS)
-    return [
-        {**pair, "pk": pairs[pair["position"]][0], "prompt": pairs[pair["position"]][1]}
-        for pair in worst
-        if pair["position"] in pairs
-    ]
+    return [{**pair, **pairs[pair["position"]]} for pair in worst if pair["position"] in pairs]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from judge_eval.pages.board_columns import GROUPS, SPARE, Column, Groups
 from judge_eval.pages.findings_shown import (
     DASH,
     Cell,
@@ -13,11 +14,12 @@ from judge_eval.pages.findings_shown import (
     agreement_cell,
     percent,
     price_cells,
-    rank_range,
+    rank_cell,
     rating_cell,
     share_cell,
 )
 from judge_eval.selectors import BoardRow
+from judge_eval.words import listed
 
 PENDING = "Being computed from the votes; it appears here by itself within seconds."
 LATER = "The judge joined after these figures were computed; they follow within seconds."
@@ -27,51 +29,6 @@ ONE_ORDER = "It has not answered about a pair in both orders, or what it answere
 NO_SIDE = "It has chosen no side, or in which order it saw the pairs is not known."
 ALONE = "No two people have voted on the same pair."
 NO_SIDED_VOTE = "Nobody has voted for a side, or where it stood is not known."
-
-
-@dataclass(frozen=True)
-class Column:
-    """A figure of the table; `method` is the anchor of its explanation."""
-
-    figure: str
-    title: str
-    unit: str
-    method: str
-
-
-GROUPS: Sequence[tuple[str, Sequence[Column]]] = (
-    (
-        "Standing",
-        (
-            Column("rank", "Rank", "range", "how-rank"),
-            Column("ties", "Ties", "letters", "how-ties"),
-            Column("elo", "ELO", "points", "how-elo"),
-            Column("rating", "Order-free", "points", "how-rating"),
-        ),
-    ),
-    (
-        "Agreement with people",
-        (
-            Column("agreement", "Agreement", "% of votes", "how-agreement"),
-            Column("coverage", "Coverage", "% of pairs", "how-coverage"),
-        ),
-    ),
-    (
-        "Habits",
-        (
-            Column("consistency", "Both orders", "% alike", "how-habits"),
-            Column("first", "First shown", "% picked", "how-habits"),
-        ),
-    ),
-    (
-        "Price",
-        (
-            Column("cost", "A verdict", "US$", "how-price"),
-            Column("correct", "A correct one", "US$", "how-price"),
-            Column("seconds", "A verdict", "seconds", "how-price"),
-        ),
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -85,60 +42,158 @@ class Line:
 
 @dataclass(frozen=True)
 class Table:
-    groups: Sequence[tuple[str, Sequence[Column]]]
+    """`order` says by what the lines are sorted; `unknown`, of what no judge has a figure."""
+
+    groups: Groups
     lines: Sequence[Line]
     notes: Sequence[str]
+    order: str
+    unknown: str
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A line before it is known which columns are shown."""
+
+    name: str
+    tag: str
+    cells: Mapping[str, Cell]
+
+    def knows(self, figure: str) -> bool:
+        return self.cells.get(figure, Cell()).main not in ("", DASH)
+
+
+def best_first(rows: Sequence[BoardRow], data: Mapping[str, Any] | None) -> list[BoardRow]:
+    """Order judges by their order-free rating once there is one; until then by ELO, as they come.
+
+    Who has no such rating stands last.
+    """
+    ranks = {judge["id"]: judge["rating"]["rank"] for judge in data["judges"]} if data else {}
+
+    def place(row: BoardRow) -> tuple[bool, int]:
+        rank = ranks.get(str(row.judge.pk))
+        return rank is None, rank or 0
+
+    return sorted(rows, key=place)
 
 
 def live_table(rows: Sequence[BoardRow], data: Mapping[str, Any] | None) -> Table:
-    """Show the whole run: judges by their ELO of this moment."""
+    """Show the whole run."""
     notes = Notes()
     judges = {judge["id"]: judge for judge in data["judges"]} if data else {}
     absent = LATER if data else PENDING
-    lines = []
-    for row in rows:
+    drafts = []
+    for row in best_first(rows, data):
         judge = judges.get(str(row.judge.pk))
         cells = _figures(judge, notes) if judge else _not_computed(row, notes, absent)
         if judge and row.total and judge["agreement"]["value"] is None:
             cells["agreement"] = _live_agreement(row, notes)
-        cells["rank"] = _rank(judge, str(row.rank))
-        luck = judge["order_luck"] if judge else None
-        cells["elo"] = Cell(f"{row.elo:.0f}", "" if luck is None else f"±{luck:.0f} by order")
-        lines.append(_line(row.judge.name, _tag(row.judge.is_baseline), cells, GROUPS))
-    return Table(GROUPS, [*lines, *_people(data, notes, GROUPS)], list(notes))
+        cells["elo"] = _elo(row, judge["order_luck"] if judge else None)
+        drafts.append(_Draft(row.judge.name, _tag(row.judge.is_baseline), cells))
+    return _laid_out(drafts, data, notes, GROUPS, is_imported=_is_imported(rows))
 
 
-def part_table(data: Mapping[str, Any], order: Sequence[int]) -> Table:
+def part_table(data: Mapping[str, Any], order: Sequence[int], rows: Sequence[BoardRow]) -> Table:
     """Show a part of the run, which has no ELO."""
     notes = Notes()
     groups = [
         (title, [column for column in columns if column.figure != "elo"])
         for title, columns in GROUPS
     ]
-    lines = []
-    for judge in (data["judges"][place] for place in order):
-        cells = _figures(judge, notes) | {"rank": _rank(judge, None)}
-        lines.append(_line(judge["name"], _tag(judge["is_baseline"]), cells, groups))
-    return Table(groups, [*lines, *_people(data, notes, groups)], list(notes))
+    drafts = [
+        _Draft(judge["name"], _tag(judge["is_baseline"]), _figures(judge, notes))
+        for judge in (data["judges"][place] for place in order)
+    ]
+    return _laid_out(drafts, data, notes, groups, is_imported=_is_imported(rows))
 
 
 def _tag(is_baseline: bool) -> str:
     return "baseline" if is_baseline else ""
 
 
-def _line(
-    name: str,
-    tag: str,
-    cells: Mapping[str, Cell],
-    groups: Sequence[tuple[str, Sequence[Column]]],
-) -> Line:
-    columns = [column for _, columns in groups for column in columns]
-    return Line(name, tag, [(column, cells.get(column.figure, Cell())) for column in columns])
+def _is_imported(rows: Sequence[BoardRow]) -> bool:
+    """Say whether every judge, baselines aside, has answered elsewhere."""
+    asked = [row.judge.provider for row in rows if not row.judge.is_baseline]
+    return bool(asked) and set(asked) == {"imported"}
+
+
+def _laid_out(
+    judges: Sequence[_Draft],
+    data: Mapping[str, Any] | None,
+    notes: Notes,
+    groups: Groups,
+    *,
+    is_imported: bool,
+) -> Table:
+    """Leave out what nobody has a figure for, and number the reasons that are still needed."""
+    drafts = [*judges, *_people(data, notes)]
+    spare = _unknown(drafts) if data else set()
+    kept = [
+        (title, [column for column in columns if column.figure not in spare])
+        for title, columns in groups
+    ]
+    kept = [(title, columns) for title, columns in kept if columns]
+    reasons, numbered = list(notes), Notes()
+    lines = []
+    for draft in drafts:
+        cells = [
+            (column, draft.cells.get(column.figure, Cell()))
+            for _, columns in kept
+            for column in columns
+        ]
+        again = [
+            (column, replace(cell, note=numbered.number(reasons[cell.note - 1])))
+            if cell.note
+            else (column, cell)
+            for column, cell in cells
+        ]
+        lines.append(Line(draft.name, draft.tag, again))
+    return Table(kept, lines, list(numbered), _order(data), _said(spare, is_imported))
+
+
+def _unknown(drafts: Sequence[_Draft]) -> set[str]:
+    """Return spare figures that nobody has; that of a baseline counts where all are such."""
+    telling = [draft for draft in drafts if draft.tag != "baseline"]
+    if not any(draft.tag == "" for draft in telling):
+        telling = list(drafts)
+    return {
+        figure
+        for figure, (_, known_by) in SPARE.items()
+        if not any(draft.knows(known_by) for draft in telling)
+    }
+
+
+def _said(unknown: set[str], is_imported: bool) -> str:
+    """Say in a sentence what is not shown."""
+    names = dict.fromkeys(words for figure, (words, _) in SPARE.items() if figure in unknown)
+    if not names:
+        return ""
+    why = ", since the verdicts were imported" if is_imported else ""
+    return f"Not known of any judge: {listed(names)}{why}."
+
+
+def _elo(row: BoardRow, luck: float | None) -> Cell:
+    """Show the rating of this moment; who has played no game stands where all begin."""
+    if not row.total:
+        return Cell(f"{row.elo:.0f}")
+    by_order = "" if luck is None else f", ±{luck:.0f}"
+    return Cell(f"{row.elo:.0f}", f"rank {row.rank}{by_order}")
+
+
+def _order(data: Mapping[str, Any] | None) -> str:
+    if not data:
+        return "by ELO, best first"
+    is_rated = any(judge["rating"]["rank"] is not None for judge in data["judges"])
+    return "by order-free rating, best first" if is_rated else ""
 
 
 def _figures(judge: Mapping[str, Any], notes: Notes) -> dict[str, Cell]:
     cells = {
-        "ties": Cell(judge["ties"]),
+        "rank": rank_cell(judge["rating"], notes),
+        # Nobody is told apart from anybody before a vote, and that would be no finding.
+        "ties": Cell(judge["ties"])
+        if judge["ties"] and judge["agreement"]["trials"]
+        else notes.missing(UNVOTED),
         "rating": rating_cell(judge["rating"], notes),
         "agreement": agreement_cell(judge["agreement"], notes, "votes", UNVOTED),
         "coverage": share_cell(judge["coverage"], notes, "pairs", UNASKED),
@@ -168,19 +223,7 @@ def _live_agreement(row: BoardRow, notes: Notes) -> Cell:
     return Cell(main, f"n {row.total:,}", title, notes.number(PENDING))
 
 
-def _rank(judge: Mapping[str, Any] | None, by_elo: str | None) -> Cell:
-    """Show which ranks are possible, and which one it is by ELO now."""
-    ranks = rank_range(judge["rating"]) if judge else ""
-    if by_elo is None:
-        return Cell(ranks or DASH)
-    return Cell(ranks, f"ELO {by_elo}") if ranks else Cell(by_elo, "by ELO")
-
-
-def _people(
-    data: Mapping[str, Any] | None,
-    notes: Notes,
-    groups: Sequence[tuple[str, Sequence[Column]]],
-) -> list[Line]:
+def _people(data: Mapping[str, Any] | None, notes: Notes) -> list[_Draft]:
     """Show people by the same measures, where somebody has voted."""
     if not data or not data["as_of"]["votes"]:
         return []
@@ -190,4 +233,4 @@ def _people(
         "agreement": agreement_cell(data["ceiling"]["pairs"], notes, what, ALONE),
         "first": share_cell(first, notes, "votes for a side", NO_SIDED_VOTE),
     }
-    return [_line("Voters, among themselves", "people", cells, groups)]
+    return [_Draft("Voters, among themselves", "people", cells)]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Avg, Count, Exists, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 from judge_eval.models import Call, Judge, Run, Verdict
+from judge_eval.transfer.import_pairs import CHANGES
+from voting.models import Comparison, Inference
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
 
@@ -83,6 +86,38 @@ def failed_verdicts(run: Run) -> QuerySet[Verdict]:
         .select_related("judge", "comparison")
         .order_by("-pk")
     )
+
+
+@dataclass(frozen=True)
+class Made:
+    """How an output came about, as far as it is known."""
+
+    call: Call | None
+    changes: Sequence[str]
+
+
+def made_of(pair: Comparison) -> dict[str, Made]:
+    """Return how the outputs of a pair came about, by their sides."""
+    found = Call.objects.filter(inference__in=[pair.a_id, pair.b_id]).defer("reply")
+    calls = {call.inference_id: call for call in found}
+    return {
+        side: _made(output, calls.get(output.pk))
+        for side, output in zip("ab", (pair.a, pair.b), strict=True)
+    }
+
+
+def _made(output: Inference, call: Call | None) -> Made:
+    return Made(call, call.changes if call else output.metadata.get(CHANGES, []))
+
+
+def pairs_with(output: UUID | None) -> list[UUID]:
+    """Return the pairs that an output is in."""
+    pairs = (
+        Comparison.objects.filter(Q(a=output) | Q(b=output))
+        if output
+        else Comparison.objects.none()
+    )
+    return list(pairs.values_list("pk", flat=True))
 
 
 def calls_of(verdicts: Iterable[Verdict]) -> dict[int, list[Call]]:

@@ -13,7 +13,7 @@ from judge_eval.dialogue import generation_prompt, judge_prompt
 from judge_eval.engine import providers
 from judge_eval.engine.lifecycle import config_of
 from judge_eval.models import Run
-from judge_eval.words import usd
+from judge_eval.words import number_of, usd
 from voting.models import Choice
 
 FIRST_PROMPTS = 100
@@ -33,7 +33,7 @@ class Draft:
     def total_in_words(self) -> str:
         if not self.estimate.unpriced:
             return f"at most about {usd(self.estimate.known_usd)}"
-        unpriced = _number_of(len(self.estimate.unpriced), "model")
+        unpriced = number_of(len(self.estimate.unpriced), "model")
         if not self.estimate.known_usd:
             return f"not known: no price for {unpriced}"
         return f"at most about {usd(self.estimate.known_usd)}, and {unpriced} of unknown price"
@@ -64,7 +64,7 @@ class Draft:
             "outputs": f"{self.plan.generations:,}",
             "pairs": f"{self.plan.pairs:,}",
             "calls": f"{self.plan.verdict_calls:,}",
-            "prompts": _number_of(len(self.config.prompts), "prompt"),
+            "prompts": number_of(len(self.config.prompts), "prompt"),
         }
 
     @property
@@ -85,6 +85,12 @@ class Draft:
         return f"{100 * self.config.overlap.share:.3g} %"
 
     @property
+    def lacks_overlap(self) -> bool:
+        """Say whether no two people will vote on the same pair."""
+        more = self.config.overlap.votes if self.config.overlap.share else 1
+        return self.config.mode != "standard" and max(self.config.votes_per_pair, more) < 2
+
+    @property
     def lines(self) -> list[dict[str, Any]]:
         return [
             {
@@ -101,10 +107,6 @@ class Draft:
 def _how(temperature: float | None, max_tokens: int) -> str:
     warmth = "no temperature" if temperature is None else f"temperature {temperature:g}"
     return f"{warmth}, at most {max_tokens:,} tokens"
-
-
-def _number_of(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def draft_of(run: Run) -> Draft:

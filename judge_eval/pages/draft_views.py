@@ -67,7 +67,7 @@ def _new_run(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return _create(request, RunForm(request.POST, request.FILES))
     source = _source(request)
-    values: dict[str, Any] | None = empty_values() | _first_project()
+    values: dict[str, Any] | None = empty_values() | _only_project()
     if source is not None:
         values = form_values(lifecycle.config_of(source))
         if values is None:  # the form has no place for all that this config says
@@ -80,7 +80,7 @@ def _new_run(request: HttpRequest) -> HttpResponse:
 def _new_run_config(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return _create(request, ConfigForm(request.POST, request.FILES))
-    source, values = _source(request), _first_project()
+    source, values = _source(request), _only_project()
     if source is not None:
         config = as_json(lifecycle.config_of(source), name=_copied(source))
         values = {"config": config, "project": source.queue.project_id}
@@ -106,8 +106,10 @@ def _copied(run: Run) -> str:
     return f"{run.name[: longest - len(COPY)]}{COPY}"
 
 
-def _first_project() -> dict[str, Any]:
-    return {"project": Project.objects.order_by("-created_at").first()}
+def _only_project() -> dict[str, Any]:
+    """Choose the project where there is no choice."""
+    projects = Project.objects.all()[:2]
+    return {"project": projects[0] if len(projects) == 1 else None}
 
 
 def _create(request: HttpRequest, form: RunForm | ConfigForm) -> HttpResponse:
@@ -134,6 +136,8 @@ def run_draft(request: HtmxRequest, run_id: UUID) -> HttpResponse:
     if run.state != Run.State.DRAFT:
         started = reverse("run-progress", args=[run.pk])
         return HttpResponseClientRedirect(started) if request.htmx else redirect(started)
+    if run.config is None:
+        raise Problem(409, "This draft has no config, so there is nothing to start.")
     tried = shown_tryout(request, run)
     judges = run.judges.exclude(provider=Judge.BASELINE).order_by("position")
     context = {"run": run, "tab": "draft", "tryout": tried, "judges": judges}

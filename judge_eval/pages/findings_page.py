@@ -20,6 +20,14 @@ from judge_eval.models import Run
 # Rarer tags are left to the address.
 MOST_CHOICES = 150
 SIDES = Slice("ballot", DECIDED)
+# Of which tab a chart is, by which name it is kept, and what it is called where it is a file.
+CHARTS = (
+    ("board", "agreement", "agreement"),
+    ("board", "ratings", "ratings"),
+    ("board", "same_verdict", "same verdict"),
+    ("alt-test", "winning_rates", "winning rates"),
+    ("models", "model_ratings", "ratings"),
+)
 BUSY = "Many parts of this run are being looked at. Look at the whole run, or come back later."
 
 
@@ -68,6 +76,7 @@ def findings_context(run: Run, asked: Asked) -> dict[str, Any]:
         "data": asked.data,
         "parts": _parts(asked),
         "as_of": _as_of(asked.data["as_of"]) if asked.data else "",
+        "drawn": [chart for chart in CHARTS if chart[1] in asked.found.charts],
         "is_behind": is_behind,
         "seen": seen,
     }

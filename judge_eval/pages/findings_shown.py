@@ -95,11 +95,13 @@ def rating_cell(rating: Mapping[str, Any], notes: Notes) -> Cell:
     return Cell(main, span(rating["low"], rating["high"]), title)
 
 
-def rank_range(rating: Mapping[str, Any]) -> str:
+def rank_cell(rating: Mapping[str, Any], notes: Notes) -> Cell:
+    """Show the ranks that are possible."""
     best, worst = rating["best_rank"], rating["worst_rank"]
-    if best is None:
-        return ""
-    return f"{best}" if best == worst else f"{best}{DASH}{worst}"
+    if best is not None:
+        return Cell(f"{best}" if best == worst else f"{best}{DASH}{worst}")
+    why = rating["why"] or "its rank is not known"
+    return notes.missing(_sentence(why) if rating["value"] is None else f"No interval: {why}.")
 
 
 def price_cells(judge: Mapping[str, Any], notes: Notes) -> tuple[Cell, Cell, Cell]:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-WIDTH, LEAST_HEIGHT = 760, 260
-LEFT, RIGHT, TOP, BOTTOM = 44, 210, 12, 28
+PLOT_WIDTH, LEAST_HEIGHT = 560, 260
+LEFT, TOP, BOTTOM = 44, 12, 28
+PLOT_RIGHT = LEFT + PLOT_WIDTH
+# Room for a letter of a label: of fonts that a page may come to be shown in, a wide one.
+LETTER, VALUE = 7.6, 48
 # Two labels nearer than this would overlap.
 LABEL_GAP = 14.0
 LEAST_SPAN = 40.0
 LEADER_LENGTH = 12
-LABEL_LETTERS = 24
+LABEL_LETTERS = 40
 TABLE_ROWS = 12
+# Where there are more lines than these, all but the leading ones step back.
+MOST_EQUAL, LEADING = 6, 3
 
 
 @dataclass(frozen=True)
@@ -46,9 +52,9 @@ class Graph:
     table: list[tuple[int, list[float]]]
     plot_bottom: int
     height: int
-    width: int = WIDTH
+    width: int
     plot_left: int = LEFT
-    plot_right: int = WIDTH - RIGHT
+    plot_right: int = PLOT_RIGHT
 
 
 def draw(
@@ -93,19 +99,20 @@ def draw(
     bottom = max(LEAST_HEIGHT - BOTTOM, round(TOP + LABEL_GAP * len(names)))
 
     def x(votes: float) -> float:
-        return round(LEFT + (WIDTH - LEFT - RIGHT) * votes / last, 1)
+        return round(LEFT + PLOT_WIDTH * votes / last, 1)
 
     def y(rating: float) -> float:
         return round(TOP + (bottom - TOP) * (high - rating) / (high - low), 1)
 
-    best = max(rows[-1][1])
+    styles = _styles(rows[-1][1], baselines)
+    shown = [_clipped(name) for name in shortened(names)]
     ends = [y(rating) for rating in rows[-1][1]]
     labels = _spread(ends, float(bottom))
     lines = [
         Line(
             name=name,
-            label=name if len(name) <= LABEL_LETTERS else f"{name[: LABEL_LETTERS - 1]}…",
-            style=_style(rows[-1][1][judge] == best, judge in baselines),
+            label=shown[judge],
+            style=styles[judge],
             points=" ".join(f"{x(votes)},{y(ratings[judge])}" for votes, ratings in rows),
             end_x=x(last),
             end_y=ends[judge],
@@ -117,11 +124,64 @@ def draw(
     ]
     y_ticks = [Tick(y(value), str(value)) for value in _round_values(low, high)]
     x_ticks = [Tick(x(0), "0"), Tick(x(last), f"{last:,} vote{'s' if last > 1 else ''}")]
-    return Graph(lines, y_ticks, x_ticks, y(1000.0), _thinned(rows), bottom, bottom + BOTTOM)
+    width = round(PLOT_RIGHT + LEADER_LENGTH + LETTER * max(map(_letters, shown)) + VALUE)
+    height = bottom + BOTTOM
+    return Graph(lines, y_ticks, x_ticks, y(1000.0), _thinned(rows), bottom, height, width)
 
 
-def _style(is_best: bool, is_baseline: bool) -> str:
-    return " ".join(["best"] * is_best + ["baseline"] * is_baseline)
+def shortened(names: Sequence[str]) -> list[str]:
+    """Leave out the folders that all names with folders begin with; others stay as they are.
+
+    Examples
+    --------
+    >>> shortened(["router/one/judge-a", "router/two/judge-a", "random"])
+    ['one/judge-a', 'two/judge-a', 'random']
+    >>> shortened(["router/a", "a"])
+    ['router/a', 'a']
+    """
+    folders = [name.split("/")[:-1] for name in names if "/" in name]
+    if len(folders) < 2:
+        return list(names)
+    common = 0
+    for places in zip(*folders, strict=False):
+        if len(set(places)) > 1:
+            break
+        common += 1
+    short = ["/".join(name.split("/")[common:]) if "/" in name else name for name in names]
+    return short if len(set(short)) == len(set(names)) else list(names)
+
+
+def _clipped(name: str) -> str:
+    """Take letters out of the middle of a long name: names differ at their ends."""
+    if len(name) <= LABEL_LETTERS:
+        return name
+    half = (LABEL_LETTERS - 1) // 2
+    return f"{name[:half]}…{name[-half:]}"
+
+
+def _letters(text: str) -> float:
+    """Return how wide a text is, in small Latin letters."""
+    return sum(
+        2.0
+        if unicodedata.east_asian_width(letter) in "WF"
+        else 1.4
+        if letter.isupper() or letter in "mw@%"
+        else 1.0
+        for letter in text
+    )
+
+
+def _styles(ratings: Sequence[float], baselines: Collection[int]) -> list[str]:
+    """Say of each line whether it is the best, a baseline, or one of many."""
+    highest = sorted(ratings, reverse=True)[: LEADING if len(ratings) > MOST_EQUAL else None]
+    return [
+        " ".join(
+            ["best"] * (rating == highest[0])
+            + ["baseline"] * (judge in baselines)
+            + ["many"] * (rating < highest[-1])
+        )
+        for judge, rating in enumerate(ratings)
+    ]
 
 
 def _thinned(rows: Sequence[tuple[int, list[float]]]) -> list[tuple[int, list[float]]]:

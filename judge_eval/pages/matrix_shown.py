@@ -34,10 +34,9 @@ def claims_matrix(claims: Mapping[str, Any], names: Sequence[str], order: Sequen
         if row == column:
             return MatrixCell()
         ahead, behind = claims["ahead"][row][column], claims["ahead"][column][row]
-        title = (
-            f"{names[row]} alone was right on {ahead:,}, {names[column]} alone on {behind:,} "
-            f"of {claims['together'][row][column]:,} comparisons that both answered"
-        )
+        # Short, and without the names in the heads: there are hundreds of these.
+        both = claims["together"][row][column]
+        title = f"alone right: {ahead:,} to {behind:,}, of {both:,} that both answered"
         return MatrixCell(p_text(claims["p"][row][column]), title, claims["beats"][row][column])
 
     return _matrix(names, order, cell)

@@ -247,7 +247,12 @@ def empty_values() -> dict[str, Any]:
     values = form_values(parse(data))
     assert values is not None  # the smallest config there is
     values |= dict.fromkeys(("name", "models", "judges", "prompts"), "")
-    return values | {"baselines": names_for("text"), "provider": provider_names()[0]}
+    return values | {
+        "baselines": names_for("text"),
+        "provider": provider_names()[0],
+        # Without pairs that several people vote on, nobody knows how well people agree.
+        "overlap_percent": "20",
+    }
 
 
 def form_values(config: RunConfig) -> dict[str, Any] | None:

@@ -7,11 +7,13 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
-from judge_eval.engine import providers
+from judge_eval.engine import lifecycle, providers
 from judge_eval.engine.progress import Part, RunProgress, progress_of
 from judge_eval.models import Run, RunEvent
 from judge_eval.pages.calls_list import ModelCalls, calls_by_model
+from judge_eval.selectors import used_pictures
 from judge_eval.words import duration, latency, usd
+from voting.models import Picture
 
 EVENTS = 8
 # They have lists of their own.
@@ -75,7 +77,7 @@ def progress_context(run: Run) -> dict[str, Any]:
     reserved = Decimal(run.reserved_nano) / providers.NANO
     # Calls that are out when a run is stopped are still written down.
     out = sum(line.out for line in models)
-    actions = _actions(run, progress)
+    actions = _actions(run)
     stance = _digest(run.state, run.note, actions)
     return {
         "run": run,
@@ -114,6 +116,7 @@ def _facts(run: Run, progress: RunProgress, reserved: Decimal, out: int) -> list
     facts = {
         "Calls in the last minute": _count(progress.per_minute) if at_work else "",
         "Time left, about": duration(left) if at_work and left else "",
+        "Drawings wait": _why_drawings_wait(run) if progress.pictures.waiting else "",
         "Under way": _count(out),
         "Spent": _spent(progress),
         "Set aside for calls under way": usd(reserved) if reserved else "",
@@ -127,6 +130,12 @@ def _facts(run: Run, progress: RunProgress, reserved: Decimal, out: int) -> list
     return [(name, value) for name, value in facts.items() if value]
 
 
+def _why_drawings_wait(run: Run) -> str:
+    """Return what keeps this machine from drawing, empty where nothing does."""
+    stuck = used_pictures(run).filter(state=Picture.State.WAITING).exclude(error="")
+    return stuck.values_list("error", flat=True).first() or ""
+
+
 def _count(number: int) -> str:
     return f"{number:,}" if number else ""
 
@@ -138,15 +147,12 @@ def _spent(progress: RunProgress) -> str:
     return spent if progress.cost_usd is not None else f"{spent}, where prices are known"
 
 
-def _actions(run: Run, progress: RunProgress) -> dict[str, bool]:
+def _actions(run: Run) -> dict[str, bool]:
     """Say which of the buttons can be pressed."""
-    parts = (progress.outputs, progress.calls, progress.verdicts)
-    failed = sum(part.failed for part in parts)
     has_config = run.config is not None
-    asleep = run.state in (Run.State.DRAFT, Run.State.STOPPED)
     return {
         "stop": run.state in (*Run.AT_WORK, Run.State.VOTING),
         "resume": run.state == Run.State.STOPPED,
-        "retry": has_config and failed > 0 and not asleep,
+        "retry": lifecycle.can_retry(run),
         "duplicate": has_config,
     }

@@ -16,19 +16,23 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
-from humanjudge.http import HtmxRequest, Problem
+from humanjudge.http import HtmxRequest, Problem, problem
 from judge_eval.access import refuse_pair
 from judge_eval.config.run_config import MOST_USD
 from judge_eval.engine import lifecycle
 from judge_eval.engine.lifecycle import LifecycleRefused
 from judge_eval.models import Call, Run
-from judge_eval.pages.calls_list import failed_calls, failed_verdicts
+from judge_eval.pages.calls_list import failed_calls, failed_verdicts, pairs_with
 from judge_eval.pages.run_access import pairs_to_vote_on, refuse_calls
 from judge_eval.pages.run_shown import progress_context
 
 CALLS_PER_PAGE = 50
 MOST_VERDICTS = 50
 LONGEST_SHOWN_REPLY = 20_000
+
+
+class BudgetInvalid(ValueError):
+    """What was given is no budget; the text says what one is."""
 
 
 def find_run(run_id: UUID) -> Run:
@@ -99,15 +103,17 @@ def run_calls(request: HtmxRequest, run_id: UUID) -> HttpResponse:
 @never_cache
 @require_safe
 def run_call(request: HtmxRequest, run_id: UUID, call_id: int) -> HttpResponse:
-    """The raw reply of a call that failed; what a judge said only to who may see its pair."""
+    """The raw reply of a call; what a judge said only to who may see its pair."""
     run = find_run(run_id)
-    calls = Call.objects.select_related("verdict__comparison")
-    call = get_object_or_404(calls, pk=call_id, run=run, state=Call.State.FAILED)
+    calls = Call.objects.select_related("verdict__comparison").exclude(state=Call.State.WAITING)
+    call = get_object_or_404(calls, pk=call_id, run=run)
     refused = refuse_calls(request, run)
     if refused is None and call.verdict is not None:
         refused = refuse_pair(request, run, call.verdict.comparison)
     if refused is not None:
         return refused
+    if pairs_to_vote_on(request, run, pairs_with(call.inference_id)):
+        raise Problem(403, "You have this output open for voting; who made it is shown after that.")
     context = {
         "run": run,
         "call": call,
@@ -143,7 +149,11 @@ def stop_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
 @require_POST
 @login_required
 def resume_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    budget = _budget(request.POST.get("budget_usd", "").strip())
+    try:
+        budget = _budget(request.POST.get("budget_usd", "").strip())
+    except BudgetInvalid as invalid:
+        back = ("Back to the run", reverse("run-progress", args=[run_id]))
+        return problem(request, 422, str(invalid), action=back)
     return _act(request, run_id, lambda pk: lifecycle.resume(pk, budget))
 
 
@@ -155,7 +165,7 @@ def _budget(text: str) -> Decimal | None:
     except InvalidOperation:
         budget = Decimal("NaN")
     if not (budget.is_finite() and 0 < budget <= MOST_USD):
-        raise Problem(422, f"The budget must be a number above 0 and at most {MOST_USD:,}.")
+        raise BudgetInvalid(f"The budget must be a number above 0 and at most {MOST_USD:,}.")
     return budget
 
 

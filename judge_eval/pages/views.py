@@ -9,16 +9,17 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
+from django.templatetags.static import static
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from humanjudge.http import HtmxRequest, Problem
 from judge_eval import selectors
-from judge_eval.access import refuse_board, refuse_pair
+from judge_eval.access import is_voting, refuse_board, refuse_pair
 from judge_eval.models import Run
 from judge_eval.pages.board_shown import board_context, board_seen
+from judge_eval.pages.calls_list import made_of
 from judge_eval.pages.findings_page import (
     asked_for,
     findings_context,
@@ -26,14 +27,21 @@ from judge_eval.pages.findings_page import (
     refuse,
     run_with_board,
 )
+from judge_eval.pages.pairs_shown import (
+    ORDERS,
+    Wanted,
+    beside,
+    choices_of,
+    majority,
+    pairs_wanted,
+)
 from judge_eval.pages.reveal import reveal_of
 from judge_eval.pages.verdict_shown import shown_verdicts
-from voting.identity import remember, voter_here
-from voting.models import Comparison, Entry, Invite, Queue
+from voting.identity import voter_here
+from voting.models import Choice, Comparison, Entry, Queue
 from voting.selectors import progress
 from voting.services import record_exposure
 from voting.shown import shown_output
-from voting.voters import invite_token, refusal, voter_of_user
 
 PAIRS_PER_PAGE = 30
 # A reveal looks for the new ratings this often, ever more slowly: for about half a minute.
@@ -43,6 +51,11 @@ LOOKS = 12
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     return redirect("runs") if request.user.is_authenticated else render(request, "home.html")
+
+
+@require_safe
+def favicon(request: HttpRequest) -> HttpResponse:
+    return redirect(static("favicon.svg"), permanent=True)
 
 
 @require_safe
@@ -68,6 +81,9 @@ def run_board(request: HtmxRequest, run_id: UUID) -> HttpResponse:
     asked = asked_for(request, run)
     board = selectors.board(run)
     context = findings_context(run, asked) | board_context(run, board, asked) | {"tab": "board"}
+    if is_voting(request, run):
+        # On which pairs people and judges disagree says what to look for on the next one.
+        context |= {"disputed": [], "is_voting": True}
     context["seen"] = f"{board_seen(run, board)}-{context['seen']}"
     if not request.htmx:
         return render(request, "judge_eval/board.html", context)
@@ -81,9 +97,26 @@ def run_pairs(request: HttpRequest, run_id: UUID) -> HttpResponse:
     refused = refuse_board(request, run)
     if refused is not None:
         return refused
-    pages = Paginator(selectors.pair_list(run), PAIRS_PER_PAGE)
+    hides, wanted = is_voting(request, run), _wanted(request)
+    if hides and wanted.order:
+        raise Problem(403, "You still have pairs to vote on: vote first, then sort them.")
+    pages = Paginator(pairs_wanted(run, wanted), PAIRS_PER_PAGE)
     page = pages.get_page(request.GET.get("page"))
-    return render(request, "judge_eval/pairs.html", {"run": run, "page": page, "tab": "pairs"})
+    context = {
+        "run": run,
+        "page": page,
+        "wanted": wanted,
+        "is_voting": hides,
+        "orders": ORDERS,
+        "choices": choices_of(run),
+        "has_ids": any(pair.external_id for pair in page),
+        "tab": "pairs",
+    }
+    return render(request, "judge_eval/pairs.html", context)
+
+
+def _wanted(request: HttpRequest) -> Wanted:
+    return Wanted.parse(request.GET.get("sort", ""), request.GET.get("part", ""))
 
 
 @never_cache
@@ -98,51 +131,24 @@ def run_pair(request: HttpRequest, run_id: UUID, comparison_id: UUID) -> HttpRes
     refused = refuse_pair(request, run, comparison)
     if refused is not None:
         return refused
+    wanted, chosen = _wanted(request), majority(comparison)
     verdicts = shown_verdicts(selectors.verdicts_on(comparison))
     context = {
+        "wanted": wanted,
+        "beside": beside(run, wanted, comparison),
+        "majority": chosen,
+        "majority_in_words": Choice(chosen).label if chosen else "",
         "run": run,
         "comparison": comparison,
         "a": shown_output(comparison.a),
         "b": shown_output(comparison.b),
+        "made": made_of(comparison),
         "verdicts": verdicts,
         "asked": [shown for shown in verdicts if shown.calls],
         "votes": selectors.votes_on(comparison),
         "tab": "pairs",
     }
     return render(request, "judge_eval/pair.html", context)
-
-
-@never_cache
-@require_safe
-@login_required
-def run_voting(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    """The *Vote on pairs* tab: who may vote, how far they are, and a way in for oneself."""
-    run = _run(run_id)
-    context = {
-        "run": run,
-        "board": selectors.board(run),
-        "invites": [_invite(request, row) for row in selectors.invite_list(run)],
-        "tab": "vote",
-    }
-    return render(request, "judge_eval/voting.html", context)
-
-
-def _invite(request: HttpRequest, row: Invite) -> dict[str, Any]:
-    address = reverse("join", args=[invite_token(row)])
-    return {
-        "row": row,
-        "url": request.build_absolute_uri(address),
-        "refusal": refusal(row, timezone.now()),
-    }
-
-
-@require_POST
-@login_required
-def vote_as_user(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    run = _run(run_id)
-    assert request.user.is_authenticated  # login_required
-    voter = voter_of_user(run.queue.project, request.user)
-    return remember(redirect("vote", run.queue_id), voter)
 
 
 @never_cache

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from uuid import UUID
+
 from django.http import HttpRequest
 from ninja import Schema
 from ninja.errors import HttpError
@@ -53,6 +56,12 @@ def run_of(api_key: ApiKey, run_id: str) -> Run:
     if run is None:
         raise HttpError(404, f"there is no run {run_id!r}")
     return run
+
+
+@lru_cache(maxsize=1000)
+def queue_of(run: UUID) -> UUID:
+    """Return the queue of a run, which it has for life."""
+    return Run.objects.values_list("queue", flat=True).get(pk=run)
 
 
 def keep_blind(api_key: ApiKey, run: Run) -> None:

@@ -16,14 +16,16 @@ from humanjudge.ratelimit import RateLimit
 from judge_eval import selectors
 from judge_eval.models import Run, Verdict
 from judge_eval.prefixes import Ambiguous, by_prefix, whole
-from judge_eval.rest.access import ERRORS, KeyAuth, key_of, run_of
+from judge_eval.rest.access import ERRORS, KeyAuth, key_of, queue_of, run_of
 from voting.allotment import ballot_for
 from voting.ballots import Ballot
-from voting.models import ApiKey, Comparison
+from voting.models import ApiKey, Choice, Comparison
 from voting.selectors import queue_counts
 from voting.services import (
+    RecordedVote,
     VoteConflict,
     VotingClosed,
+    cast_key_vote,
     cast_script_vote,
     is_unblinded,
     record_exposure,
@@ -33,6 +35,7 @@ from voting.voters import voter_of_key
 
 MOST_TASKS = 200
 OWN_VOTES_SECONDS = 0.5
+_CHOICES = frozenset(Choice.values)
 
 
 class Task(Schema):
@@ -168,18 +171,12 @@ def vote(request: HttpRequest, run_id: str, body: VoteIn) -> Any:
     A key with the scope `verdicts` is told whether it had seen them before: `unblinded`.
     """
     api_key = key_of(request, ApiKey.Scope.VOTE)
-    ballot = _ballot(api_key, run_id, body.task_id)
-    if body.winner not in ballot.choices:
-        raise HttpError(422, f"winner: {body.winner!r} is none of {', '.join(ballot.choices)}")
-    if not limit.allow(ballot.voter):
+    if not limit.allow(api_key.prefix):
         raise HttpError(429, "too many votes in a moment; this one was not recorded")
-    try:
-        recorded = cast_script_vote(ballot, body.winner)
-    except (VotingClosed, VoteConflict) as refused:
-        raise HttpError(409, str(refused)) from refused
+    recorded = _cast_at_once(api_key, run_id, body) or _cast(api_key, run_id, body)
     return {
         "ok": True,
-        "task_id": ballot.comparison,
+        "task_id": recorded.comparison,
         "vote_id": recorded.uid,
         "winner": recorded.choice,
         "repeated": recorded.repeated,
@@ -187,14 +184,29 @@ def vote(request: HttpRequest, run_id: str, body: VoteIn) -> Any:
     }
 
 
-def _ballot(api_key: ApiKey, run_id: str, task_id: str) -> Ballot:
-    run, task = whole(run_id), whole(task_id)
-    ballot = selectors.open_task(api_key, run, task) if run and task else None
-    return ballot or _first_ballot(api_key, run_of(api_key, run_id), task_id)
+def _cast_at_once(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote | None:
+    """Record the vote with one statement, if nothing speaks against it."""
+    run, task, winner = whole(run_id), whole(body.task_id), body.winner
+    if run is None or task is None or winner not in _CHOICES:
+        return None
+    try:
+        return cast_key_vote(api_key, queue_of(run), task, winner)
+    except Run.DoesNotExist:
+        return None
 
 
-def _first_ballot(api_key: ApiKey, run: Run, task_id: str) -> Ballot:
+def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
     """Look everything up one by one: a prefix, the key's first vote, or something is wrong."""
+    ballot = _ballot(api_key, run_of(api_key, run_id), body.task_id)
+    if body.winner not in ballot.choices:
+        raise HttpError(422, f"winner: {body.winner!r} is none of {', '.join(ballot.choices)}")
+    try:
+        return cast_script_vote(ballot, body.winner)
+    except (VotingClosed, VoteConflict) as refused:
+        raise HttpError(409, str(refused)) from refused
+
+
+def _ballot(api_key: ApiKey, run: Run, task_id: str) -> Ballot:
     try:
         comparison = by_prefix(Comparison.objects.filter(queue=run.queue_id), task_id)
     except Ambiguous as ambiguous:
@@ -215,8 +227,9 @@ def results(request: HttpRequest, run_id: str) -> Any:
     voter = voter_of_key(run.queue.project_id, api_key)
     is_sealed = wait_until_sealed(voter, OWN_VOTES_SECONDS)
     board = selectors.board(run)
+    intervals = selectors.agreement_intervals(board)
     return {
-        "leaderboard": [_standing(row) for row in board.rows],
+        "leaderboard": [_standing(row, intervals.get(row.judge.pk)) for row in board.rows],
         "total": board.total,
         "done": board.done,
         "pending": board.pending,
@@ -228,8 +241,8 @@ def results(request: HttpRequest, run_id: str) -> Any:
     }
 
 
-def _standing(row: selectors.BoardRow) -> dict[str, Any]:
-    low, high = row.interval or (None, None)
+def _standing(row: selectors.BoardRow, interval: tuple[float, float] | None) -> dict[str, Any]:
+    low, high = interval or (None, None)
     return {
         "judge": row.judge.name,
         "judge_id": row.judge.pk,

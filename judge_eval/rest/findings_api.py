@@ -14,6 +14,7 @@ from judge_eval.analysis.slices import SliceInvalid
 from judge_eval.models import Run
 from judge_eval.rest.access import Detail, KeyAuth, keep_blind, key_of, run_of
 from judge_eval.rest.findings_schema import Computing, Ready
+from judge_eval.selectors import pairs_at
 from voting.models import ApiKey
 
 router = Router(auth=KeyAuth(), tags=["runs"])
@@ -44,7 +45,17 @@ def findings(request: HttpRequest, run_id: str, part: str = "") -> Any:
         "behind": asked.found.seq < run.board.seq,
     }
     # As they are stored: they may be large, and a new figure is given before it is described.
-    return JsonResponse(about | asked.data)
+    return JsonResponse(about | asked.data | {"disputed": _disputed(run, asked.data)})
+
+
+def _disputed(run: Run, data: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the pairs that are disputed most, with what each is called here and elsewhere."""
+    named = pairs_at(run, [pair["position"] for pair in data["disputed"]], letters=1)
+    return [
+        {**pair, **{name: named[pair["position"]][name] for name in ("id", "external_id")}}
+        for pair in data["disputed"]
+        if pair["position"] in named
+    ]
 
 
 def _asked(run: Run, part: str) -> Asked:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Literal
+from uuid import UUID
 
 from ninja import Schema
 
@@ -56,6 +57,7 @@ class JudgeFindings(Schema):
     rating: Rating
     ties: str
     agreement: Share
+    beside_people: Share | None = None
     coverage: Share
     consistency: Share
     first_position: Share
@@ -83,14 +85,17 @@ class Ceiling(Schema):
     """How often people agree with each other, and with the majority of the others."""
 
     pairs: Share
+    votes: Share | None = None
     with_majority: Share
     no_majority: int
     alone: int
 
 
 class Disputed(Schema):
-    """A pair, by its position, on which judges were wrong so often."""
+    """A pair on which judges were wrong so often; `external_id` is what an import called it."""
 
+    id: UUID
+    external_id: str
     position: int
     wrong: int
     of: int
@@ -137,6 +142,8 @@ class AltTestJudge(Schema):
     advantage_interval: tuple[float, float] | None
     words: str
     humans: list[AgainstPerson]
+    tested: int | None = None
+    untested: int | None = None
     left_out: list[str]
     items: int
 
@@ -147,6 +154,7 @@ class AltTest(Schema):
     left_out: list[str]
     epsilon: str
     humans: int
+    choices: int | None = None
     items: int
 
 

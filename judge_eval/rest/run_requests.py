@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.http import HttpRequest
+from ninja.errors import HttpError
 
 from judge_eval.config.fields import ConfigError, Fields
 from judge_eval.config.parts import RunConfig
@@ -19,6 +21,8 @@ from judge_eval.services import create_run
 from voting.models import ApiKey, Project
 
 LONGEST_NAME = 200
+# As much as one line of a bundle may have: it holds the config of a run.
+MOST_BYTES = 32_000_000
 MOST_NAMED = 20
 
 
@@ -29,6 +33,14 @@ class Asked:
     config: RunConfig
     project: str
     start: bool
+
+
+def body_of(request: HttpRequest) -> bytes:
+    """Read a config, which may be larger than other bodies; one that is too large is not read."""
+    length = request.headers.get("Content-Length", "")
+    if length.isdecimal() and int(length) > MOST_BYTES:
+        raise HttpError(413, f"a config of more than {MOST_BYTES:,} bytes")
+    return request.read()
 
 
 def read(body: bytes) -> Asked:

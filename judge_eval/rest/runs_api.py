@@ -36,7 +36,7 @@ MANAGE, READ, VOTE = ApiKey.Scope.MANAGE, ApiKey.Scope.READ, ApiKey.Scope.VOTE
 
 router = Router(auth=KeyAuth(), tags=["runs"])
 # A config has a shape of its own, which is checked as a whole: every error is named by its path.
-MADE = {201: Created, 422: Problems, frozenset({401, 403, 404, 409}): Detail}
+MADE = {201: Created, 422: Problems, frozenset({401, 403, 404, 409, 413}): Detail}
 CONFIG = {
     "requestBody": {
         "required": True,
@@ -93,7 +93,7 @@ def create(request: HttpRequest) -> Any:
     `project` is a name or an identifier; it may be left out where a key knows only one.
     """
     api_key = key_of(request, MANAGE)
-    asked = run_requests.read(request.body)
+    asked = run_requests.read(run_requests.body_of(request))
     run = run_requests.make(asked, api_key)
     return Status(201, state(run) | estimated(asked.config))
 
@@ -113,13 +113,13 @@ def list_runs(request: HttpRequest, limit: int = 50, cursor: str = "") -> Any:
 
 @router.post(
     "/estimate",
-    response={200: Estimated, 422: Problems, frozenset({401, 403}): Detail},
+    response={200: Estimated, 422: Problems, frozenset({401, 403, 413}): Detail},
     openapi_extra=CONFIG,
 )
 def estimate(request: HttpRequest) -> Any:
     """Check a config, say what it would ask for and cost, and write nothing."""
     key_of(request, READ)
-    return estimated(run_requests.read(request.body).config)
+    return estimated(run_requests.read(run_requests.body_of(request)).config)
 
 
 @router.post("/demo", response=MADE, openapi_extra=DEMO)
@@ -128,7 +128,7 @@ def create_demo(request: HttpRequest) -> Any:
 
     `kind` is `svg` (the default) or `text`; the body may be left out.
     """
-    run = run_requests.make_demo(request.body, key_of(request, MANAGE))
+    run = run_requests.make_demo(run_requests.body_of(request), key_of(request, MANAGE))
     return Status(201, state(run) | nothing_to_ask(run.queue.comparisons.count()))
 
 

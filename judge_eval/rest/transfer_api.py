@@ -54,8 +54,9 @@ def import_new(request: HttpRequest) -> Any:
 
     `name` names the run and `project` its project, by name or identifier; a bundle brings both.
     `mapping` says which column is what, `options` how the run is made. Where one row is wrong,
-    nothing is written, unless the options say `"skip_errors": true`. A key that brings verdicts in
-    has seen them: what it votes on these pairs is not blind.
+    nothing is written, unless the options say `"skip_errors": true`; a file that cannot be read to
+    its end is refused all the same. A key that brings verdicts in has seen them: what it votes on
+    these pairs is not blind.
     """
     api_key = key_of(request, MANAGE)
     files, project = _files(request), request.POST.get("project", "")
@@ -170,8 +171,7 @@ def _answer(status: int, report: ImportReport, api_key: ApiKey) -> Any:
         _remember_seen(api_key, Run.objects.filter(pk__in=report.runs))
     if report.run or not report.failures:
         return Status(status, report.as_dict())
-    told = f"{report.failures} errors; nothing was imported"
-    return Status(422, report.as_dict() | {"detail": told})
+    return Status(422, report.as_dict() | {"detail": report.refusal()})
 
 
 def _invalid(path: str, message: str) -> ConfigInvalid:

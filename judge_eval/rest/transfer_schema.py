@@ -44,6 +44,7 @@ class Refused(Schema):
     detail: Any
     errors: list[RowProblem] = []
     more_errors: int = 0
+    notes: list[str] = []
 
 
 FORM: Final = {

@@ -71,7 +71,7 @@ class Rubric(_Record):
 
 
 class RunPart(_Record):
-    """A run and the rules of voting on its pairs. Its config is told and not taken over."""
+    """A run and the rules of voting on its pairs. Only a draft's config is taken over."""
 
     type: Literal["run"] = "run"
     id: UUID
@@ -152,6 +152,8 @@ class VerdictPart(_Record):
     error: str
     labels: Any
     latency_ms: float | None
+    cost_nano: Big | None = None
+    unpriced: Whole | None = None
     decided_at: AwareDatetime | None
 
 

@@ -10,9 +10,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.db.models import (
+    Count,
+    Exists,
+    IntegerField,
+    Model,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+)
+from django.db.models.functions import Coalesce
 
-from judge_eval.models import Run, Verdict
+from judge_eval.analysis.reading import UNPRICED
+from judge_eval.models import Call, Run, Verdict
 from judge_eval.transfer import bundle
 from judge_eval.transfer import bundle_records as records
 from voting.models import Comparison, Entry, Flag, Inference, Project, Voter, VoterPrompt
@@ -92,7 +104,7 @@ def _run(run: Run) -> Iterator[records.Record]:
             b=pair.b_id,
             **_same(pair, "position", "external_id", "votes_wanted", "opened_at", "unusable"),
         )
-    yield from map(_verdict, in_chunks(Verdict.objects.filter(judge__run=run), "pk"))
+    yield from map(_verdict, in_chunks(_with_cost(Verdict.objects.filter(judge__run=run)), "pk"))
 
 
 def in_chunks(rows: QuerySet[Row], order: str, at_once: int | None = None) -> Iterator[Row]:
@@ -142,10 +154,23 @@ def _output(row: Inference) -> records.Output:
     return records.Output(id=row.pk, **_same(row, *names))
 
 
-def _verdict(row: Verdict) -> records.VerdictPart:
-    names = records.VerdictPart.model_fields.keys() - {"type", "judge", "comparison"}
+def _with_cost(verdicts: QuerySet[Verdict]) -> QuerySet[Any]:
+    """Add what a verdict's calls cost: they stay here, and what they cost is on the board."""
+    calls = Call.objects.filter(verdict=OuterRef("pk")).exclude(state=Call.State.WAITING)
+    of_one = calls.order_by().values("verdict")
+    nano = of_one.annotate(nano=Sum("cost_nano")).values("nano")
+    unpriced = of_one.annotate(unpriced=Count("pk", filter=UNPRICED)).values("unpriced")
+    return verdicts.annotate(
+        paid_nano=Coalesce(Subquery(nano), "cost_nano"),
+        paid_unknown=Coalesce(Subquery(unpriced), "unpriced", output_field=IntegerField()),
+    )
+
+
+def _verdict(row: Any) -> records.VerdictPart:
+    of_calls = {"cost_nano": row.paid_nano, "unpriced": row.paid_unknown}
+    names = records.VerdictPart.model_fields.keys() - {"type", "judge", "comparison", *of_calls}
     return records.VerdictPart(
-        judge=row.judge_id, comparison=row.comparison_id, **_same(row, *names)
+        judge=row.judge_id, comparison=row.comparison_id, **_same(row, *names), **of_calls
     )
 
 

@@ -13,8 +13,10 @@ from judge_eval import events
 from judge_eval.models import Run, Verdict
 from judge_eval.transfer.import_pairs import close_undrawn, lacking_outputs
 from judge_eval.transfer.import_report import ImportOptions, ImportRefused, ImportReport
+from judge_eval.words import number_of
 from voting.models import Choice, Comparison, Picture, Queue
 
+NOTHING_TO_SHOW: Final = "Its pairs came without their outputs, so nobody can vote on them here."
 SIMULATED: Final = "This run holds simulated votes only; import into another one."
 
 
@@ -30,12 +32,13 @@ def open_run(run: Run, options: ImportOptions, report: ImportReport, *, is_new: 
     queue.is_open = _is_to_be_open(queue, options, lacking, is_new=is_new)
     queue.save(update_fields=["ballot", "is_open"])
     run.state = _next_state(run, is_waiting=closed.exists(), lacking=lacking, is_new=is_new)
-    run.save(update_fields=["state"])
+    if run.state != Run.State.STOPPED:
+        run.note = NOTHING_TO_SHOW if run.state == Run.State.COMPLETE else ""
+    run.save(update_fields=["state", "note"])
     if lacking:
-        text = f"Voting is closed: {lacking} pairs have no outputs that could be shown."
-        report.notes.append(text)
-    new = report.new
-    text = f"Imported: {new['pairs']} pairs, {new['verdicts']} verdicts, {new['votes']} votes."
+        report.notes.append(f"Voting is closed: {_lacking(lacking)} that could be shown.")
+    new = (number_of(report.new[f"{thing}s"], thing) for thing in ("pair", "verdict", "vote"))
+    text = f"Imported: {', '.join(new)}."
     events.record(run, "imported", text)
     if run.state == Run.State.JUDGING:
         enqueue("judge_eval.tasks.advance", str(run.pk))
@@ -52,10 +55,14 @@ def _is_to_be_open(queue: Queue, options: ImportOptions, lacking: int, *, is_new
         wanted = not lacking if is_new else queue.is_open
     if wanted and lacking:
         raise ImportRefused(
-            f"{lacking} pairs have no outputs, so nobody can vote on them: "
+            f"{_lacking(lacking)}, so nobody can vote on them: "
             "give the outputs, or close the run for voting."
         )
     return wanted
+
+
+def _lacking(pairs: int) -> str:
+    return f"{number_of(pairs, 'pair')} {'has' if pairs == 1 else 'have'} no outputs"
 
 
 def _next_state(run: Run, *, is_waiting: bool, lacking: int, is_new: bool) -> str:

@@ -20,6 +20,8 @@ from voting.rows import key, update_many
 
 # In an output's metadata: the source holds no text, which is not an empty text.
 PROMPT_ID: Final = "prompt_id"
+# What was changed in it before it was stored, in words, as a call keeps it of what it brought.
+CHANGES: Final = "changes"
 _UNREAD: Final = object()
 _STORED: Final = (
     "pk",
@@ -173,6 +175,8 @@ class Pairs:
         for draft in drafts:
             for side, pk in (("a", draft.a), ("b", draft.b)):
                 _fill(inferences[pk], draft.known, side)
+                if changes := draft.changes.get(f"output_{side}"):
+                    inferences[pk].metadata[CHANGES] = list(changes)
         drawings = {
             row.pk: source_address(row.output)
             for row in inferences.values()

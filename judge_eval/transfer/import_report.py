@@ -9,6 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from judge_eval.interchange.rows import Kind, LeftOut, RowError
+from judge_eval.words import number_of
 
 MOST_LISTED: Final = 1000
 WHAT: Final = ("pairs", "judges", "verdicts", "voters", "votes")
@@ -35,7 +36,8 @@ class ImportOptions:
     open_for_voting : bool, optional
         Not given: a new run is open if every pair has its outputs; another stays as it is.
     skip_errors : bool
-        Import the rows that are right, instead of nothing, where some are wrong.
+        Import the rows that are right, instead of nothing, where some are wrong. An error that is
+        fatal refuses the file all the same: what stands behind it is not known.
     baselines : bool, optional
         Whether judges that know nothing join a board without any, as its floor. Not given: they
         join a new run, unless its source states its judges in order: with more of them in play the
@@ -69,7 +71,10 @@ class ImportReport:
     filled : int
         How often a pair that was there before got something added.
     errors, left_out : list
-        At most `MOST_LISTED` of each; `more_errors` and `more_left_out` count the others.
+        At most `MOST_LISTED` of each; `more_errors` and `more_left_out` count the others. The fatal
+        errors stand first.
+    about_files : list of str
+        What a person should know of the files, whatever became of the import.
     notes : list of str
         What else a person should know.
     """
@@ -82,6 +87,7 @@ class ImportReport:
     more_errors: int = 0
     left_out: list[LeftOut] = field(default_factory=list)
     more_left_out: int = 0
+    about_files: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -93,15 +99,27 @@ class ImportReport:
         return len(self.errors) + self.more_errors
 
     @property
+    def is_fatal(self) -> bool:
+        """Whether an error is about more than its row."""
+        return any(error.is_fatal for error in self.errors[:1])
+
+    @property
     def changed(self) -> bool:
         """Whether anything was written."""
         return bool(self.filled or any(self.new.values()))
 
     def fail(self, error: RowError) -> None:
-        if len(self.errors) < MOST_LISTED:
-            self.errors.append(error)
-        else:
+        self.errors.insert(0 if error.is_fatal else len(self.errors), error)
+        if len(self.errors) > MOST_LISTED:
+            self.errors.pop()
             self.more_errors += 1
+
+    def refusal(self) -> str:
+        """Say that nothing was imported, in a line."""
+        told = number_of(self.failures, "error")
+        if self.is_fatal:
+            told += ", not all of them about single rows"
+        return f"{told}; nothing was imported"
 
     def leave_out(self, item: LeftOut) -> None:
         if len(self.left_out) < MOST_LISTED:
@@ -129,5 +147,5 @@ class ImportReport:
             "more_errors": self.more_errors,
             "left_out": [asdict(item) for item in self.left_out],
             "more_left_out": self.more_left_out,
-            "notes": list(self.notes),
+            "notes": [*self.about_files, *self.notes],
         }

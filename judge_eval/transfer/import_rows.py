@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
+from judge_eval.dialogue.extraction import with_namespaces
 from judge_eval.interchange.rows import JudgeOrder, Label, Row, RowError
 
 FIELDS: Final = (
@@ -39,6 +40,8 @@ class PairDraft:
         Its place in the run; None for a pair that is not stored yet.
     is_complete : bool
         A pair that was not imported: rows may name it, and add nothing to it.
+    changes : dict
+        What was changed in an output so that it can be drawn, in words, by the output's field.
     """
 
     name: str
@@ -49,6 +52,7 @@ class PairDraft:
     added: set[str] = field(default_factory=set)
     position: int | None = None
     is_complete: bool = False
+    changes: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def take(self, row: Row) -> RowError | None:
         """Add what a row says of the pair, all of it or, where it contradicts, nothing.
@@ -63,6 +67,7 @@ class PairDraft:
         (None, {'output_b'})
         """
         said = {name: value for name in FIELDS if _is_said(value := getattr(row.pair, name))}
+        changes = _mend(said) if said.get("kind", self.known.get("kind")) == "svg" else {}
         for name, value in said.items():
             if self._contradicts(name, value):
                 why = f"{shown(value)}, but pair {self.name!r} has {shown(self.known[name])}"
@@ -70,12 +75,23 @@ class PairDraft:
         if not self.is_complete:
             self.added |= {name for name in said if self.known.get(name) != said[name]}
             self.known |= said
+            self.changes |= changes
         return None
 
     def _contradicts(self, name: str, value: object) -> bool:
         if name == "kind" and not {"output_a", "output_b"} & self.known.keys():
             return False  # a guess until there is an output of some kind
         return name in self.known and self.known[name] != value
+
+
+def _mend(said: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Let drawings have what drawings that were generated here are given, too."""
+    changes = {}
+    for name in {"output_a", "output_b"} & said.keys():
+        said[name], changed = astuple(with_namespaces(said[name]))
+        if changed:
+            changes[name] = changed
+    return changes
 
 
 def _is_said(value: object) -> bool:

@@ -23,6 +23,7 @@ from judge_eval.interchange.rows import (
     Kind,
     LabelRow,
     LeftOut,
+    Note,
     Row,
     RowError,
 )
@@ -52,7 +53,7 @@ def import_run(
     """Make a run of what a source says.
 
     Where anything is wrong with it nothing is written and the report lists what; unless
-    `skip_errors` is asked for, then the rest is.
+    `skip_errors` is asked for, then the rest is, as far as it can be told from what is wrong.
     """
 
     items, kind = _kind_of(iter(items), options)
@@ -157,7 +158,8 @@ class _Import:
             Project.objects.select_for_update(no_key=True).get(pk=self._queue.project_id)
             self._verdicts.append_to_ledger()
             votes.append_to_ledger()
-        if self._report.failures and not self._options.skip_errors:
+        is_skipping = self._options.skip_errors and not self._report.is_fatal
+        if self._report.failures and not is_skipping:
             raise _NothingWritten
         self._queue.ballot = in_order(self._ballot) if self._is_new else self._queue.ballot
         if self._is_new or self._report.changed or self._options.open_for_voting is not None:
@@ -180,6 +182,8 @@ class _Import:
                 yield item
             elif isinstance(item, LeftOut):
                 self._report.leave_out(item)
+            elif isinstance(item, Note):
+                self._report.about_files.append(f"{item.file}: {item.text}")
             elif isinstance(item, LabelRow):
                 why = "a label of an item that is no pair; a run is made of pairs"
                 self._report.fail(RowError(item.file, item.line, None, why))

@@ -10,6 +10,7 @@ from django.db.models import Model
 
 from humanjudge.enqueue import enqueue
 from judge_eval import events
+from judge_eval.config import run_config
 from judge_eval.engine.lifecycle import OUTPUT_ABSENT as ABSENT
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.transfer import bundle_records as records
@@ -106,11 +107,14 @@ class Rows:
                 pk=self._scope.number(stated.queue),
                 project=self._scope.project,
                 rubric=self._scope.rubric(line, stated.rubric),
+                more_may_come=stated.state == Run.State.DRAFT,
                 **stated.model_dump(include=_OF_QUEUE),
             )
-            # Without its config: a run that is imported asks no model for anything.
             run = Run.objects.create(
-                pk=self._scope.number(stated.id), queue=queue, **stated.model_dump(include=_OF_RUN)
+                pk=self._scope.number(stated.id),
+                queue=queue,
+                config=_config(line, stated),
+                **stated.model_dump(include=_OF_RUN),
             )
             Board.objects.create(run=run)
             self._scope.runs[stated.id] = run
@@ -229,6 +233,16 @@ class Rows:
         taken = model._default_manager.filter(pk__in=pks).values_list("pk", flat=True).first()
         if taken:
             raise BundleError(lines[0][0], "id", f"{taken} is here already, in another run")
+
+
+def _config(line: int, stated: records.RunPart) -> dict[str, Any] | None:
+    """Return the config that a run keeps: what was started elsewhere asks no model here."""
+    if stated.state != "draft":
+        return None
+    try:
+        return run_config.parse(stated.config).as_dict()
+    except run_config.ConfigInvalid as invalid:
+        raise BundleError(line, "config", "; ".join(map(str, invalid.errors))) from invalid
 
 
 def _go_on(run: Run) -> None:

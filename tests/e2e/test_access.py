@@ -36,6 +36,32 @@ def log_in(page, product, *, staff=True):
     page.get_by_role("heading", name="Runs").wait_for()
 
 
+MOVING = """() => {
+  const moves = (element) => {
+    const style = getComputedStyle(element);
+    const lasting = `${style.transitionDuration},${style.animationDuration}`.split(",");
+    return lasting.map(parseFloat).some((s) => s > 0) || style.scrollBehavior === "smooth";
+  };
+  return [...document.querySelectorAll("*")].filter(moves).map((each) => each.id || each.tagName);
+}"""
+
+
+@pytest.mark.parametrize("motion, moving", [("reduce", []), ("no-preference", ["save"])])
+def test_nothing_moves_for_whoever_wants_no_motion(product, join, motion, moving):
+    run = product.new_run(pairs=2)
+    page = join(run, reduced_motion=motion)
+    assert page.evaluate(MOVING) == moving
+    page.keyboard.press("?")
+    page.locator("dialog#keys[open]").wait_for()
+    assert page.evaluate(MOVING) == moving
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowLeft")
+    page.locator("#reveal .reveal").wait_for()
+    assert page.evaluate(MOVING) == moving
+    page.goto(f"{run['vote']}mine")
+    assert page.evaluate(MOVING) == []
+
+
 @pytest.fixture(params=["light", "dark"])
 def scheme(request):
     return request.param
@@ -90,6 +116,11 @@ def test_axe_finds_nothing_on_the_other_pages(product, window, scheme):
     for path in ("/runs/", voted["board"], f"{voted['board']}pairs/", pair, own, fresh["board"]):
         page.goto(path)
         found += violations(page)
+    page.goto(own)
+    page.get_by_label("For whom").fill("Students")
+    page.get_by_role("button", name="Make an invite").click()
+    page.get_by_role("button", name="Withdraw the invite Students").wait_for()
+    found += violations(page)
     page.goto("/login/")
     page.get_by_label("Username").fill("nobody")
     page.get_by_label("Password").fill("wrong")

@@ -12,6 +12,8 @@ from tests.flows.waiting import eventually
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
+# Of a sheet of paper between its margins.
+A4 = 718
 STUDY = {
     "says": [["A", "B", "A"] if n % 4 else ["B", "A", "A"] for n in range(12)],
     "names": ["judge-often", "judge-seldom", "judge-a"],
@@ -153,6 +155,34 @@ def test_axe_finds_nothing_on_a_board_with_all_its_figures(product, window, sche
     assert board.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     board.locator("#head-agreement").click()
     expect(board.locator("#how-agreement")).to_be_in_viewport()
+
+
+def test_a_printed_board_fits_the_paper_and_has_no_forms(product, window):
+    run = product.new_run(**STUDY)
+    product.ask("colleague_votes", queue=run["queue"], number=12)
+    board = window(viewport={"width": A4, "height": 1000})
+    log_in(board, product)
+    board.goto(run["board"])
+    expect(board.locator("p.words")).to_contain_text("12 votes", timeout=30_000)
+    expect(board.locator(".part-form")).to_be_visible()
+    board.emulate_media(media="print")
+    expect(board.locator(".part-form")).to_be_hidden()
+    expect(board.locator(".files")).to_be_hidden()
+    expect(figure(board, "judge-often", "agreement")).to_be_visible()
+    assert board.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_a_phone_shows_the_newest_of_the_graph_and_the_names(product, window):
+    run = product.new_run(**STUDY)
+    product.ask("colleague_votes", queue=run["queue"], number=12)
+    board = window(**PHONE)
+    log_in(board, product)
+    board.goto(run["board"])
+    label = board.locator(".graph .line text", has_text="judge-often")
+    expect(label).to_be_attached(timeout=30_000)
+    width = board.evaluate("innerWidth")
+    box = label.bounding_box()
+    assert 0 <= box["x"] < box["x"] + box["width"] <= width
 
 
 def test_an_unchanged_board_is_left_alone(product, window):

@@ -36,7 +36,7 @@ def test_defined_mended_and_read(product, window, scheme):
     table = page.get_by_role("region", name="Components and composite of each output")
     expect(table.get_by_role("row")).to_have_count(5)
     expect(table.get_by_role("columnheader")).to_have_text(
-        ["Output", "liked", "drawn", "Composite", "Failed gate"]
+        ["Output", "liked", "drawn", "Composite", "Note"]
     )
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["viewport"]["width"]
     assert violations(page) == []

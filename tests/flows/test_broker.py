@@ -66,8 +66,13 @@ def votes_in_seconds(voter, number):
     return taken
 
 
-def acknowledged_at_once(taken):
-    return median(taken) < 0.2 and max(taken) < 1
+def acknowledged_at_once(taken, before):
+    """Whether all votes but one took 200 ms at most.
+
+    Where this machine is so busy that it took longer with a broker too, as long as then.
+    """
+    late = [seconds for seconds in taken if seconds > max(0.2, *before)]
+    return len(late) <= 1 and median(taken) < 0.2 and max(taken) < 1
 
 
 def test_votes_are_taken_while_the_broker_is_stopped_and_sealed_when_it_is_back(
@@ -75,14 +80,14 @@ def test_votes_are_taken_while_the_broker_is_stopped_and_sealed_when_it_is_back(
 ):
     site.worker()
     site.beat()
-    votes_in_seconds(voter, 10)
+    before = votes_in_seconds(voter, 20)
     eventually(everything_is_sealed, 60)
     assert site.health()[0] == 200
 
     broker.stop()
     taken = votes_in_seconds(voter, 20)
     status, health = site.health()
-    assert acknowledged_at_once(taken), taken
+    assert acknowledged_at_once(taken, before), (taken, before)
     assert (status, health["broker"], health["database"]) == (503, "unreachable", "ok")
 
     broker.start()
@@ -95,14 +100,14 @@ def test_votes_are_taken_while_the_broker_is_stopped_and_sealed_when_it_is_back(
 def test_votes_are_taken_while_the_broker_accepts_and_never_answers(site, scene, broker, voter):
     site.worker()
     site.beat()
-    votes_in_seconds(voter, 10)
+    before = votes_in_seconds(voter, 20)
     eventually(everything_is_sealed, 60)
 
     broker.stop()
     with black_hole(broker.socket):
         taken = votes_in_seconds(voter, 20)
         status, health = site.health()
-    assert acknowledged_at_once(taken), taken
+    assert acknowledged_at_once(taken, before), (taken, before)
     assert (status, health["broker"]) == (503, "unreachable")
 
     broker.start()

@@ -2,7 +2,20 @@
 
 import io
 
-from judge_eval.models import Board, Call, Judge, JudgeRating, RatingPoint, Run, RunEvent, Verdict
+from django.utils import timezone
+
+from judge_eval.analysis import keeping
+from judge_eval.models import (
+    Board,
+    Call,
+    Findings,
+    Judge,
+    JudgeRating,
+    RatingPoint,
+    Run,
+    RunEvent,
+    Verdict,
+)
 from judge_eval.selectors import board
 from judge_eval.transfer.restoring import restore
 from voting.models import (
@@ -23,6 +36,7 @@ from voting.projection import COUNTED
 
 # Each before what it points at.
 EVERYTHING = [
+    Findings,
     RatingPoint,
     Board,
     JudgeRating,
@@ -74,7 +88,7 @@ def facts_of(run):
     return {
         "judges": list(judges.values_list("position", "name", "provider", "fingerprint")),
         "ratings": list(ratings.values_list("elo", "agree", "disagree", "asked", "answered")),
-        "ranks": [(row.judge.name, row.rank, row.coverage, row.interval) for row in view.rows],
+        "ranks": [(row.judge.name, row.rank, row.coverage) for row in view.rows],
         "counts": (view.votes, view.unblinded, view.done, view.total, view.unusable),
         "points": dict(RatingPoint.objects.filter(run=run).values_list("votes", "ratings")),
         "pairs": list(
@@ -152,6 +166,14 @@ def facts_of(run):
             "rubric__version",
         ).get(pk=run.queue_id),
     }
+
+
+def findings_of(run):
+    """Return all that is computed of a run, as it is stored; the run's number is the seed."""
+    Findings.objects.filter(run=run).delete()
+    Findings.objects.create(run=run, part="", not_before=timezone.now())
+    assert keeping.compute(run.pk, "")
+    return Findings.objects.get(run=run).data
 
 
 def numbers_of(run):

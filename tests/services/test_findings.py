@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from judge_eval.analysis import keeping, replacing
 from judge_eval.analysis.slices import Slice
-from judge_eval.models import Board, Findings, Run, Verdict
+from judge_eval.models import Board, Findings, Judge, Run, Verdict
 from tests.makers import (
     judges_of,
     make_judges,
@@ -36,12 +36,17 @@ def computed(run, part=""):
 def voted_run(*, people=3, pairs=40, **fields):
     """Two judges: one says A as people do on three of four pairs, the other says B."""
     run = make_run(pairs=pairs, says=[["A", "B"]] * pairs, **fields)
+    vote_in(run, people)
+    return run
+
+
+def vote_in(run, people):
+    """Let people say A on three of four pairs."""
     for _ in range(people):
         voter = make_voter(run)
         for place, pair in enumerate(pairs_of(run)):
             make_vote(voter, pair, "B" if place % 4 == 0 else "A")
     seal_all(run.queue.project)
-    return run
 
 
 def test_the_figures_of_a_small_run():
@@ -100,22 +105,38 @@ def test_people_and_judges_meet_in_the_alt_test():
     assert other["words"].startswith("Fails")
 
 
-def test_of_very_many_votes_the_alt_test_takes_every_few_pairs_and_says_so(monkeypatch):
+@pytest.mark.parametrize("limit, most", [("MOST_VOTES", 120), ("MOST_ANSWERS", 240)])
+def test_of_very_many_votes_the_alt_test_takes_every_few_pairs_and_says_so(
+    monkeypatch, limit, most
+):
     run = voted_run(people=3, pairs=80)
-    monkeypatch.setattr(replacing, "MOST_VOTES", 120)
+    monkeypatch.setattr(replacing, limit, most)
     found = computed(run).data["alt_test"]
     assert found["items"] == 40
-    assert found["left_out"] == ["Of 2 pairs one each is compared: 120 votes are enough."]
+    assert found["left_out"] == [
+        (
+            "This page compares one of every 2 items: all 240 votes would take too long here. "
+            "Score files take all of them."
+        )
+    ]
 
 
-def test_of_very_many_people_those_are_compared_who_voted_most(monkeypatch):
-    run = voted_run(people=4)
-    make_vote(make_voter(run), pairs_of(run)[0])
+def test_everybody_is_compared_however_many_they_are(monkeypatch):
+    """Each is a part of the others whom the judge and a person left out are compared with."""
+    run = voted_run(people=33, pairs=30)
+    late = make_voter(run)
+    make_vote(late, pairs_of(run)[0])
     seal_all(run.queue.project)
-    monkeypatch.setattr(replacing, "MOST_PEOPLE", 4)
     found = computed(run).data["alt_test"]
-    assert [human["items"] for human in found["judges"][0]["humans"]] == [40] * 4
-    assert found["left_out"] == ["1 of the people: the 4 who voted most are compared."]
+    judge = found["judges"][0]
+    assert (found["humans"], judge["tested"], judge["untested"]) == (34, 33, 1)
+    assert found["left_out"] == []
+    assert {human["items"] for human in judge["humans"]} == {30, 1}
+    assert [human["items"] for human in judge["humans"] if human["why"]] == [1]
+    monkeypatch.setattr(replacing, "MOST_LISTED", 5)
+    listed = computed(run).data["alt_test"]["judges"][0]
+    assert [human["items"] for human in listed["humans"]] == [30] * 5
+    assert listed | {"humans": judge["humans"]} == judge
 
 
 def test_charts_are_drawn_of_what_there_is():
@@ -184,6 +205,46 @@ def test_a_tag_is_a_part_with_a_board_of_its_own():
     assert computed(run).data["parts"]["tags"] == [["animals", 2]]
 
 
+def test_a_part_has_no_price_since_calls_are_paid_for_the_whole_run():
+    run = voted_run(people=1, pairs=8)
+    tag(run, 0, 1)
+    Verdict.objects.filter(judge__run=run).update(latency_ms=700)
+    whole, part = computed(run).data["judges"][0], computed(run, "tag:animals").data["judges"][0]
+    assert whole["seconds_per_verdict"] == pytest.approx(0.7)
+    priced = [key for key in whole if key.startswith(("cost_", "seconds_"))]
+    assert {part[key] for key in priced if key != "cost_why"} == {None}
+    assert "whole run" in part["cost_why"]
+
+
+def test_who_has_given_no_verdict_is_told_apart_from_whoever_has():
+    run = make_run(pairs=4, says=[["A", None]] * 4)
+    vote_in(run, people=1)
+    Judge.objects.filter(run=run).update(provider="imported")
+    data = computed(run).data
+    one, other = data["judges"]
+    assert (one["ties"], other["ties"]) == ("a", "")
+    assert (other["rating"]["rank"], other["rating"]["value"]) == (None, None)
+    assert f"{other['name']} has given no verdict" in data["words"]
+    assert "cannot be told apart" not in data["words"]
+
+
+def test_without_a_vote_nobody_has_a_letter():
+    run = make_run(pairs=2, says=[["A", "B"]] * 2)
+    assert [judge["ties"] for judge in computed(run).data["judges"]] == ["", ""]
+
+
+def test_a_single_judge_stands_between_ceiling_and_floor():
+    run = make_run(pairs=12, says=[["A"]] * 12)
+    vote_in(run, people=3)
+    Judge.objects.filter(run=run).update(provider="imported")
+    data = computed(run).data
+    assert "it agrees with 75.0 %" in data["words"]
+    assert "people with each other on 100.0 %" in data["words"]
+    assert "the floor is not known" in data["words"]
+    beside = data["judges"][0]["beside_people"]
+    assert (beside["trials"], data["ceiling"]["votes"]["trials"]) == (36, 36)
+
+
 def test_a_ballot_of_sides_only_leaves_out_ties_of_people_and_of_judges():
     run = make_run(pairs=3, says=[["A", "tie"]] * 3)
     voter = make_voter(run)
@@ -228,6 +289,7 @@ def computed_up_to(run):
 
 def test_it_is_computed_when_the_ledger_goes_on_and_not_more_often_than_every_few_seconds():
     run = voted_run(people=1, pairs=2)
+    keeping.findings_of(run, Slice())
     keeping.refresh()
     first = computed_up_to(run)[""]
     assert first == sealed(run)
@@ -239,6 +301,30 @@ def test_it_is_computed_when_the_ledger_goes_on_and_not_more_often_than_every_fe
     Findings.objects.update(not_before=timezone.now())
     keeping.refresh()
     assert computed_up_to(run)[""] > first
+
+
+def test_what_nobody_looks_at_rests_longer_until_somebody_does():
+    run = voted_run(people=1, pairs=2)
+    keeping.refresh()
+    first = computed_up_to(run)[""]
+    make_vote(make_voter(run), pairs_of(run)[0])
+    seal_all(run.queue.project)
+    Findings.objects.update(not_before=timezone.now())
+    keeping.refresh()
+    assert computed_up_to(run) == {"": first}
+    assert keeping.findings_of(run, Slice()).seq == first
+    keeping.refresh()
+    assert computed_up_to(run) == {"": sealed(run)}
+
+
+def test_what_nobody_looks_at_is_not_forgotten():
+    run = voted_run(people=1, pairs=2)
+    keeping.refresh()
+    make_vote(make_voter(run), pairs_of(run)[0])
+    seal_all(run.queue.project)
+    Findings.objects.update(not_before=timezone.now() - keeping.UNSEEN_PAUSE)
+    keeping.refresh()
+    assert computed_up_to(run) == {"": sealed(run)}
 
 
 def test_while_judges_are_asked_and_nobody_votes_nothing_is_computed_unasked():
@@ -296,7 +382,7 @@ def test_a_part_that_nobody_looks_at_is_left_as_it_is():
     keeping.refresh()
     assert computed_up_to(run) == {"": sealed(run), "tag:animals": sealed(run)}
     long_ago = timezone.now() - timedelta(hours=2)
-    Findings.objects.update(seq=0, not_before=timezone.now(), asked_at=long_ago)
+    Findings.objects.update(seq=0, not_before=long_ago, asked_at=long_ago)
     keeping.refresh()
     assert computed_up_to(run) == {"": sealed(run), "tag:animals": 0}
 

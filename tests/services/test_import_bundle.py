@@ -6,6 +6,7 @@ from datetime import datetime
 
 import pytest
 
+from judge_eval.engine import lifecycle
 from judge_eval.models import Run, Verdict
 from judge_eval.transfer.bundle import is_bundle
 from judge_eval.transfer.exporting import export_project, export_run
@@ -30,6 +31,7 @@ from tests.services.bundles import (
 )
 from tests.services.imports import added, assert_whole, imported, pair, verdict, vote
 from tests.services.test_export_round_trip import make_eventful_run
+from tests.web.run_rows import make_draft, make_provider
 from voting.models import Comparison, Entry, Picture, Project, Queue, Voter, VoterPrompt
 from voting.voters import erase
 
@@ -310,6 +312,26 @@ def test_a_run_that_was_at_work_goes_on_without_its_models():
     assert not Verdict.objects.filter(state="waiting").exists()
     assert Comparison.objects.get(pk=first.pk).unusable == ""
     assert_whole(back.queue.project)
+
+
+def test_a_draft_comes_back_with_its_config_and_can_be_started():
+    draft = make_draft(judges=["judge-long", "random"])
+    make_run(draft.queue.project)
+    config = draft.config
+    judges = list(draft.judges.values_list("position", "name", "fingerprint"))
+    lines = list(export_project(draft.queue.project))
+    empty_the_instance()
+    back = next(run for run in restored(lines) if run.pk == draft.pk)
+    assert (back.state, back.config) == ("draft", config)
+    assert list(back.judges.values_list("position", "name", "fingerprint")) == judges
+    make_provider()
+    assert lifecycle.start(back.pk).state == "generating"
+
+
+@pytest.mark.parametrize("config, why", [(None, "config: "), ({"name": "x"}, "config: models: is")])
+def test_a_draft_without_a_config_that_can_be_started_is_refused(config, why):
+    lines = exported(make_draft())
+    assert refused(changed(lines, "run", config=config)).startswith(why)
 
 
 def test_drawings_are_drawn_again_before_anybody_votes_on_them():

@@ -42,7 +42,7 @@ def test_files_become_a_run_in_a_project_that_is_made_if_need_be(write):
         "verdicts: 1 new, 0 known",
         "voters: 1 new, 0 known",
         "votes: 1 new, 0 known",
-        "rows: 0 errors, 0 left out",
+        "rows: 0 wrong, 0 left out",
         "Baselines are on the board, as its floor: always-first, random, longer-wins.",
         f"run {run.pk}",
     ]
@@ -51,7 +51,7 @@ def test_files_become_a_run_in_a_project_that_is_made_if_need_be(write):
 def test_what_is_wrong_is_told_and_nothing_is_made(write):
     path = write("a.jsonl", vote(1, "ann", "left"))
     complaints = io.StringIO()
-    with pytest.raises(CommandError, match="1 errors; nothing was imported"):
+    with pytest.raises(CommandError, match="1 error; nothing was imported"):
         call_command("import_run", path, "--project", "New", stderr=complaints)
     assert "a.jsonl:1: vote: 'left' is not one of" in complaints.getvalue()
     assert not Project.objects.exists()
@@ -62,7 +62,7 @@ def test_a_run_is_added_to_by_the_beginning_of_its_number(write):
     path = write("v.jsonl", vote(1, "ann", "A"), vote(1, "bob", "left"))
     out, complaints = command("import_run", path, "--run", str(run.pk)[:8], "--skip-errors")
     assert "votes: 1 new, 0 known" in out
-    assert "rows: 1 errors, 0 left out" in out
+    assert "rows: 1 wrong, 0 left out" in out
     assert complaints == ["v.jsonl:2: vote: 'left' is not one of A, B, tie, both_bad"]
 
 
@@ -80,7 +80,7 @@ def test_a_mapping_comes_from_a_file(write, tmp_path):
         (["FILE"], "--project: say where"),
         (["FILE", "--run", "00000000"], "there is no run"),
         (["FILE", "--project", "P", "--ballot", "A"], "ballot: List should have"),
-        (["FILE", "--project", "P", "--open-for-voting"], "have no outputs"),
+        (["FILE", "--project", "P", "--open-for-voting"], "has no outputs"),
         (["FILE", "--project", "P", "--mapping", "FILE"], "pair: missing"),
     ],
 )

@@ -96,3 +96,30 @@ def test_pairs_that_are_open_stay_open_while_others_are_drawn():
     assert (first.opened_at, second.opened_at) == (opened, None)
     render_all(run)
     assert run.state == "voting"
+
+
+def bare(svg):
+    return svg.replace(' xmlns="http://www.w3.org/2000/svg"', "")
+
+
+def test_a_drawing_without_xmlns_is_given_it_as_one_that_is_generated_here_and_it_is_noted():
+    prolog = '<?xml version="1.0"?>\n'
+    run = imported(drawings(a=prolog + bare(RED)), verdict(1, "x", "A"))
+    [stored] = pairs_of(run)
+    assert (stored.a.output, stored.b.output) == (prolog + RED, BLUE)
+    assert stored.a.metadata == {"changes": ["added xmlns"]}
+    assert stored.b.metadata == {}
+    render_all(run)
+    assert [pair.unusable for pair in pairs_of(run)] == [""]
+
+
+def test_the_same_drawing_without_xmlns_again_changes_nothing():
+    run = imported(drawings(a=bare(RED), b=bare(BLUE)))
+    again = added(run, drawings(a=bare(RED)), drawings(b=BLUE))
+    assert (again.errors, again.changed) == ([], False)
+    assert pairs_of(run)[0].a.metadata == {"changes": ["added xmlns"]}
+
+
+def test_a_text_that_speaks_of_drawings_is_left_as_it_is():
+    run = imported(pair(1, output_a=bare(RED)))
+    assert pairs_of(run)[0].a.output == bare(RED)

@@ -145,11 +145,11 @@ def test_outputs_that_come_later_open_nothing_by_themselves():
 
 def test_an_open_run_takes_no_pairs_that_nobody_could_be_shown():
     run = imported(pair(1))
-    with pytest.raises(ImportRefused, match="1 pairs have no outputs"):
+    with pytest.raises(ImportRefused, match="1 pair has no outputs"):
         added(run, {"pair": "p2"})
     assert Comparison.objects.count() == 1
     report = added(run, {"pair": "p2"}, open_for_voting=False)
-    assert report.notes == ["Voting is closed: 1 pairs have no outputs that could be shown."]
+    assert report.notes == ["Voting is closed: 1 pair has no outputs that could be shown."]
     assert not run_of(report).queue.is_open
 
 

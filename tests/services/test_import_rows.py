@@ -1,14 +1,17 @@
 """Rows become a run: its pairs, judges, verdicts and votes, and a board that follows from them."""
 
+import io
 from datetime import UTC, datetime
 
 import pytest
 
+from judge_eval.interchange.mapping_config import parse
+from judge_eval.interchange.reading import read
 from judge_eval.interchange.rows import JudgeOrder, LabelRow, LeftOut
 from judge_eval.models import Judge, Run, RunEvent, Verdict
 from judge_eval.transfer.import_report import MOST_LISTED, ImportOptions, ImportRefused
 from judge_eval.transfer.import_verdicts import MOST_JUDGES, imported_fingerprint
-from judge_eval.transfer.importing import import_run
+from judge_eval.transfer.importing import import_into, import_run
 from tests.makers import counts_of, elos_of, judges_of, make_project, pairs_of
 from tests.services.imports import (
     assert_whole,
@@ -102,7 +105,7 @@ def test_an_order_of_judges_that_comes_too_late_is_told():
 def test_an_order_of_judges_must_be_of_names(name, why):
     items = [JudgeOrder("run.json", (name, "zoe")), *rows(verdict(1, "zoe", "A"))]
     report = import_run(make_project(), "Ordered", items)
-    assert errors_of(report) == [f"run.json:0: judges: {why}"]
+    assert errors_of(report) == [f"run.json: judges: {why}"]
 
 
 def test_a_verdict_is_stored_with_all_it_says():
@@ -304,6 +307,70 @@ def test_the_good_rows_are_imported_where_that_is_asked_for():
     assert_whole(run_of(report).queue.project)
 
 
+TABLES = {
+    "the quote of a row is left open": (b'3,"ann,A\n4,bob,B\n', "not CSV: unexpected end"),
+    "a row is far too long": (
+        b"3,ann," + b"A" * 2_000_001 + b"\n4,bob,B\n",
+        "a record of more",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TABLES)
+def test_a_file_that_cannot_be_read_to_its_end_is_refused_whatever_is_asked_for(what):
+    data, why = TABLES[what]
+    table = io.BytesIO(b"pair,voter,vote\n1,ann,A\n2,ann,A\n" + data)
+    report = import_run(
+        make_project(), "Cut", read(table, "v.csv"), options=ImportOptions(skip_errors=True)
+    )
+    assert report.errors[0].why.startswith(why)
+    assert report.refusal() == "1 error, not all of them about single rows; nothing was imported"
+    assert not Run.objects.exists()
+
+
+def test_rows_behind_one_in_another_encoding_are_imported_where_that_is_asked_for():
+    lines = [b"pair,prompt,voter,vote", *(b"%d,caf\xc3\xa9,ann,A" % n for n in range(100))]
+    lines[6] = lines[6].replace(b"\xc3\xa9", b"\xe9")
+    items = read(io.BytesIO(b"\n".join(lines)), "v.csv")
+    report = import_run(make_project(), "Latin", items, options=ImportOptions(skip_errors=True))
+    assert errors_of(report) == ["v.csv:7: not UTF-8 (byte 0xe9 at 6): save the file as UTF-8"]
+    assert (report.new["pairs"], report.new["votes"]) == (99, 99)
+
+
+def test_a_mapped_column_that_no_row_has_refuses_the_file_whatever_is_asked_for():
+    mapping = parse({"pair": "id", "voter": {"column": "who"}, "vote": "said"})
+    table = io.BytesIO(b"id,whom,say\n1,ann,A\n")
+    items = read(table, "v.csv", mapping)
+    report = import_run(make_project(), "Cut", items, options=ImportOptions(skip_errors=True))
+    assert errors_of(report) == [
+        "v.csv:2: no record has a column 'who'",
+        "v.csv:2: no record has a column 'said'",
+    ]
+    assert not Run.objects.exists()
+
+
+def test_what_is_fatal_stands_first_however_many_errors_there_are():
+    lines = [b"pair,voter,vote", *[b"1,ann,left"] * (MOST_LISTED + 5), b'1,"ann,A']
+    report = import_run(make_project(), "Wrong", read(io.BytesIO(b"\n".join(lines)), "v.csv"))
+    assert (len(report.errors), report.more_errors) == (MOST_LISTED, 6)
+    assert report.errors[0].why.startswith("not CSV: ")
+
+
+def test_columns_that_nothing_is_made_of_are_named():
+    header = b"pair,Prompt,outputA,output_b,voter,vote,coment"
+    row = b"1,Why?,so,so,ann,A,good"
+    report = import_run(make_project(), "Misspelt", read(io.BytesIO(header + b"\n" + row), "v.csv"))
+    assert report.run
+    assert "v.csv: not read: 'Prompt', 'outputA', 'coment'" in report.as_dict()["notes"]
+
+
+def test_columns_are_named_where_nothing_is_imported_too():
+    items = read(io.BytesIO(b"Pair,voter,vote\n1,ann,A\n"), "v.csv")
+    report = import_run(make_project(), "Misspelt", items)
+    assert errors_of(report) == ["v.csv:2: pair: missing: every row must name its pair"]
+    assert report.as_dict()["notes"] == ["v.csv: not read: 'Pair'"]
+
+
 def test_a_thousand_errors_are_listed_and_the_others_counted():
     records = [vote(n, "ann", "left") for n in range(MOST_LISTED + 5)]
     report = import_run(make_project(), "Wrong", rows(*records))
@@ -327,7 +394,7 @@ def test_labels_of_what_is_no_pair_are_errors():
 
 
 def test_a_source_that_names_no_pair_is_an_error():
-    assert refused() == [":0: no row names a pair"]
+    assert refused() == ["no row names a pair"]
 
 
 def test_a_source_of_which_nothing_is_right_makes_no_run():
@@ -363,11 +430,25 @@ def test_pairs_without_outputs_are_complete_and_closed():
     assert all(found.opened_at for found in pairs_of(run))
 
 
+def test_a_run_without_outputs_says_so_until_they_come():
+    run = imported({"pair": "p1"}, {"pair": "p2"})
+    assert run.note == "Its pairs came without their outputs, so nobody can vote on them here."
+    import_into(run.pk, rows(pair(1), pair(2)))
+    run.refresh_from_db()
+    assert (run.state, run.note) == ("voting", "")
+
+
+def test_what_was_imported_is_told_in_numbers_of_one_and_of_many():
+    run = imported(pair(1), pair(2), verdict(1, "j", "A"))
+    event = RunEvent.objects.get(run=run, kind="imported")
+    assert event.text == "Imported: 2 pairs, 1 verdict, 0 votes."
+
+
 def test_one_pair_without_outputs_closes_voting_for_all():
     report = import_run(make_project(), "Some texts", rows(pair(1), {"pair": "p2"}))
     run = run_of(report)
     assert (run.state, run.queue.is_open) == ("voting", False)
-    assert report.notes == ["Voting is closed: 1 pairs have no outputs that could be shown."]
+    assert report.notes == ["Voting is closed: 1 pair has no outputs that could be shown."]
 
 
 def test_an_output_that_is_empty_is_one():
@@ -377,7 +458,7 @@ def test_an_output_that_is_empty_is_one():
 
 def test_voting_cannot_be_asked_for_where_outputs_lack():
     before = everything()
-    with pytest.raises(ImportRefused, match="1 pairs have no outputs"):
+    with pytest.raises(ImportRefused, match="1 pair has no outputs"):
         import_run(
             Project.objects.create(name="P"),
             "Open",

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from judge_eval.analysis.reading import outcomes_of
 from judge_eval.baselines import names_for
 from judge_eval.engine import judging
 from judge_eval.models import Judge, JudgeRating, Run, Verdict
@@ -63,6 +64,23 @@ def waiting(run):
 
 def comparisons(run):
     return Comparison.objects.filter(queue=run.queue).order_by("position")
+
+
+def test_baselines_say_where_what_they_picked_stood():
+    """They answer in the stored order, so that their habit of place is known too."""
+    run = make_new_run(outputs=("same size", "size same", "more than that"))
+    work_on(run)
+    for verdict in Verdict.objects.filter(judge__run=run):
+        assert verdict.picks == [verdict.winner]
+        assert verdict.first_picks == (verdict.winner == "A")
+        assert verdict.order == Verdict.Order.STORED
+    outcomes = outcomes_of(run)
+    place = [judge.name for judge in outcomes.judges].index("always-first")
+    assert (outcomes.first_picks[:, place] == 1).all()
+    assert (outcomes.side_picks[:, place] == 1).all()
+    ties = Verdict.objects.filter(judge__run=run, winner="tie").count()
+    assert ties > 0
+    assert outcomes.side_picks.sum() == Verdict.objects.filter(judge__run=run).count() - ties
 
 
 def verdict_entries(run):
@@ -154,7 +172,7 @@ def test_an_unusable_pair_is_neither_in_the_ledger_nor_in_the_coverage_nor_hande
 def test_a_run_of_drawings_that_all_failed_ends_with_nothing_to_vote_on():
     run = make_new_run("svg", [BAD, "<svg/>x"])
     work_on(run)
-    assert (run.state, "no pair" in run.note) == (Run.State.FAILED, True)
+    assert (run.state, "No pair can be shown" in run.note) == (Run.State.FAILED, True)
     assert queue_counts(run.queue) == (0, 0, 0)
 
 

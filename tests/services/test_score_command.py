@@ -125,14 +125,15 @@ def test_the_time_the_ledger_and_what_was_not_counted(tmp_path):
     assert about["run"] == {"id": str(run.pk), "name": "A study"}
     assert about["ledger"] == {"seq": project.head_seq, "head": project.head}
     assert about["labels"] == {"people": 3, "votes": 12, "pairs": 4}
-    assert about["not_counted"] == ["1 verdicts of llama failed"]
+    assert about["not_counted"] == ["1 verdict of llama failed"]
     result = out / "scores" / "classification_accuracy" / ACCURACY / "gpt_result.json"
     assert read_json(result)["timestamp"] == about["made_at"]
     texts = page_of(out).texts
     for text in ("A study: how well the judges agree with people", project.head, str(run.pk)):
         assert text in texts
     assert "12 by 3 people on 4 pairs (all pairs)" in texts
-    assert "1 verdicts of llama failed" in texts
+    not_counted = texts.index("verdict of llama")
+    assert texts[not_counted - 1 : not_counted + 2] == ["1", "verdict of llama", "failed"]
     assert "3 labels: the judge gave that item no label" in texts
 
 
@@ -145,7 +146,7 @@ def test_votes_that_do_not_count_are_told(tmp_path):
     out = tmp_path / "out"
     scored(run, out)
     assert read_json(out / "report.json")["not_counted"] == [
-        "1 votes were not yet sealed when this was made"
+        "1 vote was not yet sealed when this was made"
     ]
 
 
@@ -168,8 +169,32 @@ def test_what_is_scored_where_nobody_said_what(tmp_path):
         "krippendorff_alpha_1tasks_978f6f60_single",
     ]
     assert (row[list(row)[3]], row[list(row)[4]]) == ("", "")
-    assert "gpt       0.583 [" in printed
+    assert "gpt                      0.583 [" in printed
     assert "they have fewer than 30 items to test on" in " ".join(page_of(out).texts)
+
+
+def test_people_stand_beneath_the_judges_and_their_alpha_is_told_once(tmp_path):
+    out = tmp_path / "out"
+    printed = scored(voted_run(), out)
+    assert printed.count("people among themselves") == 2
+    assert "Krippendorff's alpha, winner: krippendorff_alpha_1tasks_978f6f60_single" in printed
+    page = page_of(out)
+    heads = [attrs["title"] for tag, attrs in page.tags if tag == "th" and "title" in attrs]
+    assert not any("krippendorff" in head for head in heads)
+    assert page.texts.count("Krippendorff's alpha, winner") == 1, "the heading of its section"
+    assert "people among themselves" in page.texts
+    drawing = (out / "charts" / "krippendorff_alpha_scores.svg").read_text("utf-8")
+    assert drawing.count("people among themselves") == 2, "its bar, and its description"
+    assert "gpt" not in drawing
+
+
+def test_notes_that_hold_for_all_judges_are_said_once(tmp_path):
+    out = tmp_path / "out"
+    metric = {"scorer": "cohen_kappa", "annotator_aggregation": "majority_vote"}
+    scored(voted_run(), out, [metric])
+    texts = page_of(out).texts
+    assert len([text for text in texts if "which their consensus hides" in text]) == 1
+    assert "all judges" in texts
 
 
 def test_a_run_without_votes_has_reasons_instead_of_figures(tmp_path):
@@ -224,18 +249,20 @@ def test_a_scorer_of_one_s_own_is_in_every_report(tmp_path):
     folder = out / "scores" / "more_as" / name
     assert read_json(folder / "gpt_result.json")["scores"] == {"more_as": 0.25}
     assert (folder / "all_judges.txt").read_text() == f"gpt=0.25 llama={-1 / 3}"
-    assert f"(2) {name}" in printed
+    assert f"(2) More as, winner: {name}" in printed
     assert "0.250 n=12 *" in printed
     page = page_of(out)
-    assert page.texts.count(name) == 2
-    about = "more_as of the task winner; single; the mean over people; nearest to 0 is best."
-    assert about in page.texts
+    assert page.texts.count("More as, winner") == 2
+    assert page.texts.count(name) == 1
+    about = "more_as of the task winner; single; the mean over people; nearest to 0 is best. "
+    assert f"{about}In the files:" in page.texts
 
 
 def test_the_best_value_is_marked_on_the_page_and_in_the_terminal(tmp_path):
     out = tmp_path / "out"
     printed = scored(voted_run(), out, [{"scorer": "classification"}])
-    assert [line.endswith("*") for line in printed.splitlines()[1:3]] == [False, True]
+    lines = [(line.split()[0], line.endswith("*")) for line in printed.splitlines()[1:3]]
+    assert lines == [("llama", True), ("gpt", False)]
     page = page_of(out)
     marked = [
         attrs
@@ -248,9 +275,13 @@ def test_the_best_value_is_marked_on_the_page_and_in_the_terminal(tmp_path):
 def test_the_page_holds_every_chart_with_words_for_it(tmp_path):
     out = tmp_path / "out"
     scored(voted_run(), out, [{"scorer": "classification"}, {"scorer": "more_as"}])
-    words = [attrs["alt"] for tag, attrs in page_of(out).tags if tag == "img"]
-    assert [text.split(":")[0] for text in words] == ["Accuracy", "More as"]
-    assert "llama 0.78" in words[0]
+    page = page_of(out)
+    drawings = [attrs for tag, attrs in page.tags if tag == "svg"]
+    assert len(drawings) == 2
+    assert {attrs["role"] for attrs in drawings} == {"img"}
+    assert any("llama 0.78" in text for text in page.texts)
+    html = (out / "score_report.html").read_text("utf-8")
+    assert 'fill="var(--ink' in html, "drawn in the colours of the page, dark or light"
     assert sorted(path.name for path in (out / "charts").iterdir()) == [
         "accuracy_scores.png",
         "accuracy_scores.svg",

@@ -74,9 +74,9 @@ def test_every_judge_has_its_winning_rates_over_the_grid_and_its_advantage():
     assert near.advantage == stored["advantage"] == pytest.approx(0.95)
     assert near.interval == stored["advantage_interval"]
     text = text_of(response)
-    assert "0.00 0.05 0.10 0.15 0.20 0.25 0.30 Advantage probability, 95 %" in text
+    assert "0.00 0.05 0.10 0.15 0.20 0.25 0.30 Advantage probability, 95 % People Items" in text
     assert "near-judge passes 0.00 0.00 0.00 1.00 , passes" in text
-    assert re.search(r"0\.95 0\.\d\d.1\.00", text)
+    assert re.search(r"0\.95 0\.\d\d.1\.00 3 40", text)
 
 
 def test_each_person_is_shown_with_both_advantages_the_p_and_who_won():
@@ -134,14 +134,17 @@ def test_which_epsilon_goes_with_whom_is_said():
 def test_a_single_person_is_too_few_and_what_to_do_is_said():
     response = shown(voted_run(people=1))
     text = text_of(response)
-    assert "The test takes votes of 3 people on the same pairs; 1 person voted." in text
+    assert (
+        "The test takes 3 people with 30 items or more each that others labelled too; 1 person "
+        "voted."
+    ) in text
     assert "Invite people to vote" in text
 
 
 def test_too_few_pairs_are_said_with_what_to_do():
     text = text_of(shown(voted_run(pairs=12)))
     assert "Not enough for the test yet" in text
-    assert "30 pairs each" in text
+    assert "The test takes 3 people with 30 items or more each" in text
     assert "near-judge not tested \N{EN DASH} \N{EN DASH}" in text
     assert "Not tested:" in text
 
@@ -157,7 +160,22 @@ def test_what_makes_the_test_weak_and_who_is_left_out_is_said():
     compute(run)
     text = text_of(shown(run))
     assert "At most 40 items per person" in text
-    assert f"1 person with too few pairs that others voted on too: {late.pseudonym}" in text
+    assert f"1 person with too few items that others voted on too: {late.pseudonym} (3)" in text
+    assert text.count("too few items") == 1
+    assert "humans" not in text
+
+
+def test_one_person_with_enough_items_is_no_test():
+    run = voted_run(pairs=20)
+    late = make_voter(run)
+    for pair in pairs_of(run):
+        pair.votes_wanted = 9
+        pair.save()
+        make_vote(late, pair, "A")
+    seal_all(run.queue.project)
+    compute(run)
+    [first, *_] = Findings.objects.get(run=run).data["alt_test"]["judges"]
+    assert first["passes"] is None
 
 
 def test_the_chart_stands_on_the_page_where_there_is_one():
@@ -372,7 +390,7 @@ def test_without_scripts_the_answer_is_a_page():
         ("accuracy", "", "required"),
         ("noise", -1, "greater than or equal to 0"),
         ("humans", 21, "less than or equal to 20"),
-        ("humans", 1, "greater than or equal to 2"),
+        ("humans", 2, "greater than or equal to 3"),
         ("categories", 1000000, "less than or equal to 10"),
         ("allowed", "0.07", "Select a valid choice"),
         ("accuracy", "many", "whole number"),
@@ -387,7 +405,7 @@ def test_what_is_wrong_is_said_at_its_field(field, value, says):
 
 def test_the_first_form_supposes_the_people_and_choices_of_the_run():
     form = shown(voted_run(people=4)).context["form"]
-    assert (form["humans"].value(), form["categories"].value()) == (4, 4)
+    assert (form["humans"].value(), form["categories"].value()) == (4, 2)  # all said A or B
 
 
 def test_the_same_question_is_played_through_once():

@@ -12,8 +12,13 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
+from tests.web.board_rows import compute, make_studied_run, vote_all
 
 pytestmark = pytest.mark.django_db
+
+
+def intervals_of(answer):
+    return [(row["agree_low"], row["agree_high"]) for row in answer["leaderboard"]]
 
 
 def results_of(run):
@@ -71,3 +76,31 @@ def test_after_a_vote():
 def test_equal_ratings_share_a_rank():
     rows = results_of(make_run(judges=3))["leaderboard"]
     assert [row["rank"] for row in rows] == [1, 1, 1]
+
+
+def test_intervals_of_several_votes_on_a_pair_are_those_of_the_findings():
+    run = make_studied_run(people=2)
+    assert set(intervals_of(results_of(run))) == {(None, None)}
+    found = compute(run).data["judges"]
+    answer = results_of(run)
+    for row in answer["leaderboard"]:
+        [share] = [judge["agreement"] for judge in found if judge["id"] == row["judge_id"]]
+        assert share["method"] == "bootstrap"
+        assert row["agree_low"] == pytest.approx(100 * share["low"], abs=1e-9)
+        assert row["agree_high"] == pytest.approx(100 * share["high"], abs=1e-9)
+        assert row["agree_low"] <= row["agree_rate"] <= row["agree_high"]
+
+
+def test_an_interval_is_never_of_other_votes_than_its_agreement():
+    run = make_studied_run(people=2)
+    compute(run)
+    vote_all(run, 1, places=[0, 1])
+    assert set(intervals_of(results_of(run))) == {(None, None)}
+
+
+def test_with_one_vote_for_each_pair_there_is_an_interval_at_once():
+    run = make_studied_run(people=1)
+    before = intervals_of(results_of(run))
+    compute(run)
+    assert None not in before[0]
+    assert intervals_of(results_of(run)) == [pytest.approx(bounds) for bounds in before]

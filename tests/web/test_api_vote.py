@@ -1,6 +1,7 @@
 """POST …/vote: the stored A and B, once, and an answer that says what stands."""
 
 import pytest
+from django.utils import timezone
 
 from judge_eval.rest import api
 from tests.makers import (
@@ -225,3 +226,60 @@ def test_votes_of_a_script_rate_judges_like_any_other():
     entry = Entry.objects.get(uid=vote["vote_id"])
     assert entry.history["elo"] == [1016.0, 984.0]
     assert pairs_of(run)[0].votes == 1
+
+
+def keen_key(run, **options):
+    """A key that has voted before, on the first pair, with its row."""
+    row, token = make_key("vote", **options)
+    client = key_client(token)
+    assert post(client, run, pairs_of(run)[0]).status_code == 200
+    return row, client
+
+
+@pytest.mark.parametrize(
+    "change, status",
+    [
+        (lambda row: ApiKey.objects.update(revoked_at=timezone.now()), 401),
+        (lambda row: ApiKey.objects.update(expires_at=timezone.now()), 401),
+        (lambda row: ApiKey.objects.update(scopes=["read"]), 403),
+        (lambda row: Voter.objects.update(blocked_at=timezone.now()), 409),
+        (lambda row: Queue.objects.update(is_open=False), 409),
+        (lambda row: Queue.objects.update(is_simulated=True), 409),
+        (lambda row: Queue.objects.update(ballot=["B", "tie"]), 422),
+        (lambda row: Comparison.objects.update(opened_at=None), 409),
+    ],
+    ids=["revoked", "expired", "scope", "blocked", "closed", "simulated", "ballot", "pair"],
+)
+def test_what_has_changed_since_a_keys_first_vote_holds_at_once(change, status):
+    run = make_run(pairs=2)
+    row, client = keen_key(run)
+    change(row)
+    assert post(client, run, pairs_of(run)[1]).status_code == status
+    assert votes().count() == 1
+
+
+def test_a_later_vote_of_a_key_is_as_complete_as_its_first():
+    run = make_run(pairs=2)
+    row, client = keen_key(run, project=run.queue.project)
+    pair = pairs_of(run)[1]
+    response = post(client, run, pair, "both_bad")
+    vote = votes().get(uid=response.json()["vote_id"])
+    assert response.json() == {
+        "ok": True,
+        "task_id": str(pair.pk),
+        "vote_id": str(vote.uid),
+        "winner": "both_bad",
+        "repeated": False,
+    }
+    assert (vote.choice, vote.left_side, vote.comparison) == ("both_bad", "", pair)
+    assert (vote.voter, vote.rubric) == (Voter.objects.get(api_key=row), run.queue.rubric)
+    assert (vote.queue, vote.project) == (run.queue, run.queue.project)
+    assert (vote.elapsed_ms, vote.simulated, vote.seq) == (None, False, None)
+
+
+@pytest.mark.parametrize("winner", ["\x00", "'", '"A"', "%", 'A"', "[]"])
+def test_a_later_vote_for_nonsense_is_told_the_right_ones(winner):
+    run = make_run(pairs=2)
+    _, client = keen_key(run)
+    assert post(client, run, pairs_of(run)[1], winner).status_code == 422
+    assert votes().count() == 1

@@ -8,15 +8,18 @@ import base64
 import html
 import re
 import zlib
+from datetime import timedelta
 from urllib.parse import unquote
 
 import pytest
 from django.core import signing
 from django.test import Client
+from django.utils import timezone
 
-from judge_eval.models import Verdict
+from judge_eval.models import RunEvent, Verdict
 from tests.makers import (
     entry_of,
+    key_client,
     make_invite,
     make_key,
     make_picture,
@@ -99,8 +102,8 @@ def everything_in(response):
     return "\n".join([str(response.status_code), headers, cookies, body.decode("latin-1")])
 
 
-def assert_blind(study, responses):
-    secrets = [secret.lower() for secret in study.secrets()]
+def assert_blind(study, responses, *, more=(), known=()):
+    secrets = [secret.lower() for secret in [*study.secrets(), *more] if secret not in known]
     for address, response in responses.items():
         for text in decoded(everything_in(response)):
             found = [secret for secret in secrets if secret in text.lower()]
@@ -242,3 +245,24 @@ def test_sides_say_nothing_about_generators():
         lefts += ballot[6] == "A"
     # 200 fair coins leave 55..145 once in 10**10.
     assert 55 < lefts < 145
+
+
+def test_a_key_that_votes_blindly_is_told_standings_and_nothing_of_any_pair():
+    """Scripts vote and read the leaderboard with one key, so it alone is not kept from them."""
+    study = Study()
+    client = key_client(make_key("read", "vote")[1])
+    of_run = f"/api/runs/{study.run.pk}"
+    addresses = [of_run, f"{of_run}/events", "/api/runs", f"{of_run}/judge-eval/results"]
+    RunEvent.objects.update(at=timezone.now() - timedelta(seconds=1))
+    responses = {address: client.get(address) for address in addresses}
+    assert {response.status_code for response in responses.values()} == {200}
+    rows = [pk for pair in study.pairs for pk in (pair.pk, pair.a_id, pair.b_id)]
+    assert_blind(study, responses, more=map(str, rows), known=("zwickau", "yverdon"))
+    board = responses[addresses[-1]].json()
+    assert all(type(value) in (int, bool) for name, value in board.items() if name != "leaderboard")
+    for row in board["leaderboard"]:
+        assert not [value for value in row.values() if isinstance(value, list | dict)]
+    assert client.get(f"{of_run}/findings").status_code == 403
+    assert client.get(f"{of_run}/export").status_code == 403
+    [task, *_] = client.get(f"{of_run}/judge-eval/pending").json()["tasks"]
+    assert "verdicts" not in task

@@ -96,6 +96,17 @@ def test_a_used_ballot_after_an_undo_is_answered_and_votes_for_nothing():
     assert not recorded(run).exists()
 
 
+def test_the_other_choice_on_a_used_ballot_after_an_undo_says_what_to_do():
+    run, voter, pair, client = a_pair()
+    data = {"ballot": token_of(voter, pair), "choice": "left"}
+    client.post(url_of(run), data)
+    undo_last_vote(voter, run.queue)
+    response = client.post(url_of(run), data | {"choice": "right"})
+    assert response.status_code == 422
+    assert "taken back; reload the page for a new ballot" in text_of(response)
+    assert not recorded(run).exists()
+
+
 @pytest.mark.parametrize(
     "change, words",
     [

@@ -25,6 +25,7 @@ from tests.makers import (
     user_client,
     voter_client,
 )
+from tests.web.board_rows import compute
 from tests.web.pages import queries_of, text_of
 from voting.models import Assignment, Exposure, Inference
 
@@ -94,7 +95,7 @@ class TestTable:
     def test_components_stand_first_and_the_composite_never_alone(self):
         response = user_client().get(page_of(make_scored()))
         assert cells(outputs_table(response), "th") == [
-            *("Output", "quality", "liked", "safe", "Composite", "Failed gate"),
+            *("Output", "quality", "liked", "safe", "Composite", "Note"),
         ]
         assert cells_of(response) == [
             ["0.80", "1.00", "1.00", "0.85", ""],
@@ -129,6 +130,21 @@ class TestTable:
         assert (len(cells_of(first)), len(cells_of(second))) == (50, 10)
         assert "hard-gate fail" in cells_of(second)[-1][-1]
         assert "60 outputs" in text_of(first)
+
+    def test_a_part_is_chosen_and_stays_chosen_on_the_next_page(self):
+        run = make_scored(pairs=30)
+        client, address = user_client(), page_of(run)
+        assert 'name="part"' not in client.get(address).content.decode()
+        compute(run)
+        html = client.get(address).content.decode()
+        assert '<option value="generator:generator-0">' in html
+        part = client.get(f"{address}?part=ballot:decided")
+        assert "60 outputs: only votes and verdicts for A or B" in text_of(part)
+        assert '<option value="ballot:decided" selected>' in part.content.decode()
+        assert "?part=ballot%3Adecided&amp;page=2" in part.content.decode()
+        empty = client.get(f"{address}?part=tag:nothing")
+        assert "No output belongs to this part." in text_of(empty)
+        assert client.get(f"{address}?part=colour:red").status_code == 400
 
     def test_without_a_definition_there_is_an_example_to_start_from(self):
         run = make_scored(defined=False)
@@ -266,6 +282,16 @@ class TestSaving:
     def test_only_who_is_logged_in(self):
         run = make_scored(defined=False, shared=True)
         assert self.save(run, CONFIG, Client()).status_code == 302
+        assert not CompositeDefinition.objects.exists()
+
+    def test_the_example_s_reason_is_none(self):
+        run = make_scored(defined=False)
+        Judge.objects.filter(run=run).update(provider="default")
+        client = user_client()
+        example = client.get(page_of(run)).context["form"]["config"].value()
+        response = self.save(run, example, client)
+        assert response.status_code == 422
+        assert "weights.judge 1.reason: is still the example&#x27;s" in response.content.decode()
         assert not CompositeDefinition.objects.exists()
 
     def test_not_by_a_link(self):

@@ -1,6 +1,7 @@
 """How judges were asked about a pair: on its page, and in a word or two after a vote."""
 
 import pytest
+from django.test import Client
 
 from judge_eval.models import Call, Judge, Verdict
 from judge_eval.pages.verdict_shown import picks_of
@@ -16,7 +17,7 @@ from tests.makers import (
 )
 from tests.web.pages import queries_of, text_of
 from tests.web.run_rows import first_verdict, make_asked_run, make_calls
-from tests.web.test_run_pages import rows_of
+from tests.web.test_run_pages import a_voting_evaluator, rows_of
 from voting.models import Inference
 
 pytestmark = pytest.mark.django_db
@@ -172,3 +173,71 @@ def test_the_reveal_of_a_baseline_says_nothing_of_orders():
     assert "order" not in text
     assert "samples" not in text
     assert Judge.objects.filter(provider="baseline").exists()
+
+
+def make_output_call(run, side="a", **fields):
+    output = getattr(pairs_of(run)[0], side)
+    common = {"purpose": "generate", "provider": "default", "model": "model-x", "prompt": 0}
+    made = {"state": "done", "attempts": 3, "inference": output, "reply": "<think>Hm.</think>Yes."}
+    return Call.objects.create(run=run, **common | made | fields)
+
+
+CHANGED = "Changed before it was stored: left out 18 characters of thinking; trimmed white space."
+
+
+def test_what_was_changed_in_an_output_and_how_often_it_was_asked_for_stand_under_it():
+    run = make_asked_run()
+    changes = ["left out 18 characters of thinking", "trimmed white space"]
+    call = make_output_call(run, changes=changes)
+    response = user_client().get(pair_page(run))
+    assert text_of(response).count(CHANGED) == 1
+    assert "Made in 3 attempts." in text_of(response)
+    assert f"/runs/{run.pk}/calls/{call.pk}/" in response.content.decode()
+
+
+def test_what_an_import_changed_stands_under_the_output():
+    run = make_run()
+    Inference.objects.filter(pk=pairs_of(run)[0].b_id).update(metadata={"changes": ["added xmlns"]})
+    text = text_of(user_client().get(pair_page(run)))
+    assert "Changed before it was stored: added xmlns." in text
+    assert "Made in" not in text
+
+
+def test_every_call_says_how_often_it_was_made_and_leads_to_what_came():
+    run = make_asked_run(names=["judge-x"])
+    [call] = make_calls(run, orders=["AB"], winner="A", attempts=4, reply='Sure: {"winner": "A"}')
+    page = user_client().get(pair_page(run))
+    assert any(row.endswith("250 ms 4 Raw reply of judge-x Open it") for row in rows_of(page))
+    address = f"/runs/{run.pk}/calls/{call.pk}/"
+    assert address in page.content.decode()
+    said = user_client().get(address)
+    assert 'Sure: {"winner": "A"}' in text_of(said)
+    assert "4 attempts" in text_of(said)
+
+
+def test_raw_replies_are_for_evaluators():
+    run = make_asked_run(names=["judge-x"])
+    run.is_shared = True
+    run.save()
+    [call] = make_calls(run, orders=["AB"], winner="A", reply="secret words")
+    page = Client().get(pair_page(run))
+    assert page.status_code == 200
+    assert "Raw reply" not in text_of(page)
+    assert Client().get(f"/runs/{run.pk}/calls/{call.pk}/").status_code == 302
+
+
+def test_a_call_that_was_not_made_yet_has_no_page():
+    run = make_asked_run(names=["judge-x"])
+    [call] = make_calls(run, orders=["AB"], state="waiting")
+    assert user_client().get(f"/runs/{run.pk}/calls/{call.pk}/").status_code == 404
+
+
+def test_who_made_an_output_is_not_told_to_an_evaluator_who_could_still_vote_on_it():
+    run = make_asked_run(pairs=2, state="voting")
+    browser, _ = a_voting_evaluator(run)
+    call = make_output_call(run)
+    response = browser.get(f"/runs/{run.pk}/calls/{call.pk}/")
+    assert response.status_code == 403
+    assert "Hm." not in text_of(response)
+    other = user_client("somebody else")
+    assert other.get(f"/runs/{run.pk}/calls/{call.pk}/").status_code == 200

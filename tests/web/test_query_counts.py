@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from judge_eval.models import Judge
+from judge_eval.models import Findings, Judge
 from judge_eval.rest import api
 from tests.makers import (
     key_client,
@@ -79,6 +79,13 @@ class Study:
             "board": (owner, board),
             "board, a part": (owner, f"{board}?part={PART}"),
             "pairs": (owner, f"{board}pairs/"),
+            "pairs, disputed": (owner, f"{board}pairs/?sort=disagreement&part={PART}"),
+            "pair among the disputed": (
+                owner,
+                f"{board}pairs/{self.pairs[0].pk}/?sort=disagreement",
+            ),
+            "table": (owner, f"{board}tables/board.csv"),
+            "chart": (owner, f"{board}charts/agreement.svg"),
             "pair": (owner, f"{board}pairs/{self.pairs[0].pk}/"),
             "voting tab": (owner, f"{board}vote/"),
             "pending": (script, f"{api_of_run}pending?limit=200"),
@@ -87,6 +94,8 @@ class Study:
         }
 
     def counts(self):
+        # That somebody looks at figures is noted now and then: not just while this is counted.
+        Findings.objects.update(asked_at=timezone.now())
         return {name: queries_of(client, url) for name, (client, url) in self.pages().items()}
 
 
@@ -140,6 +149,19 @@ def test_posts_cost_the_same_however_many_votes_there_are():
     few = posts_of(1)
     assert posts_of(200) == few
     assert few["vote"] == 1
+
+
+def test_a_key_that_has_voted_before_votes_with_one_statement():
+    run = make_run(pairs=2)
+    script = key_client(make_key("vote")[1])
+    url, costs = f"/api/runs/{run.pk}/judge-eval/vote", []
+    for pair in pairs_of(run):
+        body = {"task_id": str(pair.pk), "winner": "A"}
+        with CaptureQueriesContext(connection) as queries:
+            assert script.post(url, body, content_type="application/json").status_code == 200
+        costs.append([query["sql"].split()[0] for query in queries])
+    # The other one asks whether the key is still good.
+    assert costs[1] == ["SELECT", "INSERT"]
 
 
 def test_waiting_for_ones_own_votes_is_short(monkeypatch):

@@ -26,6 +26,21 @@ def draft_page(run):
     return f"/runs/{run.pk}/draft/"
 
 
+@pytest.mark.parametrize(
+    "config, is_warned",
+    [
+        ({}, True),
+        ({"votes_per_pair": 2}, False),
+        ({"overlap": {"share": 0.2, "votes": 3}}, False),
+        ({"overlap": {"share": 0.0, "votes": 3}}, True),
+        ({"overlap": {"share": 0.2, "votes": 1}}, True),
+    ],
+)
+def test_a_run_in_which_nobody_votes_on_the_same_pair_is_warned_of(config, is_warned):
+    text = text_of(user_client().get(draft_page(make_draft(**config))))
+    assert ("No two people will vote on the same pair." in text) == is_warned
+
+
 def test_it_says_what_will_be_asked():
     make_provider(prices=PRICED)
     run = make_draft(prompts=["a", "b", "c"], judging={"samples": 3}, budget_usd=2)
@@ -38,6 +53,14 @@ def test_it_says_what_will_be_asked():
         "random baseline answered here verdicts 0 0 0 $0",
     ):
         assert said in text, said
+
+
+def test_a_draft_that_came_without_its_config_is_told_and_not_an_error():
+    run = make_draft()
+    Run.objects.update(config=None)
+    response = user_client().get(draft_page(run))
+    assert response.status_code == 409
+    assert "This draft has no config" in text_of(response)
 
 
 def test_what_it_costs_for_each_model():

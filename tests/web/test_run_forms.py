@@ -78,7 +78,7 @@ def test_a_form_makes_a_draft():
     assert Run.objects.get().queue.project.name == "A project"
 
 
-def test_what_is_left_alone_is_what_a_config_has_by_default():
+def test_what_is_left_alone_is_what_a_config_has_by_default_but_for_overlap():
     config = made(post(filled()))
     same = parse(
         {
@@ -87,6 +87,7 @@ def test_what_is_left_alone_is_what_a_config_has_by_default():
             "models": ["model-a", "model-b"],
             "judges": ["judge-long", "always-first", "random", "longer-wins"],
             "prompts": ["a harbour", "a lighthouse"],
+            "overlap": {"share": 0.2, "votes": 3},
         }
     )
     assert config == same
@@ -101,6 +102,20 @@ def test_numbers_left_empty_are_the_defaults_and_temperatures_are_not_sent():
     assert (config.generation.max_tokens, config.judging.max_tokens) == (4000, 400)
     assert config.generation.temperature is None
     assert config.judging.temperature is None
+
+
+def test_a_new_run_begins_with_pairs_that_several_people_vote_on():
+    initial = user_client().get(FORM).context["form"].initial
+    assert (initial["votes_per_pair"], initial["overlap_percent"]) == (1, "20")
+    assert initial["overlap_votes"] == 3
+
+
+@pytest.mark.parametrize("projects", [0, 1, 2])
+@pytest.mark.parametrize("form", ["", "config/"])
+def test_a_project_is_chosen_only_where_there_is_no_choice(projects, form):
+    made = [make_project() for _ in range(projects)]
+    chosen = user_client().get(FORM + form).context["form"].initial["project"]
+    assert chosen == (made[0] if projects == 1 else None)
 
 
 def test_an_existing_project_is_taken():

@@ -295,12 +295,12 @@ def test_a_raw_reply_as_a_page_and_as_a_part_of_one():
     assert text_of(part) == "Nothing came back."
 
 
-def test_only_failed_calls_of_this_run_are_shown():
+def test_only_calls_of_this_run_that_were_made_are_shown():
     run, other = make_asked_run(pairs=1), make_asked_run(pairs=1)
-    [done, *_] = make_calls(run)
+    [waiting, *_] = make_calls(run, state="waiting")
     [elsewhere, *_] = make_calls(other, state="failed")
     client = user_client()
-    for call in (done.pk, elsewhere.pk, 10**30):
+    for call in (waiting.pk, elsewhere.pk, 10**30):
         assert client.get(f"{calls(run)}{call}/").status_code == 404
 
 
@@ -364,6 +364,15 @@ def test_resume_with_a_larger_budget():
     assert client.post(f"/runs/{run.pk}/resume", {"budget_usd": " 2.5 "}).status_code == 302
     run.refresh_from_db()
     assert run.budget_nano == 2_500_000_000
+
+
+@pytest.mark.parametrize("budget", ["much", "0", "-1", "nan", "inf", "1e30", "1000001"])
+def test_a_budget_that_is_none_leads_back_to_the_run(budget):
+    run = make_asked_run(pairs=1)
+    set_state(run, "stopped")
+    refused = user_client().post(f"/runs/{run.pk}/resume", {"budget_usd": budget})
+    assert f'href="/runs/{run.pk}/progress/"' in refused.content.decode()
+    assert "Back to the run" in text_of(refused)
 
 
 @pytest.mark.parametrize("budget", ["much", "0", "-1", "nan", "inf", "1e30", "1000001"])

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from judge_eval.models import Board, Run
 from tests.makers import (
     make_invite,
     make_run,
@@ -18,7 +19,7 @@ from tests.makers import (
     voter_client,
 )
 from tests.web.pages import text_of
-from voting.models import Voter
+from voting.models import Queue, Voter
 from voting.voters import invite_token
 
 pytestmark = pytest.mark.django_db
@@ -38,6 +39,31 @@ def test_no_runs_says_what_to_do():
 def test_the_start_page():
     assert "Open the invite link" in text_of(Client().get("/"))
     assert user_client().get("/").url == "/runs/"
+
+
+def test_votes_are_written_as_one_reads_them():
+    run = make_run()
+    Board.objects.filter(run=run).update(votes=12345)
+    assert "12,345" in text_of(user_client().get("/runs/"))
+
+
+@pytest.mark.parametrize(
+    "state, is_open, is_offered",
+    [("voting", True, True), ("complete", True, False), ("stopped", False, False)],
+)
+def test_voting_is_offered_only_where_it_is_possible(state, is_open, is_offered):
+    run = make_run()
+    Run.objects.filter(pk=run.pk).update(state=state)
+    Queue.objects.filter(pk=run.queue_id).update(is_open=is_open)
+    client = user_client()
+    for page in ("/runs/", f"/runs/{run.pk}/", f"/runs/{run.pk}/vote/"):
+        assert ("Vote on pairs" in text_of(client.get(page))) == is_offered, page
+
+
+def test_a_browser_finds_the_icon_where_a_page_names_none():
+    response = Client().get("/favicon.ico")
+    assert response.status_code == 301
+    assert response.url.endswith(".svg")
 
 
 def test_a_user_votes_as_one_voter():

@@ -1,6 +1,7 @@
 """Score files over the web: asked for, made by a worker, fetched; by page and by REST."""
 
 import json
+import time
 import zipfile
 from datetime import timedelta
 from io import BytesIO
@@ -27,7 +28,8 @@ from tests.makers import (
     voter_client,
 )
 from tests.services.scores import MoreAs
-from tests.web.pages import HTMX, text_of
+from tests.web.board_rows import compute
+from tests.web.pages import HTMX, queries_of, text_of
 from voting.voters import voter_of_key
 
 pytestmark = pytest.mark.django_db
@@ -199,9 +201,79 @@ def test_the_figures_are_on_the_page_and_in_the_answer_those_of_own_scorers_too(
     assert figures["columns"] == ["accuracy", "how many more As"]
     assert [row["figures"][0]["value"] for row in figures["judges"]] == [1.0, 0.0]
     assert figures["judges"][0]["figures"][0]["is_best"]
+    assert figures["judges"][0]["is_baseline"]
     page = text_of(user_client().get(f"/runs/{run.pk}/scores/"))
     assert "how many more As" in page
     assert "1.000" in page
+    assert "judge-0 baseline" in page
+    assert "As of 2 votes by 2 people on 2 pairs (all pairs), ledger entry" in page
+
+
+def test_people_stand_beneath_the_judges_and_are_rounded_as_in_the_files():
+    run = make_run(pairs=8, votes_wanted=9)
+    for number, pair in enumerate(pairs_of(run)):
+        for who, choice in (("ann", "A"), ("ben", "AB"[number % 2])):
+            make_vote(make_voter(run, name=who), pair, choice)
+    seal_all(run.queue.project)
+    location = post(manager(), run).json()["location"]
+    make_all()
+    figures = manager().get(location).json()["figures"]
+    assert figures["titles"][0] == "Accuracy, winner"
+    assert figures["of_people"][-1]
+    files = unpacked(bytes_of(manager().get(f"{location}/download")))
+    html = user_client().get(f"/runs/{run.pk}/scores/").content.decode()
+    table = html.split('id="figures"')[1].split("</table>")[0]
+    assert "Accuracy, winner" in table
+    assert "classification_accuracy_1tasks_978f6f60_single" in table, "as a tooltip"
+    assert "people among themselves" in table
+    assert "Krippendorff" not in table
+    assert html.count("Krippendorff&#x27;s alpha, winner") == 1
+    report = files["score_report.html"].decode()
+    for figure in figures["people"]:
+        if figure["value"] is not None:
+            assert f"{figure['value']:.3f}" in html
+            assert f"{figure['value']:.3f}" in report
+
+
+def test_figures_of_an_earlier_version_are_still_shown():
+    run = voted_run()
+    figure = {"value": 0.4965, "interval": [0.25, 0.75], "n": 9, "reason": None, "is_best": True}
+    table = {"columns": ["accuracy"], "judges": [{"judge_id": "gpt", "figures": [figure]}]}
+    ScoreReport.objects.create(run=run, state="done", table=table)
+    page = text_of(user_client().get(f"/runs/{run.pk}/scores/"))
+    assert "gpt 0.496 0.250 to 0.750; n 9" in page.replace("&nbsp;", " ").replace("\xa0", " ")
+
+
+@pytest.mark.parametrize("text", ["", json.dumps(ASKED), json.dumps(ASKED["metrics"])])
+def test_a_part_is_chosen_on_the_page(text):
+    run, browser = voted_run(), user_client()
+    address = f"/runs/{run.pk}/scores/"
+    assert "<select" not in browser.get(address).content.decode(), "nothing is known of the run"
+    compute(run)
+    html = browser.get(address).content.decode()
+    assert html.count('<option value="generator:generator-0">') == 2
+    asked = browser.post(f"{address}ask", {"config": text, "part": "ballot:decided"})
+    assert asked.status_code == 302
+    make_all()
+    assert ScoreReport.objects.get().state == "done"
+    page = text_of(browser.get(address))
+    assert "(only votes and verdicts for A or B)" in page
+    assert ("usual" in page) == (not text)
+
+
+def test_a_part_that_cannot_be_is_refused():
+    answer = user_client().post(f"/runs/{voted_run().pk}/scores/ask", {"part": "colour:red"})
+    assert answer.status_code == 422
+    assert "part: tag:" in text_of(answer)
+
+
+def test_the_page_costs_the_same_however_many_files_there_are():
+    run, client = voted_run(), user_client()
+    address = f"/runs/{run.pk}/scores/"
+    few = queries_of(client, address)
+    for _ in range(15):
+        ScoreReport.objects.create(run=run, state="failed", error="broken")
+    assert queries_of(client, address) == few
 
 
 def test_a_key_that_votes_blindly_is_told_no_figures():
@@ -299,6 +371,42 @@ def test_a_worker_leaves_alone_what_another_is_at():
     assert score_files.path_of(report).exists()
 
 
+def test_who_was_overtaken_leaves_the_files_of_the_other_alone(monkeypatch):
+    report = score_files.ask(voted_run(), None)
+    made = score_files.make_report
+
+    def overtaken(*args, **options):
+        ScoreReport.objects.update(attempts=2)
+        return made(*args, **options)
+
+    monkeypatch.setattr(score_files, "make_report", overtaken)
+    score_files.make(report.pk)
+    report.refresh_from_db()
+    assert (report.state, report.attempts) == ("waiting", 2)
+    folder = score_files.path_of(report).parent
+    assert [file for file in folder.iterdir() if file.name.startswith(str(report.pk))] == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lease_is_renewed_for_as_long_as_it_takes(monkeypatch):
+    monkeypatch.setattr(score_files, "RENEWED_EVERY", timedelta(milliseconds=10))
+    report = score_files.ask(voted_run(), None)
+    made, leases = score_files.make_report, []
+
+    def slow(*args, **options):
+        ScoreReport.objects.update(leased_until=timezone.now())
+        until = time.monotonic() + 30
+        while not leases or leases[-1] < timezone.now() + timedelta(seconds=60):
+            leases.append(ScoreReport.objects.get().leased_until)
+            assert time.monotonic() < until, "nobody renewed it"
+        return made(*args, **options)
+
+    monkeypatch.setattr(score_files, "make_report", slow)
+    score_files.make(report.pk)
+    report.refresh_from_db()
+    assert (report.state, report.leased_until) == ("done", None)
+
+
 def test_what_breaks_off_again_and_again_fails_in_the_end():
     report = score_files.ask(voted_run(), None)
     ScoreReport.objects.update(attempts=score_files.MOST_ATTEMPTS)
@@ -346,7 +454,7 @@ def test_the_database_refuses_a_failure_without_a_reason():
 def test_an_evaluator_presses_the_button_waits_and_fetches():
     run, browser = voted_run(), user_client()
     page = f"/runs/{run.pk}/scores/"
-    assert "Score files (zip)" in text_of(browser.get(page))
+    assert "Make score files" in text_of(browser.get(page))
     answer = browser.post(f"{page}ask")
     assert (answer.status_code, answer["Location"]) == (302, page)
     waiting = browser.get(page)

@@ -123,7 +123,7 @@ def test_rows_that_are_wrong_are_422_with_where_and_why():
     response = post(manager(), file_of(pair(1), vote(1, "ann", "left")), name="Wrong")
     assert response.status_code == 422
     assert response.json() == {
-        "detail": "1 errors; nothing was imported",
+        "detail": "1 error; nothing was imported",
         "errors": [
             {
                 "file": "rows.jsonl",
@@ -133,9 +133,21 @@ def test_rows_that_are_wrong_are_422_with_where_and_why():
             }
         ],
         "more_errors": 0,
+        "notes": [],
     }
     assert not Run.objects.exists()
     assert project.inferences.count() == 0
+
+
+def test_with_skip_errors_a_file_that_breaks_off_is_422_all_the_same():
+    make_project()
+    table = SimpleUploadedFile("v.csv", b'pair,voter,vote,sure\n1,ann,A,y\n2,"bob,B,n\n')
+    response = post(manager(), table, name="Cut", options='{"skip_errors": true}')
+    assert response.status_code == 422
+    said = response.json()
+    assert said["detail"] == "1 error, not all of them about single rows; nothing was imported"
+    assert said["notes"] == ["v.csv: not read: 'sure'"]
+    assert not Run.objects.exists()
 
 
 def test_with_skip_errors_the_others_are_imported():
@@ -220,7 +232,7 @@ def test_voting_that_cannot_be_opened_is_409():
     options = '{"open_for_voting": true}'
     response = post(manager(), file_of({"pair": "p1"}), name="Open", options=options)
     assert response.status_code == 409
-    assert "have no outputs" in response.json()["detail"]
+    assert "has no outputs" in response.json()["detail"]
 
 
 # --- more for a run -----------------------------------------------------------------------------

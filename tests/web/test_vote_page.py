@@ -1,10 +1,15 @@
 """The page that pairs are voted on, and the ones that are fetched behind it."""
 
+from uuid import uuid4
+
 import pytest
 from django.test import Client
 
+from judge_eval.models import Run
 from tests.makers import (
+    make_exposure,
     make_inference,
+    make_queue,
     make_run,
     make_vote,
     make_voter,
@@ -13,9 +18,9 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from tests.web.pages import ballots_in, text_of
+from tests.web.pages import ballots_in, text_of, token_of
 from voting.ballots import read
-from voting.models import Assignment, Comparison, Picture
+from voting.models import Assignment, Comparison, Entry, Picture, Queue, Voter
 
 pytestmark = pytest.mark.django_db
 
@@ -100,6 +105,96 @@ def test_a_vote_without_scripts_is_named_on_the_next_page():
     response = voter_client(voter).get(f"{page_of(run)}?voted={vote.uid}")
     assert f"/reveal/{vote.uid}/" in response.content.decode()
     assert voter_client(voter).get(f"{page_of(run)}?voted=x").status_code == 400
+
+
+def test_a_vote_that_was_taken_back_is_not_said_to_be_recorded():
+    """Without scripts: vote, undo, back, the same form once more."""
+    run = make_run(pairs=3)
+    voter, pair = make_voter(run), pairs_of(run)[2]
+    client, ballot = voter_client(voter), token_of(voter, pair)
+    for _ in range(2):
+        answer = client.post(f"{page_of(run)}ballot", {"ballot": ballot, "choice": "left"})
+        if not Entry.objects.filter(kind="retraction").exists():
+            client.post(f"{page_of(run)}undo")
+    page = client.get(answer.url)
+    assert "was recorded" not in text_of(page)
+    assert "taken back before" in text_of(page)
+    assert pairs_shown(page)[0] == pair.pk
+    assert read(ballots_in(page)[0]).uid != read(ballot).uid
+
+
+@pytest.mark.parametrize("whose", ["nobody's", "another voter's", "another queue's"])
+def test_only_ones_own_vote_here_is_said_to_be_recorded(whose):
+    run = make_run(pairs=2)
+    voter = make_voter(run)
+    uid = {
+        "nobody's": lambda: uuid4(),
+        "another voter's": lambda: make_vote(make_voter(run), pairs_of(run)[0]).uid,
+        "another queue's": lambda: make_vote(voter, pairs_of(make_run(voter.project))[0]).uid,
+    }[whose]()
+    page = voter_client(voter).get(f"{page_of(run)}?voted={uid}")
+    assert page.status_code == 200
+    assert "was recorded" not in text_of(page)
+
+
+def test_without_scripts_who_has_seen_the_verdicts_is_told_before_voting_again():
+    run = make_run(pairs=2)
+    voter, pair = make_voter(run), pairs_of(run)[0]
+    make_vote(voter, pair)
+    client = voter_client(voter)
+    blind = client.post(f"{page_of(run)}undo", follow=True)
+    assert "You have seen what the judges said" not in text_of(blind)
+    make_vote(voter, pair)
+    make_exposure(voter, pair)
+    seen = client.post(f"{page_of(run)}undo", follow=True)
+    assert "You have seen what the judges said of the first pair here" in text_of(seen)
+
+
+@pytest.mark.parametrize("is_sealed", [True, False])
+@pytest.mark.parametrize("is_open", [True, False])
+def test_votes_that_were_not_blind_are_not_said_to_count(is_sealed, is_open):
+    run = make_run(pairs=3)
+    voter, pairs = make_voter(run), pairs_of(run)
+    make_exposure(voter, pairs[0])
+    for pair in pairs:
+        make_vote(voter, pair)
+    if is_sealed:
+        seal_all(run.queue.project)
+    Queue.objects.update(is_open=is_open)
+    text = end_of(voter_client(voter), run)
+    assert "2 of your votes count in the ratings of the judges; 1 came after" in text
+    assert "every one of them counts" not in text
+
+
+@pytest.mark.parametrize("votes, words", [(1, "and it counts"), (2, "every one of them counts")])
+def test_votes_that_all_count_are_said_to(votes, words):
+    run = make_run(pairs=votes)
+    voter = make_voter(run)
+    for pair in pairs_of(run):
+        make_vote(voter, pair)
+    assert words in end_of(voter_client(voter), run)
+
+
+def test_while_the_run_may_bring_more_pairs_the_page_does_not_say_done_and_looks_again():
+    run = make_run()
+    voter = make_voter(run)
+    make_vote(voter, pairs_of(run)[0])
+    Queue.objects.update(more_may_come=True)
+    page = voter_client(voter).get(page_of(run))
+    assert "Nothing left for you" not in text_of(page)
+    assert "More pairs are being prepared" in text_of(page)
+    assert 'hx-trigger="every 4s"' in page.content.decode()
+    assert "at the moment" in text_of(voter_client(voter).get(f"{page_of(run)}mine"))
+
+
+def test_a_queue_without_pairs_says_so_and_does_not_thank():
+    queue = make_queue()
+    voter = Voter.objects.create(project=queue.project)
+    Run.objects.create(queue=queue, name="Failed", state=Run.State.FAILED)
+    page = voter_client(voter).get(f"/vote/{queue.pk}/")
+    assert "There is nothing to vote on" in text_of(page)
+    assert "Nothing left for you" not in text_of(page)
+    assert 'hx-trigger="every 4s"' not in page.content.decode()
 
 
 def test_done_is_done_only_when_it_is_true():

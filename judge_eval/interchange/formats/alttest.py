@@ -74,7 +74,7 @@ def _rows(cursor: Cursor, name: str, is_judge: bool) -> Iterator[LabelRow | Left
                 yield _row(name, number, annotator, item, is_judge, cursor.value())
         cursor.end()
     except NotJson as error:
-        yield RowError(name, number + 1, None, str(error))
+        yield RowError(name, number + 1, None, str(error), is_fatal=True)
 
 
 def _row(

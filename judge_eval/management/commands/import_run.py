@@ -98,14 +98,16 @@ class Command(BaseCommand):
             self.stderr.write(f"… and {report.failures - MOST_SHOWN} more errors")
         for item in report.left_out[:MOST_SHOWN]:
             self.stderr.write(f"{item.file}:{item.row}: left out: {item.why}")
+        for note in report.about_files:
+            self.stderr.write(note)
         if not report.runs:
-            raise CommandError(f"{report.failures} errors; nothing was imported")
+            raise CommandError(report.refusal())
 
     def _tell(self, report: ImportReport) -> None:
         for what in WHAT:
             self.stdout.write(f"{what}: {report.new[what]} new, {report.already[what]} known")
         left_out = len(report.left_out) + report.more_left_out
-        self.stdout.write(f"rows: {report.failures} errors, {left_out} left out")
+        self.stdout.write(f"rows: {report.failures} wrong, {left_out} left out")
         for note in report.notes:
             self.stdout.write(note)
         for pk in report.runs:

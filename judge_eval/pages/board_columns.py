@@ -1,0 +1,62 @@
+"""The columns of the board's table, and which of them may be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Column:
+    """A figure of the table; `method` is the anchor of its explanation."""
+
+    figure: str
+    title: str
+    unit: str
+    method: str
+
+
+Groups = Sequence[tuple[str, Sequence[Column]]]
+GROUPS: Groups = (
+    (
+        "Standing",
+        (
+            Column("rank", "Rank", "95 % range", "how-rank"),
+            Column("ties", "Ties", "letters", "how-ties"),
+            Column("elo", "ELO", "rank, ± by order", "how-elo"),
+            Column("rating", "Order-free", "points", "how-rating"),
+        ),
+    ),
+    (
+        "Agreement with people",
+        (
+            Column("agreement", "Agreement", "% of votes", "how-agreement"),
+            Column("coverage", "Coverage", "% of pairs", "how-coverage"),
+        ),
+    ),
+    (
+        "Habits",
+        (
+            Column("consistency", "Both orders", "% alike", "how-habits"),
+            Column("first", "First shown", "% picked", "how-habits"),
+        ),
+    ),
+    (
+        "Price",
+        (
+            Column("cost", "Verdict", "US$", "how-price"),
+            Column("correct", "Correct one", "US$", "how-price"),
+            Column("seconds", "Time", "s a verdict", "how-price"),
+        ),
+    ),
+)
+
+# What may be known of no judge at all, and is not shown then: in words, and by which figure.
+SPARE = {
+    "consistency": ("answers in both orders", "consistency"),
+    "first": ("preference for what stands first", "first"),
+    "cost": ("prices", "cost"),
+    # Unknown before the first vote too, but that is no reason to leave it out.
+    "correct": ("prices", "cost"),
+    "seconds": ("times", "seconds"),
+}

@@ -1,0 +1,78 @@
+"""The *Vote on pairs* tab: who may vote, how far they are, and a way in for oneself."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from judge_eval import events, selectors
+from judge_eval.models import Run
+from judge_eval.pages.run_views import find_run
+from voting.forms import InviteForm
+from voting.identity import remember
+from voting.models import Invite
+from voting.voters import invite_token, make_invite, refusal, voter_of_user, withdraw
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def run_voting(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """Show the tab; its form makes an invite."""
+    run = find_run(run_id)
+    form = InviteForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        label, cap = form.cleaned_data["label"], form.cleaned_data["max_voters"]
+        make_invite(run.queue, label, form.expires_at(timezone.now()), cap)
+        _record(request, run, "An invite was made", label)
+        return redirect("run-voting", run.pk)
+    context = {
+        "run": run,
+        "board": selectors.board(run),
+        "invites": [_invite(request, row) for row in selectors.invite_list(run)],
+        "form": form,
+        "tab": "vote",
+    }
+    return render(request, "judge_eval/voting.html", context)
+
+
+def _record(request: HttpRequest, run: Run, what: str, label: str) -> None:
+    named = f": {label}" if label else ""
+    events.record(run, "invite", f"{what} by {request.user.get_username()}{named}.")
+
+
+def _invite(request: HttpRequest, row: Invite) -> dict[str, Any]:
+    address = reverse("join", args=[invite_token(row)])
+    return {
+        "row": row,
+        "url": request.build_absolute_uri(address),
+        "refusal": refusal(row, timezone.now()),
+    }
+
+
+@require_POST
+@login_required
+def withdraw_invite(request: HttpRequest, run_id: UUID, invite_id: UUID) -> HttpResponse:
+    run = find_run(run_id)
+    invite = get_object_or_404(Invite, pk=invite_id, queue=run.queue_id)
+    if invite.revoked_at is None:
+        withdraw(invite)
+        _record(request, run, "An invite was withdrawn", invite.label)
+    return redirect("run-voting", run.pk)
+
+
+@require_POST
+@login_required
+def vote_as_user(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    run = find_run(run_id)
+    assert request.user.is_authenticated  # login_required
+    voter = voter_of_user(run.queue.project, request.user)
+    return remember(redirect("vote", run.queue_id), voter)
