@@ -217,12 +217,12 @@ SESSION_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "humanjudge.http.csrf_failure"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
-# A browser that has heard of HSTS cannot be told otherwise until its time is up, and subdomains are
-# often somebody else's: it is off until it is asked for, and that is no fault of a deployment.
-SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 0) if HTTPS else 0
+# Subdomains are often somebody else's, and a browser that has heard of HSTS cannot be told otherwise
+# until its time is up: they are left out until they are asked for, which is no fault of a deployment.
+SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 31_536_000) if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("HSTS_SUBDOMAINS", False)
 SECURE_HSTS_PRELOAD = env.bool("HSTS_PRELOAD", False)
-SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W005", "security.W021"]
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}

@@ -41,15 +41,15 @@ def hsts(tmp_path, **more):
     return json.loads(run(tmp_path, "-c", READ, **PRODUCTION | more).stdout)
 
 
-def test_hsts_is_off_until_each_part_of_it_is_asked_for(tmp_path):
-    assert hsts(tmp_path) == [0, False, False]
-    assert hsts(tmp_path, HSTS_SECONDS="3600") == [3600, False, False]
+def test_hsts_is_for_a_year_and_for_this_host_alone_unless_it_is_asked_for(tmp_path):
+    assert hsts(tmp_path) == [31_536_000, False, False]
+    assert hsts(tmp_path, HSTS_SECONDS="0") == [0, False, False]
     assert hsts(tmp_path, HSTS_SECONDS="9", HSTS_SUBDOMAINS="true") == [9, True, False]
     assert hsts(tmp_path, HSTS_SECONDS="9", HSTS_PRELOAD="true") == [9, False, True]
-    assert hsts(tmp_path, HSTS_SECONDS="9", HTTPS="false")[0] == 0
+    assert hsts(tmp_path, HTTPS="false")[0] == 0
 
 
-@pytest.mark.parametrize("more", [{}, {"HSTS_SECONDS": "3600"}], ids=["without", "with"])
+@pytest.mark.parametrize("more", [{}, {"HSTS_SUBDOMAINS": "true"}], ids=["this host", "subdomains"])
 def test_production_settings_pass_the_check_of_a_deployment(tmp_path, more):
     command = ("manage.py", "check", "--deploy", "--fail-level", "WARNING")
     checked = run(tmp_path, *command, **PRODUCTION | more)
