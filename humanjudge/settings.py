@@ -217,8 +217,8 @@ SESSION_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "humanjudge.http.csrf_failure"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
-# Subdomains are often somebody else's, and a browser that has heard of HSTS cannot be told otherwise
-# until its time is up: they are left out until they are asked for, which is no fault of a deployment.
+# Subdomains are often somebody else's, and a browser that has heard of HSTS cannot be told
+# otherwise until its time is up: without being asked for they are left out, which is no fault.
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 31_536_000) if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("HSTS_SUBDOMAINS", False)
 SECURE_HSTS_PRELOAD = env.bool("HSTS_PRELOAD", False)
