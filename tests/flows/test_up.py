@@ -35,6 +35,11 @@ def data(first_start, tmp_path):
     return shutil.copytree(first_start[0], tmp_path / "data")
 
 
+def get(url: str) -> httpx.Response:
+    # The first requests come while everything else is still starting.
+    return httpx.get(url, follow_redirects=True, timeout=30)
+
+
 def sealed(api: httpx.Client) -> int:
     return api.get("results").json()["votes"]
 
@@ -67,10 +72,10 @@ def test_pages_answer_and_a_vote_is_sealed_and_kept(data):
     with Up(data) as up:
         up.ready()
         for path in ("/", "/api/docs", up.access()["invites"][0]["path"]):
-            page = httpx.get(up.url + path, follow_redirects=True)
+            page = get(up.url + path)
             assert page.status_code == 200, path
-        style = re.search(r'href="(/static/[^"]+\.css)"', httpx.get(up.url + "/").text)[1]
-        assert httpx.get(up.url + style).headers["content-type"].startswith("text/css")
+        style = re.search(r'href="(/static/[^"]+\.css)"', get(f"{up.url}/").text)[1]
+        assert get(up.url + style).headers["content-type"].startswith("text/css")
         with up.run_api() as api:
             vote(api)
             board = api.get("results").json()["leaderboard"]

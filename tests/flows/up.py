@@ -99,7 +99,7 @@ class Up:
         return httpx.Client(
             base_url=f"{self.url}/api/runs/{run}/judge-eval/",
             headers={"Authorization": f"Bearer {self.access()['api_key']}"},
-            timeout=10,
+            timeout=30,
         )
 
     def tree(self) -> dict[int, str]:

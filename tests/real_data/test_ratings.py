@@ -131,7 +131,7 @@ def test_mtbench_gpt4_beats_the_floor_and_is_as_good_as_one_more_person(mtbench)
         baselines=[1, 2],
     ) == (
         "After 3,354 votes by 65 people: gpt-4 is the only judge; "
-        "gpt-4 beats always-first and random."
+        "it beats always-first and random, the floor."
     )
     gpt4, first, random = judge_figures(mtbench, found, rng())
     assert (gpt4.rating.worst_rank, gpt4.ties, first.ties, random.ties) == (1, "a", "b", "b")
