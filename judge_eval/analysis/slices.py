@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from judge_eval.statistics.outcomes_table import CHOICES
 from voting.sides import Choice
@@ -12,6 +13,7 @@ from voting.sides import Choice
 DECIDED: Final = "decided"
 KINDS: Final = ("tag", "generator", "ballot")
 LONGEST: Final = 300
+MOST_OFFERED: Final = 150
 
 
 class SliceInvalid(ValueError):
@@ -93,3 +95,35 @@ class Slice:
 
 
 WHOLE: Final = Slice()
+
+
+def offered(
+    tags: Iterable[tuple[str, int]], generators: Iterable[str], now: str = ""
+) -> dict[str, Any]:
+    """Return the parts that a page lets one choose from, as (value, words) in groups.
+
+    Rarer tags are left to the address: `unlisted` counts them, `number` all that there are.
+
+    Examples
+    --------
+    >>> offered([("animals", 3)], ["gpt-4"], "tag:animals")["groups"]["Prompts tagged"]
+    [('tag:animals', 'animals (3)')]
+    """
+    sides = Slice("ballot", DECIDED)
+    tagged = [(f"tag:{tag}", f"{tag} ({pairs:,})") for tag, pairs in tags]
+    writers = [(f"generator:{name}", name) for name in generators]
+    groups = {
+        "Votes": [(str(sides), sides.in_words)],
+        "Prompts tagged": _listed(tagged),
+        "Pairs with an output of": _listed(writers),
+    }
+    return {
+        "groups": {title: choices for title, choices in groups.items() if choices},
+        "unlisted": sum(len(all_of) - len(_listed(all_of)) for all_of in (tagged, writers)),
+        "now": now,
+        "number": len(tagged) + len(writers),
+    }
+
+
+def _listed(choices: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [choice for choice in choices if len(choice[0]) <= LONGEST][:MOST_OFFERED]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -14,12 +14,9 @@ from humanjudge.http import HtmxRequest, Problem
 from judge_eval.access import refuse_board
 from judge_eval.analysis.asked import Asked, PartUnknown, findings_asked
 from judge_eval.analysis.keeping import TooManyParts
-from judge_eval.analysis.slices import DECIDED, LONGEST, Slice, SliceInvalid
+from judge_eval.analysis.slices import SliceInvalid, offered
 from judge_eval.models import Run
 
-# Rarer tags are left to the address.
-MOST_CHOICES = 150
-SIDES = Slice("ballot", DECIDED)
 # Of which tab a chart is, by which name it is kept, and what it is called where it is a file.
 CHARTS = (
     ("board", "agreement", "agreement"),
@@ -92,23 +89,7 @@ def _as_of(counts: Mapping[str, Any]) -> str:
 
 
 def _parts(asked: Asked) -> dict[str, Any] | None:
-    """Return the parts there are to choose from, as (value, words)."""
+    """Return the parts there are to choose from; None while nothing is known of the run."""
     if asked.whole.data is None:
         return None
-    tags = [(f"tag:{tag}", f"{tag} ({pairs:,})") for tag, pairs in asked.tags]
-    writers = [(f"generator:{name}", name) for name in asked.generators]
-    groups = {
-        "Votes": [(str(SIDES), SIDES.in_words)],
-        "Prompts tagged": _choices(tags),
-        "Pairs with an output of": _choices(writers),
-    }
-    return {
-        "groups": {title: choices for title, choices in groups.items() if choices},
-        "unlisted": sum(len(all_of) - len(_choices(all_of)) for all_of in (tags, writers)),
-        "now": str(asked.part),
-        "number": len(tags) + len(writers),
-    }
-
-
-def _choices(choices: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [choice for choice in choices if len(choice[0]) <= LONGEST][:MOST_CHOICES]
+    return offered(asked.tags, asked.generators, str(asked.part))

@@ -47,7 +47,8 @@
       if (this.#sending || !this.length) return;
       this.#sending = this.#waiting[0];
       Outbox.trigger(this.#sending.form, "send");
-      setTimeout(() => this.#page.changed(), 600);
+      // Not once all is saved: what was said of that is left to be read.
+      setTimeout(() => this.isSlow && this.#page.changed(), 600);
     }
 
     // A quick hand is ahead of htmx, which looks at new elements only a moment after they came.
