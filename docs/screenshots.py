@@ -71,7 +71,7 @@ def main() -> None:
             board.get_by_role("main").get_by_role("button", name="Log in").click()
             board.goto(access["board"][0]["path"])
             board.get_by_text(f"{VOTES} of 30").wait_for()
-            board.get_by_text(f"After {VOTES} votes").wait_for(timeout=60_000)
+            board.locator("p.words", has_text=f"After {VOTES} votes").wait_for(timeout=60_000)
             take(board, "board")
             browser.close()
 
