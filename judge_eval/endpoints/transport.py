@@ -26,10 +26,17 @@ IDLE_S = 4.0
 _SLICE = 65_536
 _KEPT_HEADERS = {b"retry-after", b"retry-after-ms"}
 
-# At DEBUG these write headers that a provider sent, and a provider may send back what it got.
+
+def _nothing(record: logging.LogRecord) -> bool:
+    return False
+
+
+# At DEBUG these write headers that a provider sent, and a provider may send back what it got. By
+# a filter: whoever configures logging after this enables every disabled logger again.
 for _name in list(logging.root.manager.loggerDict):
     if _name.partition(".")[0] in {"openai", "httpx2", "httpcore2"}:
-        logging.getLogger(_name).disabled = True
+        logging.getLogger(_name).addFilter(_nothing)
+
 
 # The library's time-outs are for one read or write each: a server that drips a byte every few
 # seconds would never meet them. So every read and write gets what is left of the whole call. Only

@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from django.utils.log import configure_logging
 
 from judge_eval.endpoints import transport as endpoint_transport
 from judge_eval.endpoints.chat import Endpoint, chat
@@ -67,7 +68,11 @@ class TestSecrecy:
             assert KEY not in self.texts_of(failed, caplog)
             assert "the key of local" in failed.reason
 
-    def test_nothing_is_logged(self, endpoint, caplog):
+    @pytest.mark.parametrize("configured", ["before", "after"])
+    def test_nothing_is_logged(self, endpoint, caplog, settings, configured):
+        if configured == "after":
+            # This enables every logger that the settings do not name.
+            configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
         chat(endpoint, question())
         assert not [record for record in caplog.records if record.name.split(".")[0] != "asyncio"]
 
