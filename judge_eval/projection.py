@@ -13,6 +13,7 @@ from judge_eval.fold import (
     CountedVote,
     Fold,
     Verdicts,
+    as_history,
     by_position,
     latest_payloads,
     standings_before,
@@ -65,15 +66,16 @@ class _Batch:
         self._cover()
         restart = self._restart()
         start = self.first_seq if restart is None else restart
-        fold = Fold(self.run, standings_before(self.run, start), self._new_verdicts_by_pair())
+        fold = Fold(self.run, standings_before(self.run.queue, start), self._new_verdicts_by_pair())
         if restart is not None:
             RatingPoint.objects.filter(run=self.run, votes__gt=fold.standings.votes).delete()
             for changed in fold.recount(restart):
                 _write_histories(changed)
-        fold.look_up(entry.comparison_id for entry in self.votes)
+        fold.look_up(entry.comparison_id for entry in self.votes if entry.comparison_id)
         for entry in self.votes:
             assert entry.comparison_id is not None  # self.votes are votes on pairs
-            entry.history = fold.count(entry.comparison_id, entry.choice)
+            fold.count(entry.comparison_id, entry.choice)
+            entry.history = as_history(fold.standings)
         if self.votes or restart is not None:
             _write_ratings(self.run, fold.standings)
             _write_points(self.run, fold.points)

@@ -12,10 +12,10 @@ from django.db.models.functions import Left
 from django.utils import timezone
 
 from judge_eval import elo
+from judge_eval.fold import from_history, standings_before
 from judge_eval.models import Board, Findings, Judge, JudgeRating, RatingPoint, Run, Verdict
 from judge_eval.statistics.intervals import wilson
 from voting.models import Comparison, Entry, Invite, Picture, Voter
-from voting.projection import counted_in
 from voting.selectors import open_to, queue_counts, unusable_pairs
 
 
@@ -167,15 +167,10 @@ def rating_series(run: Run, votes: int) -> list[tuple[int, list[float]]]:
 def ratings_around(vote: Entry) -> tuple[list[float], list[float]]:
     """Return the ratings before and after a sealed, counted vote, in judge order."""
     assert vote.queue is not None  # a vote on a pair of a run
-    before = (
-        Entry.objects.filter(counted_in(vote.queue), queue=vote.queue_id, seq__lt=vote.seq)
-        .order_by("-seq")
-        .values_list("history", flat=True)
-        .first()
-    )
-    after: dict[str, Any] = vote.history or {"elo": []}
-    old = list((before or {"elo": []})["elo"])
-    return old + [elo.START] * (len(after["elo"]) - len(old)), after["elo"]
+    assert vote.seq is not None
+    before, after = standings_before(vote.queue, vote.seq), from_history(vote.history)
+    before.grow(len(after.elo))
+    return before.elo, after.elo
 
 
 def verdicts_on(comparison: Comparison) -> list[Verdict]:

@@ -159,7 +159,10 @@ class PostgresServer(Server):
     def __init__(self, *, durable: bool = False, max_connections: int = 200) -> None:
         super().__init__(find_postgres())
         self.options = {"max_connections": str(max_connections), "listen_addresses": ""}
-        if not durable:
+        if durable:
+            # What docs/operations.md tells whoever runs one to set.
+            self.options |= {"shared_buffers": "512MB", "max_wal_size": "4GB"}
+        else:
             # Tests roll back and truncate: what autovacuum learns then, that tables are empty,
             # makes the planner choose plans that take minutes once the next test has filled them.
             self.options |= {"fsync": "off", "full_page_writes": "off", "autovacuum": "off"}

@@ -233,9 +233,6 @@ def _write(batch: Sequence[EntryRow]) -> None:
 
 
 def _insert(batch: Sequence[Entry]) -> None:
-    for entry in batch:
-        if entry.history is not None:
-            entry.history = json.loads(entry.history)
     # Votes first: their keys are not known before, and a retraction behind one holds its key.
     late = [entry for entry in batch if entry.kind == Entry.Kind.RETRACTION]
     Entry.objects.bulk_create(e for e in batch if e.kind != Entry.Kind.RETRACTION)

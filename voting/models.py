@@ -421,7 +421,8 @@ class Entry(models.Model):
 
     # Every other kind says what it has to say here.
     payload = models.JSONField(null=True)
-    history = models.JSONField(null=True)
+    # JSON as a text: written and compared a great many times, seldom read.
+    history = models.TextField(null=True, editable=False)  # noqa: DJ001  none is no text
 
     class Meta:
         verbose_name = "ledger entry"

@@ -1,5 +1,6 @@
 """What every score must be, worked out from the sealed entries in the plainest way there is."""
 
+import json
 from collections import Counter, defaultdict
 
 from judge_eval.models import Board, Judge, JudgeRating, RatingPoint
@@ -103,8 +104,8 @@ def stored(run):
         "votes": dict(votes.values_list("pk", "votes")),
         "board": (board.votes, board.unblinded),
         "histories": {
-            entry.pk: tuple(entry.history[name] for name in ("votes", "elo", "agree", "disagree"))
-            for entry in counted
+            pk: tuple(json.loads(history)[name] for name in ("votes", "elo", "agree", "disagree"))
+            for pk, history in counted.values_list("pk", "history")
         },
         "points": dict(RatingPoint.objects.filter(run=run).values_list("votes", "ratings")),
     }

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from judge_eval.fold import from_history
 from judge_eval.models import Board, RatingPoint
 from judge_eval.selectors import rating_series
 from tests.makers import (
@@ -126,7 +127,7 @@ def test_a_late_vote_is_counted_in_the_order_of_the_ledger():
     make_vote(voters[1], pairs_of(run)[1], "B", at=timezone.now() - timedelta(days=1))
     seal(run)
     last = Entry.objects.filter(kind="vote").order_by("-seq").first()
-    assert last.history["elo"] == elos_of(run)
+    assert from_history(last.history).elo == elos_of(run)
 
 
 def test_an_unblinded_vote_is_counted_on_the_board_and_nowhere_else():

@@ -3,6 +3,7 @@
 import pytest
 from django.db.models import F
 
+from judge_eval.fold import as_history, from_history
 from judge_eval.models import Board, JudgeRating, RatingPoint
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 from tests.services.reference import assert_as_expected
@@ -26,7 +27,9 @@ def a_voted_run():
 
 def tamper_history(run):
     entry = Entry.objects.filter(queue=run.queue, history__isnull=False).order_by("seq").first()
-    entry.history["elo"][0] += 1e-9
+    standings = from_history(entry.history)
+    standings.elo[0] += 1e-9
+    entry.history = as_history(standings)
     entry.save(update_fields=["history"])
 
 

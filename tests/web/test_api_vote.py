@@ -3,6 +3,7 @@
 import pytest
 from django.utils import timezone
 
+from judge_eval.fold import from_history
 from judge_eval.rest import api
 from tests.makers import (
     key_client,
@@ -224,7 +225,7 @@ def test_votes_of_a_script_rate_judges_like_any_other():
     vote = post(voting_key(), run, pairs_of(run)[0], "A").json()
     seal_all(run.queue.project)
     entry = Entry.objects.get(uid=vote["vote_id"])
-    assert entry.history["elo"] == [1016.0, 984.0]
+    assert from_history(entry.history).elo == [1016.0, 984.0]
     assert pairs_of(run)[0].votes == 1
 
 
