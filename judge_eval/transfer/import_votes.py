@@ -58,8 +58,7 @@ class Votes:
     def take(self, rows: Sequence[tuple[Row, UUID]]) -> None:
         for row, pair in rows:
             if row.vote:
-                json.dump(_line(row, pair), self._waiting, ensure_ascii=False)
-                self._waiting.write("\n")
+                self._waiting.write(json.dumps(_line(row, pair), ensure_ascii=False) + "\n")
 
     def append_to_ledger(self) -> None:
         self._waiting.seek(0)
