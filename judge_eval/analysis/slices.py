@@ -110,20 +110,34 @@ def offered(
     [('tag:animals', 'animals (3)')]
     """
     sides = Slice("ballot", DECIDED)
-    tagged = [(f"tag:{tag}", f"{tag} ({pairs:,})") for tag, pairs in tags]
-    writers = [(f"generator:{name}", name) for name in generators]
-    groups = {
-        "Votes": [(str(sides), sides.in_words)],
-        "Prompts tagged": _listed(tagged),
-        "Pairs with an output of": _listed(writers),
-    }
+    all_of = parts_of_pairs(tags, generators)
+    groups = {title: listed(choices) for title, choices in all_of.items()}
+    number = sum(map(len, all_of.values()))
     return {
-        "groups": {title: choices for title, choices in groups.items() if choices},
-        "unlisted": sum(len(all_of) - len(_listed(all_of)) for all_of in (tagged, writers)),
+        "groups": {"Votes": [(str(sides), sides.in_words)]} | groups,
+        "unlisted": number - sum(map(len, groups.values())),
         "now": now,
-        "number": len(tagged) + len(writers),
+        "number": number,
     }
 
 
-def _listed(choices: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def parts_of_pairs(
+    tags: Iterable[tuple[str, int]], generators: Iterable[str]
+) -> dict[str, list[tuple[str, str]]]:
+    """Return the parts that are made of whole pairs, as (value, words) in groups.
+
+    Examples
+    --------
+    >>> parts_of_pairs([], ["gpt-4"])
+    {'Pairs with an output of': [('generator:gpt-4', 'gpt-4')]}
+    """
+    groups = {
+        "Prompts tagged": [(f"tag:{tag}", f"{tag} ({pairs:,})") for tag, pairs in tags],
+        "Pairs with an output of": [(f"generator:{name}", name) for name in generators],
+    }
+    return {title: choices for title, choices in groups.items() if choices}
+
+
+def listed(choices: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return those that a page has room for."""
     return [choice for choice in choices if len(choice[0]) <= LONGEST][:MOST_OFFERED]

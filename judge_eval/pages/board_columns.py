@@ -16,6 +16,7 @@ class Column:
     method: str
 
 
+PRICE = "Price"
 Groups = Sequence[tuple[str, Sequence[Column]]]
 GROUPS: Groups = (
     (
@@ -42,7 +43,7 @@ GROUPS: Groups = (
         ),
     ),
     (
-        "Price",
+        PRICE,
         (
             Column("cost", "Verdict", "US$", "how-price"),
             Column("correct", "Correct one", "US$", "how-price"),

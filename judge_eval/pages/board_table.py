@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from judge_eval.pages.board_columns import GROUPS, SPARE, Column, Groups
+from judge_eval.pages.board_columns import GROUPS, PRICE, SPARE, Column, Groups
 from judge_eval.pages.findings_shown import (
     DASH,
     Cell,
@@ -40,9 +40,12 @@ class Line:
     cells: Sequence[tuple[Column, Cell]]
 
 
+OF_THE_WHOLE = "Prices and times are those of the whole run."
+
+
 @dataclass(frozen=True)
 class Table:
-    """`order` says by what the lines are sorted; `unknown`, of what no judge has a figure."""
+    """`order` says by what the lines are sorted; `unknown`, which figures are not shown and why."""
 
     groups: Groups
     lines: Sequence[Line]
@@ -94,17 +97,19 @@ def live_table(rows: Sequence[BoardRow], data: Mapping[str, Any] | None) -> Tabl
 
 
 def part_table(data: Mapping[str, Any], order: Sequence[int], rows: Sequence[BoardRow]) -> Table:
-    """Show a part of the run, which has no ELO."""
+    """Show a part of the run, which has no ELO and no price of its own."""
     notes = Notes()
     groups = [
         (title, [column for column in columns if column.figure != "elo"])
         for title, columns in GROUPS
+        if title != PRICE
     ]
     drafts = [
         _Draft(judge["name"], _tag(judge["is_baseline"]), _figures(judge, notes))
         for judge in (data["judges"][place] for place in order)
     ]
-    return _laid_out(drafts, data, notes, groups, is_imported=_is_imported(rows))
+    table = _laid_out(drafts, data, notes, groups, is_imported=_is_imported(rows))
+    return replace(table, unknown=f"{OF_THE_WHOLE} {table.unknown}".strip())
 
 
 def _tag(is_baseline: bool) -> str:
@@ -127,7 +132,8 @@ def _laid_out(
 ) -> Table:
     """Leave out what nobody has a figure for, and number the reasons that are still needed."""
     drafts = [*judges, *_people(data, notes)]
-    spare = _unknown(drafts) if data else set()
+    figures = {column.figure for _, columns in groups for column in columns}
+    spare = _unknown(drafts) & figures if data else set()
     kept = [
         (title, [column for column in columns if column.figure not in spare])
         for title, columns in groups

@@ -28,14 +28,13 @@ from django.db.models.functions import Cast, Coalesce
 
 from humanjudge.http import Problem
 from judge_eval import selectors
-from judge_eval.analysis.slices import WHOLE, Slice, SliceInvalid
+from judge_eval.analysis.slices import WHOLE, Slice, SliceInvalid, listed, parts_of_pairs
 from judge_eval.models import Findings, Judge, Run, Verdict
 from voting.models import Choice, Comparison
 
 DISPUTED = "disagreement"
 ORDERS = {"": "in the order of the run", DISPUTED: "most disputed first"}
-KINDS = {"tag": "Prompts tagged", "generator": "Pairs with an output of"}
-MOST_CHOICES = 150
+KINDS = {"tag", "generator"}
 
 
 @dataclass(frozen=True)
@@ -137,15 +136,8 @@ def choices_of(run: Run) -> dict[str, list[tuple[str, str]]]:
     """Return the parts that the list can be narrowed to, as far as the findings know them."""
     found = Findings.objects.filter(run=run, part="").values_list("data__parts", flat=True)
     parts: dict[str, Any] = found.first() or {}
-    groups = {
-        "tag": [(tag, f"{tag} ({pairs:,})") for tag, pairs in parts.get("tags", [])],
-        "generator": [(name, name) for name in parts.get("generators", [])],
-    }
-    return {
-        KINDS[kind]: [(str(Slice(kind, value)), words) for value, words in choices[:MOST_CHOICES]]
-        for kind, choices in groups.items()
-        if choices
-    }
+    groups = parts_of_pairs(parts.get("tags", []), parts.get("generators", []))
+    return {title: listed(choices) for title, choices in groups.items()}
 
 
 def majority(pair: Comparison) -> str:

@@ -160,7 +160,7 @@ def resume(request: HttpRequest, run_id: str, body: Resume | None = None) -> Any
 
 @router.post("/{run_id}/retry", response={200: Retried, **ERRORS})
 def retry(request: HttpRequest, run_id: str) -> Any:
-    """Ask again for everything that failed; `calls` says how many calls that is."""
+    """Ask again for everything that failed; `calls` says how many calls and drawings that is."""
     run = _managed(request, run_id)
     calls = lifecycle.retry_failed(run.pk)
     run.refresh_from_db()

@@ -62,6 +62,8 @@ def test_a_part_shows_its_own_figures_and_no_elo(run):
     assert "There is no ELO here: it is the history of all votes" in text
     good = cells_of(response, "good")
     assert "elo" not in good
+    assert good.keys().isdisjoint({"cost", "correct", "seconds"})
+    assert "Prices and times are those of the whole run." in text
     assert good["rank"].main.startswith("1")
     assert good["rank"].small == ""
     assert "Rating after each vote" not in text
