@@ -50,9 +50,13 @@ class _NoVerdict(Exception):
 def settle(verdicts: Collection[int]) -> None:
     """Make verdicts of calls that are all final, and open the pairs that this completes."""
     by_verdict = _final_calls(verdicts)
-    # The config is large, and only a judge that calls itself something new needs it.
-    about = Verdict.objects.select_related("judge__run").defer("judge__run__config")
-    final = list(about.filter(pk__in=by_verdict).order_by("pk"))
+    final = list(Verdict.objects.filter(pk__in=by_verdict).order_by("pk"))
+    # One object for each judge: what it calls itself is found out once, for all its verdicts. The
+    # config is large, and only a judge that calls itself something new needs it.
+    about = Judge.objects.select_related("run").defer("run__config")
+    judges = about.in_bulk({verdict.judge_id for verdict in final})
+    for verdict in final:
+        verdict.judge = judges[verdict.judge_id]
     # At the beginning of a run many judges get their names; the run is locked once for all.
     with transaction.atomic():
         decisions = [(verdict, _fields(verdict, by_verdict[verdict.pk])) for verdict in final]
@@ -180,7 +184,8 @@ def _competitor(verdict: Verdict, calls: Sequence[Call]) -> Judge:
     config = parse(judge.run.config)
     with transaction.atomic(savepoint=False):
         run = Run.objects.select_for_update(no_key=True).get(pk=judge.run_id)
-        return _named(run, Judge.objects.get(pk=judge.pk), reported, config)
+        judge.refresh_from_db(fields=["fingerprint", "reported_model"])
+        return _named(run, judge, reported, config)
 
 
 def _named(run: Run, judge: Judge, reported: str, config: RunConfig) -> Judge:
