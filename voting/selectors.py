@@ -54,11 +54,30 @@ def has_seen_verdicts(voter: Voter, comparison: Comparison) -> bool:
 
 def open_to(voter: Voter, queue: Queue) -> QuerySet[Comparison]:
     """Pairs that want votes and that this voter has not voted on."""
+    return _not_voted_on(voter).filter(
+        queue=queue, opened_at__isnull=False, votes__lt=F("votes_wanted")
+    )
+
+
+def _not_voted_on(voter: Voter) -> QuerySet[Comparison]:
     voted = Entry.objects.filter(
         voter=voter, comparison=OuterRef("pk"), kind=Entry.Kind.VOTE, retracted=False
     )
-    return Comparison.objects.filter(
-        ~Exists(voted), queue=queue, opened_at__isnull=False, votes__lt=F("votes_wanted")
+    return Comparison.objects.filter(~Exists(voted))
+
+
+def _about_to_want_votes(voter: Voter, queue: Queue) -> QuerySet[Comparison]:
+    """Pairs whose last vote this voter has taken back: they count it until that is sealed."""
+    taken_back = Entry.objects.filter(
+        project=queue.project_id,
+        seq__isnull=True,
+        kind=Entry.Kind.RETRACTION,
+        voter=voter,
+        target__seq__isnull=False,
+        target__unblinded=False,
+    )
+    return _not_voted_on(voter).filter(
+        queue=queue, votes=F("votes_wanted"), pk__in=taken_back.values("target__comparison")
     )
 
 
@@ -134,10 +153,11 @@ def progress(voter: Voter, queue: Queue) -> Progress:
     mine = standing_votes(voter, queue).aggregate(
         mine=Count("pk"), unblinded=Count("pk", filter=_was_unblinded())
     )
+    again = _about_to_want_votes(voter, queue).count()
     return Progress(
         **mine,
-        left_for_me=open_to(voter, queue).filter(released_by_me(voter)).count(),
-        done=done,
+        left_for_me=open_to(voter, queue).filter(released_by_me(voter)).count() + again,
+        done=done - again,
         total=total,
         preparing=preparing,
     )

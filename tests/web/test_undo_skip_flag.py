@@ -5,7 +5,15 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from tests.makers import make_run, make_vote, make_voter, pairs_of, user_client, voter_client
+from tests.makers import (
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+    user_client,
+    voter_client,
+)
 from tests.web.pages import HTMX, ballots_in, text_of, token_of
 from voting.ballots import read
 from voting.models import Assignment, Entry, Flag
@@ -37,6 +45,31 @@ def test_undo_brings_the_pair_back_with_a_fresh_ballot():
     assert {ballot.comparison for ballot in ballots} == {pair.pk}
     assert vote.uid not in {ballot.uid for ballot in ballots}
     assert Entry.objects.get(uid=vote.uid).retracted
+
+
+@pytest.mark.parametrize("sealed", ["vote", "vote and undo"])
+def test_a_pair_that_is_undone_is_still_one_to_vote_on(sealed):
+    run = make_run(pairs=3)
+    voter = make_voter(run)
+    for pair in pairs_of(run)[:2]:
+        make_vote(voter, pair)
+    seal_all(run.queue.project)
+    response = voter_client(voter).post(url_of(run, "undo"), headers=HTMX)
+    if sealed == "vote and undo":
+        seal_all(run.queue.project)
+        response = voter_client(voter).get(f"/vote/{run.queue_id}/")
+    assert "1 of 3 voted by you 1 of 3 have enough votes" in text_of(response)
+
+
+def test_a_pair_that_others_have_filled_is_not_open_again():
+    run = make_run(pairs=2, votes_wanted=1)
+    voter, other = make_voter(run), make_voter(run)
+    pair = pairs_of(run)[0]
+    for who in (voter, other):
+        make_vote(who, pair)
+    seal_all(run.queue.project)
+    response = voter_client(voter).post(url_of(run, "undo"), headers=HTMX)
+    assert "0 of 1 voted by you 1 of 2 have enough votes" in text_of(response)
 
 
 def test_the_same_undo_twice_takes_back_one_vote():
