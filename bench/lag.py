@@ -51,8 +51,8 @@ def main() -> None:
         from tests.concurrency.scene import make_scene
 
         scene = make_scene(judges=6, pairs=PER_SECOND * SECONDS + 1, voters=1)
-        parts = [here.site.web().pid, here.site.worker().pid, here.site.beat().pid]
-        parts += [here.database.pid, here.broker.pid]
+        processes = [here.site.web(), *here.site.workers(), here.site.beat()]
+        parts = [process.pid for process in processes] + [here.database.pid, here.broker.pid]
         requests = through_the_page(scene, here.site.port, 0, range(len(scene.pairs)))
         measure_lag(here, requests)
         measure_idle(parts)

@@ -91,6 +91,10 @@ class Site:
     def worker(self) -> subprocess.Popen[bytes]:
         return self._start("worker", up.worker(self.folder).command)
 
+    def workers(self) -> list[subprocess.Popen[bytes]]:
+        """Start those that `make run` starts."""
+        return [self._start(each.name, each.command) for each in up.workers(self.folder)]
+
     def beat(self) -> subprocess.Popen[bytes]:
         return self._start("beat", up.beat(self.folder).command)
 

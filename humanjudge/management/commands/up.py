@@ -80,8 +80,9 @@ class Command(BaseCommand):
         # The command line on this machine finds the server by it.
         write_private(data / "url", f"{url}\n")
         supervisor.start(web(data, host, port))
-        supervisor.start(worker(data, "sealer", QUEUES_OF_VOTES, threads=2))
-        supervisor.start(worker(data, "worker", QUEUES_OF_WORK))
+        sealer, others = workers(data)
+        supervisor.start(sealer)
+        supervisor.start(others)
         healthy = supervisor.wait_for(answering(f"{url}/healthz"), HEALTH_SECONDS)
         if not supervisor.stopping:
             supervisor.start(beat(data))
@@ -137,6 +138,12 @@ def web(data: Path, host: str, port: int) -> Program:
 def worker(data: Path, name: str = "worker", queues: str = QUEUES, threads: int = 4) -> Program:
     own = ["--hostname", f"{name}@%h", "--concurrency", str(threads), "--queues", queues]
     return celery(name, ["worker", *WORKER_OPTIONS.split(), *WORKER_SILENCE.split(), *own], data)
+
+
+def workers(data: Path) -> tuple[Program, Program]:
+    """Return one that seals votes and nothing else, and one for all that may take long."""
+    sealer = worker(data, "sealer", QUEUES_OF_VOTES, threads=2)
+    return sealer, worker(data, "worker", QUEUES_OF_WORK)
 
 
 def beat(data: Path) -> Program:
