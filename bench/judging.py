@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -154,7 +154,7 @@ def start(run: Run) -> None:
     enqueue("judge_eval.tasks.advance", str(run.pk))
 
 
-def warm_up(workers: Iterable[int]) -> None:
+def warm_up(workers: Sequence[int]) -> None:
     """Have all workers' modules and connections ready before anything is measured.
 
     A small run is over before the second worker has loaded what it needs, and its charts are

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from judge_eval.analysis.asked import known_parts
 from judge_eval.analysis.slices import offered
-from judge_eval.models import Findings, Run
+from judge_eval.models import Run
 
 
 def parts_of(run: Run, now: str = "") -> dict[str, Any] | None:
     """Return them, `now` being the one that is chosen; None while nothing is known of the run."""
-    found = Findings.objects.filter(run=run, part="", data__isnull=False)
-    parts = found.values_list("data__parts", flat=True).first()
+    parts = known_parts(run)
     return parts and offered(parts.get("tags", []), parts.get("generators", []), now)

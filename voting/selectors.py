@@ -35,14 +35,12 @@ def votes_in_order(voter: Voter, queue: Queue) -> QuerySet[Entry]:
 
 def taken_back(voter: Voter, queue: Queue, comparison: UUID) -> Comparison | None:
     """Return a pair whose vote the voter has undone and not given again."""
-    mine = Entry.objects.filter(voter=voter, comparison=OuterRef("pk"), kind=Entry.Kind.VOTE)
+    undone = Entry.objects.filter(
+        voter=voter, comparison=OuterRef("pk"), kind=Entry.Kind.VOTE, retracted=True
+    )
     return (
-        Comparison.objects.filter(
-            Exists(mine.filter(retracted=True)),
-            ~Exists(mine.filter(retracted=False)),
-            queue=queue,
-            pk=comparison,
-        )
+        _not_voted_on(voter)
+        .filter(Exists(undone), queue=queue, pk=comparison)
         .select_related("a__picture", "b__picture")
         .first()
     )
@@ -77,7 +75,7 @@ def _about_to_want_votes(voter: Voter, queue: Queue) -> QuerySet[Comparison]:
         target__unblinded=False,
     )
     return _not_voted_on(voter).filter(
-        queue=queue, votes=F("votes_wanted"), pk__in=taken_back.values("target__comparison")
+        queue=queue, votes=F("votes_wanted"), pk__in=taken_back.values("comparison")
     )
 
 

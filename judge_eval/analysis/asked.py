@@ -44,6 +44,12 @@ class Asked:
         return list(parts.get("generators", []))
 
 
+def known_parts(run: Run) -> dict[str, Any] | None:
+    """Return a run's tags and generators without its figures; None while nothing is known of it."""
+    parts = Findings.objects.filter(run=run, part=str(WHOLE)).values_list("data__parts", flat=True)
+    return parts.first()
+
+
 def findings_asked(run: Run, part: str) -> Asked:
     """Return the findings of a part of a run, and see to it that they are computed.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -111,7 +111,7 @@ def offered(
     """
     sides = Slice("ballot", DECIDED)
     all_of = parts_of_pairs(tags, generators)
-    groups = {title: listed(choices) for title, choices in all_of.items()}
+    groups = listed(all_of)
     number = sum(map(len, all_of.values()))
     return {
         "groups": {"Votes": [(str(sides), sides.in_words)]} | groups,
@@ -129,15 +129,24 @@ def parts_of_pairs(
     Examples
     --------
     >>> parts_of_pairs([], ["gpt-4"])
-    {'Pairs with an output of': [('generator:gpt-4', 'gpt-4')]}
+    {'Prompts tagged': [], 'Pairs with an output of': [('generator:gpt-4', 'gpt-4')]}
     """
-    groups = {
+    return {
         "Prompts tagged": [(f"tag:{tag}", f"{tag} ({pairs:,})") for tag, pairs in tags],
         "Pairs with an output of": [(f"generator:{name}", name) for name in generators],
     }
-    return {title: choices for title, choices in groups.items() if choices}
 
 
-def listed(choices: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return those that a page has room for."""
-    return [choice for choice in choices if len(choice[0]) <= LONGEST][:MOST_OFFERED]
+def listed(groups: Mapping[str, list[tuple[str, str]]]) -> dict[str, list[tuple[str, str]]]:
+    """Return the choices that a page has room for, without groups that have none.
+
+    Examples
+    --------
+    >>> listed({"Short": [("a", "a")], "Long": [("b" * 301, "b")]})
+    {'Short': [('a', 'a')]}
+    """
+    short = {
+        title: [choice for choice in choices if len(choice[0]) <= LONGEST][:MOST_OFFERED]
+        for title, choices in groups.items()
+    }
+    return {title: choices for title, choices in short.items() if choices}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -28,8 +27,9 @@ from django.db.models.functions import Cast, Coalesce
 
 from humanjudge.http import Problem
 from judge_eval import selectors
+from judge_eval.analysis.asked import known_parts
 from judge_eval.analysis.slices import WHOLE, Slice, SliceInvalid, listed, parts_of_pairs
-from judge_eval.models import Findings, Judge, Run, Verdict
+from judge_eval.models import Judge, Run, Verdict
 from voting.models import Choice, Comparison
 
 DISPUTED = "disagreement"
@@ -134,10 +134,8 @@ def beside(run: Run, wanted: Wanted, pair: Comparison) -> dict[str, UUID | None]
 
 def choices_of(run: Run) -> dict[str, list[tuple[str, str]]]:
     """Return the parts that the list can be narrowed to, as far as the findings know them."""
-    found = Findings.objects.filter(run=run, part="").values_list("data__parts", flat=True)
-    parts: dict[str, Any] = found.first() or {}
-    groups = parts_of_pairs(parts.get("tags", []), parts.get("generators", []))
-    return {title: listed(choices) for title, choices in groups.items()}
+    parts = known_parts(run) or {}
+    return listed(parts_of_pairs(parts.get("tags", []), parts.get("generators", [])))
 
 
 def majority(pair: Comparison) -> str:

@@ -25,15 +25,26 @@ def a_voted_run():
     return run
 
 
-def tamper_history(run):
-    entry = Entry.objects.filter(queue=run.queue, history__isnull=False).order_by("seq").first()
-    standings = from_history(entry.history)
-    standings.elo[0] += 1e-9
-    entry.history = as_history(standings)
-    entry.save(update_fields=["history"])
+def with_history(change):
+    def tamper(run):
+        entry = Entry.objects.filter(queue=run.queue, history__isnull=False).order_by("seq").first()
+        entry.history = change(entry.history)
+        entry.save(update_fields=["history"])
 
+    return tamper
+
+
+def a_little_off(history):
+    standings = from_history(history)
+    standings.elo[0] += 1e-9
+    return as_history(standings)
+
+
+tamper_history = with_history(a_little_off)
 
 TAMPERING = {
+    "a history that is none": with_history(lambda text: text[:-1]),
+    "a history and more": with_history(lambda text: f"{text} "),
     "a rating": lambda run: JudgeRating.objects.filter(judge__run=run, judge__position=1).update(
         elo=F("elo") + 1e-9
     ),
