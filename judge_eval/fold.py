@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -12,16 +13,17 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
+from pydantic_core import from_json, to_json
 
 from judge_eval import elo
 from judge_eval.models import Run
 from voting.models import Entry, Queue
 from voting.projection import counted_in
-from voting.rows import prepared
+from voting.rows import Answer, asked, prepared
 
 split = cache(elo.split)
-CHUNK = 20_000
-_read_json = json.JSONDecoder().raw_decode
+# Few enough that PostgreSQL can hand them over while Python counts the ones before.
+CHUNK = 1_000
 
 Verdicts = tuple[str | None, ...]
 
@@ -37,29 +39,23 @@ class CountedVote(NamedTuple):
 
 
 def as_history(standings: elo.Standings) -> str:
-    """Return the standings after a vote as the entry keeps them: every entry is a checkpoint.
-
-    Made by hand, since one is made for each vote: Python writes a list of numbers as JSON does.
-    """
-    return (
-        f'{{"elo": {standings.elo}, "agree": {standings.agree}, '
-        f'"votes": {standings.votes}, "disagree": {standings.disagree}}}'
-    )
+    """Return the standings after a vote as the entry keeps them: every entry is a checkpoint."""
+    return to_json(vars(standings)).decode()
 
 
 def is_history(text: str | None, standings: elo.Standings) -> bool:
-    """Say whether a stored text says this, to the last bit: reading is quicker than writing."""
+    """Say whether a stored text says this, to the last bit, however it is written."""
     if text is None:
         return False
     try:
-        said, end = _read_json(text)
+        said: object = from_json(text)
     except ValueError:  # for the database it is any text
         return False
-    return end == len(text) and said == vars(standings)
+    return said == vars(standings)
 
 
 def from_history(history: str | None) -> elo.Standings:
-    return elo.Standings(**json.loads(history)) if history else elo.Standings()
+    return elo.Standings(**from_json(history)) if history else elo.Standings()
 
 
 def by_position(payload: Any) -> Verdicts:
@@ -92,14 +88,21 @@ class Fold:
 
     def recount(self, from_seq: int) -> Iterator[list[tuple[CountedVote, str]]]:
         """Count stored votes again; yield, by chunks, those whose history must be another."""
-        for votes in sealed_votes(self.run, from_seq):
+        with _sealed_votes(self.run, from_seq) as found:
+            pass
+        while votes := [CountedVote(*row) for row in found.rows]:
             self.look_up(vote.comparison for vote in votes)
-            changed = []
-            for vote in votes:
-                self.count(vote.comparison, vote.choice)
-                if not is_history(vote.history, self.standings):
-                    changed.append((vote, as_history(self.standings)))
+            with _sealed_votes(self.run, votes[-1].seq + 1) as found:
+                changed = self._count_again(votes)
             yield changed
+
+    def _count_again(self, votes: Sequence[CountedVote]) -> list[tuple[CountedVote, str]]:
+        changed = []
+        for vote in votes:
+            self.count(vote.comparison, vote.choice)
+            if not is_history(vote.history, self.standings):
+                changed.append((vote, as_history(self.standings)))
+        return changed
 
 
 def _sealed_verdicts(run: Run, comparisons: Iterable[UUID | None] | None) -> QuerySet[Entry]:
@@ -139,21 +142,13 @@ def by_position_in(payload: str) -> Verdicts:
     return by_position(json.loads(payload))
 
 
-def sealed_votes(run: Run, from_seq: int) -> Iterator[list[CountedVote]]:
-    """Yield the run's counted votes in the order of the ledger, a chunk at a time."""
-    counted = counted_in(run.queue)
-    votes = Entry.objects.filter(counted, queue=run.queue_id, comparison__isnull=False)
-    while True:
-        chunk = [
-            CountedVote(*row)  # type: ignore[arg-type]  # what is sealed has a number
-            for row in votes.filter(seq__gte=from_seq)
-            .order_by("seq")
-            .values_list("pk", "seq", "comparison_id", "choice", "history")[:CHUNK]
-        ]
-        yield chunk
-        if len(chunk) < CHUNK:
-            return
-        from_seq = chunk[-1].seq + 1
+def _sealed_votes(run: Run, from_seq: int) -> AbstractContextManager[Answer]:
+    """Ask for the next of the run's counted votes in the order of the ledger."""
+    votes = Entry.objects.filter(
+        counted_in(run.queue), queue=run.queue_id, comparison__isnull=False, seq__gte=from_seq
+    )
+    columns = votes.order_by("seq").values_list("pk", "seq", "comparison_id", "choice", "history")
+    return asked(columns[:CHUNK])
 
 
 def standings_before(queue: Queue, seq: int) -> elo.Standings:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from uuid import UUID
 
-from django.db.models import Max
+from django.db.models import Q
 
 from judge_eval import elo
 from judge_eval.fold import (
@@ -29,15 +29,22 @@ from voting.rows import executemany, key, update_many
 class JudgeElo:
     """Keeps JudgeRating, Board, RatingPoint and the history on the entries of votes."""
 
-    def apply(self, project: Project, entries: Sequence[Fact]) -> None:
+    def apply(self, project: Project, entries: Sequence[Fact]) -> Generator[None]:
         batches: dict[UUID, list[Fact]] = defaultdict(list)
         for entry in entries:
             queue = entry.target.queue_id if entry.target else entry.queue_id
             if queue:
                 batches[queue].append(entry)
         runs = Run.objects.filter(queue__in=batches).select_related("queue")
-        for run in runs.order_by("pk"):
-            _Batch(run, batches[run.queue_id]).apply()
+        parts = [_Batch(run, batches[run.queue_id]) for run in runs.order_by("pk")]
+        for part in parts:
+            part.read()
+        yield
+        for part in parts:
+            part.count()
+        yield
+        for part in parts:
+            part.write()
 
     def rebuild(self, project: Project, *, write: bool) -> list[Difference]:
         differences: list[Difference] = []
@@ -62,23 +69,29 @@ class _Batch:
         ]
         self.new_verdicts = [e for e in entries if e.kind == Entry.Kind.VERDICTS]
 
-    def apply(self) -> None:
+    def read(self) -> None:
+        """Learn how the ratings stood before these votes, and what judges say of their pairs."""
         self._cover()
-        restart = self._restart()
-        start = self.first_seq if restart is None else restart
-        fold = Fold(self.run, standings_before(self.run.queue, start), self._new_verdicts_by_pair())
-        if restart is not None:
-            RatingPoint.objects.filter(run=self.run, votes__gt=fold.standings.votes).delete()
-            for changed in fold.recount(restart):
+        self.restart = self._restart()
+        start = self.first_seq if self.restart is None else self.restart
+        standings = standings_before(self.run.queue, start)
+        self.fold = Fold(self.run, standings, self._new_verdicts_by_pair())
+        if self.restart is not None:
+            RatingPoint.objects.filter(run=self.run, votes__gt=standings.votes).delete()
+            for changed in self.fold.recount(start):
                 _write_histories(changed)
-        fold.look_up(entry.comparison_id for entry in self.votes if entry.comparison_id)
+        self.fold.look_up(entry.comparison_id for entry in self.votes if entry.comparison_id)
+
+    def count(self) -> None:
         for entry in self.votes:
             assert entry.comparison_id is not None  # self.votes are votes on pairs
-            fold.count(entry.comparison_id, entry.choice)
-            entry.history = as_history(fold.standings)
-        if self.votes or restart is not None:
-            _write_ratings(self.run, fold.standings)
-            _write_points(self.run, fold.points)
+            self.fold.count(entry.comparison_id, entry.choice)
+            entry.history = as_history(self.fold.standings)
+
+    def write(self) -> None:
+        if self.votes or self.restart is not None:
+            _write_ratings(self.run, self.fold.standings)
+            _write_points(self.run, self.fold.points)
         unblinded = sum(e.kind == Entry.Kind.VOTE and _is_unblinded(e) for e in self.entries)
         unblinded -= sum(
             bool(e.target and _is_unblinded(e.target))
@@ -86,7 +99,7 @@ class _Batch:
             if e.kind == Entry.Kind.RETRACTION
         )
         board, _ = Board.objects.get_or_create(run=self.run)
-        board.votes = fold.standings.votes
+        board.votes = self.fold.standings.votes
         board.unblinded += unblinded
         board.seq = self.entries[-1].seq or 0
         board.save()
@@ -214,10 +227,9 @@ def _rebuild_board(run: Run, votes: int, *, write: bool) -> list[Difference]:
 
 
 def _last_seq(run: Run) -> int:
-    sealed = Entry.objects.filter(seq__isnull=False)
-    own = sealed.filter(queue=run.queue_id).aggregate(last=Max("seq"))["last"]
-    about_own = sealed.filter(target__queue=run.queue_id).aggregate(last=Max("seq"))["last"]
-    return max(own or 0, about_own or 0)
+    own = Q(queue=run.queue_id) | Q(target__queue=run.queue_id)
+    sealed = Entry.objects.filter(own, project=run.queue.project_id, seq__isnull=False)
+    return sealed.order_by("-seq").values_list("seq", flat=True).first() or 0
 
 
 def _correct(

@@ -9,10 +9,13 @@ UPDATEs make one number per entry of it. What was voted elsewhere is appended, s
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
+from itertools import zip_longest
+from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
@@ -26,9 +29,12 @@ from django.utils.module_loading import import_string
 from voting import chain
 from voting.facts import EntryRow, Fact, read_facts
 from voting.models import Entry, Project, Voter, VoterPrompt
-from voting.rows import executemany, insist, update_many
+from voting.rows import executemany, insist, updating
 
 AnyFact = TypeVar("AnyFact", Entry, EntryRow)
+
+# A part of a batch is written while the next one is hashed.
+_PART = 250
 
 # What the database fills in by itself must be known before a new entry is hashed.
 _DEFAULTS = {
@@ -53,10 +59,13 @@ class Difference:
 class Projection(Protocol):
     """A score made of a project's entries and of nothing else."""
 
-    def apply(self, project: Project, entries: Sequence[Fact]) -> None:
+    def apply(self, project: Project, entries: Sequence[Fact]) -> Generator[None]:
         """Take in a batch that was just numbered, inside the sealing transaction.
 
-        What it leaves in `history`, a JSON text, is stored with the entry.
+        It is asked in three steps, ended by a `yield` each but the last, so that one computes
+        while PostgreSQL works for another: read; send at most one statement (`voting.rows.sent`)
+        or compute, and ask the database nothing; write. What it leaves in `history`, a JSON text,
+        is stored with the entry.
         """
 
     def rebuild(self, project: Project, *, write: bool) -> list[Difference]:
@@ -168,21 +177,35 @@ def _fetch_related(entries: Sequence[EntryRow] | Sequence[Entry]) -> None:
 
 
 def _seal(
-    project: Project, batch: Sequence[AnyFact], write: Callable[[Sequence[AnyFact]], None]
+    project: Project,
+    batch: Sequence[AnyFact],
+    write: Callable[[bytes, Sequence[AnyFact]], bytes],
 ) -> None:
-    old_seq, head = project.head_seq, bytes(project.head_hash)
+    old_seq = project.head_seq
     for seq, entry in enumerate(batch, start=old_seq + 1):
         entry.seq = seq
-        entry.hash = head = chain.extend(head, content(entry))
     _mark_retracted(batch)
-    for projection in projections():
-        projection.apply(project, batch)
-    write(batch)
+    _apply_projections(project, batch)
+    head = write(bytes(project.head_hash), batch)
     project.head_seq, project.head_hash = old_seq + len(batch), head
     moved = Project.objects.filter(pk=project.pk, head_seq=old_seq).update(
         head_seq=project.head_seq, head_hash=head
     )
     insist(moved, 1, f"the head of {project.pk}")
+
+
+def _apply_projections(project: Project, batch: Sequence[Fact]) -> None:
+    """Ask all for their first step, then all for their second, and so on."""
+    with ExitStack() as stack:
+        steps = [closing(projection.apply(project, batch)) for projection in projections()]
+        for _ in zip_longest(*map(stack.enter_context, steps)):
+            pass
+
+
+def _hash(head: bytes, entries: Sequence[Fact]) -> bytes:
+    for entry in entries:
+        entry.hash = head = chain.extend(head, content(entry))
+    return head
 
 
 def _settle(batch: Sequence[EntryRow]) -> None:
@@ -213,30 +236,27 @@ def _mark_retracted(batch: Sequence[Fact]) -> None:
     )
 
 
-def _write(batch: Sequence[EntryRow]) -> None:
-    update_many(
-        Entry,
-        ["seq", "hash", "reputation", "unblinded", "history"],
-        [
-            (
-                entry.seq,
-                entry.hash,
-                entry.reputation,
-                entry.unblinded,
-                entry.history,
-                entry.id,
-            )
-            for entry in batch
-        ],
-        while_null="seq",
-    )
+def _write(head: bytes, batch: Sequence[EntryRow]) -> bytes:
+    """Write what sealing made of rows, a part while the next one is hashed; return the new head."""
+    names = ("seq", "hash", "reputation", "unblinded", "history")
+    values = attrgetter(*names, "id")
+    with ExitStack() as writing:
+        for start in range(0, len(batch), _PART):
+            part = batch[start : start + _PART]
+            head = _hash(head, part)
+            writing.close()
+            rows = [values(entry) for entry in part]
+            writing.enter_context(updating(Entry, names, rows, while_null="seq"))
+    return head
 
 
-def _insert(batch: Sequence[Entry]) -> None:
+def _insert(head: bytes, batch: Sequence[Entry]) -> bytes:
+    head = _hash(head, batch)
     # Votes first: their keys are not known before, and a retraction behind one holds its key.
     late = [entry for entry in batch if entry.kind == Entry.Kind.RETRACTION]
     Entry.objects.bulk_create(e for e in batch if e.kind != Entry.Kind.RETRACTION)
     Entry.objects.bulk_create(late)
+    return head
 
 
 def replay(project: Project, *, write: bool) -> list[Difference]:

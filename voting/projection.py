@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Sequence
 from functools import cache
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, F, Q
@@ -12,7 +13,7 @@ from django.db.models import Count, F, Q
 from voting.facts import Fact
 from voting.ledger import Difference
 from voting.models import Comparison, Entry, Project, Queue
-from voting.rows import add_many, key
+from voting.rows import adding, key
 
 # Votes that judges are measured by: sealed, standing, and of their queue's own kind, which is
 # blind votes of people or, in a queue that holds nothing else, pretend votes. Nobody looks at a
@@ -57,7 +58,7 @@ def _is_of_its_kind(vote: Fact, is_simulated: bool) -> bool:
 class VoteCounts:
     """Keeps the counts of votes on `Comparison`, and `Queue.done`: how many pairs want no more."""
 
-    def apply(self, project: Project, entries: Sequence[Fact]) -> None:
+    def apply(self, project: Project, entries: Sequence[Fact]) -> Generator[None]:
         first_seq = entries[0].seq or 0
         pretend = _simulated_queues(entries)
         change: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
@@ -68,7 +69,11 @@ class VoteCounts:
                 _add(change[entry.comparison_id], 1, entry.choice, entry.left_side)
             elif uncounts(entry, first_seq, is_simulated=is_simulated) and subject.comparison_id:
                 _add(change[subject.comparison_id], -1, subject.choice, subject.left_side)
-        _count({comparison: by for comparison, by in change.items() if any(by)})
+        rows = [(*by, key(pk)) for pk, by in change.items() if any(by)]
+        yield
+        with adding(Comparison, TALLY, rows, ("queue_id", "votes", "votes_wanted")) as answer:
+            yield
+        _count_done(rows, answer.rows)
 
     def rebuild(self, project: Project, *, write: bool) -> list[Difference]:
         tallies: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
@@ -118,17 +123,12 @@ def _simulated_queues(entries: Sequence[Fact]) -> set[UUID]:
     return set(simulated.values_list("pk", flat=True))
 
 
-def _count(change: Mapping[UUID, Sequence[int]]) -> None:
-    """Add to the votes of comparisons; count those that are done by it, or undone."""
-    if not change:
-        return
+def _count_done(added: Sequence[tuple[Any, ...]], counted: Sequence[tuple[Any, ...]]) -> None:
+    """Count the comparisons that are done by what was added to their votes, or are not any more."""
+    votes_added = {pk: votes for votes, *_, pk in added}
     done: Counter[UUID] = Counter()
-    rows = [(*by, key(pk)) for pk, by in change.items()]
-    added = {pk: votes for votes, *_, pk in rows}
-    for pk, queue, votes, wanted in add_many(
-        Comparison, TALLY, rows, ("queue_id", "votes", "votes_wanted")
-    ):
-        done[queue] += (votes >= wanted) - (votes - added[pk] >= wanted)
+    for pk, queue, votes, wanted in counted:
+        done[queue] += (votes >= wanted) - (votes - votes_added[pk] >= wanted)
     for queue, by in done.items():
         if by:
             Queue.objects.filter(pk=queue).update(done=F("done") + by)

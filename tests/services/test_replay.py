@@ -44,7 +44,7 @@ tamper_history = with_history(a_little_off)
 
 TAMPERING = {
     "a history that is none": with_history(lambda text: text[:-1]),
-    "a history and more": with_history(lambda text: f"{text} "),
+    "a history and more": with_history(lambda text: text * 2),
     "a rating": lambda run: JudgeRating.objects.filter(judge__run=run, judge__position=1).update(
         elo=F("elo") + 1e-9
     ),

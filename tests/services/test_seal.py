@@ -170,9 +170,14 @@ def test_the_queries_of_a_batch_do_not_grow_with_its_votes():
 
 
 class Breaking:
-    """A projection that fails after the others have written."""
+    """A projection that fails in one of its steps; in the last the others have written."""
+
+    def __init__(self, step=3):
+        self.step = step
 
     def apply(self, project, entries):
+        for _ in range(self.step - 1):
+            yield
         raise RuntimeError("no room on the disk")
 
     def rebuild(self, project, *, write):
@@ -186,12 +191,13 @@ def unsealed_state(run):
     return project.head_seq, project.head, elos_of(run), list(votes), numbers_of(run)
 
 
-def test_a_projection_that_fails_rolls_everything_back(monkeypatch):
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_a_projection_that_fails_rolls_everything_back(monkeypatch, step):
     run = make_run(pairs=2)
     voted(run, 2)
     before = unsealed_state(run)
     with monkeypatch.context() as patch:
-        patch.setattr(ledger, "projections", lambda: (*_projections(), Breaking()))
+        patch.setattr(ledger, "projections", lambda: (*_projections(), Breaking(step)))
         with pytest.raises(RuntimeError, match="no room"):
             seal_all(run.queue.project)
     assert unsealed_state(run) == before
@@ -207,6 +213,8 @@ def test_a_head_that_moved_rolls_everything_back(monkeypatch):
 
     class Moving(Breaking):
         def apply(self, project, entries):
+            yield
+            yield
             Project.objects.filter(pk=project.pk).update(head_seq=99)
 
     before = unsealed_state(run)
@@ -223,6 +231,8 @@ def test_a_vote_that_somebody_else_sealed_rolls_everything_back(monkeypatch):
 
     class Sealing(Breaking):
         def apply(self, project, entries):
+            yield
+            yield
             Entry.objects.filter(uid=votes[0].uid).update(seq=77, hash=b"x" * 32)
 
     before = unsealed_state(run)
