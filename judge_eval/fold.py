@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from voting.rows import Answer, asked, prepared
 split = cache(elo.split)
 # Few enough that PostgreSQL can hand them over while Python counts the ones before.
 CHUNK = 1_000
+_NOTHING = nullcontext(Answer())
 
 Verdicts = tuple[str | None, ...]
 
@@ -92,7 +93,10 @@ class Fold:
             pass
         while votes := [CountedVote(*row) for row in found.rows]:
             self.look_up(vote.comparison for vote in votes)
-            with _sealed_votes(self.run, votes[-1].seq + 1) as found:
+            # Behind a short chunk is nothing to ask for: most undos touch a few votes.
+            is_full = len(votes) == CHUNK
+            ahead = _sealed_votes(self.run, votes[-1].seq + 1) if is_full else _NOTHING
+            with ahead as found:
                 changed = self._count_again(votes)
             yield changed
 

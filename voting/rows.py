@@ -122,10 +122,13 @@ def updating(
     while_null: str | None = None,
 ) -> Iterator[None]:
     """Do as `update_many` does, at the latest when the block is left; see `sent`."""
+    if not rows:
+        yield
+        return
     table, pk = model._meta.db_table, model._meta.pk.name
     guard = f" AND old.{while_null} IS NULL" if while_null else ""
     quote = connection.ops.quote_name  # a field may be called `order`
-    if connection.vendor != "postgresql" or not rows:
+    if connection.vendor != "postgresql":
         values = ", ".join(f"{quote(name)} = %s" for name in names)
         executemany(f"UPDATE {table} AS old SET {values} WHERE {pk} = %s{guard}", rows)  # noqa: S608
         yield
@@ -157,11 +160,11 @@ def adding(
     Answer, when the block is left, with the key and the columns asked for of each row, as they
     are then; see `sent`.
     """
-    table, pk = model._meta.db_table, model._meta.pk.name
-    wanted = ", ".join(f"old.{column}" for column in (pk, *returning))
     if not rows:
         yield Answer()
         return
+    table, pk = model._meta.db_table, model._meta.pk.name
+    wanted = ", ".join(f"old.{column}" for column in (pk, *returning))
     if connection.vendor != "postgresql":
         values = ", ".join(f"{name} = {name} + %s" for name in names)
         executemany(f"UPDATE {table} SET {values} WHERE {pk} = %s", rows)  # noqa: S608  our own names

@@ -81,6 +81,16 @@ def test_what_was_tampered_with_is_found_and_repaired(what):
     assert_as_expected(run)
 
 
+@pytest.mark.parametrize("chunk", [1, 2, 3])
+def test_votes_are_read_chunk_by_chunk_to_the_last(monkeypatch, chunk):
+    run = a_voted_run()
+    monkeypatch.setattr("judge_eval.fold.CHUNK", chunk)
+    assert ledger.replay(run.queue.project, write=False) == []
+    Entry.objects.filter(queue=run.queue, history__isnull=False).update(history="{}")
+    assert len(ledger.replay(run.queue.project, write=True)) == 3
+    assert_as_expected(run)
+
+
 def test_a_difference_says_where_and_what():
     run = a_voted_run()
     pair = pairs_of(run)[2]
