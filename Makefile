@@ -77,7 +77,7 @@ endef
 # uv is quick; where it is not to be had, or knows no mirror that pip knows, pip does it.
 define INSTALL
 @$(FIND_PYTHON)
-@echo 'Installing $(strip $(1)) into .venv'
+@echo 'Installing $(strip $(1)) into .venv: a minute or two the first time'
 @$(PY) -m uv --version >/dev/null 2>&1 || \
   $(PY) -m pip install --quiet --disable-pip-version-check uv >/dev/null 2>&1 || true
 @$(PY) -m uv pip install --quiet --python $(PY) -r $(strip $(1)) 2>/dev/null || \
@@ -88,10 +88,11 @@ endef
 
 define FIND_PYTHON
 if ! $(PY) -c '' 2>/dev/null; then \
-  for python in python3 python3.14 python3.13 python3.12 python3.11; do \
-    if "$$python" -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+  for python in python3.14 python3.13 python3.12 python3.11 python3; do \
+    if "$$python" -c 'import sys, ensurepip; \
+        sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null; \
     then echo "Creating .venv with $$("$$python" --version)"; rm -rf .venv; \
       exec "$$python" -m venv .venv; fi; done; \
-  echo 'HumanJudge needs Python 3.11 or newer with its venv module (Debian: python3-venv).' >&2; \
-  exit 1; fi
+  echo "HumanJudge needs Python 3.11 to 3.14 with its venv module (Debian: python3-venv);" \
+    "here is $$(python3 --version 2>/dev/null || echo 'no python3')." >&2; exit 1; fi
 endef

@@ -19,7 +19,7 @@ import numpy as np
 from bench.lib.report import figure, note
 from judge_eval.statistics import bradley_terry
 from judge_eval.statistics.bootstrap import RESAMPLES, resampled_sums
-from judge_eval.statistics.human_agreement import ceiling
+from judge_eval.statistics.human_agreement import among_people
 from judge_eval.statistics.judge_figures import judge_figures
 from judge_eval.statistics.model_ratings import as_votes, model_board
 from judge_eval.statistics.order_luck import order_luck
@@ -74,8 +74,8 @@ def board(table: OutcomesTable, rng: np.random.Generator) -> float:
     order_luck(table, rng)
     figure("order luck, 100 samples of 5,000 votes", lap(middle), "s")
     middle = time.perf_counter()
-    ceiling(table.votes, rng)
-    figure("human ceiling, 1,000 resamples", lap(middle), "s")
+    among_people(table.votes, rng)
+    figure("people among themselves, 1,000 resamples", lap(middle), "s")
     names = [f"judge {n}" for n in range(JUDGES)]
     note(summary(names, found.beats, votes=table.n_votes, people=500, baselines=[0]))
     widths = [f.rating.high - f.rating.low for f in figures if f.rating.high and f.rating.low]

@@ -1,15 +1,27 @@
-"""Verdict calls per second of two workers against a local provider, beside what it allows."""
+"""Verdict calls per second against a local provider, beside what it allows.
+
+First as `make run` installs it, where each call takes a second; then of two workers on PostgreSQL,
+where a call takes 20 ms. The provider is no part of the product: its processor time is told apart.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.lib.cpu import cpu_seconds
-from bench.lib.installation import Installation, installation
+from bench.lib.installation import (
+    Installation,
+    another_worker,
+    as_make_run_installs_it,
+    installation,
+)
 from bench.lib.report import figure, note
 from tests.provider import ProviderProcess, provider_process
 
@@ -19,8 +31,10 @@ if TYPE_CHECKING:
 CALLS = int(os.environ.get("BENCH_JUDGING", "10000"))
 CALLS_ONE_BY_ONE = max(CALLS // 25, 20)
 JUDGES = 10
-# Half of what a provider is asked at once by default, and that.
-AT_ONCE = (4, 8)
+# For so long calls of a second each are made.
+SECONDS = int(os.environ.get("BENCH_JUDGING_SECONDS", "100"))
+# What a provider is asked at once by default.
+AT_ONCE = 8
 WORKERS = 2
 LATENCY_MS = 20.0
 FAULTS = {"429": 0.02, "500": 0.01}
@@ -30,10 +44,59 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def main() -> None:
+    for part in (as_installed, with_postgresql):
+        apart(part)
+
+
+def apart(part: Callable[[], None]) -> None:
+    """Run a part in a process of its own: Django knows one installation."""
+    process = get_context("fork").Process(target=part)
+    process.start()
+    process.join()
+    if process.exitcode:
+        sys.exit(process.exitcode)
+
+
+def as_installed() -> None:
+    cores = os.cpu_count() or 1
+    with provider_process(latency_ms=1000) as model, as_make_run_installs_it() as pids:
+        measure_waiting(model, pids, 64, 1, "at least 0.90")
+        measure_waiting(model, pids, 256, cores, "at least 0.85")
+
+
+def measure_waiting(
+    model: ProviderProcess, pids: Sequence[int], at_once: int, workers: int, aim: str
+) -> None:
+    """Make calls that take a second, which cost little and are many."""
+    calls = at_once * SECONDS
+    offer(model, at_once)
+    with contextlib.ExitStack() as stack:
+        others = [stack.enter_context(another_worker(f"more{n}")).pid for n in range(1, workers)]
+        product = [*pids, *others]
+        warm_up(product)
+        run = make_run(calls, f"number ({at_once})")
+        model.control(reset=True, rates={})
+        before, models_before = spent(product), spent([model.pid])
+        began = time.perf_counter()
+        start(run)
+        wait_for_voting(run)
+        seconds = time.perf_counter() - began
+        cost = (spent(product) - before) / calls * 1000
+        models_cost = (spent([model.pid]) - models_before) / calls * 1000
+    peak = model.log()["peak"]
+    note(f"{calls} calls of 1 s; the provider saw at most {peak} at once")
+    note(f"processor time of a call: {cost:.2f} ms here, {models_cost:.2f} ms at the provider")
+    say_soundness(run, calls, peak, at_once)
+    name = f"make run, 1 s, {at_once} at once, {workers} worker{'s' if workers > 1 else ''}"
+    figure(name, calls / seconds, "calls/s")
+    figure(f"{name}, against the bound", calls / seconds / at_once, "of the bound", aim)
+    figure(f"{name}, processor time of a call", cost, "ms", "at most 5, all processes")
+
+
+def with_postgresql() -> None:
     with provider_process(latency_ms=LATENCY_MS) as model, installation() as here:
         here.site.beat()
-        for at_once in AT_ONCE:
-            measure_rate(here, model, at_once)
+        measure_rate(here, model, AT_ONCE)
         measure_overhead(here, model)
 
 
@@ -65,7 +128,7 @@ def measure_rate(here: Installation, model: ProviderProcess, at_once: int) -> No
     note(f"processor time of a call, in us: {told}")
     log = model.log()
     note(f"the provider saw {dict(log['modes'])}, at most {log['peak']} at once")
-    say_soundness(run, log["peak"], at_once)
+    say_soundness(run, CALLS, log["peak"], at_once)
     tries = 1 / (1 - sum(FAULTS.values()))
     bound = at_once / LATENCY_MS * 1000 / tries
     figure(f"bound: {at_once} at once, {LATENCY_MS:.0f} ms, {tries:.3f} tries", bound, "calls/s")
@@ -189,7 +252,7 @@ def resident_mb(pid: int) -> float:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE / 1e6
 
 
-def say_soundness(run: Run, peak: int, at_once: int) -> None:
+def say_soundness(run: Run, calls: int, peak: int, at_once: int) -> None:
     """Speed at the price of a wrong result would be none."""
     from judge_eval.models import Verdict
     from voting.models import Entry
@@ -198,7 +261,7 @@ def say_soundness(run: Run, peak: int, at_once: int) -> None:
     done = verdicts.filter(state=Verdict.State.DONE).count()
     entries = Entry.objects.filter(queue=run.queue, kind=Entry.Kind.VERDICTS).count()
     pairs = run.queue.comparisons.count()
-    if (done, entries) != (CALLS // 2, pairs) or peak > at_once:
+    if (done, entries) != (calls // 2, pairs) or peak > at_once:
         note(f"WRONG: {done} verdicts, {entries} entries for {pairs} pairs, {peak} calls at once")
 
 

@@ -73,7 +73,7 @@ def bare_rendering() -> Callable[[str], object]:
 
     def render_here(source: str) -> bytes:
         screened = screen(source)
-        return draw(source.encode(), *target_size(screened.width, screened.height))
+        return draw(screened.svg.encode(), *target_size(screened.width, screened.height))
 
     return render_here
 

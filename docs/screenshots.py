@@ -38,7 +38,7 @@ def vote(page: Page, better: dict[str, str]) -> None:
     side = better[pair.get_attribute("data-comparison")]
     left = pair.locator("[data-side=left] .picture").get_attribute("data-sha256")
     page.keyboard.press("ArrowLeft" if side == left else "ArrowRight")
-    page.locator("#reveal .change").first.wait_for()
+    page.locator("#reveal .agreed").first.wait_for()
 
 
 def main() -> None:
@@ -59,7 +59,7 @@ def main() -> None:
                 if number:
                     voter.keyboard.press("Enter")
                 if number == VOTES - 1:  # so that the buttons are to be seen, and a reveal
-                    voter.get_by_role("button", name="Go on by itself").click()
+                    voter.get_by_role("button", name="Auto-advance").click()
                     voter.locator("#main").focus()
                     voter.mouse.move(SIZE["width"] / 2, SIZE["height"] - 5)
                 vote(voter, better)

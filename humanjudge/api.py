@@ -17,6 +17,7 @@ from judge_eval.rest.api import router as judge_eval
 from judge_eval.rest.events_api import router as events
 from judge_eval.rest.findings_api import router as findings
 from judge_eval.rest.runs_api import router as runs
+from judge_eval.rest.transfer_api import imports
 from judge_eval.rest.transfer_api import router as transfer
 from reports.score_api import router as scores
 
@@ -30,6 +31,7 @@ api = NinjaAPI(
 # Django takes the first address that fits: fixed words stand before `/runs/{run_id}`.
 for router in (judge_eval, events, transfer, findings, runs, scores):
     api.add_router("/runs", router)
+api.add_router("/imports", imports)
 
 
 @api.exception_handler(ConfigInvalid)

@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, Error, register
 
 from voting.rendering import PACKAGES
 
-LEAST = {"JUDGING_THREADS": 1, "VOTES_BURST": 1}
+LEAST = {"WEB_THREADS": 1, "BODY_SECONDS": 1, "JUDGING_THREADS": 1, "VOTES_BURST": 1}
 
 
 @register("humanjudge")

@@ -18,6 +18,8 @@ from humanjudge.lifeline import process_alive
 
 # A killed start may still be ending its children; see lifeline.py.
 LEFTOVER_SECONDS = 20.0
+# Static files, logs and an empty database take this much.
+LEAST_FREE = 20_000_000
 
 
 class RefusalError(SystemExit):
@@ -38,7 +40,36 @@ def data_folder(path: Path) -> Path:
         raise RefusalError(f"cannot make the data folder {data}: {error.strerror}") from None
     if not data.is_dir() or not os.access(data, os.R_OK | os.W_OK | os.X_OK):
         raise RefusalError(f"cannot write to the data folder {data}")
+    _keep_private(data)
     return data.resolve()
+
+
+def _keep_private(data: Path) -> None:
+    """Close the folder to other users where it is ours; somebody else's is theirs to close."""
+    mode = data.stat().st_mode
+    if not mode & 0o077:
+        return
+    is_ours = (data / "secret_key").exists() or not any(data.iterdir())
+    try:
+        if is_ours:
+            data.chmod(0o700)
+            return
+    except PermissionError:
+        pass
+    raise RefusalError(
+        f"other users can read the data folder {data} (mode {mode & 0o777:o}); chmod 700 it, "
+        "or name another in HUMANJUDGE_DATA"
+    )
+
+
+def refuse_full_disk(data: Path) -> None:
+    """Say it at the start in one line: later it would be one error of each process."""
+    free = shutil.disk_usage(data).free
+    if free < LEAST_FREE:
+        raise RefusalError(
+            f"the disk of {data} is full: {free / 1e6:.0f} MB are free, {LEAST_FREE / 1e6:.0f} MB "
+            "are needed"
+        )
 
 
 def secret_key(data: Path) -> str:
@@ -54,9 +85,12 @@ def secret_key(data: Path) -> str:
         key = file.read().strip()
         if not key:
             key = secrets.token_urlsafe(48)
-            file.write(key)
-            file.flush()
-            os.fsync(file.fileno())
+            try:
+                file.write(key)
+                file.flush()
+                os.fsync(file.fileno())
+            except OSError as error:
+                raise RefusalError(f"cannot write {path}: {error.strerror}") from None
         return key
 
 

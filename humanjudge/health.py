@@ -4,42 +4,77 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import DatabaseError
+from django.contrib.sessions.models import Session
+from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from humanjudge.celery import app
+from humanjudge.heartbeat import BEAT, who_is_alive
 from voting.selectors import oldest_unsealed
 
 # Older than this, votes are no longer being sealed: workers or broker are down.
 LAGGING_SECONDS = 60
+# By what they say they are alive for.
+PROCESSES = {"sealing_worker": "votes", "judging_worker": "judging", "beat": BEAT}
+# Too short for the key of any session.
+_ROW = "healthz"
 
 
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    health: dict[str, Any] = {"database": "ok", "broker": "ok", "oldest_unsealed_seconds": 0}
+    health = {"web": "ok", "database": "ok", "broker": "ok", **_processes()}
+    if health["beat"] == "unknown":
+        health["broker"] = "unreachable"
+    unsealed = 0.0
     try:
         oldest = oldest_unsealed()
     except DatabaseError:
         health["database"] = "unreachable"
     else:
         if oldest is not None:
-            age = (timezone.now() - oldest).total_seconds()
-            health["oldest_unsealed_seconds"] = round(max(age, 0), 3)
-    if not _broker_answers():
-        health["broker"] = "unreachable"
-    lagging = health["oldest_unsealed_seconds"] > LAGGING_SECONDS
-    healthy = health["database"] == health["broker"] == "ok" and not lagging
-    health["status"] = "ok" if healthy else "degraded"
-    return JsonResponse(health, status=200 if healthy else 503)
+            unsealed = max((timezone.now() - oldest).total_seconds(), 0.0)
+        health["database"] = "ok" if _database_writes() else "not writable"
+    healthy = set(health.values()) == {"ok"} and unsealed <= LAGGING_SECONDS
+    told: dict[str, Any] = {
+        "status": "ok" if healthy else "degraded",
+        **health,
+        "oldest_unsealed_seconds": round(unsealed, 3),
+    }
+    response = JsonResponse(told, status=200 if healthy else 503)
+    # Who asks has the answer; Django would log each 503 as an error of this server.
+    response._has_been_logged = True  # type: ignore[attr-defined]
+    return response
 
 
-def _broker_answers() -> bool:
+def _processes() -> dict[str, str]:
+    """Tell of each process beside this one whether it said lately that it is alive."""
+    alive = who_is_alive(app, list(PROCESSES.values()))
+    if alive is None:
+        return dict.fromkeys(PROCESSES, "unknown")
+    return {name: "ok" if alive[sign] else "missing" for name, sign in PROCESSES.items()}
+
+
+def _database_writes() -> bool:
+    """Write a row that nobody reads: a locked, full or read-only database still answers reads."""
+    if connection.vendor == "sqlite":
+        # Whoever asks does not wait as long as a vote does.
+        patience = connection.settings_dict["OPTIONS"]["timeout"]
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA busy_timeout = 1000")
+            try:
+                return _written()
+            finally:
+                cursor.execute(f"PRAGMA busy_timeout = {patience * 1000}")
+    return _written()
+
+
+def _written() -> bool:
+    row = Session(session_key=_ROW, expire_date=timezone.now())
     try:
-        with app.connection_for_write() as broker:
-            broker.ensure_connection(max_retries=1, timeout=1)
-            broker.default_channel.client.ping()  # type: ignore[attr-defined]
-    except Exception:  # noqa: BLE001  whatever the broker's client raises means no
+        if not Session.objects.filter(pk=_ROW).update(expire_date=row.expire_date):
+            Session.objects.bulk_create([row], ignore_conflicts=True)
+    except DatabaseError:
         return False
     return True

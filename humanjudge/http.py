@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
+import logging
+import sqlite3
+import sys
 from collections.abc import Callable
+from typing import Any
 
 from csp.constants import HEADER
 from csp.utils import build_policy
 from django.contrib.messages.middleware import MessageMiddleware
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils.module_loading import import_string
 from django_htmx.middleware import HtmxDetails
 
 API = "/api/"
+# In `request.META`: the status and the message for a request that was not read to its end.
+REFUSED = "humanjudge.refused"
 TITLES = {
     400: "That request cannot be read",
     403: "Closed to you",
     404: "Nothing here",
+    408: "Too slow",
     409: "Already answered",
     413: "Too large",
     422: "That cannot be stored",
     429: "A little slower, please",
     500: "Something broke on our side",
+    503: "Busy for a moment",
 }
+# A shorter page arrives no sooner when it is compressed.
+ONE_PACKET = 1400
+# After so many seconds the same request is worth another try.
+RETRY_AFTER = 2
+
+logger = logging.getLogger(__name__)
 
 
 class HtmxRequest(HttpRequest):
@@ -37,10 +55,21 @@ def is_from_htmx(request: HttpRequest) -> bool:
 class Problem(Exception):
     """Raised by a view that cannot do what was asked; the middleware answers for it."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, *, retry_after: int | None = None) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
+        self.retry_after = retry_after
+
+
+def on_demand(view: str) -> Callable[..., HttpResponse]:
+    """Return a view whose module is imported by its first request, for pages with heavy imports."""
+
+    def load_and_call(request: HttpRequest, **arguments: Any) -> HttpResponse:
+        answer: HttpResponse = import_string(view)(request, **arguments)
+        return answer
+
+    return load_and_call
 
 
 class ContentPolicyMiddleware:
@@ -60,8 +89,33 @@ class ContentPolicyMiddleware:
         return response
 
 
+class CompressionMiddleware(GZipMiddleware):
+    """Compresses pages where their length tells nobody a secret that stands in them.
+
+    BREACH finds a secret by its repetition: another site has a browser ask for the same page again
+    and again, with guesses that the page repeats beside the secret, and looks at the lengths. A
+    page whose address has no query repeats nothing of what another site could choose. With a query
+    it is compressed only for htmx, whose header no other site can send with a visitor's cookies;
+    answers to forms and errors are not. What is left differs each time by itself: tokens of forms
+    are masked anew, a ballot has a number of its own, and Django adds up to 100 random bytes.
+    """
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        compressible = (
+            isinstance(response, HttpResponse)
+            and len(response.content) >= ONE_PACKET
+            and request.method == "GET"
+            and response.status_code == 200
+            and response.headers.get("Content-Type", "").startswith("text/html")
+            and (is_from_htmx(request) or not request.META.get("QUERY_STRING"))
+        )
+        return super().process_response(request, response) if compressible else response
+
+
 class BackOfficeMessages(MessageMiddleware):
-    """Keeps messages for the back office, the only place that has any."""
+    """Keeps messages for the admin, the only place that has any."""
 
     def process_request(self, request: HttpRequest) -> None:
         if request.path_info.startswith("/admin/"):
@@ -69,12 +123,14 @@ class BackOfficeMessages(MessageMiddleware):
 
 
 class ProblemMiddleware:
-    """Turns a raised `Problem` into its answer, and the API's bare 405 into JSON."""
+    """Turns a raised `Problem` into its answer, a busy database into 503, a bare 405 into JSON."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
+        if REFUSED in request.META:
+            return _bare_problem(request, *request.META[REFUSED])
         response = self._get_response(request)
         if response.status_code == 405 and is_for_api(request):
             allowed = ", ".join(sorted(response.headers["Allow"].split(", ")))
@@ -84,9 +140,12 @@ class ProblemMiddleware:
         return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if not isinstance(error, Problem):
-            return None
-        return problem(request, error.status, error.message)
+        if isinstance(error, Problem):
+            response = problem(request, error.status, error.message)
+            if error.retry_after is not None:
+                response.headers["Retry-After"] = str(error.retry_after)
+            return response
+        return busy(request, error) if is_busy(error) else None
 
 
 def is_for_api(request: HttpRequest) -> bool:
@@ -138,9 +197,37 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer without sessions, users or anything else that may be what is broken."""
+    # What middleware raises comes here and not to `process_exception`.
+    error = sys.exc_info()[1]
+    if is_busy(error):
+        return busy(request, error)
     if is_for_api(request):
         return problem(request, 500, "something broke on the server; the error was logged there")
-    context = _context(500, "The error was logged. What was recorded before is safe.")
+    return _bare_problem(request, 500, "The error was logged. What was recorded before is safe.")
+
+
+def is_busy(error: BaseException | None) -> bool:
+    """Say whether the database is locked, full, away or starting: later it may do the same."""
+    # SQLite calls a wrong statement an operational error, too.
+    code = getattr(error.__cause__, "sqlite_errorcode", None) if error else None
+    return isinstance(error, OperationalError | InterfaceError) and code != sqlite3.SQLITE_ERROR
+
+
+def busy(request: HttpRequest, error: BaseException | None) -> HttpResponse:
+    """Answer 503: the voting page keeps its vote and sends it again, as should a script."""
+    logger.warning("the database is busy: %s", error)
+    message = "The database cannot take this now. Send the same again: it counts once."
+    response = _bare_problem(request, 503, message)
+    # Once is enough; Django would log it as an error, and again.
+    response._has_been_logged = True  # type: ignore[attr-defined]
+    return response
+
+
+def _bare_problem(request: HttpRequest, status: int, message: str) -> HttpResponse:
+    """Answer without sessions, users or anything else that may be what is broken."""
+    headers = {"Retry-After": str(RETRY_AFTER)} if status == 503 else {}
+    if is_for_api(request):
+        return JsonResponse({"detail": message}, status=status, headers=headers)
     template = "_problem.html" if is_from_htmx(request) else "problem.html"
-    return HttpResponse(render_to_string(template, context), status=500)
+    text = render_to_string(template, _context(status, message))
+    return HttpResponse(text, status=status, headers=headers)

@@ -105,6 +105,12 @@ class Lifeline:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def descriptors(self) -> list[int]:
+        """What a process that is forked from this one must close: only this one may hold it."""
+        pipe = self._process.stdin
+        return [pipe.fileno()] if pipe and not pipe.closed else []
+
     def renew(self) -> None:
         """Start the guarding process again if it is gone."""
         if self._process.poll() is not None:

@@ -49,6 +49,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "humanjudge.http.CompressionMiddleware",
     "humanjudge.http.ContentPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -61,7 +62,6 @@ MIDDLEWARE = [
 ]
 
 ROOT_URLCONF = "humanjudge.urls"
-WSGI_APPLICATION = "humanjudge.wsgi.application"
 
 TEMPLATES = [
     {
@@ -93,10 +93,12 @@ _database: dict[str, Any] = (
 )
 if _database["ENGINE"] == "django.db.backends.sqlite3":
     # One writer at a time, who takes the lock at BEGIN: no upgrade from reader to writer can
-    # deadlock. FULL makes a commit survive a power cut, as an acknowledged vote must.
+    # deadlock. FULL makes a commit survive a power cut, as an acknowledged vote must. Who has
+    # waited 8 s for the lock gives up before the voting page does: the answer is 503, and the page
+    # sends its vote again.
     _database["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
-        "timeout": 20,
+        "timeout": 8,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
     }
 else:
@@ -105,6 +107,10 @@ else:
         "min_size": 1,
         "max_size": env.int("DATABASE_POOL", 12),
         "timeout": 3,
+        # A pool that cannot connect waits twice as long before each further try, until this time
+        # is over and the next request begins anew: after an outage of any length, a new try is
+        # never more than a second or two away.
+        "reconnect_timeout": 2,
     }
     # How often a hand-written statement runs on a connection before PostgreSQL keeps its plan.
     # A pooler that hands one connection to many clients may not know prepared statements.
@@ -124,6 +130,9 @@ STORAGES = {
     },
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
+# Django's own default lets everybody on the machine read them.
+FILE_UPLOAD_PERMISSIONS = 0o600
+FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 SVG_RENDERER = env.str("SVG_RENDERER", "resvg")
 
 # --- queue --------------------------------------------------------------------------------------
@@ -151,14 +160,16 @@ CELERY_TASK_ROUTES = {
     "judge_eval.tasks.judge": {"queue": "judging"},
     "judge_eval.tasks.work": {"queue": "judging"},
     "judge_eval.tasks.tryout": {"queue": "judging"},
+    "judge_eval.tasks.import_next": {"queue": "judging"},
     "judge_eval.tasks.compute_findings": {"queue": "judging"},
     "judge_eval.tasks.refresh_findings": {"queue": "judging"},
     "reports.tasks.make_score_files": {"queue": "judging"},
 }
+CELERY_WORKER_CONSUMER = "humanjudge.celery_consumer:Consumer"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SEND_TASK_EVENTS = False
-CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
+CELERY_BEAT_SCHEDULER = "humanjudge.heartbeat:Clock"
 CELERY_BEAT_SCHEDULE = {
     "seal what a lost task left behind": {"task": "voting.tasks.sweep", "schedule": 3.0},
     "go on with runs": {"task": "judge_eval.tasks.sweep", "schedule": 5.0},
@@ -168,12 +179,20 @@ CELERY_BEAT_SCHEDULE = {
 
 # --- models -------------------------------------------------------------------------------------
 
-# The endpoint named "default", unless the back office has one of that name. The key itself is
+# The endpoint named "default", unless the admin has one of that name. The key itself is
 # read from the variable named here when a call is made, by the workers alone.
 PROVIDER_BASE_URL = env.str("PROVIDER_BASE_URL", "")
 PROVIDER_KEY_VARIABLE = env.str("PROVIDER_KEY_VARIABLE", "")
-# Calls that one worker process makes at once, whatever its providers allow.
-JUDGING_THREADS = env.int("JUDGING_THREADS", 8)
+# The most calls that one worker process makes at once: fewer than the files that most systems let
+# a process open. Below that, providers say how many; threads are started as they are needed.
+JUDGING_THREADS = env.int("JUDGING_THREADS", 512)
+
+# --- imports over the web -------------------------------------------------------------------------
+
+# The most of one file as it comes and of a Parquet file unpacked, and of the rows of one import.
+IMPORT_MAX_MB = env.int("IMPORT_MAX_MB", 64)
+IMPORT_MAX_UNPACKED_MB = env.int("IMPORT_MAX_UNPACKED_MB", 1024)
+IMPORT_MAX_ROWS = env.int("IMPORT_MAX_ROWS", 500_000)
 
 # --- reports ------------------------------------------------------------------------------------
 
@@ -192,8 +211,19 @@ LEDGER_PROJECTIONS = ["voting.projection.VoteCounts", "judge_eval.projection.Jud
 
 VOTES_PER_SECOND = env.float("VOTES_PER_SECOND", 10.0)
 VOTES_BURST = env.int("VOTES_BURST", 60)
-PAIRS_AHEAD = 10
+# So many a page holds, the one on the screen included.
+PAIRS_HELD = 6
 LEASE_MINUTES = 5
+
+# --- requests -----------------------------------------------------------------------------------
+
+# Requests that one web process works on at once; what waits for its body is none of them.
+WEB_THREADS = env.int("WEB_THREADS", 4)
+# A body must be here in this time: see humanjudge.asgi.
+BODY_SECONDS = env.float("BODY_SECONDS", 10.0)
+# Four files of 64 MB, the most that an import takes, with the form around them.
+MOST_BODY = 4 * 64 * 1024 * 1024 + 2_500_000
+UPLOADS_AT_ONCE = 8
 
 # --- security -----------------------------------------------------------------------------------
 
@@ -233,6 +263,8 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
+# Limits on guessing passwords: see humanjudge.login.
+AUTHENTICATION_BACKENDS = ["humanjudge.login.LimitedBackend"]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "runs"
 LOGOUT_REDIRECT_URL = "home"

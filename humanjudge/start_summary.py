@@ -13,7 +13,7 @@ def summary(access: dict[str, Any], url: str, data: Path) -> str:
     lines += _links("Vote", access.get("invites", []), url)
     lines += _admin(access.get("admin") or {"path": "/admin/"}, url)
     if access.get("api_key"):
-        lines += [("API key", access["api_key"])]
+        lines += _api_key(access, url)
     lines += [("API docs", f"{url}/api/docs")]
     if access.get("cli_key"):
         lines += [("Command line", ".venv/bin/humanjudge --help")]
@@ -31,6 +31,14 @@ def _links(label: str, items: list[dict[str, str]], url: str) -> list[tuple[str,
         (label, f"{item['name']:<10} {url}{item['path']}")
         for label, item in zip(labels, items, strict=False)
     ]
+
+
+def _api_key(access: dict[str, Any], url: str) -> list[tuple[str, str]]:
+    lines = [("API key", access["api_key"])]
+    if scopes := access.get("api_key_scopes"):
+        lines += [("", f"may {' and '.join(scopes)}; for one that may manage runs too:")]
+        lines += [("", f"{url}/admin/voting/apikey/add/")]
+    return lines
 
 
 def _admin(admin: dict[str, str | None], url: str) -> list[tuple[str, str]]:

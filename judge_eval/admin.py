@@ -1,4 +1,4 @@
-"""The back office of runs: sharing and providers are set here; what was asked can be read."""
+"""The admin of runs: sharing and providers are set here; what was asked can be read."""
 
 from __future__ import annotations
 

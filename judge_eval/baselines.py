@@ -1,7 +1,8 @@
 """Judges that know nothing: the floor under every board.
 
-A judge that does not beat *longer wins* has learned nothing. Baselines answer once, in the stored
-order, which pairing has already made random.
+A judge that does not beat *longer wins* has learned nothing. Baselines answer in the same orders
+as the run's judges, and are scored alike: asked in both, *always first* contradicts itself on every
+pair.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ Winner = Literal["A", "B", "tie"]
 
 @dataclass(frozen=True)
 class Opinion:
-    """What a baseline says of a pair, and the one line of why."""
+    """What a baseline says of a pair as it is shown, A first, and the one line of why."""
 
     winner: Winner
     reason: str
 
 
 def always_first(output_a: str, output_b: str, seed: str) -> Opinion:
-    """Pick the first of the stored order.
+    """Pick what is shown first.
 
     Examples
     --------

@@ -21,6 +21,7 @@ from voting.models import ApiKey, Invite, Project
 from voting.voters import invite_token
 
 PROJECT = "Demo"
+SCOPES = [ApiKey.Scope.READ, ApiKey.Scope.VOTE]
 RUNS = {"svg": "Drawings", "text": "Answers"}
 
 
@@ -36,7 +37,8 @@ def load(access_file: Path) -> bool:
             "board": [{"name": r.name, "path": reverse("run", args=[r.pk])} for r in runs],
             "invites": [{"name": r.name, "path": _invite(r)} for r in runs],
             "admin": _admin(),
-            "api_key": create_key("made on first start", [ApiKey.Scope.READ, ApiKey.Scope.VOTE])[1],
+            "api_key": create_key("made on first start", SCOPES)[1],
+            "api_key_scopes": SCOPES,
             "cli_key": _key_of_the_command_line(),
         }
         # Inside the transaction: no demo without its keys, no keys without the demo.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Callable
 from decimal import Decimal
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from judge_eval import elo
-from voting.models import Choice, Comparison, Inference, Queue
+from voting.models import ApiKey, Choice, Comparison, Inference, Project, Queue
 
 # Instead of a provider's name: a baseline, or a judge whose verdicts were imported.
 NOT_ASKED = ("baseline", "imported")
@@ -67,9 +68,10 @@ class Provider(models.Model):
         blank=True,
         help_text='US dollars a million tokens: {"model": {"input": "2.50", "output": "10"}}',
     )
-    # What the workers know of it together: when the next call may start.
+    # What the workers know of it together: when the next call may start, and which models are left
+    # alone for a while: until when, and why.
     next_start_at = models.DateTimeField(null=True, editable=False)
-    paused_until = models.DateTimeField(null=True, editable=False)
+    pauses = models.JSONField(default=dict, editable=False)
     # Calls that are no rows, such as those of a tryout, and until when each can be out at most.
     guests = models.JSONField(default=list, editable=False)
 
@@ -83,10 +85,18 @@ class Provider(models.Model):
         return self.name
 
 
+class WholeRuns(models.Manager["Run"]):
+    """Leaves out runs that are still being imported: nobody is shown half of one."""
+
+    def get_queryset(self) -> models.QuerySet[Run]:
+        return super().get_queryset().exclude(state=Run.State.IMPORTING)
+
+
 class Run(models.Model):
     """One study: pairs, judges, and a queue of votes on the pairs."""
 
     class State(models.TextChoices):
+        IMPORTING = "importing"
         DRAFT = "draft"
         GENERATING = "generating"
         JUDGING = "judging"
@@ -114,6 +124,12 @@ class Run(models.Model):
     is_shared = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     started_at = models.DateTimeField(null=True, editable=False)
+
+    objects = WholeRuns()
+    every: ClassVar = models.Manager["Run"]()
+
+    class Meta:
+        base_manager_name = "every"
 
     def __str__(self) -> str:
         return self.name
@@ -404,3 +420,61 @@ class Findings(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id} {self.part} as of {self.seq}"
+
+
+class Import(models.Model):
+    """Files that were brought to become a run or join one, and how far that has come."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        READING = "reading"
+        WRITING = "writing"
+        DONE = "done"
+        REFUSED = "refused"
+        FAILED = "failed"
+
+    UNFINISHED: ClassVar = (State.WAITING, State.READING, State.WRITING)
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    # A bundle may bring its project.
+    project = models.ForeignKey(Project, models.CASCADE, null=True, related_name="imports")
+    # The run that is added to, or that is made; of a bundle, the first of its runs.
+    run = models.ForeignKey(Run, models.SET_NULL, null=True, related_name="imports")
+    # Of a run that is made; empty for one that is added to.
+    name = models.CharField(max_length=200, blank=True)
+    api_key = models.ForeignKey(ApiKey, models.SET_NULL, null=True, related_name="+")
+    # What came beside the files: `options`, `mapping`, `format`, and the files' names.
+    form = models.JSONField()
+    is_bundle = models.BooleanField(default=False)
+    # Whoever asked reads the files itself, where they are; nobody else can.
+    is_local = models.BooleanField(default=False)
+    state = models.CharField(max_length=7, choices=State, default=State.WAITING)
+    rows_read = models.PositiveIntegerField(default=0)
+    # Of what was read and put together: how much is written, and how much there is to write.
+    written = models.PositiveIntegerField(default=0)
+    to_write = models.PositiveIntegerField(default=0)
+    # What came of it, and for what was refused the status that says so over HTTP.
+    report = models.JSONField(null=True)
+    status = models.PositiveSmallIntegerField(null=True)
+    detail = models.TextField(blank=True)
+    asked_at = models.DateTimeField(default=timezone.now, editable=False)
+    done_at = models.DateTimeField(null=True)
+    # Whoever is at it holds the lease; one that ran out is anybody's. Attempts that wrote nothing
+    # are counted: not for ever.
+    lease = models.UUIDField(null=True)
+    leased_until = models.DateTimeField(null=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    # Called at every step, for whoever waits in the same process.
+    on_progress: Callable[[], None] | None = None
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(
+                fields=["asked_at"],
+                condition=Q(state__in=["waiting", "reading", "writing"]),
+                name="import_unfinished",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pk}: {self.state}"

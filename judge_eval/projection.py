@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
@@ -18,16 +19,20 @@ from judge_eval.fold import (
     latest_payloads,
     standings_before,
 )
-from judge_eval.models import Board, JudgeRating, RatingPoint, Run
+from judge_eval.models import Board, Judge, JudgeRating, RatingPoint, Run
 from voting.facts import Fact
 from voting.ledger import Difference
-from voting.models import Entry, Project
+from voting.models import Choice, Comparison, Entry, Project
 from voting.projection import counted_in, counts, uncounts
 from voting.rows import executemany, key, update_many
 
+ANSWERS = tuple(f"answers_{choice.lower()}" for choice in Choice)
+
 
 class JudgeElo:
-    """Keeps JudgeRating, Board, RatingPoint and the history on the entries of votes."""
+    """Keeps JudgeRating, Board, RatingPoint, how many judges answered what on each comparison, and
+    the history on the entries of votes.
+    """
 
     def apply(self, project: Project, entries: Sequence[Fact]) -> Generator[None]:
         batches: dict[UUID, list[Fact]] = defaultdict(list)
@@ -35,7 +40,7 @@ class JudgeElo:
             queue = entry.target.queue_id if entry.target else entry.queue_id
             if queue:
                 batches[queue].append(entry)
-        runs = Run.objects.filter(queue__in=batches).select_related("queue")
+        runs = Run.every.filter(queue__in=batches).select_related("queue")
         parts = [_Batch(run, batches[run.queue_id]) for run in runs.order_by("pk")]
         for part in parts:
             part.read()
@@ -48,7 +53,7 @@ class JudgeElo:
 
     def rebuild(self, project: Project, *, write: bool) -> list[Difference]:
         differences: list[Difference] = []
-        runs = Run.objects.filter(queue__project=project).select_related("queue")
+        runs = Run.every.filter(queue__project=project).select_related("queue")
         for run in runs.order_by("pk"):
             differences += _rebuild(run, write=write)
         return differences
@@ -149,11 +154,30 @@ class _Batch:
             "WHERE judge_id = %s",
             [(asked[judge], answered[judge], key(UUID(judge))) for judge in sorted(asked)],
         )
+        _write_answers(_answers(self.run, known))
 
 
 def _is_unblinded(vote: Fact) -> bool:
     """Say whether a person voted who had seen the verdicts; pretend votes need not be blind."""
     return vote.unblinded and not vote.simulated
+
+
+def _answers(run: Run, payloads: Mapping[UUID, Any]) -> dict[UUID, tuple[int, ...]]:
+    """Count, as `ANSWERS` are, what judges say of pairs; people need not agree with baselines."""
+    baselines = run.judges.filter(provider=Judge.BASELINE).values_list("pk", flat=True)
+    left_aside = set(map(str, baselines))
+    answers = {}
+    for pair, payload in payloads.items():
+        said = [item["winner"] for item in payload["verdicts"] if item["judge"] not in left_aside]
+        answers[pair] = tuple(said.count(choice) for choice in Choice)
+    return answers
+
+
+def _write_answers(answers: Mapping[UUID, Sequence[int]]) -> None:
+    # Whoever opens pairs locks them by key, too: two such transactions must not meet crosswise.
+    locked = Comparison.objects.select_for_update(no_key=True).filter(pk__in=answers)
+    pairs = list(locked.order_by("pk").values_list("pk", flat=True))
+    update_many(Comparison, ANSWERS, [(*answers[pair], key(pair)) for pair in pairs])
 
 
 def _write_histories(changed: Sequence[tuple[CountedVote, str]]) -> None:
@@ -208,8 +232,22 @@ def _rebuild(run: Run, *, write: bool) -> list[Difference]:
             "answered": answered[judge],
         }
         differences += _correct(rating, f"judge {judge} of run {run.pk}", replayed, write=write)
+    differences += _rebuild_answers(run, payloads, write=write)
     differences += _rebuild_board(run, standings.votes, write=write)
     return differences + _rebuild_points(run, fold.points, write=write)
+
+
+def _rebuild_answers(run: Run, payloads: Mapping[UUID, Any], *, write: bool) -> list[Difference]:
+    replayed = _answers(run, payloads)
+    pairs = Comparison.objects.filter(queue=run.queue_id).values_list("pk", *ANSWERS)
+    none = (0,) * len(ANSWERS)
+    wrong = {pk: tuple(said) for pk, *said in pairs if tuple(said) != replayed.get(pk, none)}
+    if write:
+        _write_answers({pk: replayed.get(pk, none) for pk in wrong})
+    return [
+        Difference(f"answers of judges on comparison {pk}", said, replayed.get(pk, none))
+        for pk, said in wrong.items()
+    ]
 
 
 def _rebuild_board(run: Run, votes: int, *, write: bool) -> list[Difference]:

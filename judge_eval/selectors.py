@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Left
 from django.utils import timezone
 
 from judge_eval import elo
-from judge_eval.fold import from_history, standings_before
-from judge_eval.models import Board, Findings, Judge, JudgeRating, RatingPoint, Run, Verdict
+from judge_eval.models import Board, Call, Findings, Judge, JudgeRating, RatingPoint, Run, Verdict
 from judge_eval.statistics.intervals import wilson
 from voting.models import Comparison, Entry, Invite, Picture, Voter
 from voting.selectors import open_to, queue_counts, unusable_pairs
+
+# Of calls: what one cost is not known.
+UNPRICED: Final = Q(cost_nano__isnull=True, state=Call.State.DONE)
 
 
 def _unleased() -> Q:
@@ -54,7 +56,6 @@ class BoardRow:
     """One judge's line on the board."""
 
     judge: Judge
-    rank: int
     elo: float
     agree: int
     disagree: int
@@ -76,7 +77,7 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class BoardView:
-    """All that the board shows, as of one ledger entry."""
+    """All that the board shows, as of one ledger entry; its rows are in the run's order."""
 
     run: Run
     rows: list[BoardRow]
@@ -99,12 +100,11 @@ class BoardView:
 
 def board(run: Run) -> BoardView:
     ratings = JudgeRating.objects.filter(judge__run=run).select_related("judge")
-    ordered = sorted(ratings, key=lambda r: (-round(r.elo), r.judge.position))
     counts = Board.objects.get(run=run)
     done, total, preparing = queue_counts(run.queue)
     return BoardView(
         run=run,
-        rows=[_row(ordered, rating) for rating in ordered],
+        rows=[_row(rating) for rating in ratings.order_by("judge__position")],
         votes=counts.votes,
         unblinded=counts.unblinded,
         seq=counts.seq,
@@ -115,14 +115,85 @@ def board(run: Run) -> BoardView:
     )
 
 
-def agreement_intervals(board: BoardView) -> dict[UUID, tuple[float, float]]:
+@dataclass(frozen=True)
+class Overall:
+    """The overall agreement of a run's judges, and which votes it is of.
+
+    Attributes
+    ----------
+    shares : mapping of str to mapping
+        By a judge's identifier: value, low and high as `statistics.shares.Share` has them.
+    order_luck : mapping of str to float
+    votes, seq : int
+        How many votes, up to which ledger entry.
+    is_computed : bool
+        Whether the findings say it; otherwise it is counted as of this moment, without intervals.
+    """
+
+    shares: Mapping[str, Mapping[str, Any]]
+    order_luck: Mapping[str, float | None]
+    votes: int
+    seq: int
+    is_computed: bool = True
+
+    def best_first(self, rows: Iterable[BoardRow]) -> list[BoardRow]:
+        """Order judges by it; of whom it is not known stands last."""
+        return sorted(rows, key=lambda row: -self.value(row))
+
+    def value(self, row: BoardRow) -> float:
+        value = self.shares.get(str(row.judge.pk), {}).get("value")
+        return -1.0 if value is None else value
+
+    def rank(self, row: BoardRow) -> int:
+        """Return the judge's place; who agree equally share one."""
+        higher = (value for value in map(self._known, self.shares) if value > self.value(row))
+        return 1 + sum(1 for _ in higher)
+
+    def _known(self, judge: str) -> float:
+        value = self.shares[judge]["value"]
+        return -1.0 if value is None else value
+
+
+def overall_agreement(board: BoardView, data: Mapping[str, Any] | None) -> Overall:
+    """Return what the findings say; until there are any, the shares of this moment alone."""
+    judges = data["judges"] if data else []
+    # What was computed before anybody voted says nothing of the votes since.
+    if data and (data["as_of"]["votes"] or not board.votes):
+        return Overall(
+            {judge["id"]: judge["overall"] for judge in judges},
+            {judge["id"]: judge["order_luck"] for judge in judges},
+            data["as_of"]["votes"],
+            data["as_of"]["seq"],
+        )
+    asked = Verdict.objects.filter(judge__run=board.run).exclude(state=Verdict.State.WAITING)
+    votes = dict(asked.order_by().values_list("judge").annotate(Sum("comparison__votes")))
+    shares = {
+        str(row.judge.pk): {
+            "value": row.agree / votes[row.judge.pk] if votes.get(row.judge.pk) else None,
+            "low": None,
+            "high": None,
+        }
+        for row in board.rows
+    }
+    return Overall(shares, {}, board.votes, board.seq, is_computed=False)
+
+
+def kept_findings(run: Run) -> dict[str, Any] | None:
+    """Return what was computed of a run's judges, and of which votes; None before it was."""
+    found = Findings.objects.filter(run=run, part="", data__isnull=False)
+    judges, as_of = found.values_list("data__judges", "data__as_of").first() or (None, None)
+    return {"judges": judges, "as_of": as_of} if judges is not None else None
+
+
+def agreement_intervals(
+    board: BoardView, data: Mapping[str, Any] | None
+) -> dict[UUID, tuple[float, float]]:
     """Return 95 % intervals of the judges' agreement, in percent, where one is known.
 
     That of the findings where they are of the same votes. Until they are, Wilson's, which holds
     only while no pair has several votes: those are not independent.
     """
-    found = Findings.objects.filter(run=board.run, part="").values_list("data__judges", flat=True)
-    shares = {judge["id"]: judge["agreement"] for judge in found.first() or []}
+    shares = {judge["id"]: judge["agreement"] for judge in (data or {"judges": []})["judges"]}
     several = Comparison.objects.filter(queue=board.run.queue_id, votes__gt=1).exists()
     intervals = {}
     for row in board.rows:
@@ -136,18 +207,9 @@ def agreement_intervals(board: BoardView) -> dict[UUID, tuple[float, float]]:
     return intervals
 
 
-def left_out(run: Run) -> list[tuple[str, int]]:
-    """Return why pairs of a run cannot be voted on, and how many each reason holds back."""
-    reasons = unusable_pairs(run.queue).values_list("unusable")
-    return list(reasons.annotate(pairs=Count("pk")).order_by("-pairs", "unusable"))
-
-
-def _row(ordered: list[JudgeRating], rating: JudgeRating) -> BoardRow:
-    """Ratings that are equal as they are shown share a rank."""
-    rank = 1 + sum(round(other.elo) > round(rating.elo) for other in ordered)
+def _row(rating: JudgeRating) -> BoardRow:
     return BoardRow(
         judge=rating.judge,
-        rank=rank,
         elo=rating.elo,
         agree=rating.agree,
         disagree=rating.disagree,
@@ -156,21 +218,18 @@ def _row(ordered: list[JudgeRating], rating: JudgeRating) -> BoardRow:
     )
 
 
+def left_out(run: Run) -> list[tuple[str, int]]:
+    """Return why pairs of a run cannot be voted on, and how many each reason holds back."""
+    reasons = unusable_pairs(run.queue).values_list("unusable")
+    return list(reasons.annotate(pairs=Count("pk")).order_by("-pairs", "unusable"))
+
+
 def rating_series(run: Run, votes: int) -> list[tuple[int, list[float]]]:
     """Return at most about 130 points (votes so far, ratings in judge order), oldest first."""
     stride = elo.graph_stride(votes)
     wanted = range(stride, votes + 1, stride)
     points = RatingPoint.objects.filter(run=run, votes__in=list(wanted)).order_by("votes")
     return list(points.values_list("votes", "ratings"))
-
-
-def ratings_around(vote: Entry) -> tuple[list[float], list[float]]:
-    """Return the ratings before and after a sealed, counted vote, in judge order."""
-    assert vote.queue is not None  # a vote on a pair of a run
-    assert vote.seq is not None
-    before, after = standings_before(vote.queue, vote.seq), from_history(vote.history)
-    before.grow(len(after.elo))
-    return before.elo, after.elo
 
 
 def verdicts_on(comparison: Comparison) -> list[Verdict]:
@@ -193,14 +252,6 @@ def votes_on(comparison: Comparison) -> list[Entry]:
 def run_list() -> QuerySet[Run]:
     runs = Run.objects.select_related("board", "queue__project").order_by("-created_at")
     return runs.defer("config")  # it may be large
-
-
-def pair_list(run: Run) -> QuerySet[Comparison]:
-    return (
-        Comparison.objects.filter(queue=run.queue_id)
-        .select_related("a__picture", "b__picture")
-        .order_by("position")
-    )
 
 
 def pairs_at(run: Run, positions: Sequence[int], letters: int) -> dict[int, dict[str, Any]]:

@@ -18,12 +18,21 @@ from judge_eval.dialogue.call_keys import judge_fingerprint
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.pairing import all_pairs, wants_overlap
 from voting.chain import canonical
-from voting.models import Comparison, Inference, Picture, Project, Queue, VoterPrompt
+from voting.models import (
+    Comparison,
+    Inference,
+    Picture,
+    Project,
+    Queue,
+    VoterPrompt,
+    prompt_key,
+)
+from voting.order import fresh_turn
 from voting.pictures import source_address
 from voting.rendering import renderer_id
 
 # A change of what a baseline answers must change its fingerprint: it is another competitor then.
-BASELINE_VERSION = 1
+BASELINE_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -132,7 +141,16 @@ def add_comparisons(queue: Queue, pairs: Sequence[tuple[Inference, Inference]]) 
     first = 0 if last is None else last + 1
     return Comparison.objects.bulk_create(
         [
-            Comparison(queue=queue, position=n, a=a, b=b, votes_wanted=_wanted(queue, pk), pk=pk)
+            Comparison(
+                pk=pk,
+                queue=queue,
+                position=n,
+                prompt_key=prompt_key(a.prompt),
+                turn=fresh_turn(queue.pk, prompt_key(a.prompt)),
+                a=a,
+                b=b,
+                votes_wanted=_wanted(queue, pk),
+            )
             for n, (a, b) in enumerate(pairs, start=first)
             for pk in [uuid4()]
         ],

@@ -13,6 +13,7 @@ from judge_eval.analysis import keeping
 from judge_eval.engine import assembling, crew, judging
 from judge_eval.engine.tryout import try_out
 from judge_eval.selectors import runs_to_advance
+from judge_eval.transfer import import_jobs
 from voting.pictures import render_picture
 
 logger = logging.getLogger(__name__)
@@ -60,6 +61,7 @@ def sweep() -> None:
             # One run that cannot go on must not hold up the others.
             logger.exception("run %s cannot go on", run_id)
     judging.complete_voted_runs()
+    import_jobs.ask_again_for_lost()
 
 
 @shared_task
@@ -75,3 +77,8 @@ def refresh_findings() -> None:
 @shared_task
 def compute_findings(run_id: str, part: str) -> None:
     keeping.compute(UUID(run_id), part)
+
+
+@shared_task
+def import_next() -> None:
+    import_jobs.do_in_a_process()

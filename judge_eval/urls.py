@@ -1,7 +1,7 @@
 from django.urls import path
 
+from humanjudge.http import on_demand
 from judge_eval.pages import (
-    alt_test_views,
     draft_views,
     files_views,
     models_views,
@@ -10,9 +10,12 @@ from judge_eval.pages import (
     voting_views,
 )
 
+# Computes with NumPy, which no other page needs.
+_alt_test = "judge_eval.pages.alt_test_views"
+
 urlpatterns = [
     path("", views.home, name="home"),
-    # Where browsers look on pages that name no icon, as those of the back office.
+    # Where browsers look on pages that name no icon, as those of the admin.
     path("favicon.ico", views.favicon, name="favicon"),
     path("runs/", views.runs, name="runs"),
     path("runs/new/", draft_views.new_run, name="new-run"),
@@ -31,10 +34,14 @@ urlpatterns = [
     path("runs/<uuid:run_id>/calls/<int:call_id>/", run_views.run_call, name="run-call"),
     path("runs/<uuid:run_id>/pairs/", views.run_pairs, name="run-pairs"),
     path("runs/<uuid:run_id>/pairs/<uuid:comparison_id>/", views.run_pair, name="run-pair"),
-    path("runs/<uuid:run_id>/alt-test/", alt_test_views.run_alt_test, name="run-alt-test"),
+    path(
+        "runs/<uuid:run_id>/alt-test/",
+        on_demand(f"{_alt_test}.run_alt_test"),
+        name="run-alt-test",
+    ),
     path(
         "runs/<uuid:run_id>/alt-test/items/",
-        alt_test_views.run_items_needed,
+        on_demand(f"{_alt_test}.run_items_needed"),
         name="run-items-needed",
     ),
     path("runs/<uuid:run_id>/models/", models_views.run_models, name="run-models"),

@@ -80,7 +80,9 @@ def harmless(text: str) -> str:
 
     Examples
     --------
-    >>> harmless("=1+1"), harmless("judge")
-    ("'=1+1", 'judge')
+    >>> harmless("=1+1"), harmless("  =1+1"), harmless("judge")
+    ("'=1+1", "'  =1+1", 'judge')
     """
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    # Some spreadsheets leave blanks out before they look, and marks that nobody sees.
+    seen = text.lstrip().lstrip("\u200b\ufeff").lstrip()
+    return f"'{text}" if text.startswith(_FORMULA) or seen.startswith(_FORMULA) else text

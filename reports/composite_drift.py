@@ -1,7 +1,8 @@
 """Does the composite still measure what people want: its rank correlation with their votes.
 
 Per calendar quarter of the votes. The interval is a bootstrap over items: an item and all that
-people said of it is drawn as one.
+people said of it is drawn as one. Two quarters differ where the difference of their correlations
+is significant: that the newest interval holds 0 and an older one does not shows no change.
 """
 
 from __future__ import annotations
@@ -10,15 +11,19 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from math import atanh, sqrt
 from typing import Final, TypeVar
 
 import numpy as np
 
 from judge_eval.metrics.figures import Figure, left_out, no_figure
+from judge_eval.metrics.rank_correlation import FEWEST, places_of
+from judge_eval.metrics.rank_correlation import spearman as correlations
 from judge_eval.metrics.resampling import Resampling, interval_of, weights
-from judge_eval.metrics.vocabulary import FloatArray, IntArray
+from judge_eval.statistics.intervals import Z95
 
-FEWEST: Final = 3
+# With fewer items in either quarter, nothing is said of a change.
+FEWEST_TO_COMPARE: Final = 20
 _SAME: Final = 1e-12
 Item = TypeVar("Item", bound=Hashable)
 
@@ -57,6 +62,11 @@ class Drift:
     def holds(self) -> bool:
         """Whether it is shown that the composite ranks items as people do."""
         return self.figure.interval is not None and self.figure.interval[0] > 0
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether it can be compared with another quarter."""
+        return self.figure.value is not None and self.figure.n >= FEWEST_TO_COMPARE
 
 
 def quarter_of(at: datetime) -> str:
@@ -121,48 +131,11 @@ def _spearman(given: bytes, resampling: Resampling) -> Figure:
     for values, what in ((x, "composite"), (y, "rate among people")):
         if np.ptp(values) < _SAME:
             return no_figure(f"every item has the same {what}, so there is no order to compare", n)
-    places, counts = np.unique(np.array([_places(x), _places(y)]), axis=1, return_counts=True)
-    value = float(_correlations(places, counts[:, np.newaxis].astype(np.float64))[0])
-    blocks = [_correlations(places, block) for block in weights(counts, resampling, rows=4)]
+    places, counts = np.unique(np.array([places_of(x), places_of(y)]), axis=1, return_counts=True)
+    value = float(correlations(places, counts[:, np.newaxis].astype(np.float64))[0])
+    blocks = [correlations(places, block) for block in weights(counts, resampling, rows=4)]
     found = interval_of(np.concatenate(blocks), n, resampling)
     return Figure(value, n=n, interval=found.interval, method=found.method)
-
-
-def _places(values: FloatArray) -> IntArray:
-    """Return which of the distinct values each is, the smallest being 0; noise is no difference."""
-    places: IntArray = np.unique(np.round(values, 12), return_inverse=True)[1]
-    return places
-
-
-def _correlations(places: IntArray, drawn: FloatArray) -> FloatArray:
-    """Return the rank correlation of each resample.
-
-    Parameters
-    ----------
-    places : int array, shape (2, n_patterns)
-    drawn : float array, shape (n_patterns, n_resamples)
-        How often each pattern was drawn.
-
-    Returns
-    -------
-    float array, shape (n_resamples,)
-        NaN where a resample holds one value only.
-    """
-    x, y = (_centred_ranks(row, drawn) for row in places)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found: FloatArray = (drawn * x * y).sum(0)
-        found /= np.sqrt((drawn * x**2).sum(0) * (drawn * y**2).sum(0))
-    return found.clip(-1, 1)
-
-
-def _centred_ranks(places: IntArray, drawn: FloatArray) -> FloatArray:
-    """Return the ranks of the patterns in each resample, ties sharing theirs, less their mean."""
-    order = np.argsort(places, kind="stable")
-    starts = np.flatnonzero(np.diff(places[order], prepend=-1))
-    of_value = np.add.reduceat(drawn[order], starts, axis=0)
-    middle: FloatArray = np.cumsum(of_value, axis=0) - of_value / 2
-    middle -= drawn.sum(axis=0) / 2
-    return middle[places]
 
 
 def drift(
@@ -207,44 +180,85 @@ def _of_quarter(
     return Drift(quarter, sum(word.votes for _, word in known), whole)
 
 
-def drift_in_words(quarters: Sequence[Drift]) -> str:
-    """Say whether the composite still ranks items as people do, and if not, since when.
+def has_changed(older: Figure, newer: Figure) -> bool:
+    """Say whether two rank correlations differ significantly: Fisher's z, two-sided, at .05.
 
-    It holds in a quarter whose interval lies above 0. A quarter without an interval says nothing.
+    ``z = (atanh r1 - atanh r2) / sqrt(v1 + v2)`` with ``v = (1 + r ** 2 / 2) / (n - 3)``: ranks
+    vary more than the ``1 / (n - 3)`` of Pearson's correlation. A perfect order of n items, whose
+    z would be infinite, counts as half a step below 1.
+
+    Parameters
+    ----------
+    older, newer : Figure
+        Spearman's correlations of at least `FEWEST_TO_COMPARE` items each.
+
+    References
+    ----------
+    D. G. Bonett and T. A. Wright, "Sample size requirements for estimating Pearson, Kendall and
+    Spearman correlations", 2000.
+
+    Examples
+    --------
+    >>> has_changed(Figure(0.8, n=40), Figure(0.1, n=40))
+    True
+    >>> has_changed(Figure(0.8, n=40), Figure(0.6, n=40))
+    False
+    """
+    (one, one_varies), (other, other_varies) = _fisher(older), _fisher(newer)
+    return abs(one - other) > Z95 * sqrt(one_varies + other_varies)
+
+
+def _fisher(figure: Figure) -> tuple[float, float]:
+    """Return Fisher's z of a rank correlation, and its variance."""
+    value, n = figure.value, figure.n
+    assert value is not None  # the caller's
+    largest = 1 - 6 / (n * (n * n - 1))
+    return atanh(min(max(value, -largest), largest)), (1 + value**2 / 2) / (n - 3)
+
+
+def drift_in_words(quarters: Sequence[Drift]) -> str:
+    """Say whether the composite ranks items as people do, and whether that has changed.
+
+    The newest quarter with a figure is compared with the last one before it that has enough items.
 
     Examples
     --------
     >>> good = Figure(0.8, n=40, interval=(0.6, 0.9), method="bootstrap")
     >>> poor = Figure(0.1, n=50, interval=(-0.2, 0.4), method="bootstrap")
     >>> print(drift_in_words([Drift("2026 Q1", 90, good), Drift("2026 Q2", 99, poor)]))
-    It stopped: in 2026 Q1 the composite ranked items as people do (0.80), in 2026 Q2 that can no \
-longer be shown (0.10, 95 % interval -0.20 to 0.40, 50 items). Look at what people reward now.
+    In 2026 Q2 it cannot be shown that the composite ranks items as people do (0.10, 95 % interval \
+-0.20 to 0.40, 50 items). Changed since 2026 Q1 (0.80, 40 items): look at what people reward now.
     """
-    checked = [quarter for quarter in quarters if quarter.figure.interval is not None]
+    checked = [quarter for quarter in quarters if quarter.figure.value is not None]
     if not checked:
         return "It cannot be said yet whether the composite ranks items as people do."
     last = checked[-1]
     if last.holds:
-        return (
-            f"The composite ranks items as people do: {_in_figures(last)} in {last.quarter}, "
-            "and above 0 beyond chance."
-        )
-    held = [quarter for quarter in checked if quarter.holds]
-    if not held:
-        return (
-            "In no quarter can it be shown that the composite ranks items as people do: "
-            f"{_in_figures(last)} in {last.quarter}."
-        )
-    first_after = checked[checked.index(held[-1]) + 1]
-    return (
-        f"It stopped: in {held[-1].quarter} the composite ranked items as people do "
-        f"({held[-1].figure.value:.2f}), in {first_after.quarter} that can no longer be shown "
-        f"({_in_figures(first_after)}). Look at what people reward now."
-    )
+        now = f"In {last.quarter} the composite ranks items as people do"
+    else:
+        now = f"In {last.quarter} it cannot be shown that the composite ranks items as people do"
+    return f"{now} ({_in_figures(last.figure)}).{_change_in_words(checked)}"
 
 
-def _in_figures(quarter: Drift) -> str:
-    figure = quarter.figure
-    assert figure.interval is not None  # the caller's
-    low, high = figure.interval
-    return f"{figure.value:.2f}, 95 % interval {low:.2f} to {high:.2f}, {figure.n:,} items"
+def _change_in_words(checked: Sequence[Drift]) -> str:
+    *earlier, last = checked
+    if not earlier:
+        return ""
+    large = [quarter for quarter in earlier if quarter.has_enough]
+    if not last.has_enough or not large:
+        return (
+            f" Whether that has changed: too few items to tell; it takes {FEWEST_TO_COMPARE} in "
+            "each of two quarters."
+        )
+    before = large[-1]
+    since = f"since {before.quarter} ({before.figure.value:.2f}, {before.figure.n:,} items)"
+    if has_changed(before.figure, last.figure):
+        return f" Changed {since}: look at what people reward now."
+    return f" No change {since} can be shown."
+
+
+def _in_figures(figure: Figure) -> str:
+    interval = "no interval"
+    if figure.interval is not None:
+        interval = "95 % interval {:.2f} to {:.2f}".format(*figure.interval)
+    return f"{figure.value:.2f}, {interval}, {figure.n:,} items"

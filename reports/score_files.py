@@ -10,7 +10,7 @@ from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.conf import settings
@@ -21,13 +21,11 @@ from django.utils.text import slugify
 
 from humanjudge.enqueue import enqueue
 from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.engine.embedders import make_embedder
-from judge_eval.metrics import Embedder
 from judge_eval.models import Run
 from reports.models import ScoreReport
-from reports.results.config import Reach, parse
-from reports.results.making import ScoringFailed, make_report
-from reports.results.writing import NotWritable
+
+if TYPE_CHECKING:
+    from judge_eval.metrics import Embedder
 
 LEASE = timedelta(minutes=2)
 RENEWED_EVERY = timedelta(seconds=30)
@@ -58,6 +56,8 @@ def ask(run: Run, config: object) -> ScoreReport:
     Raises ConfigInvalid, or ScoresRefused while others of this run are being made.
     """
     if config is not None:
+        from reports.results.config import Reach, parse  # slow: it knows every scorer
+
         # Whether the run has labels of those tasks, a worker looks up.
         parse(config, None, Reach(embed=lambda options, path: _Unmade()))
     try:
@@ -85,6 +85,11 @@ def reports_of(run: Run) -> QuerySet[ScoreReport]:
 
 def make(report_id: UUID) -> None:
     """Make the files, unless they are made or another worker is at it."""
+    # Web processes import this module, and never make any.
+    from reports.results.config import Reach
+    from reports.results.making import ScoringFailed, make_report
+    from reports.results.writing import NotWritable
+
     report = _claim(report_id)
     if report is None:
         return
@@ -172,6 +177,8 @@ def _keep(report: ScoreReport, folder: Path, table: Mapping[str, Any]) -> None:
 
 
 def _embedder(options: Mapping[str, object], path: str) -> Embedder:
+    from judge_eval.engine.embedders import make_embedder
+
     return make_embedder(options, path=path)
 
 

@@ -68,14 +68,14 @@ def shown_table(table: Data) -> ShownTable:
     people: Sequence[Data] = table.get("people") or []
     judges: Sequence[Data] = table["judges"]
     of_people = people or (judges[0]["figures"] if judges else [])
-    has_ceiling = people and any(people[place]["value"] is not None for place in places)
+    has_people = people and any(people[place]["value"] is not None for place in places)
     return ShownTable(
         [(titles[place], names[place]) for place in places],
         [
             ShownRow(row["judge_id"], row.get("is_baseline", False), _cells(row["figures"], places))
             for row in judges
         ],
-        ShownRow(PEOPLE, False, _cells(people, places)) if has_ceiling else None,
+        ShownRow(PEOPLE, False, _cells(people, places)) if has_people else None,
         [
             (titles[place], names[place], _cell(figure))
             for place, figure in enumerate(of_people)

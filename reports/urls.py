@@ -1,17 +1,30 @@
 from django.urls import path
 
-from reports import composite_views, score_views
+from humanjudge.http import on_demand
+
+# These pages know every scorer or draw ranks with NumPy, which no other page needs.
+_composite, _scores = "reports.composite_views", "reports.score_views"
 
 urlpatterns = [
-    path("runs/<uuid:run_id>/composite/", composite_views.run_composite, name="run-composite"),
     path(
-        "runs/<uuid:run_id>/composite/save", composite_views.save_composite, name="save-composite"
+        "runs/<uuid:run_id>/composite/",
+        on_demand(f"{_composite}.run_composite"),
+        name="run-composite",
     ),
-    path("runs/<uuid:run_id>/scores/", score_views.run_scores, name="run-scores"),
-    path("runs/<uuid:run_id>/scores/ask", score_views.ask_for_scores, name="ask-for-scores"),
+    path(
+        "runs/<uuid:run_id>/composite/save",
+        on_demand(f"{_composite}.save_composite"),
+        name="save-composite",
+    ),
+    path("runs/<uuid:run_id>/scores/", on_demand(f"{_scores}.run_scores"), name="run-scores"),
+    path(
+        "runs/<uuid:run_id>/scores/ask",
+        on_demand(f"{_scores}.ask_for_scores"),
+        name="ask-for-scores",
+    ),
     path(
         "runs/<uuid:run_id>/scores/<uuid:report_id>/download",
-        score_views.download_scores,
+        on_demand(f"{_scores}.download_scores"),
         name="download-scores",
     ),
 ]

@@ -5,7 +5,6 @@ from hashlib import sha256
 from io import BytesIO
 
 from django.contrib.auth.models import User
-from django.core.files.storage import default_storage
 from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
@@ -29,7 +28,8 @@ from voting.models import (
     Voter,
     VoterPrompt,
 )
-from voting.pictures import png_path
+from voting.order import fresh_turn
+from voting.pictures import store
 from voting.services import cast_vote, skip
 
 ALL_CHOICES = ("A", "B", "tie", "both_bad")
@@ -67,12 +67,13 @@ def make_run(
     names=None,
     votes_wanted=1,
     shared=False,
+    baselines=None,
     **queue_fields,
 ):
     """Return a run whose pairs are open and whose verdicts are in the ledger, sealed.
 
     `says` is, for each pair, what each judge says; None is a failed verdict. Not given, the
-    judges say A and B in turn.
+    judges say A and B in turn. `baselines` names those that are; not given, all are.
     """
     queue = make_queue(project, **queue_fields)
     run = Run.objects.create(
@@ -80,20 +81,20 @@ def make_run(
     )
     Board.objects.create(run=run)
     says = says or [[("A", "B")[n % 2] for n in range(judges)] for _ in range(pairs)]
-    make_judges(run, names or [f"judge-{n}" for n in range(len(says[0]))])
+    make_judges(run, names or [f"judge-{n}" for n in range(len(says[0]))], baselines=baselines)
     comparisons = make_comparisons(queue, len(says), votes_wanted=votes_wanted)
     _make_verdicts(run, dict(zip(comparisons, says, strict=True)))
     seal_all(queue.project)
     return run
 
 
-def make_judges(run, names, *, first=0):
+def make_judges(run, names, *, first=0, baselines=None):
     judges = Judge.objects.bulk_create(
         Judge(
             run=run,
             position=position,
             name=name,
-            provider=Judge.BASELINE,
+            provider=Judge.BASELINE if baselines is None or name in baselines else "default",
             fingerprint=sha256(name.encode()).hexdigest(),
         )
         for position, name in enumerate(names, start=first)
@@ -118,6 +119,8 @@ def make_comparisons(queue, number, *, votes_wanted=1, opened=True):
         Comparison(
             queue=queue,
             position=n,
+            prompt_key=outputs[2 * n].prompt,
+            turn=fresh_turn(queue.pk, outputs[2 * n].prompt),
             a=outputs[2 * n],
             b=outputs[2 * n + 1],
             votes_wanted=votes_wanted,
@@ -243,10 +246,7 @@ def make_picture(colour="white", *, inferences=()):
     """Return a rendered picture whose bytes are stored; the inferences become drawings of it."""
     buffer = BytesIO()
     Image.new("RGB", (8, 8), colour).save(buffer, "PNG")
-    png = buffer.getvalue()
-    address = sha256(png).hexdigest()
-    if not default_storage.exists(png_path(address)):
-        default_storage.save(png_path(address), BytesIO(png))
+    address = store(buffer.getvalue())
     picture, _ = Picture.objects.get_or_create(
         source_sha256=sha256(colour.encode()).hexdigest(),
         defaults={"state": "done", "png_sha256": address, "width": 8, "height": 8},

@@ -1,4 +1,4 @@
-"""The back office of voting: who may vote and with what. The ledger can only be read here."""
+"""The admin of voting: who may vote and with what. The ledger can only be read here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
 from django.forms import CheckboxSelectMultiple, ModelChoiceField, ModelForm, MultipleChoiceField
@@ -32,7 +32,7 @@ from voting.models import (
 from voting.voters import erase, invite_token, withdraw
 
 admin.site.site_header = admin.site.site_title = "HumanJudge"
-admin.site.index_title = "Back office"
+admin.site.index_title = "Admin"
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -140,7 +140,7 @@ class QueueAdmin(KeptAdmin):
         return ("project", *QueueForm.Meta.fields, "created_at")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        # How many votes a pair wants is settled when it is made.
+        # How many votes it wants is settled when it is made.
         settled = ("votes_per_item", "overlap_share", "overlap_votes")
         has_pairs = obj is not None and obj.comparisons.exists()
         return ("project", "created_at", *(settled if has_pairs else ()))
@@ -243,8 +243,19 @@ class ApiKeyAdmin(KeptAdmin):
             super().save_model(request, obj, form, change)
             return
         made, key = create_key(obj.name, obj.scopes, obj.project, obj.expires_at)
+        obj.shown_once = key  # type: ignore[attr-defined]
         obj.pk = made.pk
-        messages.warning(request, f"The key, shown only this once: {key}")
+
+    def response_add(
+        self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """Show the key in this answer alone: a message would take it through a cookie."""
+        context = self.admin_site.each_context(request) | {
+            "title": "The new key",
+            "made": obj,
+            "opts": self.opts,
+        }
+        return TemplateResponse(request, "voting/admin_key.html", context)
 
 
 @admin.register(Flag)

@@ -1,75 +1,240 @@
-"""Which pairs a voter gets next, and the leases that keep two people off the last one."""
+"""Which pairs a voter gets next, and the leases that keep two people off the last one.
+
+Leased is what a voter has on the screen and the next two pairs. What a page holds beyond that is
+there for speed only: whoever asks first gets it, and the page that held it is told.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Hashable, Sequence
 from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from django.conf import settings
-from django.db import transaction
-from django.db.models import Count
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, QuerySet
 
 from voting.ballots import Ballot
-from voting.models import Assignment, Comparison, Queue, Voter
-from voting.selectors import live_leases, open_to, released_by_me, skips_of
+from voting.models import Assignment, Comparison, Queue, Reach, Voter
+from voting.order import FRESH, SHUFFLED_PROMPTS, arrange, prompt_order
+from voting.rows import key, prepared
+from voting.selectors import open_to
 from voting.sides import keyed_number, left_side
 
-# So many of the pairs with the fewest votes are looked at; up to here the shuffle is complete.
-CANDIDATES = 1000
+# What a voter has on the screen, and the next two.
+LEASED = 3
+# Pairs are looked at in portions, each of which begins with another prompt.
+PORTION = 50
+# How far a voter has come is written down after so many entries of the ledger.
+REACH_STEP = 200
+
+# What `selectors.open_to` says, as SQL: for Django to write it costs more than to run it. Votes are
+# counted, since PostgreSQL would gather all votes of a voter for a NOT EXISTS before it begins, and
+# compared by size: of an equality it expects so few rows that it sorts all pairs to find them.
+_OPEN = """
+    pair.queue_id = %(queue)s AND pair.opened_at IS NOT NULL AND pair.votes < pair.votes_wanted
+    AND 1 > (SELECT COUNT(*) FROM voting_entry AS own
+             WHERE own.voter_id = %(voter)s AND own.comparison_id = pair.id
+               AND own.kind = 'vote' AND NOT own.retracted)
+"""
+# Votes of a pair, those too that are not sealed yet: looked up by the pair, whatever else waits.
+_CAST = """
+    pair.votes + (SELECT COUNT(*) FROM voting_entry AS vote
+                  WHERE vote.comparison_id = pair.id AND COALESCE(vote.seq, 0) = 0
+                    AND vote.kind = 'vote' AND NOT vote.retracted)
+"""
+# Somebody else has the pair before them: leased, and not voted on.
+_LOOKS = """
+    other.comparison_id = pair.id AND other.voter_id <> %(voter)s
+    AND other.leased_until > %(now)s
+    AND NOT EXISTS (SELECT 1 FROM voting_entry AS theirs
+                    WHERE theirs.voter_id = other.voter_id AND theirs.comparison_id = pair.id
+                      AND theirs.kind = 'vote' AND NOT theirs.retracted)
+"""
+# Not all votes that the pair wants are cast, or about to be cast.
+_FREE = f"""
+    pair.votes_wanted > {_CAST}
+        + (SELECT COUNT(*) FROM voting_assignment AS other WHERE {_LOOKS})
+"""  # noqa: S608  these are texts of our own, values travel beside them
+_SELECT = "SELECT pair.prompt_key, pair.id, pair.turn FROM voting_comparison AS pair"
+_MINE = """
+    JOIN voting_assignment AS mine ON mine.comparison_id = pair.id AND mine.voter_id = %(voter)s
+"""
+_NEXT = f"""
+    {_SELECT} WHERE {_OPEN} AND {_FREE} AND pair.turn >= %(turn)s
+    AND NOT EXISTS (SELECT 1 FROM voting_assignment AS mine
+                    WHERE mine.voter_id = %(voter)s AND mine.comparison_id = pair.id
+                      AND mine.skips > 0)
+    ORDER BY pair.turn, pair.position LIMIT %(limit)s
+"""  # noqa: S608
+_SKIPPED_ONCE = f"""
+    {_SELECT} {_MINE} WHERE mine.skips = 1 AND {_OPEN} AND {_FREE}
+    ORDER BY pair.turn, pair.position LIMIT %(limit)s
+"""
+_STILL_THEIRS = f"""
+    {_SELECT} {_MINE} WHERE pair.id IN ({{have}}) AND mine.skips < 2 AND {_OPEN}
+    AND (mine.leased_until > %(now)s OR {_FREE})
+"""
+_LONGEST_LEASED = f"""
+    {_SELECT} JOIN voting_assignment AS other ON {_LOOKS}
+    WHERE {_OPEN} AND pair.votes_wanted > {_CAST}
+    AND NOT EXISTS (SELECT 1 FROM voting_assignment AS mine
+                    WHERE mine.voter_id = %(voter)s AND mine.comparison_id = pair.id
+                      AND mine.skips > 1)
+    GROUP BY pair.prompt_key, pair.id, pair.turn
+    ORDER BY COUNT(*), MIN(other.leased_until) LIMIT 1
+"""  # noqa: S608
+
+
+class Handed(NamedTuple):
+    """The voter's next pairs, and those of the page that are not the voter's any more."""
+
+    pairs: list[Comparison]
+    gone: list[UUID]
+
+
+class _Row(NamedTuple):
+    prompt_key: str
+    pk: UUID
+    turn: int
+
+
+class _Asker(NamedTuple):
+    """Who asks for pairs, where, and when."""
+
+    voter: Voter
+    queue: Queue
+    now: datetime
+
+    def rows(self, sql: str, **values: Any) -> list[_Row]:
+        values |= {
+            "voter": key(self.voter.pk),
+            "queue": key(self.queue.pk),
+            "now": connection.ops.adapt_datetimefield_value(self.now),
+        }
+        with prepared() as cursor:
+            cursor.execute(sql, values)
+            return [_Row(prompt, UUID(str(pk)), turn) for prompt, pk, turn in cursor.fetchall()]
 
 
 def next_pairs(
-    voter: Voter, queue: Queue, have: Collection[UUID], limit: int, now: datetime
-) -> list[Comparison]:
-    """Lease and return the voter's next pairs, fewest votes first, then in the voter's shuffle.
+    voter: Voter, queue: Queue, have: Sequence[UUID], held: int, now: datetime
+) -> Handed:
+    """Hand out so many pairs that the voter's page holds `held`, and lease the first three of them.
 
-    `have` are the pairs the voter's page already holds: their leases are renewed.
+    `have` are those that it holds already, in its order. Nobody is idle because others look at
+    what is left: then the pair that was leased longest ago is handed out.
     """
-    until = now + timedelta(minutes=settings.LEASE_MINUTES)
+    asker = _Asker(voter, queue, now)
     with transaction.atomic():
         # Two voters who ask at once must not both be given the last pair.
-        Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
-        chosen = _in_order(voter, queue, have, now)[:limit] if limit else []
-        Assignment.objects.filter(voter=voter, comparison__in=have).update(leased_until=until)
-        Assignment.objects.bulk_create(
-            [Assignment(voter=voter, comparison_id=pk, leased_until=until) for pk in chosen],
-            update_conflicts=True,
-            unique_fields=["voter", "comparison"],
-            update_fields=["leased_until"],
-        )
+        Queue.objects.select_for_update(no_key=True).only("pk").get(pk=queue.pk)
+        kept = _still_theirs(asker, have)
+        chosen = _choose(asker, kept, have, held - len(kept))
+        _lease(voter, queue, [*kept, *chosen], now)
     pairs = Comparison.objects.select_related("a__picture", "b__picture").in_bulk(chosen)
-    return [pairs[pk] for pk in chosen]
+    return Handed([pairs[pk] for pk in chosen], [pk for pk in have if pk not in kept])
 
 
-def _in_order(voter: Voter, queue: Queue, have: Collection[UUID], now: datetime) -> list[UUID]:
-    waiting = open_to(voter, queue).filter(released_by_me(voter)).order_by("votes", "pk")
-    start = 0
-    # One round as a rule; another only where a crowd holds all that the last one looked at.
-    while True:
-        rows = list(waiting.values_list("pk", "votes", "votes_wanted")[start:][:CANDIDATES])
-        free = [pk for pk in _shuffled(voter, rows, now) if pk not in have]
-        if free or len(rows) < CANDIDATES:
-            return free
-        start += CANDIDATES
+def give_back(voter: Voter, queue: Queue, pairs: Sequence[UUID], now: datetime) -> None:
+    """End the leases of a page that was left."""
+    _leases(voter, queue, now).filter(comparison__in=pairs).update(leased_until=now)
 
 
-def _shuffled(voter: Voter, rows: Sequence[tuple[UUID, int, int]], now: datetime) -> list[UUID]:
-    """Return the pairs that have a place, unskipped first, then fewest votes first."""
-    candidates = [pk for pk, _, _ in rows]
-    skips = skips_of(voter, candidates)
-    leased = dict(
-        live_leases(candidates, now)
-        .exclude(voter=voter)
-        .values_list("comparison")
-        .annotate(Count("pk"))
+def _lease(voter: Voter, queue: Queue, held: Sequence[UUID], now: datetime) -> None:
+    """Lease the first pairs of the page, and nothing else, to the voter.
+
+    The others are written down too: they were handed out, so their verdicts stay closed.
+    """
+    leased = held[:LEASED]
+    _leases(voter, queue, now).exclude(comparison__in=leased).update(leased_until=now)
+    until = now + timedelta(minutes=settings.LEASE_MINUTES)
+    Assignment.objects.bulk_create(
+        [
+            Assignment(voter=voter, comparison_id=pk, leased_until=until if pk in leased else now)
+            for pk in held
+        ],
+        update_conflicts=True,
+        unique_fields=["voter", "comparison"],
+        update_fields=["leased_until"],
     )
-    free = [
-        (skips.get(pk, 0), votes, keyed_number(settings.SECRET_KEY, "shuffle", voter.pk, pk), pk)
-        for pk, votes, wanted in rows
-        if votes + leased.get(pk, 0) < wanted
-    ]
-    return [pk for *_, pk in sorted(free)]
+
+
+def _leases(voter: Voter, queue: Queue, now: datetime) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(voter=voter, leased_until__gt=now, comparison__queue=queue)
+
+
+def _still_theirs(asker: _Asker, have: Sequence[UUID]) -> dict[UUID, str]:
+    """Return which pairs of the page the voter may still vote on, in its order, with their prompts.
+
+    A pair beyond the leased ones may have got its votes by now, or be on another screen.
+    """
+    if not have:
+        return {}
+    names = {f"have_{n}": key(pk) for n, pk in enumerate(have)}
+    sql = _STILL_THEIRS.format(have=", ".join(f"%({name})s" for name in names))
+    prompts = {row.pk: row.prompt_key for row in asker.rows(sql, **names)}
+    return {pk: prompts[pk] for pk in have if pk in prompts}
+
+
+def _choose(asker: _Asker, kept: dict[UUID, str], have: Sequence[UUID], limit: int) -> list[UUID]:
+    if limit <= 0:
+        return []
+    rows = [row for row in _first_prompts(asker, PORTION + len(have)) if row.pk not in have]
+    # What the voter skipped comes back once, at the end.
+    again = asker.rows(_SKIPPED_ONCE, limit=limit + len(have)) if len(rows) < limit else []
+    rows.sort(key=lambda row: (row.turn >= FRESH, prompt_order(asker.queue.pk, row.prompt_key)))
+
+    def chance(thing: Hashable) -> float:
+        return keyed_number(settings.SECRET_KEY, "shuffle", asker.voter.pk, thing) / 2**64
+
+    last = list(kept.values())[-1] if kept else ""
+    chosen = arrange([(row.prompt_key, row.pk) for row in rows], chance, limit, last)
+    chosen += [row.pk for row in again if row.pk not in have][: limit - len(chosen)]
+    if not chosen and not have:
+        chosen = [row.pk for row in asker.rows(_LONGEST_LEASED)]
+    return chosen
+
+
+def _first_prompts(asker: _Asker, portion: int) -> list[_Row]:
+    """Return free pairs of the first prompts that have some; their cost is that of what is read."""
+    voter, queue, _ = asker
+    reached = Reach.objects.filter(voter=voter, queue=queue).values_list("turn", flat=True).first()
+    start = reached or 0
+    rows = _walk(asker, start, portion)
+    if start and not rows:
+        # A pair may want votes again that the voter had passed.
+        start = 0
+        rows = _walk(asker, start, portion)
+    # A prompt that is begun from now on gets a later turn than the end of the ledger.
+    passed = min(rows[0].turn, queue.project.head_seq + 1) if rows else 0
+    if passed - start >= REACH_STEP:
+        _remember_reach(voter, queue, start, passed)
+    return rows
+
+
+def _walk(asker: _Asker, turn: int, portion: int) -> list[_Row]:
+    rows: list[_Row] = []
+    while True:
+        new = asker.rows(_NEXT, turn=turn, limit=portion)
+        rows += new
+        if len(new) < portion or len({row.prompt_key for row in rows}) >= SHUFFLED_PROMPTS:
+            return rows
+        turn = new[-1].turn + 1
+
+
+def _remember_reach(voter: Voter, queue: Queue, start: int, passed: int) -> None:
+    """Write down where the voter's next pair stands, whoever has it leased just now."""
+    skipped = Assignment.objects.filter(voter=voter, comparison=OuterRef("pk"), skips__gt=0)
+    first = open_to(voter, queue).filter(~Exists(skipped), turn__gte=start).order_by("turn")
+    turn = first.values_list("turn", flat=True).first() or 0
+    Reach.objects.bulk_create(
+        [Reach(voter=voter, queue=queue, turn=min(turn, passed))],
+        update_conflicts=True,
+        unique_fields=["voter", "queue"],
+        update_fields=["turn"],
+    )
 
 
 def ballot_for(voter: Voter, queue: Queue, comparison: Comparison) -> Ballot:

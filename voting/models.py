@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import secrets
 import uuid
+from hashlib import sha256
 from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Cast, Coalesce, NullIf
 from django.utils import timezone
 from django.utils.functional import cached_property
 
@@ -88,6 +90,8 @@ class Picture(models.Model):
     error = models.TextField(blank=True)
     # Screening refused the drawing, so no other try can bring a picture of it.
     is_refused = models.BooleanField(default=False)
+    # What the drawing refers to outside itself: the picture is without it.
+    left_out = models.TextField(blank=True, default="")
 
     def __str__(self) -> str:
         return f"{self.source_sha256[:12]} {self.state}"
@@ -161,6 +165,31 @@ class Queue(models.Model):
         return f"{self.name} ({self.project.name})"
 
 
+def prompt_key(prompt: str) -> str:
+    """Return what stands for a prompt where pairs are grouped by theirs.
+
+    Examples
+    --------
+    >>> len(prompt_key("Draw a fox.")), prompt_key("Draw a fox.") == prompt_key("Draw a cat.")
+    (64, False)
+    """
+    return sha256(prompt.encode()).hexdigest()
+
+
+_ANSWERS = F("answers_a") + F("answers_b") + F("answers_tie") + F("answers_both_bad")
+_COMPARED = F("votes") * _ANSWERS
+_DIFFERING = (
+    _COMPARED
+    - F("votes_a") * F("answers_a")
+    - F("votes_b") * F("answers_b")
+    - F("votes_tie") * F("answers_tie")
+    - F("votes_both_bad") * F("answers_both_bad")
+)
+_DISAGREEMENT = Coalesce(
+    Cast(_DIFFERING, models.FloatField()) / NullIf(Cast(_COMPARED, models.FloatField()), 0.0), -1.0
+)
+
+
 class Comparison(models.Model):
     """Two outputs for one prompt. It opens for voting when every judge's verdict is final."""
 
@@ -170,6 +199,8 @@ class Comparison(models.Model):
     position = models.PositiveIntegerField()
     # What an import calls this pair; importing it again finds it by that.
     external_id = models.CharField(max_length=200, blank=True, db_default="")
+    # Pairs of one prompt are no independent evidence: a hash of its text, or what an import says.
+    prompt_key = models.CharField(max_length=200)
     a = models.ForeignKey(Inference, models.PROTECT, related_name="+")
     b = models.ForeignKey(Inference, models.PROTECT, related_name="+")
     votes_wanted = models.PositiveSmallIntegerField(default=1)
@@ -182,9 +213,24 @@ class Comparison(models.Model):
     votes_both_bad = models.PositiveIntegerField(default=0, editable=False)
     votes_sided = models.PositiveIntegerField(default=0, editable=False)
     votes_left = models.PositiveIntegerField(default=0, editable=False)
+    # How many judges answered so, baselines left aside; kept by judge_eval.projection.JudgeElo.
+    answers_a = models.PositiveIntegerField(default=0, editable=False)
+    answers_b = models.PositiveIntegerField(default=0, editable=False)
+    answers_tie = models.PositiveIntegerField(default=0, editable=False)
+    answers_both_bad = models.PositiveIntegerField(default=0, editable=False)
+    # Every answer set beside every vote: how many differ, and which share of all, -1 where there
+    # is none. The database itself keeps them, as pairs are sorted by them.
+    differing = models.GeneratedField(
+        expression=_DIFFERING, output_field=models.IntegerField(), db_persist=True
+    )
+    disagreement = models.GeneratedField(
+        expression=_DISAGREEMENT, output_field=models.FloatField(), db_persist=True
+    )
     opened_at = models.DateTimeField(null=True, blank=True)
     # Why it can never be voted on, for instance a drawing that cannot be rendered.
     unusable = models.TextField(blank=True)
+    # Pairs are handed out by this number, the lowest first; see voting.order.
+    turn = models.BigIntegerField(editable=False)
 
     class Meta:
         constraints: ClassVar = [
@@ -195,18 +241,35 @@ class Comparison(models.Model):
                 name="comparison_external_id",
             ),
             models.CheckConstraint(name="comparison_of_two", condition=~Q(a=F("b"))),
+            models.CheckConstraint(name="comparison_of_a_prompt", condition=~Q(prompt_key="")),
         ]
         indexes: ClassVar = [
-            models.Index(fields=["queue", "votes"], name="comparison_fewest"),
+            # Pairs that want votes, in the order in which they are handed out.
+            models.Index(
+                fields=["queue", "turn", "position"],
+                condition=Q(opened_at__isnull=False, votes__lt=F("votes_wanted")),
+                name="comparison_turns",
+            ),
+            models.Index(fields=["queue", "prompt_key"], name="comparison_prompts"),
             # What is not ready or never will be is counted on every page, and is little.
             models.Index(
                 fields=["queue"], condition=Q(opened_at__isnull=True), name="comparison_closed"
             ),
             models.Index(fields=["queue"], condition=~Q(unusable=""), name="comparison_unusable"),
+            models.Index(
+                fields=["queue", "-disagreement", "-differing", "position"],
+                name="comparison_disputed",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.queue_id}:{self.position}"
+
+    @property
+    def compared(self) -> int:
+        """How many pairs of a judge's answer and a vote there are."""
+        answers = self.answers_a + self.answers_b + self.answers_tie + self.answers_both_bad
+        return self.votes * answers
 
 
 class ApiKey(models.Model):
@@ -316,9 +379,32 @@ class Assignment(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["voter", "comparison"], name="assignment_once")
         ]
+        indexes: ClassVar = [
+            models.Index(fields=["voter", "leased_until"], name="assignment_leased"),
+            models.Index(fields=["voter"], condition=Q(skips__gt=0), name="assignment_skipped"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.voter_id} {self.comparison_id}"
+
+
+class Reach(models.Model):
+    """How far a voter has come in a queue: on all pairs of earlier turns the voter has voted.
+
+    It is only a place to begin at, so that nobody walks past thousands of pairs of their own.
+    """
+
+    voter = models.ForeignKey(Voter, models.CASCADE, related_name="+", db_index=False)
+    queue = models.ForeignKey(Queue, models.CASCADE, related_name="+", db_index=False)
+    turn = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["voter", "queue"], name="reach_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.voter_id} {self.turn}"
 
 
 class Exposure(models.Model):

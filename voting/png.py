@@ -1,7 +1,7 @@
 """A PNG taken apart and put together again, so that nothing but its pixels is kept.
 
-The bytes come from a process that may have been taken over by the drawing it rendered, and
-no image decoder should meet them in this one: their structure is checked with zlib alone.
+The bytes come from a process that may have been taken over by the drawing it rendered, and no
+image decoder should meet them in this one as they came: they are checked with zlib alone.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from django.db.models import Count, F, Q
 from voting.facts import Fact
 from voting.ledger import Difference
 from voting.models import Comparison, Entry, Project, Queue
+from voting.order import FRESH
 from voting.rows import adding, key
 
 # Votes that judges are measured by: sealed, standing, and of their queue's own kind, which is
@@ -23,6 +24,7 @@ _PEOPLES = _STANDING & Q(simulated=False, unblinded=False)
 _PRETEND = _STANDING & Q(simulated=True)
 COUNTED = _PEOPLES & Q(queue__is_simulated=False) | _PRETEND & Q(queue__is_simulated=True)
 
+_CHANGED = ("queue_id", "votes", "votes_wanted", "prompt_key", "turn")
 TALLY = ("votes", "votes_a", "votes_b", "votes_tie", "votes_both_bad", "votes_sided", "votes_left")
 
 
@@ -56,7 +58,7 @@ def _is_of_its_kind(vote: Fact, is_simulated: bool) -> bool:
 
 
 class VoteCounts:
-    """Keeps the counts of votes on `Comparison`, and `Queue.done`: how many pairs want no more."""
+    """Keeps the counts of votes on `Comparison`, its turn, and `Queue.done`: how many are done."""
 
     def apply(self, project: Project, entries: Sequence[Fact]) -> Generator[None]:
         first_seq = entries[0].seq or 0
@@ -71,9 +73,10 @@ class VoteCounts:
                 _add(change[subject.comparison_id], -1, subject.choice, subject.left_side)
         rows = [(*by, key(pk)) for pk, by in change.items() if any(by)]
         yield
-        with adding(Comparison, TALLY, rows, ("queue_id", "votes", "votes_wanted")) as answer:
+        with adding(Comparison, TALLY, rows, _CHANGED) as answer:
             yield
         _count_done(rows, answer.rows)
+        _begin_prompts(answer.rows, first_seq)
 
     def rebuild(self, project: Project, *, write: bool) -> list[Difference]:
         tallies: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
@@ -127,8 +130,19 @@ def _count_done(added: Sequence[tuple[Any, ...]], counted: Sequence[tuple[Any, .
     """Count the comparisons that are done by what was added to their votes, or are not any more."""
     votes_added = {pk: votes for votes, *_, pk in added}
     done: Counter[UUID] = Counter()
-    for pk, queue, votes, wanted in counted:
+    for pk, queue, votes, wanted, *_ in counted:
         done[queue] += (votes >= wanted) - (votes - votes_added[pk] >= wanted)
     for queue, by in done.items():
         if by:
             Queue.objects.filter(pk=queue).update(done=F("done") + by)
+
+
+def _begin_prompts(counted: Sequence[tuple[Any, ...]], seq: int) -> None:
+    """Hand out what is left of prompts that were voted on before those that nobody has begun."""
+    begun: dict[UUID, set[str]] = defaultdict(set)
+    for _, queue, _, _, prompt, turn in counted:
+        if turn >= FRESH:
+            begun[queue].add(prompt)
+    for queue, prompts in begun.items():
+        waiting = Comparison.objects.filter(queue=queue, prompt_key__in=prompts, turn__gte=FRESH)
+        waiting.filter(votes__lt=F("votes_wanted")).update(turn=seq)

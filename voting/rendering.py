@@ -43,25 +43,27 @@ _ENDS: dict[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A picture: its PNG bytes, its size in pixels, and what drew it (``renderer_id``)."""
+    """A picture: its PNG bytes, its size in pixels, and what drew it (``renderer_id``).
+
+    ``left_out`` names what the drawing refers to outside itself, which is not in the picture.
+    """
 
     png: bytes
     width: int
     height: int
     renderer: str
+    left_out: tuple[str, ...] = ()
 
 
 class RenderingFailed(Exception):  # it is what happened, not a programming error
     """There is no picture; ``reason`` is a sentence that a person can read.
 
-    ``may_pass`` says that it may be the machine's doing: another try could bring a picture.
     ``is_refused`` says that screening refused the drawing: no renderer ever sees it.
     """
 
-    def __init__(self, reason: str, *, may_pass: bool = False, is_refused: bool = False) -> None:
+    def __init__(self, reason: str, *, is_refused: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.may_pass = may_pass
         self.is_refused = is_refused
 
 
@@ -81,8 +83,10 @@ def render(source: str, *, renderer: str = "resvg") -> Rendered:
     except screening.UnsafeSvg as refusal:
         raise RenderingFailed(refusal.reason, is_refused=True) from refusal
     size = target_size(screened.width, screened.height)
-    picture = _run_child(with_shipped_families(source.removeprefix("\ufeff")), renderer, size)
-    return Rendered(picture.data, picture.width, picture.height, renderer_id(renderer))
+    picture = _run_child(with_shipped_families(screened.svg), renderer, size)
+    return Rendered(
+        picture.data, picture.width, picture.height, renderer_id(renderer), screened.left_out
+    )
 
 
 @cache
@@ -153,12 +157,13 @@ def _checked(answer: bytes, status: int) -> png.Png:
     mark, body = answer[:_MARK], answer[_MARK:]
     if mark == b"OUT\n":
         raise RendererMissing(f"the renderer could not be started: {_one_line(body)}")
+    if mark == b"ERR\n" and b"nodes limit reached" in body:
+        raise RenderingFailed("the drawing refers to itself, or stands for too many elements")
     if mark == b"ERR\n":
         raise RenderingFailed(f"the renderer refused the drawing: {_one_line(body)}")
     if mark != b"PNG\n":
         reason = _ENDS.get(-status, f"the renderer ended with status {status}")
-        # By the clock on the wall, before its own processor time was up: others had it.
-        raise RenderingFailed(reason, may_pass=-status == signal.SIGKILL)
+        raise RenderingFailed(reason)
     if len(body) > MAX_PNG_BYTES:
         raise RenderingFailed("the picture is larger than 8 MB")
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -76,26 +75,6 @@ def _about_to_want_votes(voter: Voter, queue: Queue) -> QuerySet[Comparison]:
     )
     return _not_voted_on(voter).filter(
         queue=queue, votes=F("votes_wanted"), pk__in=taken_back.values("comparison")
-    )
-
-
-def skips_of(voter: Voter, comparisons: Sequence[UUID]) -> dict[UUID, int]:
-    """Return how often the voter has skipped each of the comparisons, where at all."""
-    skipped = Assignment.objects.filter(voter=voter, comparison__in=comparisons, skips__gt=0)
-    return dict(skipped.values_list("comparison_id", "skips"))
-
-
-def live_leases(comparisons: Sequence[UUID], now: datetime) -> QuerySet[Assignment]:
-    """Leases that hold a place: not run out, and their voter's vote is not counted yet."""
-    counted = Entry.objects.filter(
-        voter=OuterRef("voter"),
-        comparison=OuterRef("comparison"),
-        kind=Entry.Kind.VOTE,
-        retracted=False,
-        seq__isnull=False,
-    )
-    return Assignment.objects.filter(comparison__in=comparisons, leased_until__gt=now).filter(
-        ~Exists(counted)
     )
 
 

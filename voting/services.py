@@ -278,7 +278,7 @@ def _undo(voter: Voter, queue: Queue, uid: UUID) -> Comparison:
 
 
 def skip(ballot: Ballot) -> None:
-    """Put a pair at the end of the voter's list; the second time it is released to others."""
+    """Put a pair at the end of the voter's list, the second time off it; others may have it."""
     now = timezone.now()
     with transaction.atomic():
         row, _ = Assignment.objects.select_for_update().get_or_create(
@@ -288,8 +288,7 @@ def skip(ballot: Ballot) -> None:
             return
         row.skipped_by = ballot.uid
         row.skips = min(row.skips + 1, SKIPS_BEFORE_RELEASE)
-        if row.skips >= SKIPS_BEFORE_RELEASE:
-            row.leased_until = now
+        row.leased_until = now
         row.save()
 
 

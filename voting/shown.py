@@ -13,7 +13,7 @@ from voting.allotment import ballot_for
 from voting.models import Comparison, Entry, Inference, Picture, Queue, Voter
 from voting.sides import Choice, Side, position_of
 
-SPOKEN = {"left": "left", "right": "right", "tie": "tie", "both_bad": "both bad"}
+SPOKEN = {"left": "Left", "right": "Right", "tie": "Tie", "both_bad": "Both bad"}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ Side = Literal["A", "B"]
 Choice = Literal["A", "B", "tie", "both_bad"]
 Position = Literal["left", "right", "tie", "both_bad"]
 
+# The order in which figures count them.
+CHOICES: Final[tuple[Choice, ...]] = ("A", "B", "tie", "both_bad")
 POSITIONS: Final[tuple[Position, ...]] = ("left", "right", "tie", "both_bad")
 
 

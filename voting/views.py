@@ -18,6 +18,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import trigger_client_event
 
 from humanjudge.http import HtmxRequest, Problem, is_from_htmx
 from humanjudge.ratelimit import RateLimit
@@ -33,7 +34,7 @@ from voting.forms import (
 )
 from voting.identity import remember, voter_here, voter_id_here, voter_known_here
 from voting.models import Comparison, Entry, Flag, Invite, Queue, Voter
-from voting.pictures import png_path
+from voting.pictures import png_path, thumbnail_path
 from voting.selectors import (
     has_seen_verdicts,
     own_votes,
@@ -41,13 +42,17 @@ from voting.selectors import (
     taken_back,
     votes_in_order,
 )
-from voting.shown import SPOKEN, ShownPair, buttons, own_vote, shown_pair
+from voting.shown import SPOKEN, buttons, own_vote, shown_pair
 from voting.sides import position_of
 from voting.voters import InviteRefused, admit, find_invite, has_come_in, join, refusal
 
 AnyForm = TypeVar("AnyForm", bound=forms.Form)
 VOTES_PER_PAGE = 50
 NOBODY = UUID(int=0)
+_WRONG_LINK = (
+    "This invite link is not right. Part of it may be missing: copy the whole link from the "
+    "message that you got. If that does not help, ask whoever sent it for a new one."
+)
 
 limit = RateLimit(settings.VOTES_PER_SECOND, settings.VOTES_BURST)
 
@@ -56,7 +61,7 @@ limit = RateLimit(settings.VOTES_PER_SECOND, settings.VOTES_BURST)
 def join_by_invite(request: HtmxRequest, token: str) -> HttpResponse:
     invite = find_invite(token)
     if invite is None:
-        raise Http404
+        raise Problem(404, _WRONG_LINK)
     queue_page = reverse("vote", args=[invite.queue_id])
     known = voter_known_here(request, invite.queue.project_id)
     if known is not None and known.blocked_at is not None:
@@ -120,8 +125,8 @@ def vote_page(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     if voted is not None and voted.retracted and voted.comparison_id is not None:
         undone = [voted.comparison_id]
     again = [pair for pk in undone if (pair := taken_back(voter, queue, pk))]
-    context = _pairs(voter, queue, have=[pair.pk for pair in again])
-    context["pairs"] = _shown(voter, queue, again) + context["pairs"]
+    pairs = again + _next_pairs(voter, queue, [pair.pk for pair in again]).pairs
+    context = _context(voter, queue, pairs) | {"progress": progress(voter, queue)}
     context["has_seen"] = any(has_seen_verdicts(voter, pair) for pair in again)
     context["undo_number"] = uuid4()
     context["voted"] = voted
@@ -137,7 +142,24 @@ def _first_of(votes: QuerySet[Entry], uids: list[UUID]) -> Entry | None:
 def more_pairs(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
     have = _uuids(request.GET.get("have", ""))
-    return render(request, "voting/_more.html", _pairs(voter, queue, have))
+    handed = _next_pairs(voter, queue, have)
+    context = _context(voter, queue, handed.pairs)
+    if not handed.pairs and not have:
+        # Only a page that has nothing left says how far everybody is: that costs a count.
+        context["progress"] = progress(voter, queue)
+    response = render(request, "voting/_more.html", context)
+    if handed.gone:
+        trigger_client_event(response, "gone", {"pairs": handed.gone})
+    return response
+
+
+@require_POST
+def leave(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
+    """Give back what a page had leased that nobody looks at any more."""
+    voter, queue = _voter_and_queue(request, queue_id)
+    have = _uuids(request.POST.get("have", ""))
+    allotment.give_back(voter, queue, have, timezone.now())
+    return HttpResponse(status=204)
 
 
 def _uuids(text: str) -> list[UUID]:
@@ -147,25 +169,19 @@ def _uuids(text: str) -> list[UUID]:
         raise Problem(400, "A list of identifiers was expected.") from None
 
 
-def _pairs(voter: Voter, queue: Queue, have: list[UUID]) -> dict[str, Any]:
-    takes_votes = queue.is_open and not queue.is_simulated
-    wanted = max(settings.PAIRS_AHEAD - len(have), 0) if takes_votes else 0
-    pairs = allotment.next_pairs(voter, queue, have, wanted, timezone.now())
-    return _context(voter, queue, pairs) | {"have": have}
-
-
-def _shown(voter: Voter, queue: Queue, pairs: list[Comparison]) -> list[ShownPair]:
-    return [shown_pair(voter, queue, comparison) for comparison in pairs]
+def _next_pairs(voter: Voter, queue: Queue, have: list[UUID]) -> allotment.Handed:
+    if not queue.is_open or queue.is_simulated:
+        return allotment.Handed([], [])
+    return allotment.next_pairs(voter, queue, have, settings.PAIRS_HELD, timezone.now())
 
 
 def _context(voter: Voter, queue: Queue, pairs: list[Comparison]) -> dict[str, Any]:
     return {
         "queue": queue,
         "voter": voter,
-        "pairs": _shown(voter, queue, pairs),
+        "pairs": [shown_pair(voter, queue, comparison) for comparison in pairs],
         "buttons": buttons(queue),
         "flag_categories": Flag.Category.choices,
-        "progress": progress(voter, queue),
     }
 
 
@@ -187,7 +203,7 @@ def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     except services.VoteConflict as conflict:
         stands = SPOKEN[position_of(conflict.recorded.choice, ballot.left)]
         raise Problem(
-            409, f"You voted “{stands}” on this pair before, and that stands. Undo it to change it."
+            409, f"You chose {stands} on this pair before, and that stands. Undo it to change it."
         ) from conflict
     except services.VoteTakenBack as taken:
         text = "ballot: its vote was taken back; reload the page for a new ballot"
@@ -215,7 +231,7 @@ def undo(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
         raise Problem(409, "There is no vote of yours to undo here.") from None
     if not request.htmx:
         return redirect(f"{reverse('vote', args=[queue_id])}?again={comparison.pk}")
-    context = _context(voter, queue, [comparison])
+    context = _context(voter, queue, [comparison]) | {"progress": progress(voter, queue)}
     context["has_seen"] = has_seen_verdicts(voter, comparison)
     return render(request, "voting/_more.html", context)
 
@@ -262,8 +278,18 @@ def my_votes(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 @cache_control(public=True, max_age=31_536_000, immutable=True)
 def picture(request: HttpRequest, png_sha256: str) -> FileResponse:
     """Serve PNG bytes under their own hash: whoever knows the hash has seen the picture."""
+    return _file(png_path(png_sha256), "image/png")
+
+
+@require_safe
+@cache_control(public=True, max_age=31_536_000, immutable=True)
+def thumbnail(request: HttpRequest, png_sha256: str) -> FileResponse:
+    """Serve the same, small, under the same hash and to the same people."""
+    return _file(thumbnail_path(png_sha256), "image/webp")
+
+
+def _file(path: str, content_type: str) -> FileResponse:
     try:
-        file = default_storage.open(png_path(png_sha256))
+        return FileResponse(default_storage.open(path), content_type=content_type)
     except FileNotFoundError:
         raise Http404 from None
-    return FileResponse(file, content_type="image/png")

@@ -105,7 +105,7 @@ def erase(voter: Voter) -> None:
         Flag.objects.filter(voter=voter).update(comment="")
         for invite in Invite.objects.filter(guests=voter):
             invite.guests.remove(voter)
-        # The back office's history names the rows it tells of.
+        # The admin's history names the rows it tells of.
         history = LogEntry.objects.filter(content_type__app_label="voting", object_id=str(voter.pk))
         history.update(object_repr=voter.pseudonym)
         Voter.objects.filter(pk=voter.pk).update(

@@ -42,7 +42,7 @@ GAP: Final = 10
 
 
 def bars(
-    rows: Iterable[Estimate], *, title: str, axis: Axis, ceiling: Reference | None = None
+    rows: Iterable[Estimate], *, title: str, axis: Axis, people: Reference | None = None
 ) -> Spec | None:
     """Draw a bar from zero per judge, the best first.
 
@@ -51,7 +51,7 @@ def bars(
     rows : iterable of Estimate
     title : str
     axis : Axis
-    ceiling : Reference, optional
+    people : Reference, optional
         What people reach among themselves.
 
     Returns
@@ -59,7 +59,7 @@ def bars(
     dict or None
         A Vega-Lite specification; None without judges.
     """
-    return _judges("bar", ordered(rows), title, axis, ceiling)
+    return _judges("bar", ordered(rows), title, axis, people)
 
 
 def intervals(

@@ -29,7 +29,7 @@ SECONDS = 60.0
 SECONDS_FOR_FILES = 3600.0
 PIECE = 1 << 16
 _LOCAL = ("127.0.0.1", "localhost", "::1")
-_CODES = {
+CODES = {
     400: Code.INVALID,
     401: Code.NOT_ALLOWED,
     403: Code.NOT_ALLOWED,
@@ -86,6 +86,9 @@ class Client:
     def post(self, path: str, body: object = None) -> Any:
         data = b"" if body is None else json.dumps(body).encode()
         return self._json("POST", path, data, {"Content-Type": "application/json"})
+
+    def delete(self, path: str) -> Any:
+        return self._json("DELETE", path)
 
     def upload(self, path: str, files: Sequence[Path], fields: Mapping[str, str]) -> Any:
         """Send files of any size, with fields beside them."""
@@ -173,8 +176,8 @@ def _refused(error: HTTPError) -> Failed:
         said = refusal(json.loads(error.read()))
     except (*_TROUBLE, ValueError, KeyError, TypeError, AttributeError):
         said = error.reason or ""
-    if error.code in _CODES:
-        return Failed(_CODES[error.code], said)
+    if error.code in CODES:
+        return Failed(CODES[error.code], said)
     code = Code.UNREACHABLE if error.code >= 500 else Code.REFUSED
     return Failed(code, f"{error.code}: {said}")
 

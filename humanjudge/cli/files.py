@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from humanjudge.cli import lines
-from humanjudge.cli.client import run_path
+from humanjudge.cli.client import CODES, Client, run_path
 from humanjudge.cli.failed import Code, Failed
 from humanjudge.cli.place import connect
 from humanjudge.cli.runs import as_json
 from voting import chain
+
+EVERY_SECONDS = 0.3
 
 
 @click.command("import")
@@ -57,8 +60,33 @@ def import_files(
     }
     path = run_path(run, "import") if run else "/runs/import"
     sent = {name: value for name, value in fields.items() if value}
-    report = connect().upload(path, files, sent)
+    report = _waited_for(connect(), path, files, sent)
     click.echo(lines.document(report) if as_json else lines.joined(lines.report_lines(report)))
+
+
+def _waited_for(
+    client: Client, path: str, files: Sequence[Path], fields: Mapping[str, str]
+) -> Mapping[str, Any]:
+    """Send files, tell how far the import has come, and return its report."""
+    job = client.upload(path, files, fields)
+    address = f"/imports/{job['id']}"
+    try:
+        while job["state"] in ("waiting", "reading", "writing"):
+            if sys.stderr.isatty():
+                click.echo(f"\r{lines.progress(job)}\x1b[K", nl=False, err=True)
+            time.sleep(EVERY_SECONDS)
+            job = client.get(address)
+    except KeyboardInterrupt:
+        # Who has gone wants it no more; what is being written is written to its end.
+        client.delete(address)
+        raise
+    if sys.stderr.isatty():
+        click.echo("", err=True)
+    if job["state"] != "done":
+        said = lines.refusal((job["report"] or {}) | {"detail": job["detail"]})
+        raise Failed(CODES.get(job["status"], Code.REFUSED), said)
+    report: Mapping[str, Any] = job["report"]
+    return report
 
 
 def _object(path: Path) -> dict[str, Any]:

@@ -99,31 +99,51 @@ def voted_line(voted: int, skipped: int, *, unblinded: bool = False) -> str:
 
 
 def result_lines(results: Mapping[str, Any]) -> Iterator[str]:
-    """Write the board: rank, judge, ELO, agreement in percent, votes it agreed with, votes."""
+    """Write a row for each judge, by overall agreement; the command says what stands in it."""
     for row in results["leaderboard"]:
-        rate = "-" if row["agree_rate"] is None else f"{row['agree_rate']:.1f}"
-        fields = (row["rank"], row["judge"], row["elo"], rate, row["agree"], row["total"])
+        overall = (row[f"overall_{name}"] for name in ("agreement", "low", "high"))
+        fields = (
+            *(row["rank"], row["judge"], row["elo"]),
+            *(_number(row["agree_rate"], 1), row["agree"], row["total"]),
+            *(_number(value, 1) for value in overall),
+            _number(row["order_luck"], 0),
+        )
         yield "\t".join(clean(str(field)) for field in fields)
+    as_of = results["overall_as_of"]
+    yield as_of_line(as_of["votes"], as_of["newer"])
+
+
+def as_of_line(votes: int, newer: int) -> str:
+    """Say which votes figures are of, where there are newer ones.
+
+    Examples
+    --------
+    >>> as_of_line(40, 3)
+    'as-of-vote|40|newer|3'
+    """
+    return line("as-of-vote", votes, "newer", newer)
 
 
 def findings_lines(findings: Mapping[str, Any]) -> Iterator[str]:
-    """Say what the votes show, then a row for each judge, the best first."""
+    """Say what the votes show, and of which; then a row for each judge by overall agreement."""
     yield line("words", findings["words"])
-    for judge in sorted(findings["judges"], key=_by_rating):
-        rating, agreement = judge["rating"], judge["agreement"]
+    yield as_of_line(findings["as_of"]["votes"], findings["newer"])
+    for judge in sorted(findings["judges"], key=_by_overall):
+        rating, three = judge["rating"], ("value", "low", "high")
         fields = (
-            _range(rating["best_rank"], rating["worst_rank"]),
             judge["name"],
-            *(_number(rating[name], 0) for name in ("value", "low", "high")),
-            judge["ties"],
-            *(_percent(agreement[name]) for name in ("value", "low", "high")),
+            *(_percent(judge["overall"][name]) for name in three),
+            *(_percent(judge["agreement"][name]) for name in three),
             _percent(judge["coverage"]["value"]),
+            *(_number(rating[name], 0) for name in three),
+            _range(rating["best_rank"], rating["worst_rank"]),
+            judge["ties"],
         )
         yield "\t".join(clean(field) for field in fields)
 
 
-def _by_rating(judge: Mapping[str, Any]) -> tuple[bool, float]:
-    value = judge["rating"]["value"]
+def _by_overall(judge: Mapping[str, Any]) -> tuple[bool, float]:
+    value = judge["overall"]["value"]
     return value is None, -(value or 0)
 
 
@@ -146,6 +166,21 @@ def _number(value: float | None, decimals: int) -> str:
 
 def _percent(share: float | None) -> str:
     return _number(None if share is None else 100 * share, 1)
+
+
+def progress(job: Mapping[str, Any]) -> str:
+    """Say how far an import has come.
+
+    Examples
+    --------
+    >>> progress({"state": "writing", "rows_read": 9, "written": 4, "to_write": 8})
+    'writing 50 %'
+    >>> progress({"state": "reading", "rows_read": 9000, "written": 0, "to_write": 0})
+    'reading, 9,000 rows'
+    """
+    if job["state"] == "writing":
+        return f"writing {100 * job['written'] // max(job['to_write'], 1)} %"
+    return f"{job['state']}, {job['rows_read']:,} rows" if job["rows_read"] else str(job["state"])
 
 
 def report_lines(report: Mapping[str, Any]) -> Iterator[str]:

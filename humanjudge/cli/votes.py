@@ -73,7 +73,12 @@ def _really(client: Client, run: str, choice: str, task: str) -> dict[str, Any]:
 )
 @as_json
 def results(run: str, timeout: float, as_json: bool) -> None:
-    """The board: rank, judge, ELO, agreement in percent, votes it agreed with, votes."""
+    """The judges by overall agreement, with the ELO beside it.
+
+    Of each, between tabs: place, judge, ELO, agreement when it answers in percent, votes it agreed
+    with, votes; then overall agreement, low, high in percent, and the ELO's order luck. The last
+    line says as of which vote these are, and how many are newer.
+    """
     client = connect()
     until = monotonic() + timeout
     while not (found := client.get(run_path(run, "judge-eval", "results")))["sealed"]:
@@ -82,8 +87,8 @@ def results(run: str, timeout: float, as_json: bool) -> None:
         sleep(0.1)
     if as_json:
         click.echo(lines.document(found))
-    for line in lines.result_lines(found) if not as_json else ():
-        click.echo(line)
+        return
+    click.echo(lines.joined(lines.result_lines(found)))
 
 
 @click.command("judge-eval-findings")
@@ -94,26 +99,41 @@ def results(run: str, timeout: float, as_json: bool) -> None:
     type=click.FloatRange(min=0),
     default=60,
     show_default=True,
-    help="Wait so many seconds for figures that were never computed before.",
+    help="Wait so many seconds for figures of all votes so far.",
 )
 @as_json
 def findings(run: str, part: str | None, timeout: float, as_json: bool) -> None:
-    """How sure the board is: order-free ratings and agreement, with 95 % intervals.
+    """How sure the board is: agreement and Bradley-Terry ratings, with 95 % intervals.
 
-    A sentence, then for every judge between tabs: rank range, judge, rating, low, high, ties,
-    agreement, low, high, coverage in percent.
+    A sentence, and of which vote it is and how many are newer. Then for every judge between tabs:
+    judge, overall agreement, low, high, agreement when it answers, low, high, coverage, all in
+    percent, Bradley-Terry rating, low, high, its range of ranks, ties.
     """
-    client = connect()
-    until = monotonic() + timeout
-    path = run_path(run, "findings")
-    while (found := client.get(path, part=part))["state"] != "ready":
-        if monotonic() >= until:
-            raise Failed(Code.TIMED_OUT, "nothing is computed yet: are the workers running?")
-        sleep(0.2)
+    found = _computed(connect(), run_path(run, "findings"), part, monotonic() + timeout)
     if as_json:
         click.echo(lines.document(found))
     else:
         click.echo(lines.joined(lines.findings_lines(found)))
+
+
+def _computed(client: Client, path: str, part: str | None, until: float) -> dict[str, Any]:
+    """Return figures of all votes that were cast before this was asked, or older ones at the end.
+
+    Not of all votes at all: where people go on voting, those would never come.
+    """
+    wanted: int | None = None
+    while True:
+        found: dict[str, Any] = client.get(path, part=part)
+        is_ready = found["state"] == "ready"
+        if is_ready and found["sealed"] and wanted is None:
+            wanted = found["ledger_seq"]
+        if is_ready and wanted is not None and found["as_of"]["seq"] >= wanted:
+            return found
+        if monotonic() >= until:
+            if is_ready:
+                return found
+            raise Failed(Code.TIMED_OUT, "nothing is computed yet: are the workers running?")
+        sleep(0.2)
 
 
 COMMANDS = (vote, results, findings)

@@ -10,18 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge_eval.analysis.reading import RunOutcomes, Spent
-from judge_eval.statistics.human_agreement import Ceiling, ceiling
+from judge_eval.statistics.human_agreement import AmongPeople, among_people
 from judge_eval.statistics.judge_figures import JudgeFigures, judge_figures
 from judge_eval.statistics.model_ratings import as_votes, model_board
-from judge_eval.statistics.order_free import best_first
 from judge_eval.statistics.order_luck import order_luck
-from judge_eval.statistics.outcomes_table import CHOICES, Codes, OutcomesTable
+from judge_eval.statistics.outcomes_table import Codes, OutcomesTable
+from judge_eval.statistics.overall import best_first, overall_agreement, per_answer
 from judge_eval.statistics.positions import Habits, habits, left_share
+from judge_eval.statistics.shares import Share
 from judge_eval.statistics.significance import Claims, claims
 from judge_eval.statistics.wording import summary
+from voting.sides import CHOICES
 
 MOST_DISPUTED = 12
-MOST_MODELS = 30
+MOST_MODELS = 100
 Data = dict[str, Any]
 # Calls are paid for the whole run: set against a part's agreement they would be no price of it.
 PART_PRICE: Final[Data] = {
@@ -38,14 +40,16 @@ def findings(outcomes: RunOutcomes) -> Data:
     table = outcomes.table
     found = claims(table)
     figures = judge_figures(table, found, _rng(outcomes, 0))
-    people = ceiling(table.votes, _rng(outcomes, 1))
+    overall = overall_agreement(table, outcomes.prompts)
+    single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
+    people = among_people(table.votes, _rng(outcomes, 1))
     return {
         "as_of": _as_of(outcomes),
-        "words": _words(outcomes, found, figures, people),
-        "judges": _judges(outcomes, figures),
+        "words": _words(outcomes, found, figures, overall, single, people),
+        "judges": _judges(outcomes, figures, overall, single),
         "claims": _claims(found),
         "same_verdict": same_verdict(table.verdicts),
-        "ceiling": asdict(people),
+        "among_people": asdict(people),
         "people_first_position": asdict(
             left_share(outcomes.left, outcomes.sided, _rng(outcomes, 2))
         ),
@@ -73,7 +77,12 @@ def _as_of(outcomes: RunOutcomes) -> Data:
 
 
 def _words(
-    outcomes: RunOutcomes, found: Claims, figures: Sequence[JudgeFigures], people: Ceiling
+    outcomes: RunOutcomes,
+    found: Claims,
+    figures: Sequence[JudgeFigures],
+    overall: Sequence[Share],
+    single: Sequence[Share],
+    people: AmongPeople,
 ) -> str:
     judges, verdicts = outcomes.judges, outcomes.table.verdicts
     if not judges:
@@ -85,14 +94,24 @@ def _words(
         votes=outcomes.table.n_votes,
         people=outcomes.people,
         baselines=[n for n, judge in enumerate(outcomes.judges) if judge.is_baseline],
-        order=best_first([figure.rating for figure in figures]).tolist(),
+        order=best_first([share.value for share in overall]).tolist(),
         silent=np.flatnonzero((verdicts < 0).all(axis=0)).tolist(),
         untested=np.flatnonzero(found.judged == 0).tolist(),
+        contradicting={
+            n: 100 * (each.value - figure.agreement.value)
+            for n, (each, figure) in enumerate(zip(single, figures, strict=True))
+            if each.value is not None and figure.agreement.value is not None
+        },
         beside_people=(figures[only[0]].beside_people, people.votes) if len(only) == 1 else None,
     )
 
 
-def _judges(outcomes: RunOutcomes, figures: Sequence[JudgeFigures]) -> list[Data]:
+def _judges(
+    outcomes: RunOutcomes,
+    figures: Sequence[JudgeFigures],
+    overall: Sequence[Share],
+    single: Sequence[Share],
+) -> list[Data]:
     ways = habits(outcomes.consistent, outcomes.first_picks, outcomes.side_picks, _rng(outcomes, 3))
     luck = order_luck(outcomes.table, _rng(outcomes, 4))
     return [
@@ -100,7 +119,9 @@ def _judges(outcomes: RunOutcomes, figures: Sequence[JudgeFigures]) -> list[Data
             "id": str(judge.pk),
             "name": judge.name,
             "is_baseline": judge.is_baseline,
+            "overall": asdict(overall[place]),
             **asdict(figure),
+            "per_answer": asdict(single[place]),
             **_habits(way),
             "order_luck": None if luck is None else float(luck[place]),
             **(PART_PRICE if outcomes.part.kind else _cost(spent, figure.agreement.value)),

@@ -28,7 +28,7 @@ def charts_of(data: Data) -> dict[str, str]:
     """Draw what there are figures for, by name, as SVG that may stand inside a page."""
     drawn = {
         "agreement": _agreement(data),
-        "ratings": _ratings(data["judges"], "Order-free rating of the judges"),
+        "ratings": _ratings(data["judges"], "Bradley-Terry rating of the judges"),
         "same_verdict": _same_verdict(data),
         "winning_rates": _winning_rates(data["alt_test"]),
         "model_ratings": _model_ratings(data["models"]),
@@ -37,15 +37,15 @@ def charts_of(data: Data) -> dict[str, str]:
 
 
 def _agreement(data: Data) -> Spec | None:
-    rows = [_estimate(judge, judge["agreement"]) for judge in data["judges"]]
-    people = data["ceiling"]["pairs"]
+    rows = [_estimate(judge, judge["overall"]) for judge in data["judges"]]
+    people = data["among_people"]["pairs"]
     if all(row.value is None for row in rows):
         return None
-    ceiling = None
+    beside = None
     if people["value"] is not None:
-        words = "people with each other"
-        ceiling = Reference(people["value"], words, people["low"], people["high"])
-    return intervals(rows, title="Agreement with people", axis=SHARE, reference=ceiling)
+        words = "people among themselves"
+        beside = Reference(people["value"], words, people["low"], people["high"])
+    return intervals(rows, title="Overall agreement with people", axis=SHARE, reference=beside)
 
 
 def _ratings(judges: Sequence[Data], title: str) -> Spec | None:

@@ -13,10 +13,6 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
-from judge_eval.analysis.computing import findings
-from judge_eval.analysis.drawing import charts_of
-from judge_eval.analysis.reading import one_moment, outcomes_of
-from judge_eval.analysis.replacing import alt_test_of, voters_of
 from judge_eval.analysis.slices import Slice
 from judge_eval.models import Board, Findings, Run
 
@@ -76,6 +72,7 @@ def _begin_new() -> None:
     unknown = ~Exists(Findings.objects.filter(run=OuterRef("run"), part=""))
     # While judges are asked and nobody votes, findings are for those who ask for them.
     is_of_interest = Q(votes__gt=0) | ~Q(run__state__in=Run.AT_WORK)
+    is_of_interest &= ~Q(run__state=Run.State.IMPORTING)
     for board in Board.objects.filter(unknown, is_of_interest, seq__gt=0)[:MOST_AT_ONCE]:
         unasked = {"asked_at": timezone.now() - WATCHED}
         Findings.objects.get_or_create(run_id=board.run_id, part="", defaults=unasked)
@@ -93,6 +90,13 @@ def _due(now: datetime) -> list[tuple[UUID, str]]:
 
 def compute(run_id: UUID, part: str) -> bool:
     """Compute findings, unless somebody is at it or it was done just now."""
+    # Web processes import this module and never compute: SciPy and its like would cost each of
+    # them a second of its start and 60 MB.
+    from judge_eval.analysis.computing import findings
+    from judge_eval.analysis.drawing import charts_of
+    from judge_eval.analysis.reading import one_moment, outcomes_of
+    from judge_eval.analysis.replacing import alt_test_of, voters_of
+
     now = timezone.now()
     row = Findings.objects.filter(run=run_id, part=part)
     if not row.filter(not_before__lte=now).update(not_before=now + LEASE):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,9 +28,10 @@ from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Cast, Coalesce, Length, Replace, Round
 
 from judge_eval.analysis.slices import WHOLE, Slice
+from judge_eval.dialogue.orders import SWAPPED
 from judge_eval.models import Board, Call, Judge, Run, Verdict
+from judge_eval.selectors import UNPRICED
 from judge_eval.statistics.outcomes_table import (
-    CHOICES,
     FAILED,
     NOT_ASKED,
     Codes,
@@ -38,11 +40,17 @@ from judge_eval.statistics.outcomes_table import (
 )
 from voting.models import Comparison, Entry
 from voting.projection import TALLY, counted_in
+from voting.sides import CHOICES
 
 ROWS_AT_ONCE = 20_000
 _TALLY = TALLY[1:]  # the votes of all choices are their sum
-# Of calls: what one cost is not known.
-UNPRICED: Final = Q(cost_nano__isnull=True, state=Call.State.DONE)
+# By the text of a verdict's picks: the codes of both answers, of the stored A and B, as one number.
+_ANSWERS: Final = {
+    json.dumps([first, second]): CHOICES.index(first) * len(CHOICES)
+    + CHOICES.index(SWAPPED[second])
+    for first in CHOICES
+    for second in CHOICES
+}
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,9 @@ NOTHING_SPENT: Final = Spent(None, 0, None, 0)
 class RunOutcomes:
     """A run, or a part of it: one row per comparison that could be voted on.
 
-    `positions` are the comparisons' places in the run, `models` who wrote A and B by number.
+    `positions` are the comparisons' places in the run, `prompts` their prompts by number, `models`
+    who wrote A and B by number. `answers` are what a judge answered in each of two orders, of the
+    stored A and B, by the codes of the table; `NOT_ASKED` where that is not known.
     `consistent`, `first_picks` and `side_picks` are what `positions.habits` takes, `sided` and
     `left` what `positions.left_share` takes.
     """
@@ -75,10 +85,12 @@ class RunOutcomes:
     judges: list[Judge]
     spent: list[Spent]
     positions: Counts
+    prompts: Counts
     table: OutcomesTable
     consistent: Codes
     first_picks: Counts
     side_picks: Counts
+    answers: Codes
     sided: Counts
     left: Counts
     generators: list[str]
@@ -110,7 +122,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     """Read a run, or a part of it, with a fixed number of queries."""
     board = Board.objects.filter(run=run).first()
     judges = list(run.judges.order_by("position"))
-    rows, writers, tags = _pairs(run, part)
+    rows, prompts, writers, tags = _pairs(run, part)
     inside = rows[:, 0]
     verdicts = _verdicts(run, int(inside.max(initial=-1)) + 1, len(judges))[inside]
     codes, votes = verdicts[:, :, 0].astype(np.int8), rows[:, 1:5]
@@ -126,10 +138,12 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         judges=judges,
         spent=_spent(judges),
         positions=inside,
+        prompts=prompts,
         table=OutcomesTable(votes, codes),
         consistent=verdicts[:, :, 1].astype(np.int8),
         first_picks=verdicts[:, :, 2],
         side_picks=verdicts[:, :, 3],
+        answers=_answers_of(verdicts[:, :, 4], len(part.choices)),
         sided=rows[:, 5],
         left=rows[:, 6],
         generators=generators,
@@ -138,30 +152,34 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     )
 
 
-def _pairs(run: Run, part: Slice) -> tuple[Counts, list[tuple[str, str]], Counter[str]]:
-    """Return position and tally of each comparison, who wrote its outputs, and all tags."""
+def _pairs(run: Run, part: Slice) -> tuple[Counts, Counts, list[tuple[str, str]], Counter[str]]:
+    """Return position and tally of each comparison, its prompt, its outputs' writers, all tags."""
     open_ones = Comparison.objects.filter(queue=run.queue_id, opened_at__isnull=False, unusable="")
-    names = ("position", *_TALLY, "a__generator", "b__generator", "a__tags")
-    rows, writers = [], []
+    names = ("position", *_TALLY, "prompt_key", "a__generator", "b__generator", "a__tags")
+    rows, prompts, writers = [], [], []
+    number: dict[str, int] = {}
     tags: Counter[str] = Counter()
     found = open_ones.order_by("position").values_list(*names)
-    for *numbers, a, b, its_tags in found.iterator(ROWS_AT_ONCE):
+    for *numbers, prompt, a, b, its_tags in found.iterator(ROWS_AT_ONCE):
         tags.update(set(its_tags))
         if part.holds(its_tags, (a, b)):
             rows.append(numbers)
+            prompts.append(number.setdefault(prompt, len(number)))
             writers.append((a, b))
-    return np.array(rows, dtype=np.int64).reshape(-1, 1 + len(_TALLY)), writers, tags
+    tallies = np.array(rows, dtype=np.int64).reshape(-1, 1 + len(_TALLY))
+    return tallies, np.array(prompts, dtype=np.int64), writers, tags
 
 
 def _verdicts(run: Run, places: int, judges: int) -> Counts:
-    """Return code, consistency, first picks and side picks, by comparison and judge."""
-    found = np.tile(np.array([NOT_ASKED, -1, 0, 0]), (places, judges, 1))
+    """Return code, consistency, first picks, side picks and answers, by comparison and judge."""
+    found = np.tile(np.array([NOT_ASKED, -1, 0, 0, -1]), (places, judges, 1))
     picks = Cast("picks", TextField())
     sided = (_times(picks, '"A"') + _times(picks, '"B"')) / Value(3)
     codes = [When(winner=choice, then=Value(code)) for code, choice in enumerate(CHOICES)]
     rows = (
         Verdict.objects.filter(judge__run=run, comparison__position__lt=places)
         .exclude(state=Verdict.State.WAITING)
+        .annotate(text=picks)
         .values_list(
             "comparison__position",
             "judge__position",
@@ -178,6 +196,17 @@ def _verdicts(run: Run, places: int, judges: int) -> Counts:
                 default=sided,
                 output_field=IntegerField(),
             ),
+            Case(
+                When(~Q(order=Verdict.Order.BOTH), then=Value(-1)),
+                # Most are consistent, and the texts of the others are few.
+                *(
+                    When(consistent=True, winner=choice, then=Value(code * len(CHOICES) + code))
+                    for code, choice in enumerate(CHOICES)
+                ),
+                *(When(text=text, then=Value(number)) for text, number in _ANSWERS.items()),
+                default=Value(-1),
+                output_field=SmallIntegerField(),
+            ),
         )
     )
     # Plain numbers from the database: to convert them, as a model's fields are, takes longer.
@@ -186,6 +215,13 @@ def _verdicts(run: Run, places: int, judges: int) -> Counts:
         while chunk := cursor.fetchmany(ROWS_AT_ONCE):
             _put(found, chunk)
     return found
+
+
+def _answers_of(numbers: Counts, choices: int) -> Codes:
+    """Return both answers by their number, shape (n_comparisons, n_judges, 2)."""
+    both = np.stack(np.divmod(numbers, len(CHOICES)), axis=2)
+    is_known = (numbers[:, :, np.newaxis] >= 0) & (both < choices)
+    return np.where(is_known, both, NOT_ASKED).astype(np.int8)
 
 
 def _times(text: Cast, word: str) -> CombinedExpression:

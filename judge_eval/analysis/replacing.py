@@ -21,9 +21,9 @@ from judge_eval.metrics import (
     in_words,
 )
 from judge_eval.models import Run
-from judge_eval.statistics.outcomes_table import CHOICES
 from voting.models import Entry
 from voting.projection import counted_in
+from voting.sides import CHOICES
 
 # Votes in memory, and votes times judges: more than these keep a worker for most of a minute.
 MOST_VOTES = 200_000

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from judge_eval.statistics.outcomes_table import CHOICES
-from voting.sides import Choice
+from voting.sides import CHOICES, Choice
 
 # Votes and verdicts for one side or the other; ties and both bad are left out on either part.
 DECIDED: Final = "decided"

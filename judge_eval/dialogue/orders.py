@@ -8,7 +8,7 @@ docs/scoring.md.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Final
@@ -16,7 +16,7 @@ from typing import Final
 from judge_eval.dialogue.verdict_text import ParsedVerdict
 from voting.sides import Choice
 
-_OTHER: Final[dict[Choice, Choice]] = {"A": "B", "B": "A", "tie": "tie", "both_bad": "both_bad"}
+SWAPPED: Final[dict[Choice, Choice]] = {"A": "B", "B": "A", "tie": "tie", "both_bad": "both_bad"}
 _IN_WORDS: Final[dict[Choice, str]] = {"A": "A", "B": "B", "tie": "tie", "both_bad": "both bad"}
 
 
@@ -98,7 +98,7 @@ def swap(verdict: ParsedVerdict) -> ParsedVerdict:
     ParsedVerdict(winner='B', score_a=6.0, score_b=8.0, reason='')
     """
     return replace(
-        verdict, winner=_OTHER[verdict.winner], score_a=verdict.score_b, score_b=verdict.score_a
+        verdict, winner=SWAPPED[verdict.winner], score_a=verdict.score_b, score_b=verdict.score_a
     )
 
 
@@ -113,7 +113,9 @@ def picked_first(pick: str) -> bool | None:
     return {"A": True, "B": False}.get(pick)
 
 
-def combine(stored: ParsedVerdict, swapped: ParsedVerdict) -> Combined:
+def combine(
+    stored: ParsedVerdict, swapped: ParsedVerdict, *, is_decided_by_one: bool = False
+) -> Combined:
     """Make one verdict of the answers in both orders.
 
     Parameters
@@ -121,6 +123,8 @@ def combine(stored: ParsedVerdict, swapped: ParsedVerdict) -> Combined:
     stored, swapped : ParsedVerdict
         Raw answers: to the pair as it is stored, and to the pair with B shown first. An order
         that failed makes the verdict a failure, and is not brought here.
+    is_decided_by_one : bool
+        Whether a side in one order and a tie in the other is that side, as JudgeBench has it.
 
     Returns
     -------
@@ -135,15 +139,21 @@ def combine(stored: ParsedVerdict, swapped: ParsedVerdict) -> Combined:
     >>> habit = combine(ParsedVerdict("A"), ParsedVerdict("A"))
     >>> habit.winner, habit.consistent, habit.first_picks, habit.calls
     ('tie', False, 2, 2)
+    >>> combine(ParsedVerdict("tie"), ParsedVerdict("A"), is_decided_by_one=True).winner
+    'B'
     """
     unswapped = swap(swapped)
     consistent = stored.winner == unswapped.winner
+    winner: Choice = stored.winner if consistent else "tie"
+    sides = {stored.winner, unswapped.winner} - {"tie"}
+    if is_decided_by_one and len(sides) == 1 and "both_bad" not in sides:
+        (winner,) = sides
     reason = stored.reason
     if not consistent:
         said = f"{_IN_WORDS[stored.winner]} as stored, {_IN_WORDS[unswapped.winner]} when swapped"
         reason = f"Inconsistent: {said}. {reason}".rstrip()
     return Combined(
-        winner=stored.winner if consistent else "tie",
+        winner=winner,
         consistent=consistent,
         score_a=_mean_of_all([stored.score_a, unswapped.score_a]),
         score_b=_mean_of_all([stored.score_b, unswapped.score_b]),
@@ -173,6 +183,20 @@ def alone(raw: ParsedVerdict, *, was_swapped: bool) -> Combined:
         picks=(raw.winner,),
         **_position(raw.winner),
     )
+
+
+def answer_in(raw: Mapping[str, ParsedVerdict]) -> Combined:
+    """Make a verdict of the raw answers by the orders that were asked: ``AB``, ``BA`` or both.
+
+    Examples
+    --------
+    >>> answer_in({"BA": ParsedVerdict("A")}).winner
+    'B'
+    """
+    if len(raw) == 2:
+        return combine(raw["AB"], raw["BA"])
+    [(order, said)] = raw.items()
+    return alone(said, was_swapped=order == "BA")
 
 
 def majority(samples: Sequence[ParsedVerdict | None]) -> Majority:

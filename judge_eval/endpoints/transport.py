@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import logging
 import socket
 import ssl
+import threading
 import time
 import weakref
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 import httpcore2
-import httpx2
-import openai
 
 from judge_eval.endpoints.errors import CallFailed
 
@@ -25,16 +29,17 @@ CONNECT_S = 10.0
 IDLE_S = 4.0
 _SLICE = 65_536
 _KEPT_HEADERS = {b"retry-after", b"retry-after-ms"}
+_IN_PATHS = "/%:@!$&'()*+,;=~"
 
 
 def _nothing(record: logging.LogRecord) -> bool:
     return False
 
 
-# At DEBUG these write headers that a provider sent, and a provider may send back what it got. By
-# a filter: whoever configures logging after this enables every disabled logger again.
+# At DEBUG the library writes headers that a provider sent, and a provider may send back what it
+# got. By a filter: whoever configures logging after this enables every disabled logger again.
 for _name in list(logging.root.manager.loggerDict):
-    if _name.partition(".")[0] in {"openai", "httpx2", "httpcore2"}:
+    if _name.partition(".")[0] == "httpcore2":
         logging.getLogger(_name).addFilter(_nothing)
 
 
@@ -117,54 +122,42 @@ def _addresses(host: str, port: int) -> list[str]:
 
 @functools.cache
 def _trust() -> ssl.SSLContext:
-    return httpx2.create_ssl_context(trust_env=False)
+    # What the machine trusts, whatever environment variables say.
+    return httpcore2.default_ssl_context(_trust_env=False)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A whole reply, with those of its headers that are read."""
+
+    status_code: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def is_success(self) -> bool:
+        return HTTPStatus.OK <= self.status_code < HTTPStatus.MULTIPLE_CHOICES
 
 
 class Line:
-    """A client whose connections close once neither a cache nor a call holds it any more."""
+    """Connections to one provider, kept while neither a cache nor a call has let go of the line.
 
-    def __init__(self, base_url: str, api_key: str) -> None:
-        transport = _Transport(api_key)
-        # What is not given here the SDK takes from environment variables.
-        self._client = openai.OpenAI(
-            api_key="the transport has it",
-            base_url=base_url,
-            max_retries=0,
-            http_client=httpx2.Client(transport=transport, trust_env=False),
-        )
-        weakref.finalize(self, transport.close)
-
-    def send(
-        self, body: dict[str, Any], seconds: float, address: str = "/chat/completions"
-    ) -> httpx2.Response:
-        """Return the reply, whatever its status, or raise CallFailed; follow no redirect."""
-        # Not by chat.completions.create: it walks through every message, to no effect on plain
-        # dicts, which takes as long as all the rest of a call.
-        try:
-            return self._client.post(
-                address,
-                cast_to=httpx2.Response,
-                body=body,
-                options={"timeout": seconds},
-            )
-        except openai.APIStatusError as error:
-            # Only the response leaves this block: the error's text is whatever was sent.
-            return error.response
-        except UnicodeEncodeError:
-            pass  # not raised from here, since it holds the request
-        unsendable = "the request holds half a surrogate pair, which is no text"
-        raise CallFailed(unsendable, was_sent=False)
-
-
-class _Transport(httpx2.BaseTransport):
-    """Connections to one provider. The read time-out of a request is for the whole of it.
-
-    The headers are written here alone: what the SDK would add describes this machine, or comes
-    from environment variables; and the key never reaches an object that an error could show.
+    How many calls run at a time is for those to say who call: each has a connection of its own
+    meanwhile. A pool that looks through all of them for each call, as the library's does, takes
+    longer than the call where hundreds are out.
     """
 
-    def __init__(self, api_key: str) -> None:
+    def __init__(self, base_url: str, api_key: str) -> None:
+        parts = urlsplit(base_url)
+        assert parts.hostname is not None  # `chat.check` has seen to it
+        host = parts.hostname.encode("idna")
+        self._path = quote(parts.path, safe=_IN_PATHS).rstrip("/")
+        self._url = httpcore2.URL(
+            scheme=parts.scheme.encode(), host=host, port=parts.port, target="/"
+        )
+        name = b"[%b]" % host if b":" in host else host
         self._headers: dict[bytes | str, bytes | str] = {
+            "Host": name if parts.port is None else b"%b:%d" % (name, parts.port),
             "Accept": "application/json",
             "Accept-Encoding": "identity",
             "Content-Type": "application/json",
@@ -172,23 +165,23 @@ class _Transport(httpx2.BaseTransport):
         }
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
-        # How many calls run at a time is for those to say who call.
-        self._pool = httpcore2.ConnectionPool(
-            ssl_context=_trust(),
-            max_connections=None,
-            keepalive_expiry=IDLE_S,
-            network_backend=_Network(),
-        )
+        # The one that was used last is used next; those at the front have been idle for longest.
+        self._idle: deque[httpcore2.HTTPConnection] = deque()
+        self._lock = threading.Lock()
+        weakref.finalize(self, _close_all, self._idle)
 
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        seconds = float(request.extensions["timeout"]["read"])
+    def send(
+        self, body: dict[str, Any], seconds: float, address: str = "/chat/completions"
+    ) -> Reply:
+        """Return the reply, whatever its status, or raise CallFailed; follow no redirect."""
+        content = _encoded(body)
+        if content is None:
+            unsendable = "the request holds half a surrogate pair, which is no text"
+            raise CallFailed(unsendable, was_sent=False)
         _ends.set(time.monotonic() + seconds)
+        connection = self._connection()
         try:
-            reply = self._pool.handle_request(self._outgoing(request))
-            try:
-                body = _whole_body(reply)
-            finally:
-                reply.close()
+            return self._exchange(connection, content, address)
         except httpcore2.TimeoutException as late:
             waited = f"no complete reply within {round(seconds, 1):g} s"
             was_sent = not isinstance(late, httpcore2.ConnectTimeout)
@@ -199,27 +192,72 @@ class _Transport(httpx2.BaseTransport):
         except (httpcore2.NetworkError, httpcore2.RemoteProtocolError):
             broken = "the connection broke off before the reply was complete"
             raise CallFailed(broken, retryable=True) from None
-        kept = [pair for pair in reply.headers if pair[0].lower() in _KEPT_HEADERS]
-        return httpx2.Response(reply.status, headers=kept, content=body)
+        finally:
+            self._put_back(connection)
 
-    def close(self) -> None:
-        self._pool.close()
-
-    def _outgoing(self, request: httpx2.Request) -> httpcore2.Request:
-        body, url = request.read(), request.url
-        return httpcore2.Request(
-            request.method,
-            httpcore2.URL(
-                scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
-            ),
-            headers={
-                "Host": request.headers["Host"],
-                **self._headers,
-                "Content-Length": str(len(body)),
-            },
-            content=body,
-            extensions={"timeout": request.extensions["timeout"]},
+    def _exchange(
+        self, connection: httpcore2.HTTPConnection, content: bytes, address: str
+    ) -> Reply:
+        url = httpcore2.URL(
+            scheme=self._url.scheme,
+            host=self._url.host,
+            port=self._url.port,
+            target=f"{self._path}{address}",
         )
+        headers = self._headers | {"Content-Length": str(len(content))}
+        reply = connection.handle_request(
+            httpcore2.Request("POST", url, headers=headers, content=content)
+        )
+        try:
+            whole = _whole_body(reply)
+        finally:
+            reply.close()
+        kept = {
+            name.lower().decode("latin-1"): value.decode("latin-1")
+            for name, value in reply.headers
+            if name.lower() in _KEPT_HEADERS
+        }
+        return Reply(reply.status, kept, whole)
+
+    def _connection(self) -> httpcore2.HTTPConnection:
+        """Return the connection that was used last, or a new one."""
+        with self._lock:
+            self._drop_expired()
+            if self._idle:
+                return self._idle.pop()
+        return httpcore2.HTTPConnection(
+            self._url.origin,
+            ssl_context=_trust() if self._url.scheme == b"https" else None,
+            keepalive_expiry=IDLE_S,
+            network_backend=_Network(),
+        )
+
+    def _drop_expired(self) -> None:
+        """Close those that have been idle for too long, or that the provider has closed."""
+        while self._idle and self._idle[0].has_expired():
+            self._idle.popleft().close()
+        while self._idle and self._idle[-1].has_expired():
+            self._idle.pop().close()
+
+    def _put_back(self, connection: httpcore2.HTTPConnection) -> None:
+        if connection.is_idle() and not connection.is_closed():
+            with self._lock:
+                self._idle.append(connection)
+        else:
+            connection.close()
+
+
+def _close_all(idle: deque[httpcore2.HTTPConnection]) -> None:
+    while idle:
+        idle.pop().close()
+
+
+def _encoded(body: dict[str, Any]) -> bytes | None:
+    """Return a body as JSON, None where it is no text; the error would hold the request."""
+    try:
+        return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        return None
 
 
 def _whole_body(reply: httpcore2.Response) -> bytes:

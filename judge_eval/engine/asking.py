@@ -41,6 +41,11 @@ class Question:
     problem: str = ""
 
     @property
+    def asked(self) -> tuple[str, str]:
+        """Who is asked: the provider and the model."""
+        return self.provider.name, self.call.model
+
+    @property
     def price(self) -> Price | None:
         return providers.price_of(self.provider, self.call.model)
 

@@ -16,10 +16,8 @@ from judge_eval.config.parts import RunConfig
 from judge_eval.config.run_config import parse
 from judge_eval.dialogue.orders import (
     AllSamplesFailed,
-    Combined,
     Majority,
-    alone,
-    combine,
+    answer_in,
     majority,
 )
 from judge_eval.dialogue.verdict_text import ParsedVerdict
@@ -131,7 +129,7 @@ def _fields(verdict: Verdict, calls: Sequence[Call]) -> dict[str, Any]:
     except _NoVerdict as reason:
         return {"state": Verdict.State.FAILED, "error": str(reason)}
     both = len(orders) == 2
-    said = _combined({order: most.verdict for order, most in orders.items()})
+    said = answer_in({order: most.verdict for order, most in orders.items()})
     latencies = [call.latency_ms for call in calls if call.latency_ms is not None]
     several = len(calls) > len(orders)
     rates = [most.consistency_rate for most in orders.values()]
@@ -164,13 +162,6 @@ def _said(call: Call) -> ParsedVerdict | None:
     if call.state != Call.State.DONE:
         return None
     return ParsedVerdict(call.winner, call.score_a, call.score_b, call.reason)  # type: ignore[arg-type]
-
-
-def _combined(raw: dict[str, ParsedVerdict]) -> Combined:
-    if len(raw) == 2:
-        return combine(raw["AB"], raw["BA"])
-    [(order, said)] = raw.items()
-    return alone(said, was_swapped=order == "BA")
 
 
 def _competitor(verdict: Verdict, calls: Sequence[Call]) -> Judge:

@@ -31,9 +31,10 @@ def runs_at_work() -> list[UUID]:
     return list(Run.objects.filter(state__in=Run.AT_WORK).values_list("pk", flat=True))
 
 
-def paused(now: datetime) -> list[str]:
-    """Name the providers that are left alone at this moment."""
-    return list(Provider.objects.filter(paused_until__gt=now).values_list("name", flat=True))
+def paused(now: datetime) -> list[tuple[str, str]]:
+    """Name the models that are left alone at this moment, each after its provider."""
+    some = Provider.objects.exclude(pauses={}).only("name", "pauses")
+    return [(provider.name, model) for provider in some for model in limits.paused(provider, now)]
 
 
 def waiting_calls(runs: Collection[UUID]) -> QuerySet[Call]:
@@ -97,10 +98,9 @@ def _pairs(pks: Collection[UUID]) -> dict[UUID, Comparison]:
 
 def _providers(runs: Sequence[UUID], now: datetime) -> list[str]:
     """Return who has free calls: whoever has fewest out first, then whoever has waited longest."""
-    paused = Q(paused_until__gt=now)
     free = waiting_calls(runs).filter(_free(now))
     waits = Exists(free.filter(provider=OuterRef("name")))
-    names = list(Provider.objects.filter(~paused, waits).values_list("name", flat=True))
+    names = list(Provider.objects.filter(waits).values_list("name", flat=True))
     if len(names) < 2:
         return names
     out = Counter(limits.calls_out(now).values_list("provider", flat=True))
@@ -127,15 +127,24 @@ def _claim_of(
         if provider is None:
             return [], []
         now = timezone.now()
-        out = Counter(limits.calls_out(now).filter(provider=name).values_list("run", flat=True))
-        allowed = max(min(slots, limits.allowed(provider, now, out.total())), 0)
+        limits.welcome(provider, lease)
+        calls_out = limits.calls_out(now).filter(provider=name).values_list("run", "lease")
+        out = Counter(run for run, _ in calls_out)
+        crews = Counter(crew for _, crew in calls_out)
+        part = limits.part(provider, crews, lease)
+        free = limits.allowed(provider, now, out.total())
+        allowed = max(min(slots, free, part - crews[lease]), 0)
+        if slots and free <= 0 and lease not in crews and max(crews.values(), default=0) > part:
+            limits.ask_for_part(provider, now, lease)
         # Calls a minute are counted as they start, so that none of them can be begun later. And
         # where too many are out, or somebody waits for a place, none is to follow.
-        follows = not provider.requests_per_minute and (
-            limits.free_places(provider, now, out.total()) >= 0
+        follows = (
+            not provider.requests_per_minute
+            and limits.free_places(provider, now, out.total()) >= 0
+            and crews[lease] <= part
         )
         more = ahead if follows else 0
-        rows = _next_calls(name, runs, now, allowed + more, out)
+        rows = _next_calls(provider, runs, now, allowed + more, out)
         claimed = [pk for pk, _, _ in rows]
         if rows:
             write_off(rows)
@@ -149,7 +158,7 @@ def _claim_of(
 
 
 def _next_calls(
-    name: str, runs: Sequence[UUID], now: datetime, number: int, out: Mapping[UUID, int]
+    provider: Provider, runs: Sequence[UUID], now: datetime, number: int, out: Mapping[UUID, int]
 ) -> list[tuple[int, UUID, int]]:
     """Return free calls: the runs in turn, in each run the ones that wait longest."""
     if not number:
@@ -158,7 +167,8 @@ def _next_calls(
     for run in runs:
         free = (
             waiting_calls([run])
-            .filter(_free(now), provider=name)
+            .filter(_free(now), provider=provider.name)
+            .exclude(model__in=limits.paused(provider, now))
             # A call whose late answer is being written down at this moment is no longer free.
             .select_for_update(no_key=True, skip_locked=True)
             .order_by("not_before", "pk")

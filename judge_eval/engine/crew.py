@@ -10,8 +10,8 @@ import logging
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from uuid import uuid4
 
 from django.conf import settings
@@ -148,7 +148,8 @@ class _Crew:
 
     def _claim(self) -> bool:
         """Ask as many calls as there are hands for and providers allow; return whether any."""
-        ahead = self._pace.ahead() - self._hands.aside()
+        places = Counter(question.provider.name for question in self._hands.out())
+        ahead = self._pace.ahead(places) - self._hands.aside()
         if time.monotonic() < self._claims_from or not (self._hands.free or ahead):
             return False
         claimed = claims.claim(self._hands.free, self._lease, ahead, self._held.runs())
@@ -166,7 +167,7 @@ class _Crew:
         return True
 
     def _heed(self) -> None:
-        """Begin nothing that was set aside for runs or providers that have been stopped since."""
+        """Begin nothing that was set aside for runs or models that have been stopped since."""
         if self._hands.aside().total():
             self._hands.keep(set(claims.runs_at_work()))
             if paused := claims.paused(timezone.now()):
@@ -238,10 +239,11 @@ class _Crew:
         self._written.verdicts.clear()
 
     def _ease_off(self) -> None:
-        """Leave providers alone for a while that say nothing but that it is too much."""
-        for name, seconds in self._backoff.hear(self._answers, time.monotonic()).items():
-            limits.pause(name, timezone.now() + timedelta(seconds=seconds))
-            self._hands.drop(name)
+        """Leave models alone that name a time, or say nothing but that it is too much."""
+        why = {a.question.asked: a.failure.reason for a in self._answers if a.failure}
+        for asked, seconds in self._backoff.hear(self._answers, time.monotonic()).items():
+            limits.pause(*asked, seconds, why[asked])
+            self._hands.drop(asked)
 
     def _let_go(self) -> None:
         if self._dropped:

@@ -1,4 +1,4 @@
-"""Where embeddings come from: a provider of the back office, an endpoint, or a local folder."""
+"""Where embeddings come from: a provider of the admin, an endpoint, or a local folder."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from uuid import UUID
@@ -27,9 +27,14 @@ logger = logging.getLogger(__name__)
 # A call ends by itself when its provider's time is over; only a look-up of a name may not.
 GRACE_SECONDS = 10.0
 # What is set aside is for the next moment: others could make these calls too.
-ASIDE_SECONDS = 2.0
+ASIDE_SECONDS = 4.0
 # While no hand is idle, answers are collected for so long: together they cost the database less.
-GATHER_SECONDS = 0.25
+GATHER_SECONDS = 0.5
+# So many refusals in a row for being too much are each call's own affair.
+MOST_REFUSALS = 2
+
+Asked = tuple[str, str]
+"""A provider and a model."""
 
 
 @dataclass
@@ -63,8 +68,10 @@ class Hands:
         self._aside: dict[str, deque[tuple[Question, float]]] = defaultdict(deque)
         # Calls that were answered, were not collected, and are followed by none yet.
         self._open: Counter[str] = Counter()
-        # Of each provider, since its last reply.
-        self._refusals: Counter[str] = Counter()
+        # Of each model, since its last reply.
+        self._refusals: Counter[Asked] = Counter()
+        # Models that have said how long to wait, and the crew has not heard of it.
+        self._told: set[Asked] = set()
         self._collected = Collected()
         self._idle = threading.Event()
         self._hired = 0
@@ -94,7 +101,8 @@ class Hands:
         """Let a call follow where another one is answered, or has been and was not collected."""
         name = question.provider.name
         with self._lock:
-            follows = self._open[name] > 0 and len(self._out) < self._number
+            is_free = self._open[name] > 0 and len(self._out) < self._number
+            follows = is_free and not self._is_amiss(question)
             if follows:
                 self._open[name] -= 1
                 self._begin(question)
@@ -104,21 +112,15 @@ class Hands:
         if follows:
             self._to_ask.put(question)
 
-    def drop(self, *providers: str) -> None:
-        """Begin nothing that was set aside, for these providers or for any."""
+    def drop(self, *models: Asked) -> None:
+        """Begin nothing that was set aside, for these models or for any."""
         with self._lock:
-            self._drop(providers or list(self._aside))
+            self._drop(lambda question: not models or question.asked in models)
 
     def keep(self, runs: Container[UUID]) -> None:
         """Begin nothing that was set aside for other runs than these."""
         with self._lock:
-            for waiting in self._aside.values():
-                kept = [each for each in waiting if each[0].call.run_id in runs]
-                if len(kept) < len(waiting):
-                    gone = [each[0] for each in waiting if each[0].call.run_id not in runs]
-                    self._collected.dropped += gone
-                    waiting.clear()
-                    waiting.extend(kept)
+            self._drop(lambda question: question.call.run_id not in runs)
 
     def aside(self) -> Counter[str]:
         """Count what is set aside, by provider."""
@@ -131,6 +133,7 @@ class Hands:
         with self._lock:
             self._idle.clear()
             self._open.clear()
+            self._told.clear()
             answers += self._overdue()
             self._drop_old()
             collected, self._collected = self._collected, Collected()
@@ -183,7 +186,7 @@ class Hands:
             following = self._following(answer)
             if following is None:
                 self._idle.set()
-                self._leave_open(answer)
+                self._open[answer.question.provider.name] += 1
             else:
                 self._begin(following)
                 self._collected.followed.append(following)
@@ -192,35 +195,30 @@ class Hands:
         return following
 
     def _following(self, answer: Answer) -> Question | None:
-        name, failure = answer.question.provider.name, answer.failure
+        question, failure = answer.question, answer.failure
         if failure is None:
-            del self._refusals[name]
+            del self._refusals[question.asked]
+        elif failure.retry_after is not None:
+            self._told.add(question.asked)
+            self._drop(lambda aside: aside.asked == question.asked)
         elif failure.is_limit:
-            self._refusals[name] += 1
-        if failure is not None and failure.retry_after is not None:
-            self._drop([name])
+            self._refusals[question.asked] += 1
         self._drop_old()
-        if self._aside[name] and self._may_be_followed(answer):
-            return self._aside[name].popleft()[0]
+        aside = self._aside[question.provider.name]
+        for place, (following, _) in enumerate(aside):
+            if not self._is_amiss(following):
+                del aside[place]
+                return following
         return None
 
-    def _leave_open(self, answer: Answer) -> None:
-        name = answer.question.provider.name
-        if self._may_be_followed(answer):
-            self._open[name] += 1
-        else:
-            del self._open[name]
+    def _is_amiss(self, question: Question) -> bool:
+        """Say whether a model's last answers are such that the crew should hear of them first."""
+        return question.asked in self._told or self._refusals[question.asked] >= MOST_REFUSALS
 
-    def _may_be_followed(self, answer: Answer) -> bool:
-        """Say whether nothing is amiss that the crew should hear of first."""
-        is_timed = answer.failure is not None and answer.failure.retry_after is not None
-        return not is_timed and self._refusals[answer.question.provider.name] < 2
-
-    def _drop(self, names: Sequence[str]) -> None:
-        for name in names:
-            self._collected.dropped += [question for question, _ in self._aside[name]]
-            self._aside[name].clear()
-            del self._open[name]
+    def _drop(self, is_gone: Callable[[Question], bool]) -> None:
+        for name, waiting in self._aside.items():
+            self._collected.dropped += [question for question, _ in waiting if is_gone(question)]
+            self._aside[name] = deque(each for each in waiting if not is_gone(each[0]))
 
     def _drop_old(self) -> None:
         limit = time.monotonic() - ASIDE_SECONDS

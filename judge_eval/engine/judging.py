@@ -180,12 +180,15 @@ def complete_voted_runs() -> None:
 
 def decide(verdict_id: int) -> None:
     """Ask one judge about one comparison, once; a repeat finds the verdict and does nothing."""
-    verdict = Verdict.objects.select_related(
-        "judge", "comparison__a__picture", "comparison__b__picture"
-    ).get(pk=verdict_id)
+    verdict = (
+        Verdict.objects.select_related("judge", "comparison__a__picture", "comparison__b__picture")
+        # The whole config may be long.
+        .annotate(verdict_orders=F("judge__run__config__verdict_orders"))
+        .get(pk=verdict_id)
+    )
     if verdict.state == Verdict.State.WAITING:
         Verdict.objects.filter(pk=verdict_id, state=Verdict.State.WAITING).update(
-            decided_at=timezone.now(), **answer_of_baseline(verdict)
+            decided_at=timezone.now(), **answer_of_baseline(verdict, verdict.verdict_orders)
         )
     open_if_final(verdict.comparison_id)
 
@@ -203,23 +206,16 @@ def go_on_after(verdict_id: int) -> None:
         advance(run_id)
 
 
-def answer_of_baseline(verdict: Verdict) -> dict[str, Any]:
-    """Return the fields of a verdict that is asked for here; its pair has its outputs."""
+def answer_of_baseline(verdict: Verdict, verdict_orders: str | None) -> dict[str, Any]:
+    """Return the fields of a verdict that is asked for here; its pair has its outputs.
+
+    `verdict_orders` is the run's, by which its judges are asked; an imported run states none.
+    """
+    orders = ("AB", "BA") if verdict_orders in (None, "both") else (stages.toss(verdict),)
     try:
-        reply = providers.ask_baseline(verdict.judge, verdict.comparison)
+        return providers.ask_baseline(verdict.judge, verdict.comparison, orders)
     except providers.ProviderFailed as failure:
         return {"state": Verdict.State.FAILED, "error": str(failure)}
-    return {
-        "state": Verdict.State.DONE,
-        "winner": reply.winner,
-        # It was asked in the stored order, as `Verdict.order` has it by default.
-        "picks": [reply.winner],
-        "first_picks": int(reply.winner == "A"),
-        "score_a": reply.score_a,
-        "score_b": reply.score_b,
-        "feedback": reply.feedback,
-        "latency_ms": reply.latency_ms,
-    }
 
 
 def open_if_final(comparison_id: UUID) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from judge_eval.models import Call, Provider
@@ -18,6 +20,13 @@ MINUTE = timedelta(minutes=1)
 GRACE = timedelta(seconds=10)
 # So often somebody who waits for a place looks whether it is free.
 LOOK = timedelta(seconds=0.2)
+# For so many seconds a model is left alone that asks for more: one reply may be wrong. What it asks
+# for again is kept to in full.
+LONGEST_AT_FIRST = 60.0
+# One worker process makes so many calls at once with ease; more are shared out among all.
+EASY = 64
+# A crew that waits for its part is waited for so long.
+TURN = timedelta(seconds=3)
 
 
 def calls_out(now: datetime) -> QuerySet[Call]:
@@ -33,13 +42,30 @@ def free_places(provider: Provider, now: datetime, out: int) -> int:
 
 def allowed(provider: Provider, now: datetime, out: int) -> int:
     """Return how many calls may start now, while so many are out; may be negative."""
-    if provider.paused_until is not None and provider.paused_until > now:
-        return 0
     free = free_places(provider, now, out)
     if not provider.requests_per_minute:
         return free
     behind = now - _next_start(provider, now)
     return min(free, behind // _gap(provider) + 1 if behind >= timedelta(0) else 0)
+
+
+def part(provider: Provider, out: Mapping[UUID | None, int], crew: UUID) -> int:
+    """Return the most calls that a crew may have out, where crews have so many out by now."""
+    return max(-(-provider.concurrency // len({*out, crew})), EASY)
+
+
+def ask_for_part(provider: Provider, now: datetime, crew: UUID) -> None:
+    """Wait for a place as a guest, so that crews with more than their part make room."""
+    provider.guests = [*_guests(provider, now), [str(crew), (now + TURN).timestamp()]]
+    provider.save(update_fields=["guests"])
+
+
+def welcome(provider: Provider, crew: UUID) -> None:
+    """Let a crew that waited for a place find its own free."""
+    others = [each for each in provider.guests if each[0] != str(crew)]
+    if len(others) < len(provider.guests):
+        provider.guests = others
+        provider.save(update_fields=["guests"])
 
 
 def started(provider: Provider, now: datetime, number: int) -> None:
@@ -50,7 +76,7 @@ def started(provider: Provider, now: datetime, number: int) -> None:
     provider.save(update_fields=["next_start_at"])
 
 
-def begin(name: str, guest: str) -> timedelta | None:
+def begin(name: str, model: str, guest: str) -> timedelta | None:
     """Let a call begin that is no row, or return for how long it must wait; None: it has begun.
 
     It has a place among the calls that are out at once until it says `end`, or cannot be out any
@@ -62,7 +88,7 @@ def begin(name: str, guest: str) -> timedelta | None:
         if provider is None:
             return None
         now = timezone.now()
-        starts = [now, provider.paused_until or now]
+        starts = [now, paused(provider, now).get(model, now)]
         if provider.requests_per_minute:
             starts.append(_next_start(provider, now))
         wait = max(starts) - now
@@ -93,10 +119,29 @@ def _guests(provider: Provider, now: datetime) -> list[list[Any]]:
     return [each for each in provider.guests if each[1] > now.timestamp()]
 
 
-def pause(name: str, until: datetime) -> None:
-    """Start no call of a provider before a time, unless it is to be left alone for longer yet."""
-    later = Q(paused_until__isnull=True) | Q(paused_until__lt=until)
-    Provider.objects.filter(later, name=name).update(paused_until=until)
+def pause(name: str, model: str, seconds: float, why: str) -> None:
+    """Start no call to a model for so long, unless it is to be left alone for longer yet."""
+    with transaction.atomic():
+        provider = Provider.objects.select_for_update(no_key=True).filter(name=name).first()
+        if provider is None:
+            return
+        now = timezone.now()
+        until = now + timedelta(seconds=seconds)
+        known = paused(provider, now)
+        if until > known.get(model, now):
+            kept = {each: provider.pauses[each] for each in known}
+            provider.pauses = {**kept, model: {"until": until.timestamp(), "why": why}}
+            provider.save(update_fields=["pauses"])
+
+
+def paused(provider: Provider, now: datetime) -> dict[str, datetime]:
+    """Return the models of a provider that are left alone, and until when."""
+    ends = {model: pause["until"] for model, pause in provider.pauses.items()}
+    return {
+        model: datetime.fromtimestamp(end, UTC)
+        for model, end in ends.items()
+        if end > now.timestamp()
+    }
 
 
 def _next_start(provider: Provider, now: datetime) -> datetime:

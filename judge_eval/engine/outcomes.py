@@ -16,7 +16,7 @@ from django.utils import timezone
 from judge_eval import events
 from judge_eval.endpoints.chat import ChatReply
 from judge_eval.endpoints.errors import CallFailed
-from judge_eval.engine import claims, limits, replies
+from judge_eval.engine import claims, replies
 from judge_eval.engine.asking import Question, answered_by_another
 from judge_eval.engine.bulk import update_rows
 from judge_eval.models import Call, Run
@@ -216,10 +216,6 @@ def _after_failure(call: Call, failure: CallFailed) -> dict[str, Any]:
         return _failed(f"{failure.reason}{tries}", failure.raw)
     now = timezone.now()
     wait = least_wait(call.attempts)
-    if failure.retry_after is not None:
-        # No call of this provider may start before; this one, which fails again and again, later.
-        limits.pause(call.provider, now + timedelta(seconds=failure.retry_after))
-        wait = max(wait, failure.retry_after)
     # Calls that failed together do not all come back at the same moment.
     wait *= 1 + (call.pk % 10) / 40
     return {

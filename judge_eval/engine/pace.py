@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from judge_eval.endpoints.chat import ChatReply
 from judge_eval.engine.outcomes import Answer
 from judge_eval.models import Provider
 
-# Twice as long as it takes to write down what came and to claim what is next.
-HORIZON_MS = 750.0
-MOST_ASIDE = 192
+# Twice as long as answers are gathered, written down, and new calls claimed.
+HORIZON_MS = 1500.0
+MOST_ASIDE = 512
 
 
 class Pace:
@@ -33,14 +33,19 @@ class Pace:
         """Forget what was heard: it has been claimed for."""
         self._replies.clear()
 
-    def ahead(self) -> Counter[str]:
+    def ahead(self, out: Mapping[str, int]) -> Counter[str]:
         """Return how many calls to have aside: as many as are answered until the horizon.
 
-        Where answers come slowly the database is in no hurry, and all calls are everybody's.
+        So many are out of each provider; those that were answered just now have free places.
         """
-        return Counter({name: self._of(name, replies) for name, replies in self._replies.items()})
+        return Counter(
+            {
+                name: self._of(name, replies, out.get(name, 0) + len(replies))
+                for name, replies in self._replies.items()
+            }
+        )
 
-    def _of(self, name: str, replies: Sequence[ChatReply]) -> int:
-        at_once = min(len(replies), self._hands, self._providers[name].concurrency)
+    def _of(self, name: str, replies: Sequence[ChatReply], places: int) -> int:
+        at_once = min(places, self._hands, self._providers[name].concurrency)
         each_ms = sum(reply.latency_ms for reply in replies) / len(replies)
         return int(min(at_once * HORIZON_MS / max(each_ms, 1.0), MOST_ASIDE))

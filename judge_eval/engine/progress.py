@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
+from judge_eval.config.estimates import plan
+from judge_eval.config.run_config import parse
 from judge_eval.engine.providers import NANO
-from judge_eval.models import Call, Run, Verdict
+from judge_eval.models import Call, Judge, Run, Verdict
 from judge_eval.selectors import used_pictures
 
 RECENT = timedelta(seconds=60)
+# How long a run still takes is told from so many answers, over so many seconds at least.
+ENOUGH_ANSWERS = 10
+ENOUGH_SECONDS = 10.0
 # The kind of event that says how many attempts were made before calls began theirs anew.
 RETRIED = "retried"
 
@@ -39,7 +44,7 @@ class RunProgress:
 
     outputs: Part
     pictures: Part
-    # Calls for verdicts that were made so far, and verdicts, baselines' too.
+    # Calls for verdicts, and verdicts, baselines' too: those as well whose pairs are still to come.
     calls: Part
     verdicts: Part
     tokens_in: int
@@ -56,7 +61,9 @@ class RunProgress:
 
 
 def progress_of(run: Run) -> RunProgress:
-    """Count a run's work; four queries, whatever its size."""
+    """Count a run's work; six queries at most, whatever its size."""
+    now = timezone.now()
+    is_recent = Q(done_at__gt=now - RECENT)
     calls: dict[tuple[str, str], dict[str, Any]] = {
         (row["purpose"], row["state"]): dict(row)
         for row in run.calls.values("purpose", "state").annotate(
@@ -70,7 +77,8 @@ def progress_of(run: Run) -> RunProgress:
             repaired=Count("pk", filter=Q(is_repaired=True)),
             latency=Sum("latency_ms"),
             timed=Count("latency_ms"),
-            recent=Count("pk", filter=Q(done_at__gt=timezone.now() - RECENT)),
+            recent=Count("pk", filter=is_recent),
+            since=Min("done_at", filter=is_recent),
         )
     }
     rows: list[dict[str, Any]] = list(calls.values())
@@ -82,14 +90,18 @@ def progress_of(run: Run) -> RunProgress:
         return _part({state: row["n"] for (p, state), row in calls.items() if p == purpose})
 
     done = [row for row in rows if row["state"] == Call.State.DONE]
-    waiting = sum(row["n"] for row in rows if row["state"] == Call.State.WAITING)
-    per_minute = total("recent")
+    to_come = _to_come(run)
+    outputs = of(Call.Purpose.GENERATE)
+    verdict_calls = _and(of(Call.Purpose.JUDGE), to_come.calls)
+    since = min((row["since"] for row in done if row["since"]), default=now)
     timed = total("timed")
     return RunProgress(
-        outputs=of(Call.Purpose.GENERATE),
-        pictures=_part(_counts(used_pictures(run))),
-        calls=of(Call.Purpose.JUDGE),
-        verdicts=_part(_counts(Verdict.objects.filter(judge__run=run))),
+        outputs=outputs,
+        pictures=_and(
+            _part(_counts(used_pictures(run))), outputs.waiting if to_come.is_drawn else 0
+        ),
+        calls=verdict_calls,
+        verdicts=_and(_part(_counts(Verdict.objects.filter(judge__run=run))), to_come.verdicts),
         tokens_in=total("tokens_in"),
         tokens_out=total("tokens_out"),
         attempts=total("tries") + _attempts_before(run),
@@ -99,9 +111,61 @@ def progress_of(run: Run) -> RunProgress:
         spent_usd=Decimal(run.spent_nano) / NANO,
         budget_usd=None if run.budget_nano is None else Decimal(run.budget_nano) / NANO,
         mean_latency_ms=sum(row["latency"] or 0 for row in rows) / timed if timed else None,
-        per_minute=per_minute,
-        seconds_left=60 * waiting / per_minute if waiting and per_minute else None,
+        per_minute=total("recent"),
+        seconds_left=_seconds_left(
+            waiting=outputs.waiting + verdict_calls.waiting,
+            answers=sum(row["recent"] for row in done),
+            seconds=(now - since).total_seconds(),
+        ),
     )
+
+
+def _seconds_left(*, waiting: int, answers: int, seconds: float) -> float | None:
+    """Return how long calls take at the rate of the last answers, None where these tell little.
+
+    Examples
+    --------
+    >>> _seconds_left(waiting=100, answers=20, seconds=40.0)
+    200.0
+    >>> _seconds_left(waiting=100, answers=2, seconds=40.0)
+    """
+    if not waiting or answers < ENOUGH_ANSWERS or seconds < ENOUGH_SECONDS:
+        return None
+    return waiting * seconds / answers
+
+
+@dataclass(frozen=True)
+class _ToCome:
+    """What no row says yet: outputs are paired, and judges asked, as outputs come."""
+
+    verdicts: int = 0
+    calls: int = 0
+    is_drawn: bool = False
+
+
+def _to_come(run: Run) -> _ToCome:
+    if not run.config or run.state not in (*Run.AT_WORK, Run.State.STOPPED):
+        return _ToCome()
+    config = parse(run.config)
+    unpaired = run.calls.filter(purpose=Call.Purpose.GENERATE, is_paired=False)
+    unasked = Verdict.objects.filter(
+        ~Exists(Call.objects.filter(verdict=OuterRef("pk"))),
+        judge__run=run,
+        state=Verdict.State.WAITING,
+    ).exclude(judge__provider=Judge.BASELINE)
+    prompts = unpaired.aggregate(n=Count("prompt", distinct=True))["n"]
+    planned, asked = plan(config), sum(not judge.is_baseline for judge in config.judges)
+    pairs = planned.pairs * prompts // len(config.prompts)
+    per_verdict = planned.verdict_calls // (planned.pairs * asked) if planned.verdict_calls else 0
+    return _ToCome(
+        verdicts=pairs * len(config.judges),
+        calls=(pairs * asked + unasked.count()) * per_verdict,
+        is_drawn=config.kind == "svg",
+    )
+
+
+def _and(part: Part, more: int) -> Part:
+    return replace(part, waiting=part.waiting + more)
 
 
 def _attempts_before(run: Run) -> int:

@@ -1,19 +1,21 @@
-"""Whom to ask: endpoints from the settings or the back office, and baselines, which answer here."""
+"""Whom to ask: endpoints from the settings or the admin, and baselines, which answer here."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 from time import perf_counter
+from typing import Any
 
 from django.conf import settings
 
 from judge_eval.baselines import BASELINES
 from judge_eval.config.estimates import PICTURE_TOKENS, Price, Prices
+from judge_eval.dialogue.orders import answer_in
+from judge_eval.dialogue.verdict_text import ParsedVerdict
 from judge_eval.endpoints.chat import Endpoint
-from judge_eval.models import Judge, Provider
+from judge_eval.models import Judge, Provider, Verdict
 from voting.models import Comparison
 
 NANO = 1_000_000_000
@@ -23,30 +25,39 @@ class ProviderFailed(Exception):
     """No verdict came; the text says why. It is never made into a score."""
 
 
-@dataclass(frozen=True)
-class Reply:
-    winner: str
-    feedback: str
-    latency_ms: float
-    score_a: float | None = None
-    score_b: float | None = None
+def ask_baseline(judge: Judge, comparison: Comparison, orders: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of a baseline's verdict on a comparison whose pictures are ready.
 
-
-def ask_baseline(judge: Judge, comparison: Comparison) -> Reply:
-    """Return a baseline's verdict on a comparison whose pictures are ready."""
+    It is asked in the orders in which the run's judges are, ``AB``, ``BA`` or both.
+    """
     baseline = BASELINES.get(judge.name) if judge.is_baseline else None
     if baseline is None:
         raise ProviderFailed(f"no provider answers for {judge.name!r}")
     # A pair that is imported twice is the same pair, whatever its number here.
     seed = comparison.external_id or str(comparison.pk)
+    a, b = comparison.a.output, comparison.b.output
     started = perf_counter()
-    opinion = baseline(comparison.a.output, comparison.b.output, seed)
+    said = {
+        order: baseline(*((a, b) if order == Verdict.Order.STORED else (b, a)), f"{seed} {order}")
+        for order in orders
+    }
     latency_ms = (perf_counter() - started) * 1000
-    return Reply(opinion.winner, opinion.reason, latency_ms)
+    raw = {order: ParsedVerdict(each.winner, reason=each.reason) for order, each in said.items()}
+    found = answer_in(raw)
+    return {
+        "state": Verdict.State.DONE,
+        "order": Verdict.Order.BOTH if len(raw) == 2 else next(iter(raw)),
+        "winner": found.winner,
+        "consistent": found.consistent,
+        "picks": list(found.picks),
+        "first_picks": found.first_picks,
+        "feedback": found.reason,
+        "latency_ms": latency_ms,
+    }
 
 
 def find(name: str) -> Provider | None:
-    """Return a provider of the back office, or the one that the settings describe."""
+    """Return a provider of the admin, or the one that the settings describe."""
     row = Provider.objects.filter(name=name).first()
     if row is None and name == "default" and settings.PROVIDER_BASE_URL:
         row, _ = Provider.objects.get_or_create(

@@ -102,12 +102,12 @@ def _asked(
         return [(*row, ("AB", "BA")) for row in rows]
     about = verdicts.select_related("judge", "comparison__a", "comparison__b")
     return [
-        (verdict.pk, verdict.judge.provider, verdict.judge.model, (_toss(verdict),))
+        (verdict.pk, verdict.judge.provider, verdict.judge.model, (toss(verdict),))
         for verdict in about.defer("comparison__a__output", "comparison__b__output")
     ]
 
 
-def _toss(verdict: Verdict) -> str:
+def toss(verdict: Verdict) -> str:
     """Draw the order in which a pair is shown to a judge, for ever."""
     a, b = verdict.comparison.a, verdict.comparison.b
     # Not by their numbers: a copy of the run shows the same first, and finds the stored reply.

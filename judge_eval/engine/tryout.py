@@ -189,20 +189,20 @@ def _opinion(run: Run, judge: Judge, pair: UUID) -> dict[str, Any]:
         return {"error": providers.unpriced(judge.model)}
     guest = str(uuid4())
     try:
-        if refusal := _wait_for_turn(provider.name, guest):
+        if refusal := _wait_for_turn(provider.name, judge.model, guest):
             return {"error": refusal}
         return _answer(run, question)
     finally:
         limits.end(provider.name, guest)
 
 
-def _wait_for_turn(provider: str, guest: str) -> str:
+def _wait_for_turn(provider: str, model: str, guest: str) -> str:
     """Wait until a provider may be asked; say why it is not, if that takes too long."""
     patience = LONGEST_TURN_S
-    while wait := limits.begin(provider, guest):
+    while wait := limits.begin(provider, model, guest):
         seconds = wait.total_seconds()
         if seconds > LONGEST_TURN_S:
-            return f"{provider} takes no call for another {seconds:.0f} s."
+            return f"{provider} takes no call to {model} for another {seconds:.0f} s."
         if seconds > patience:
             return f"{provider} was busy with other calls for {LONGEST_TURN_S:.0f} s."
         patience -= seconds
@@ -218,8 +218,8 @@ def _answer(run: Run, question: Question) -> dict[str, Any]:
         reply = chat(providers.endpoint_of(question.provider), question.request)
     except CallFailed as failed:
         if failed.retry_after is not None:
-            until = timezone.now() + timedelta(seconds=failed.retry_after)
-            limits.pause(question.provider.name, until)
+            seconds = min(failed.retry_after, limits.LONGEST_AT_FIRST)
+            limits.pause(*question.asked, seconds, failed.reason)
         cost = reserved if failed.may_be_billed else 0
         purse.settle(run.pk, reserved, cost)
         return {"error": failed.reason, "reply": failed.raw, "cost_nano": cost}

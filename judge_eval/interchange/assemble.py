@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
+from hashlib import sha256
 from typing import Any
 
 from judge_eval.interchange.rows import Label, PairPart, Row, VerdictPart, VotePart
 
 _OF_A_VERDICT = ("judge", "score_a", "score_b", "feedback", "consistent")
 _OF_A_VOTE = ("voter", "voted_at", "comment", "left_side")
-_OF_A_PAIR = (
+# What tells a pair from others in a file that has no names for them.
+_TELLING = ("prompt", "prompt_id", "generator_a", "generator_b", "output_a", "output_b")
+OF_A_PAIR = (
     "prompt",
     "prompt_id",
+    "cluster",
     "tags",
     "kind",
     "generator_a",
@@ -61,7 +66,7 @@ def assemble(
     """
     if values.get("pair") is None:
         raise Misfit("pair", "missing: every row must name its pair")
-    given = {field: values[field] for field in _OF_A_PAIR if values.get(field) is not None}
+    given = {field: values[field] for field in OF_A_PAIR if values.get(field) is not None}
     verdict, vote = _verdict(values, constants), _vote(values, constants)
     if labels and (verdict is None) == (vote is None):
         raise Misfit("labels", "must stand beside one vote or one verdict, to say whose they are")
@@ -69,31 +74,65 @@ def assemble(
     return Row(file, line, pair, verdict, vote, dict(labels), values.get("external_id"))
 
 
+def told_by_content(values: Mapping[str, Any]) -> str:
+    """Return a name for the pair of a row in a file without names: the same for the same content.
+
+    Raises
+    ------
+    Misfit
+        Neither outputs nor a prompt tell the pair.
+
+    Examples
+    --------
+    >>> told_by_content({"prompt": "Why?", "generator_a": "x"})[:8]
+    'f4db5a3f'
+    """
+    telling = {field: values[field] for field in _TELLING if values.get(field) is not None}
+    if (
+        not {"prompt", "prompt_id"} & telling.keys()
+        and not {"output_a", "output_b"} <= telling.keys()
+    ):
+        raise Misfit("pair", "missing, and neither a prompt nor outputs tell which pair it is")
+    return sha256(json.dumps(telling, sort_keys=True).encode()).hexdigest()[:32]
+
+
 def _verdict(values: Mapping[str, Any], constants: Collection[str]) -> VerdictPart | None:
-    winner, error = values.get("verdict"), values.get("error")
-    if winner is None and error is None:
+    winner, error, picks = values.get("verdict"), values.get("error"), _picks(values)
+    if winner is None and error is None and picks is None:
         _refuse(values, _OF_A_VERDICT, constants, "stands without a verdict or an error")
         return None
     if values.get("judge") is None:
         raise Misfit("judge", "missing: a verdict must name its judge")
-    if winner is not None and error is not None:
+    if error is not None and (winner is not None or picks is not None):
         raise Misfit("error", "stands beside a verdict: it is one or the other")
-    if winner is None:
+    if error is not None:
         fields = ("score_a", "score_b", "consistent")
         _refuse(values, fields, constants, "a failed verdict has none")
         return VerdictPart(
             values["judge"], None, feedback=values.get("feedback"), error=values["error"]
         )
-    if values.get("consistent") is False and winner != "tie":
-        raise Misfit("consistent", f"two orders that disagree are a tie, not {winner}")
+    consistent = values.get("consistent")
+    if picks is not None and consistent is not None and consistent != (picks[0] == picks[1]):
+        raise Misfit("consistent", f"the picks {picks[0]} and {picks[1]} say otherwise")
     return VerdictPart(
         values["judge"],
         winner,
         score_a=values.get("score_a"),
         score_b=values.get("score_b"),
         feedback=values.get("feedback"),
-        consistent=values.get("consistent"),
+        consistent=consistent,
+        picks=picks,
     )
+
+
+def _picks(values: Mapping[str, Any]) -> tuple[Any, Any] | None:
+    picks = (values.get("pick_ab"), values.get("pick_ba"))
+    if picks == (None, None):
+        return None
+    for field, pick in zip(("pick_ab", "pick_ba"), picks, strict=True):
+        if pick is None:
+            raise Misfit(field, "missing: the other order's pick is there")
+    return picks
 
 
 def _vote(values: Mapping[str, Any], constants: Collection[str]) -> VotePart | None:

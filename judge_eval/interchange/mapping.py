@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final, cast
 
 from judge_eval.interchange import fields
-from judge_eval.interchange.assemble import Misfit, assemble
+from judge_eval.interchange.assemble import OF_A_PAIR, Misfit, assemble, told_by_content
 from judge_eval.interchange.fields import Converter
 from judge_eval.interchange.rows import Label, Note, Row, RowError
 from judge_eval.interchange.sources import Record
@@ -16,6 +17,7 @@ FIELDS: Final[dict[str, Converter]] = {
     "pair": fields.name,
     "prompt": fields.text,
     "prompt_id": fields.name,
+    "cluster": fields.name,
     "tags": fields.words,
     "kind": fields.kind,
     "generator_a": fields.name,
@@ -24,6 +26,8 @@ FIELDS: Final[dict[str, Converter]] = {
     "output_b": fields.output,
     "judge": fields.name,
     "verdict": fields.choice,
+    "pick_ab": fields.choice,
+    "pick_ba": fields.choice,
     "score_a": fields.score,
     "score_b": fields.score,
     "feedback": fields.text,
@@ -37,6 +41,10 @@ FIELDS: Final[dict[str, Converter]] = {
     "external_id": fields.name,
 }
 LABELS: Final = "labels"
+# A column of one judge's verdicts beside others: ``verdict.NAME``.
+VERDICT_OF: Final = "verdict."
+_NEEDS: Final = {"vote": "voter", "voter": "vote", "verdict": "judge", "pick_ab": "judge"}
+_STATED: Final = ("vote", "voter", "judge", "verdict", "error", "pick_ab", "pick_ba")
 # Columns that nothing is made of are named so far.
 MOST_NAMED: Final = 20
 LONGEST_NAMED: Final = 40
@@ -99,24 +107,37 @@ class ColumnMapping:
     columns : tuple of Column
     labels : mapping of task to Column, or None
         None takes a ``labels`` object and every column named ``labels.TASK``.
+    judges : mapping of name to Column, or None
+        Verdicts of several judges in one row; None takes every column named ``verdict.NAME``.
     """
 
     columns: tuple[Column, ...]
     labels: Mapping[str, Column] | None = None
+    judges: Mapping[str, Column] | None = None
 
-    def row(self, file: str, record: Record) -> Row | RowError:
-        """Turn one record into a row, or say what is wrong with it."""
+    def rows(self, file: str, record: Record) -> Iterator[Row | RowError]:
+        """Turn one record into rows, or say what is wrong with it.
+
+        More than one where the verdicts of several judges stand beside each other.
+        """
         try:
             values = {source.field: source.read(record.values) for source in self.columns}
             labels = self._labels(record.values)
+            verdicts = list(self._verdicts(record.values))
             constants = [source.field for source in self.columns if source.column is None]
-            return assemble(file, record.line, values, labels, constants)
+            if not any(s.field == "pair" and s.column in record.values for s in self.columns):
+                values["pair"] = told_by_content(values)
+            if not verdicts or any(values.get(field) is not None for field in _STATED):
+                yield assemble(file, record.line, values, labels, constants)
+            about = {field: values.get(field) for field in ("pair", *OF_A_PAIR)}
+            for judge, verdict in verdicts:
+                yield assemble(file, record.line, about | {"judge": judge, "verdict": verdict}, {})
         except Misfit as error:
-            return RowError(file, record.line, error.field, error.why)
+            yield RowError(file, record.line, error.field, error.why)
 
     def named(self) -> set[str]:
         """Return the columns that this mapping reads."""
-        every = [*self.columns, *(self.labels or {}).values()]
+        every = [*self.columns, *(self.labels or {}).values(), *(self.judges or {}).values()]
         return {source.column for source in every if source.column is not None}
 
     def unused(self, columns: Iterable[str]) -> list[str]:
@@ -131,7 +152,9 @@ class ColumnMapping:
         return [
             column
             for column in columns
-            if column not in named and not (self.labels is None and _is_label(column))
+            if column not in named
+            and not (self.labels is None and _is_label(column))
+            and not (self.judges is None and column.startswith(VERDICT_OF))
         ]
 
     def _labels(self, record: Mapping[str, object]) -> dict[str, Label]:
@@ -139,6 +162,19 @@ class ColumnMapping:
             return dict(_own_labels(record))
         answers = ((task, source.read(record)) for task, source in self.labels.items())
         return {task: cast(Label, answer) for task, answer in answers if answer is not None}
+
+    def _verdicts(self, record: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+        """Return what each judge said that has a column of its own, and said anything."""
+        if self.judges is None:
+            columns = [name for name in record if name.startswith(VERDICT_OF)]
+            sources = {
+                name.removeprefix(VERDICT_OF): Column(name, name, fields.choice) for name in columns
+            }
+        else:
+            sources = dict(self.judges)
+        for judge, source in sources.items():
+            if (verdict := source.read(record)) is not None:
+                yield judge, verdict
 
 
 # Reads files whose columns have the names of our own fields.
@@ -167,7 +203,6 @@ def rows(
     >>> found[0].pair.id, found[0].vote.choice
     ('7', 'tie')
     """
-    missing = set() if mapping is OWN_NAMES else mapping.named()
     columns = _Columns(mapping)
     line = 0
     for record in records:
@@ -175,47 +210,94 @@ def rows(
             yield record
             continue
         line = record.line
-        if missing:
-            missing.difference_update(record.values)
-        columns.meet(record.values)
-        if columns.are_unknown:
-            yield RowError(file, line, None, _unknown(list(record.values)))
-        else:
-            yield mapping.row(file, record)
+        fault, is_new = columns.meet(record.values)
+        if fault is None:
+            yield from mapping.rows(file, record)
+        elif is_new:
+            yield RowError(file, line, None, f"{fault} (so with every row that has these columns)")
     if line:
-        for column in sorted(missing):
-            yield RowError(file, line, None, f"no record has a column {column!r}", is_fatal=True)
-    if columns.unread:
-        yield Note(file, f"not read: {_listed(list(columns.unread))}")
+        yield from columns.missed(file, line)
+    yield from columns.notes(file)
 
 
 class _Columns:
-    """Watches which columns of a file nothing is made of."""
+    """Watches which columns of a file nothing is made of, and what its rows lack for that."""
 
     def __init__(self, mapping: ColumnMapping) -> None:
         self._mapping = mapping
         self._last: list[str] | None = None
-        self.unread: dict[str, None] = {}
-        # Whether nothing is made of any column of the last record.
-        self.are_unknown = False
+        self._fault: str | None = None
+        self._said: set[str] = set()
+        self._missing = set() if mapping is OWN_NAMES else mapping.named()
+        self._unread: dict[str, None] = {}
 
-    def meet(self, record: Mapping[str, object]) -> None:
+    def meet(self, record: Mapping[str, object]) -> tuple[str | None, bool]:
+        """Return why no row can be made of a record with these columns, and if that is news."""
         columns = list(record)
         if columns == self._last:
-            return  # nearly always: rows of a table all have the same
+            return self._fault, False  # nearly always: rows of a table all have the same
         self._last = columns
+        self._missing.difference_update(columns)
         unread = self._mapping.unused(columns)
-        self.are_unknown = 0 < len(unread) == len(columns)
-        if not self.are_unknown and len(self.unread) <= MOST_NAMED:
-            self.unread |= dict.fromkeys(unread)
+        self._fault = _fault(columns, unread, self._mapping)
+        if self._fault is None:
+            if len(self._unread) <= MOST_NAMED:
+                self._unread |= dict.fromkeys(unread)
+            return None, False
+        is_new = self._fault not in self._said
+        if len(self._said) < MOST_NAMED:
+            self._said.add(self._fault)
+        return self._fault, is_new
+
+    def missed(self, file: str, line: int) -> Iterator[RowError]:
+        for column in sorted(self._missing):
+            why = f"no record has a column {column!r}{_nearest(column, self._last or ())}"
+            yield RowError(file, line, None, why, is_fatal=True)
+
+    def notes(self, file: str) -> Iterator[Note]:
+        if self._unread:
+            guesses = (_nearest(column, FIELDS) for column in self._unread)
+            guess = next(filter(None, guesses), "") if self._mapping is OWN_NAMES else ""
+            yield Note(file, f"not read: {_listed(list(self._unread))}{guess}")
+
+
+def _fault(columns: list[str], unread: list[str], mapping: ColumnMapping) -> str | None:
+    """Return what is wrong with all rows that have these columns."""
+    known = set(columns)
+    if unread and len(unread) == len(columns):
+        return _unknown(columns)
+    if mapping is not OWN_NAMES:
+        return None
+    if "pair" not in known:
+        if near := _nearest("pair", unread):
+            return f"no column is called 'pair'{near}"
+        if not known & {"prompt", "prompt_id"} and not {"output_a", "output_b"} <= known:
+            return "no column says which pair a row is about: neither pair, nor a prompt or outputs"
+    for field, needed in _NEEDS.items():
+        if field in known and needed not in known:
+            return f"beside {field!r} there is no column {needed!r}{_nearest(needed, unread)}"
+    return None
+
+
+def _nearest(column: str, known: Iterable[str]) -> str:
+    """Return a question for the column that may be meant, or nothing.
+
+    Examples
+    --------
+    >>> _nearest("votr", FIELDS), _nearest("seq", FIELDS)
+    (": is it 'voter'?", '')
+    """
+    by_lower = {name.lower(): name for name in known}
+    found = get_close_matches(column.lower(), by_lower, 1, 0.75)
+    return f": is it {by_lower[found[0]]!r}?" if found else ""
 
 
 def _unknown(columns: list[str]) -> str:
     why = f"nothing is known of its columns: {_listed(columns)}"
     other = next((sign for sign in ";\t|" if sign in columns[0]), None)
     if len(columns) == 1 and other:
-        why += f"; commas stand between columns, not {other!r}"
-    return why
+        return f"{why}; commas stand between columns, not {other!r}"
+    return f"{why}; known are {', '.join(FIELDS)}"
 
 
 def _listed(columns: list[str]) -> str:

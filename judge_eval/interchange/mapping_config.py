@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from functools import partial
 from typing import Final
 
@@ -15,6 +16,7 @@ LABEL_TYPES: Final[dict[str, Converter]] = {
     "number": fields.number,
     "truth": fields.flag,
 }
+JUDGES: Final = "judges"
 _SETTINGS = ("column", "value", "values", "separator", "timezone", "type")
 
 
@@ -51,7 +53,9 @@ def parse(config: object) -> ColumnMapping:
         ``type``
             ``text``, ``number`` or ``truth`` (labels only; as in the file where not given).
 
-        ``labels`` holds the same by task. What the mapping does not name is not read.
+        ``labels`` holds the same by task, and ``judges`` by the names of judges whose verdicts are
+        columns of one row. What the mapping does not name is not read. Without ``pair``, rows of
+        one prompt, generators and outputs are of one pair.
 
     Raises
     ------
@@ -69,10 +73,10 @@ def parse(config: object) -> ColumnMapping:
     ... )
     >>> sorted(mapping.named())
     ['annotator1', 'idx', 'stars']
-    >>> parse({"pair": "idx", "votes": "x"})
+    >>> parse({"pair": "idx", "votes": "x"})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    judge_eval.interchange.mapping_config.MappingError: votes: not a field of a row
+    judge_eval.interchange.mapping_config.MappingError: votes: not a field of a row: is ...
     """
     reader = _Reader()
     mapping = reader.mapping(config)
@@ -95,19 +99,26 @@ class _Reader:
         for field, spec in config.items():
             if field in FIELDS:
                 columns.append(self._column(field, spec, FIELDS[field]))
-            elif field != LABELS:
-                self._say(str(field), "not a field of a row")
-        if "pair" not in config:
-            self._say("pair", "missing: name the column that holds the pair's id")
-        return ColumnMapping(tuple(columns), self._labels(config.get(LABELS, {})))
+            elif field not in (LABELS, JUDGES):
+                near = get_close_matches(str(field), [*FIELDS, LABELS, JUDGES], 1)
+                meant = f": is {near[0]!r} meant?" if near else ""
+                self._say(str(field), f"not a field of a row{meant}")
+        return ColumnMapping(
+            tuple(columns),
+            self._group(LABELS, "task", config, fields.label),
+            self._group(JUDGES, "judge", config, fields.choice),
+        )
 
-    def _labels(self, config: object) -> dict[str, Column]:
-        if not isinstance(config, Mapping):
-            self._say(LABELS, "must be an object of columns by task")
+    def _group(
+        self, group: str, of: str, config: Mapping[str, object], convert: Converter
+    ) -> dict[str, Column]:
+        specs = config.get(group, {})
+        if not isinstance(specs, Mapping):
+            self._say(group, f"must be an object of columns by {of}")
             return {}
         return {
-            str(task): self._column(f"{LABELS}.{task}", spec, fields.label)
-            for task, spec in config.items()
+            str(name): self._column(f"{group}.{name}", spec, convert)
+            for name, spec in specs.items()
         }
 
     def _column(self, field: str, spec: object, convert: Converter) -> Column:

@@ -25,6 +25,8 @@ class PairPart:
     ----------
     id : str
         The pair's name in the source.
+    cluster : str, optional
+        What pairs that are no independent evidence share, where it is not the prompt.
     output_a, output_b : str, optional
         None where the source holds no texts; an empty text is a generator that wrote nothing.
     """
@@ -38,6 +40,7 @@ class PairPart:
     generator_b: str | None = None
     output_a: str | None = None
     output_b: str | None = None
+    cluster: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,11 @@ class VerdictPart:
     Attributes
     ----------
     winner : str, optional
-        None where the verdict failed; then, and only then, `error` says why.
+        None where the verdict failed, then `error` says why; or where only `picks` are given.
     consistent : bool, optional
-        Whether both orders agreed; where they did not, the winner is ``tie``.
+        Whether both orders agreed.
+    picks : pair of str, optional
+        What was picked with A shown first, and with B shown first, both of the stored A and B.
     """
 
     judge: str
@@ -59,6 +64,7 @@ class VerdictPart:
     feedback: str | None = None
     error: str | None = None
     consistent: bool | None = None
+    picks: tuple[Choice, Choice] | None = None
 
 
 @dataclass(frozen=True, slots=True)

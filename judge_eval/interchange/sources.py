@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import BinaryIO, Literal, NamedTuple, TypeAlias, get_args
 
 from judge_eval.interchange.rows import Broken, RowError
-from judge_eval.interchange.strict_json import MAX_RECORD, Cursor, NotJson, loads
+from judge_eval.interchange.strict_json import MAX_RECORD, MOST_COLUMNS, Cursor, NotJson, loads
 
 Format = Literal["csv", "json", "jsonl", "parquet"]
 # Where the rows stand in a JSON file that is an object.
@@ -189,6 +189,8 @@ def _check_header(header: list[str], wrong: str) -> None:
         raise Broken(wrong)
     if not header:
         raise Broken("the file is empty: its first line must name the columns")
+    if len(header) > MOST_COLUMNS:
+        raise Broken(f"{len(header):,} columns; at most {MOST_COLUMNS:,} are read")
     for number, column in enumerate(header, start=1):
         if not column.strip():
             raise Broken(f"column {number} has no name")
@@ -254,6 +256,8 @@ def _listed_values(cursor: Cursor) -> Iterator[object]:
 
 def _record(name: str, number: int, value: object) -> Record | RowError:
     if isinstance(value, dict):
+        if len(value) > MOST_COLUMNS:
+            return RowError(name, number, None, f"more than {MOST_COLUMNS:,} names of values")
         return Record(number, value)
     return RowError(name, number, None, "not an object with named values")
 

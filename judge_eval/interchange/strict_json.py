@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 MAX_RECORD = 2_000_000
+MOST_COLUMNS = 1000
 _CHUNK = 1 << 16
 _BLANK = " \t\n\r"
 

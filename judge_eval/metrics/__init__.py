@@ -36,15 +36,17 @@ from judge_eval.metrics.krippendorff import krippendorff_alpha
 from judge_eval.metrics.labels import HumanLabels, JudgeLabels, Vector, human_labels, judge_labels
 from judge_eval.metrics.leave_one_out import jaccard_similarity
 from judge_eval.metrics.paired import Paired, paired, paired_people
+from judge_eval.metrics.rank_correlation import rank_correlation
 from judge_eval.metrics.registry import SCORERS, ScorerUnknown, make_scorer, register
 from judge_eval.metrics.resampling import Resampling
-from judge_eval.metrics.running import Annotations, Results, ceiling, score, score_async
+from judge_eval.metrics.running import Annotations, Results, among_people, score, score_async
 from judge_eval.metrics.sample_size import ItemsNeeded, Supposed, items_needed
 from judge_eval.metrics.scorer import Scorer
 from judge_eval.metrics.scorers import (
     ClassificationScorer,
     CohenKappaScorer,
     KrippendorffAlphaScorer,
+    RankCorrelationScorer,
 )
 from judge_eval.metrics.semantic import Embedder, EmbeddingFailed, Semantic, semantic_similarity
 from judge_eval.metrics.significance import benjamini_yekutieli
@@ -75,6 +77,7 @@ __all__ = [
     "MetricConfig",
     "MetricInvalid",
     "Paired",
+    "RankCorrelationScorer",
     "Resampling",
     "Results",
     "ScoreResult",
@@ -90,9 +93,9 @@ __all__ = [
     "advice",
     "agreement",
     "alt_test",
+    "among_people",
     "band",
     "benjamini_yekutieli",
-    "ceiling",
     "check_names",
     "classification",
     "cohen_kappa",
@@ -109,6 +112,7 @@ __all__ = [
     "no_figure",
     "paired",
     "paired_people",
+    "rank_correlation",
     "register",
     "score",
     "score_async",

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from judge_eval.metrics.paired import Paired
+from judge_eval.metrics.patterns import partners
 from judge_eval.metrics.resampling import Resampling, SparseArray, bootstrap, sparse
-from judge_eval.metrics.vocabulary import FloatArray, IntArray
+from judge_eval.metrics.vocabulary import NO_LABEL, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,12 +34,14 @@ class Sums:
     Attributes
     ----------
     both : float array
-        Both said the class.
+        Both said the class. With weights: how far the two agree where the judge said it.
     judge, human : float array
     by_rater : sparse array, shape (n_raters, n_rows)
         Adds up the rows of each rater.
     counted : float array
         1 where the class counts in a plain mean over classes.
+    agreement : sparse array, shape (n_rows, n_rows), or None
+        How far two labels of one rater agree; None where only equal ones do.
     """
 
     both: FloatArray
@@ -46,6 +49,7 @@ class Sums:
     human: FloatArray
     by_rater: SparseArray
     counted: FloatArray
+    agreement: SparseArray | None = None
 
 
 @dataclass(frozen=True)
@@ -60,12 +64,15 @@ class ClassSums:
     n_classes : int
     is_multilabel : bool
         Whether every class counts for every rater, also one that neither said.
+    agreement : float array, shape (n_labels, n_labels), or None
+        How far each two labels agree, from 0 to 1, where every label is one class.
     """
 
     pairs: Paired
     classes: list[IntArray]
     n_classes: int
     is_multilabel: bool = False
+    agreement: FloatArray | None = None
 
     def values(self, statistic: Callable[[Sums], FloatArray]) -> FloatArray:
         """Compute a statistic of the data itself: from `Sums` to shape (n_raters, n)."""
@@ -116,13 +123,30 @@ class ClassSums:
         said_by = [pair * self.n_classes + said for pair, said in (judge, human)]
         together = np.intersect1d(said_by[0], said_by[1], assume_unique=True)
         both = np.divmod(together, self.n_classes)
+        values = None
+        if self.agreement is not None:
+            both = judge
+            kept = patterns.pair
+            agreed = self.agreement[self.pairs.left[kept], self.pairs.right[kept]]
+            values = np.concatenate([agreed, np.ones(len(judge[0]) + len(human[0]))])
         rows = [
             np.searchsorted(self._rows, rater[pair] * self.n_classes + said) + at * len(self._rows)
             for at, (pair, said) in enumerate((both, judge, human))
         ]
         columns = [patterns.pattern[pair] for pair, _ in (both, judge, human)]
         shape = (3 * len(self._rows), len(patterns.counts))
-        return sparse(np.concatenate(rows), np.concatenate(columns), None, shape)
+        return sparse(np.concatenate(rows), np.concatenate(columns), values, shape)
+
+    @cached_property
+    def _alike(self) -> SparseArray | None:
+        """How far the labels of two rows agree that are of one rater."""
+        if self.agreement is None:
+            return None
+        rater, label = np.divmod(self._rows, self.n_classes)
+        same, other = partners(rater)
+        one, two = (np.concatenate([side, np.arange(len(rater))]) for side in (same, other))
+        values = self.agreement[label[one], label[two]]
+        return sparse(one, two, values, (len(rater), len(rater)))
 
     @cached_property
     def _by_rater(self) -> SparseArray:
@@ -133,13 +157,16 @@ class ClassSums:
     def _split(self, sums: FloatArray) -> Sums:
         both, judge, human = np.split(sums, 3)
         counted = ((judge + human > 0) | self.is_multilabel).astype(np.float64)
-        return Sums(both, judge, human, self._by_rater, counted)
+        return Sums(both, judge, human, self._by_rater, counted, self._alike)
 
 
-def of_labels(pairs: Paired) -> ClassSums:
+def of_labels(pairs: Paired, agreement: FloatArray | None = None) -> ClassSums:
     """Count whole labels, of which every rater said exactly one of each item."""
-    size = len(pairs.vocabulary)
-    return ClassSums(pairs, [np.array([code]) for code in range(size)], max(size, 1))
+    labels = pairs.vocabulary.labels
+    codes = [
+        np.array([code] * (label is not NO_LABEL), np.int64) for code, label in enumerate(labels)
+    ]
+    return ClassSums(pairs, codes, max(len(labels), 1), agreement=agreement)
 
 
 def of_elements(pairs: Paired) -> ClassSums:
@@ -151,9 +178,10 @@ def of_elements(pairs: Paired) -> ClassSums:
 
 
 def kappa(sums: Sums) -> FloatArray:
-    """Return Cohen's unweighted kappa, NaN where the person said one label only."""
+    """Return Cohen's kappa, NaN where the person said one label only."""
     n, agreed = sums.by_rater @ sums.human, sums.by_rater @ sums.both
-    expected = sums.by_rater @ (sums.judge * sums.human)
+    beside = sums.human if sums.agreement is None else sums.agreement @ sums.human
+    expected = sums.by_rater @ (sums.judge * beside)
     varied = sums.by_rater @ (sums.human > 0).astype(np.float64) > 1
     return np.where(varied, (n * agreed - expected) / (n * n - expected), np.nan)
 

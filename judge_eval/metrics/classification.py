@@ -21,9 +21,9 @@ from judge_eval.metrics.averages import (
 )
 from judge_eval.metrics.class_sums import Average, ClassSums, Share, Sums, of_elements, share
 from judge_eval.metrics.labels import HumanData, JudgeData, Label
-from judge_eval.metrics.paired import Paired, paired
+from judge_eval.metrics.paired import Missing, Paired, paired
 from judge_eval.metrics.resampling import Bootstrapped, Resampling, SparseArray, interval_of
-from judge_eval.metrics.vocabulary import MISSING, FloatArray, IntArray
+from judge_eval.metrics.vocabulary import MISSING, NO_LABEL, FloatArray, IntArray
 
 Metric: TypeAlias = Literal["accuracy", "f1", "precision", "recall"]
 
@@ -39,12 +39,15 @@ class Classification:
         The positive label, with `average` binary.
     average : {'binary', 'macro', 'micro', 'weighted', 'samples'}
         How classes are put together, as in scikit-learn. Accuracy has no use for it.
+    missing : {'drop', 'wrong'}
+        Leave out items that the judge gave no label (and count them), or count them as wrong.
     resampling : Resampling
     """
 
     metric: Metric = "accuracy"
     pos_label: Label = 1
     average: Average = "binary"
+    missing: Missing = "drop"
     resampling: Resampling = field(default_factory=Resampling)
 
     def __post_init__(self) -> None:
@@ -52,6 +55,8 @@ class Classification:
             raise ValueError(f"metric must be one of {', '.join(get_args(Metric))}")
         if self.average not in get_args(Average):
             raise ValueError(f"average must be one of {', '.join(get_args(Average))}")
+        if self.missing not in get_args(Missing):
+            raise ValueError(f"missing must be one of {', '.join(get_args(Missing))}")
 
 
 def classification(
@@ -61,6 +66,7 @@ def classification(
     *,
     pos_label: Label = 1,
     average: Average = "binary",
+    missing: Missing = "drop",
     resampling: Resampling | None = None,
 ) -> Averaged:
     """Compare a judge with each person and average over people.
@@ -70,7 +76,7 @@ def classification(
     judge : rows of (item, label), or ``{item: label}``
     humans : rows of (item, human, label), or ``{human: {item: label}}``
         For a comparison with their consensus see `consensus`.
-    metric, pos_label, average
+    metric, pos_label, average, missing
         See `Classification`.
 
     Returns
@@ -91,8 +97,8 @@ def classification(
     >>> classification(judge, people, "f1").figure.reason
     'neither the judge nor the person gave the label 1'
     """
-    asked = Classification(metric, pos_label, average, resampling or Resampling())
-    return classify(paired(judge, humans), asked)
+    asked = Classification(metric, pos_label, average, missing, resampling or Resampling())
+    return classify(paired(judge, humans, missing=missing), asked)
 
 
 def classify(pairs: Paired, asked: Classification) -> Averaged:
@@ -125,6 +131,7 @@ def _why_not(pairs: Paired, asked: Classification, rater: int) -> str | None:
         return "label sets and vectors need another average than binary"
     own = pairs.rater == rater
     left, right = set(pairs.left[own].tolist()), set(pairs.right[own].tolist())
+    left.discard(pairs.vocabulary.code(NO_LABEL))
     positive, shown = pairs.vocabulary.code(asked.pos_label), repr(asked.pos_label)
     if len(left | right) > 2:
         words = ", ".join(str(pairs.vocabulary.labels[code]) for code in sorted(left | right))
@@ -156,9 +163,14 @@ def _by_sklearn(pairs: Paired, asked: Classification, rater: int) -> float:
         left, right = indicator[left], indicator[right]
         options = {"labels": range(indicator.shape[1] - 1)}
     elif asked.average == "binary":
-        options = {"pos_label": pairs.vocabulary.code(asked.pos_label)}
+        options = {"labels": [pairs.vocabulary.code(asked.pos_label)]}
+    elif pairs.unlabelled:
+        nothing = pairs.vocabulary.code(NO_LABEL)
+        options = {"labels": np.setdiff1d(np.concatenate([left, right]), [nothing])}
+    # The mean of one class is that class.
+    average = "macro" if asked.average == "binary" else asked.average
     found = precision_recall_fscore_support(
-        right, left, average=asked.average, zero_division=0.0, **options
+        right, left, average=average, zero_division=0.0, **options
     )
     return float(found[("precision", "recall", "f1").index(asked.metric)])
 

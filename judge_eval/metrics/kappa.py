@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -13,11 +14,13 @@ from judge_eval.metrics.averages import (
     mean_over_raters,
 )
 from judge_eval.metrics.class_sums import Sums, kappa, of_labels
-from judge_eval.metrics.labels import HumanData, JudgeData
+from judge_eval.metrics.graded import grades
+from judge_eval.metrics.labels import HumanData, JudgeData, Label
 from judge_eval.metrics.paired import Paired, paired
 from judge_eval.metrics.resampling import Resampling, interval_of
 from judge_eval.metrics.vocabulary import FloatArray
 
+Weights: TypeAlias = Literal["linear", "quadratic"]
 BANDS: Final = (
     (0.2, "Slight"),
     (0.4, "Fair"),
@@ -30,17 +33,29 @@ _SAME: Final = 1e-12
 
 
 def cohen_kappa(
-    judge: JudgeData, humans: HumanData, *, resampling: Resampling | None = None
+    judge: JudgeData,
+    humans: HumanData,
+    *,
+    weights: Weights | None = None,
+    order: Sequence[Label] = (),
+    resampling: Resampling | None = None,
 ) -> Averaged:
-    """Compare a judge with each person by Cohen's unweighted kappa, and average over people.
+    """Compare a judge with each person by Cohen's kappa, and average over people.
 
     ``kappa = (p_o - p_e) / (1 - p_e)``, with the observed agreement ``p_o`` and the agreement
-    ``p_e`` that two raters would reach who gave the same labels as often, but blindly.
+    ``p_e`` that two raters would reach who gave the same labels as often, but blindly. With weights
+    two labels agree the less the further they are apart, ``1 - (distance / largest)`` or
+    ``1 - (distance / largest) ** 2``.
 
     Parameters
     ----------
     judge : rows of (item, label), or ``{item: label}``
     humans : rows of (item, human, label), or ``{human: {item: label}}``
+        One is enough: a column of gold labels is one person.
+    weights : {'linear', 'quadratic'}, optional
+        For labels that have an order.
+    order : sequence of Label, optional
+        Of labels that are no numbers, from the lowest to the highest; one step is a distance of 1.
     resampling : Resampling, optional
 
     Returns
@@ -51,7 +66,7 @@ def cohen_kappa(
 
     References
     ----------
-    J. Cohen, "A coefficient of agreement for nominal scales", 1960.
+    J. Cohen, "A coefficient of agreement for nominal scales", 1960; "Weighted kappa", 1968.
 
     Examples
     --------
@@ -61,13 +76,22 @@ def cohen_kappa(
     >>> found.figure.value, found.by_human["ben"].reason
     (0.5, 'the person gave every item the same label, so kappa cannot tell agreement from chance')
     """
-    return kappas(paired(judge, humans), resampling or Resampling())
+    settings = resampling or Resampling()
+    return kappas(paired(judge, humans), settings, weights=weights, order=order)
 
 
-def kappas(pairs: Paired, resampling: Resampling) -> Averaged:
+def kappas(
+    pairs: Paired,
+    resampling: Resampling,
+    *,
+    weights: Weights | None = None,
+    order: Sequence[Label] = (),
+) -> Averaged:
     """Compute kappa of pairs of labels, per rater and on average."""
-
+    if weights not in (None, *get_args(Weights)):
+        raise ValueError(f"weights must be one of {', '.join(get_args(Weights))}, or none")
     pairs = pairs.merged
+    agreement = _agreement(grades(pairs.vocabulary, order), weights) if weights else None
 
     def statistic(sums: Sums) -> FloatArray:
         values = kappa(sums)
@@ -76,7 +100,7 @@ def kappas(pairs: Paired, resampling: Resampling) -> Averaged:
             values = np.where(varied, values, np.nan)
         return values
 
-    counted = of_labels(pairs)
+    counted = of_labels(pairs, agreement)
     resampled = counted.resampled(statistic, resampling)
     return averaged(
         pairs,
@@ -85,6 +109,13 @@ def kappas(pairs: Paired, resampling: Resampling) -> Averaged:
         interval_of(mean_over_raters(resampled), pairs.items, resampling),
         lambda _: _constant(pairs),
     )
+
+
+def _agreement(values: FloatArray, weights: Weights) -> FloatArray:
+    """Return how far each two labels agree, shape (n_labels, n_labels)."""
+    distance = np.abs(values[:, np.newaxis] - values)
+    distance /= max(float(distance.max(initial=0)), np.finfo(float).tiny)
+    return 1 - (distance if weights == "linear" else distance**2)
 
 
 def _constant(pairs: Paired) -> str:

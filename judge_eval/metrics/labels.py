@@ -12,7 +12,8 @@ list of numbers or truth values         an indicator vector: position i says whe
                                         there
 ======================================  =====================================================
 
-None and NaN are missing labels. They are dropped and counted.
+None, NaN and an empty text are missing labels, which are dropped and counted; but free text may be
+empty.
 """
 
 from __future__ import annotations
@@ -92,13 +93,15 @@ class HumanLabels(_Rows[HumanLabel]):
     Parameters
     ----------
     rows : iterable of (item, human, label)
+    free_text : bool
+        Whether an empty text is a label.
 
     Attributes
     ----------
     humans : tuple of str
         Everybody who gave a label, in order of name.
     missing : Counter
-        Labels that were None or NaN, by human.
+        Labels that were missing, by human.
 
     Raises
     ------
@@ -114,7 +117,9 @@ class HumanLabels(_Rows[HumanLabel]):
     (('ann', 'ben'), 2, 'tie', 1)
     """
 
-    def __init__(self, rows: Iterable[tuple[Item, str, object]]) -> None:
+    def __init__(
+        self, rows: Iterable[tuple[Item, str, object]], *, free_text: bool = False
+    ) -> None:
         self.missing: Counter[str] = Counter()
         self._rows = []
         seen: set[tuple[Item, str]] = set()
@@ -122,7 +127,7 @@ class HumanLabels(_Rows[HumanLabel]):
             if (item, human) in seen:
                 raise ValueError(f"{human} labelled {item} twice")
             seen.add((item, human))
-            label = clean(raw)
+            label = clean(raw, free_text=free_text)
             if label is None:
                 self.missing[human] += 1
             else:
@@ -145,13 +150,15 @@ class JudgeLabels(_Rows[JudgeLabel]):
     Parameters
     ----------
     rows : iterable of (item, label)
+    free_text : bool
+        Whether an empty text is a label.
 
     Attributes
     ----------
     by_item : dict
         The label of each item.
     missing : int
-        Labels that were None or NaN.
+        Labels that were missing.
 
     Raises
     ------
@@ -161,13 +168,13 @@ class JudgeLabels(_Rows[JudgeLabel]):
         When something cannot be a label.
     """
 
-    def __init__(self, rows: Iterable[tuple[Item, object]]) -> None:
+    def __init__(self, rows: Iterable[tuple[Item, object]], *, free_text: bool = False) -> None:
         self.by_item: dict[Item, Label] = {}
         missing: set[Item] = set()
         for item, raw in rows:
             if item in self.by_item or item in missing:
                 raise ValueError(f"the judge labelled {item} twice")
-            label = clean(raw)
+            label = clean(raw, free_text=free_text)
             if label is None:
                 missing.add(item)
             else:
@@ -191,7 +198,7 @@ HumanData: TypeAlias = (
 JudgeData: TypeAlias = JudgeLabels | Mapping[Item, object] | Iterable[tuple[Item, object]]
 
 
-def human_labels(data: HumanData) -> HumanLabels:
+def human_labels(data: HumanData, *, free_text: bool = False) -> HumanLabels:
     """Read people's labels: rows of (item, human, label), or ``{human: {item: label}}``.
 
     Examples
@@ -202,21 +209,24 @@ def human_labels(data: HumanData) -> HumanLabels:
     if isinstance(data, HumanLabels):
         return data
     if isinstance(data, Mapping):
-        return HumanLabels(
-            (item, human, label) for human, given in data.items() for item, label in given.items()
+        data = (
+            (item, human, label) for human, said in data.items() for item, label in said.items()
         )
-    return HumanLabels(data)
+    return HumanLabels(data, free_text=free_text)
 
 
-def judge_labels(data: JudgeData) -> JudgeLabels:
+def judge_labels(data: JudgeData, *, free_text: bool = False) -> JudgeLabels:
     """Read a judge's labels: rows of (item, label), or ``{item: label}``."""
     if isinstance(data, JudgeLabels):
         return data
-    return JudgeLabels(data.items() if isinstance(data, Mapping) else data)
+    rows = data.items() if isinstance(data, Mapping) else data
+    return JudgeLabels(rows, free_text=free_text)
 
 
-def clean(raw: object) -> Label | None:
+def clean(raw: object, *, free_text: bool = False) -> Label | None:
     """Return a label that can be compared and counted; None where it is missing.
+
+    An empty text is missing, unless the task is `free_text`: there it is an answer.
 
     Raises
     ------
@@ -227,22 +237,25 @@ def clean(raw: object) -> Label | None:
 
     Examples
     --------
-    >>> clean(["b", "a"]), clean(True), clean(float("nan")), clean("")
-    (('b', 'a'), True, None, '')
+    >>> clean(["b", "a"]), clean(True), clean(float("nan")), clean(" "), clean("", free_text=True)
+    (('b', 'a'), True, None, None, '')
     """
-    if raw is None or isinstance(raw, str):
-        return raw
+    if isinstance(raw, str):
+        return raw if free_text or raw.strip() else None
+    if raw is None:
+        return None
     if isinstance(raw, int | float):
         return _number(raw)
     if isinstance(raw, Vector):
         return raw
     if isinstance(raw, list | tuple):
-        parts = [clean(part) for part in raw]
+        # An empty part of a label set says that a label is absent.
+        parts = [clean(part, free_text=True) for part in raw]
         return None if None in parts else tuple(parts)
     if isinstance(raw, set | frozenset):
         return frozenset(raw)
     if hasattr(raw, "tolist"):  # what numpy holds, scalar or array
-        return clean(raw.tolist())
+        return clean(raw.tolist(), free_text=free_text)
     raise TypeError(f"a {type(raw).__name__} cannot be a label: {raw!r}")
 
 

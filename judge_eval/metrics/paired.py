@@ -6,8 +6,10 @@ these arrays, and resampled by item through `patterns`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,12 +20,15 @@ from judge_eval.metrics.labels import (
     HumanLabels,
     Item,
     JudgeData,
-    JudgeLabels,
+    Label,
     human_labels,
     judge_labels,
 )
 from judge_eval.metrics.patterns import Patterns, partners, patterns_of
-from judge_eval.metrics.vocabulary import BoolArray, IntArray, Vocabulary, numbered
+from judge_eval.metrics.vocabulary import NO_LABEL, BoolArray, IntArray, Vocabulary, numbered
+
+Missing: TypeAlias = Literal["drop", "wrong"]
+_NOT_JUDGED: Final = "the judge gave that item no label"
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,12 @@ class Paired:
         """Pairs of each rater, shape (n_raters,)."""
         return np.bincount(self.rater, minlength=len(self.raters))
 
+    @cached_property
+    def unlabelled(self) -> int:
+        """Items that the judge gave no label, where these are kept."""
+        code = self.vocabulary.code(NO_LABEL)
+        return 0 if code is None else len(np.unique(self.item[self.left == code]))
+
     def select(self, keep: BoolArray) -> Paired:
         """Return the pairs where `keep`, of shape (n,), is true; raters stay as they are."""
         return replace(
@@ -102,13 +113,24 @@ class Paired:
         return patterns_of(self.item, said + self.right.astype(np.uint64))
 
 
-def paired(judge: JudgeData, humans: HumanData) -> Paired:
+def paired(
+    judge: JudgeData,
+    humans: HumanData,
+    *,
+    missing: Missing = "drop",
+    free_text: bool = False,
+) -> Paired:
     """Line up a judge's labels with those of every person who labelled the same items.
 
     Parameters
     ----------
     judge : rows of (item, label), or ``{item: label}``
     humans : rows of (item, human, label), or ``{human: {item: label}}``
+    missing : {'drop', 'wrong'}
+        Leave items out that the judge gave no label, or let it have given `NO_LABEL` there, which
+        equals nothing.
+    free_text : bool
+        Whether an empty text is a label.
 
     Returns
     -------
@@ -123,11 +145,15 @@ def paired(judge: JudgeData, humans: HumanData) -> Paired:
     >>> [(gap.what, gap.count, gap.why) for gap in pairs.left_out][0]
     ('labels', 2, 'the judge gave that item no label')
     """
-    said, people = judge_labels(judge), human_labels(humans)
-    common = [row for row in people if row.item in said.by_item]
+    said = judge_labels(judge, free_text=free_text)
+    people = human_labels(humans, free_text=free_text)
+    by_item = dict(said.by_item)
+    if missing == "wrong":
+        by_item = {row.item: NO_LABEL for row in people} | by_item
+    common = [row for row in people if row.item in by_item]
     raters = tuple(sorted({row.human for row in common}))
     items, numbers = numbered(row.item for row in common), numbered(raters)
-    vocabulary = Vocabulary([*said.by_item.values(), *(row.label for row in people)])
+    vocabulary = Vocabulary([*by_item.values(), *(row.label for row in people)])
     item = np.array([items[row.item] for row in common], np.int64)
     order = np.argsort(item, kind="stable")
     return Paired(
@@ -136,13 +162,13 @@ def paired(judge: JudgeData, humans: HumanData) -> Paired:
         tuple(items),
         item[order],
         np.array([numbers[row.human] for row in common], np.int64)[order],
-        vocabulary.codes([said.by_item[row.item] for row in common])[order],
+        vocabulary.codes([by_item[row.item] for row in common])[order],
         vocabulary.codes([row.label for row in common])[order],
-        left_out=_gaps(said, people, common, raters),
+        left_out=_gaps(by_item, people, common, raters),
     )
 
 
-def paired_people(humans: HumanData, *, ordered: bool = False) -> Paired:
+def paired_people(humans: HumanData, *, ordered: bool = False, free_text: bool = False) -> Paired:
     """Line up the labels of every two people who labelled the same items.
 
     Parameters
@@ -151,6 +177,8 @@ def paired_people(humans: HumanData, *, ordered: bool = False) -> Paired:
     ordered : bool
         Whether two people are compared twice, each once on the left, as figures need that tell the
         judge from the person (precision, recall).
+    free_text : bool
+        Whether an empty text is a label.
 
     Examples
     --------
@@ -158,7 +186,7 @@ def paired_people(humans: HumanData, *, ordered: bool = False) -> Paired:
     >>> paired_people(people).raters
     ('ann & ben', 'ann & cem', 'ben & cem')
     """
-    people = human_labels(humans)
+    people = human_labels(humans, free_text=free_text)
     numbers, items = numbered(people.humans), numbered(row.item for row in people)
     item = np.array([items[row.item] for row in people], np.int64)
     who = np.array([numbers[row.human] for row in people], np.int64)
@@ -185,14 +213,17 @@ def paired_people(humans: HumanData, *, ordered: bool = False) -> Paired:
 
 
 def _gaps(
-    said: JudgeLabels, people: HumanLabels, common: list[HumanLabel], raters: tuple[str, ...]
+    by_item: Mapping[Item, Label],
+    people: HumanLabels,
+    common: list[HumanLabel],
+    raters: tuple[str, ...],
 ) -> tuple[LeftOut, ...]:
     labelled = {row.item for row in people}
-    unjudged = [row.item for row in people if row.item not in said.by_item]
-    alone = [item for item in said.by_item if item not in labelled]
+    unjudged = [row.item for row in people if row.item not in by_item]
+    alone = [item for item in by_item if item not in labelled]
     strangers = sorted(set(people.humans) - set(raters)) if common else []
     return (
-        *left_out("labels", unjudged, "the judge gave that item no label"),
+        *left_out("labels", unjudged, _NOT_JUDGED),
         *left_out("items", alone, "no person labelled it"),
         *left_out("humans", strangers, "they labelled no item that the judge labelled"),
         *_missing(people),

@@ -13,6 +13,7 @@ from judge_eval.metrics.scorers import (
     ClassificationScorer,
     CohenKappaScorer,
     KrippendorffAlphaScorer,
+    RankCorrelationScorer,
 )
 from judge_eval.metrics.text_scorers import SemanticSimilarityScorer, TextSimilarityScorer
 
@@ -28,6 +29,7 @@ SCORERS: Final[dict[str, Callable[..., Scorer]]] = {
     "text_similarity": TextSimilarityScorer,
     "semantic_similarity": SemanticSimilarityScorer,
     "krippendorff_alpha": KrippendorffAlphaScorer,
+    "rank_correlation": RankCorrelationScorer,
 }
 
 

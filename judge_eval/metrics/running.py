@@ -95,7 +95,7 @@ async def score_async(
     return found
 
 
-def ceiling(config: MetricConfig, humans: Annotations) -> ScoreResult | None:
+def among_people(config: MetricConfig, humans: Annotations) -> ScoreResult | None:
     """Compute the same metric between people: what a judge's figure is measured against.
 
     Returns
@@ -105,7 +105,7 @@ def ceiling(config: MetricConfig, humans: Annotations) -> ScoreResult | None:
     """
     known = []
     for task, people in _people(config, humans).items():
-        part = config.scorer.compute_ceiling(people.labels, task, config.task_strategy)
+        part = config.scorer.compute_among_people(people.labels, task, config.task_strategy)
         if part is not None:
             known.append(with_gaps(part, people.gaps))
     return _joined(config, known) if known else None
@@ -126,7 +126,7 @@ async def _of_judge(
     people: Mapping[str, FittingPeople],
 ) -> ScoreResult:
     waiting = [
-        _of_task(config, task, judge_id, judge_labels(labels), people[task])
+        _of_task(config, task, judge_id, _judge(config, labels), people[task])
         for task, labels in _by_task(config, said).items()
     ]
     return _joined(config, await asyncio.gather(*waiting))
@@ -168,10 +168,18 @@ def _people(config: MetricConfig, humans: Annotations) -> dict[str, FittingPeopl
     said = {human: _by_task(config, given) for human, given in humans.items()}
     return {
         task: FittingPeople.of(
-            config.scorer, human_labels({human: given[task] for human, given in said.items()})
+            config.scorer,
+            human_labels(
+                {human: given[task] for human, given in said.items()},
+                free_text=config.scorer.free_text,
+            ),
         )
         for task in _by_task(config, {})
     }
+
+
+def _judge(config: MetricConfig, labels: Mapping[Item, object]) -> JudgeLabels:
+    return judge_labels(labels, free_text=config.scorer.free_text)
 
 
 def _by_task(
@@ -187,7 +195,10 @@ def _by_task(
     items = dict.fromkeys(item for labels in given for item in labels)
     return {
         ", ".join(config.task_names): {
-            item: _vector([clean(labels.get(item)) for labels in given]) for item in items
+            item: _vector(
+                [clean(labels.get(item), free_text=config.scorer.free_text) for labels in given]
+            )
+            for item in items
         }
     }
 

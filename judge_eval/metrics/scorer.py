@@ -25,6 +25,8 @@ class Scorer:
     ----------
     min_humans : int
         With fewer people on a task there is no figure, and the result says so.
+    free_text : bool
+        Whether an empty text is a label; where it is not, it is a missing one.
     figure_names : tuple of str
         What `compute_score` computes, for the results that it is not asked for.
     supports_majority : bool
@@ -56,6 +58,7 @@ class Scorer:
     """
 
     min_humans: int = 1
+    free_text: ClassVar[bool] = False
     figure_names: tuple[str, ...] = ()
     supports_majority: ClassVar[bool] = False
 
@@ -118,7 +121,7 @@ class Scorer:
         """Compare a judge with people's consensus; only with `supports_majority`."""
         raise NotImplementedError(f"{type(self).__name__} knows no consensus")
 
-    def compute_ceiling(
+    def compute_among_people(
         self, human_data: HumanLabels, task_name: str, aggregation_mode: TaskStrategy
     ) -> ScoreResult | None:
         """Compute the same figure between people, which a judge is measured against, if any."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import get_args
 
-from judge_eval.metrics.averages import Averaged
 from judge_eval.metrics.class_sums import Average
 from judge_eval.metrics.classification import Classification, Metric, classify
 from judge_eval.metrics.consensus import TieRule, consensus
 from judge_eval.metrics.figures import Figure, ScoreResult, TaskStrategy
-from judge_eval.metrics.kappa import band, kappas
-from judge_eval.metrics.krippendorff import krippendorff_alpha
-from judge_eval.metrics.labels import HumanLabels, JudgeLabels, Label, LabelsUnfit
-from judge_eval.metrics.paired import Paired, paired, paired_people
+from judge_eval.metrics.graded import nominal_warning
+from judge_eval.metrics.kappa import Weights, band, kappas
+from judge_eval.metrics.krippendorff import Level, krippendorff_alpha
+from judge_eval.metrics.labels import HumanLabels, JudgeLabels, Label, LabelsUnfit, kind_of
+from judge_eval.metrics.paired import Missing, Paired, paired, paired_people
+from judge_eval.metrics.rank_correlation import COEFFICIENTS, rank_correlations
 from judge_eval.metrics.resampling import Resampling
 from judge_eval.metrics.scorer import Scorer
 
@@ -75,7 +77,7 @@ class BuiltInScorer(Scorer):
         except LabelsUnfit as unfit:
             return self.no_result(*about, str(unfit))
 
-    def compute_ceiling(
+    def compute_among_people(
         self, human_data: HumanLabels, task_name: str, aggregation_mode: TaskStrategy
     ) -> ScoreResult | None:
         about = PEOPLE, task_name, aggregation_mode
@@ -118,22 +120,25 @@ class ClassificationScorer(BuiltInScorer):
         pos_label: Label = 1,
         average: Average = "binary",
         tie_rule: TieRule = "alphabetical",
+        missing: Missing = "drop",
         resampling: Resampling | None = None,
     ) -> None:
         super().__init__(f"classification_{metric}")
         self.figure_names = (metric,)
         self.tie_rule = tie_rule
-        self.asked = Classification(metric, pos_label, average, resampling or Resampling())
+        drawn = resampling or Resampling()
+        self.asked = Classification(metric, pos_label, average, missing, drawn)
 
     def can_score_task(self, sample_label: Label) -> bool:
         return True
 
     def individual(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
-        return self._found(paired(judge, humans), INDIVIDUAL)
+        return self._found(paired(judge, humans, missing=self.asked.missing), INDIVIDUAL)
 
     def majority(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
         method = {"scoring_method": "majority_vote", "tie_rule": self.tie_rule}
-        return self._found(paired(judge, consensus(humans, self.tie_rule)), INDIVIDUAL | method)
+        pairs = paired(judge, consensus(humans, self.tie_rule), missing=self.asked.missing)
+        return self._found(pairs, INDIVIDUAL | method)
 
     def among(self, humans: HumanLabels) -> Found:
         one_sided = self.asked.metric in ("precision", "recall") or self.asked.average == "weighted"
@@ -143,53 +148,143 @@ class ClassificationScorer(BuiltInScorer):
         found, asked = classify(pairs, self.asked), {}
         if self.asked.metric != "accuracy":
             asked = {"pos_label": str(self.asked.pos_label), "average": self.asked.average}
+        wrong = pairs.unlabelled
+        items = f"{wrong:,} item{'' if wrong == 1 else 's'}"
         return Found(
-            {self.asked.metric: found.figure}, found.by_human, metadata={**method, **asked}
+            {self.asked.metric: found.figure},
+            found.by_human,
+            metadata={**method, **asked, "missing": self.asked.missing},
+            warnings=(f"{items} without the judge's label counted as wrong",) * bool(wrong),
         )
 
 
 class CohenKappaScorer(BuiltInScorer):
-    """Cohen's kappa; see `cohen_kappa`."""
+    """Cohen's kappa; see `cohen_kappa`.
 
-    min_humans = 2
+    Parameters
+    ----------
+    weights : {'linear', 'quadratic'}, optional
+    order : sequence of Label
+        Of labels that are no numbers.
+    """
+
     figure_names = ("kappa",)
 
-    def __init__(self, resampling: Resampling | None = None) -> None:
-        super().__init__("cohens_kappa")
+    def __init__(
+        self,
+        resampling: Resampling | None = None,
+        *,
+        weights: Weights | None = None,
+        order: Sequence[Label] = (),
+    ) -> None:
+        super().__init__("cohens_kappa" if weights is None else f"cohens_kappa_{weights}")
+        if weights not in (None, *get_args(Weights)):
+            raise ValueError(f"weights must be one of {', '.join(get_args(Weights))}")
+        self.weights, self.order = weights, order
         self.resampling = resampling or Resampling()
 
     def can_score_task(self, sample_label: Label) -> bool:
         return True
 
     def individual(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
-        return self._found(kappas(paired(judge, humans), self.resampling))
+        return self._found(paired(judge, humans))
 
     def among(self, humans: HumanLabels) -> Found:
-        return self._found(kappas(paired_people(humans), self.resampling))
+        return self._found(paired_people(humans))
 
-    def _found(self, found: Averaged) -> Found:
+    def _found(self, pairs: Paired) -> Found:
+        found = kappas(pairs, self.resampling, weights=self.weights, order=self.order)
         value = found.figure.value
-        metadata = INDIVIDUAL | ({} if value is None else {"interpretation": band(value)})
-        return Found({"kappa": found.figure}, found.by_human, metadata=metadata)
+        metadata: dict[str, object] = {**INDIVIDUAL, "weights": self.weights or "none"}
+        if value is not None:
+            metadata["interpretation"] = band(value)
+            metadata["interpretation_by"] = "Landis and Koch, a convention"
+        fits = "cohen_kappa with weights, or rank_correlation,"
+        warnings = () if self.weights else nominal_warning(pairs.vocabulary.labels, fits)
+        return Found({"kappa": found.figure}, found.by_human, metadata=metadata, warnings=warnings)
+
+
+class RankCorrelationScorer(BuiltInScorer):
+    """Spearman's and Kendall's rank correlations of grades; see `rank_correlation`.
+
+    Parameters
+    ----------
+    order : sequence of Label
+        Of labels that are no numbers.
+    """
+
+    figure_names = COEFFICIENTS
+
+    def __init__(
+        self, resampling: Resampling | None = None, *, order: Sequence[Label] = ()
+    ) -> None:
+        super().__init__("rank_correlation")
+        self.order, self.resampling = order, resampling or Resampling()
+
+    def can_score_task(self, sample_label: Label) -> bool:
+        return kind_of(sample_label) in ("number", "text")
+
+    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
+        return self._found(paired(judge, humans))
+
+    def among(self, humans: HumanLabels) -> Found:
+        return self._found(paired_people(humans))
+
+    def _found(self, pairs: Paired) -> Found:
+        spearman, kendall = (
+            rank_correlations(pairs, each, self.order, self.resampling) for each in COEFFICIENTS
+        )
+        figures = {"spearman": spearman.figure, "kendall": kendall.figure}
+        return Found(figures, spearman.by_human, metadata=INDIVIDUAL)
 
 
 class KrippendorffAlphaScorer(BuiltInScorer):
-    """Krippendorff's alpha among people, whatever the judge said; see `krippendorff_alpha`."""
+    """Krippendorff's alpha among people, and with the judge as one more of them.
+
+    Parameters
+    ----------
+    level : {'nominal', 'ordinal', 'interval'}
+        See `krippendorff_alpha`.
+    order : sequence of Label
+        Of labels that are no numbers.
+    """
 
     min_humans = 2
-    figure_names = ("krippendorff_alpha",)
+    figure_names = ("krippendorff_alpha", "with_judge")
 
-    def __init__(self, resampling: Resampling | None = None) -> None:
-        super().__init__("krippendorff_alpha")
+    def __init__(
+        self,
+        resampling: Resampling | None = None,
+        *,
+        level: Level = "nominal",
+        order: Sequence[Label] = (),
+    ) -> None:
+        plain = "krippendorff_alpha"
+        super().__init__(plain if level == "nominal" else f"{plain}_{level}")
+        if level not in get_args(Level):
+            raise ValueError(f"level must be one of {', '.join(get_args(Level))}")
+        self.level, self.order = level, order
         self.resampling = resampling or Resampling()
 
     def can_score_task(self, sample_label: Label) -> bool:
         return True
 
     def individual(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
-        return self.among(humans)
+        people = self.among(humans)
+        everybody = HumanLabels(
+            [*humans, *((item, "the judge", label) for item, label in judge)], free_text=True
+        )
+        return replace(people, figures={**people.figures, "with_judge": self._alpha(everybody)})
 
     def among(self, humans: HumanLabels) -> Found:
-        figure = krippendorff_alpha(humans, resampling=self.resampling)
-        method = {"ground_truth_method": "people_among_themselves", "level": "nominal"}
-        return Found({"krippendorff_alpha": figure}, metadata=method)
+        method = {"ground_truth_method": "people_among_themselves", "level": self.level}
+        labels = [row.label for row in humans] if self.level == "nominal" else []
+        fits = "krippendorff_alpha with level ordinal or interval"
+        return Found(
+            {"krippendorff_alpha": self._alpha(humans)},
+            metadata=method,
+            warnings=nominal_warning(labels, fits),
+        )
+
+    def _alpha(self, humans: HumanLabels) -> Figure:
+        return krippendorff_alpha(humans, self.level, order=self.order, resampling=self.resampling)

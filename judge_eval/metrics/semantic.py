@@ -107,7 +107,7 @@ def semantic_similarity(
     LeftOut(what='labels', count=1, why='stub gave no embedding', names=('q',))
     """
     settings = resampling or Resampling()
-    pairs = paired(judge, humans)
+    pairs = paired(judge, humans, free_text=True)
     return semantics(
         pairs, embed, best_match=best_match, resampling=settings, batch_size=batch_size
     )

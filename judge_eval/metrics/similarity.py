@@ -78,7 +78,9 @@ def text_similarity(
     0.75
     """
     return similarities(
-        paired(judge, humans), best_match=best_match, resampling=resampling or Resampling()
+        paired(judge, humans, free_text=True),
+        best_match=best_match,
+        resampling=resampling or Resampling(),
     )
 
 

@@ -17,6 +17,7 @@ class TextScorer(BuiltInScorer):
     """Compares texts; the consensus is the person whose text is most alike."""
 
     supports_majority = True
+    free_text = True
 
     def can_score_task(self, sample_label: Label) -> bool:
         return is_text(sample_label)

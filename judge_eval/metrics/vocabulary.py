@@ -18,6 +18,23 @@ Element = tuple[int | None, object]
 MISSING = -1
 
 
+class _NoLabel(tuple[object, ...]):
+    """A label set of nothing that is not the empty one: it equals itself only."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __repr__(self) -> str:
+        return "no label"
+
+
+# Stands where a judge gave none and that shall count as wrong; no class of labels holds it.
+NO_LABEL = _NoLabel()
+
+
 class Vocabulary:
     """The different labels of some data in alphabetical order, numbers by size and first.
 
@@ -55,7 +72,9 @@ class Vocabulary:
     @cached_property
     def is_multilabel(self) -> bool:
         """Whether labels are sets or vectors."""
-        return any(kind_of(label) in ("set", "vector") for label in self.labels)
+        return any(
+            kind_of(label) in ("set", "vector") for label in self.labels if label is not NO_LABEL
+        )
 
     @cached_property
     def same(self) -> IntArray:
@@ -69,7 +88,10 @@ class Vocabulary:
         if not self.is_multilabel:
             return np.arange(len(self))
         first: dict[frozenset[Element], int] = {}
-        said = (elements_of(label) for label in self.labels)
+        said = (
+            frozenset([(None, label)]) if label is NO_LABEL else elements_of(label)
+            for label in self.labels
+        )
         return np.array([first.setdefault(part, code) for code, part in enumerate(said)], np.int64)
 
     @cached_property
@@ -79,7 +101,7 @@ class Vocabulary:
         A single label is one class. A label set is its elements; an indicator vector the positions
         that are on, and every position is a class, also one that is never on.
         """
-        parts = [elements_of(label) for label in self.labels]
+        parts = [frozenset() if label is NO_LABEL else elements_of(label) for label in self.labels]
         classes = {element for part in parts for element in part}
         for label in self.labels:
             if isinstance(label, tuple) and _is_indicator(label):

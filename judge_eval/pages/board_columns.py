@@ -24,22 +24,24 @@ GROUPS: Groups = (
         (
             Column("rank", "Rank", "95 % range", "how-rank"),
             Column("ties", "Ties", "letters", "how-ties"),
-            Column("elo", "ELO", "rank, ± by order", "how-elo"),
-            Column("rating", "Order-free", "points", "how-rating"),
+            Column("elo", "ELO", "± by order", "how-elo"),
+            Column("rating", "Bradley-Terry", "points", "how-rating"),
         ),
     ),
     (
         "Agreement with people",
         (
-            Column("agreement", "Agreement", "% of votes", "how-agreement"),
+            Column("overall", "Overall", "% of votes", "how-overall"),
+            Column("agreement", "When it answers", "% of votes", "how-agreement"),
             Column("coverage", "Coverage", "% of pairs", "how-coverage"),
         ),
     ),
     (
-        "Habits",
+        "Position bias",
         (
             Column("consistency", "Both orders", "% alike", "how-habits"),
-            Column("first", "First shown", "% picked", "how-habits"),
+            Column("single", "Per answer", "% of votes", "how-habits"),
+            Column("first", "First position", "% picked", "how-habits"),
         ),
     ),
     (
@@ -55,6 +57,7 @@ GROUPS: Groups = (
 # What may be known of no judge at all, and is not shown then: in words, and by which figure.
 SPARE = {
     "consistency": ("answers in both orders", "consistency"),
+    "single": ("answers in both orders", "consistency"),
     "first": ("preference for what stands first", "first"),
     "cost": ("prices", "cost"),
     # Unknown before the first vote too, but that is no reason to leave it out.

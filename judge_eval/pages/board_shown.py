@@ -12,9 +12,10 @@ from judge_eval.analysis.asked import Asked
 from judge_eval.analysis.slices import Slice
 from judge_eval.models import Findings, Run
 from judge_eval.pages import graph
-from judge_eval.pages.board_table import best_first, live_table, part_table
+from judge_eval.pages.board_table import live_table, part_table
 from judge_eval.pages.matrix_shown import claims_matrix, same_verdict_matrix
-from judge_eval.selectors import BoardView
+from judge_eval.selectors import BoardRow, BoardView
+from judge_eval.statistics.overall import best_first
 from judge_eval.words import duration
 
 # A matrix of more judges than these is folded away.
@@ -26,7 +27,9 @@ Data = Mapping[str, Any]
 def board_context(run: Run, board: BoardView, asked: Asked) -> dict[str, Any]:
     """Return what the live part of the board shows, beside what every page of findings does."""
     data, part = asked.data, asked.part
-    order = _order(board, data, part)
+    overall = selectors.overall_agreement(board, data)
+    rows = overall.best_first(board.rows)
+    order = _order(rows, data, part)
     context = {
         "board": board,
         "part": part,
@@ -37,7 +40,7 @@ def board_context(run: Run, board: BoardView, asked: Asked) -> dict[str, Any]:
     }
     if part.kind:
         return context | {"table": part_table(data, order, board.rows) if data else None}
-    return context | {"table": live_table(board.rows, data), "graph": _graph(run, board)}
+    return context | {"table": live_table(rows, data), "graph": _graph(run, board, rows)}
 
 
 def board_seen(run: Run, board: BoardView) -> str:
@@ -63,26 +66,25 @@ def _as_of(board: BoardView, found: Findings, data: Data) -> dict[str, Any]:
     }
 
 
-def _graph(run: Run, board: BoardView) -> graph.Graph | None:
+def _graph(run: Run, board: BoardView, ranked: Sequence[BoardRow]) -> graph.Graph | None:
     if len(board.rows) < 2:  # whoever plays alone stays at 1000
         return None
     series = selectors.rating_series(run, board.votes)
-    in_order = sorted(board.rows, key=lambda row: row.judge.position)
     if board.votes and (not series or series[-1][0] < board.votes):
-        series.append((board.votes, [row.elo for row in in_order]))
-    names = [row.judge.name for row in in_order]
-    baselines = {place for place, row in enumerate(in_order) if row.judge.is_baseline}
-    return graph.draw(names, series, baselines)
+        series.append((board.votes, [row.elo for row in board.rows]))
+    names = [row.judge.name for row in board.rows]
+    baselines = {place for place, row in enumerate(board.rows) if row.judge.is_baseline}
+    order = [board.rows.index(row) for row in ranked]
+    return graph.draw(names, series, baselines, order)
 
 
-def _order(board: BoardView, data: Data | None, part: Slice) -> list[int]:
+def _order(rows: Sequence[BoardRow], data: Data | None, part: Slice) -> list[int]:
     """Return the places of judges in the findings, from the table's top to its bottom."""
     judges = data["judges"] if data else []
     if part.kind:
-        last = len(judges) + 1
-        return sorted(range(len(judges)), key=lambda n: judges[n]["rating"]["rank"] or last)
+        return list(best_first([judge["overall"]["value"] for judge in judges]))
     places = {judge["id"]: place for place, judge in enumerate(judges)}
-    ranked = (str(row.judge.pk) for row in best_first(board.rows, data))
+    ranked = (str(row.judge.pk) for row in rows)
     return [places[judge] for judge in ranked if judge in places]
 
 

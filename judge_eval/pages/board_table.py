@@ -1,4 +1,4 @@
-"""The board's table: the live ELO beside the findings, and people as the ceiling."""
+"""The board's table: the live ELO beside the findings, and people among themselves."""
 
 from __future__ import annotations
 
@@ -45,12 +45,11 @@ OF_THE_WHOLE = "Prices and times are those of the whole run."
 
 @dataclass(frozen=True)
 class Table:
-    """`order` says by what the lines are sorted; `unknown`, which figures are not shown and why."""
+    """`unknown` says which figures are not shown and why."""
 
     groups: Groups
     lines: Sequence[Line]
     notes: Sequence[str]
-    order: str
     unknown: str
 
 
@@ -66,31 +65,18 @@ class _Draft:
         return self.cells.get(figure, Cell()).main not in ("", DASH)
 
 
-def best_first(rows: Sequence[BoardRow], data: Mapping[str, Any] | None) -> list[BoardRow]:
-    """Order judges by their order-free rating once there is one; until then by ELO, as they come.
-
-    Who has no such rating stands last.
-    """
-    ranks = {judge["id"]: judge["rating"]["rank"] for judge in data["judges"]} if data else {}
-
-    def place(row: BoardRow) -> tuple[bool, int]:
-        rank = ranks.get(str(row.judge.pk))
-        return rank is None, rank or 0
-
-    return sorted(rows, key=place)
-
-
 def live_table(rows: Sequence[BoardRow], data: Mapping[str, Any] | None) -> Table:
-    """Show the whole run."""
+    """Show the whole run, judges in the order of the rows."""
     notes = Notes()
     judges = {judge["id"]: judge for judge in data["judges"]} if data else {}
     absent = LATER if data else PENDING
     drafts = []
-    for row in best_first(rows, data):
+    for row in rows:
         judge = judges.get(str(row.judge.pk))
         cells = _figures(judge, notes) if judge else _not_computed(row, notes, absent)
         if judge and row.total and judge["agreement"]["value"] is None:
             cells["agreement"] = _live_agreement(row, notes)
+            cells["overall"] = notes.missing(PENDING)
         cells["elo"] = _elo(row, judge["order_luck"] if judge else None)
         drafts.append(_Draft(row.judge.name, _tag(row.judge.is_baseline), cells))
     return _laid_out(drafts, data, notes, GROUPS, is_imported=_is_imported(rows))
@@ -154,7 +140,7 @@ def _laid_out(
             for column, cell in cells
         ]
         lines.append(Line(draft.name, draft.tag, again))
-    return Table(kept, lines, list(numbered), _order(data), _said(spare, is_imported))
+    return Table(kept, lines, list(numbered), _said(spare, is_imported))
 
 
 def _unknown(drafts: Sequence[_Draft]) -> set[str]:
@@ -180,17 +166,9 @@ def _said(unknown: set[str], is_imported: bool) -> str:
 
 def _elo(row: BoardRow, luck: float | None) -> Cell:
     """Show the rating of this moment; who has played no game stands where all begin."""
-    if not row.total:
+    if not row.total or luck is None:
         return Cell(f"{row.elo:.0f}")
-    by_order = "" if luck is None else f", ±{luck:.0f}"
-    return Cell(f"{row.elo:.0f}", f"rank {row.rank}{by_order}")
-
-
-def _order(data: Mapping[str, Any] | None) -> str:
-    if not data:
-        return "by ELO, best first"
-    is_rated = any(judge["rating"]["rank"] is not None for judge in data["judges"])
-    return "by order-free rating, best first" if is_rated else ""
+    return Cell(f"{row.elo:.0f}", f"±{luck:.0f}")
 
 
 def _figures(judge: Mapping[str, Any], notes: Notes) -> dict[str, Cell]:
@@ -201,9 +179,11 @@ def _figures(judge: Mapping[str, Any], notes: Notes) -> dict[str, Cell]:
         if judge["ties"] and judge["agreement"]["trials"]
         else notes.missing(UNVOTED),
         "rating": rating_cell(judge["rating"], notes),
-        "agreement": agreement_cell(judge["agreement"], notes, "votes", UNVOTED),
+        "overall": agreement_cell(judge["overall"], notes, "votes", UNVOTED),
+        "agreement": share_cell(judge["agreement"], notes, "votes", UNVOTED, decimals=1),
         "coverage": share_cell(judge["coverage"], notes, "pairs", UNASKED),
         "consistency": share_cell(judge["consistency"], notes, "pairs", ONE_ORDER),
+        "single": share_cell(judge["per_answer"], notes, "answers set beside votes", ONE_ORDER),
         "first": share_cell(judge["first_position"], notes, "answers for a side", NO_SIDE),
     }
     names = ("cost", "correct", "seconds")
@@ -236,7 +216,7 @@ def _people(data: Mapping[str, Any] | None, notes: Notes) -> list[_Draft]:
     what = "times that two people voted on the same pair"
     first = data["people_first_position"]
     cells = {
-        "agreement": agreement_cell(data["ceiling"]["pairs"], notes, what, ALONE),
+        "overall": agreement_cell(data["among_people"]["pairs"], notes, what, ALONE),
         "first": share_cell(first, notes, "votes for a side", NO_SIDED_VOTE),
     }
-    return [_Draft("Voters, among themselves", "people", cells)]
+    return [_Draft("People among themselves", "people", cells)]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Avg, Count, Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models import Avg, Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 from judge_eval.models import Call, Judge, Run, Verdict
@@ -66,6 +68,49 @@ def _model_calls(row: dict[str, Any]) -> ModelCalls:
     return ModelCalls(**row, cost_nano=None if unpriced else cost)
 
 
+@dataclass(frozen=True)
+class Alarm:
+    """A model of which every call of a run has failed, in one role; nothing will come of it."""
+
+    purpose: str
+    provider: str
+    model: str
+    failed: int
+    # The last reason: as a rule it is that of all.
+    reason: str
+
+
+_GROUP = ("run", "purpose", "provider", "model")
+# Where more calls wait, so many that failed are no accident.
+FEW = 3
+
+
+def alarms(runs: Iterable[Run]) -> dict[UUID, list[Alarm]]:
+    """Return which models of some runs fail whenever they are asked, in three queries at most."""
+    failed = Call.objects.filter(
+        run__in=[run.pk for run in runs], purpose__in=Call.Purpose.values, state=FAILED
+    )
+    rows = failed.values(*_GROUP).annotate(n=Count("pk"), last=Max("pk"))
+    groups = {tuple(row[name] for name in _GROUP): row for row in rows.order_by("purpose", "model")}
+    if not groups:
+        return {}
+    of_them = [Q(**dict(zip(_GROUP, group, strict=True))) for group in groups]
+    others = Call.objects.filter(reduce(or_, of_them), state__in=(DONE, WAITING))
+    known = set(others.values_list(*_GROUP, "state").distinct())
+    silent = [
+        (group, row)
+        for group, row in groups.items()
+        if (*group, DONE) not in known and (row["n"] >= FEW or (*group, WAITING) not in known)
+    ]
+    reasons = dict(
+        Call.objects.filter(pk__in=[row["last"] for _, row in silent]).values_list("pk", "error")
+    )
+    found: dict[UUID, list[Alarm]] = defaultdict(list)
+    for (run, purpose, provider, model), row in silent:
+        found[run].append(Alarm(purpose, provider, model, row["n"], reasons[row["last"]]))
+    return dict(found)
+
+
 def failed_calls(run: Run) -> QuerySet[Call]:
     """Calls that failed for good, the latest first, without their long replies."""
     return (
@@ -94,6 +139,8 @@ class Made:
 
     call: Call | None
     changes: Sequence[str]
+    # What its drawing refers to outside itself.
+    left_out: str
 
 
 def made_of(pair: Comparison) -> dict[str, Made]:
@@ -107,7 +154,8 @@ def made_of(pair: Comparison) -> dict[str, Made]:
 
 
 def _made(output: Inference, call: Call | None) -> Made:
-    return Made(call, call.changes if call else output.metadata.get(CHANGES, []))
+    changes = call.changes if call else output.metadata.get(CHANGES, [])
+    return Made(call, changes, output.picture.left_out if output.picture else "")
 
 
 def pairs_with(output: UUID | None) -> list[UUID]:

@@ -72,7 +72,7 @@ def _board(run: Run, asked: Asked, data: dict[str, Any]) -> list[Row]:
     if asked.part.kind:
         return board_rows(data, {})
     rows = selectors.board(run).rows
-    return board_rows(data, {str(row.judge.pk): (row.elo, row.rank) for row in rows})
+    return board_rows(data, {str(row.judge.pk): row.elo for row in rows})
 
 
 def _attached(answer: HttpResponse, run: Run, asked: Asked, name: str) -> HttpResponse:

@@ -11,7 +11,11 @@ from judge_eval.words import usd
 
 DASH = "\N{EN DASH}"
 PER_CENT = "\N{NO-BREAK SPACE}%"
-METHODS = {"wilson": "Wilson", "bootstrap": "bootstrap over comparisons"}
+METHODS = {
+    "wilson": "Wilson",
+    "bootstrap": "bootstrap over comparisons",
+    "prompts": "prompts, which are taken as independent",
+}
 Share = Mapping[str, Any]
 
 

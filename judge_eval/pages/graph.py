@@ -18,7 +18,7 @@ LEAST_SPAN = 40.0
 LEADER_LENGTH = 12
 LABEL_LETTERS = 40
 TABLE_ROWS = 12
-# Where there are more lines than these, all but the leading ones step back.
+# Where there are more lines than these, all step back but those that agree most.
 MOST_EQUAL, LEADING = 6, 3
 
 
@@ -61,6 +61,7 @@ def draw(
     names: Sequence[str],
     series: Sequence[tuple[int, Sequence[float]]],
     baselines: Collection[int] = (),
+    order: Sequence[int] = (),
 ) -> Graph | None:
     """Lay out ratings over votes.
 
@@ -73,6 +74,8 @@ def draw(
         missing at the end of earlier rows and stood at 1000 there.
     baselines : collection of int
         Which of the judges are baselines; they are drawn dashed.
+    order : sequence of int
+        Judges by overall agreement: of many, the first few stand out.
 
     Returns
     -------
@@ -104,7 +107,7 @@ def draw(
     def y(rating: float) -> float:
         return round(TOP + (bottom - TOP) * (high - rating) / (high - low), 1)
 
-    styles = _styles(rows[-1][1], baselines)
+    styles = _styles(len(names), baselines, order)
     shown = [_clipped(name) for name in shortened(names)]
     ends = [y(rating) for rating in rows[-1][1]]
     labels = _spread(ends, float(bottom))
@@ -171,16 +174,12 @@ def _letters(text: str) -> float:
     )
 
 
-def _styles(ratings: Sequence[float], baselines: Collection[int]) -> list[str]:
-    """Say of each line whether it is the best, a baseline, or one of many."""
-    highest = sorted(ratings, reverse=True)[: LEADING if len(ratings) > MOST_EQUAL else None]
+def _styles(judges: int, baselines: Collection[int], order: Sequence[int]) -> list[str]:
+    """Say of each line whether it is a baseline, and whether it steps back among many."""
+    stepping_back = set(order[LEADING:]) if judges > MOST_EQUAL else set()
     return [
-        " ".join(
-            ["best"] * (rating == highest[0])
-            + ["baseline"] * (judge in baselines)
-            + ["many"] * (rating < highest[-1])
-        )
-        for judge, rating in enumerate(ratings)
+        " ".join(["baseline"] * (judge in baselines) + ["many"] * (judge in stepping_back))
+        for judge in range(judges)
     ]
 
 

@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import (
-    Case,
-    Count,
-    F,
-    FloatField,
-    IntegerField,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    Sum,
-    TextField,
-    Value,
-    When,
-)
-from django.db.models.functions import Cast, Coalesce
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
 
 from humanjudge.http import Problem
-from judge_eval import selectors
 from judge_eval.analysis.asked import known_parts
 from judge_eval.analysis.slices import WHOLE, Slice, SliceInvalid, listed, parts_of_pairs
-from judge_eval.models import Judge, Run, Verdict
+from judge_eval.models import Run
 from voting.models import Choice, Comparison
 
 DISPUTED = "disagreement"
 ORDERS = {"": "in the order of the run", DISPUTED: "most disputed first"}
+SORTED_BY = {"": ("position",), DISPUTED: ("-disagreement", "-differing", "position")}
 KINDS = {"tag", "generator"}
 
 
@@ -66,70 +53,55 @@ class Wanted:
         said = {"sort": self.order, "part": str(self.part)}
         return urlencode({name: value for name, value in said.items() if value})
 
-    @property
-    def is_plain(self) -> bool:
-        return not self.query
+
+def places_wanted(run: Run, wanted: Wanted) -> QuerySet[Comparison, int]:
+    """Return where the pairs that are asked for stand in the run, in the order asked for.
+
+    No more than the index holds: a deep page walks over all that come before it.
+    """
+    pairs = _inside(run, wanted.part).order_by(*SORTED_BY[wanted.order])
+    return pairs.values_list("position", flat=True)
 
 
-def pairs_wanted(run: Run, wanted: Wanted) -> QuerySet[Comparison]:
-    """Return pairs with how many answers of judges differ from votes, set beside each other."""
-    pairs = selectors.pair_list(run).filter(_inside(wanted.part))
-    answers = (
-        Verdict.objects.filter(comparison=OuterRef("pk"), state=Verdict.State.DONE)
-        .exclude(judge__provider=Judge.BASELINE)
-        .order_by()
-        .values("comparison")
-    )
-    alike = Case(
-        *(When(winner=choice, then=F(f"comparison__votes_{choice.lower()}")) for choice in Choice),
-        default=Value(0),
-        output_field=IntegerField(),
-    )
-    given = Subquery(answers.annotate(n=Count("pk")).values("n"), output_field=IntegerField())
-    right = Subquery(answers.annotate(n=Sum(alike)).values("n"), output_field=IntegerField())
-    counted = pairs.annotate(of=F("votes") * Coalesce(given, 0)).annotate(
-        wrong=F("of") - Coalesce(right, 0)
-    )
-    if wanted.order != DISPUTED:
-        return counted
-    share = Case(
-        When(of__gt=0, then=Cast("wrong", FloatField()) / Cast("of", FloatField())),
-        default=Value(-1.0),
-    )
-    return counted.annotate(share=share).order_by("-share", "-wrong", "position")
+def pairs_at(run: Run, places: Sequence[int]) -> list[Comparison]:
+    """Return pairs as the list shows them, without their outputs, which may be very long."""
+    long = [f"{side}__{field}" for side in "ab" for field in ("output", "metadata")]
+    pairs = Comparison.objects.filter(queue=run.queue_id, position__in=places).defer(*long)
+    rows = {pair.position: pair for pair in pairs.select_related("a__picture", "b__picture")}
+    return [rows[place] for place in places]
 
 
-def _inside(part: Slice) -> Q:
+def _inside(run: Run, part: Slice) -> QuerySet[Comparison]:
+    pairs = Comparison.objects.filter(queue=run.queue_id)
     if part.kind == "generator":
-        return Q(a__generator=part.value) | Q(b__generator=part.value)
+        return pairs.filter(Q(a__generator=part.value) | Q(b__generator=part.value))
     if part.kind != "tag":
-        return Q()
+        return pairs
     if connection.features.supports_json_field_contains:
-        return Q(a__tags__contains=[part.value])
+        return pairs.filter(a__tags__contains=[part.value])
     # SQLite keeps the text as it was written, with the tag between quotation marks.
-    return Q(pk__in=_tagged(json.dumps(part.value)))
-
-
-def _tagged(text: str) -> QuerySet[Comparison, UUID]:
-    tags = Cast("a__tags", TextField())
-    found = Comparison.objects.annotate(tags_text=tags).filter(tags_text__contains=text)
-    return found.values_list("pk", flat=True)
+    as_text = pairs.alias(tags_text=Cast("a__tags", TextField()))
+    return as_text.filter(tags_text__contains=json.dumps(part.value))
 
 
 def beside(run: Run, wanted: Wanted, pair: Comparison) -> dict[str, UUID | None]:
     """Return the pairs before and after one in the order that is asked for."""
-    if wanted.is_plain:
-        pairs = Comparison.objects.filter(queue=run.queue_id).values_list("pk", flat=True)
-        places = {"previous": pair.position - 1, "next": pair.position + 1}
-        return {name: pairs.filter(position=at).first() for name, at in places.items()}
-    order = list(pairs_wanted(run, wanted).values_list("pk", flat=True))
-    if pair.pk not in order:
-        return {"previous": None, "next": None}
-    at = order.index(pair.pk)
-    return {
-        "previous": order[at - 1] if at else None,
-        "next": order[at + 1] if at + 1 < len(order) else None,
-    }
+    pairs, order = _inside(run, wanted.part), SORTED_BY[wanted.order]
+    back = [name.removeprefix("-") if name.startswith("-") else f"-{name}" for name in order]
+    return {"previous": _next(pairs, pair, back), "next": _next(pairs, pair, order)}
+
+
+def _next(pairs: QuerySet[Comparison], pair: Comparison, order: Sequence[str]) -> UUID | None:
+    behind, as_far = Q(), Q()
+    for field in order:
+        name, than = field.removeprefix("-"), "lt" if field.startswith("-") else "gt"
+        value = getattr(pair, name)
+        behind |= as_far & Q(**{f"{name}__{than}": value})
+        as_far &= Q(**{name: value})
+        if name == order[0].removeprefix("-"):
+            # Implied by the rest, and what lets the database begin in the middle of its index.
+            pairs = pairs.filter(**{f"{name}__{than}e": value})
+    return pairs.filter(behind).order_by(*order).values_list("pk", flat=True).first()
 
 
 def choices_of(run: Run) -> dict[str, list[tuple[str, str]]]:

@@ -1,4 +1,4 @@
-"""A provider as the back office takes it: prices that are prices."""
+"""A provider as the admin takes it: prices that are prices."""
 
 from __future__ import annotations
 

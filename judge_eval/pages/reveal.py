@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from judge_eval.models import Verdict
 from judge_eval.pages.verdict_shown import picks_of
-from judge_eval.selectors import ratings_around, verdicts_on
+from judge_eval.selectors import verdicts_on
 from voting.models import Comparison, Entry
+from voting.shown import SPOKEN
 from voting.sides import position_of
 
-SPOKEN = {"left": "left", "right": "right", "tie": "tie", "both_bad": "both bad"}
+# What stands before the reason of a judge that contradicts itself: the page has a line for that.
+_INCONSISTENT = re.compile(r"^Inconsistent: .*? when swapped\.\s*")
+# "A" before a word in lower case is an article, unless that word goes on with a sentence about it.
+_LABEL = re.compile(
+    r"\b(?:(?P<noun>(?i:answer|candidate|drawing|image|option|output|picture|response|svg)) )?"
+    r"(?P<label>[AB])\b(?P<article>(?= [a-z])(?! (?:and|but|or|over|than|is|was|has|does|wins|beats"
+    r"|shows|gives|uses|looks|captures|contains|provides|because|since|while)\b))?"
+)
+
+
+def as_seen(reason: str, left: str) -> str:
+    """Name the outputs in a judge's reason as they stand on the voter's screen.
+
+    Examples
+    --------
+    >>> as_seen("Output A is sharper than B. A fine fox.", left="B")
+    'Right output is sharper than Left. A fine fox.'
+    """
+
+    def place(found: re.Match[str]) -> str:
+        noun, label = found["noun"], found["label"]
+        if label == "A" and found["article"] is not None and not noun:
+            return found[0]
+        side = "Left" if label == left else "Right"
+        return f"{side} {noun.lower()}" if noun else side
+
+    return _LABEL.sub(place, _INCONSISTENT.sub("", reason))
 
 
 @dataclass(frozen=True)
@@ -30,17 +58,9 @@ class JudgeSaid:
     consistent: bool | None
     # The share of samples, in percent, that said what most of them said.
     agreeing_samples: float | None
-    rating: float | None
-    change: float | None
-
-    @property
-    def change_text(self) -> str:
-        """The change with its sign, as it is typeset."""
-        if self.change is None:
-            return ""
-        if round(self.change, 1) == 0:
-            return "\N{PLUS-MINUS SIGN}0"
-        return f"{self.change:+.1f}".replace("-", "\N{MINUS SIGN}")
+    # How often it has agreed with people so far, of how many votes.
+    agreed: int
+    answered: int
 
 
 @dataclass(frozen=True)
@@ -67,7 +87,6 @@ def reveal_of(vote: Entry) -> Reveal:
     comparison = vote.comparison
     assert comparison is not None  # only votes on pairs are revealed
     left = "A" if vote.left_side != "B" else "B"
-    before, after = ratings_around(vote) if vote.history else ([], [])
     a, b = comparison.a.generator, comparison.b.generator
     return Reveal(
         vote=vote,
@@ -75,17 +94,14 @@ def reveal_of(vote: Entry) -> Reveal:
         chosen=SPOKEN[position_of(vote.choice, left)],
         left_generator=a if left == "A" else b,
         right_generator=b if left == "A" else a,
-        judges=[_said(verdict, vote, left, before, after) for verdict in verdicts_on(comparison)],
+        judges=[_said(verdict, vote, left) for verdict in verdicts_on(comparison)],
         is_sealed=vote.seq is not None,
         is_retracted=vote.retracted,
     )
 
 
-def _said(
-    verdict: Verdict, vote: Entry, left: str, before: list[float], after: list[float]
-) -> JudgeSaid:
-    place = verdict.judge.position
-    known = place < len(after)
+def _said(verdict: Verdict, vote: Entry, left: str) -> JudgeSaid:
+    rating, other = verdict.judge.rating, "B" if left == "A" else "A"
     answered = bool(verdict.winner)
     scores = (verdict.score_a, verdict.score_b)
     return JudgeSaid(
@@ -95,13 +111,13 @@ def _said(
         picked=SPOKEN[position_of(verdict.winner, left)] if answered else "no verdict",
         score_left=scores[0] if left == "A" else scores[1],
         score_right=scores[1] if left == "A" else scores[0],
-        feedback=verdict.feedback,
+        feedback=as_seen(verdict.feedback, left if verdict.order != "BA" else other),
         error=verdict.error,
         orders=[SPOKEN[position_of(pick.meant, left)] for pick in picks_of(verdict)],
         consistent=verdict.consistent,
         agreeing_samples=_percent(verdict.sample_consistency),
-        rating=after[place] if known else None,
-        change=after[place] - before[place] if known else None,
+        agreed=rating.agree,
+        answered=rating.agree + rating.disagree,
     )
 
 

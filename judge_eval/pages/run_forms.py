@@ -11,6 +11,8 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
+from django.urls import reverse
+from django.utils.html import format_html
 
 from judge_eval.baselines import BASELINES, names_for
 from judge_eval.config import prompt_files
@@ -60,16 +62,16 @@ class RunForm(ProjectForm):
         choices=[(Inference.Kind.SVG, "drawings (SVG)"), ("text", "texts"), ("code", "code")],
         widget=forms.RadioSelect,
     )
-    models = _lines("Models that generate", "One a line, by the name that the provider knows.")
+    models = _lines("Models that generate", "One per line, by the name that the provider knows.")
     provider = forms.ChoiceField(help_text="Models and judges are asked there.")
-    prompts = _lines("Prompts", "One a line.", rows=7)
+    prompts = _lines("Prompts", "One per line.", rows=7)
     prompts_file = forms.FileField(
         label="or a file of prompts",
         required=False,
-        help_text="A text with one a line, a JSON array, or a CSV with the columns id, text and "
+        help_text="A text with one per line, a JSON array, or a CSV with the columns id, text and "
         "tags; UTF-8, at most 5 MB.",
     )
-    judges = _lines("Judges", "Models, one a line; they may be among those that generate.")
+    judges = _lines("Judges", "Models, one per line; they may be among those that generate.")
     baselines = forms.MultipleChoiceField(
         label="Baselines, which know nothing: the floor of the board",
         required=False,
@@ -93,7 +95,7 @@ class RunForm(ProjectForm):
         required=False,
         widget=forms.Textarea(attrs={"rows": 6}),
     )
-    votes_per_pair = _whole("Votes a pair")
+    votes_per_pair = _whole("Votes per pair")
     overlap_percent = _number(
         "Of 100 pairs, how many get more votes",
         "So that the agreement between people can be measured.",
@@ -108,9 +110,9 @@ class RunForm(ProjectForm):
         "Budget in US dollars", "The run stops before it is passed. Empty: no limit."
     )
     generation_temperature = _number("Temperature", "Empty: none is sent.")
-    generation_max_tokens = _whole("Most tokens of an output")
+    generation_max_tokens = _whole("Max output tokens")
     judging_temperature = _number("Temperature", "Empty: none is sent.")
-    judging_max_tokens = _whole("Most tokens of a verdict")
+    judging_max_tokens = _whole("Max verdict tokens")
 
     run_config: RunConfig | None = None
 
@@ -118,9 +120,18 @@ class RunForm(ProjectForm):
         super().__init__(*args, **kwargs)
         provider = self.fields["provider"]
         assert isinstance(provider, forms.ChoiceField)  # as declared above
-        # One that was copied from a config may be gone; the page of the draft says so.
-        names = {*provider_names(), str(self["provider"].value() or "")} - {""}
+        names = provider_names()
         provider.choices = [(name, name) for name in sorted(names)]
+        if not names:
+            provider.required = False
+            provider.choices += [("", "none yet")]
+            where = reverse("admin:judge_eval_provider_add")
+            words = 'There is none yet: <a href="{}">add one</a> before this run starts.'
+            provider.help_text = format_html(words, where)
+        chosen = str(self["provider"].value() or "")
+        if chosen and chosen not in names:
+            # Copied from a config; the page of the draft says it too.
+            provider.choices += [(chosen, f"{chosen} (there is none of that name)")]
         self._prompts: list[prompt_files.FoundPrompt] = []
 
     def clean_overlap_percent(self) -> float | None:
@@ -159,9 +170,9 @@ class RunForm(ProjectForm):
         # A number that is no number is complained of already; here its default stands for it.
         config = {
             name: got[name]
-            for name in ("name", "kind", "provider", "verdict_orders", "reveal", "budget_usd")
+            for name in ("name", "kind", "verdict_orders", "reveal", "budget_usd")
             if name in got
-        } | _given(votes_per_pair=got.get("votes_per_pair"))
+        } | _given(provider=got.get("provider") or None, votes_per_pair=got.get("votes_per_pair"))
         percent = got.get("overlap_percent")
         return config | {
             "models": [line for _, line in self._lines("models")],
@@ -234,9 +245,9 @@ def _given(**values: Any) -> dict[str, Any]:
 
 
 def provider_names() -> list[str]:
-    """Return the providers there are, the usual one first; that one also where there is none."""
+    """Return the providers there are, the usual one first."""
     names = list(Provider.objects.order_by("name").values_list("name", flat=True))
-    if settings.PROVIDER_BASE_URL or not names or DEFAULT_PROVIDER in names:
+    if settings.PROVIDER_BASE_URL or DEFAULT_PROVIDER in names:
         return [DEFAULT_PROVIDER, *(name for name in names if name != DEFAULT_PROVIDER)]
     return names
 
@@ -249,7 +260,7 @@ def empty_values() -> dict[str, Any]:
     values |= dict.fromkeys(("name", "models", "judges", "prompts"), "")
     return values | {
         "baselines": names_for("text"),
-        "provider": provider_names()[0],
+        "provider": next(iter(provider_names()), ""),
         # Without pairs that several people vote on, nobody knows how well people agree.
         "overlap_percent": "20",
     }

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
-from judge_eval.engine import lifecycle, providers
+from django.utils import timezone
+
+from judge_eval.engine import lifecycle, limits, providers
 from judge_eval.engine.progress import Part, RunProgress, progress_of
-from judge_eval.models import Run, RunEvent
-from judge_eval.pages.calls_list import ModelCalls, calls_by_model
+from judge_eval.models import Provider, Run, RunEvent
+from judge_eval.pages.calls_list import ModelCalls, alarms, calls_by_model
 from judge_eval.selectors import used_pictures
 from judge_eval.words import duration, latency, usd
 from voting.models import Picture
@@ -78,7 +82,9 @@ def progress_context(run: Run) -> dict[str, Any]:
     # Calls that are out when a run is stopped are still written down.
     out = sum(line.out for line in models)
     actions = _actions(run)
-    stance = _digest(run.state, run.note, actions)
+    silent = alarms([run]).get(run.pk, [])
+    paused = _paused(models) if out or progress.outputs.waiting or progress.calls.waiting else []
+    stance = _digest(run.state, run.note, actions, silent, paused)
     return {
         "run": run,
         "tab": "progress",
@@ -90,10 +96,35 @@ def progress_context(run: Run) -> dict[str, Any]:
         "models": [ShownModel(line) for line in models],
         "events": latest,
         "failed_calls": f"{progress.outputs.failed + progress.calls.failed:,}",
+        "alarms": silent,
+        "paused": paused,
         "actions": actions,
         "stance": stance,
         "seen": _digest(stance, progress, models, reserved, [event.pk for event in latest]),
     }
+
+
+@dataclass(frozen=True)
+class Paused:
+    """A model that is left alone for a while, and why."""
+
+    provider: str
+    model: str
+    until: datetime
+    why: str
+
+
+def _paused(models: Sequence[ModelCalls]) -> list[Paused]:
+    """Return which models of a run are left alone at this moment."""
+    now = timezone.now()
+    wanted = {(line.provider, line.model) for line in models if line.waiting}
+    rows = Provider.objects.filter(name__in={name for name, _ in wanted}).order_by("name")
+    return [
+        Paused(provider.name, model, until, provider.pauses[model]["why"])
+        for provider in rows
+        for model, until in sorted(limits.paused(provider, now).items())
+        if (provider.name, model) in wanted
+    ]
 
 
 def _digest(*shown: object) -> str:

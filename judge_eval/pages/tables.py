@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from judge_eval.statistics.overall import best_first
 from judge_eval.words import harmless
 
 Data = Mapping[str, Any]
@@ -15,21 +16,22 @@ Row = dict[str, Any]
 _SHARE: Final = ("value", "low", "high", "successes", "trials")
 
 
-def board_rows(data: Data, standings: Mapping[str, tuple[float, int]]) -> list[Row]:
-    """Return a line for each judge and one for people; ELO and its rank are those of the moment.
+def board_rows(data: Data, elo: Mapping[str, float]) -> list[Row]:
+    """Return a line for each judge by overall agreement, and one for people.
 
     Parameters
     ----------
     data : mapping
         Findings of a run, or of a part of it.
-    standings : mapping of str to (float, int)
-        ELO and rank by a judge's identifier; empty for a part, which has none.
+    elo : mapping of str to float
+        ELO of the moment by a judge's identifier; empty for a part, which has none.
     """
-    rows = [_judge_row(judge, standings.get(judge["id"])) for judge in data["judges"]]
-    rows.sort(key=lambda row: (row["rank"] is None, row["rank"] or 0))
+    order = best_first([judge["overall"]["value"] for judge in data["judges"]])
+    judges = [data["judges"][place] for place in order]
+    rows = [_judge_row(judge, elo.get(judge["id"])) for judge in judges]
     people = dict.fromkeys(rows[0] if rows else _judge_row(_NOBODY, None))
-    people |= {"name": "people, among themselves", "kind": "people"}
-    people |= _share("agreement", data["ceiling"]["pairs"])
+    people |= {"name": "people among themselves", "kind": "people"}
+    people |= _share("agreement", data["among_people"]["pairs"])
     people |= _share("first_position", data["people_first_position"])
     return [*rows, people]
 
@@ -42,31 +44,32 @@ _NOBODY: Final[Data] = {
     "ties": "",
     "rating": dict.fromkeys(("value", "low", "high", "rank", "best_rank", "worst_rank")),
     "order_luck": None,
-    **dict.fromkeys(("agreement", "coverage", "consistency", "first_position"), _NO_SHARE),
+    **dict.fromkeys(("overall", "agreement", "coverage"), _NO_SHARE),
+    **dict.fromkeys(("per_answer", "consistency", "first_position"), _NO_SHARE),
     **dict.fromkeys(("cost_per_verdict_usd", "cost_per_correct_usd", "seconds_per_verdict")),
 }
 
 
-def _judge_row(judge: Data, standing: tuple[float, int] | None) -> Row:
+def _judge_row(judge: Data, elo: float | None) -> Row:
     rating = judge["rating"]
-    elo, elo_rank = standing or (None, None)
     return {
         "judge_id": judge["id"],
         "name": judge["name"],
         "kind": "baseline" if judge["is_baseline"] else "judge",
-        "rank": rating["rank"],
-        "best_rank": rating["best_rank"],
-        "worst_rank": rating["worst_rank"],
+        **_share("overall_agreement", judge["overall"]),
         "ties": judge["ties"],
         "elo": elo,
-        "elo_rank": elo_rank,
         "elo_order_luck": judge["order_luck"],
-        "rating": rating["value"],
-        "rating_low": rating["low"],
-        "rating_high": rating["high"],
+        "bradley_terry": rating["value"],
+        "bradley_terry_low": rating["low"],
+        "bradley_terry_high": rating["high"],
+        "bradley_terry_rank": rating["rank"],
+        "bradley_terry_best_rank": rating["best_rank"],
+        "bradley_terry_worst_rank": rating["worst_rank"],
         **_share("agreement", judge["agreement"]),
         **_share("coverage", judge["coverage"]),
         **_share("consistency", judge["consistency"]),
+        **_share("agreement_per_answer", judge["per_answer"]),
         **_share("first_position", judge["first_position"]),
         "cost_per_verdict_usd": judge["cost_per_verdict_usd"],
         "cost_per_correct_usd": judge["cost_per_correct_usd"],

@@ -19,7 +19,7 @@ from judge_eval import selectors
 from judge_eval.access import is_voting, refuse_board, refuse_pair
 from judge_eval.models import Run
 from judge_eval.pages.board_shown import board_context, board_seen
-from judge_eval.pages.calls_list import made_of
+from judge_eval.pages.calls_list import alarms, made_of
 from judge_eval.pages.findings_page import (
     asked_for,
     findings_context,
@@ -33,7 +33,8 @@ from judge_eval.pages.pairs_shown import (
     beside,
     choices_of,
     majority,
-    pairs_wanted,
+    pairs_at,
+    places_wanted,
 )
 from judge_eval.pages.reveal import reveal_of
 from judge_eval.pages.verdict_shown import shown_verdicts
@@ -61,7 +62,10 @@ def favicon(request: HttpRequest) -> HttpResponse:
 @require_safe
 @login_required
 def runs(request: HttpRequest) -> HttpResponse:
-    return render(request, "judge_eval/runs.html", {"runs": selectors.run_list()})
+    listed = list(selectors.run_list())
+    silent = alarms(listed)
+    context = {"runs": [(run, silent.get(run.pk, [])) for run in listed]}
+    return render(request, "judge_eval/runs.html", context)
 
 
 def _run(run_id: UUID) -> Run:
@@ -100,16 +104,18 @@ def run_pairs(request: HttpRequest, run_id: UUID) -> HttpResponse:
     hides, wanted = is_voting(request, run), _wanted(request)
     if hides and wanted.order:
         raise Problem(403, "You still have pairs to vote on: vote first, then sort them.")
-    pages = Paginator(pairs_wanted(run, wanted), PAIRS_PER_PAGE)
+    pages = Paginator(places_wanted(run, wanted), PAIRS_PER_PAGE)
     page = pages.get_page(request.GET.get("page"))
+    pairs = pairs_at(run, list(page.object_list))
     context = {
         "run": run,
         "page": page,
+        "pairs": pairs,
         "wanted": wanted,
         "is_voting": hides,
         "orders": ORDERS,
         "choices": choices_of(run),
-        "has_ids": any(pair.external_id for pair in page),
+        "has_ids": any(pair.external_id for pair in pairs),
         "tab": "pairs",
     }
     return render(request, "judge_eval/pairs.html", context)

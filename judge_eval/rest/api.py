@@ -16,11 +16,11 @@ from humanjudge.ratelimit import RateLimit
 from judge_eval import selectors
 from judge_eval.models import Run, Verdict
 from judge_eval.prefixes import Ambiguous, by_prefix, whole
-from judge_eval.rest.access import ERRORS, KeyAuth, key_of, queue_of, run_of
+from judge_eval.rest.access import ERRORS, KeyAuth, keep_blind, key_of, queue_of, run_of
 from voting.allotment import ballot_for
 from voting.ballots import Ballot
 from voting.models import ApiKey, Choice, Comparison
-from voting.selectors import queue_counts
+from voting.selectors import progress
 from voting.services import (
     RecordedVote,
     VoteConflict,
@@ -51,8 +51,14 @@ class Task(Schema):
     verdicts: str | None = None
 
 
+class Mine(Schema):
+    votes: int
+    left: int
+
+
 class Pending(Schema):
     tasks: list[Task]
+    mine: Mine
     total: int
     done: int
     pending: int
@@ -88,6 +94,19 @@ class Standing(Schema):
     agree_low: float | None
     agree_high: float | None
     coverage: float | None
+    overall_agreement: float | None
+    overall_low: float | None
+    overall_high: float | None
+    order_luck: float | None
+
+
+class AsOf(Schema):
+    """Which votes overall agreement and order luck are of; `newer` votes are being counted."""
+
+    votes: int
+    ledger_seq: int
+    newer: int
+    computed: bool
 
 
 class Results(Schema):
@@ -100,6 +119,7 @@ class Results(Schema):
     simulated: bool
     ledger_seq: int
     sealed: bool
+    overall_as_of: AsOf
 
 
 router = Router(auth=KeyAuth(), tags=["runs"])
@@ -114,6 +134,7 @@ def pending(
 
     `verdicts` is there only for a key with the scope `verdicts`; what such a key then votes is
     kept, but not counted for the judges, since it was not blind. `verdicts=false` leaves them out.
+    `mine` counts this key's own standing votes and the pairs that are left for it.
     """
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
@@ -126,12 +147,13 @@ def pending(
     if verdicts and ApiKey.Scope.VERDICTS in api_key.scopes:
         record_exposure(voter.pk, [c.pk for c in comparisons], timezone.now())
         said = selectors.verdicts_on_many(comparisons)
-    done, total, _ = queue_counts(run.queue)
+    so_far = progress(voter, run.queue)
     return {
         "tasks": [_task(comparison, said.get(comparison.pk)) for comparison in comparisons],
-        "total": total,
-        "done": done,
-        "pending": total - done,
+        "mine": {"votes": so_far.mine, "left": so_far.left_for_me},
+        "total": so_far.total,
+        "done": so_far.done,
+        "pending": so_far.total - so_far.done,
         "simulated": run.queue.is_simulated,
         "next_cursor": comparisons[-1].position if len(comparisons) == limit else None,
     }
@@ -220,16 +242,29 @@ def _ballot(api_key: ApiKey, run: Run, task_id: str) -> Ballot:
 
 @router.get("/{run_id}/judge-eval/results", response=Results)
 def results(request: HttpRequest, run_id: str) -> Any:
-    """The leaderboard as of the last sealed vote. `sealed`: all votes of this key are in it."""
+    """The judges by overall agreement. `sealed`: all votes of this key are counted.
+
+    ELO and agreement are as of the last sealed vote. Overall agreement with its interval and the
+    order luck of the ELO are computed beside it, as of the vote that `overall_as_of` names; until
+    they were `computed` once, overall agreement is of this moment and has no interval. A key that
+    votes blindly, with the scope `vote` and without `verdicts`, is refused while it has pairs to
+    vote on; what it has done itself is in `mine` of `pending`.
+    """
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
+    keep_blind(api_key, run)
     # A script that has just voted reads figures with its own votes in them.
     voter = voter_of_key(run.queue.project_id, api_key)
     is_sealed = wait_until_sealed(voter, OWN_VOTES_SECONDS)
     board = selectors.board(run)
-    intervals = selectors.agreement_intervals(board)
+    found = selectors.kept_findings(run)
+    intervals = selectors.agreement_intervals(board, found)
+    overall = selectors.overall_agreement(board, found)
     return {
-        "leaderboard": [_standing(row, intervals.get(row.judge.pk)) for row in board.rows],
+        "leaderboard": [
+            _standing(row, intervals.get(row.judge.pk), overall)
+            for row in overall.best_first(board.rows)
+        ],
         "total": board.total,
         "done": board.done,
         "pending": board.pending,
@@ -238,16 +273,26 @@ def results(request: HttpRequest, run_id: str) -> Any:
         "simulated": run.queue.is_simulated,
         "ledger_seq": board.seq,
         "sealed": is_sealed,
+        "overall_as_of": {
+            "votes": overall.votes,
+            "ledger_seq": overall.seq,
+            "newer": max(board.votes - overall.votes, 0),
+            "computed": overall.is_computed,
+        },
     }
 
 
-def _standing(row: selectors.BoardRow, interval: tuple[float, float] | None) -> dict[str, Any]:
+def _standing(
+    row: selectors.BoardRow, interval: tuple[float, float] | None, overall: selectors.Overall
+) -> dict[str, Any]:
     low, high = interval or (None, None)
+    share = overall.shares.get(str(row.judge.pk), {})
+    value, below, above = (share.get(name) for name in ("value", "low", "high"))
     return {
         "judge": row.judge.name,
         "judge_id": row.judge.pk,
         "baseline": row.judge.is_baseline,
-        "rank": row.rank,
+        "rank": overall.rank(row),
         "elo": round(row.elo),
         "elo_exact": row.elo,
         "agree": row.agree,
@@ -257,4 +302,8 @@ def _standing(row: selectors.BoardRow, interval: tuple[float, float] | None) -> 
         "agree_low": low,
         "agree_high": high,
         "coverage": row.coverage,
+        "overall_agreement": None if value is None else 100 * value,
+        "overall_low": None if below is None else 100 * below,
+        "overall_high": None if above is None else 100 * above,
+        "order_luck": overall.order_luck.get(str(row.judge.pk)),
     }

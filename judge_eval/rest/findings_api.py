@@ -16,6 +16,10 @@ from judge_eval.rest.access import Detail, KeyAuth, keep_blind, key_of, run_of
 from judge_eval.rest.findings_schema import Computing, Ready
 from judge_eval.selectors import pairs_at
 from voting.models import ApiKey
+from voting.services import wait_until_sealed
+from voting.voters import voter_of_key
+
+OWN_VOTES_SECONDS = 0.5
 
 router = Router(auth=KeyAuth(), tags=["runs"])
 
@@ -36,16 +40,27 @@ def findings(request: HttpRequest, run_id: str, part: str = "") -> Any:
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
     keep_blind(api_key, run)
+    # A script that has just voted waits for figures of its own votes, and not for older ones.
+    is_sealed = wait_until_sealed(voter_of_key(run.queue.project_id, api_key), OWN_VOTES_SECONDS)
     asked = _asked(run, part)
     if asked.data is None:
         return {"state": "computing"}
     about = {
         "state": "ready",
         "computed_at": asked.found.computed_at,
-        "behind": asked.found.seq < run.board.seq,
+        "behind": not is_sealed or asked.found.seq < run.board.seq,
+        "newer": _newer(run, asked),
+        "ledger_seq": run.board.seq,
+        "sealed": is_sealed,
     }
     # As they are stored: they may be large, and a new figure is given before it is described.
     return JsonResponse(about | asked.data | {"disputed": _disputed(run, asked.data)})
+
+
+def _newer(run: Run, asked: Asked) -> int:
+    """Return how many votes of the run came since; of a part, at most so many."""
+    known = (asked.whole.data or {}).get("as_of", {}).get("votes", 0)
+    return max(run.board.votes - int(known), 0) if asked.found.seq < run.board.seq else 0
 
 
 def _disputed(run: Run, data: dict[str, Any]) -> list[dict[str, Any]]:

@@ -54,10 +54,12 @@ class JudgeFindings(Schema):
     id: str
     name: str
     is_baseline: bool
+    overall: Share | None = None
     rating: Rating
     ties: str
     agreement: Share
     beside_people: Share | None = None
+    per_answer: Share | None = None
     coverage: Share
     consistency: Share
     first_position: Share
@@ -81,7 +83,7 @@ class Claims(Schema):
     unlabelled: int
 
 
-class Ceiling(Schema):
+class AmongPeople(Schema):
     """How often people agree with each other, and with the majority of the others."""
 
     pairs: Share
@@ -172,17 +174,23 @@ class Computing(Schema):
 
 
 class Ready(Schema):
-    """All figures, as of one ledger entry. `behind`: newer entries are being counted."""
+    """All figures, as of one ledger entry; `newer` votes are being counted, up to `ledger_seq`.
+
+    `sealed`: all votes of this key are among those. `behind`: newer entries are being counted.
+    """
 
     state: Literal["ready"]
     as_of: AsOf
     computed_at: datetime
     behind: bool
+    newer: int
+    ledger_seq: int
+    sealed: bool
     words: str
     judges: list[JudgeFindings]
     claims: Claims
     same_verdict: Matrix
-    ceiling: Ceiling
+    among_people: AmongPeople
     people_first_position: Share
     disputed: list[Disputed]
     models: Models | None

@@ -91,16 +91,21 @@ def _checked_project(beside: dict[str, object]) -> str:
     return project
 
 
-def project_for(api_key: ApiKey, wanted: str) -> Project:
-    """Return the project with this name or identifier, or else the only one that a key knows."""
+def project_for(api_key: ApiKey, wanted: str, *, may_be_new: bool = False) -> Project:
+    """Return the project with this name or identifier, or else the only one that a key knows.
+
+    With `may_be_new`, a key of all projects that asks for one that there is not is given it.
+    """
     known = Project.objects.order_by("created_at")
     if api_key.project_id:
         known = known.filter(pk=api_key.project_id)
     found = _meant(known, wanted) if wanted else known
     if found.count() == 1:
         return found.get()
+    if may_be_new and wanted.strip() and not api_key.project_id and not found.exists():
+        return Project.objects.create(name=wanted.strip()[:200])
     if not known.exists():
-        raise _invalid("project", "there is none yet; make one in the back office")
+        raise _invalid("project", "there is none yet; make one in the admin")
     if found.exists():
         raise _invalid("project", f"which one? {_named(found)}")
     raise _invalid("project", f"there is no {wanted!r}, but {_named(known)}")

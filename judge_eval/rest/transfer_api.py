@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
-from typing import Any, BinaryIO, NamedTuple, cast
+from collections.abc import Iterator
+from typing import Any, BinaryIO, cast, get_args
+from uuid import UUID
 
-from django.http import HttpRequest, StreamingHttpResponse
-from django.utils import timezone
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils.text import slugify
 from ninja import Router, Status
 from ninja.errors import HttpError
@@ -15,70 +15,90 @@ from ninja.errors import HttpError
 from judge_eval.config.fields import ConfigError
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.interchange import mapping_config
-from judge_eval.interchange.mapping import ColumnMapping
-from judge_eval.interchange.reading import read
-from judge_eval.interchange.rows import Item
-from judge_eval.interchange.sources import UnknownFormat
-from judge_eval.models import Run
+from judge_eval.interchange.sources import Format, UnknownFormat, format_of
+from judge_eval.models import Import, Run
 from judge_eval.rest.access import ERRORS, KeyAuth, key_of, run_of
 from judge_eval.rest.run_requests import LONGEST_NAME, project_for
-from judge_eval.rest.transfer_schema import EXPORTED, FORM, IMPORTED, Shape
-from judge_eval.transfer import bundle, import_options
+from judge_eval.rest.transfer_schema import ACCEPTED, EXPORTED, FORM, SEEN, Shape
+from judge_eval.transfer import bundle, import_jobs, import_options
 from judge_eval.transfer.exporting import export_run
-from judge_eval.transfer.import_report import ImportRefused, ImportReport
-from judge_eval.transfer.importing import import_into, import_run
-from judge_eval.transfer.restoring import restore
+from judge_eval.transfer.import_jobs import Source
+from judge_eval.transfer.import_report import ImportRefused
+from judge_eval.transfer.importing import open_to_imports
 from judge_eval.transfer.vote_exports import grandjury_votes, votes_csv
 from voting import ledger
-from voting.models import ApiKey, Project
-from voting.services import record_exposure
-from voting.voters import voter_of_key
+from voting.models import ApiKey
 
 MOST_FILES = 4
-MOST_BYTES = 64 * 1024 * 1024
-MANAGE, VOTE = ApiKey.Scope.MANAGE, ApiKey.Scope.VOTE
+MOST_WAITING = 20
+MANAGE = ApiKey.Scope.MANAGE
 _BLOCK = 64 * 1024
-_PAIRS_AT_ONCE = 1000
 
 router = Router(auth=KeyAuth(), tags=["runs"])
+imports = Router(auth=KeyAuth(), tags=["imports"])
 
 
-class File(NamedTuple):
-    name: str
-    stream: BinaryIO
-
-
-@router.post("/import", response=IMPORTED, openapi_extra=FORM)
-def import_new(request: HttpRequest) -> Any:
+@router.post("/import", response=ACCEPTED, openapi_extra=FORM)
+def import_new(request: HttpRequest, response: HttpResponse) -> Any:
     """Make a run of files: rows of pairs, verdicts and votes, or one bundle that was exported.
 
-    `name` names the run and `project` its project, by name or identifier; a bundle brings both.
-    `mapping` says which column is what, `options` how the run is made. Where one row is wrong,
-    nothing is written, unless the options say `"skip_errors": true`; a file that cannot be read to
+    `name` names the run and `project` its project, by name or identifier (a new one is made for a
+    key of all projects); a bundle brings both.
+    `mapping` says which column is what, `options` how the run is made. A worker does it; the
+    address in `Location` says how far it has come, and at last what was imported. Where one row is
+    wrong, nothing is, unless the options say `"skip_errors": true`; a file that cannot be read to
     its end is refused all the same. A key that brings verdicts in has seen them: what it votes on
     these pairs is not blind.
     """
     api_key = key_of(request, MANAGE)
-    files, project = _files(request), request.POST.get("project", "")
-    if bundle.is_bundle(files[0].stream):
-        return _restored(api_key, files, project)
-    name = request.POST.get("name", "").strip()
-    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+    files, wanted = _files(request), request.POST.get("project", "")
+    job = Import(api_key=api_key, is_bundle=bundle.is_bundle(files[0].stream))
+    if job.is_bundle:
+        if len(files) > 1:
+            raise _invalid("file", "a bundle comes alone")
+        job.form = {}
+        if wanted or api_key.project_id:
+            job.project = project_for(api_key, wanted)
+        return _accepted(response, job, files)
+    job.name = request.POST.get("name", "").strip()
+    if not 0 < len(job.name) <= LONGEST_NAME or not job.name.isprintable():
         raise _invalid("name", f"a line of 1 to {LONGEST_NAME} characters is needed")
-    options, items = _options(request), _items(request, files)
-    where = project_for(api_key, project)
-    return _imported(201, api_key, lambda: import_run(where, name, items, options=options))
+    job.form = _form(request, files)
+    job.project = project_for(api_key, wanted, may_be_new=True)
+    return _accepted(response, job, files)
 
 
-@router.post("/{run_id}/import", response=IMPORTED, openapi_extra=FORM)
-def import_more(request: HttpRequest, run_id: str) -> Any:
+@router.post("/{run_id}/import", response=ACCEPTED, openapi_extra=FORM)
+def import_more(request: HttpRequest, response: HttpResponse, run_id: str) -> Any:
     """Add pairs, verdicts and votes to a run. What it holds already is not added again."""
     api_key = key_of(request, MANAGE)
     run, files = run_of(api_key, run_id), _files(request)
     if bundle.is_bundle(files[0].stream):
         raise _invalid("file", "a bundle is a run of its own: POST it to /api/runs/import")
-    options, items = _options(request), _items(request, files)
-    return _imported(200, api_key, lambda: import_into(run.pk, items, options=options))
+    job = Import(api_key=api_key, run=run, project_id=run.queue.project_id)
+    job.form = _form(request, files)
+    try:
+        open_to_imports(run.pk)
+    except ImportRefused as refused:
+        raise HttpError(409, str(refused)) from refused
+    return _accepted(response, job, files)
+
+
+@imports.get("/{import_id}", response=SEEN)
+def import_state(request: HttpRequest, import_id: UUID) -> Any:
+    """How far an import has come: `waiting`, `reading`, `writing`; then `done`, with its report;
+    or `refused` or `failed`, with the reason in `detail` and the status that says it in `status`.
+    """
+    return _import_of(key_of(request, MANAGE), import_id)
+
+
+@imports.delete("/{import_id}", response=SEEN)
+def import_stop(request: HttpRequest, import_id: UUID) -> Any:
+    """Stop an import that is not being written yet; one that is goes on to its end."""
+    job = _import_of(key_of(request, MANAGE), import_id)
+    import_jobs.cancel(job)
+    job.refresh_from_db()
+    return job
 
 
 @router.get("/{run_id}/export", response=ERRORS, openapi_extra=EXPORTED)
@@ -97,7 +117,7 @@ def export(
     run = run_of(api_key, run_id)
     project = run.queue.project
     shown = Run.objects.filter(queue__project=project) if format == "ledger" else [run]
-    _remember_seen(api_key, shown)
+    import_jobs.remember_seen(api_key, shown)
     lines, kind, ending = {
         "jsonl": (_with_ends(export_run(run)), "application/jsonl", ".jsonl"),
         "csv": (votes_csv(run), "text/csv; charset=utf-8", ".csv"),
@@ -109,85 +129,66 @@ def export(
     return StreamingHttpResponse(_blocks(lines), content_type=kind, headers=headers)
 
 
-def _files(request: HttpRequest) -> list[File]:
+def _files(request: HttpRequest) -> list[Source]:
+    most = settings.IMPORT_MAX_MB << 20
     # Before the form is looked at: Django would write all of it to the disk.
-    if int(request.META.get("CONTENT_LENGTH") or 0) > MOST_FILES * MOST_BYTES:
-        raise HttpError(413, f"at most {MOST_FILES} files of {MOST_BYTES // 2**20} MB each")
+    if int(request.META.get("CONTENT_LENGTH") or 0) > MOST_FILES * most:
+        raise HttpError(413, f"at most {MOST_FILES} files of {settings.IMPORT_MAX_MB} MB each")
     files = request.FILES.getlist("file")
     if not 0 < len(files) <= MOST_FILES:
         raise _invalid("file", f"1 to {MOST_FILES} files are needed, in a multipart form")
     for file in files:
-        if (file.size or 0) > MOST_BYTES:
-            raise HttpError(413, f"{file.name} has more than {MOST_BYTES // 2**20} MB")
-    return [File(file.name or "file", cast(BinaryIO, file.file)) for file in files]
+        if (file.size or 0) > most:
+            raise HttpError(413, f"{file.name} has more than {settings.IMPORT_MAX_MB} MB")
+    return [Source(file.name or "file", cast(BinaryIO, file.file)) for file in files]
 
 
-def _options(request: HttpRequest) -> Any:
-    text = request.POST.get("options", "")
-    return import_options.parse(import_options.json_text("options", text) if text else {})
-
-
-def _items(request: HttpRequest, files: list[File]) -> Iterator[Item]:
-    mapping, file_format = _mapping(request), request.POST.get("format") or None
+def _form(request: HttpRequest, files: list[Source]) -> dict[str, Any]:
+    """Return what stands beside the files, checked, as an import keeps it."""
+    stated = {
+        path: import_options.json_text(path, request.POST[path])
+        for path in ("options", "mapping")
+        if request.POST.get(path)
+    }
+    import_options.parse(stated.setdefault("options", {}))
+    if "mapping" in stated:
+        try:
+            mapping_config.parse(stated["mapping"])
+        except mapping_config.MappingError as error:
+            problems = [ConfigError(f"mapping.{path}", why) for path, why in error.problems]
+            raise ConfigInvalid(problems) from error
+    file_format = request.POST.get("format") or None
+    if file_format and file_format not in get_args(Format):
+        raise _invalid("format", f"{file_format!r} is not one of {', '.join(get_args(Format))}")
     try:
-        return chain.from_iterable(
-            # The first records are looked at here, all others when they are imported.
-            [read(file.stream, file.name, mapping, file_format) for file in files]
-        )
+        for file in () if file_format else files:
+            format_of(file.name)
     except UnknownFormat as error:
         raise _invalid("format", str(error)) from error
+    return {"mapping": None, "format": file_format} | stated
 
 
-def _mapping(request: HttpRequest) -> ColumnMapping | None:
-    text = request.POST.get("mapping", "")
-    if not text:
-        return None
-    try:
-        return mapping_config.parse(import_options.json_text("mapping", text))
-    except mapping_config.MappingError as error:
-        problems = [ConfigError(f"mapping.{path}", why) for path, why in error.problems]
-        raise ConfigInvalid(problems) from error
+def _accepted(response: HttpResponse, job: Import, files: list[Source]) -> Any:
+    if import_jobs.unfinished().count() >= MOST_WAITING:
+        raise HttpError(429, f"{MOST_WAITING} imports are waiting; try again when some are done")
+    import_jobs.ask(job, files)
+    response.headers["Location"] = f"/api/imports/{job.pk}"
+    return Status(202, job)
 
 
-def _restored(api_key: ApiKey, files: list[File], wanted: str) -> Any:
-    if len(files) > 1:
-        raise _invalid("file", "a bundle comes alone")
-    project: Project | None = None
-    if wanted or api_key.project_id:
-        project = project_for(api_key, wanted)
-    report = restore(files[0].stream, files[0].name, project)
-    return _answer(201 if report.changed else 200, report, api_key)
-
-
-def _imported(status: int, api_key: ApiKey, do: Callable[[], ImportReport]) -> Any:
-    try:
-        return _answer(status, do(), api_key)
-    except ImportRefused as refused:
-        raise HttpError(409, str(refused)) from refused
-
-
-def _answer(status: int, report: ImportReport, api_key: ApiKey) -> Any:
-    if report.new["verdicts"] or report.already["verdicts"]:
-        _remember_seen(api_key, Run.objects.filter(pk__in=report.runs))
-    if report.run or not report.failures:
-        return Status(status, report.as_dict())
-    return Status(422, report.as_dict() | {"detail": report.refusal()})
+def _import_of(api_key: ApiKey, import_id: UUID) -> Import:
+    known = Import.objects.filter(pk=import_id)
+    if api_key.project_id:
+        # A bundle that brings its project is only for those who may make one.
+        known = known.filter(project=api_key.project_id)
+    job = known.first()
+    if job is None:
+        raise HttpError(404, f"there is no import {str(import_id)!r}")
+    return job
 
 
 def _invalid(path: str, message: str) -> ConfigInvalid:
     return ConfigInvalid([ConfigError(path, message)])
-
-
-def _remember_seen(api_key: ApiKey, runs: Iterable[Run]) -> None:
-    """Note that whoever has the key knows what judges say, if it may vote at all."""
-    if VOTE not in api_key.scopes:
-        return
-    for run in runs:
-        voter, position = voter_of_key(run.queue.project_id, api_key), -1
-        pairs = run.queue.comparisons.order_by("position").values_list("position", "pk")
-        while chunk := list(pairs.filter(position__gt=position)[:_PAIRS_AT_ONCE]):
-            record_exposure(voter.pk, [pk for _, pk in chunk], timezone.now())
-            position = chunk[-1][0]
 
 
 def _with_ends(lines: Iterator[str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from ninja import Schema
 
-from judge_eval.rest.access import Detail
+from judge_eval.rest.access import ERRORS, Detail
 
 Shape = Literal["jsonl", "csv", "votes", "ledger"]
 
@@ -38,13 +38,24 @@ class Report(Schema):
     notes: list[str]
 
 
+class Imported(Schema):
+    """An import: how far it has come, and at last what came of it."""
+
+    id: UUID
+    state: Literal["waiting", "reading", "writing", "done", "refused", "failed"]
+    run_id: UUID | None
+    rows_read: int
+    written: int
+    to_write: int
+    status: int | None
+    detail: str
+    report: Report | None
+
+
 class Refused(Schema):
-    """Nothing was written. `detail` is a text, or a list of `path` and `message`."""
+    """A field of the form is wrong: a list of `path` and `message`."""
 
     detail: Any
-    errors: list[RowProblem] = []
-    more_errors: int = 0
-    notes: list[str] = []
 
 
 FORM: Final = {
@@ -76,8 +87,9 @@ EXPORTED: Final = {
         }
     }
 }
-IMPORTED: Final = {
-    frozenset({200, 201}): Report,
+ACCEPTED: Final[dict[Any, Any]] = {
+    202: Imported,
     422: Refused,
-    frozenset({401, 403, 404, 409, 413}): Detail,
+    frozenset({401, 403, 404, 409, 413, 429}): Detail,
 }
+SEEN: Final[dict[Any, Any]] = {200: Imported, **ERRORS}

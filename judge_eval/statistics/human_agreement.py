@@ -1,4 +1,4 @@
-"""How well people agree with each other: the ceiling that a judge is measured against."""
+"""How well people agree with each other: what stands beside a judge's agreement. It is no limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judge_eval.statistics.shares import Share, shares
 
 
 @dataclass(frozen=True, slots=True)
-class Ceiling:
+class AmongPeople:
     """Agreement among people.
 
     Attributes
@@ -41,7 +41,9 @@ class Ceiling:
     alone: int
 
 
-def ceiling(votes: Counts, rng: np.random.Generator, resamples: int = RESAMPLES) -> Ceiling:
+def among_people(
+    votes: Counts, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> AmongPeople:
     """Measure how well people agree with each other.
 
     Parameters
@@ -55,14 +57,14 @@ def ceiling(votes: Counts, rng: np.random.Generator, resamples: int = RESAMPLES)
 
     Returns
     -------
-    Ceiling
+    AmongPeople
 
     Examples
     --------
     Two of three agree: one pair of three. The third cannot be compared with a majority of two.
 
     >>> import numpy as np
-    >>> found = ceiling(np.array([[2, 1, 0, 0], [1, 0, 0, 0]]), np.random.default_rng(1))
+    >>> found = among_people(np.array([[2, 1, 0, 0], [1, 0, 0, 0]]), np.random.default_rng(1))
     >>> found.pairs.successes, found.pairs.trials, found.with_majority.trials
     (1, 3, 1)
     >>> found.no_majority, found.alone
@@ -80,7 +82,7 @@ def ceiling(votes: Counts, rng: np.random.Generator, resamples: int = RESAMPLES)
         resamples,
     )
     alone = int((people == 1).sum())
-    return Ceiling(
+    return AmongPeople(
         pairs,
         _by_votes(votes, rng, resamples),
         with_majority,

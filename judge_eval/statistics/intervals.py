@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # pages need no more of this module than what a few multiplications give
+    import numpy as np
+    from numpy.typing import NDArray
 
-Z95 = 1.959963984540054
+SIGNIFICANCE: Final = 0.05
+Z95: Final = 1.959963984540054
 
 
 def wilson(successes: float, trials: int, z: float = Z95) -> tuple[float, float] | None:
@@ -86,7 +89,8 @@ def bootstrap_tail(
     >>> bootstrap_tail([2, 10, 30, 1_000_000]).round(4).tolist()
     [0.0, 0.0086, 0.0188, 0.025]
     """
-    from scipy.special import ndtr, stdtrit  # type: ignore[import-untyped]  # slow to import
+    import numpy as np
+    from scipy.special import ndtr, stdtrit  # type: ignore[import-untyped]
 
     n = np.asarray(sizes, dtype=np.float64)
     return np.asarray(ndtr(np.sqrt(n / (n - 1)) * stdtrit(n - 1, (1 - share) / 2)))

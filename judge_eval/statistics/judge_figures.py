@@ -1,4 +1,4 @@
-"""The order-free view of the judges of a run: rating, ranks, tie group, agreement, coverage."""
+"""What votes say of judges, in whatever order they came: rating, ties, agreement, coverage."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class JudgeFigures:
     agreement : Share
         Of the votes on comparisons that the judge has a verdict on, those it was right about.
     beside_people : Share
-        The same on comparisons with several votes only, those of which `Ceiling.votes` is.
+        The same on comparisons with several votes only, those of which `AmongPeople.votes` is.
     coverage : Share
         Of the comparisons that the judge was asked about, those it has a verdict on.
     """

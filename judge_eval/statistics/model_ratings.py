@@ -13,8 +13,9 @@ import numpy as np
 
 from judge_eval.statistics.bootstrap import RESAMPLES, resampled_sums
 from judge_eval.statistics.order_free import Rating, apart, best_first, rate
-from judge_eval.statistics.outcomes_table import CHOICES, Codes, Counts, Floats
+from judge_eval.statistics.outcomes_table import Codes, Counts, Floats
 from judge_eval.statistics.ranks import tie_groups
+from voting.sides import CHOICES
 
 _A, _B, _TIE, _BOTH_BAD = range(len(CHOICES))
 UNKNOWN: Final = -1

@@ -1,4 +1,4 @@
-"""Order-free ratings with their intervals and ranks, for judges and for models alike."""
+"""Bradley-Terry ratings with their intervals and ranks, for judges and for models alike."""
 
 from __future__ import annotations
 

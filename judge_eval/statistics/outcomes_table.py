@@ -14,9 +14,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from voting.sides import Choice
+from voting.sides import CHOICES
 
-CHOICES: Final[tuple[Choice, ...]] = ("A", "B", "tie", "both_bad")
 FAILED: Final = -1
 NOT_ASKED: Final = -2
 

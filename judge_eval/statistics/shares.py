@@ -37,7 +37,7 @@ class Share:
         95 % interval; None where `why` says why.
     successes, trials, comparisons : int
         The comparisons are those with at least one trial.
-    method : {"wilson", "bootstrap"} or None
+    method : {"wilson", "bootstrap", "prompts"} or None
         What made the interval.
     why : str or None
         Why the share or its interval is missing.
@@ -49,7 +49,7 @@ class Share:
     successes: int
     trials: int
     comparisons: int
-    method: Literal["wilson", "bootstrap"] | None = None
+    method: Literal["wilson", "bootstrap", "prompts"] | None = None
     why: str | None = None
 
 

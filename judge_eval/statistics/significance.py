@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 from scipy.special import bdtr  # type: ignore[import-untyped]
 
+from judge_eval.statistics.intervals import SIGNIFICANCE
 from judge_eval.statistics.outcomes_table import Codes, Counts, Flags, Floats, OutcomesTable
 
-SIGNIFICANCE: Final = 0.05
 NO_MAJORITY: Final = -1
 
 

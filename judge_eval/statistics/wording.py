@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from typing import Final
 
@@ -32,6 +32,7 @@ def summary(
     silent: Collection[int] = (),
     untested: Collection[int] = (),
     beside_people: tuple[Share, Share] | None = None,
+    contradicting: Mapping[int, float] | None = None,
 ) -> str:
     """Say what the votes show.
 
@@ -53,7 +54,10 @@ def summary(
         Who has given none on a comparison that counts here, with a strict majority of its votes.
     beside_people : (Share, Share), optional
         A single judge's agreement on comparisons with several votes, and people's with each other:
-        `JudgeFigures.beside_people` and `Ceiling.votes`.
+        `JudgeFigures.beside_people` and `AmongPeople.votes`.
+    contradicting : mapping of int to float, optional
+        How many points of agreement a judge loses by contradicting itself: its agreement per answer
+        less its agreement, in points. Less than one point is not said.
 
     Returns
     -------
@@ -80,8 +84,9 @@ def summary(
     else:
         clauses = [_NOBODY_TESTED]
     if len(judges) == 1:
-        clauses += _of_ceiling(beside_people)
+        clauses += _beside_people(beside_people)
     clauses += _of_floor(names, beats, judges, floor) + absent
+    clauses += _of_contradicting(names, judges, contradicting or {})
     by = f"{people:,} {'person' if people == 1 else 'people'}"
     return f"After {votes:,} {'vote' if votes == 1 else 'votes'} by {by}: {'; '.join(clauses)}."
 
@@ -178,17 +183,25 @@ def _against_floor(
     return _beat(f"only {_list(names, winners)}", len(winners), _list(names, floor))
 
 
-def _of_ceiling(beside_people: tuple[Share, Share] | None) -> list[str]:
+def _beside_people(beside_people: tuple[Share, Share] | None) -> list[str]:
     """Set the only judge beside people: both on the same votes, and without a claim."""
     if beside_people is None:
         return []
     judge, people = beside_people
     if judge.value is None or people.value is None:
-        return ["no two people have voted on the same pair, so the ceiling is not known"]
+        return ["no two people have voted on the same pair, so how far people agree is not known"]
     what = "of the votes on pairs that several people voted on it agrees with"
-    return [
-        f"{what} {_percent(judge)}, and people with each other on {_percent(people)}, the ceiling"
-    ]
+    return [f"{what} {_percent(judge)}, and people among themselves on {_percent(people)}"]
+
+
+def _of_contradicting(
+    names: Sequence[str], judges: list[int], losses: Mapping[int, float]
+) -> list[str]:
+    """Say who loses most by answering otherwise when the pair stands the other way round."""
+    told = sorted((n for n in judges if losses.get(n, 0) >= 1), key=lambda n: -losses[n])
+    points = [f"{names[n]} loses {losses[n]:.0f}" for n in told[:MOST_NAMES]]
+    said = [f"{points[0]} point{'' if round(losses[told[0]]) == 1 else 's'}"] if told else []
+    return [f"by contradicting itself {_joined([*said, *points[1:]])}"] if told else []
 
 
 def _percent(share: Share) -> str:
@@ -223,5 +236,9 @@ def _beat(subject: str, number: int, victims: str) -> str:
 
 
 def _list(names: Sequence[str], which: Sequence[int], word: str = "and") -> str:
-    *most, last = (names[n] for n in which)
+    return _joined([names[n] for n in which], word)
+
+
+def _joined(texts: Sequence[str], word: str = "and") -> str:
+    *most, last = texts
     return f"{', '.join(most)} {word} {last}" if most else last

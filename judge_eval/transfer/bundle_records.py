@@ -126,6 +126,7 @@ class Pair(_Record):
     run: UUID
     position: Whole
     external_id: Name
+    prompt_key: Annotated[str, Field(min_length=1, max_length=200)]
     a: UUID
     b: UUID
     votes_wanted: Small

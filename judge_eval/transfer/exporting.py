@@ -23,8 +23,8 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
-from judge_eval.analysis.reading import UNPRICED
 from judge_eval.models import Call, Run, Verdict
+from judge_eval.selectors import UNPRICED
 from judge_eval.transfer import bundle
 from judge_eval.transfer import bundle_records as records
 from voting.models import Comparison, Entry, Flag, Inference, Project, Voter, VoterPrompt
@@ -102,7 +102,8 @@ def _run(run: Run) -> Iterator[records.Record]:
             run=run.pk,
             a=pair.a_id,
             b=pair.b_id,
-            **_same(pair, "position", "external_id", "votes_wanted", "opened_at", "unusable"),
+            **_same(pair, "position", "external_id", "prompt_key"),
+            **_same(pair, "votes_wanted", "opened_at", "unusable"),
         )
     yield from map(_verdict, in_chunks(_with_cost(Verdict.objects.filter(judge__run=run)), "pk"))
 

@@ -46,19 +46,19 @@ class Floor:
         asked = Verdict.objects.filter(judge__in=self._judges, comparison__in=pairs)
         known = set(asked.values_list("judge", "comparison"))
         Verdict.objects.bulk_create(
-            _verdict(judge, pair)
+            _verdict(judge, pair, (self._run.config or {}).get("verdict_orders"))
             for pair in pairs
             for judge in self._judges
             if (judge.pk, pair.pk) not in known
         )
 
 
-def _verdict(judge: Judge, pair: Comparison) -> Verdict:
+def _verdict(judge: Judge, pair: Comparison, orders: str | None) -> Verdict:
     verdict = Verdict(judge=judge, comparison=pair, decided_at=timezone.now())
     is_unseen = any(output.metadata.get(OUTPUT_ABSENT) for output in (pair.a, pair.b))
     if is_unseen and judge.name not in BLIND:
         verdict.state, verdict.error = Verdict.State.FAILED, UNSEEN
         return verdict
-    for name, value in answer_of_baseline(verdict).items():
+    for name, value in answer_of_baseline(verdict, orders).items():
         setattr(verdict, name, value)
     return verdict

@@ -54,11 +54,16 @@ def _is_to_be_open(queue: Queue, options: ImportOptions, lacking: int, *, is_new
     if wanted is None:
         wanted = not lacking if is_new else queue.is_open
     if wanted and lacking:
-        raise ImportRefused(
-            f"{_lacking(lacking)}, so nobody can vote on them: "
-            "give the outputs, or close the run for voting."
-        )
+        raise ImportRefused(lacking_text(lacking))
     return wanted
+
+
+def lacking_text(pairs: int) -> str:
+    """Say why voting cannot be opened."""
+    return (
+        f"{_lacking(pairs)}, so nobody can vote on them: "
+        "give the outputs, or close the run for voting."
+    )
 
 
 def _lacking(pairs: int) -> str:

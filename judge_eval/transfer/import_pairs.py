@@ -1,9 +1,9 @@
-"""The pairs that rows are about: found by their names, made where there are none, added to."""
+"""The pairs that rows are about: found by their names, put together, then written."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 from uuid import UUID, uuid4
 
@@ -11,22 +11,23 @@ from django.db.models import Q, QuerySet
 
 from judge_eval.engine.lifecycle import OUTPUT_ABSENT as ABSENT
 from judge_eval.interchange.rows import Row
-from judge_eval.models import Run
-from judge_eval.transfer.import_report import ImportOptions, ImportReport
-from judge_eval.transfer.import_rows import PairDraft
-from voting.models import Comparison, Inference, Picture, Queue
+from judge_eval.transfer.import_report import ImportReport
+from judge_eval.transfer.import_rows import MOST_ROWS, MOST_TEXT, OUTPUTS, UNREAD, PairDraft
+from judge_eval.transfer.import_scratch import Scratch
+from voting.models import Comparison, Inference, Picture, Queue, prompt_key
+from voting.order import fresh_turn
 from voting.pictures import source_address
 from voting.rows import key, update_many
 
-# In an output's metadata: the source holds no text, which is not an empty text.
-PROMPT_ID: Final = "prompt_id"
+# In an output's metadata.
+_NOTED: Final = ("prompt_id", "cluster")
 # What was changed in it before it was stored, in words, as a call keeps it of what it brought.
 CHANGES: Final = "changes"
-_UNREAD: Final = object()
 _STORED: Final = (
     "pk",
     "external_id",
     "position",
+    "opened_at",
     "a",
     "b",
     "a__prompt",
@@ -39,22 +40,25 @@ _STORED: Final = (
 )
 
 
-class Pairs:
-    """Writes the pairs of one run, a chunk of rows at a time."""
+class PairsRead:
+    """Puts together what rows say of pairs, a chunk of rows at a time, and writes nothing.
 
-    def __init__(self, run: Run, options: ImportOptions, report: ImportReport) -> None:
-        self._queue = run.queue
-        self._report = report
-        last = run.queue.comparisons.order_by("-position").values_list("position", "a__kind")
-        position, kind = last.first() or (-1, None)
-        self._position = position + 1
-        self._kind = options.kind or kind or Inference.Kind.TEXT
-        # One byte for each pair that was here before: whether the import has named it.
-        self._named = bytearray(position + 1)
+    Parameters
+    ----------
+    queue : Queue, optional
+        Where there may be pairs already.
+    """
 
-    def write(self, rows: Sequence[Row]) -> list[tuple[Row, UUID]]:
-        """Write what rows say of their pairs; return those without a fault, each with its pair."""
-        drafts = self._drafts(rows)
+    def __init__(
+        self, queue: Queue | None, kind: str | None, scratch: Scratch, report: ImportReport
+    ) -> None:
+        self._queue, self._scratch, self._report = queue, scratch, report
+        self._kind = kind or _kind_of_last(queue) or Inference.Kind.TEXT
+
+    def take(self, rows: Sequence[Row]) -> list[tuple[Row, UUID]]:
+        """Take in what rows say of their pairs; return those without a fault, with their pairs."""
+        drafts, fresh = self._drafts(rows)
+        before = {name: dict(draft.known) for name, draft in drafts.items()}
         taken = []
         for row in rows:
             error = drafts[row.pair.id].take(row)
@@ -62,129 +66,185 @@ class Pairs:
                 self._report.fail(error)
             else:
                 taken.append((row, drafts[row.pair.id].pk))
-        self._create([draft for draft in drafts.values() if draft.position is None])
-        self._change([d for d in drafts.values() if d.position is not None and d.added])
+        for name, draft in drafts.items():
+            is_changed = draft.known != before[name]
+            self._report.filled += is_changed and draft.position is not None
+            if is_changed or name in fresh:
+                self._scratch.keep(draft)
         return taken
 
-    def _drafts(self, rows: Sequence[Row]) -> dict[str, PairDraft]:
+    def lacking(self) -> int:
+        """Count the pairs of the run that will have no outputs."""
+        number = lacking_outputs(self._queue).count() if self._queue else 0
+        row = 0
+        while drafts := self._scratch.pairs_behind(row, MOST_ROWS, MOST_TEXT):
+            row += len(drafts)
+            for draft in drafts:
+                if draft.position is None:
+                    number += draft.lacks_output
+                elif draft.added & set(OUTPUTS):
+                    number -= not draft.lacks_output
+        return number
+
+    def _drafts(self, rows: Sequence[Row]) -> tuple[dict[str, PairDraft], set[str]]:
+        """Return the pairs that rows are about, and the names of those met for the first time."""
         names = {row.pair.id for row in rows}
+        drafts = {draft.name: draft for draft in self._scratch.drafts(names)}
+        fresh = names - drafts.keys()
+        stored = {draft.name: draft for draft in self._stored(fresh)}
+        self._report.already["pairs"] += len(stored)
+        self._report.new["pairs"] += len(fresh) - len(stored)
+        for name in fresh:
+            drafts[name] = stored.get(name) or _new_draft(name, self._kind)
         telling = {
             row.pair.id
             for row in rows
             if row.pair.output_a is not None or row.pair.output_b is not None
         }
-        drafts = {draft.name: draft for draft in self._stored(names)}
-        self._read_outputs([draft for draft in drafts.values() if draft.name in telling])
-        for name in (row.pair.id for row in rows):
-            if name not in drafts:
-                drafts[name] = PairDraft(name, uuid4(), uuid4(), uuid4(), {"kind": self._kind})
-        return drafts
+        self._read_outputs([drafts[name] for name in telling])
+        # New pairs are kept, and then stand in the run, in the order of the rows.
+        return {row.pair.id: drafts[row.pair.id] for row in rows}, fresh
 
-    def _stored(self, names: set[str]) -> Iterable[PairDraft]:
+    def _stored(self, wanted: set[str]) -> Iterator[PairDraft]:
+        if not self._queue:
+            return
+        names = set(wanted)
         # The first condition is that of the index on the names.
         pairs = Comparison.objects.filter(queue=self._queue)
         named = pairs.filter(~Q(external_id=""), external_id__in=names)
         for row in named.values(*_STORED):
             names.discard(row["external_id"])
-            yield self._draft(row["external_id"], row)
+            yield _stored_draft(row["external_id"], row)
         # A pair that was made here goes by its own number.
         numbers = [number for name in names if (number := uuid(name))]
         for row in pairs.filter(external_id="", pk__in=numbers).values(*_STORED):
-            yield self._draft(str(row["pk"]), row)
-
-    def _draft(self, name: str, row: dict[str, Any]) -> PairDraft:
-        if row["position"] < len(self._named) and not self._named[row["position"]]:
-            self._named[row["position"]] = True
-            self._report.already["pairs"] += 1
-        known = {
-            "kind": row["a__kind"],
-            "prompt": row["a__prompt"] or None,
-            "prompt_id": row["a__metadata"].get(PROMPT_ID),
-            "tags": tuple(row["a__tags"]) or None,
-            "generator_a": row["a__generator"] or None,
-            "generator_b": row["b__generator"] or None,
-        }
-        for side in "ab":
-            if not row[f"{side}__metadata"].get(ABSENT):
-                known[f"output_{side}"] = _UNREAD
-        return PairDraft(
-            name,
-            row["pk"],
-            row["a"],
-            row["b"],
-            known={field: value for field, value in known.items() if value is not None},
-            position=row["position"],
-            is_complete=row["external_id"] == "",
-        )
+            yield _stored_draft(str(row["pk"]), row)
 
     def _read_outputs(self, drafts: Sequence[PairDraft]) -> None:
-        pks = [pk for draft in drafts for pk in (draft.a, draft.b)]
-        outputs = dict(Inference.objects.filter(pk__in=pks).values_list("pk", "output"))
         for draft in drafts:
-            for field, pk in (("output_a", draft.a), ("output_b", draft.b)):
-                if field in draft.known:
-                    draft.known[field] = outputs[pk]
-
-    def _create(self, drafts: Sequence[PairDraft]) -> None:
-        inferences = [
-            Inference(pk=pk, project_id=self._queue.project_id)
+            self._scratch.read_outputs(draft)
+        sides = [
+            (draft, field, draft.a if field == "output_a" else draft.b)
             for draft in drafts
-            for pk in (draft.a, draft.b)
+            for field in OUTPUTS
+            if draft.known.get(field) is UNREAD
         ]
-        self._fill(drafts, {inference.pk: inference for inference in inferences})
-        Inference.objects.bulk_create(inferences)
-        Comparison.objects.bulk_create(
-            Comparison(
-                pk=draft.pk,
-                queue=self._queue,
-                position=position,
-                external_id=draft.name,
-                a_id=draft.a,
-                b_id=draft.b,
-                votes_wanted=self._queue.votes_per_item,
+        found = Inference.objects.filter(pk__in=[pk for *_, pk in sides])
+        outputs = dict(found.values_list("pk", "output"))
+        for draft, field, pk in sides:
+            draft.known[field] = outputs[pk]
+
+
+def _kind_of_last(queue: Queue | None) -> str | None:
+    last = queue.comparisons.order_by("-position") if queue else Comparison.objects.none()
+    return last.values_list("a__kind", flat=True).first()
+
+
+def _new_draft(name: str, kind: str) -> PairDraft:
+    return PairDraft(name, uuid4(), uuid4(), uuid4(), {"kind": kind})
+
+
+def _stored_draft(name: str, row: dict[str, Any]) -> PairDraft:
+    known = {
+        "kind": row["a__kind"],
+        "prompt": row["a__prompt"] or None,
+        **{name: row["a__metadata"].get(name) for name in _NOTED},
+        "tags": tuple(row["a__tags"]) or None,
+        "generator_a": row["a__generator"] or None,
+        "generator_b": row["b__generator"] or None,
+    }
+    for side in "ab":
+        if not row[f"{side}__metadata"].get(ABSENT):
+            known[f"output_{side}"] = UNREAD
+    return PairDraft(
+        name,
+        row["pk"],
+        row["a"],
+        row["b"],
+        known={field: value for field, value in known.items() if value is not None},
+        position=row["position"],
+        is_open=row["opened_at"] is not None,
+        is_complete=row["external_id"] == "",
+    )
+
+
+def write_pairs(queue: Queue, drafts: Sequence[PairDraft]) -> None:
+    """Write what was put together: make pairs behind those of the queue, add to those it has."""
+    _create(queue, [draft for draft in drafts if draft.position is None])
+    _change(queue, [draft for draft in drafts if draft.position is not None and draft.added])
+
+
+def _create(queue: Queue, drafts: Sequence[PairDraft]) -> None:
+    inferences = [
+        Inference(pk=pk, project_id=queue.project_id) for d in drafts for pk in (d.a, d.b)
+    ]
+    _fill_all(drafts, {inference.pk: inference for inference in inferences})
+    Inference.objects.bulk_create(inferences)
+    last = queue.comparisons.order_by("-position").values_list("position", flat=True).first()
+    Comparison.objects.bulk_create(
+        Comparison(
+            pk=draft.pk,
+            queue=queue,
+            position=position,
+            external_id=draft.name,
+            prompt_key=_prompt_key(draft),
+            turn=fresh_turn(queue.pk, _prompt_key(draft)),
+            a_id=draft.a,
+            b_id=draft.b,
+            votes_wanted=queue.votes_per_item,
+        )
+        for position, draft in enumerate(drafts, start=0 if last is None else last + 1)
+    )
+
+
+def _change(queue: Queue, drafts: Sequence[PairDraft]) -> None:
+    inferences = Inference.objects.in_bulk([pk for d in drafts for pk in (d.a, d.b)])
+    _fill_all(drafts, inferences)
+    # What is open already goes by the key that the ledger tells.
+    update_many(
+        Comparison,
+        ["prompt_key", "turn"],
+        [
+            (prompt, fresh_turn(queue.pk, prompt), key(draft.pk))
+            for draft in drafts
+            if not draft.is_open
+            for prompt in [_prompt_key(draft)]
+        ],
+    )
+    update_many(
+        Inference,
+        ["prompt", "output", "kind", "generator", "metadata", "tags", "picture_id"],
+        [
+            (
+                row.prompt,
+                row.output,
+                row.kind,
+                row.generator,
+                json.dumps(row.metadata),
+                json.dumps(row.tags),
+                row.picture_id,
+                key(row.pk),
             )
-            for position, draft in enumerate(drafts, start=self._position)
-        )
-        self._position += len(drafts)
-        self._report.new["pairs"] += len(drafts)
-
-    def _change(self, drafts: Sequence[PairDraft]) -> None:
-        self._report.filled += sum((draft.position or 0) < len(self._named) for draft in drafts)
-        inferences = Inference.objects.in_bulk([pk for d in drafts for pk in (d.a, d.b)])
-        self._fill(drafts, inferences)
-        update_many(
-            Inference,
-            ["prompt", "output", "kind", "generator", "metadata", "tags", "picture_id"],
-            [
-                (
-                    row.prompt,
-                    row.output,
-                    row.kind,
-                    row.generator,
-                    json.dumps(row.metadata),
-                    json.dumps(row.tags),
-                    row.picture_id,
-                    key(row.pk),
-                )
-                for row in inferences.values()
-            ],
-        )
-
-    def _fill(self, drafts: Sequence[PairDraft], inferences: dict[UUID, Inference]) -> None:
-        """Put what is known of pairs into their outputs; what is not read is not touched."""
-        for draft in drafts:
-            for side, pk in (("a", draft.a), ("b", draft.b)):
-                _fill(inferences[pk], draft.known, side)
-                if changes := draft.changes.get(f"output_{side}"):
-                    inferences[pk].metadata[CHANGES] = list(changes)
-        drawings = {
-            row.pk: source_address(row.output)
             for row in inferences.values()
-            if row.kind == Inference.Kind.SVG and ABSENT not in row.metadata
-        }
-        pictures = pictures_of(set(drawings.values()))
-        for pk, address in drawings.items():
-            inferences[pk].picture_id = pictures[address]
+        ],
+    )
+
+
+def _fill_all(drafts: Iterable[PairDraft], inferences: dict[UUID, Inference]) -> None:
+    """Put what is known of pairs into their outputs; what is not read is not touched."""
+    for draft in drafts:
+        for side, pk in (("a", draft.a), ("b", draft.b)):
+            _fill(inferences[pk], draft.known, side)
+            if changes := draft.changes.get(f"output_{side}"):
+                inferences[pk].metadata[CHANGES] = list(changes)
+    give_pictures(inferences)
+
+
+def _prompt_key(draft: PairDraft) -> str:
+    """Return what a pair's prompt is called; nothing is known to share one that nobody told."""
+    prompt = draft.known.get("prompt")
+    named = draft.known.get("cluster") or draft.known.get("prompt_id")
+    return named or (prompt_key(prompt) if prompt else str(draft.pk))
 
 
 def _fill(inference: Inference, known: dict[str, Any], side: str) -> None:
@@ -194,20 +254,27 @@ def _fill(inference: Inference, known: dict[str, Any], side: str) -> None:
     inference.generator = known.get(f"generator_{side}", "")
     inference.kind = known["kind"]
     inference.metadata = {k: v for k, v in inference.metadata.items() if k != ABSENT}
-    if PROMPT_ID in known:
-        inference.metadata[PROMPT_ID] = known[PROMPT_ID]
+    inference.metadata |= {name: known[name] for name in _NOTED if name in known}
     if output is None:
         inference.metadata[ABSENT] = True
-    elif output is not _UNREAD:
+    elif output is not UNREAD:
         inference.output = output
 
 
-def pictures_of(addresses: set[str]) -> dict[str, int]:
-    """Return the picture of each source, made where there is none yet."""
+def give_pictures(outputs: dict[UUID, Inference]) -> None:
+    """Give each drawing the picture of its source, made where there is none yet."""
+    drawings = {
+        pk: source_address(row.output)
+        for pk, row in outputs.items()
+        if row.kind == Inference.Kind.SVG and ABSENT not in row.metadata
+    }
+    addresses = set(drawings.values())
     rows = [Picture(source_sha256=address) for address in sorted(addresses)]
     Picture.objects.bulk_create(rows, ignore_conflicts=True)
     found = Picture.objects.filter(source_sha256__in=addresses)
-    return dict(found.values_list("source_sha256", "pk"))
+    pictures = dict(found.values_list("source_sha256", "pk"))
+    for pk, address in drawings.items():
+        outputs[pk].picture_id = pictures[address]
 
 
 def close_undrawn(queue: Queue) -> None:

@@ -8,15 +8,23 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
+from pydantic import TypeAdapter
+
 from judge_eval.interchange.rows import Kind, LeftOut, RowError
 from judge_eval.words import number_of
 
 MOST_LISTED: Final = 1000
+# Of a source that is to be right in every row, no more is read after so many that are wrong.
+MOST_ERRORS: Final = 100
 WHAT: Final = ("pairs", "judges", "verdicts", "voters", "votes")
 
 
 class ImportRefused(Exception):
     """Nothing of it can be imported, whatever its rows say; the text says why."""
+
+
+class ImportTooLarge(ImportRefused):
+    """It has more than is taken at once."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +48,11 @@ class ImportOptions:
         fatal refuses the file all the same: what stands behind it is not known.
     baselines : bool, optional
         Whether judges that know nothing join a board without any, as its floor. Not given: they
-        join a new run, unless its source states its judges in order: with more of them in play the
-        ELO of all would be another than there.
+        join a run with its first judges, unless the source states these in order: with more of them
+        in play the ELO of all would be another than there.
+    inconsistent : str
+        What two orders that disagree are: a ``tie``, or as the source decides them (``decided``): a
+        side in one order and a tie in the other is that side.
     source : str
         Where the verdicts come from. The same judge's name from two sources is two judges.
     """
@@ -54,6 +65,7 @@ class ImportOptions:
     open_for_voting: bool | None = None
     skip_errors: bool = False
     baselines: bool | None = None
+    inconsistent: str = "tie"
     source: str = ""
 
 
@@ -77,6 +89,10 @@ class ImportReport:
         What a person should know of the files, whatever became of the import.
     notes : list of str
         What else a person should know.
+    is_cut : bool
+        Whether reading stopped at so many errors.
+    is_refused : bool
+        Whether nothing was written because of the errors.
     """
 
     runs: list[UUID] = field(default_factory=list)
@@ -89,6 +105,8 @@ class ImportReport:
     more_left_out: int = 0
     about_files: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    is_cut: bool = False
+    is_refused: bool = False
 
     @property
     def run(self) -> UUID | None:
@@ -117,6 +135,8 @@ class ImportReport:
     def refusal(self) -> str:
         """Say that nothing was imported, in a line."""
         told = number_of(self.failures, "error")
+        if self.is_cut:
+            told += ", where reading stopped"
         if self.is_fatal:
             told += ", not all of them about single rows"
         return f"{told}; nothing was imported"
@@ -128,12 +148,22 @@ class ImportReport:
             self.more_left_out += 1
 
     def nothing_written(self) -> None:
-        """Take back what was counted, since the transaction was."""
+        """Take back what was counted: because of the errors, nothing of it is written."""
+        self.is_refused = True
         self.runs.clear()
         self.new.clear()
         self.already.clear()
         self.filled = 0
         self.notes.clear()
+
+    def as_kept(self) -> dict[str, Any]:
+        """Return it as JSON can hold it, to be taken up again by `of_kept`."""
+        kept: dict[str, Any] = _REPORT.dump_python(self, mode="json")
+        return kept
+
+    @staticmethod
+    def of_kept(kept: dict[str, Any]) -> ImportReport:
+        return _REPORT.validate_python(kept)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON can hold it."""
@@ -149,3 +179,6 @@ class ImportReport:
             "more_left_out": self.more_left_out,
             "notes": [*self.about_files, *self.notes],
         }
+
+
+_REPORT: Final = TypeAdapter(ImportReport)

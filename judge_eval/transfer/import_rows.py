@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any, Final
 from uuid import UUID
 
+from pydantic import TypeAdapter
+
 from judge_eval.dialogue.extraction import with_namespaces
-from judge_eval.interchange.rows import JudgeOrder, Label, Row, RowError
+from judge_eval.interchange.rows import JudgeOrder, Label, PairPart, Row, RowError
 
 FIELDS: Final = (
     "prompt",
     "prompt_id",
+    "cluster",
     "tags",
     "kind",
     "generator_a",
@@ -20,10 +23,14 @@ FIELDS: Final = (
     "output_a",
     "output_b",
 )
-# A chunk is written at once: so many rows, or fewer where their outputs are long.
+OUTPUTS: Final = ("output_a", "output_b")
+# Stands for an output that is stored and was not needed yet.
+UNREAD: Final = object()
+# A chunk is held and written at once: so many rows, or fewer where their texts are long.
 MOST_ROWS: Final = 500
 MOST_TEXT: Final = 4_000_000
 _SHOWN: Final = 60
+_ROW: Final = TypeAdapter(Row)
 
 
 @dataclass(slots=True)
@@ -40,6 +47,8 @@ class PairDraft:
         Its place in the run; None for a pair that is not stored yet.
     is_complete : bool
         A pair that was not imported: rows may name it, and add nothing to it.
+    is_open : bool
+        It was opened for voting.
     changes : dict
         What was changed in an output so that it can be drawn, in words, by the output's field.
     """
@@ -52,6 +61,7 @@ class PairDraft:
     added: set[str] = field(default_factory=set)
     position: int | None = None
     is_complete: bool = False
+    is_open: bool = False
     changes: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def take(self, row: Row) -> RowError | None:
@@ -77,6 +87,10 @@ class PairDraft:
             self.known |= said
             self.changes |= changes
         return None
+
+    @property
+    def lacks_output(self) -> bool:
+        return any(field not in self.known for field in OUTPUTS)
 
     def _contradicts(self, name: str, value: object) -> bool:
         if name == "kind" and not {"output_a", "output_b"} & self.known.keys():
@@ -112,6 +126,25 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN + 2 else f"{text[:_SHOWN]}…{text[-1]}"
 
 
+def write_statement(row: Row, pair: UUID) -> str:
+    """Return a row's statement on a pair that is known, as text: the pair is named and no more.
+
+    Examples
+    --------
+    >>> from judge_eval.interchange.rows import PairPart, VotePart
+    >>> row = Row("f", 1, PairPart("7", prompt="Why?"), vote=VotePart("ann", "A"))
+    >>> again, pair = read_statement(write_statement(row, UUID(int=5)))
+    >>> again.vote == row.vote, again.pair, pair.int
+    (True, PairPart(id='7', ...), 5)
+    """
+    bare = replace(row, pair=PairPart(row.pair.id))
+    return pair.hex + _ROW.dump_json(bare, exclude_defaults=True).decode()
+
+
+def read_statement(text: str) -> tuple[Row, UUID]:
+    return _ROW.validate_json(text[32:]), UUID(hex=text[:32])
+
+
 def json_labels(labels: Mapping[str, Label]) -> dict[str, Any] | None:
     """Return the answers to further tasks as JSON holds them, None where there are none."""
     plain = {task: list(said) if isinstance(said, tuple) else said for task, said in labels.items()}
@@ -136,6 +169,22 @@ def first_difference(
     return None
 
 
+def text_of(row: Row) -> int:
+    """Return how many characters of free text a row holds.
+
+    Examples
+    --------
+    >>> from judge_eval.interchange.rows import PairPart, VotePart
+    >>> text_of(Row("f", 1, PairPart("7", output_a="cat"), vote=VotePart("ann", "A", comment="ok")))
+    5
+    """
+    pair, verdict, vote = row.pair, row.verdict, row.vote
+    texts = [pair.prompt, pair.output_a, pair.output_b]
+    texts += [verdict.feedback, verdict.error] if verdict else []
+    texts += [vote.comment] if vote else []
+    return sum(len(text) for text in texts if text)
+
+
 def chunks(items: Iterable[Row | JudgeOrder]) -> Iterator[list[Row] | JudgeOrder]:
     """Group rows so that a group and what is made of it stay small; what parts them comes between.
 
@@ -156,7 +205,7 @@ def chunks(items: Iterable[Row | JudgeOrder]) -> Iterator[list[Row] | JudgeOrder
             chunk, size = [], 0
             continue
         chunk.append(row)
-        size += sum(len(text or "") for text in (row.pair.output_a, row.pair.output_b))
+        size += text_of(row)
         if len(chunk) == MOST_ROWS or size > MOST_TEXT:
             yield chunk
             chunk, size = [], 0

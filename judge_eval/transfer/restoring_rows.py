@@ -11,11 +11,10 @@ from django.db.models import Model
 from humanjudge.enqueue import enqueue
 from judge_eval import events
 from judge_eval.config import run_config
-from judge_eval.engine.lifecycle import OUTPUT_ABSENT as ABSENT
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.transfer import bundle_records as records
 from judge_eval.transfer.bundle import BundleError
-from judge_eval.transfer.import_pairs import close_undrawn, pictures_of
+from judge_eval.transfer.import_pairs import close_undrawn, give_pictures
 from judge_eval.transfer.import_report import ImportReport
 from voting.models import (
     Comparison,
@@ -26,7 +25,7 @@ from voting.models import (
     Voter,
     VoterPrompt,
 )
-from voting.pictures import source_address
+from voting.order import fresh_turn
 
 UNASKED: Final = "no verdict had come when the run was exported"
 _OF_QUEUE: Final = set(
@@ -148,14 +147,7 @@ class Rows:
             same = ("project_id", "prompt", "output", "kind", "generator")
             if any(getattr(stated, name) != getattr(known, name) for name in same):
                 raise BundleError(lines[0][0], "id", f"another output is called {known.pk} here")
-        drawings = {
-            row.pk: source_address(row.output)
-            for row in new.values()
-            if row.kind == Inference.Kind.SVG and ABSENT not in row.metadata
-        }
-        pictures = pictures_of(set(drawings.values()))
-        for pk, address in drawings.items():
-            new[pk].picture_id = pictures[address]
+        give_pictures(new)
         Inference.objects.bulk_create(new.values())
 
     def pairs(self, lines: Lines) -> None:
@@ -166,10 +158,12 @@ class Rows:
             for side, pk in sides.items():
                 if pk not in known:
                     _lacks(line, side, getattr(stated, side))
+            queue = self._scope.run(line, stated.run).queue
             new.append(
                 Comparison(
                     pk=self._scope.number(stated.id),
-                    queue=self._scope.run(line, stated.run).queue,
+                    queue=queue,
+                    turn=fresh_turn(queue.pk, stated.prompt_key),
                     a_id=sides["a"],
                     b_id=sides["b"],
                     **stated.model_dump(exclude={"type", "id", "run", "a", "b"}),

@@ -100,7 +100,7 @@ def write_charts(
     out: Path,
     vega_config: Mapping[str, Any] | None = None,
     *,
-    ceilings: Mapping[str, ScoreResult | None] | None = None,
+    among: Mapping[str, ScoreResult | None] | None = None,
     baselines: Collection[str] = (),
 ) -> Charts:
     """Write every chart of some results, twice: as PNG and as SVG.
@@ -116,8 +116,8 @@ def write_charts(
     vega_config : mapping, optional
         Restyles all charts; nobody knows what it looks like on a page that may be dark, so they
         bring their own colours then.
-    ceilings : mapping of unique name to ScoreResult or None, optional
-        The same metrics between people; see `judge_eval.metrics.ceiling`.
+    among : mapping of unique name to ScoreResult or None, optional
+        The same metrics between people; see `judge_eval.metrics.among_people`.
     baselines : collection of judge_id
 
     Returns
@@ -130,12 +130,12 @@ def write_charts(
     humanjudge.charts.ChartRefused
         When nothing can be drawn with that Vega config.
     """
-    judges, among = _Judges(names, baselines), ceilings or {}
+    judges, people = _Judges(names, baselines), among or {}
     charts = [
         chart
         for config in configs
         for chart in _charts(
-            config, results[config.unique_name], judges, among.get(config.unique_name)
+            config, results[config.unique_name], judges, people.get(config.unique_name)
         )
     ]
     out.mkdir(parents=True, exist_ok=True)
@@ -187,17 +187,20 @@ def _figures(
     among: ScoreResult | None,
 ) -> Iterator[tuple[str, Spec | None]]:
     metric = config.scorer.scorer_name.removeprefix(_CLASSIFICATION)
-    if is_of_people(config.scorer) and results:
-        results, among = [replace(among or results[0], judge_id=PEOPLE)], None
     figures = list(dict.fromkeys(name for result in results for name in result.figures))
     for figure in figures:
-        whole = metric if len(figures) == 1 else f"{metric}_{figure}"
-        rows = [judges.estimate(result, result.figures.get(figure, _MISSING)) for result in results]
-        ceiling = _reference(among.figures.get(figure)) if among else None
+        whole = metric if len(figures) == 1 or metric.startswith(figure) else f"{metric}_{figure}"
+        drawn = results
+        if is_of_people(config.scorer, figure):
+            drawn = [replace(among or results[0], judge_id=PEOPLE)]
+        rows = [judges.estimate(result, result.figures.get(figure, _MISSING)) for result in drawn]
+        beside = None
+        if among is not None and drawn is results:
+            beside = _reference(among.figures.get(figure))
         words = f"{in_words(whole)}{_how(config, results)}"
         yield (
             f"{whole}_scores",
-            bars(rows, title=_title(config, whole), axis=_axis(words, rows), ceiling=ceiling),
+            bars(rows, title=_title(config, whole), axis=_axis(words, rows), people=beside),
         )
 
 

@@ -138,8 +138,7 @@ def default_metrics(humans: int) -> tuple[MetricConfig, ...]:
     >>> [metric.scorer.scorer_name for metric in default_metrics(2)]
     ['classification_accuracy', 'cohens_kappa', 'krippendorff_alpha']
     """
-    names = ["classification"]
-    names += ["cohen_kappa"] if humans >= 2 else []
+    names = ["classification", "cohen_kappa"]
     names += ["alt_test"] if humans >= 3 else []
     names += ["krippendorff_alpha"] if humans >= 2 else []
     return tuple(MetricConfig(make_scorer(name), ["winner"]) for name in names)

@@ -83,7 +83,7 @@ def as_text(table: Table) -> str:
     places, columns = table.of_judges, [table.columns[n] for n in table.of_judges]
     heads = [f"({number})" for number, _ in enumerate(columns, start=1)]
     lines = [["judge_id", *heads]]
-    for row in [*table.ranked, *([table.ceiling] if table.ceiling else [])]:
+    for row in [*table.ranked, *([table.people_row] if table.people_row else [])]:
         name = f"{_on_a_terminal(row.judge)}{' (baseline)' * row.is_baseline}"
         lines.append([name, *(in_text(row.cells[place]) for place in places)])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

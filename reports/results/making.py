@@ -15,7 +15,7 @@ from judge_eval.analysis.labels import WINNER, RunLabels, labels_of
 from judge_eval.analysis.slices import Slice
 from judge_eval.config.fields import ConfigError
 from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.metrics import Annotations, MetricConfig, Results, ScoreResult, ceiling, score
+from judge_eval.metrics import Annotations, MetricConfig, Results, ScoreResult, among_people, score
 from judge_eval.models import Run, Verdict
 from reports.results.charts import write_charts
 from reports.results.config import NOTHING, Reach, default_metrics, parse
@@ -88,13 +88,13 @@ def make_report(
     said = {called[judge]: tasks for judge, tasks in labels.judges.items()}
     for metric in metrics:
         folder_of(metric, folder / SCORES).mkdir(parents=True)
-    results, ceilings = _scored(metrics, said, labels.humans, folder / SCORES)
+    results, among = _scored(metrics, said, labels.humans, folder / SCORES)
     report = Report(
         source,
         {name: judge for judge, name in called.items()},
         metrics,
         results,
-        ceilings,
+        among,
         frozenset(called[judge] for judge in labels.baselines),
     )
     drawings = _draw(report, folder / CHARTS, config.vega_config)
@@ -108,16 +108,16 @@ def _scored(
     """Return the figures of judges, and the same between people."""
     try:
         results = score(metrics, judges, humans, scores)
-        ceilings = {
+        among = {
             metric.unique_name: found
             for metric in metrics
             if (is_of_people(metric.scorer) or _has_value(results, metric.unique_name))
-            and (found := ceiling(metric, humans))
+            and (found := among_people(metric, humans))
         }
     except Exception as error:
         where = "; ".join(getattr(error, "__notes__", []))
         raise ScoringFailed(f"{where + ': ' if where else ''}{error}") from error
-    return results, ceilings
+    return results, among
 
 
 def _draw(report: Report, folder: Path, vega_config: Mapping[str, Any] | None) -> list[str]:
@@ -128,7 +128,7 @@ def _draw(report: Report, folder: Path, vega_config: Mapping[str, Any] | None) -
             {name: name for name in report.judges},
             folder,
             vega_config,
-            ceilings=report.ceilings,
+            among=report.among,
             baselines=report.baselines,
         ).drawings
     except ChartRefused as refused:

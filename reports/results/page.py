@@ -36,7 +36,7 @@ def as_html(report: Report, drawings: Sequence[str] = ()) -> str:
             (column, HINTS.get(column.best or ""), column is sorted_by) for column in columns
         ],
         "rows": [_cells(row, table.of_judges) for row in table.ranked],
-        "people": _cells(table.ceiling, table.of_judges) if table.ceiling else None,
+        "people": _cells(table.people_row, table.of_judges) if table.people_row else None,
         "among_people": [(column, shown_cell(cell)) for column, cell in table.among_people],
         "drawings": [SafeString(drawing) for drawing in drawings],
         "sections": [section(report, config) for config in report.configs],

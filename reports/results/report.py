@@ -100,7 +100,7 @@ class Report:
         What each judge is called here, which is unique, to its id.
     configs : sequence of MetricConfig
     results : Results
-    ceilings : mapping of str to ScoreResult
+    among : mapping of str to ScoreResult
         The same figures between people, by unique name, where there are any.
     baselines : frozenset of str
         Which of the judges are rules to be beaten.
@@ -110,13 +110,13 @@ class Report:
     judges: Mapping[str, str]
     configs: Sequence[MetricConfig]
     results: Results
-    ceilings: Mapping[str, ScoreResult]
+    among: Mapping[str, ScoreResult]
     baselines: frozenset[str] = frozenset()
 
     @cached_property
     def table(self) -> Table:
         judges = list(self.judges)
-        return tabulate(self.configs, self.results, judges, self.ceilings, self.baselines)
+        return tabulate(self.configs, self.results, judges, self.among, self.baselines)
 
     def summary(self) -> dict[str, Any]:
         """Return the table with what it was computed from, as JSON can hold it."""

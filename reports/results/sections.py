@@ -16,8 +16,8 @@ from judge_eval.metrics import (
 )
 from reports.results.formats import NO_VALUE, number
 from reports.results.report import Report
-from reports.results.table import PEOPLE, Cell, Column, best_of
-from reports.results.titles import is_of_people, metric_title
+from reports.results.table import PEOPLE, Cell, best_of
+from reports.results.titles import in_words, is_of_people, metric_title
 
 HINTS: Final = {
     "highest": "highest is best",
@@ -115,21 +115,17 @@ def section(report: Report, config: MetricConfig) -> Section:
     name = config.unique_name
     by_judge = {result.judge_id: result for result in report.results[name]}
     results = [by_judge[row.judge] for row in report.table.ranked]
-    people = report.ceilings.get(name)
-    columns = [each for each in report.table.columns if each.metric == name]
-    if is_of_people(config.scorer):
-        # They would say the same of every judge.
-        results = [] if people else results[:1]
+    people = report.among.get(name)
     everybody = [*results, *([people] if people else [])]
     judged = [each for each in everybody if each is not people]
     return Section(
         title=metric_title(config),
         name=name,
         about=_about(config),
-        lines=[line for result in everybody for line in _lines(report, result, columns)],
+        lines=[line for result in everybody for line in _lines(report, config, result)],
         methods=_methods(everybody),
         grids=[*_series(judged), *_by_part(judged, people), *_alt_test(judged)],
-        notes=list(_notes(everybody if is_of_people(config.scorer) else judged)),
+        notes=list(_notes(judged)),
         guide=epsilon_advice() if isinstance(config.scorer, AltTestScorer) else "",
     )
 
@@ -138,23 +134,27 @@ def _about(config: MetricConfig) -> str:
     tasks = "task" if len(config.task_names) == 1 else "tasks"
     said = {"individual_average": "the mean over people", "majority_vote": "against the consensus"}
     best = HINTS.get(best_of(config.scorer) or "", "no value is the best one")
+    of_people = f"{PEOPLE}, and with each judge as one more of them"
     parts = [
         f"{config.scorer.scorer_name} of the {tasks} {', '.join(config.task_names)}",
         config.task_strategy,
-        PEOPLE if is_of_people(config.scorer) else said[config.annotator_aggregation],
-        *([] if is_of_people(config.scorer) else [best]),
+        of_people if is_of_people(config.scorer) else said[config.annotator_aggregation],
+        best,
     ]
     return "; ".join(parts)
 
 
-def _lines(report: Report, result: ScoreResult, columns: Sequence[Column]) -> Iterable[Line]:
+def _lines(report: Report, config: MetricConfig, result: ScoreResult) -> Iterable[Line]:
+    columns = [each for each in report.table.columns if each.metric == config.unique_name]
     names = {column.figure for column in columns}
     for name, figure in result.figures.items():
+        # What is people's alone would be the same of every judge.
+        if is_of_people(config.scorer, name) and result.judge_id != PEOPLE:
+            continue
         if name in names or figure.value is not None or len(result.figures) == 1:
             gaps = [_gap(gap) for gap in figure.left_out]
             is_baseline = result.judge_id in report.baselines
-            who = PEOPLE if columns and columns[0].is_of_people else result.judge_id
-            yield Line(who, is_baseline, name.replace("_", " "), shown(figure), gaps)
+            yield Line(result.judge_id, is_baseline, in_words(name), shown(figure), gaps)
 
 
 def _gap(gap: LeftOut) -> str:
@@ -245,5 +245,6 @@ def _notes(results: Sequence[ScoreResult]) -> Iterable[tuple[str, str]]:
 def _notes_of(result: ScoreResult) -> Iterable[str]:
     for key in ("in_words", "interpretation", "embedding_model"):
         if key in result.metadata:
-            yield str(result.metadata[key])
+            by = result.metadata.get(f"{key}_by")
+            yield f"{result.metadata[key]}{f' ({by})' if by else ''}"
     yield from result.warnings

@@ -101,7 +101,7 @@ class Table:
         return tuple((self.columns[n], row.cells[n]) for n in places) if row else ()
 
     @cached_property
-    def ceiling(self) -> Row | None:
+    def people_row(self) -> Row | None:
         """People's row beneath the judges, where it holds a figure."""
         row = self.people
         known = row and any(row.cells[n].figure.value is not None for n in self.of_judges)
@@ -121,7 +121,7 @@ def tabulate(
     configs: Sequence[MetricConfig],
     results: Results,
     judges: Sequence[str],
-    ceilings: Mapping[str, ScoreResult] | None = None,
+    among: Mapping[str, ScoreResult] | None = None,
     baselines: Collection[str] = (),
 ) -> Table:
     """Put the figures of all judges beside each other.
@@ -132,7 +132,7 @@ def tabulate(
     results : Results
         Of each metric one result for each judge, in their order.
     judges : sequence of str
-    ceilings : mapping of str to ScoreResult, optional
+    among : mapping of str to ScoreResult, optional
         The same figures between people, by unique name, where there are any.
     baselines : collection of str
         Which of the judges are rules to be beaten.
@@ -157,17 +157,17 @@ def tabulate(
         for column in _columns(config, found):
             columns.append(column)
             by_column.append(_cells(column, found))
-            people.append(_of_people(column, (ceilings or {}).get(config.unique_name)))
+            people.append(_of_people(column, (among or {}).get(config.unique_name)))
     rows = [
         Row(judge, tuple(cells[number] for cells in by_column), judge in baselines)
         for number, judge in enumerate(judges)
     ]
-    return Table(tuple(columns), tuple(rows), Row(PEOPLE, tuple(people)) if ceilings else None)
+    return Table(tuple(columns), tuple(rows), Row(PEOPLE, tuple(people)) if among else None)
 
 
 def best_of(scorer: Scorer) -> str | None:
     """Return which value of a scorer's figures is the best; it may say so by ``best``."""
-    best = None if is_of_people(scorer) else getattr(scorer, "best", "highest")
+    best = getattr(scorer, "best", "highest")
     return best if best in ("highest", "lowest", "nearest_zero") else None
 
 
@@ -179,13 +179,12 @@ def _columns(config: MetricConfig, results: Sequence[ScoreResult]) -> list[Colum
             for figure, ending in _ALT_TEST
         ]
     first, *more = _figure_names(results) or [config.scorer.scorer_name]
-    of_people = is_of_people(config.scorer)
+    named = [(name, first, metric_title(config))]
+    named += [(f"{name}_{figure}", figure, figure_title(config, figure)) for figure in more]
+    of_people = [is_of_people(config.scorer, figure) for _, figure, _ in named]
     return [
-        Column(name, name, first, best, metric_title(config), of_people),
-        *(
-            Column(f"{name}_{figure}", name, figure, best, figure_title(config, figure), of_people)
-            for figure in more
-        ),
+        Column(column, name, figure, None if alone else best, title, alone)
+        for (column, figure, title), alone in zip(named, of_people, strict=True)
     ]
 
 

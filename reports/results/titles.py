@@ -17,8 +17,15 @@ from judge_eval.words import listed
 _WORDS: Final = {
     "alt_test": "Alt-Test",
     "cohens_kappa": "Cohen's kappa",
+    "cohens_kappa_linear": "Cohen's kappa (linear weights)",
+    "cohens_kappa_quadratic": "Cohen's kappa (quadratic weights)",
     "f1": "F1",
+    "kendall": "Kendall's tau",
     "krippendorff_alpha": "Krippendorff's alpha",
+    "krippendorff_alpha_interval": "Krippendorff's alpha (interval)",
+    "krippendorff_alpha_ordinal": "Krippendorff's alpha (ordinal)",
+    "spearman": "Spearman's rho",
+    "with_judge": "with the judge",
 }
 _MOST_NAMED: Final = 3
 
@@ -69,9 +76,16 @@ def in_words(name: str) -> str:
     return _WORDS.get(name, name.replace("_", " "))
 
 
-def is_of_people(scorer: Scorer) -> bool:
-    """Say whether its figure is one of people alone, the same beside every judge."""
-    return isinstance(scorer, KrippendorffAlphaScorer)
+def is_of_people(scorer: Scorer, figure: str = "krippendorff_alpha") -> bool:
+    """Say whether a figure is one of people alone, the same beside every judge.
+
+    Examples
+    --------
+    >>> alpha = KrippendorffAlphaScorer()
+    >>> [is_of_people(alpha, figure) for figure in alpha.figure_names]
+    [True, False]
+    """
+    return isinstance(scorer, KrippendorffAlphaScorer) and figure == "krippendorff_alpha"
 
 
 def _metric(scorer: Scorer) -> str:

@@ -5,7 +5,7 @@
 
   const REQUEST_MS = 10_000;
   const RETRY_MS = [300, 700, 1500, 3000, 4000, 5000, 5000, 5000, 5000, 5000, 5000, 5000];
-  const GATEWAYS = [408, 502, 503, 504]; // the server itself has not spoken
+  const GATEWAYS = [408, 502, 503, 504]; // not heard, or not now
 
   // An answer counts as saved only when the server itself says so, not some proxy in between.
   const isReceipt = ({ status, responseText }) => status === 204 || (status === 200 && responseText.includes("data-recorded="));
@@ -14,6 +14,7 @@
     #waiting = [];
     #sending = null;
     #timer = 0;
+    #isBusy = false;
     #page;
 
     // `page` has saved(item), refused(item, xhr), unreachable(items) and changed().
@@ -35,6 +36,9 @@
     get length() { return this.#waiting.length; }
 
     get tries() { return this.#waiting[0]?.tries ?? 0; }
+
+    // Whether the server said so itself, or nothing was heard of it.
+    get isBusy() { return this.#isBusy; }
 
     get isSlow() { return this.length > 0 && Date.now() - this.#waiting[0].since > 500; }
 
@@ -74,8 +78,9 @@
     #answered(xhr) {
       const item = this.#sending;
       this.#sending = null;
+      this.#isBusy = xhr.status === 503;
       const isSpoken = xhr.status >= 400 && Outbox.isSpoken(xhr);
-      if (!isReceipt(xhr) && !isSpoken) return this.#tryAgain(item);
+      if (!isReceipt(xhr) && !isSpoken) return this.#tryAgain(item, Number(xhr.getResponseHeader("Retry-After")) * 1000);
       this.#waiting.shift();
       if (isSpoken) this.#page.refused(item, xhr);
       else this.#page.saved(item);
@@ -83,8 +88,9 @@
       this.#page.changed();
     }
 
-    #tryAgain(item) {
-      if (item.tries < RETRY_MS.length) this.#timer = setTimeout(() => this.send(), RETRY_MS[item.tries++]);
+    // `pause` is what the server asked for with 503, and 0 where it was silent.
+    #tryAgain(item, pause) {
+      if (item.tries < RETRY_MS.length) this.#timer = setTimeout(() => this.send(), Math.max(RETRY_MS[item.tries++], Math.min(pause, REQUEST_MS) || 0));
       else this.#page.unreachable(this.#waiting.splice(0));
       this.#page.changed();
     }

@@ -12,10 +12,11 @@
   const pairs = byId("pairs");
   const sent = byId("sent");
   const undoForm = byId("undo");
+  const undoButtons = () => document.querySelectorAll("[form=undo]");
   const more = byId("more");
   const reveals = desk.dataset.reveal === "after_each";
 
-  const FEW_PAIRS = 5;
+  const FULL = 6; // pairs that the server lets a page hold; it leases the first three of them
   const SETTLE_MS = 700; // how long keys rest when a pair comes back under the voter's fingers
   const LEASE_MS = 120_000;
 
@@ -27,7 +28,6 @@
   let shownAt = 0;
   let mine = Number(byId("progress").dataset.mine);
   let fetching = false;
-  let nextFetchAt = 0;
   let askedAtEnd = false;
   let lastActive = Date.now();
 
@@ -70,9 +70,10 @@
   function showSaving() {
     const { length, tries } = outbox;
     if (tries) {
-      wasLost = true;
+      wasLost ||= !outbox.isBusy;
+      const why = outbox.isBusy ? "The server is busy" : "Connection lost";
       const what = length === 1 ? "Your last answer is" : `Your last ${length} answers are`;
-      saveState(`Connection lost. ${what} not saved yet, trying again (${tries})…`, true);
+      saveState(`${why}. ${what} not saved yet, trying again (${tries})…`, true);
     } else if (length) {
       if (outbox.isSlow) saveState(`Saving ${length}…`, true);
     } else {
@@ -88,6 +89,12 @@
     box.querySelector("[data-mine-shown]").textContent = mine;
     box.querySelector("[data-of-shown]").textContent = of;
     Object.assign(box.querySelector("progress"), { max: of || 1, value: mine });
+    showUndo();
+  }
+
+  // There is nothing to undo before the first vote.
+  function showUndo() {
+    for (const button of undoButtons()) button.disabled = !mine && !outbox.length;
   }
 
   // --- showing pairs ------------------------------------------------------------------------------
@@ -103,9 +110,11 @@
     prepare(pair.nextElementSibling);
     prepare(pair.nextElementSibling?.nextElementSibling);
     document.querySelector("[data-toggle=together]").hidden = !pair.querySelector(".text");
+    showUndo();
     say(`${before} Pair ${mine + outbox.length + 1}: ${promptOf(pair)}`.trim());
     if (pair.getBoundingClientRect().top < 0) pair.scrollIntoView({ block: "start" });
-    if (pairs.children.length < FEW_PAIRS) fetchPairs();
+    // After two answers, or when the page could have more: what is on the screen stays leased.
+    if (held().length < FULL - 1) fetchPairs();
   }
 
   function restartClock(pair) {
@@ -165,13 +174,14 @@
     clearNotice();
     submitter.toggleAttribute("data-chosen", true);
     pair.dataset.state = "sending";
-    const spoken = isSkip ? "Skipped." : `You voted ${submitter.dataset.said}.`;
+    const spoken = isSkip ? "Skipped." : `You chose ${submitter.dataset.said}.`;
     pair.querySelector("[data-yours]").textContent = spoken;
     outbox.add({
       pair, form, isSkip, spoken,
       path: isSkip ? submitter.getAttribute("formaction") : form.getAttribute("action"),
       fields: isSkip ? {} : { choice: submitter.value, elapsed_ms: Math.round(performance.now() - shownAt) },
     });
+    showUndo();
     if (isSkip || advancing()) advance(spoken);
     outbox.send();
   }
@@ -204,6 +214,7 @@
     restUntil = performance.now() + SETTLE_MS;
     const text = item.isSkip ? `Not skipped. ${message}` : `Not counted. ${message}`;
     notice(text);
+    showUndo();
     if (wasAway) show(text);
   }
 
@@ -272,6 +283,22 @@
     }
   }
 
+  // Pairs that were only held ahead are somebody else's by now.
+  document.addEventListener("gone", ({ detail }) => {
+    for (const comparison of detail.pairs) {
+      const pair = pairs.querySelector(`.pair:not(:first-child, [data-state])[data-comparison="${comparison}"]`);
+      pair?.remove();
+    }
+  });
+
+  // What was leased to a page that is closed is free again; a page that comes back asks anew.
+  addEventListener("pagehide", () => {
+    const leaving = new FormData(undoForm);
+    leaving.set("have", waiting().join(","));
+    if (waiting().length) navigator.sendBeacon(desk.dataset.leave, leaving);
+  });
+  addEventListener("pageshow", ({ persisted }) => { if (persisted) fetchPairs(); });
+
   function forget(comparison, but) {
     for (const pair of document.querySelectorAll(".pair")) {
       if (pair !== but && pair.dataset.comparison === comparison) pair.remove();
@@ -296,8 +323,10 @@
     if (detail.path === more.getAttribute("hx-get")) detail.parameters.have = held().join(",");
   });
 
+  const waiting = () => [...pairs.querySelectorAll(".pair:not([data-state])")].map((pair) => pair.dataset.comparison);
+
   function fetchPairs() {
-    if (fetching || Date.now() < nextFetchAt) return;
+    if (fetching) return;
     fetching = true;
     askedAtEnd = !held().length;
     Outbox.trigger(more, "more");
@@ -305,10 +334,7 @@
 
   function lookForMore() {
     byId("end").toggleAttribute("data-looking", true);
-    if (!outbox.length) {
-      nextFetchAt = 0;
-      fetchPairs();
-    }
+    if (!outbox.length) fetchPairs();
   }
 
   // Nobody is looking: the pairs would be kept from others for nothing.
@@ -337,8 +363,6 @@
 
   function fetched(xhr) {
     fetching = false;
-    const found = xhr.status === 200 && xhr.responseText.includes("data-comparison=");
-    nextFetchAt = Date.now() + (found ? 0 : 3000);
     if (current()) return;
     if (xhr.status !== 200) setTimeout(lookForMore, 3000);
     else if (!askedAtEnd) lookForMore();

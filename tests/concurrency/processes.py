@@ -75,7 +75,7 @@ class Site:
     def serve_static(self, collected: Path) -> None:
         """Serve static files that were collected for another installation."""
         data = self.folder / "data"
-        data.mkdir(exist_ok=True)
+        data.mkdir(mode=0o700, exist_ok=True)
         (data / "static").symlink_to(collected)
 
     def web(self) -> subprocess.Popen[bytes]:

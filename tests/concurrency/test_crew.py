@@ -22,6 +22,7 @@ from tests.provider import provider
 from tests.services.run_maker import PRICES, go_on, leases_run_out, make_judging, make_started
 
 NO = CallFailed("No.")
+MODELS = ["model-a", "model-b", "judge-long", "judge-hash"]
 
 
 @pytest.fixture
@@ -33,6 +34,13 @@ def at():
 def questions(calls):
     provider = Provider.objects.get()
     return [question_of(call, provider) for call in calls]
+
+
+def by_model(calls):
+    made = questions(calls)
+    return {
+        name: [one for one in made if one.call.model == name] for _, name in {q.asked for q in made}
+    }
 
 
 @pytest.fixture
@@ -72,13 +80,15 @@ class TestHands:
         assert not collected.dropped
         assert at.log()["peak"] <= 2
 
-    def test_nothing_follows_a_provider_s_wish_to_be_left_alone(self, at, asking):
+    def test_nothing_follows_a_model_s_wish_to_be_left_alone_but_other_models(self, at, asking):
         make_started(at, prompts=list("abcd"))
-        at.control(mode="429", retry_after=7)
-        asked = questions(claims.claim(8, uuid4()))
-        collected = asking(1, now=asked[:1], aside=asked[1:], answers=1)
-        assert collected.dropped == asked[1:]
-        assert len(at.requests) == 1
+        at.control(mode="429", retry_after=7, models=["model-a"])
+        models = by_model(claims.claim(8, uuid4()))
+        asked = models["model-a"] + models["model-b"]
+        collected = asking(1, now=asked[:1], aside=asked[1:], answers=5)
+        assert collected.followed == models["model-b"]
+        assert collected.dropped == models["model-a"][1:]
+        assert len(at.requests) == 5
 
     def test_with_an_answer_that_nobody_has_collected_they_are_busy(self, at):
         make_started(at)
@@ -102,7 +112,7 @@ class TestHands:
     def test_nothing_follows_a_second_refusal_in_a_row(self, at, asking):
         make_started(at, prompts=list("abcd"))
         at.control(mode="429", times=2)
-        asked = questions(claims.claim(8, uuid4()))
+        asked = by_model(claims.claim(8, uuid4()))["model-a"]
         collected = asking(1, now=asked[:1], aside=asked[1:], answers=2)
         assert (collected.followed, collected.dropped) == (asked[1:2], [])
         assert len(at.requests) == 2
@@ -125,10 +135,10 @@ class TestHands:
         assert crew_hands.aside()["default"] == 1
         crew_hands.dismiss()
 
-    def test_no_place_is_left_open_by_a_provider_that_wants_to_be_left_alone(self, at):
+    def test_no_place_is_left_open_by_a_model_that_wants_to_be_left_alone(self, at):
         make_started(at, prompts=list("ab"))
         at.control(mode="429", retry_after=7)
-        first, second = questions(claims.claim(2, uuid4()))
+        first, second = by_model(claims.claim(4, uuid4()))["model-a"]
         crew_hands = Hands(1)
         crew_hands.ask(first)
         eventually(lambda: not crew_hands.out())
@@ -156,7 +166,7 @@ class TestHands:
         for question in asked[1:]:
             crew_hands.set_aside(question)
         crew_hands.ask(asked[0])
-        crew_hands.drop("another")
+        crew_hands.drop(("default", "another"))
         assert crew_hands.aside()["default"] == 3
         crew_hands.drop()
         [answer] = (collected := crew_hands.collect(5)).answers
@@ -196,7 +206,7 @@ class TestHands:
 @pytest.mark.django_db
 class TestPace:
     @pytest.mark.parametrize(
-        "latency_ms,replies,ahead", [(75, 1, 10), (75, 8, 20), (1, 8, MOST_ASIDE), (4000, 8, 0)]
+        "latency_ms,replies,ahead", [(150, 1, 10), (150, 8, 20), (1, 8, MOST_ASIDE), (4000, 8, 0)]
     )
     def test_as_many_are_set_aside_as_are_answered_soon(self, at, latency_ms, replies, ahead):
         make_started(at, {"concurrency": 2})
@@ -204,16 +214,24 @@ class TestPace:
         reply = ChatReply("Fine.", "m", "stop", 1, 1, latency_ms, None, {}, structured=False)
         pace = Pace(hands=4)
         pace.hear([Answer(question, reply=reply)] * replies)
-        assert pace.ahead()["default"] == ahead
+        assert pace.ahead({})["default"] == ahead
         pace.begin()
-        assert pace.ahead().total() == 0
+        assert pace.ahead({"default": 2}).total() == 0
+
+    def test_calls_that_are_out_count_as_well_as_those_that_were_answered(self, at):
+        make_started(at, {"concurrency": 64})
+        [question] = questions(claims.claim(1, uuid4()))
+        reply = ChatReply("Fine.", "m", "stop", 1, 1, 1000, None, {}, structured=False)
+        pace = Pace(hands=512)
+        pace.hear([Answer(question, reply=reply)] * 4)
+        assert pace.ahead({"default": 60})["default"] == 96
 
     def test_failures_tell_nothing_of_it(self, at):
         make_started(at)
         [question] = questions(claims.claim(1, uuid4()))
         pace = Pace(hands=4)
         pace.hear([Answer(question, failure=NO)] * 9)
-        assert pace.ahead().total() == 0
+        assert pace.ahead({}).total() == 0
 
 
 @pytest.mark.django_db
@@ -226,6 +244,29 @@ class TestClaims:
         assert claims.claim(4, second) == []
         Provider.objects.update(concurrency=5)
         assert len(claims.claim(4, second)) == 3
+
+    def test_many_calls_at_once_are_shared_among_the_crews(self, at):
+        make_started(at, {"concurrency": 200}, prompts=[f"prompt {n}" for n in range(200)])
+        first, second = uuid4(), uuid4()
+        alone = claims.claim(500, first)
+        assert len(alone) == 200
+        # There is no place yet, but from now on the first makes room.
+        assert claims.claim(500, second) == []
+        assert claims.claim(0, first, {"default": 50}) == []
+        claims.let_go(*alone[:30])
+        assert len(claims.claim(500, first)) == 29
+        assert len(claims.claim(500, second)) == 1
+        assert claims.claim(500, first, {"default": 50}) == []
+        claims.let_go(*alone[30:150])
+        assert len(claims.claim(500, second)) == 99
+        assert len(claims.claim(500, first)) == 21
+
+    def test_a_few_calls_at_once_are_not_shared(self, at):
+        make_started(at, {"concurrency": 64}, prompts=[f"prompt {n}" for n in range(60)])
+        first, second = uuid4(), uuid4()
+        assert len(claims.claim(500, first)) == 64
+        assert claims.claim(500, second) == []
+        assert len(claims.claim(0, first, {"default": 50})) == 50
 
     def test_what_was_set_aside_is_taken_unless_it_was_another_s_meanwhile(self, at):
         make_started(at, prompts=list("ab"))
@@ -321,19 +362,19 @@ class TestCrew:
         assert run.events.filter(kind="call_failed").count() == 4
         assert at.requests == []
 
-    def test_a_provider_that_says_nothing_but_that_it_is_too_much_is_left_alone(self, at):
+    def test_models_that_say_nothing_but_that_it_is_too_much_are_left_alone(self, at):
         make_started(at, {"concurrency": 2}, prompts=[f"prompt {n}" for n in range(20)])
         at.control(mode="429")
-        crew.work(should_stop=lambda: Provider.objects.get().paused_until is not None)
-        assert Provider.objects.get().paused_until > timezone.now() - timedelta(seconds=5)
-        assert 3 <= len(at.requests) <= 12
-        assert Call.objects.filter(attempts=0).count() >= 40 - 12
+        crew.work(should_stop=lambda: len(Provider.objects.get().pauses) == 2)
+        assert Provider.objects.get().pauses.keys() == {"model-a", "model-b"}
+        assert 6 <= len(at.requests) <= 16
+        assert Call.objects.filter(attempts=0).count() >= 40 - 16
 
     def test_one_refusal_among_replies_is_that_call_s_own_affair(self, at):
         run = make_started(at, {"concurrency": 1}, prompts=["one", "two"])
         at.control(mode="429", times=2)
         go_on(run)
-        assert Provider.objects.get().paused_until is None
+        assert Provider.objects.get().pauses == {}
         assert at.log()["modes"]["429"] == 2
 
     @pytest.mark.postgresql_only
@@ -371,7 +412,7 @@ class TestCrew:
     "stop",
     [
         lambda run: lifecycle.stop(run.pk),
-        lambda run: limits.pause("default", timezone.now() + timedelta(hours=1)),
+        lambda run: [limits.pause("default", each, 3600, "429") for each in MODELS],
     ],
 )
 def test_what_was_set_aside_is_not_begun_once_its_run_or_provider_is_stopped(at, stop):

@@ -15,7 +15,7 @@ from tests.concurrency.scene import assert_sound, make_scene, make_unjudged_run
 from tests.concurrency.together import only, together
 from tests.makers import judges_of, make_invite, seal_all
 from voting import ledger, services
-from voting.allotment import next_pairs
+from voting.allotment import ballot_for, next_pairs
 from voting.ballots import Ballot
 from voting.models import ApiKey, Assignment, Comparison, Entry, Flag, Voter
 from voting.services import NothingToUndo, RecordedVote, VoteConflict
@@ -143,16 +143,33 @@ def test_a_vote_undone_while_it_is_sealed_is_counted_nowhere():
     assert set(Comparison.objects.values_list("votes", flat=True)) == {0}
 
 
-def test_the_last_pair_is_leased_to_one_of_two_who_ask_at_once():
-    scene = make_scene(pairs=1, voters=8, votes_wanted=1)
-    ask = [
-        partial(next_pairs, voter, scene.queue, [], 10, timezone.now()) for voter in scene.voters
-    ]
+def test_each_of_eight_who_ask_at_once_is_leased_another_pair():
+    scene = make_scene(pairs=8, voters=8, votes_wanted=1)
+    ask = [partial(next_pairs, voter, scene.queue, [], 1, timezone.now()) for voter in scene.voters]
 
     answers = together(*ask)
 
-    assert sorted(len(pairs) for pairs in answers) == [0] * 7 + [1]
-    assert Assignment.objects.count() == 1
+    assert {pair.pk for [pair], _ in answers} == {pair.pk for pair in scene.pairs}
+    assert Assignment.objects.filter(leased_until__gt=timezone.now()).count() == 8
+
+
+def test_of_eight_voters_at_once_none_is_idle_while_a_pair_wants_a_vote():
+    scene = make_scene(pairs=30, voters=8, votes_wanted=1)
+
+    def vote_until_the_end(voter):
+        handed = next_pairs(voter, scene.queue, [], 6, timezone.now()).pairs
+        while handed:
+            services.cast_vote(ballot_for(voter, scene.queue, handed[0]), "A")
+            handed = next_pairs(voter, scene.queue, [], 6, timezone.now()).pairs
+        # Votes only come: a pair that lacks one now lacked it when nothing was handed out.
+        lacking = Comparison.objects.filter(queue=scene.queue).exclude(pk__in=voted)
+        return list(lacking.values_list("pk", flat=True))
+
+    voted = votes().values("comparison")
+    assert together(*[partial(vote_until_the_end, voter) for voter in scene.voters]) == [[]] * 8
+    seal_all(scene.project)
+    assert not Comparison.objects.filter(votes=0).exists()
+    assert_sound(scene.project)
 
 
 def test_two_tabs_of_one_voter_are_given_the_same_pairs():

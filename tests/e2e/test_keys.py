@@ -22,8 +22,8 @@ def first_pair(page):
     return page.locator("#pairs > .pair").first.get_attribute("data-comparison")
 
 
-def go_on_by_itself(page):
-    page.get_by_role("button", name="Go on by itself").click()
+def auto_advance(page):
+    page.get_by_role("button", name="Auto-advance").click()
 
 
 def vote(page, key="ArrowLeft"):
@@ -61,10 +61,10 @@ def test_thirty_votes_with_keys_only_are_stored_as_they_were_meant(product, join
         assert row["elapsed_ms"] > 0
 
 
-def test_by_itself_the_next_pair_is_there_before_the_server_has_answered(product, join):
+def test_with_auto_advance_the_next_pair_is_there_before_the_server_has_answered(product, join):
     run = product.new_run(pairs=12)
     page = join(run)
-    go_on_by_itself(page)
+    auto_advance(page)
     gate = Gate(page, "**/ballot")
     seen = []
     for key in ("ArrowLeft", "ArrowRight", "ArrowDown", "ArrowUp"):
@@ -83,11 +83,11 @@ def test_by_itself_the_next_pair_is_there_before_the_server_has_answered(product
     ] == [row["choice"] for row in rows]
 
 
-def test_the_choice_to_go_on_by_itself_is_remembered(product, join):
+def test_auto_advance_is_remembered(product, join):
     page = join(product.new_run(pairs=5))
-    go_on_by_itself(page)
+    auto_advance(page)
     page.reload()
-    expect(page.get_by_role("button", name="Go on by itself")).to_have_attribute(
+    expect(page.get_by_role("button", name="Auto-advance")).to_have_attribute(
         "aria-pressed", "true"
     )
 
@@ -139,7 +139,7 @@ def test_on_a_keyboard_without_latin_letters_the_place_of_the_key_counts(product
 def test_a_key_held_down_votes_once(product, join):
     run = product.new_run(pairs=6)
     page = join(run)
-    go_on_by_itself(page)
+    auto_advance(page)
     for _ in range(8):
         page.keyboard.down("ArrowLeft")  # from the second on these are repeats
     page.keyboard.up("ArrowLeft")
@@ -216,7 +216,7 @@ def test_undo_takes_the_last_vote_back_and_it_can_be_given_again(product, join):
 def test_undo_waits_for_the_vote_that_is_on_its_way(product, join):
     run = product.new_run(pairs=6)
     page = join(run)
-    go_on_by_itself(page)
+    auto_advance(page)
     gate = Gate(page, "**/ballot")
     pair = first_pair(page)
     page.keyboard.press("ArrowLeft")
@@ -228,10 +228,16 @@ def test_undo_waits_for_the_vote_that_is_on_its_way(product, join):
     assert [(row["comparison"], row["retracted"]) for row in rows] == [(pair, True)]
 
 
-def test_undo_with_nothing_to_undo_says_so(product, join):
-    page = join(product.new_run(pairs=2))
+def test_undo_is_off_while_there_is_nothing_to_undo(product, join):
+    page = join(product.new_run(pairs=3))
+    undo = page.locator("#pairs > .pair").first.get_by_role("button", name="Undo last vote")
+    expect(undo).to_be_disabled()
     page.keyboard.press("u")
-    expect(page.locator("#notice")).to_contain_text("no vote of yours to undo")
+    vote(page)
+    expect(undo).to_be_enabled()
+    page.keyboard.press("u")
+    expect(page.locator("#progress")).to_contain_text("0 of 3")
+    expect(undo).to_be_disabled()
 
 
 def test_a_skipped_pair_comes_back_once_at_the_end(product, join):
@@ -267,7 +273,7 @@ def test_a_reload_in_the_middle_goes_on_where_one_was(product, join):
 def test_more_pairs_come_before_the_first_ones_run_out(product, join):
     run = product.new_run(pairs=24)
     page = join(run)
-    go_on_by_itself(page)
+    auto_advance(page)
     seen = set()
     for _ in range(24):
         pair = first_pair(page)

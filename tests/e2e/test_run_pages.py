@@ -21,7 +21,7 @@ MODELS = ("model-a", "model-b", "judge-hash", "judge-first")
 
 @pytest.fixture(scope="module")
 def at(product, chromium):
-    """A model provider that the product's workers ask, set up in the back office."""
+    """A model provider that the product's workers ask, set up in the admin."""
     with provider(latency_ms=20) as running:
         page = chromium.new_page(base_url=product.url)
         log_in(page, product)
@@ -65,7 +65,7 @@ def fill_in(page, name, **more):
 def make_draft(page, name="Harbours", **more):
     page.goto("/runs/new/")
     fill_in(page, name, **more)
-    page.get_by_role("button", name="Make a draft").click()
+    page.get_by_role("button", name="Create draft").click()
     page.get_by_role("heading", name="What it will ask").wait_for()
 
 
@@ -79,7 +79,7 @@ def test_from_a_form_to_pairs_that_can_be_voted_on_without_a_reload(at, product,
     log_in(page, product)
     page.get_by_role("link", name="New run").click()
     fill_in(page, "Harbours", Samples="2")
-    page.get_by_role("button", name="Make a draft").click()
+    page.get_by_role("button", name="Create draft").click()
     expect(page.get_by_text("Calls for verdicts").locator("..")).to_contain_text("24")
     expect(page.get_by_text("Cost", exact=True).locator("..")).to_contain_text("at most about $")
     start(page)
@@ -191,7 +191,7 @@ def test_errors_are_said_with_their_lines_and_lead_to_their_fields(at, product, 
     page.goto("/runs/new/")
     fill_in(page, "Kept")
     field(page, "Models that generate").fill("model-a\n\nmodel-a")
-    page.get_by_role("button", name="Make a draft").click()
+    page.get_by_role("button", name="Create draft").click()
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("Models that generate: Line 3: 'model-a' stands twice.")
     expect(field(page, "Prompts")).to_have_value(re.compile("Kept: a storm"))
@@ -210,7 +210,7 @@ def test_axe_finds_nothing(at, product, window, scheme):
         page.goto(path)
         found += violations(page)
     page.goto("/runs/new/")
-    page.get_by_role("button", name="Make a draft").click()
+    page.get_by_role("button", name="Create draft").click()
     page.get_by_role("alert").wait_for()
     found += violations(page)
     make_draft(page, f"Seen in {scheme}")
@@ -314,7 +314,7 @@ def test_a_file_that_is_much_too_large_is_refused_in_words(at, product, window, 
     fill_in(page, "Large")
     field(page, "Prompts").fill("")
     page.get_by_label("or a file of prompts").set_input_files(large)
-    page.get_by_role("button", name="Make a draft").click()
+    page.get_by_role("button", name="Create draft").click()
     expect(page.get_by_role("alert")).to_contain_text("A file may have 5 MB.")
 
 

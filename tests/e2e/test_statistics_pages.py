@@ -37,7 +37,7 @@ def test_axe_finds_nothing_and_nothing_is_wider_than_the_page(product, window, s
         found += violations(page)
         wide.append(page.evaluate("document.documentElement.scrollWidth - innerWidth"))
     page.goto(f"{study['board']}alt-test/")
-    page.get_by_role("button", name="Play it through").click()
+    page.get_by_role("button", name="Simulate").click()
     expect(page.locator("#items-needed")).to_contain_text("tests were played through")
     found += violations(page)
     assert found == []
@@ -79,7 +79,7 @@ def test_how_many_items_is_answered_in_place_and_errors_stand_at_their_field(
     expect(page.locator("#items-needed")).to_contain_text("items a judge that is right on 90 %")
     page.get_by_label("People", exact=True).evaluate("field => { field.removeAttribute('max'); }")
     page.get_by_label("People", exact=True).fill("5000")
-    page.get_by_role("button", name="Play it through").click()
+    page.get_by_role("button", name="Simulate").click()
     expect(page.locator("#items-needed .errorlist")).to_contain_text("less than or equal to 20")
     assert page.url == address
 
@@ -90,7 +90,7 @@ def test_without_scripts_everything_is_read_and_asked(product, window, study):
     opened(page, study, "alt-test")
     page.get_by_role("link", name="0.15 skilled people").click()
     expect(page.get_by_text("At epsilon 0.15: the baseline")).to_be_visible()
-    page.get_by_role("button", name="Play it through").click()
+    page.get_by_role("button", name="Simulate").click()
     expect(page.get_by_text("tests were played through")).to_be_visible()
     page.get_by_role("link", name="Models").click()
     expect(page.get_by_text("People put generator-0 first")).to_be_visible()

@@ -1,6 +1,7 @@
 """The data folder, its lock, its key and its broker, as processes really use them."""
 
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -60,6 +61,34 @@ def test_a_data_folder_that_cannot_be_is_one_line(tmp_path):
         embedded.data_folder(tmp_path / "file")
     with pytest.raises(embedded.RefusalError, match="cannot make the data folder"):
         embedded.data_folder(tmp_path / "file" / "below")
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_data_folder_that_others_can_read_is_closed_to_them(tmp_path, ours):
+    data = tmp_path / "data"
+    data.mkdir()
+    if ours:
+        (data / "secret_key").write_text("k")
+    data.chmod(0o755)
+    embedded.data_folder(data)
+    assert data.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_with_other_files_that_others_can_read_is_refused(tmp_path):
+    data = tmp_path / "shared"
+    data.mkdir()
+    (data / "letter.txt").touch()
+    data.chmod(0o750)
+    with pytest.raises(embedded.RefusalError, match=r"other users can read .*\(mode 750\)"):
+        embedded.data_folder(data)
+    assert data.stat().st_mode & 0o777 == 0o750
+
+
+def test_a_full_disk_is_one_line(tmp_path, monkeypatch):
+    embedded.refuse_full_disk(tmp_path)
+    monkeypatch.setattr(embedded, "LEAST_FREE", shutil.disk_usage(tmp_path).total + 1)
+    with pytest.raises(embedded.RefusalError, match=r"the disk of .* is full: \d+ MB are free"):
+        embedded.refuse_full_disk(tmp_path)
 
 
 def test_a_lock_is_refused_while_its_holder_lives(tmp_path):

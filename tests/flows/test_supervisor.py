@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from humanjudge import supervisor
 from humanjudge.lifeline import group_alive
-from humanjudge.supervisor import Child, Program
+from humanjudge.supervisor import CAN_FORK, Child, Program
 from tests.flows.waiting import eventually, gone
 
 pytestmark = pytest.mark.fault
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Each child writes what happens to it to events.txt, one word per line.
 CHILD = """
-import signal, subprocess, sys, time
+import os, signal, subprocess, sys, time
 name, behaviour, events = sys.argv[1:4]
 def note(what):
     with open(events, "a") as file:
@@ -34,8 +35,9 @@ if behaviour == "parent":
     note(f"grandchild={grandchild.pid}")
 if behaviour == "noisy":
     print("a quiet line\\n2026-01-01 WARNING something: look here\\n", end="", flush=True)
-note(f"started={__import__('os').getpid()}")
-if behaviour == "crash":
+note(f"started={os.getpid()}")
+note(f"open={len(os.listdir('/proc/self/fd')) - 1 if os.path.exists('/proc/self/fd') else 3}")
+if behaviour == "crash" or (behaviour == "starved" and not os.path.exists("food")):
     sys.exit("this is why")
 while True:
     time.sleep(600)
@@ -46,6 +48,8 @@ import fcntl, os, sys
 from pathlib import Path
 from humanjudge.supervisor import Program, Supervisor
 folder = Path(sys.argv[1])
+sys.path.insert(0, str(folder))
+environment = {**os.environ, "PYTHONPATH": str(folder)}
 lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
 fcntl.flock(lock, fcntl.LOCK_EX)
 def say(line):
@@ -54,9 +58,12 @@ with Supervisor(folder / "logs", say, keep_open=[lock]) as supervisor:
     for pair in sys.argv[2:]:
         name, behaviour = pair.split("=")
         patience = 0.5 if behaviour == "stubborn" else 30
-        files = [str(folder / "child.py"), name, behaviour, str(folder / "events.txt")]
-        supervisor.start(Program(name, [sys.executable, *files], stop_seconds=patience))
+        words = ["child", name, behaviour, str(folder / "events.txt")]
+        start = ["-m"] if name != "executed" else ["-P", "-m"]
+        command = [sys.executable, *start, *words]
+        supervisor.start(Program(name, command, environment, folder, stop_seconds=patience))
     say(f"guard={supervisor._lifeline.pid}")
+    supervisor.is_settled = (folder / "settled").exists()
     code = supervisor.watch()
 sys.exit(code)
 """
@@ -167,10 +174,47 @@ def test_a_child_that_keeps_dying_is_given_up_with_its_last_lines(tree):
     assert running.process.wait(30) == 1
     output = running.output()
     assert "bad died (exit code 1); restarting it in" in output
-    assert "bad died 5 times in 30 s: giving up." in output
+    assert "bad died 5 times before everything ran: giving up." in output
     assert "  this is why" in output
     assert len(running.pids("bad")) == 5
     assert gone(running.pids("good")[0])
+
+
+def test_after_a_good_start_nobody_is_given_up(tree, tmp_path):
+    (tmp_path / "settled").touch()
+    running = tree("good=good", "a=starved")
+    eventually(lambda: len(running.pids("a")) >= 7)
+    assert running.process.poll() is None
+    assert not gone(running.pids("good")[0])
+    pauses = re.findall(r"a died \(exit code 1\); restarting it in (\S+) s", running.output())
+    assert pauses[:6] == ["0.1", "0.2", "0.4", "0.8", "1.6", "3.2"]
+    (tmp_path / "food").touch()
+    eventually(lambda: not gone(running.pids("a")[-1]), 60)
+
+
+@pytest.mark.skipif(not CAN_FORK, reason="children are forked on Linux only")
+def test_a_forked_child_keeps_nothing_of_the_supervisors(tree):
+    running = tree("first=good", "executed=good")
+    assert running.pids("executed", "open") == [3]
+    # Standard input (twice), output and errors, and two pipes of Python's own.
+    assert running.pids("first", "open")[0] <= 6
+    assert Path(f"/proc/{running.pids('first')[0]}/fd/0").readlink() == Path("/dev/null")
+    lines = Path(f"/proc/{running.pids('first')[0]}/cmdline").read_text()
+    assert lines == Path(f"/proc/{running.process.pid}/cmdline").read_text()
+
+
+def test_a_log_is_kept_short_while_its_writer_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(supervisor, "LOG_BYTES", 1000)
+    child = Child(Program("a", []), tmp_path / "a.log")
+    with child.log.open("ab", buffering=0) as writer:
+        writer.write(b"WARNING old\n" * 100)
+        assert len(child.new_serious_lines()) == 100
+        child.rotate()
+        writer.write(b"WARNING new\n")
+        child.rotate()
+    assert child.log.read_bytes() == b"WARNING new\n"
+    assert child.new_serious_lines() == ["WARNING new"]
+    assert child.log.with_suffix(".log.1").read_bytes().count(b"old") == 100
 
 
 def test_warnings_of_children_are_shown_and_the_rest_is_in_their_logs(tree):
@@ -204,8 +248,8 @@ def test_a_killed_guard_is_replaced(tree):
 
 def test_delays_grow_and_fall_back(tmp_path):
     child = Child(Program("a", []), tmp_path / "a.log")
-    delays = [child.note_death(1, now) for now in (0, 1, 2, 3, 4)]
-    assert delays == [0.1, 0.2, 0.4, 0.8, None]
+    delays = [round(child.note_death(1, now), 1) for now in range(10)]
+    assert delays == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10, 10]
     assert child.note_death(1, 100) == 0.1
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from judge_eval.statistics.outcomes_table import CHOICES, OutcomesTable
+from judge_eval.statistics.outcomes_table import OutcomesTable
+from voting.sides import CHOICES
 
 words = st.sampled_from(CHOICES)
 

@@ -77,17 +77,17 @@ def test_a_baseline_has_a_word_and_a_paler_fill(chart):
 
 
 @pytest.mark.parametrize(
-    "chart, word", [(bars, "ceiling"), (intervals, "reference")], ids=["bars", "intervals"]
+    "chart, word", [(bars, "people"), (intervals, "reference")], ids=["bars", "intervals"]
 )
-def test_the_human_ceiling_is_labelled_where_it_stands(chart, word):
+def test_the_people_among_themselves_is_labelled_where_it_stands(chart, word):
     people = {word: Reference(0.81, "people among themselves", 0.7, 0.9)}
     spec = chart(JUDGES, title="t", axis=SHARE, **people)
     assert "people among themselves 81%" in texts(spec)
     assert "people among themselves 81%" in described(spec)
 
 
-def test_a_ceiling_without_a_figure_is_left_out():
-    spec = bars(JUDGES, title="t", axis=SHARE, ceiling=Reference(None, "people"))
+def test_people_without_a_figure_is_left_out():
+    spec = bars(JUDGES, title="t", axis=SHARE, people=Reference(None, "people"))
     assert not [text for text in texts(spec) if "people" in text]
 
 

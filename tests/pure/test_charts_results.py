@@ -13,7 +13,7 @@ from judge_eval.metrics import (
     MetricConfig,
     Scorer,
     TextSimilarityScorer,
-    ceiling,
+    among_people,
     score,
 )
 from reports.results.charts import write_charts
@@ -119,10 +119,10 @@ def test_no_name_leaves_the_folder(tmp_path, name):
     assert {path.parent for path in tmp_path.rglob("*") if path.is_file()} == {out}
 
 
-def test_the_ceiling_and_baselines_are_on_the_chart(tmp_path):
+def test_people_and_baselines_are_on_the_chart(tmp_path):
     config = MetricConfig(ClassificationScorer(), ["winner"])
-    people = {config.unique_name: ceiling(config, PEOPLE)}
-    written(tmp_path, [config], ceilings=people, baselines=["id-2"])
+    people = {config.unique_name: among_people(config, PEOPLE)}
+    written(tmp_path, [config], among=people, baselines=["id-2"])
     drawing = (tmp_path / "accuracy_scores.svg").read_text()
     value = people[config.unique_name].figures["accuracy"].value
     assert f"people among themselves {value:.2f}" in drawing

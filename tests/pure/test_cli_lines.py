@@ -107,14 +107,21 @@ def row(**fields):
         "agree": 2,
         "disagree": 1,
         "total": 3,
+        "overall_agreement": 50.04,
+        "overall_low": 20.0,
+        "overall_high": None,
+        "order_luck": 12.3,
     } | fields
 
 
 def test_results_are_a_row_of_tabs_for_each_judge():
-    rows = [row(), row(rank=2, judge="idle", elo=1000, agree_rate=None, agree=0, total=0)]
-    assert list(lines.result_lines({"leaderboard": rows})) == [
-        "1\tm/x\t1031\t66.7\t2\t3",
-        "2\tidle\t1000\t-\t0\t0",
+    idle = row(rank=2, judge="idle", elo=1000, agree_rate=None, agree=0, total=0)
+    rows = [row(), idle | {"overall_agreement": None}]
+    as_of = {"votes": 40, "newer": 3}
+    assert list(lines.result_lines({"leaderboard": rows, "overall_as_of": as_of})) == [
+        "1\tm/x\t1031\t66.7\t2\t3\t50.0\t20.0\t-\t12",
+        "2\tidle\t1000\t-\t0\t0\t-\t20.0\t-\t12",
+        "as-of-vote|40|newer|3",
     ]
 
 
@@ -185,6 +192,7 @@ def judge_findings(name, value, *, low=None, high=None, ranks=(None, None), agre
         },
         "ties": "ab",
         "agreement": {"value": agreement, "low": agreement, "high": agreement},
+        "overall": {"value": agreement, "low": None, "high": agreement},
         "coverage": {"value": None if agreement is None else 1.0},
     }
 
@@ -195,9 +203,11 @@ def test_findings_are_the_words_and_a_row_for_each_judge_the_best_first():
         judge_findings("b", 980.4, low=960.5, high=1001, ranks=(2, 2), agreement=0.5),
         judge_findings("a | a", 1020, ranks=(1, 2), agreement=0.6666),
     ]
-    assert list(lines.findings_lines({"words": "A | beats\nB.", "judges": judges})) == [
+    found = {"words": "A | beats\nB.", "as_of": {"votes": 40}, "newer": 3, "judges": judges}
+    assert list(lines.findings_lines(found)) == [
         "words|A beats B.",
-        "1-2\ta a\t1020\t-\t-\tab\t66.7\t66.7\t66.7\t100.0",
-        "2\tb\t980\t960\t1001\tab\t50.0\t50.0\t50.0\t100.0",
-        "-\tnever asked\t-\t-\t-\tab\t-\t-\t-\t-",
+        "as-of-vote|40|newer|3",
+        "a a\t66.7\t-\t66.7\t66.7\t66.7\t66.7\t100.0\t1020\t-\t-\t1-2\tab",
+        "b\t50.0\t-\t50.0\t50.0\t50.0\t50.0\t100.0\t980\t960\t1001\t2\tab",
+        "never asked\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\tab",
     ]

@@ -12,7 +12,15 @@ from scipy import stats
 
 from judge_eval.metrics.figures import Figure
 from judge_eval.metrics.resampling import Resampling
-from reports.composite_drift import Drift, Said, drift, drift_in_words, quarter_of, spearman
+from reports.composite_drift import (
+    Drift,
+    Said,
+    drift,
+    drift_in_words,
+    has_changed,
+    quarter_of,
+    spearman,
+)
 
 few = st.lists(
     st.tuples(st.integers(0, 5), st.integers(0, 5)).map(lambda pair: (pair[0] / 5, pair[1] / 5)),
@@ -113,31 +121,67 @@ class TestQuarters:
         assert (gap.names, gap.why) == (("gone",), "they have no composite")
 
 
-def quarter(name, value, low, high):
-    return Drift(name, 90, Figure(value, n=30, interval=(low, high), method="bootstrap"))
+def quarter(name, value, low, high, n=30):
+    return Drift(name, 90, Figure(value, n=n, interval=(low, high), method="bootstrap"))
 
 
 NOTHING = Drift("2026 Q4", 2, Figure(None, n=2, reason="too few"))
 HOLDS = quarter("2026 Q1", 0.7, 0.4, 0.9)
 FAILS = quarter("2026 Q2", 0.1, -0.3, 0.4)
-FAILS_AGAIN = quarter("2026 Q3", -0.2, -0.5, 0.2)
+DOES = "composite ranks items as people do"
+NOT_SHOWN = f"In 2026 Q2 it cannot be shown that the {DOES}"
+SAME = "No change since 2026 Q1 (0.70, 30 items) can be shown"
+OTHER = "Changed since 2026 Q1 (0.70, 30 items): look at what people reward now"
+WEAKER = quarter("2026 Q2", 0.4, -0.1, 0.7)
+
+
+class TestChange:
+    @pytest.mark.parametrize("items", [20, 60])
+    @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])
+    def test_quiet_quarters_differ_in_five_of_a_hundred(self, items, correlation):
+        drawing = np.random.default_rng(3)
+        x, noise = drawing.standard_normal((2, 2, 2000, items))
+        y = correlation * x + np.sqrt(1 - correlation**2) * noise
+        ranks = np.argsort(np.argsort([x, y])) - (items - 1) / 2
+        found = (ranks[0] * ranks[1]).sum(-1) / (ranks[0] ** 2).sum(-1)
+        changed = [
+            has_changed(Figure(one, n=items), Figure(other, n=items)) for one, other in found.T
+        ]
+        assert 0.03 < np.mean(changed) < 0.06
+
+    def test_a_perfect_order_can_be_compared(self):
+        assert not has_changed(Figure(1.0, n=30), Figure(1.0, n=30))
+        assert has_changed(Figure(1.0, n=30), Figure(0.5, n=30))
+        assert has_changed(Figure(-1.0, n=30), Figure(0.0, n=30))
 
 
 class TestWords:
     @pytest.mark.parametrize(
         "quarters,said",
         [
-            ([], "It cannot be said yet"),
-            ([NOTHING], "It cannot be said yet"),
-            ([HOLDS], "The composite ranks items as people do: 0.70, 95 % interval 0.40 to 0.90"),
-            ([FAILS, quarter("2026 Q3", 0.6, 0.1, 0.8)], "The composite ranks items as people do"),
-            ([FAILS, FAILS_AGAIN], "In no quarter can it be shown"),
-            ([HOLDS, FAILS, NOTHING], "It stopped: in 2026 Q1"),
+            ([], "It cannot be said yet whether the composite ranks items as people do."),
+            ([NOTHING], "It cannot be said yet whether the composite ranks items as people do."),
+            ([HOLDS], f"In 2026 Q1 the {DOES} (0.70, 95 % interval 0.40 to 0.90, 30 items)."),
+            (
+                [HOLDS, WEAKER, NOTHING],
+                f"{NOT_SHOWN} (0.40, 95 % interval -0.10 to 0.70, 30 items). {SAME}.",
+            ),
+            (
+                [HOLDS, FAILS],
+                f"{NOT_SHOWN} (0.10, 95 % interval -0.30 to 0.40, 30 items). {OTHER}.",
+            ),
         ],
     )
     def test_what_is_said(self, quarters, said):
-        assert drift_in_words(quarters).startswith(said)
+        assert drift_in_words(quarters) == said
 
-    def test_the_first_quarter_after_the_last_good_one_is_named(self):
-        words = drift_in_words([HOLDS, FAILS, FAILS_AGAIN])
-        assert "in 2026 Q2 that can no longer be shown (0.10, 95 % interval -0.30 to 0.40" in words
+    def test_fewer_than_twenty_items_in_either_quarter_tell_nothing_of_a_change(self):
+        few = quarter("2026 Q2", -0.9, -1, -0.8, n=19)
+        too_few = "too few items to tell; it takes 20 in each of two quarters."
+        assert drift_in_words([HOLDS, few]).endswith(too_few)
+        assert drift_in_words([few, FAILS]).endswith(too_few)
+
+    def test_a_small_quarter_between_two_large_ones_is_passed_over(self):
+        few = quarter("2026 Q2", -0.9, -1, -0.8, n=19)
+        words = drift_in_words([HOLDS, few, quarter("2026 Q3", 0.1, -0.3, 0.4)])
+        assert "Changed since 2026 Q1 (0.70, 30 items)" in words

@@ -109,9 +109,11 @@ def test_there_is_room_for_the_longest_label_and_its_rating(name):
     assert long.width >= short.width
 
 
-def test_of_many_lines_the_leading_ones_stand_out():
+def test_of_many_lines_those_that_agree_most_stand_out_and_none_is_set_in_bold():
     names = [f"judge {n}" for n in range(MOST_EQUAL + 1)]
-    styles = [line.style for line in draw(names, [(1, list(range(1000, 1007)))]).lines]
-    assert styles == ["many"] * 4 + [""] * (LEADING - 1) + ["best"]
-    few = draw(names[:-1], [(1, list(range(1000, 1006)))]).lines
-    assert [line.style for line in few] == [""] * 5 + ["best"]
+    order = [2, 0, 6, 1, 3, 4, 5]
+    lines = draw(names, [(1, list(range(1000, 1007)))], order=order).lines
+    assert {n for n, line in enumerate(lines) if line.style == ""} == set(order[:LEADING])
+    assert {line.style for line in lines} == {"", "many"}
+    few = draw(names[:-1], [(1, list(range(1000, 1006)))], [1], order).lines
+    assert [line.style for line in few] == ["", "baseline", "", "", "", ""]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge_eval.statistics.human_agreement import ceiling
+from judge_eval.statistics.human_agreement import among_people
 
 votes_by_row = st.lists(
     st.lists(st.integers(0, 4), min_size=4, max_size=4), min_size=1, max_size=12
@@ -15,7 +15,7 @@ votes_by_row = st.lists(
 
 
 def measured(votes, seed=1):
-    return ceiling(np.asarray(votes), np.random.default_rng(seed), resamples=200)
+    return among_people(np.asarray(votes), np.random.default_rng(seed), resamples=200)
 
 
 def people_of(counts):
@@ -77,22 +77,22 @@ def test_nobody_to_compare_with():
     assert measured(np.zeros((0, 4), dtype=int)).pairs.value is None
 
 
-def test_a_vote_weighs_the_same_in_the_ceiling_as_in_a_judge_s_agreement():
+def test_a_vote_weighs_the_same_among_people_as_in_a_judge_s_agreement():
     """Of three votes two agree: each of them with one of two others, the third with nobody."""
     votes = np.array([[2, 1, 0, 0], [2, 0, 0, 0], [1, 0, 0, 0]])
-    found = ceiling(votes, np.random.default_rng(1))
+    found = among_people(votes, np.random.default_rng(1))
     assert found.pairs.value == pytest.approx((1 + 1) / (3 + 1))
     assert found.votes.value == pytest.approx((2 * 0.5 + 2 * 1) / (3 + 2))
     assert (found.votes.successes, found.votes.trials, found.votes.comparisons) == (3, 5, 2)
 
 
-def test_a_judge_that_says_what_a_random_other_person_says_is_at_the_ceiling_of_votes():
+def test_a_judge_that_says_what_a_random_other_person_says_is_as_good_as_people():
     rng = np.random.default_rng(2)
     chances = rng.dirichlet([1, 1, 0.3, 0.2], 20_000)
     people = rng.integers(2, 7, len(chances))
     votes = np.array([rng.multinomial(n, p) for n, p in zip(people, chances, strict=True)])
     judge = np.array([rng.multinomial(1, p).argmax() for p in chances])
     agreement = votes[np.arange(len(votes)), judge].sum() / votes.sum()
-    found = ceiling(votes, rng, 100)
+    found = among_people(votes, rng, 100)
     assert found.votes.value == pytest.approx(agreement, abs=0.006)
     assert found.votes.low <= agreement <= found.votes.high

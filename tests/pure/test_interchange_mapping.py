@@ -23,7 +23,8 @@ VERDICT = {"pair": "7", "judge": "gpt", "verdict": "B"}
 
 def row_of(values, config=None):
     mapping = OWN_NAMES if config is None else parse(config)
-    return mapping.row("f", Record(3, values))
+    [row] = mapping.rows("f", Record(3, values))
+    return row
 
 
 def problems(config):
@@ -87,7 +88,7 @@ def test_labels_stand_in_an_object_or_in_columns_of_their_own():
 @pytest.mark.parametrize(
     "values, field, why",
     [
-        ({}, "pair", "missing: every row must name its pair"),
+        ({}, "pair", "missing, and neither a prompt nor outputs tell which pair it is"),
         ({"pair": ""}, "pair", "missing: every row must name its pair"),
         (VOTE | {"voter": None}, "voter", "missing: a vote must name its voter"),
         (VOTE | {"vote": None}, "voter", "stands without a vote"),
@@ -103,9 +104,14 @@ def test_labels_stand_in_an_object_or_in_columns_of_their_own():
             "a failed verdict has none",
         ),
         (
-            VERDICT | {"consistent": False},
+            {"pair": "7", "judge": "g", "pick_ab": "A"},
+            "pick_ba",
+            "missing: the other order's pick is there",
+        ),
+        (
+            {"pair": "7", "judge": "g", "pick_ab": "A", "pick_ba": "A", "consistent": False},
             "consistent",
-            "two orders that disagree are a tie, not B",
+            "the picks A and A say otherwise",
         ),
         (VOTE | {"vote": "left"}, "vote", "'left' is not one of A, B, tie, both_bad"),
         (VOTE | {"kind": "video"}, "kind", "'video' is not one of svg, text, code"),
@@ -207,8 +213,7 @@ def test_a_time_without_a_zone_needs_one_in_the_mapping():
     "config, path, why",
     [
         ([], "mapping", "must be an object of columns by field"),
-        ({"vote": "v"}, "pair", "missing: name the column that holds the pair's id"),
-        ({"pair": "p", "votes": "v"}, "votes", "not a field of a row"),
+        ({"pair": "p", "votes": "v"}, "votes", "not a field of a row: is 'vote' meant?"),
         ({"pair": 3}, "pair", "must be the name of a column or an object that holds one"),
         ({"pair": {}}, "pair", "needs one of column and value"),
         ({"pair": {"column": "a", "value": "b"}}, "pair", "needs one of column and value"),
@@ -264,8 +269,9 @@ def test_a_mistake_in_a_mapping_is_named_by_its_path(config, path, why):
 
 def test_every_mistake_is_told_at_once():
     config = {"votes": "v", "kind": {"value": "x"}}
-    assert list(problems(config)) == ["votes", "kind.value", "pair"]
-    with pytest.raises(MappingError, match=r"^votes: not a field of a row; kind\.value: 'x' is"):
+    assert list(problems(config)) == ["votes", "kind.value"]
+    told = r"^votes: not a field of a row: .*; kind\.value: 'x' is"
+    with pytest.raises(MappingError, match=told):
         parse(config)
 
 
@@ -301,7 +307,7 @@ def table(text):
 def test_columns_that_nothing_is_made_of_are_a_note_behind_the_rows():
     row, note = table("pair,Prompt,voter,vote,labels.sure,seq\n7,Why?,ann,A,yes,3\n")
     assert row.labels == {"sure": "yes"}
-    assert note == Note("v.csv", "not read: 'Prompt', 'seq'")
+    assert note == Note("v.csv", "not read: 'Prompt', 'seq': is it 'prompt'?")
     assert [type(item) for item in table("pair,voter,vote\n7,ann,A\n")] == [Row]
 
 
@@ -317,14 +323,79 @@ def test_a_table_that_other_signs_part_names_what_was_found(sign):
     [error] = table(sign.join(["pair", "voter", "vote"]) + f"\n7{sign}ann{sign}A\n")
     assert error.why == (
         f"nothing is known of its columns: {sign.join(['pair', 'voter', 'vote'])!r}; "
-        f"commas stand between columns, not {sign!r}"
+        f"commas stand between columns, not {sign!r} (so with every row that has these columns)"
     )
 
 
 def test_a_record_of_nothing_but_unknown_columns_names_them():
-    error, row = rows([Record(1, {"id": 7, "who": "ann"}), Record(2, {"pair": 7})], OWN_NAMES, "f")
-    assert str(error) == "f:1: nothing is known of its columns: 'id', 'who'"
+    unknown = [Record(n, {"id": 7, "who": "ann"}) for n in (1, 2, 3)]
+    error, row = rows([*unknown, Record(4, {"pair": 7})], OWN_NAMES, "f")
+    assert error.row == 1
+    assert error.why.startswith("nothing is known of its columns: 'id', 'who'; known are pair,")
     assert row.pair.id == "7"
+
+
+@pytest.mark.parametrize(
+    "header, why",
+    [
+        ("Pair,voter,vote", "no column is called 'pair': is it 'Pair'?"),
+        ("pairs,prompt,voter,vote", "no column is called 'pair': is it 'pairs'?"),
+        ("voter,vote,output_a", "no column says which pair a row is about: neither pair, nor"),
+        ("pair,votr,vote", "beside 'vote' there is no column 'voter': is it 'votr'?"),
+        ("pair,voter,feedback", "beside 'voter' there is no column 'vote'"),
+        ("pair,verdict,feedback", "beside 'verdict' there is no column 'judge'"),
+    ],
+)
+def test_a_fault_of_the_header_is_said_once(header, why):
+    line = ",".join("A" for _ in header.split(","))
+    found = table("\n".join([header, *[line] * 5]))
+    faults = [item for item in found if isinstance(item, RowError)]
+    assert len(faults) == 1
+    assert faults[0].row == 2
+    assert faults[0].why.startswith(why)
+    assert faults[0].why.endswith("(so with every row that has these columns)")
+
+
+def test_rows_of_a_file_without_ids_are_of_one_pair_where_their_content_is():
+    header = "prompt,generator_a,generator_b,output_a,output_b,voter,vote,tags\n"
+    found = table(f"{header}p,x,y,1,2,ann,A,t\np,x,y,1,2,bob,B,\np,x,y,1,3,ann,A,\n")
+    one, two, other = (row.pair.id for row in found)
+    assert one == two != other
+    mapping = parse({"prompt": "q", "voter": "who", "vote": "pick"})
+    [mapped] = rows([Record(1, {"q": "p", "who": "ann", "pick": "A"})], mapping, "f")
+    assert mapped.vote.choice == "A"
+    assert len(mapped.pair.id) == 32
+
+
+def test_several_judges_stand_beside_each_other():
+    header = "pair,prompt,cluster,verdict.gpt,verdict.x y,voter,vote"
+    wide = table(f"{header}\n7,p,c,A,,ann,B\n8,p,c,A,tie,,\n")
+    said = [
+        (row.pair.id, row.verdict and (row.verdict.judge, row.verdict.winner), bool(row.vote))
+        for row in wide
+    ]
+    assert said == [
+        ("7", None, True),
+        ("7", ("gpt", "A"), False),
+        ("8", ("gpt", "A"), False),
+        ("8", ("x y", "tie"), False),
+    ]
+    assert {(row.pair.prompt, row.pair.cluster) for row in wide} == {("p", "c")}
+
+
+def test_judges_as_columns_are_mapped_by_their_names():
+    spec = {"column": "c1", "values": {"1": "A", "2": "B", "0": "tie", "?": None}}
+    mapping = parse({"pair": "id", "judges": {"gpt": spec, "claude": "c2"}})
+    records = [Record(1, {"id": 7, "c1": "0", "c2": "b"}), Record(2, {"id": 8, "c1": "?"})]
+    found = list(rows(records, mapping, "f"))
+    said = [(row.verdict.judge, row.verdict.winner) for row in found[:2]]
+    assert said == [("gpt", "tie"), ("claude", "B")]
+    assert found[2].verdict is None
+    with pytest.raises(MappingError) as wrong:
+        parse({"pair": "id", "judges": {"gpt": {"column": "c", "type": "text"}}, "judgs": {}})
+    assert str(wrong.value) == (
+        "judgs: not a field of a row: is 'judges' meant?; judges.gpt.type: does not belong here"
+    )
 
 
 def test_columns_that_are_not_used_can_be_told():

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
+from sklearn.metrics import (
+    accuracy_score,
+    f1_score,
+    precision_recall_fscore_support,
+    precision_score,
+    recall_score,
+)
 
 from judge_eval.metrics import Resampling, classification
 from judge_eval.metrics.class_sums import of_elements, share
@@ -236,3 +242,46 @@ def _f1_macro(human, judge):
 def test_an_unknown_metric_or_average_is_refused(options):
     with pytest.raises(ValueError, match="must be one of"):
         against("a", "a", **options)
+
+
+# --- items without the judge's label ------------------------------------------------------------
+
+
+def test_an_item_without_the_judge_s_label_is_dropped_or_wrong():
+    judge = {"q1": "yes", "q2": None, "q3": "no"}
+    people = {"ann": {"q1": "yes", "q2": "yes", "q3": "yes", "q4": "no"}}
+    dropped = classification(judge, people).figure
+    assert (dropped.value, dropped.n) == (0.5, 2)
+    assert [(gap.count, gap.why) for gap in dropped.left_out] == [
+        (2, "the judge gave that item no label")
+    ]
+    wrong = classification(judge, people, missing="wrong").figure
+    assert (wrong.value, wrong.n, wrong.left_out) == (0.25, 4, ())
+
+
+@pytest.mark.parametrize("average", ["binary", "macro", "micro", "weighted"])
+@pytest.mark.parametrize("metric", ["precision", "recall", "f1"])
+def test_a_missing_label_is_no_class_of_its_own(metric, average):
+    judge = {1: "yes", 2: None, 3: "no", 4: "yes", 5: None}
+    human = {1: "yes", 2: "yes", 3: "yes", 4: "no", 5: "no"}
+    figure = classification(
+        judge, {"ann": human}, metric, pos_label="yes", average=average, missing="wrong"
+    ).figure
+    expected = precision_recall_fscore_support(
+        list(human.values()),
+        [label or "nothing" for label in judge.values()],
+        labels=["yes"] if average == "binary" else ["no", "yes"],
+        average="macro" if average == "binary" else average,
+        zero_division=0.0,
+    )
+    place = ["precision", "recall", "f1"].index(metric)
+    assert figure.value == pytest.approx(expected[place])
+    assert figure.interval is None or figure.interval[0] <= figure.value <= figure.interval[1]
+
+
+def test_a_missing_label_set_is_wrong_even_where_the_person_says_nothing():
+    judge = {1: ["a"], 2: None}
+    people = {"ann": {1: ["a"], 2: ["FALSE"]}}
+    assert classification(judge, people, missing="wrong").figure.value == 0.5
+    f1 = classification(judge, people, "f1", average="macro", missing="wrong").figure
+    assert f1.value == 1.0

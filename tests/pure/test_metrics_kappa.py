@@ -8,8 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from judge_eval.metrics import Resampling, band, cohen_kappa, krippendorff_alpha, paired_people
+from judge_eval.metrics import (
+    Resampling,
+    band,
+    classification,
+    cohen_kappa,
+    krippendorff_alpha,
+    paired_people,
+)
 from judge_eval.metrics.kappa import kappas
+from judge_eval.metrics.labels import LabelsUnfit
 
 FEW = Resampling(resamples=20)
 
@@ -27,7 +35,7 @@ def kappa_of(judge, *humans, resampling=FEW):
     return cohen_kappa(dict(enumerate(judge)), people, resampling=resampling)
 
 
-def alpha_by_definition(humans):
+def alpha_by_definition(humans, level="nominal"):
     """Compare every two labels of an item, and every two labels at all."""
     items = {}
     for said in humans.values():
@@ -37,11 +45,66 @@ def alpha_by_definition(humans):
     every = [label for labels in units for label in labels]
     if len(set(every)) < 2:
         return None
+
+    def apart(a, b):
+        if level == "nominal":
+            return a != b
+        if level == "interval":
+            return (a - b) ** 2
+        low, high = sorted((a, b))
+        between = sum(low <= label <= high for label in every)
+        return (between - (every.count(a) + every.count(b)) / 2) ** 2 if a != b else 0
+
     observed = sum(
-        (a != b) / (len(labels) - 1) for labels in units for a, b in permutations(labels, 2)
+        apart(a, b) / (len(labels) - 1) for labels in units for a, b in permutations(labels, 2)
     )
-    expected = sum(a != b for a, b in permutations(every, 2)) / (len(every) - 1)
+    expected = sum(apart(a, b) for a, b in permutations(every, 2)) / (len(every) - 1)
     return 1 - observed / expected
+
+
+# Counts of (human, judge) of four judges on 3,200 free answers with one gold label each, from the
+# published labels of TriviaQA judged by models (UMass-Meta-LLM-Eval/llm_eval), and what is printed.
+GOLD = {
+    "GPT-4": ((1945, 94, 66, 1095), 0.950, 0.892),
+    "Llama3-70B": ((2005, 34, 145, 1016), 0.944, 0.876),
+    "Gemma-2B": ((1848, 191, 1003, 158), 0.627, 0.050),
+    "JudgeLM": ((582, 1457, 77, 1084), 0.521, 0.174),
+}
+
+
+@pytest.mark.parametrize("name", GOLD)
+def test_one_reference_is_enough_and_kappa_is_what_was_published(name):
+    counts, accuracy, kappa = GOLD[name]
+    cells = (("A", "A"), ("A", "B"), ("B", "A"), ("B", "B"))
+    both = [cell for cell, count in zip(cells, counts, strict=True) for _ in range(count)]
+    human, judge = (dict(enumerate(side)) for side in zip(*both, strict=True))
+    found = cohen_kappa(judge, {"gold": human}, resampling=FEW).figure
+    assert (round(found.value, 3), found.n) == (kappa, 3200)
+    right = classification(judge, {"gold": human}, resampling=FEW).figure
+    assert round(right.value, 3) == accuracy
+
+
+@pytest.mark.parametrize("weights", ["linear", "quadratic"])
+@given(said=st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), max_size=20))
+def test_weighted_kappa_is_scikit_learn_s(weights, said):
+    # All five grades are there, so that places among the grades are the grades.
+    judge, human = zip(*said, *((n, n) for n in range(1, 6)), strict=True)
+    people = {"ann": dict(enumerate(human))}
+    found = cohen_kappa(dict(enumerate(judge)), people, weights=weights, resampling=FEW).figure
+    assert found.value == pytest.approx(cohen_kappa_score(judge, human, weights=weights), abs=1e-12)
+
+
+def test_words_have_the_order_they_are_given():
+    words, order = ["bad", "fair", "good"], {"bad": 0, "fair": 1, "good": 2}
+    judge = dict(enumerate(["bad", "good", "fair", "good"]))
+    people = {"ann": dict(enumerate(["fair", "good", "good", "bad"]))}
+    found = cohen_kappa(judge, people, weights="linear", order=words, resampling=FEW).figure
+    places = [[order[label] for label in said.values()] for said in (judge, people["ann"])]
+    assert found.value == pytest.approx(cohen_kappa_score(*places, weights="linear"))
+    with pytest.raises(LabelsUnfit, match="'bad' is no number"):
+        cohen_kappa(judge, people, weights="linear")
+    with pytest.raises(LabelsUnfit, match="does not hold 'fair'"):
+        cohen_kappa(judge, people, weights="linear", order=["bad", "good"])
 
 
 # --- kappa --------------------------------------------------------------------------------------
@@ -234,3 +297,30 @@ def test_the_interval_of_alpha_is_that_of_a_plain_bootstrap(humans):
     low, high = figure.interval
     assert np.mean(values < low - 1e-9) < 0.09
     assert np.mean(values > high + 1e-9) < 0.09
+
+
+grades = st.dictionaries(
+    st.sampled_from(["ann", "ben", "cem", "dia"]),
+    st.dictionaries(st.integers(0, 7), st.integers(1, 5), min_size=1),
+    min_size=2,
+)
+
+
+@pytest.mark.parametrize("level", ["ordinal", "interval"])
+@given(humans=grades)
+def test_alpha_of_grades_is_its_definition(level, humans):
+    expected = alpha_by_definition(humans, level)
+    figure = krippendorff_alpha(humans, level, resampling=FEW)
+    assert figure.value == (None if expected is None else pytest.approx(expected, abs=1e-9))
+
+
+@pytest.mark.parametrize(
+    "level, value", [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)]
+)
+def test_krippendorff_s_own_example(level, value):
+    ann = {1: 1, 2: 2, 3: 3, 4: 3, 5: 2, 6: 1, 7: 4, 8: 1, 9: 2}
+    ben = {1: 1, 2: 2, 3: 3, 4: 3, 5: 2, 6: 2, 7: 4, 8: 1, 9: 2, 10: 5, 12: 3}
+    cem = {2: 3, 3: 3, 4: 3, 5: 2, 6: 3, 7: 4, 8: 2, 9: 2, 10: 5, 11: 1}
+    dia = {1: 1, 2: 2, 3: 3, 4: 3, 5: 2, 6: 4, 7: 4, 8: 1, 9: 2, 10: 5, 11: 1}
+    found = krippendorff_alpha({"A": ann, "B": ben, "C": cem, "D": dia}, level, resampling=FEW)
+    assert round(found.value, 3) == value

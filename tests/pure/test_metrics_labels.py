@@ -37,7 +37,8 @@ def gaps_of(pairs):
     "raw, label",
     [
         ("A", "A"),
-        ("", ""),
+        ("", None),
+        (" ", None),
         (True, True),
         (3, 3),
         (2.5, 2.5),

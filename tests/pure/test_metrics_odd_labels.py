@@ -17,7 +17,7 @@ from judge_eval.metrics import (
     Scorer,
     SemanticSimilarityScorer,
     TextSimilarityScorer,
-    ceiling,
+    among_people,
     score,
 )
 from judge_eval.metrics.figures import left_out
@@ -62,10 +62,10 @@ def test_nothing_but_odd_labels_is_a_reason(odd):
     assert figure.reason == "text_similarity cannot take labels such as 4"
 
 
-def test_the_ceiling_drops_them_too():
+def test_people_among_themselves_drop_them_too():
     config = MetricConfig(TextSimilarityScorer(), ["t"])
     people = {"ann": {"t": TEXTS | {"q3": 5}}, "ben": {"t": TEXTS}}
-    figure = ceiling(config, people).figures["similarity"]
+    figure = among_people(config, people).figures["similarity"]
     assert (figure.value, figure.n) == (1, 2)
     assert any(gap.why.endswith("such as 5") for gap in figure.left_out)
 
@@ -147,7 +147,7 @@ def test_whatever_the_labels_are_there_is_a_figure_or_a_reason(judge, people, ma
             assert (figure.value is None) == (figure.reason is not None)
         json.dumps(found.as_dict(), allow_nan=False)
         said = {name: {"t": given_} for name, given_ in people.items()}
-        among = ceiling(MetricConfig(scorer, ["t"]), said)
+        among = among_people(MetricConfig(scorer, ["t"]), said)
         assert among is None or json.dumps(among.as_dict(), allow_nan=False)
 
 

@@ -1,4 +1,4 @@
-"""Metrics as they are asked for: names, tasks, consensus, one's own scorers, ceilings."""
+"""Metrics as they are asked for: names, tasks, consensus, one's own scorers, among people."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from judge_eval.metrics import (
     ScorerUnknown,
     SemanticSimilarityScorer,
     TextSimilarityScorer,
-    ceiling,
+    among_people,
     check_names,
     make_scorer,
     register,
@@ -209,7 +209,7 @@ def test_measures_of_agreement_fall_back_and_warn(scorer):
     assert found.scores == one(scorer, "winner").scores
 
 
-@pytest.mark.parametrize("scorer, needs", [(CohenKappaScorer(), 2), (AltTestScorer(), 3)])
+@pytest.mark.parametrize("scorer, needs", [(KrippendorffAlphaScorer(), 2), (AltTestScorer(), 3)])
 def test_too_few_people_are_a_reason(scorer, needs):
     humans = {"ann": HUMANS["ann"]}
     found = one(scorer, "winner", humans=humans)
@@ -282,6 +282,58 @@ def test_a_kappa_has_its_band():
     assert one(CohenKappaScorer(), "winner").metadata["interpretation"] == "Slight"
 
 
+NUMBERS = {"ann": {"stars": {"q1": 5, "q2": 3, "q3": 1}}, "ben": {"stars": {"q1": 4, "q2": 4}}}
+
+
+@pytest.mark.parametrize(
+    "name, options, warned",
+    [
+        ("cohen_kappa", {}, True),
+        ("cohen_kappa", {"weights": "linear"}, False),
+        ("krippendorff_alpha", {}, True),
+        ("krippendorff_alpha", {"level": "ordinal"}, False),
+        ("rank_correlation", {}, False),
+    ],
+)
+def test_numbers_that_are_counted_as_categories_are_warned_of(name, options, warned):
+    [found] = score(
+        [MetricConfig(make_scorer(name, **options), ["stars"])],
+        {"gpt": {"stars": {"q1": 5, "q2": 4, "q3": 2}}},
+        NUMBERS,
+    ).popitem()[1]
+    assert any("4 differs from 5 as much as from 1" in text for text in found.warnings) is warned
+
+
+def test_categories_are_not_warned_of():
+    assert one(CohenKappaScorer(), "winner").warnings == ()
+
+
+def test_an_empty_text_is_a_missing_label_unless_the_task_is_free_text():
+    judge, people = {"q1": "A", "q2": ""}, {"q1": "A", "q2": "A"}
+    found = {
+        scorer.scorer_name: score(
+            [MetricConfig(scorer, ["t"])], {"gpt": {"t": judge}}, {"ann": {"t": people}}
+        ).popitem()[1][0]
+        for scorer in (ClassificationScorer(), TextSimilarityScorer())
+    }
+    accuracy = found["classification_accuracy"].figures["accuracy"]
+    assert (accuracy.value, accuracy.n) == (1.0, 1)
+    assert [gap.why for gap in accuracy.left_out] == ["the judge gave that item no label"]
+    similarity = found["text_similarity"].figures["similarity"]
+    assert (similarity.value, similarity.n) == (0.5, 2)
+
+
+def test_with_the_judge_as_one_more_rater():
+    people = {"ann": {"t": {1: "A", 2: "B"}}, "ben": {"t": {1: "A", 2: "B"}}}
+    judges = {"same": {"t": {1: "A", 2: "B"}}, "other": {"t": {1: "B", 2: "A"}}}
+    same, other = score([MetricConfig(KrippendorffAlphaScorer(), ["t"])], judges, people).popitem()[
+        1
+    ]
+    assert same.scores == {"krippendorff_alpha": 1.0, "with_judge": 1.0}
+    assert other.scores["krippendorff_alpha"] == 1.0
+    assert other.scores["with_judge"] == pytest.approx(1 - 5 * (4 + 4) / 2 / (36 - 18))
+
+
 def test_the_embedding_model_is_named():
     found = one(SemanticSimilarityScorer(Embedder()), "why")
     assert found.metadata["embedding_model"] == "letters"
@@ -289,22 +341,24 @@ def test_the_embedding_model_is_named():
 
 
 @pytest.mark.parametrize("scorer", ALL, ids=lambda scorer: scorer.scorer_name)
-def test_the_ceiling_is_the_same_figure_between_people(scorer):
-    found = ceiling(MetricConfig(scorer, ["winner"]), HUMANS)
+def test_people_among_themselves_have_the_same_figure_between_people(scorer):
+    found = among_people(MetricConfig(scorer, ["winner"]), HUMANS)
     if scorer.scorer_name == "alt_test":
         assert found is None
+    elif scorer.scorer_name == "krippendorff_alpha":
+        assert tuple(found.figures) == ("krippendorff_alpha",)
     else:
         assert tuple(found.figures) == scorer.figure_names
         assert found.judge_id == "people among themselves"
 
 
-def test_ceilings_are_those_of_every_two_people():
+def test_figures_of_people_are_those_of_every_two_people():
     config = MetricConfig(ClassificationScorer(), ["winner"])
-    assert ceiling(config, HUMANS).scores == {"accuracy": 0.5}
+    assert among_people(config, HUMANS).scores == {"accuracy": 0.5}
     both = MetricConfig(ClassificationScorer(), ["winner", "helpful"], "multitask")
-    assert ceiling(both, HUMANS).scores == {"accuracy": pytest.approx((0.5 + 1 / 3) / 2)}
+    assert among_people(both, HUMANS).scores == {"accuracy": pytest.approx((0.5 + 1 / 3) / 2)}
     precision = MetricConfig(ClassificationScorer("precision", "yes"), ["helpful"])
-    assert ceiling(precision, HUMANS).scores == {"precision": 0.5}
+    assert among_people(precision, HUMANS).scores == {"precision": 0.5}
 
 
 # --- one's own ----------------------------------------------------------------------------------
@@ -413,6 +467,7 @@ def test_every_scorer_is_found_by_name():
         "text_similarity",
         "semantic_similarity",
         "krippendorff_alpha",
+        "rank_correlation",
     }
     scorer = make_scorer("classification", metric="recall", pos_label="flag", resamples=10, seed=3)
     assert (scorer.scorer_name, scorer.asked.resampling.resamples) == ("classification_recall", 10)
@@ -424,7 +479,9 @@ def test_every_scorer_is_found_by_name():
     "name, options, reason",
     [
         ("bleu", {}, "no scorer is called 'bleu'; there are alt_test, classification"),
-        ("cohen_kappa", {"weights": "linear"}, "cohen_kappa: .*weights"),
+        ("cohen_kappa", {"weights": "cubic"}, "weights must be one of linear, quadratic"),
+        ("krippendorff_alpha", {"level": "ratio"}, "level must be one of nominal, ordinal"),
+        ("classification", {"missing": "guess"}, "missing must be one of drop, wrong"),
         ("classification", {"metric": "auc"}, "metric must be one of"),
         ("alt_test", {"resamples": 0}, "at least one resample"),
     ],

@@ -193,8 +193,8 @@ def test_an_embedder_is_made_of_its_options():
 @pytest.mark.parametrize(
     "humans, names",
     [
-        (0, ["classification_accuracy"]),
-        (1, ["classification_accuracy"]),
+        (0, ["classification_accuracy", "cohens_kappa"]),
+        (1, ["classification_accuracy", "cohens_kappa"]),
         (2, ["classification_accuracy", "cohens_kappa", "krippendorff_alpha"]),
         (3, ["classification_accuracy", "cohens_kappa", "alt_test", "krippendorff_alpha"]),
     ],

@@ -13,7 +13,7 @@ from judge_eval.metrics import (
     KrippendorffAlphaScorer,
     MetricConfig,
     Scorer,
-    ceiling,
+    among_people,
     score,
 )
 from reports.results.formats import as_csv, as_data, as_text
@@ -94,24 +94,29 @@ def test_what_is_no_matter_of_judges_marks_nobody():
     table = tabulate([config], score([config], judges, people), list(judges))
     assert [row.cells[0].figure.value for row in table.rows] == [1.0, 1.0]
     assert not any(row.cells[0].is_best for row in table.rows)
-    assert table.columns[0].best is None
+    assert [column.best for column in table.columns] == [None, "highest"]
 
 
 def test_what_is_no_matter_of_judges_is_told_once_and_is_in_the_csv_as_ever():
     config = MetricConfig(KrippendorffAlphaScorer(), ["winner"])
     people = {name: {"winner": {"q1": "A", "q2": "B"}} for name in ("ann", "ben")}
-    judges = {"a": {"winner": {"q1": "A"}}, "failed": {"winner": {"q1": None}}}
+    judges = {"a": {"winner": {"q1": "A", "q2": "B"}}, "failed": {"winner": {"q1": None}}}
     found = score([config], judges, people)
-    table = tabulate([config], found, list(judges), {config.unique_name: ceiling(config, people)})
+    table = tabulate(
+        [config], found, list(judges), {config.unique_name: among_people(config, people)}
+    )
     lines = as_text(table).splitlines()
-    assert lines == [
-        "judge_id",
-        "a",
-        "failed",
-        f"{AMONG}: 1.000 n=4  Krippendorff's alpha, winner: {config.unique_name}",
+    name = config.unique_name
+    assert [line.split()[0] for line in lines[:3]] == ["judge_id", "a", "failed"]
+    of_people = f"{AMONG}: 1.000 n=4  Krippendorff's alpha, winner: {name}"
+    assert [line for line in lines if "Krippendorff's alpha, winner" in line] == [of_people]
+    assert "1.000 n=6" in lines[1]
+    assert rows_of(table) == [
+        ["judge_id", name, f"{name}_with_judge"],
+        ["a", "1.0", "1.0"],
+        ["failed", "", ""],
     ]
-    assert rows_of(table) == [["judge_id", config.unique_name], ["a", "1.0"], ["failed", ""]]
-    assert as_data(table)["of_people"] == [True]
+    assert as_data(table)["of_people"] == [True, False]
 
 
 def test_the_best_stands_first_and_people_and_baselines_are_marked():
@@ -122,7 +127,7 @@ def test_the_best_stands_first_and_people_and_baselines_are_marked():
         "rule": {"winner": dict.fromkeys("abcd", "B")},
         "good": {"winner": dict.fromkeys("abcd", "A")},
     }
-    among = {config.unique_name: ceiling(config, people)}
+    among = {config.unique_name: among_people(config, people)}
     table = tabulate([config], score([config], judges, people), list(judges), among, ["rule"])
     assert [row.judge for row in table.ranked] == ["good", "rule", "silent"]
     assert [row[0] for row in rows_of(table)] == ["judge_id", *judges], "the CSV keeps its order"
@@ -153,7 +158,21 @@ def test_the_alt_test_says_who_passes_and_at_which_epsilon():
 
 
 @pytest.mark.parametrize(
-    "name", ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "\nx", "\uff1d1", '=cmd|"/C calc"!A0']
+    "name",
+    [
+        "=1+1",
+        "+1",
+        "-1",
+        "@x",
+        "\tx",
+        "\rx",
+        "\nx",
+        "\uff1d1",
+        " =1",
+        "\xa0 @x",
+        "\ufeff=1",
+        '=cmd|"/C calc"!A0',
+    ],
 )
 def test_no_name_is_a_formula(name):
     table = table_of(Given({name: {"x": -1.0}}), [name])

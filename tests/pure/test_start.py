@@ -13,6 +13,7 @@ ACCESS = {
     "invites": [{"name": "Drawings", "path": "/join/x/"}],
     "admin": {"username": "admin", "password": "secret", "path": "/admin/"},
     "api_key": "hj_key",
+    "api_key_scopes": ["read", "vote"],
     "cli_key": "hj_other",
 }
 
@@ -25,6 +26,8 @@ def test_the_summary_names_every_way_in():
         "Vote                Drawings   http://127.0.0.1:8000/join/x/\n",
         "user admin, password secret\n",
         "API key             hj_key\n",
+        "may read and vote; for one that may manage runs too:\n",
+        "                    http://127.0.0.1:8000/admin/voting/apikey/add/\n",
         "Command line        .venv/bin/humanjudge --help\n",
         "/data/access.txt\n",
     ):

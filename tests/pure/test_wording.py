@@ -219,22 +219,23 @@ def share(value, low=None, high=None):
     return Share(value, low, high, 0, 0, 0)
 
 
-def test_a_single_judge_is_set_between_the_floor_and_the_ceiling_without_a_claim():
+def test_a_single_judge_is_set_beside_the_floor_and_people_without_a_claim():
     def words(judge, people):
         none = np.zeros((1, 1), dtype=bool)
         return summary(["A"], none, votes=120, people=3, beside_people=(judge, people))
 
     assert words(share(0.66, 0.634, 0.691), share(0.665, 0.64, 0.69)) == (
         "After 120 votes by 3 people: A is the only judge; of the votes on pairs that several "
-        "people voted on it agrees with 66.0 % (95 %: 63 to 69), and people with each other on "
-        "66.5 % (95 %: 64 to 69), the ceiling; no baseline is on the board, so the floor is not "
+        "people voted on it agrees with 66.0 % (95 %: 63 to 69), and people among themselves on "
+        "66.5 % (95 %: 64 to 69); no baseline is on the board, so the floor is not "
         "known."
     )
     assert "; of the votes on pairs that several people voted on it agrees with 50.0 %, and " in (
         words(share(0.5), share(0.6))
     )
-    assert "no two people have voted on the same pair, so the ceiling is not known" in words(
-        share(0.66), share(None)
+    assert (
+        "no two people have voted on the same pair, so how far people agree is not known"
+        in words(share(0.66), share(None))
     )
 
 
@@ -272,3 +273,16 @@ def test_of_every_two_judges_it_is_said_which_is_better_or_that_they_cannot_be_t
     assert set(tied) == {
         (a, b) for a in names for b in names if a < b and not {(a, b), (b, a)} & set(expected)
     }
+
+
+def test_what_judges_lose_by_contradicting_themselves_is_said():
+    def words(losses):
+        none = np.zeros((3, 3), dtype=bool)
+        names = ["A", "B", "coin"]
+        return summary(names, none, votes=9, people=1, baselines=[2], contradicting=losses)
+
+    assert words({0: 3.4, 1: 6.2, 2: 50}).endswith(
+        "by contradicting itself B loses 6 points and A loses 3."
+    )
+    assert words({0: 1.2}).endswith("by contradicting itself A loses 1 point.")
+    assert "contradicting" not in words({0: 0.9, 2: 50})

@@ -42,9 +42,9 @@ def test_the_pages_of_mtbench_say_what_its_score_files_say():
     percents = [
         round(100 * share["value"], 1)
         for share in (
-            data["ceiling"]["pairs"],
+            data["among_people"]["pairs"],
             judge["agreement"],
-            data["ceiling"]["votes"],
+            data["among_people"]["votes"],
             judge["beside_people"],
         )
     ]

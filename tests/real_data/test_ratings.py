@@ -10,13 +10,14 @@ import pytest
 from judge_eval.baselines import always_first, longer_wins, random_choice
 from judge_eval.interchange.reading import read
 from judge_eval.interchange.rows import Row
-from judge_eval.statistics.human_agreement import ceiling
+from judge_eval.statistics.human_agreement import among_people
 from judge_eval.statistics.judge_figures import judge_figures
 from judge_eval.statistics.model_ratings import as_votes, model_board
 from judge_eval.statistics.order_luck import order_luck, shuffled_elo
-from judge_eval.statistics.outcomes_table import CHOICES, OutcomesTable
+from judge_eval.statistics.outcomes_table import OutcomesTable
 from judge_eval.statistics.significance import claims
 from judge_eval.statistics.wording import summary
+from voting.sides import CHOICES
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 SIDED = [CHOICES.index(choice) for choice in ("A", "B")]
@@ -92,14 +93,14 @@ def mtbench(human, gpt4):
         ("turn-2", (871, 1325), (471, 707), (731, 864), (388, 474)),
     ],
 )
-def test_mtbench_agreement_and_ceiling_are_as_published(
+def test_mtbench_agreement_and_that_of_people_are_as_published(
     human, gpt4, turn, with_gpt4, among_people, sided_with_gpt4, sided_among_people
 ):
     experts = [r for r in human if r.vote.voter.startswith("expert") and turn in r.pair.tags]
     table = table_of(experts, gpt4)
     judged = judge_figures(table, claims(table), rng())[0].agreement
     assert (judged.successes, judged.trials) == with_gpt4
-    people = ceiling(table.votes, rng()).pairs
+    people = among_people(table.votes, rng()).pairs
     assert (people.successes, people.trials) == among_people
     # Without ties: votes for a side, and verdicts that name one.
     named = np.where(np.isin(table.verdicts, SIDED), table.verdicts, -1).astype(np.int8)
@@ -108,7 +109,7 @@ def test_mtbench_agreement_and_ceiling_are_as_published(
     sided = OutcomesTable(votes, named)
     judged = judge_figures(sided, claims(sided), rng())[0].agreement
     assert (judged.successes, judged.trials) == sided_with_gpt4
-    people = ceiling(table.votes[:, SIDED], rng()).pairs
+    people = among_people(table.votes[:, SIDED], rng()).pairs
     assert (people.successes, people.trials) == sided_among_people
 
 
@@ -135,7 +136,7 @@ def test_mtbench_gpt4_beats_the_floor_and_is_as_good_as_one_more_person(mtbench)
     )
     gpt4, first, random = judge_figures(mtbench, found, rng())
     assert (gpt4.rating.worst_rank, gpt4.ties, first.ties, random.ties) == (1, "a", "b", "b")
-    people = ceiling(mtbench.votes, rng()).pairs
+    people = among_people(mtbench.votes, rng()).pairs
     assert people.low < gpt4.agreement.value < people.high
 
 
@@ -216,7 +217,7 @@ def test_pandalm_judges_are_told_apart_and_beat_the_floor(pandalm):
 
 
 def test_pandalm_another_order_of_the_votes_crowns_another_judge(pandalm):
-    """The order-free rating is sure of the first rank; ELO is not."""
+    """The Bradley-Terry rating is sure of the first rank; ELO is not."""
     best = shuffled_elo(pandalm, rng()).argmax(axis=1)
     assert 0.5 < (best == 1).mean() < 0.9
     leader = judge_figures(pandalm, claims(pandalm), rng())[1].rating
@@ -224,7 +225,7 @@ def test_pandalm_another_order_of_the_votes_crowns_another_judge(pandalm):
 
 
 def test_pandalm_people_agree_far_better_than_any_judge_with_them(pandalm):
-    found = ceiling(pandalm.votes, rng())
+    found = among_people(pandalm.votes, rng())
     agreement = [one.agreement for one in judge_figures(pandalm, claims(pandalm), rng())]
     assert found.pairs.trials == 3 * 999
     assert round(found.pairs.value, 4) == 0.9199

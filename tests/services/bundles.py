@@ -88,13 +88,14 @@ def facts_of(run):
     return {
         "judges": list(judges.values_list("position", "name", "provider", "fingerprint")),
         "ratings": list(ratings.values_list("elo", "agree", "disagree", "asked", "answered")),
-        "ranks": [(row.judge.name, row.rank, row.coverage) for row in view.rows],
+        "coverage": [(row.judge.name, row.coverage) for row in view.rows],
         "counts": (view.votes, view.unblinded, view.done, view.total, view.unusable),
         "points": dict(RatingPoint.objects.filter(run=run).values_list("votes", "ratings")),
         "pairs": list(
             pairs.values_list(
                 "position",
                 "external_id",
+                "prompt_key",
                 "votes",
                 "votes_wanted",
                 "unusable",

@@ -26,7 +26,7 @@ class OverBudget(Exception):
 
 
 def make_provider(at, **fields):
-    """The endpoint of a local provider, as the back office would hold it."""
+    """The endpoint of a local provider, as the admin would hold it."""
     values = {"base_url": at.base_url, "concurrency": 8} | fields
     name = values.pop("name", "default")
     return Provider.objects.update_or_create(name=name, defaults=values)[0]
@@ -85,7 +85,7 @@ def time_passes():
     """Let every call's waiting be over, and every provider's; nothing has to stop for it."""
     past = timezone.now() - timedelta(seconds=1)
     Call.objects.filter(state="waiting", not_before__gt=past).update(not_before=past)
-    Provider.objects.update(paused_until=None)
+    Provider.objects.update(pauses={})
     return False
 
 

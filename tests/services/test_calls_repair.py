@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from judge_eval.engine import lifecycle
+from judge_eval.engine import lifecycle, limits
 from judge_eval.models import Call, Provider, Run, Verdict
 from tests.provider import provider
 from tests.services.run_maker import (
@@ -125,10 +125,10 @@ def test_a_run_that_was_stopped_asks_nothing_more(at, run):
     assert (call.state, call.is_repaired) == ("done", True)
 
 
-def test_a_repair_waits_for_a_provider_that_is_paused(at, run):
+def test_a_repair_waits_for_a_model_that_is_paused(at, run):
     says(at, "I like both.", times=1)
     attempt()
-    Provider.objects.update(paused_until="2999-01-01T00:00Z")
+    limits.pause("default", "judge-x", 3600, "429")
     assert attempt() == []
     time_passes()
     assert len(attempt()) == 1

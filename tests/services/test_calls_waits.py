@@ -1,14 +1,14 @@
-"""How long a call waits after a failure, and how long its provider is left alone."""
+"""How long a call waits after a failure, and how long its model is left alone."""
 
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
-from judge_eval.engine import limits
+from judge_eval.engine import crew, limits
 from judge_eval.models import Call, Provider
 from tests.provider import provider
-from tests.services.run_maker import attempt, make_judging, time_passes
+from tests.services.run_maker import attempt, make_judging, make_started
 
 pytestmark = pytest.mark.django_db
 
@@ -31,24 +31,30 @@ def test_waits_grow_with_the_attempts_and_differ_from_call_to_call(at, attempts)
     assert len({call.not_before for call in calls}) == 2
     for call in calls:
         assert before + least <= call.not_before <= after + 1.25 * least
-    assert Provider.objects.get().paused_until is None
+    assert pauses() == {}
 
 
-def test_a_provider_that_names_a_time_is_left_alone_until_then(at):
-    run = make_judging(at)
-    Call.objects.update(not_before=timezone.now() + timedelta(hours=1))
-    other = make_judging(at, {"name": "other"}, provider="other")
-    Call.objects.filter(run=run).update(not_before=run.created_at)
-    at.control(mode="429", retry_after=45, times=1)
+def pauses():
+    return limits.paused(Provider.objects.get(), timezone.now())
+
+
+@pytest.mark.parametrize("asked, seconds", [(45, 45), (36_000, 60)])
+def test_a_model_that_names_a_time_is_left_alone_and_the_others_are_not(at, asked, seconds):
+    """One reply may be wrong: a time that is named once is kept to for a minute at most."""
+    run = make_started(at, {"concurrency": 1}, prompts=["one", "two"])
+    at.control(mode="429", retry_after=asked, models=["model-a"])
     before = timezone.now()
-    [call] = attempt(slots=1)
-    paused = Provider.objects.get(name="default").paused_until
-    assert before + timedelta(seconds=45) <= paused <= timezone.now() + timedelta(seconds=45)
-    assert call.not_before >= paused
-    assert call.error.endswith("asked to wait 45 s")
-    assert {call.run_id for call in attempt()} == {other.pk}
-    time_passes()
-    assert {(call.run_id, call.state) for call in attempt()} == {(run.pk, "done")}
+    others = run.calls.filter(model="model-b", state="done")
+    crew.work(should_stop=lambda: others.count() == 2)
+    assert others.count() == 2
+    [(model, until)] = pauses().items()
+    assert model == "model-a"
+    assert before + timedelta(seconds=seconds) <= until
+    assert until <= timezone.now() + timedelta(seconds=seconds)
+    [told] = Provider.objects.get().pauses.values()
+    assert told["why"].endswith(f"asked to wait {min(asked, 600)} s")
+    assert sum(request["model"] == "model-a" for request in at.log()["requests"]) == 1
+    assert run.calls.filter(model="model-a", state="waiting").count() == 2
 
 
 @pytest.mark.parametrize("asked", ["0", "1"])
@@ -64,9 +70,12 @@ def test_a_provider_that_is_away_longer_than_it_says_costs_no_calls(at, asked):
 
 
 def test_a_shorter_pause_does_not_end_a_longer_one():
-    provider = Provider.objects.create(name="p", base_url="http://127.0.0.1:1/v1")
-    now = timezone.now()
+    Provider.objects.create(name="p", base_url="http://127.0.0.1:1/v1")
+    limits.pause("p", "other", 0, "over at once")
+    before = timezone.now()
     for seconds in (30, 60, 10):
-        limits.pause("p", now + timedelta(seconds=seconds))
-    provider.refresh_from_db()
-    assert provider.paused_until == now + timedelta(seconds=60)
+        limits.pause("p", "m", seconds, f"{seconds} s")
+    [(model, until)] = pauses().items()
+    assert model == "m"
+    assert before + timedelta(seconds=60) <= until <= timezone.now() + timedelta(seconds=60)
+    assert {m: told["why"] for m, told in Provider.objects.get().pauses.items()} == {"m": "60 s"}

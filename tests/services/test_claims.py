@@ -171,12 +171,13 @@ class TestPace:
         self.started(at, 2**31 - 1, calls=4)
         assert len(claim()) >= 1
 
-    def test_none_of_a_provider_that_is_paused(self, at):
+    def test_none_of_a_model_that_is_paused(self, at):
         make_started(at)
-        limits.pause("default", timezone.now() + timedelta(hours=1))
-        assert claim() == []
-        Provider.objects.update(paused_until=timezone.now())
-        assert len(claim()) == 4
+        limits.pause("default", "model-a", 3600, "429")
+        others = Call.objects.filter(pk__in=claim())
+        assert list(others.values_list("model", flat=True)) == ["model-b"] * 2
+        time_passes()
+        assert len(claim()) == 2
 
 
 class TestLeases:

@@ -28,7 +28,7 @@ class TestSecrecy:
     @pytest.fixture(autouse=True)
     def everything_logged(self, caplog, monkeypatch):
         caplog.set_level("DEBUG")
-        for name in ("openai", "openai._base_client", "httpx2", "httpcore2", "httpcore2.http11"):
+        for name in ("httpcore2", "httpcore2.connection", "httpcore2.http11"):
             caplog.set_level("DEBUG", logger=name)
 
     def texts_of(self, failed, caplog):
@@ -115,7 +115,7 @@ class TestSurroundings:
     def test_nothing_is_loaded_before_the_first_call(self):
         code = (
             "import sys, judge_eval.endpoints.chat;"
-            "sys.exit(bool({'openai', 'httpx2', 'django'} & sys.modules.keys()))"
+            "sys.exit(bool({'httpcore2', 'django'} & sys.modules.keys()))"
         )
         done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=os.environ)
         assert done.returncode == 0

@@ -218,9 +218,15 @@ def test_an_entry_is_sealed_whole_or_not_at_all():
 def test_what_else_the_database_refuses():
     scene = a_scene()
     queue, pair, voter = scene["run"].queue, scene["pair"], scene["voter"]
+
+    def compare(queue, **fields):
+        known = {"a": pair.a, "b": pair.b, "prompt_key": "x", "turn": 1}
+        Comparison.objects.create(queue=queue, **known | fields)
+
     refused = [
-        lambda: Comparison.objects.create(queue=queue, position=8, a=pair.a, b=pair.a),
-        lambda: Comparison.objects.create(queue=queue, position=0, a=pair.a, b=pair.b),
+        lambda: compare(queue, position=8, b=pair.a),
+        lambda: compare(queue, position=0),
+        lambda: compare(queue, position=8, prompt_key=""),
         lambda: Voter.objects.create(project=scene["project"], pseudonym=voter.pseudonym),
         lambda: Voter.objects.create(project=scene["project"], reputation=0),
         lambda: VoterPrompt.objects.create(project=scene["project"], text="again"),

@@ -233,16 +233,16 @@ def test_without_a_vote_nobody_has_a_letter():
     assert [judge["ties"] for judge in computed(run).data["judges"]] == ["", ""]
 
 
-def test_a_single_judge_stands_between_ceiling_and_floor():
+def test_a_single_judge_stands_beside_people_and_floor():
     run = make_run(pairs=12, says=[["A"]] * 12)
     vote_in(run, people=3)
     Judge.objects.filter(run=run).update(provider="imported")
     data = computed(run).data
     assert "it agrees with 75.0 %" in data["words"]
-    assert "people with each other on 100.0 %" in data["words"]
+    assert "people among themselves on 100.0 %" in data["words"]
     assert "the floor is not known" in data["words"]
     beside = data["judges"][0]["beside_people"]
-    assert (beside["trials"], data["ceiling"]["votes"]["trials"]) == (36, 36)
+    assert (beside["trials"], data["among_people"]["votes"]["trials"]) == (36, 36)
 
 
 def test_a_ballot_of_sides_only_leaves_out_ties_of_people_and_of_judges():

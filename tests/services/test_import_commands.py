@@ -81,7 +81,7 @@ def test_a_mapping_comes_from_a_file(write, tmp_path):
         (["FILE", "--run", "00000000"], "there is no run"),
         (["FILE", "--project", "P", "--ballot", "A"], "ballot: List should have"),
         (["FILE", "--project", "P", "--open-for-voting"], "has no outputs"),
-        (["FILE", "--project", "P", "--mapping", "FILE"], "pair: missing"),
+        (["FILE", "--project", "P", "--mapping", "FILE"], "nothing was imported"),
     ],
 )
 def test_what_cannot_be_is_one_line(write, arguments, why):

@@ -32,8 +32,12 @@ def test_they_stand_behind_the_judges_of_the_source_and_answer_for_each_judged_p
     records = [pair(1, **texts), pair(2), pair(3), verdict(1, "gpt", "A"), verdict(2, "gpt", "B")]
     run = imported(*records, vote(1, "ann", "A"), baselines=None)
     assert names_of(run) == ["gpt", *FLOOR]
-    assert answers_of(run, "always-first") == {"p1": "A", "p2": "A"}
-    assert answers_of(run, "random") == {p: random_choice("", "", p).winner for p in ("p1", "p2")}
+    assert answers_of(run, "always-first") == {"p1": "tie", "p2": "tie"}
+    tossed = Verdict.objects.filter(judge__run=run, judge__name="random")
+    assert {v.comparison.external_id: v.picks for v in tossed} == {
+        p: [random_choice("", "", f"{p} {order}").winner for order in ("AB", "BA")]
+        for p in ("p1", "p2")
+    }
     said = answers_of(run, "longer-wins")
     assert said["p1"] == longer_wins("long answer", "short", "").winner == "A"
     assert_whole(run.queue.project)
@@ -44,7 +48,7 @@ def test_they_are_in_the_ledger_before_the_votes_and_play_for_the_ratings():
     run = imported(*records, baselines=None)
     entries = Entry.objects.filter(queue=run.queue).order_by("seq")
     assert [entry.kind for entry in entries] == ["verdicts", "vote"]
-    assert [said["winner"] for said in entries[0].payload["verdicts"]][:2] == ["B", "A"]
+    assert [said["winner"] for said in entries[0].payload["verdicts"]][:2] == ["B", "tie"]
     by_name = {judge.name: judge.rating for judge in judges_of(run)}
     assert by_name["gpt"].elo > 1000 > by_name["always-first"].elo
     assert by_name["always-first"].asked == by_name["always-first"].answered == 1
@@ -62,7 +66,7 @@ def test_an_output_that_did_not_come_is_no_verdict():
     assert answers_of(run, "longer-wins")["p2"] is None
     failed = Verdict.objects.get(judge__name="longer-wins", state=Verdict.State.FAILED)
     assert failed.error == UNSEEN
-    assert answers_of(run, "always-first")["p2"] == "A"
+    assert answers_of(run, "always-first")["p2"] == "tie"
 
 
 def test_a_source_that_states_its_judges_keeps_its_board():
@@ -83,6 +87,15 @@ def test_a_source_that_states_its_judges_may_have_a_floor_all_the_same():
 def test_they_can_be_declined_and_a_run_without_judges_gets_none():
     assert names_of(imported(pair(1), verdict(1, "gpt", "A"), baselines=False)) == ["gpt"]
     assert names_of(imported(pair(1), vote(1, "ann", "A"), name="Votes", baselines=None)) == []
+
+
+def test_they_join_with_the_first_judges_however_late_these_come():
+    run = imported(pair(1), vote(1, "ann", "A"), name="Votes", baselines=None)
+    assert names_of(run) == []
+    added(run, verdict(1, "gpt", "A"))
+    assert names_of(run) == ["gpt", *FLOOR]
+    assert answers_of(run, "always-first") == {"p1": "tie"}
+    assert_whole(run.queue.project)
 
 
 def test_what_is_added_later_is_answered_too_and_the_same_again_changes_nothing():

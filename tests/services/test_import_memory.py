@@ -56,7 +56,8 @@ def small_pieces(monkeypatch, settings):
     settings.SEAL_BATCH = PIECE
     for constant in (
         "import_rows.MOST_ROWS",
-        "import_verdicts.PAIRS_AT_ONCE",
+        "importing.MOST_ROWS",
+        "import_pairs.MOST_ROWS",
         "exporting.AT_ONCE",
         "exporting.OUTPUTS_AT_ONCE",
         "restoring.MOST_RECORDS",

@@ -7,14 +7,12 @@ import pytest
 
 from judge_eval.engine import lifecycle
 from judge_eval.models import Run
-from judge_eval.transfer.import_report import ImportReport
-from judge_eval.transfer.importing import import_run
 from tests.concurrency.together import only, together
-from tests.makers import make_project, make_vote, make_voter, pairs_of, seal_all
-from tests.services.imports import added, assert_whole, imported, pair, rows, run_of, verdict, vote
+from tests.makers import make_vote, make_voter, pairs_of, seal_all
+from tests.services.imports import added, assert_whole, imported, pair, verdict, vote
 from tests.services.reference import assert_as_expected
 from voting import ledger
-from voting.models import Entry, Voter
+from voting.models import Entry
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,27 +27,6 @@ SOURCE = [
         vote(n, f"v{n % 7}", "AB"[n // 2 % 2]),
     )
 ]
-
-
-def test_one_source_twice_at_once_is_imported_once():
-    run = imported(pair(0))
-    reports = together(*[partial(added, run, *SOURCE)] * 3)
-    assert len(only(ImportReport, reports)) == 3
-    assert sorted(report.new["votes"] for report in reports) == [0, 0, 40]
-    assert sorted(report.already["votes"] for report in reports) == [0, 40, 40]
-    assert run.queue.comparisons.count() == 40
-    assert_as_expected(run)
-    assert_whole(run.queue.project)
-
-
-def test_runs_of_one_project_at_once_share_voters_and_ledger():
-    project = make_project()
-    reports = together(*[partial(import_run, project, f"Run {n}", rows(*SOURCE)) for n in range(3)])
-    assert [report.errors for report in reports] == [[], [], []]
-    assert Voter.objects.filter(project=project).count() == 7
-    for report in reports:
-        assert_as_expected(run_of(report))
-    assert_whole(project)
 
 
 def test_people_vote_and_seals_go_on_while_an_import_is_written():

@@ -66,21 +66,32 @@ def comparisons(run):
     return Comparison.objects.filter(queue=run.queue).order_by("position")
 
 
-def test_baselines_say_where_what_they_picked_stood():
-    """They answer in the stored order, so that their habit of place is known too."""
-    run = make_new_run(outputs=("same size", "size same", "more than that"))
+def test_baselines_are_measured_by_the_judges_own_rule():
+    """Asked in both orders, who goes by the place contradicts itself; who goes by texts never."""
+    run = make_new_run(prompts=14)
     work_on(run)
-    for verdict in Verdict.objects.filter(judge__run=run):
-        assert verdict.picks == [verdict.winner]
-        assert verdict.first_picks == (verdict.winner == "A")
-        assert verdict.order == Verdict.Order.STORED
+    said = {judge.name: list(judge.verdicts.all()) for judge in run.judges.all()}
+    for verdict in said["always-first"]:
+        assert (verdict.order, verdict.picks, verdict.first_picks) == ("both", ["A", "A"], 2)
+        assert (verdict.winner, verdict.consistent) == ("tie", False)
+    for verdict in said["longer-wins"]:
+        assert (verdict.consistent, verdict.first_picks) == (True, 1)
+    tossed = [verdict.consistent for verdict in said["random"]]
+    assert len(tossed) == 42
+    assert 8 < sum(tossed) < 34, "a new toss for each order agrees with the other by half"
     outcomes = outcomes_of(run)
     place = [judge.name for judge in outcomes.judges].index("always-first")
-    assert (outcomes.first_picks[:, place] == 1).all()
-    assert (outcomes.side_picks[:, place] == 1).all()
-    ties = Verdict.objects.filter(judge__run=run, winner="tie").count()
-    assert ties > 0
-    assert outcomes.side_picks.sum() == Verdict.objects.filter(judge__run=run).count() - ties
+    assert (outcomes.first_picks[:, place] == 2).all()
+    assert (outcomes.side_picks[:, place] == 2).all()
+
+
+def test_where_judges_are_asked_once_baselines_are_too():
+    run = make_new_run(prompts=4)
+    for verdict in waiting(run).select_related("judge", "comparison__a", "comparison__b"):
+        said = judging.answer_of_baseline(verdict, "random")
+        assert (said["consistent"], len(said["picks"])) == (None, 1)
+        if verdict.judge.name == "always-first":
+            assert said["winner"] == {"AB": "A", "BA": "B"}[said["order"]]
 
 
 def verdict_entries(run):
@@ -108,12 +119,12 @@ def test_pairs_of_a_new_run_are_voted_on_and_judged_end_to_end():
     run = make_new_run()
     work_on(run)
     voter = make_voter(run)
-    for pair in next_pairs(voter, run.queue, [], 10, timezone.now()):
+    for pair in next_pairs(voter, run.queue, [], 10, timezone.now()).pairs:
         pair.queue = run.queue
         make_vote(voter, pair, "A")
     seal_all(run.queue.project)
     always_first = JudgeRating.objects.get(judge__run=run, judge__name="always-first")
-    assert (always_first.agree, always_first.disagree) == (3, 0)
+    assert (always_first.agree, always_first.disagree) == (0, 3), "it contradicts itself"
     assert (always_first.asked, always_first.answered) == (3, 3)
     project = run.queue.project
     assert chain.verify(ledger.export(project), project.head).entries == 6
@@ -165,7 +176,7 @@ def test_an_unusable_pair_is_neither_in_the_ledger_nor_in_the_coverage_nor_hande
     [entry] = verdict_entries(run)
     assert entry.comparison.unusable == ""
     assert set(JudgeRating.objects.values_list("asked", "answered")) == {(1, 1)}
-    handed = next_pairs(make_voter(run), run.queue, [], 10, timezone.now())
+    handed = next_pairs(make_voter(run), run.queue, [], 10, timezone.now()).pairs
     assert [pair.pk for pair in handed] == [entry.comparison_id]
 
 

@@ -6,9 +6,10 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
-from judge_eval.engine import lifecycle
+from judge_eval.engine import judging, lifecycle
 from judge_eval.engine.progress import Part, progress_of
-from judge_eval.models import Call
+from judge_eval.models import Call, Run, Verdict
+from judge_eval.selectors import ready_verdicts
 from tests.makers import make_run
 from tests.provider import provider
 from tests.services.purse import NAMES, money, priced
@@ -32,6 +33,15 @@ def at():
         yield running
 
 
+def advanced(run):
+    judging.advance(run.pk)
+    Verdict.objects.update(leased_until=None)
+    for verdict in ready_verdicts(run):
+        judging.decide(verdict.pk)
+    judging.advance(run.pk)
+    return Run.objects.get(pk=run.pk)
+
+
 def test_a_draft_has_none(at):
     progress = progress_of(make_draft(at, budget_usd=2))
     assert (progress.outputs, progress.calls, progress.verdicts) == (Part(), Part(), Part())
@@ -52,6 +62,34 @@ def test_outputs_then_calls_then_verdicts(at):
     assert progress.verdicts == Part(done=4)
     assert progress.pictures == Part()
     assert progress.attempts == 8
+
+
+@pytest.mark.parametrize("orders, calls", [("both", 12), ("random", 6)])
+def test_totals_are_those_of_the_plan_from_the_start(at, orders, calls):
+    judges = ["judge-long", "judge-hash", "longer-wins"]
+    run = make_started(at, judges=judges, prompts=["a", "b", "c"], verdict_orders=orders)
+    totals = []
+    while run.state in Run.AT_WORK:
+        progress = progress_of(run)
+        parts = (progress.outputs, progress.calls, progress.verdicts)
+        totals.append(tuple(part.total for part in parts))
+        attempt(slots=1)
+        run = advanced(run)
+    assert set(totals) == {(6, calls, 9)}
+    assert progress_of(run).calls.total == calls
+
+
+def test_outputs_that_failed_bring_no_pairs(at):
+    at.control(mode="insufficient_quota", models=["model-a"], times=1)
+    run = make_started(at, judges=["judge-long"], prompts=["a", "b", "c"])
+    assert progress_of(run).calls.total == 6
+    attempt()
+    assert progress_of(advanced(run)).calls == Part(waiting=4)
+
+
+def test_every_output_is_to_be_drawn(at):
+    run = make_started(at, kind="svg", judges=["judge-long"], prompts=["a cat"])
+    assert progress_of(run).pictures == Part(waiting=2)
 
 
 def test_attempts_before_a_retry_are_still_counted(at):
@@ -118,8 +156,16 @@ def test_one_unknown_price_makes_the_cost_unknown(at, unknown):
 def test_the_rate_is_that_of_the_last_minute_and_tells_the_time_left(at):
     run = make_started(at, prompts=[f"Say {n}." for n in range(10)])
     attempt(slots=8)
+    # A moment, or a few answers, tell nothing.
+    assert (progress_of(run).per_minute, progress_of(run).seconds_left) == (8, None)
+    attempt(slots=4)
+    since = timezone.now() - timedelta(seconds=30)
+    Call.objects.filter(pk__in=Call.objects.filter(state="done")[:1]).update(done_at=since)
     progress = progress_of(run)
-    assert (progress.per_minute, progress.seconds_left) == (8, 60 * 12 / 8)
+    # 8 outputs, and 10 pairs that two judges see in both orders.
+    assert progress.calls == Part(waiting=40)
+    assert progress.per_minute == 12
+    assert progress.seconds_left == pytest.approx(30 / 12 * 48, rel=0.2)
     Call.objects.filter(state="done").update(done_at=timezone.now() - timedelta(minutes=2))
     progress = progress_of(run)
     assert (progress.per_minute, progress.seconds_left) == (0, None)

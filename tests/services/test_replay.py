@@ -15,7 +15,8 @@ pytestmark = pytest.mark.django_db
 
 
 def a_voted_run():
-    run = make_run(pairs=4, says=[["A", "B", None], ["B", "B", "A"], ["A", "tie", "A"], ["A"] * 3])
+    says = [["A", "B", None], ["B", "B", "A"], ["A", "tie", "A"], ["A"] * 3]
+    run = make_run(says=says, baselines=["judge-0"])
     voter = make_voter(run)
     for pair in pairs_of(run):
         make_vote(voter, pair, "A")
@@ -61,6 +62,9 @@ TAMPERING = {
     "a lost vote on a pair": lambda run: Comparison.objects.filter(
         queue=run.queue, position=0
     ).update(votes=0),
+    "the answers on a pair": lambda run: Comparison.objects.filter(
+        queue=run.queue, position=1
+    ).update(answers_tie=F("answers_tie") + 1),
     "a point of the graph": lambda run: RatingPoint.objects.filter(run=run, votes=2).update(
         ratings=[1, 2, 3]
     ),

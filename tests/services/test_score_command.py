@@ -167,6 +167,7 @@ def test_what_is_scored_where_nobody_said_what(tmp_path):
         "alt_test_1tasks_978f6f60_single_winning_rate",
         "alt_test_1tasks_978f6f60_single_advantage_prob",
         "krippendorff_alpha_1tasks_978f6f60_single",
+        "krippendorff_alpha_1tasks_978f6f60_single_with_judge",
     ]
     assert (row[list(row)[3]], row[list(row)[4]]) == ("", "")
     assert "gpt                      0.583 [" in printed
@@ -180,7 +181,8 @@ def test_people_stand_beneath_the_judges_and_their_alpha_is_told_once(tmp_path):
     assert "Krippendorff's alpha, winner: krippendorff_alpha_1tasks_978f6f60_single" in printed
     page = page_of(out)
     heads = [attrs["title"] for tag, attrs in page.tags if tag == "th" and "title" in attrs]
-    assert not any("krippendorff" in head for head in heads)
+    alpha = [head for head in heads if "krippendorff" in head]
+    assert [head.endswith("_with_judge") for head in alpha] == [True]
     assert page.texts.count("Krippendorff's alpha, winner") == 1, "the heading of its section"
     assert "people among themselves" in page.texts
     drawing = (out / "charts" / "krippendorff_alpha_scores.svg").read_text("utf-8")

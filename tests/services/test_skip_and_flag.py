@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 
 def handed(voter, run, limit=10):
-    return [pair.pk for pair in next_pairs(voter, run.queue, [], limit, timezone.now())]
+    return [pair.pk for pair in next_pairs(voter, run.queue, [], limit, timezone.now()).pairs]
 
 
 def test_a_skipped_pair_comes_back_once_at_the_end():
@@ -30,11 +30,19 @@ def test_skipped_twice_a_pair_is_gone_for_its_voter_and_free_for_others():
     [pair] = handed(voter, run)
     make_skip(voter, pair)
     assert handed(voter, run) == [pair]
-    assert handed(other, run) == []
+    assert handed(other, run) == [pair]
     make_skip(voter, pair)
     assert handed(voter, run) == []
     assert progress(voter, run.queue).left_for_me == 0
     assert handed(other, run) == [pair]
+
+
+def test_a_pair_that_was_skipped_once_is_free_for_others_meanwhile():
+    run = make_run(pairs=2)
+    voter, other = make_voter(run), make_voter(run)
+    first = handed(voter, run)[0]
+    make_skip(voter, first)
+    assert handed(other, run) == [first]
 
 
 def test_the_same_skip_again_is_not_a_second_one():

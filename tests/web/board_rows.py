@@ -5,7 +5,7 @@ import re
 from django.utils import timezone
 
 from judge_eval.analysis import keeping
-from judge_eval.models import Findings, Judge
+from judge_eval.models import Findings
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 
 PAIRS = 40
@@ -26,8 +26,9 @@ def make_studied_run(*, people=2, pairs=PAIRS, judges=3, **options):
     """
     names = ["good", "weak", "always-first", *[f"tie-{n}" for n in range(3, judges)]][:judges]
     says = [says_on(place)[:judges] + ["tie"] * (judges - 3) for place in range(pairs)]
-    run = make_run(says=says, names=names, votes_wanted=people, **options)
-    Judge.objects.filter(run=run).exclude(name="always-first").update(provider="default")
+    run = make_run(
+        says=says, names=names, votes_wanted=people, baselines=["always-first"], **options
+    )
     vote_all(run, people)
     return run
 

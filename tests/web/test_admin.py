@@ -1,10 +1,12 @@
-"""The back office: what an admin may do, and that the ledger can only be read there."""
+"""The admin: what an admin may do, and that the ledger can only be read there."""
 
+import json
 import re
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
+from django.contrib.sessions.models import Session
 from django.test import Client
 
 from tests.makers import (
@@ -96,11 +98,16 @@ def test_a_new_key_is_shown_once_and_works():
     client = admin_client()
     data = {"name": "a script", "scopes": ["read", "vote"], "project": ""}
     data |= {"expires_at_0": "", "expires_at_1": "", "revoked_at_0": "", "revoked_at_1": ""}
-    page = client.post("/admin/voting/apikey/add/", data, follow=True)
+    page = client.post("/admin/voting/apikey/add/", data)
     [token] = re.findall(r"hj_[0-9a-f]{8}_[\w-]+", page.content.decode())
     assert find_key(token).scopes == ["read", "vote"]
     assert token not in client.get("/admin/voting/apikey/").content.decode()
     assert ApiKey.objects.count() == 1
+    # No cookie carries it, readable or packed, and no store of sessions.
+    assert "messages" not in client.cookies
+    assert "no-store" in page["Cache-Control"]
+    sessions = [session.get_decoded() for session in Session.objects.all()]
+    assert token not in json.dumps([sessions, {c.key: c.value for c in client.cookies.values()}])
 
 
 def test_a_new_key_needs_scopes_that_exist():

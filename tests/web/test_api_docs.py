@@ -21,6 +21,7 @@ PATHS = {
     "/api/runs/{run_id}/events": ["get"],
     "/api/runs/import": ["post"],
     "/api/runs/{run_id}/import": ["post"],
+    "/api/imports/{import_id}": ["delete", "get"],
     "/api/runs/{run_id}/export": ["get"],
     "/api/runs/{run_id}/judge-eval/pending": ["get"],
     "/api/runs/{run_id}/judge-eval/vote": ["post"],

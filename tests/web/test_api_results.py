@@ -2,6 +2,7 @@
 
 import pytest
 
+from judge_eval.models import JudgeRating
 from tests.makers import (
     judges_of,
     key_client,
@@ -53,10 +54,10 @@ def test_after_a_vote():
     make_vote(make_voter(run), pairs_of(run)[0], "A")
     seal_all(run.queue.project)
     answer = results_of(run)
-    first, third, second = answer["leaderboard"]
+    first, second, third = answer["leaderboard"]
     assert [row["judge"] for row in (first, second, third)] == ["judge-0", "judge-1", "judge-2"]
     assert [row["elo"] for row in (first, second, third)] == [1031, 984, 985]
-    assert [row["rank"] for row in (first, third, second)] == [1, 2, 3]
+    assert [row["rank"] for row in (first, second, third)] == [1, 2, 2], "both were wrong"
     assert first["elo_exact"] == pytest.approx(1031.263693206478, abs=1e-9)
     assert (first["agree"], first["disagree"], first["total"], first["agree_rate"]) == (
         1,
@@ -71,6 +72,58 @@ def test_after_a_vote():
     assert first["baseline"] is True
     assert (answer["done"], answer["pending"], answer["votes"]) == (1, 1, 1)
     assert answer["ledger_seq"] == run.queue.project.head_seq
+
+
+def overall_of(answer):
+    return {row["judge"]: row["overall_agreement"] for row in answer["leaderboard"]}
+
+
+def test_judges_are_listed_by_overall_agreement_from_the_first_vote_on():
+    """A failed verdict counts against a judge, and no ELO lifts it."""
+    says = [["B", "A", "A"], ["B", None, "A"], ["A", None, "A"]]
+    run = make_run(pairs=3, says=says, names=["wrong", "silent", "wise"])
+    voter = make_voter(run)
+    for pair in pairs_of(run)[:2]:
+        make_vote(voter, pair, "A")
+    seal_all(run.queue.project)
+    JudgeRating.objects.filter(judge__name="wrong").update(elo=1900)
+    answer = results_of(run)
+    assert overall_of(answer) == {"wise": 100.0, "silent": 50.0, "wrong": 0.0}
+    assert [row["judge"] for row in answer["leaderboard"]] == ["wise", "silent", "wrong"]
+    assert [row["rank"] for row in answer["leaderboard"]] == [1, 2, 3]
+    assert answer["overall_as_of"] == {
+        "votes": 2,
+        "ledger_seq": answer["ledger_seq"],
+        "newer": 0,
+        "computed": False,
+    }
+    compute(run)
+    found = results_of(run)
+    assert overall_of(found) == overall_of(answer)
+    assert found["overall_as_of"] == answer["overall_as_of"] | {"computed": True}
+
+
+def test_it_is_said_as_of_which_vote_overall_agreement_is():
+    run = make_studied_run(people=1)
+    compute(run)
+    known = results_of(run)
+    first = known["leaderboard"][0]
+    assert first["overall_low"] <= first["overall_agreement"] <= first["overall_high"]
+    assert first["order_luck"] > 0
+    vote_all(run, 1, places=[0, 1])
+    answer = results_of(run)
+    assert overall_of(answer) == overall_of(known)
+    assert answer["votes"] == answer["overall_as_of"]["votes"] + 2
+    assert answer["overall_as_of"]["newer"] == 2
+
+
+def test_findings_of_before_the_first_vote_do_not_hide_it():
+    run = make_studied_run(people=0)
+    compute(run)
+    vote_all(run, 1)
+    answer = results_of(run)
+    assert overall_of(answer)["good"] == 90.0
+    assert answer["overall_as_of"]["computed"] is False
 
 
 def test_equal_ratings_share_a_rank():

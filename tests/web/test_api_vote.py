@@ -142,7 +142,14 @@ def test_a_beginning_of_two_tasks_is_ambiguous():
     for position, last in ((5, "1"), (6, "2")):
         pk = f"abcdef01-0000-4000-8000-00000000000{last}"
         Comparison.objects.create(
-            pk=pk, queue=run.queue, position=position, a=pair.a, b=pair.b, opened_at=pair.opened_at
+            pk=pk,
+            queue=run.queue,
+            position=position,
+            prompt_key=pair.prompt_key,
+            turn=pair.turn,
+            a=pair.a,
+            b=pair.b,
+            opened_at=pair.opened_at,
         )
     response = post(voting_key(), run, "abcdef01")
     assert response.status_code == 409
@@ -212,7 +219,7 @@ def test_a_pair_with_enough_votes_still_takes_one():
 
 def test_a_flood_is_slowed_down(monkeypatch):
     monkeypatch.setattr(api.limit, "_burst", 0)
-    monkeypatch.setattr(api.limit, "_per_second", 0.0)
+    monkeypatch.setattr(api.limit, "_per_second", 0.001)
     run = make_run()
     response = post(voting_key(), run, pairs_of(run)[0])
     assert response.status_code == 429

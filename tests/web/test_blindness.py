@@ -247,22 +247,27 @@ def test_sides_say_nothing_about_generators():
     assert 55 < lefts < 145
 
 
-def test_a_key_that_votes_blindly_is_told_standings_and_nothing_of_any_pair():
-    """Scripts vote and read the leaderboard with one key, so it alone is not kept from them."""
+def test_a_key_that_votes_blindly_is_told_what_it_did_itself_and_no_standings():
     study = Study()
     client = key_client(make_key("read", "vote")[1])
     of_run = f"/api/runs/{study.run.pk}"
-    addresses = [of_run, f"{of_run}/events", "/api/runs", f"{of_run}/judge-eval/results"]
+    addresses = [of_run, f"{of_run}/events", "/api/runs"]
     RunEvent.objects.update(at=timezone.now() - timedelta(seconds=1))
     responses = {address: client.get(address) for address in addresses}
     assert {response.status_code for response in responses.values()} == {200}
     rows = [pk for pair in study.pairs for pk in (pair.pk, pair.a_id, pair.b_id)]
     assert_blind(study, responses, more=map(str, rows), known=("zwickau", "yverdon"))
-    board = responses[addresses[-1]].json()
-    assert all(type(value) in (int, bool) for name, value in board.items() if name != "leaderboard")
-    for row in board["leaderboard"]:
-        assert not [value for value in row.values() if isinstance(value, list | dict)]
+    assert client.get(f"{of_run}/judge-eval/results").status_code == 403
     assert client.get(f"{of_run}/findings").status_code == 403
     assert client.get(f"{of_run}/export").status_code == 403
-    [task, *_] = client.get(f"{of_run}/judge-eval/pending").json()["tasks"]
-    assert "verdicts" not in task
+    pending = client.get(f"{of_run}/judge-eval/pending").json()
+    assert "verdicts" not in pending["tasks"][0]
+    assert pending["mine"] == {"votes": 0, "left": len(pending["tasks"])}
+    votes = len(pending["tasks"])
+    for task in pending["tasks"]:
+        body = {"task_id": task["id"], "winner": "A"}
+        voted = client.post(f"{of_run}/judge-eval/vote", body, content_type="application/json")
+        assert voted.status_code == 200
+    pending = client.get(f"{of_run}/judge-eval/pending").json()
+    assert pending["mine"] == {"votes": votes, "left": 0}
+    assert client.get(f"{of_run}/judge-eval/results").status_code == 200

@@ -36,9 +36,9 @@ def make_voted_run(**options):
 
 
 def rows_of(response):
-    """The board's rows as (rank, judge, ...) words."""
+    """The board's rows as (judge, ...) words."""
     return [
-        (row.rank, row.judge.name, round(row.elo), row.agree, row.disagree, row.total)
+        (row.judge.name, round(row.elo), row.agree, row.disagree, row.total)
         for row in response.context["board"].rows
     ]
 
@@ -47,10 +47,11 @@ def test_the_owner_sees_the_judges_in_order():
     run = make_voted_run()
     response = user_client().get(board_of(run))
     assert response.status_code == 200
-    assert [row[:2] + row[3:] for row in rows_of(response)] == [
-        (1, "wise", 3, 1, 4),
-        (2, "wrong", 0, 4, 4),
+    assert [row[:1] + row[2:] for row in rows_of(response)] == [
+        ("wise", 3, 1, 4),
+        ("wrong", 0, 4, 4),
     ]
+    assert [line.name for line in response.context["table"].lines][:2] == ["wise", "wrong"]
     text = text_of(response)
     for shown in ("wise", "wrong", "75.0", "80"):
         assert shown in text
@@ -67,9 +68,9 @@ def test_without_votes_the_board_is_empty_and_says_so():
     response = user_client().get(board_of(make_run()))
     text = text_of(response)
     assert "No votes yet" in text
-    assert [row[2:] for row in rows_of(response)] == [(1000, 0, 0, 0)] * 2
+    assert [row[1:] for row in rows_of(response)] == [(1000, 0, 0, 0)] * 2
     assert response.context["graph"] is None
-    assert [row[0] for row in rows_of(response)] == [1, 1]
+    assert [row[0] for row in rows_of(response)] == ["judge-0", "judge-1"]
 
 
 def test_the_graph_has_a_line_for_each_judge():

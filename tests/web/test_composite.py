@@ -170,7 +170,7 @@ class TestDrift:
         passes += [(item, 500_000) for item in disliked]
         make_passes(run, passes, at=timezone.now().replace(year=2025, month=5))
         text = text_of(user_client().get(page_of(run)))
-        assert "The composite ranks items as people do" in text
+        assert "In 2025 Q2 the composite ranks items as people do" in text
         assert "2025 Q2" in text
         assert "14" in text
         assert "bootstrap over 14 items, 1,000 resamples" in text

@@ -20,6 +20,7 @@ from tests.makers import (
 from tests.web.pages import HTMX, queries_of
 from tests.web.run_findings import compute, voted_run
 from tests.web.test_blindness import Study, assert_blind
+from voting.models import Project
 from voting.voters import voter_of_key
 
 pytestmark = pytest.mark.django_db
@@ -41,6 +42,8 @@ def test_everything_that_is_stored_is_given_and_nothing_is_lost():
     reply = response.json()
     Ready.model_validate(reply)
     assert (reply.pop("state"), reply.pop("behind")) == ("ready", False)
+    as_of = (reply.pop("ledger_seq"), reply.pop("newer"), reply.pop("sealed"))
+    assert as_of == (Project.objects.get().head_seq, 0, True)
     assert reply.pop("computed_at").startswith(found.computed_at.isoformat()[:19])
     named = [{"id", "external_id"} & set(pair) for pair in reply["disputed"]]
     assert named == [{"id", "external_id"}] * len(named) != []
@@ -203,7 +206,8 @@ def test_the_document_describes_both_answers_and_every_figure():
     schemas = api["components"]["schemas"]
     run = voted_run(pairs=2)
     stored = Findings.objects.get(run=run).data
-    assert set(stored) | {"state", "computed_at", "behind"} == set(schemas["Ready"]["properties"])
+    of_the_answer = {"state", "computed_at", "behind", "ledger_seq", "newer", "sealed"}
+    assert set(stored) | of_the_answer == set(schemas["Ready"]["properties"])
     judge = stored["judges"][0]
     assert set(judge) == set(schemas["JudgeFindings"]["properties"])
     assert set(stored["models"]["boards"][1]) == set(schemas["ModelBoard"]["properties"])

@@ -90,7 +90,9 @@ def test_a_closed_queue_lets_nobody_in():
 
 @pytest.mark.parametrize("token", ["nonsense", "0" * 32 + ":x", "%00", "%F0%9F%90%A6"])
 def test_a_forged_link_is_not_found(token):
-    assert Client().get(f"/join/{token}/").status_code == 404
+    response = Client().get(f"/join/{token}/")
+    assert response.status_code == 404
+    assert "This invite link is not right. Part of it may be missing" in text_of(response)
 
 
 def test_a_name_that_is_too_long_is_said_and_kept():

@@ -18,7 +18,7 @@ from tests.makers import (
 from tests.web.pages import queries_of, text_of
 from tests.web.run_rows import first_verdict, make_asked_run, make_calls
 from tests.web.test_run_pages import a_voting_evaluator, rows_of
-from voting.models import Inference
+from voting.models import Inference, Picture
 
 pytestmark = pytest.mark.django_db
 
@@ -157,7 +157,7 @@ def test_the_reveal_says_that_orders_disagree_in_the_voters_own_sides():
     set_verdict(run, **INCONSISTENT)
     text, left = revealed(run)
     stored, swapped = ("left", "right") if left == "A" else ("right", "left")
-    assert f"Inconsistent, so scored as tie: {stored} in one order, {swapped} with" in text
+    assert f"which counts as a tie: {stored.title()} in one order, {swapped.title()} with" in text
 
 
 def test_the_reveal_says_that_orders_and_samples_agree():
@@ -201,6 +201,18 @@ def test_what_an_import_changed_stands_under_the_output():
     text = text_of(user_client().get(pair_page(run)))
     assert "Changed before it was stored: added xmlns." in text
     assert "Made in" not in text
+
+
+def test_what_a_drawing_was_drawn_without_stands_under_it():
+    run = make_asked_run(names=["judge-x"])
+    picture = Picture.objects.create(
+        source_sha256="0" * 64, state="done", png_sha256="0" * 64, left_out="<b>/a.css"
+    )
+    Inference.objects.filter(pk=run.queue.comparisons.get(position=0).a_id).update(
+        kind="svg", picture=picture
+    )
+    text = text_of(user_client().get(pair_page(run)))
+    assert text.count("Drawn without what it refers to outside itself: <b>/a.css.") == 1
 
 
 def test_every_call_says_how_often_it_was_made_and_leads_to_what_came():

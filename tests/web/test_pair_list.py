@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from judge_eval.models import Judge, Verdict
+from judge_eval.models import Verdict
 from tests.makers import (
+    change_verdicts,
     judges_of,
     key_client,
     make_key,
@@ -18,7 +19,9 @@ from tests.makers import (
 )
 from tests.web.board_rows import compute, make_studied_run, words_in
 from tests.web.pages import text_of
+from voting import ledger
 from voting.models import Comparison, Entry, Inference
+from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
 
@@ -29,15 +32,14 @@ def list_of(run, query=""):
 
 def numbers_in(response):
     """The numbers of the pairs in the order of the list."""
-    return [pair.position for pair in response.context["page"].object_list]
+    return [pair.position for pair in response.context["pairs"]]
 
 
 @pytest.fixture
 def run():
     """On pair 2 all judges but the baseline are wrong, on pair 0 one of two; pair 3 has no vote."""
     says = [["B", "A", "B"], ["A", "A", "B"], ["B", "B", "A"], ["A", "B", "A"], ["A", None, "A"]]
-    run = make_run(says=says, names=["one", "other", "floor"], votes_wanted=2)
-    Judge.objects.filter(run=run).exclude(name="floor").update(provider="default")
+    run = make_run(says=says, names=["one", "other", "floor"], votes_wanted=2, baselines=["floor"])
     voter = make_voter(run)
     for place, pair in enumerate(pairs_of(run)):
         Comparison.objects.filter(pk=pair.pk).update(external_id=f"case-{place}")
@@ -51,7 +53,7 @@ def test_pairs_are_sorted_by_how_much_judges_and_people_disagree(run):
     assert numbers_in(list_of(run)) == [0, 1, 2, 3, 4]
     response = list_of(run, "?sort=disagreement")
     assert numbers_in(response) == [2, 0, 1, 4, 3]
-    said = {pair.position: (pair.wrong, pair.of) for pair in response.context["page"]}
+    said = {pair.position: (pair.differing, pair.compared) for pair in response.context["pairs"]}
     assert said == {0: (1, 2), 1: (0, 2), 2: (2, 2), 3: (0, 0), 4: (0, 1)}
     assert "2 of 2" in text_of(response)
 
@@ -59,11 +61,23 @@ def test_pairs_are_sorted_by_how_much_judges_and_people_disagree(run):
 def test_the_list_agrees_with_the_findings():
     run = make_studied_run()
     found = compute(run).data["disputed"]
-    pairs = list_of(run, "?sort=disagreement").context["page"].object_list
+    pairs = list_of(run, "?sort=disagreement").context["pairs"]
     assert [
-        {"position": pair.position, "wrong": pair.wrong, "of": pair.of}
+        {"position": pair.position, "wrong": pair.differing, "of": pair.compared}
         for pair in pairs[: len(found)]
     ] == found
+
+
+def test_an_undo_and_other_verdicts_change_the_order(run):
+    voter = make_voter(run)
+    make_vote(voter, pairs_of(run)[4], "B")
+    change_verdicts(pairs_of(run)[0], ["B", "B", "B"])
+    seal_all(run.queue.project)
+    assert numbers_in(list_of(run, "?sort=disagreement"))[:3] == [0, 2, 4]
+    undo_last_vote(voter, run.queue)
+    seal_all(run.queue.project)
+    assert numbers_in(list_of(run, "?sort=disagreement")) == [0, 2, 1, 4, 3]
+    assert ledger.replay(run.queue.project, write=False) == []
 
 
 def test_pairs_are_called_by_what_imports_call_them_and_by_who_wrote_them(run):

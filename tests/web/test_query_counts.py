@@ -96,6 +96,8 @@ class Study:
     def counts(self):
         # That somebody looks at figures is noted now and then: not just while this is counted.
         Findings.objects.update(asked_at=timezone.now())
+        # So is how far a voter has come.
+        voter_client(self.voter).get(f"/vote/{self.run.queue_id}/")
         return {name: queries_of(client, url) for name, (client, url) in self.pages().items()}
 
 
@@ -167,7 +169,7 @@ def test_a_key_that_has_voted_before_votes_with_one_statement():
 def test_waiting_for_ones_own_votes_is_short(monkeypatch):
     """The API looks whether its own votes are sealed; when no worker seals, it answers anyway."""
     monkeypatch.setattr(api, "OWN_VOTES_SECONDS", 0)
-    run = make_run(pairs=2)
+    run = make_run(pairs=1)
     client = key_client(make_key("read", "vote")[1])
     url = f"/api/runs/{run.pk}/judge-eval/"
     body = {"task_id": str(pairs_of(run)[0].pk), "winner": "A"}
@@ -181,7 +183,7 @@ def admin_client():
 
 
 def make_rows(number):
-    """Fill every table that the back office lists."""
+    """Fill every table that the admin lists."""
     for _ in range(number):
         project = make_project()
         run = make_run(project, pairs=1)

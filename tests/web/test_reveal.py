@@ -5,6 +5,7 @@ import re
 import pytest
 from django.test import Client
 
+from judge_eval.models import Verdict
 from tests.makers import (
     entry_of,
     make_run,
@@ -34,21 +35,36 @@ def test_each_judge_with_what_it_picked_and_why():
     seal_all(run.queue.project)
     text = text_of(voter_client(voter).get(url))
     pair = pairs_of(run)[0]
-    mine, theirs = (position(voter, pair, choice) for choice in "AB")
-    assert f"You voted {mine}; 1 of 2 judges agree" in text
+    mine, theirs = (position(voter, pair, choice).capitalize() for choice in "AB")
+    assert f"You chose {mine}; 1 of 2 judges agree" in text
     # What stands between the words is the page's own business.
     assert re.search(rf"said {mine}\W+wise has its reasons\.", text)
     assert re.search(rf"said {theirs}\W+wrong has its reasons\.", text)
     assert re.search(r"no verdict\W+no answer came", text)
-    assert "1016 +16.0" in text
-    assert "984 \N{MINUS SIGN}16.0" in text
+    # How often each has agreed so far, and no rating: that is for the board.
+    assert re.search(r"wise has its reasons\.\W+has agreed with people on 1 of 1\b", text)
+    assert re.search(r"wrong has its reasons\.\W+has agreed with people on 0 of 1\b", text)
+    assert "1016" not in text
 
 
-def test_before_the_vote_is_sealed_no_rating_is_claimed():
+def test_before_the_vote_is_sealed_it_is_said_not_to_be_counted_yet():
     _, voter, _, url = voted()
     response = voter_client(voter).get(url)
-    assert "1016" not in text_of(response)
+    assert "This vote is not counted in that yet" in text_of(response)
+    assert "agreed with people on" not in text_of(response)
     assert "look=1" in response.content.decode()
+
+
+@pytest.mark.parametrize("choice", ["A", "B"])
+def test_a_voter_reads_no_a_no_b_and_no_stored_order(choice):
+    _, voter, vote, url = voted(says=[["tie"]], names=["judge"])
+    says = f"Inconsistent: {choice} as stored, tie when swapped. Output A is finer than B."
+    picks = [choice, "tie"]
+    Verdict.objects.update(order="both", consistent=False, picks=picks, feedback=says)
+    text = text_of(voter_client(voter).get(url, headers=HTMX))
+    left, right = ("Left", "Right") if entry_of(vote).left_side == "A" else ("Right", "Left")
+    assert f"{left} output is finer than {right}." in text
+    assert not re.search(r"\b[AB]\b|stored", text)
 
 
 def test_once_it_is_sealed_nothing_is_asked_for_again():
@@ -61,7 +77,7 @@ def test_looking_ends_by_itself():
     _, voter, _, url = voted()
     response = voter_client(voter).get(f"{url}?look=12")
     assert "look=" not in response.content.decode()
-    assert "The new ratings are late" in text_of(response)
+    assert "This vote is not counted in that yet" in text_of(response)
 
 
 @pytest.mark.parametrize("look", ["x", "-1", "1e5", "99999", ""])

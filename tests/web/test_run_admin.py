@@ -1,4 +1,4 @@
-"""The back office of runs: providers and their prices; calls and events only to be read."""
+"""The admin of runs: providers and their prices; calls and events only to be read."""
 
 import json
 
@@ -90,7 +90,7 @@ def test_what_the_workers_share_cannot_be_typed_in():
     provider = make_provider(name="x")
     body = admin_client().get(f"{LIST}{provider.pk}/change/").content.decode()
     assert "next_start_at" not in body
-    assert "paused_until" not in body
+    assert "pauses" not in body
 
 
 def test_a_provider_is_changed():

@@ -211,7 +211,7 @@ def test_all_errors_are_said_at_once_and_nothing_typed_is_lost():
     ):
         assert typed in body
     assert 'aria-describedby="id_models_helptext id_models_error"' in body
-    assert '<a href="#id_votes_per_pair">Votes a pair</a>' in body
+    assert '<a href="#id_votes_per_pair">Votes per pair</a>' in body
 
 
 def test_of_very_many_errors_the_first_are_said():
@@ -328,13 +328,20 @@ def offered():
 
 
 def test_providers_are_offered_by_name_and_the_usual_one_is_chosen(settings):
-    assert offered() == [("default", " selected")]
     make_provider(name="vllm")
     make_provider(name="openrouter")
     assert offered() == [("openrouter", " selected"), ("vllm", "")]
     settings.PROVIDER_BASE_URL = "http://127.0.0.1:9/v1"
     assert offered() == [("default", " selected"), ("openrouter", ""), ("vllm", "")]
     assert made(post(filled(provider="vllm"))).provider == "vllm"
+
+
+def test_where_there_is_no_provider_none_is_offered_and_it_is_said_how_to_add_one():
+    assert offered() == [("", " selected")]
+    assert 'href="/admin/judge_eval/provider/add/"' in user_client().get(FORM).content.decode()
+    response = post(filled())
+    assert made(response).provider == "default"
+    assert "There is no provider named default." in text_of(user_client().get(response.url))
 
 
 def test_a_provider_that_is_gone_is_said_of_the_draft():

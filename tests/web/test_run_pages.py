@@ -9,7 +9,8 @@ from django.test import Client
 from django.utils import timezone
 
 from judge_eval import events
-from judge_eval.models import Call, Run, Verdict
+from judge_eval.engine import limits
+from judge_eval.models import Call, Provider, Run, Verdict
 from tests.makers import (
     make_run,
     make_vote,
@@ -60,6 +61,7 @@ def a_run_at_work():
     make_outputs(run, 3)
     make_outputs(run, 1, first=3, state="failed", error="404 Not Found: no such model")
     make_outputs(run, 2, first=4, state="waiting")
+    Call.objects.update(is_paired=True)  # else pairs would be to come
     make_calls(run, orders=["AB"], is_repaired=True)
     make_calls(run, orders=["BA"], state="waiting", attempts=0)
     events.record(run, "started", "Outputs are being asked for.")
@@ -83,7 +85,6 @@ def test_parts_figures_and_models_are_shown():
     for figure in (
         "Judging. Outputs are drawn, paired and judged.",
         "Calls in the last minute 8",
-        "Time left, about 45 s",
         "Spent $0.00315 of $2.00",
         "Set aside for calls under way $0.0100",
         "Tokens in 800",
@@ -95,6 +96,77 @@ def test_parts_figures_and_models_are_shown():
     ):
         assert figure in text, figure
     assert "no such model" not in text  # it stands in the list of failed calls
+
+
+def test_the_time_that_is_left_is_told_once_it_can_be():
+    run = make_asked_run(pairs=1)
+    outputs = make_outputs(run, 20)
+    make_outputs(run, 10, first=20, state="waiting")
+    # However slow this machine is, no time has passed since the first answer.
+    done = Call.objects.filter(state="done")
+    done.update(done_at=timezone.now() + timedelta(minutes=5))
+    assert "Time left" not in text_of(user_client().get(progress(run)))
+    since = timezone.now() - timedelta(seconds=40)
+    Call.objects.filter(pk=outputs[0].pk).update(done_at=since)
+    assert "Time left, about " in text_of(user_client().get(progress(run)))
+
+
+REASON = "401 Unauthorized: the key was refused"
+
+
+def a_run_with_a_judge_that_fails(**fields):
+    run = make_asked_run(pairs=2, judges=2, names=["judge-x", "judge-y"])
+    made = make_calls(run, **fields)
+    failing = [call.pk for call in made if call.model == "judge-x"]
+    Call.objects.filter(pk__in=failing).update(state="failed", error=REASON)
+    return run, failing
+
+
+def test_a_judge_of_which_every_call_fails_is_an_alarm_on_its_run_and_in_the_list():
+    run, failing = a_run_with_a_judge_that_fails()
+    client = user_client()
+    text = text_of(client.get(progress(run)))
+    assert "Every call to judge-x (default) for verdicts has failed" in text
+    assert f"4 so far: {REASON}" in text
+    assert text.count(REASON) == 1
+    assert "then press Retry what failed" in text
+    assert "Every call to judge-y" not in text
+    assert "judge-x: every call failed" in text_of(client.get("/runs/"))
+    # While it is not the last word on every call it is none.
+    Call.objects.filter(pk=failing[0]).update(state="done", error="")
+    assert "Every call to" not in text_of(client.get(progress(run)))
+    assert "every call failed" not in text_of(client.get("/runs/"))
+
+
+def test_two_first_failures_of_many_calls_may_be_accidents():
+    run, failing = a_run_with_a_judge_that_fails()
+    Call.objects.filter(pk__in=failing[2:]).update(state="waiting", error="", done_at=None)
+    assert "Every call to" not in text_of(user_client().get(progress(run)))
+    Call.objects.filter(pk=failing[2]).update(state="failed", error=REASON)
+    assert "Every call to" in text_of(user_client().get(progress(run)))
+
+
+def test_a_model_that_is_left_alone_is_told_with_the_reason():
+    run = make_asked_run(judges=1, names=["judge-x"])
+    make_provider()
+    make_calls(run, state="waiting", attempts=0)
+    limits.pause("default", "judge-x", 60, "429 Too Many Requests: asked to wait 600 s")
+    limits.pause("default", "judge-of-others", 60, "429")
+    text = text_of(user_client().get(progress(run)))
+    assert "judge-x (default) is left alone until" in text
+    assert "429 Too Many Requests: asked to wait 600 s. Its calls wait" in text
+    assert "judge-of-others" not in text
+    Provider.objects.update(pauses={})
+    assert "left alone" not in text_of(user_client().get(progress(run)))
+
+
+def test_the_list_of_runs_takes_as_many_queries_for_many_failing_judges():
+    a_run_with_a_judge_that_fails()
+    client = user_client()
+    few = queries_of(client, "/runs/")
+    for _ in range(3):
+        a_run_with_a_judge_that_fails()
+    assert queries_of(client, "/runs/") == few
 
 
 def test_a_price_that_nobody_knows_is_not_nothing():
@@ -494,7 +566,8 @@ def costs_of(size):
 def test_pages_cost_the_same_at_1_and_at_1000_calls():
     few = costs_of(1)
     assert costs_of(1000) == few
-    assert few["progress"] <= 10
+    # Four of them are for alarms and for models that are left alone.
+    assert few["progress"] <= 14
 
 
 def test_every_page_obeys_the_policy():

@@ -4,10 +4,14 @@ import json
 from datetime import timedelta
 
 import pytest
+from celery import Celery
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from humanjudge.celery import app
+from humanjudge.health import PROCESSES
+from humanjudge.heartbeat import _key, say_alive, who_is_alive
 from judge_eval.models import Board, Run
 from tests.makers import (
     make_invite,
@@ -123,19 +127,49 @@ def test_login_leads_nowhere_else():
     assert Client().post("/login/", data).url == "/runs/"
 
 
-def test_health_with_everything_up():
+@pytest.fixture
+def everybody_alive():
+    say_alive(app, PROCESSES.values())
+    yield
+    with app.connection_for_write() as broker:
+        broker.default_channel.client.delete(*map(_key, PROCESSES.values()))
+
+
+def test_health_with_everything_up(everybody_alive):
     response = Client().get("/healthz")
     assert response.status_code == 200
     assert json.loads(response.content) == {
+        "status": "ok",
+        "web": "ok",
         "database": "ok",
         "broker": "ok",
+        "sealing_worker": "ok",
+        "judging_worker": "ok",
+        "beat": "ok",
         "oldest_unsealed_seconds": 0,
-        "status": "ok",
     }
 
 
+@pytest.mark.parametrize("missing", PROCESSES)
+def test_health_names_the_process_that_is_missing(everybody_alive, missing):
+    with app.connection_for_write() as broker:
+        broker.default_channel.client.delete(_key(PROCESSES[missing]))
+    response = Client().get("/healthz")
+    assert response.status_code == 503
+    told = response.json()
+    assert told["status"] == "degraded"
+    assert [name for name in PROCESSES if told[name] != "ok"] == [missing]
+    assert told[missing] == "missing"
+
+
+def test_health_without_a_broker_knows_nothing_of_the_workers(everybody_alive, settings):
+    with Celery("away", broker="redis+socket:///tmp/no-broker-here.sock") as away:
+        assert who_is_alive(away, ["votes"]) is None
+        say_alive(away, ["votes"])
+
+
 @pytest.mark.parametrize("seconds, status", [(20, 200), (600, 503)])
-def test_health_tells_how_old_the_oldest_unsealed_vote_is(seconds, status):
+def test_health_tells_how_old_the_oldest_unsealed_vote_is(everybody_alive, seconds, status):
     run = make_run()
     at = timezone.now() - timedelta(seconds=seconds)
     make_vote(make_voter(run), pairs_of(run)[0], at=at)

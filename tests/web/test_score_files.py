@@ -15,6 +15,7 @@ from django.utils import timezone
 from judge_eval.metrics import SCORERS
 from reports import score_files, tasks
 from reports.models import ScoreReport
+from reports.results import making
 from tests.makers import (
     key_client,
     make_key,
@@ -219,14 +220,14 @@ def test_people_stand_beneath_the_judges_and_are_rounded_as_in_the_files():
     make_all()
     figures = manager().get(location).json()["figures"]
     assert figures["titles"][0] == "Accuracy, winner"
-    assert figures["of_people"][-1]
+    assert figures["of_people"][-2:] == [True, False]
     files = unpacked(bytes_of(manager().get(f"{location}/download")))
     html = user_client().get(f"/runs/{run.pk}/scores/").content.decode()
     table = html.split('id="figures"')[1].split("</table>")[0]
     assert "Accuracy, winner" in table
     assert "classification_accuracy_1tasks_978f6f60_single" in table, "as a tooltip"
     assert "people among themselves" in table
-    assert "Krippendorff" not in table
+    assert "Krippendorff&#x27;s alpha, winner" not in table
     assert html.count("Krippendorff&#x27;s alpha, winner") == 1
     report = files["score_report.html"].decode()
     for figure in figures["people"]:
@@ -373,13 +374,13 @@ def test_a_worker_leaves_alone_what_another_is_at():
 
 def test_who_was_overtaken_leaves_the_files_of_the_other_alone(monkeypatch):
     report = score_files.ask(voted_run(), None)
-    made = score_files.make_report
+    made = making.make_report
 
     def overtaken(*args, **options):
         ScoreReport.objects.update(attempts=2)
         return made(*args, **options)
 
-    monkeypatch.setattr(score_files, "make_report", overtaken)
+    monkeypatch.setattr(making, "make_report", overtaken)
     score_files.make(report.pk)
     report.refresh_from_db()
     assert (report.state, report.attempts) == ("waiting", 2)
@@ -391,7 +392,7 @@ def test_who_was_overtaken_leaves_the_files_of_the_other_alone(monkeypatch):
 def test_a_lease_is_renewed_for_as_long_as_it_takes(monkeypatch):
     monkeypatch.setattr(score_files, "RENEWED_EVERY", timedelta(milliseconds=10))
     report = score_files.ask(voted_run(), None)
-    made, leases = score_files.make_report, []
+    made, leases = making.make_report, []
 
     def slow(*args, **options):
         ScoreReport.objects.update(leased_until=timezone.now())
@@ -401,7 +402,7 @@ def test_a_lease_is_renewed_for_as_long_as_it_takes(monkeypatch):
             assert time.monotonic() < until, "nobody renewed it"
         return made(*args, **options)
 
-    monkeypatch.setattr(score_files, "make_report", slow)
+    monkeypatch.setattr(making, "make_report", slow)
     score_files.make(report.pk)
     report.refresh_from_db()
     assert (report.state, report.leased_until) == ("done", None)

@@ -10,6 +10,7 @@ from django.test import Client
 
 from judge_eval.models import Run
 from judge_eval.rest import transfer_api
+from judge_eval.transfer import import_jobs
 from judge_eval.transfer.vote_exports import COLUMNS
 from tests.makers import (
     entry_of,
@@ -48,6 +49,21 @@ def post(client, *files, run=None, **fields):
     return client.post(address, {"file": list(files)} | fields)
 
 
+def done(client, *files, run=None, **fields):
+    """Bring files, let a worker do what waits, and ask what came of it."""
+    accepted = post(client, *files, run=run, **fields)
+    assert accepted.status_code == 202, accepted.json()
+    while job := import_jobs.claim():
+        import_jobs.perform(job)
+    return client.get(accepted.headers["Location"]).json()
+
+
+def refused(client, *files, run=None, **fields):
+    job = done(client, *files, run=run, **fields)
+    assert (job["state"], job["run_id"] if not run else None) == ("refused", None)
+    return job["status"], job
+
+
 def exported(client, run, kind="jsonl"):
     response = client.get(f"/api/runs/{run.pk}/export?format={kind}")
     assert response.status_code == 200
@@ -59,9 +75,9 @@ def exported(client, run, kind="jsonl"):
 
 def test_files_become_a_run_and_the_report_says_what_was_in_them():
     project = make_project()
-    response = post(manager(project=project), file_of(*ROWS), name=" Answers ")
-    assert response.status_code == 201
-    report = response.json()
+    job = done(manager(project=project), file_of(*ROWS), name=" Answers ")
+    report = job["report"]
+    assert (job["state"], job["run_id"], job["status"]) == ("done", report["run_id"], None)
     run = Run.objects.select_related("queue").get(pk=report["run_id"])
     assert (run.name, run.queue.project_id) == ("Answers", project.pk)
     assert report["runs"] == [str(run.pk)]
@@ -76,9 +92,8 @@ def test_several_files_are_one_source_in_the_order_given():
     make_project()
     verdicts = file_of(verdict(1, "x", "A"), name="verdicts.jsonl")
     table = SimpleUploadedFile("votes.csv", b"pair,voter,vote\np1,ann,A\np1,bob,B\n")
-    response = post(manager(), verdicts, file_of(pair(1)), table, name="Three files")
-    assert response.status_code == 201
-    assert response.json()["new"]["votes"] == 2
+    job = done(manager(), verdicts, file_of(pair(1)), table, name="Three files")
+    assert job["report"]["new"]["votes"] == 2
     assert Comparison.objects.get().a.output == "Answer 1 of ada"
 
 
@@ -92,7 +107,7 @@ def test_a_mapping_says_which_column_is_what():
         "labels": {"raw": "said"},
     }
     fields = {"name": "Mapped", "mapping": json.dumps(mapping), "format": "csv"}
-    assert post(manager(), table, **fields).status_code == 201
+    assert done(manager(), table, **fields)["state"] == "done"
     assert Comparison.objects.get().external_id == "7"
 
 
@@ -107,8 +122,8 @@ def test_options_say_how_the_run_is_made():
         "kind": "code",
         "source": "elsewhere",
     }
-    response = post(manager(), file_of(pair(1)), name="Opted", options=json.dumps(options))
-    queue = Run.objects.get(pk=response.json()["run_id"]).queue
+    job = done(manager(), file_of(pair(1)), name="Opted", options=json.dumps(options))
+    queue = Run.objects.get(pk=job["run_id"]).queue
     assert (queue.rubric.text, queue.ballot, queue.reveal) == (
         "Which is shorter?",
         ["A", "B"],
@@ -118,44 +133,43 @@ def test_options_say_how_the_run_is_made():
     assert Inference.objects.first().kind == "code"
 
 
+def test_a_project_that_is_not_there_yet_is_made():
+    make_project()
+    job = done(manager(), file_of(pair(1)), name="First", project="New")
+    assert Run.objects.get(pk=job["run_id"]).queue.project.name == "New"
+
+
 def test_rows_that_are_wrong_are_422_with_where_and_why():
     project = make_project()
-    response = post(manager(), file_of(pair(1), vote(1, "ann", "left")), name="Wrong")
-    assert response.status_code == 422
-    assert response.json() == {
-        "detail": "1 error; nothing was imported",
-        "errors": [
-            {
-                "file": "rows.jsonl",
-                "row": 2,
-                "field": "vote",
-                "why": "'left' is not one of A, B, tie, both_bad",
-            }
-        ],
-        "more_errors": 0,
-        "notes": [],
-    }
-    assert not Run.objects.exists()
+    status, job = refused(manager(), file_of(pair(1), vote(1, "ann", "left")), name="Wrong")
+    assert (status, job["detail"]) == (422, "1 error; nothing was imported")
+    assert job["report"]["errors"] == [
+        {
+            "file": "rows.jsonl",
+            "row": 2,
+            "field": "vote",
+            "why": "'left' is not one of A, B, tie, both_bad",
+        }
+    ]
+    assert not Run.every.exists()
     assert project.inferences.count() == 0
 
 
 def test_with_skip_errors_a_file_that_breaks_off_is_422_all_the_same():
     make_project()
     table = SimpleUploadedFile("v.csv", b'pair,voter,vote,sure\n1,ann,A,y\n2,"bob,B,n\n')
-    response = post(manager(), table, name="Cut", options='{"skip_errors": true}')
-    assert response.status_code == 422
-    said = response.json()
-    assert said["detail"] == "1 error, not all of them about single rows; nothing was imported"
-    assert said["notes"] == ["v.csv: not read: 'sure'"]
-    assert not Run.objects.exists()
+    status, job = refused(manager(), table, name="Cut", options='{"skip_errors": true}')
+    said = "1 error, not all of them about single rows; nothing was imported"
+    assert (status, job["detail"]) == (422, said)
+    assert job["report"]["notes"] == ["v.csv: not read: 'sure'"]
+    assert not Run.every.exists()
 
 
 def test_with_skip_errors_the_others_are_imported():
     make_project()
     files = file_of(pair(1), vote(1, "ann", "left"))
-    response = post(manager(), files, name="Some", options='{"skip_errors": true}')
-    assert response.status_code == 201
-    assert (response.json()["new"]["pairs"], len(response.json()["errors"])) == (1, 1)
+    report = done(manager(), files, name="Some", options='{"skip_errors": true}')["report"]
+    assert (report["new"]["pairs"], len(report["errors"])) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +185,6 @@ def test_with_skip_errors_the_others_are_imported():
         ({"options": '{"ballott": []}'}, "ballott", "Extra inputs are not permitted"),
         ({"options": "[]"}, "", "Input should be"),
         ({"options": '{"votes_per_pair": 0}'}, "votes_per_pair", "greater than or equal to 1"),
-        ({"project": "nowhere"}, "project", "there is no 'nowhere'"),
     ],
 )
 def test_a_field_that_is_wrong_is_422_with_its_path(fields, path, message):
@@ -193,8 +206,8 @@ def test_a_file_whose_name_does_not_tell_its_format_is_422():
 @pytest.mark.parametrize("content", [b"", b"PAR1 no parquet at all PAR1"])
 def test_a_broken_file_is_422(content):
     make_project()
-    response = post(manager(), SimpleUploadedFile("rows.parquet", content), name="Broken")
-    assert response.status_code == 422
+    status, job = refused(manager(), SimpleUploadedFile("rows.parquet", content), name="Broken")
+    assert (status, job["report"]["errors"][0]["file"]) == (422, "rows.parquet")
 
 
 def test_no_file_is_422():
@@ -208,11 +221,51 @@ def test_too_many_files_are_422():
     assert post(manager(), *files, name="Many").status_code == 422
 
 
-def test_a_file_that_is_too_large_is_413(monkeypatch):
-    monkeypatch.setattr(transfer_api, "MOST_BYTES", 1000)
-    response = post(manager(), file_of(pair(1, prompt="x" * 1000)), name="Large")
+def test_a_file_that_is_too_large_is_413(settings):
+    settings.IMPORT_MAX_MB = 1
+    response = post(manager(), file_of(pair(1, prompt="x" * 2**20)), name="Large")
     assert response.status_code == 413
-    assert "rows.jsonl has more than" in response.json()["detail"]
+    assert response.json()["detail"] == "rows.jsonl has more than 1 MB"
+
+
+def test_more_rows_than_are_taken_at_once_are_413(settings):
+    make_project()
+    settings.IMPORT_MAX_ROWS = 2
+    assert done(manager(), file_of(pair(1), pair(2)), name="Two")["state"] == "done"
+    status, job = refused(manager(), file_of(pair(1), pair(2), pair(3)), name="Three")
+    assert (status, job["detail"]) == (413, "There are more than 2 rows; bring them in parts.")
+
+
+def test_more_imports_than_wait_are_429(monkeypatch):
+    make_project()
+    monkeypatch.setattr(transfer_api, "MOST_WAITING", 1)
+    client = manager()
+    assert post(client, file_of(pair(1)), name="First").status_code == 202
+    assert post(client, file_of(pair(1)), name="Second").status_code == 429
+
+
+# --- how far it has come ------------------------------------------------------------------------
+
+
+def test_an_import_says_how_far_it_has_come_to_those_who_may_know():
+    project = make_project()
+    accepted = post(manager(project=project), file_of(pair(1)), name="Later")
+    assert accepted.status_code == 202
+    address = accepted.headers["Location"]
+    assert accepted.json() == manager().get(address).json()
+    assert (accepted.json()["state"], accepted.json()["report"]) == ("waiting", None)
+    assert not Run.every.exists()
+    assert manager(project=make_project("Other")).get(address).status_code == 404
+    assert key_client(make_key(*OTHER_SCOPES)[1]).get(address).status_code == 403
+
+
+def test_an_import_that_waits_can_be_stopped():
+    make_project()
+    client = manager()
+    address = post(client, file_of(pair(1)), name="Not this").headers["Location"]
+    stopped = client.delete(address).json()
+    assert (stopped["state"], stopped["detail"]) == ("failed", "It was stopped.")
+    assert import_jobs.claim() is None
 
 
 def test_a_request_that_is_too_large_is_413_before_it_is_read():
@@ -222,7 +275,7 @@ def test_a_request_that_is_too_large_is_413_before_it_is_read():
         "/api/runs/import",
         b"--x",
         content_type="multipart/form-data; boundary=x",
-        CONTENT_LENGTH=str(transfer_api.MOST_FILES * transfer_api.MOST_BYTES + 1),
+        CONTENT_LENGTH=str(transfer_api.MOST_FILES * 64 * 2**20 + 1),
     )
     assert response.status_code == 413
 
@@ -230,9 +283,9 @@ def test_a_request_that_is_too_large_is_413_before_it_is_read():
 def test_voting_that_cannot_be_opened_is_409():
     make_project()
     options = '{"open_for_voting": true}'
-    response = post(manager(), file_of({"pair": "p1"}), name="Open", options=options)
-    assert response.status_code == 409
-    assert "has no outputs" in response.json()["detail"]
+    status, job = refused(manager(), file_of({"pair": "p1"}), name="Open", options=options)
+    assert status == 409
+    assert "has no outputs" in job["detail"]
 
 
 # --- more for a run -----------------------------------------------------------------------------
@@ -241,11 +294,11 @@ def test_voting_that_cannot_be_opened_is_409():
 def test_a_run_is_added_to_and_the_same_again_adds_nothing():
     run = imported(*ROWS)
     client = manager(project=run.queue.project)
-    first = post(client, file_of(vote(2, "ann", "B")), run=run)
-    assert (first.status_code, first.json()["new"]["votes"]) == (200, 1)
-    again = post(client, file_of(*ROWS, vote(2, "ann", "B")), run=run)
-    assert (again.status_code, sum(again.json()["new"].values())) == (200, 0)
-    assert again.json()["already"] == {
+    first = done(client, file_of(vote(2, "ann", "B")), run=run)["report"]
+    assert first["new"]["votes"] == 1
+    again = done(client, file_of(*ROWS, vote(2, "ann", "B")), run=run)["report"]
+    assert sum(again["new"].values()) == 0
+    assert again["already"] == {
         "pairs": 2,
         "judges": 0,
         "verdicts": 2,
@@ -256,9 +309,9 @@ def test_a_run_is_added_to_and_the_same_again_adds_nothing():
 
 def test_what_contradicts_the_run_is_422():
     run = imported(*ROWS)
-    response = post(manager(), file_of(vote(1, "ann", "B")), run=run)
-    assert response.status_code == 422
-    [error] = response.json()["errors"]
+    status, job = refused(manager(), file_of(vote(1, "ann", "B")), run=run)
+    assert status == 422
+    [error] = job["report"]["errors"]
     assert error["why"] == "'B', but ann said 'A' on pair 'p1' before"
 
 
@@ -289,30 +342,27 @@ def test_a_bundle_makes_the_same_run_again_in_an_empty_instance():
     empty_the_instance()
     bundle = SimpleUploadedFile("run.jsonl", text.encode())
     client = manager()
-    response = post(client, bundle)
-    assert response.status_code == 201
-    back = Run.objects.select_related("queue__project").get(pk=response.json()["run_id"])
+    job = done(client, bundle)
+    back = Run.objects.select_related("queue__project").get(pk=job["run_id"])
     assert (back.pk, facts_of(back)) == (run.pk, before)
     bundle.seek(0)
-    again = post(client, bundle)
-    assert (again.status_code, again.json()["run_id"]) == (200, str(run.pk))
+    again = done(client, bundle)
+    assert (again["state"], again["run_id"]) == ("done", str(run.pk))
 
 
 def test_a_bundle_goes_into_the_project_of_the_key():
     run = imported(*ROWS)
     text, _ = exported(manager(), run)
     other = Project.objects.create(name="Other")
-    response = post(manager(project=other), SimpleUploadedFile("run.jsonl", text.encode()))
-    assert response.status_code == 201
-    assert Run.objects.get(pk=response.json()["run_id"]).queue.project == other
+    job = done(manager(project=other), SimpleUploadedFile("run.jsonl", text.encode()))
+    assert Run.objects.get(pk=job["run_id"]).queue.project == other
 
 
 def test_a_bundle_that_is_wrong_is_422_with_its_line():
     text, _ = exported(manager(), imported(*ROWS))
     broken = SimpleUploadedFile("run.jsonl", text[:-30].encode())
-    response = post(manager(), broken)
-    assert response.status_code == 422
-    assert response.json()["errors"][0]["file"] == "run.jsonl"
+    status, job = refused(manager(), broken)
+    assert (status, job["report"]["errors"][0]["file"]) == (422, "run.jsonl")
 
 
 def test_the_votes_come_as_a_table_and_as_a_vote_file():
@@ -392,11 +442,11 @@ def test_who_may_vote_and_has_brought_verdicts_in_is_not_blind_there():
     make_project()
     key, token = make_key("manage", "vote")
     client = key_client(token)
-    assert post(client, file_of(*ROWS), name="Run").status_code == 201
+    assert done(client, file_of(*ROWS), name="Run")["state"] == "done"
     run = Run.objects.get(name="Run")
     seen = Exposure.objects.filter(voter__api_key=key)
     assert set(seen.values_list("comparison", flat=True)) == {p.pk for p in pairs_of(run)}
-    assert post(client, file_of(pair(1), pair(2)), name="Without").status_code == 201
+    assert done(client, file_of(pair(1), pair(2)), name="Without")["state"] == "done"
     assert seen.count() == 2
 
 
@@ -429,4 +479,4 @@ def test_who_cannot_vote_has_no_voter_made_for_it():
 def test_an_import_needs_no_token_of_a_page():
     make_project()
     client = key_client(make_key("manage")[1], enforce_csrf_checks=True)
-    assert post(client, file_of(pair(1)), name="Scripted").status_code == 201
+    assert post(client, file_of(pair(1)), name="Scripted").status_code == 202

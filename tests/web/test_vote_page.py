@@ -1,5 +1,7 @@
 """The page that pairs are voted on, and the ones that are fetched behind it."""
 
+import json
+import re
 from uuid import uuid4
 
 import pytest
@@ -48,7 +50,7 @@ def test_a_voter_gets_pairs_with_their_ballots(settings):
     response = voter_client(voter).get(page_of(run))
     assert response.status_code == 200
     shown = pairs_shown(response)
-    assert len(shown) == len(set(shown)) == settings.PAIRS_AHEAD
+    assert len(shown) == len(set(shown)) == settings.PAIRS_HELD
     assert {read(token).voter for token in ballots_in(response)} == {voter.pk}
 
 
@@ -80,7 +82,7 @@ def test_more_pairs_come_beside_those_the_page_has():
     first = pairs_shown(client.get(page_of(run)))
     have = ",".join(str(pk) for pk in first[:4])
     more = pairs_shown(client.get(f"{page_of(run)}pairs?have={have}"))
-    assert len(more) == 6
+    assert len(more) == 2
     assert not set(more) & set(first[:4])
 
 
@@ -211,12 +213,63 @@ def end_of(client, run):
     return text_of(client.get(page_of(run)))
 
 
-def test_while_others_hold_the_last_pair_the_page_does_not_say_done():
+def test_while_others_only_look_at_the_last_pair_it_is_handed_out():
     run = make_run()
-    voter_client(make_voter(run)).get(page_of(run))
-    text = end_of(voter_client(make_voter(run)), run)
-    assert "Nothing left for you" not in text
-    assert "with other voters" in text
+    pages = [voter_client(make_voter(run)).get(page_of(run)) for _ in range(4)]
+    assert [pairs_shown(page) for page in pages] == [[pairs_of(run)[0].pk]] * 4
+
+
+def test_while_the_last_votes_are_counted_the_page_does_not_say_done_and_looks_again():
+    run = make_run()
+    make_vote(make_voter(run), pairs_of(run)[0])
+    page = voter_client(make_voter(run)).get(page_of(run))
+    assert pairs_shown(page) == []
+    assert "Nothing left for you" not in text_of(page)
+    assert "The last votes are being counted" in text_of(page)
+    assert 'hx-trigger="every 4s"' in page.content.decode()
+
+
+def test_a_page_is_told_which_pairs_are_somebody_elses_by_now():
+    run = make_run(pairs=6)
+    client = voter_client(make_voter(run))
+    have = pairs_shown(client.get(page_of(run)))
+    taken = pairs_shown(voter_client(make_voter(run)).get(page_of(run)))
+    response = client.get(f"{page_of(run)}pairs?have={','.join(map(str, have))}")
+    assert set(json.loads(response["HX-Trigger"])["gone"]["pairs"]) == set(map(str, taken[:3]))
+
+
+def test_a_page_that_is_left_gives_its_pairs_back():
+    run = make_run(pairs=3)
+    client = voter_client(make_voter(run))
+    have = pairs_shown(client.get(page_of(run)))
+    response = client.post(f"{page_of(run)}leave", {"have": ",".join(map(str, have))})
+    assert response.status_code == 204
+    assert set(pairs_shown(voter_client(make_voter(run)).get(page_of(run)))) == set(have)
+
+
+@pytest.mark.parametrize("client", [Client, user_client], ids=["stranger", "owner"])
+def test_only_a_voter_gives_pairs_back(client):
+    assert client().post(f"{page_of(make_run())}leave").status_code == 403
+
+
+def test_a_page_is_left_only_by_a_form_of_its_own():
+    run = make_run()
+    client = Client(enforce_csrf_checks=True)
+    client.cookies = voter_client(make_voter(run)).cookies
+    assert client.post(f"{page_of(run)}leave", {"have": ""}).status_code == 403
+
+
+def test_undo_is_off_before_the_first_vote():
+    run = make_run(pairs=3)
+    voter = make_voter(run)
+    assert undo_buttons(voter, run) == {"disabled"}
+    make_vote(voter, pairs_of(run)[0])
+    assert undo_buttons(voter, run) == {""}
+
+
+def undo_buttons(voter, run):
+    body = voter_client(voter).get(page_of(run)).content.decode()
+    return set(re.findall(r'form="undo" data-keys="u Backspace" ?(\w*)>Undo last vote', body))
 
 
 def test_while_pairs_are_prepared_the_page_does_not_say_done():
@@ -264,7 +317,7 @@ def test_my_votes_are_listed_as_they_were_seen():
     make_vote(voter, pairs_of(run)[0], "both_bad")
     response = voter_client(voter).get(f"{page_of(run)}mine")
     assert response.status_code == 200
-    assert "both bad" in text_of(response)
+    assert "Both bad" in text_of(response)
 
 
 def test_text_is_rendered_and_hostile_text_is_shown_as_text():

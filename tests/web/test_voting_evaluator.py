@@ -2,7 +2,6 @@
 
 import pytest
 
-from judge_eval.models import Judge
 from tests.makers import (
     make_run,
     make_vote,
@@ -22,8 +21,7 @@ HIDDEN = "is not shown while you have pairs to vote on"
 
 
 def a_disputed_run():
-    run = make_run(pairs=2, judges=2, votes_wanted=3)
-    Judge.objects.filter(run=run).update(provider="default")
+    run = make_run(pairs=2, judges=2, votes_wanted=3, baselines=[])
     for _ in range(2):
         make_vote(make_voter(run), pairs_of(run)[0], "A")
     seal_all(run.queue.project)

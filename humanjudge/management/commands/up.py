@@ -2,9 +2,11 @@
 
 import contextlib
 import errno
+import gc
 import hashlib
 import io
 import json
+import multiprocessing
 import os
 import socket
 import sys
@@ -12,6 +14,9 @@ import urllib.error
 import urllib.request
 from argparse import ArgumentTypeError
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +26,12 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error as DatabaseError
 from django.db import connections
+from django.utils.module_loading import import_string
 
 from humanjudge import embedded
+from humanjudge.celery import app
 from humanjudge.start_summary import summary
-from humanjudge.supervisor import Program, Supervisor
+from humanjudge.supervisor import CAN_FORK, Program, Supervisor
 
 BROKER_SECONDS = 60
 HEALTH_SECONDS = 90
@@ -33,9 +40,19 @@ HEALTH_SECONDS = 90
 QUEUES_OF_VOTES = "votes,celery"
 QUEUES_OF_WORK = "judging,rendering"
 QUEUES = f"{QUEUES_OF_VOTES},{QUEUES_OF_WORK}"
-WEB_OPTIONS = "--interface wsgi --workers 2 --blocking-threads 4 --no-ws --log-level warning"
+WEB_OPTIONS = "--interface asginl --workers 2 --no-ws --log-level warning"
 # A worker process that dies is replaced at once, and one that hangs cannot hold up a stop.
 WEB_CARE = "--respawn-failed-workers --respawn-interval 0.2 --workers-kill-timeout 5"
+# What the modules that are run import when they begin.
+PRELOADED = (
+    "humanjudge.urls",
+    "celery.bin.celery",
+    "celery.apps.worker",
+    "celery.concurrency.thread",
+    "kombu.transport.redis",
+    "granian.cli",
+    "granian.server",
+)
 WORKER_OPTIONS = "--pool threads --loglevel WARNING"
 # Workers of one machine have nothing to gossip about.
 WORKER_SILENCE = "--without-gossip --without-mingle --without-heartbeat"
@@ -58,34 +75,36 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
         self.check(tags=["humanjudge"])
+        # What is written here, by whichever process, is for this user alone.
+        os.umask(0o077)
         data: Path = settings.DATA
+        embedded.refuse_full_disk(data)
         lock = embedded.lock(data)
         refuse_busy_port(host, port)
-        with Supervisor(data / "logs", self._say, keep_open=[lock]) as supervisor:
-            code = self._run(supervisor, data, host, port)
+        try:
+            with Supervisor(data / "logs", self._say, keep_open=[lock]) as supervisor:
+                code = self._run(supervisor, data, host, port)
+        except OSError as error:
+            where = error.filename or data
+            raise CommandError(f"cannot start: {where}: {error.strerror or error}") from error
         self._say("Stopped." if code == 0 else "Stopped after a failure.")
         sys.exit(code)
 
     def _run(self, supervisor: Supervisor, data: Path, host: str, port: int) -> int:
         if not os.environ.get("REDIS_URL"):
             self._start_broker(supervisor, data)
-        for step in (migrate, collect_static, load_demo):
-            if supervisor.stopping:
-                return supervisor.exit_code
-            step()
+        self._prepare(supervisor)
         if supervisor.stopping:
             return supervisor.exit_code
-        close_databases()
         url = base_url(host, port)
         # The command line on this machine finds the server by it.
         write_private(data / "url", f"{url}\n")
-        supervisor.start(web(data, host, port))
-        sealer, others = workers(data)
-        supervisor.start(sealer)
-        supervisor.start(others)
+        self._say("starting the web server, two workers and their clock")
+        preload()
+        for program in (web(data, host, port), *workers(data), beat(data)):
+            supervisor.start(program)
         healthy = supervisor.wait_for(answering(f"{url}/healthz"), HEALTH_SECONDS)
-        if not supervisor.stopping:
-            supervisor.start(beat(data))
+        supervisor.is_settled = True
         if healthy:
             self._show(summary(read_access(data), url, data), data)
         elif not supervisor.stopping:
@@ -99,13 +118,33 @@ class Command(BaseCommand):
         if not ready and not supervisor.stopping:
             raise CommandError(f"the broker does not answer; see {data}/logs/broker.log")
 
+    def _prepare(self, supervisor: Supervisor) -> None:
+        """Make the database, static files and the demo what they must be.
+
+        In a process of its own: this one, which others are forked from, keeps no connection.
+        """
+        if not CAN_FORK:
+            prepare(self._say)
+            close_databases()
+            return
+        preparing = multiprocessing.get_context("fork").Process(
+            target=end_in_words, args=(partial(prepare, self._say),)
+        )
+        preparing.start()
+        supervisor.wait_for(lambda: preparing.exitcode is not None)
+        preparing.join()
+        if preparing.exitcode:
+            sys.exit(1)
+
     def _show(self, text: str, data: Path) -> None:
         write_private(data / "access.txt", text)
         self.stdout.write(text)
         self.stdout.flush()
 
     def _say(self, line: str) -> None:
-        self.stderr.write(f"humanjudge: {line}", self.style.NOTICE)
+        # Where it goes may be a file on a disk that is full.
+        with contextlib.suppress(OSError):
+            self.stderr.write(f"humanjudge: {line}", self.style.NOTICE)
 
 
 def write_private(path: Path, text: str) -> None:
@@ -131,7 +170,7 @@ def refuse_busy_port(host: str, port: int) -> None:
 
 def web(data: Path, host: str, port: int) -> Program:
     options = [*WEB_OPTIONS.split(), *WEB_CARE.split(), "--host", host, "--port", str(port)]
-    command = [sys.executable, "-m", "granian", *options, "humanjudge.wsgi:application"]
+    command = [sys.executable, "-m", "granian", *options, "humanjudge.asgi:application"]
     return Program("web", command, child_environment(data), settings.BASE_DIR)
 
 
@@ -148,11 +187,13 @@ def workers(data: Path) -> tuple[Program, Program]:
 
 def beat(data: Path) -> Program:
     # Not the worker's own --beat: nobody would notice the death of that process.
-    return celery("beat", ["beat", "--loglevel", "WARNING"], data)
+    program = celery("beat", ["beat", "--loglevel", "WARNING"], data)
+    # It holds nothing, and a signal to stop is lost where it comes while a task is published.
+    return replace(program, stop_seconds=2)
 
 
 def celery(name: str, arguments: list[str], data: Path) -> Program:
-    command = [sys.executable, "-m", "celery", "-A", "humanjudge", *arguments]
+    command = [sys.executable, "-m", "celery", "-A", "humanjudge", "--quiet", *arguments]
     return Program(name, command, child_environment(data), settings.BASE_DIR)
 
 
@@ -160,11 +201,44 @@ def child_environment(data: Path) -> dict[str, str]:
     return {**os.environ, "HUMANJUDGE_DATA": str(data), "PYTHONUNBUFFERED": "1"}
 
 
-def migrate() -> None:
+def prepare(say: Callable[[str], None]) -> None:
+    """Do what must be done before the first request, and say what takes its time."""
+    for words, step in (
+        ("looking after the database", migrate),
+        ("collecting static files", collect_static),
+        ("looking for the demo", load_demo),
+    ):
+        say(words)
+        try:
+            step()
+        except DatabaseError as error:
+            raise CommandError(f"the database cannot be used: {error}".strip()) from error
+        except OSError as error:
+            where = error.filename or settings.DATA
+            raise CommandError(f"cannot write {where}: {error.strerror or error}") from error
+
+
+def end_in_words(step: Callable[[], None]) -> None:
+    """End this process as Django's command line ends: an error of a command is one line."""
     try:
-        call_command("migrate", verbosity=0, interactive=False)
-    except DatabaseError as error:
-        raise CommandError(f"the database cannot be used: {error}".strip()) from error
+        step()
+    except CommandError as error:
+        sys.exit(f"CommandError: {error}")
+
+
+def preload() -> None:
+    """Import what web servers and workers need, once for all that are forked from this process."""
+    for name in PRELOADED:
+        import_module(name)
+    for middleware in settings.MIDDLEWARE:
+        import_string(middleware)
+    app.loader.import_default_modules()
+    # What is never looked through for garbage stays shared between processes.
+    gc.freeze()
+
+
+def migrate() -> None:
+    call_command("migrate", verbosity=0, interactive=False)
 
 
 def collect_static() -> None:

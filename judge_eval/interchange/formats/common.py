@@ -13,7 +13,8 @@ from judge_eval.interchange.sources import Record
 
 def own_row(file: str, line: int, values: Mapping[str, object]) -> Row | RowError:
     """Build a row from raw values by field, with every check that a file of ours gets."""
-    return OWN_NAMES.row(file, Record(line, dict(values)))
+    [row] = OWN_NAMES.rows(file, Record(line, dict(values)))
+    return row
 
 
 def need(record: Record, *columns: str) -> list[object]:

@@ -1,24 +1,22 @@
+import time
 from argparse import BooleanOptionalAction
-from collections.abc import Iterator
-from contextlib import ExitStack
-from itertools import chain
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
+from django.db.models import ProtectedError
 
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.interchange import mapping_config
-from judge_eval.interchange.reading import read
-from judge_eval.interchange.rows import Item
-from judge_eval.interchange.sources import UnknownFormat
-from judge_eval.models import Run
+from judge_eval.interchange.rows import RowError
+from judge_eval.interchange.sources import UnknownFormat, format_of
+from judge_eval.models import Import, Run
 from judge_eval.prefixes import Ambiguous, by_prefix
-from judge_eval.transfer import bundle, import_options
-from judge_eval.transfer.import_report import WHAT, ImportRefused, ImportReport
-from judge_eval.transfer.importing import import_into, import_run
-from judge_eval.transfer.restoring import restore
+from judge_eval.transfer import bundle, import_jobs, import_options
+from judge_eval.transfer.import_jobs import Source
+from judge_eval.transfer.import_report import WHAT
 from voting.models import Project
 
 MOST_SHOWN = 20
@@ -30,6 +28,7 @@ OPTIONS = (
     "open_for_voting",
     "skip_errors",
     "baselines",
+    "inconsistent",
     "source",
 )
 
@@ -56,66 +55,127 @@ class Command(BaseCommand):
             action=BooleanOptionalAction,
             help="put judges that know nothing on the board, as its floor",
         )
+        parser.add_argument(
+            "--inconsistent",
+            choices=["tie", "decided"],
+            help="what a judge says whose two orders disagree",
+        )
         parser.add_argument("--source", help="where the verdicts come from, such as MT-bench")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        # One transaction: no project is made for a run that is not.
-        with ExitStack() as stack, transaction.atomic():
+        with ExitStack() as stack:
             try:
-                report = self._import(_opened(options["files"], stack), options)
-            except (OSError, UnknownFormat, ImportRefused, Ambiguous) as error:
+                sources = _opened(options["files"], stack)
+                with transaction.atomic():
+                    job, project = self._job(sources, options)
+            except (OSError, UnknownFormat, Ambiguous) as error:
                 raise CommandError(str(error)) from error
             except (ConfigInvalid, mapping_config.MappingError) as invalid:
                 raise CommandError(str(invalid)) from invalid
-            self._complain(report)
-        self._tell(report)
+            job = self._done(job, sources)
+        if job.state != Import.State.DONE and project:
+            # No project is made for a run that is not.
+            with suppress(ProtectedError):
+                project.delete()
+        self._tell(job)
 
-    def _import(
-        self, streams: list[tuple[Path, BinaryIO]], options: dict[str, Any]
-    ) -> ImportReport:
-        (first, stream), *others = streams
-        if bundle.is_bundle(stream):
-            if others or options["run"]:
+    def _job(self, sources: list[Source], options: dict[str, Any]) -> tuple[Import, Project | None]:
+        """Return what is to be done, and the project that was made for it."""
+        job = Import(is_bundle=bundle.is_bundle(sources[0].stream), is_local=True)
+        project, is_new = _project(options["project"]) if options["project"] else (None, False)
+        if job.is_bundle:
+            if len(sources) > 1 or options["run"]:
                 raise CommandError("a bundle comes alone and makes runs of its own")
-            wanted = options["project"]
-            return restore(stream, first.name, _project(wanted) if wanted else None)
-        how = import_options.parse(_given(options))
-        items = _items(streams, options["mapping"], options["format"])
+            job.form, job.project = {}, project
+            return job, project if is_new else None
+        job.form = _form(sources, options)
         if options["run"]:
-            run = by_prefix(Run.objects.all(), options["run"])
-            if run is None:
+            job.run = by_prefix(Run.objects.select_related("queue"), options["run"])
+            if job.run is None:
                 raise CommandError(f"there is no run {options['run']!r}")
-            return import_into(run.pk, items, options=how)
-        if not options["project"]:
+            job.project_id = job.run.queue.project_id
+        elif project is None:
             raise CommandError("--project: say where the run belongs")
-        name = options["name"] or first.stem
-        return import_run(_project(options["project"]), name[:200], items, options=how)
+        else:
+            job.project = project
+            job.name = (options["name"] or Path(sources[0].name).stem)[:200]
+        return job, project if is_new else None
 
-    def _complain(self, report: ImportReport) -> None:
-        for error in report.errors[:MOST_SHOWN]:
-            self.stderr.write(str(error))
-        if report.failures > MOST_SHOWN:
-            self.stderr.write(f"… and {report.failures - MOST_SHOWN} more errors")
-        for item in report.left_out[:MOST_SHOWN]:
-            self.stderr.write(f"{item.file}:{item.row}: left out: {item.why}")
-        for note in report.about_files:
-            self.stderr.write(note)
-        if not report.runs:
-            raise CommandError(report.refusal())
+    def _done(self, job: Import, sources: list[Source]) -> Import:
+        is_told = False
+        while not (claimed := import_jobs.begin_here(job)):
+            if not is_told:
+                self.stderr.write("Another import is at work; this one is next.")
+            is_told = True
+            time.sleep(0.5)
+        if self.stderr.isatty():
+            claimed.on_progress = lambda: self._show(claimed)
+        try:
+            return import_jobs.perform(claimed, sources)
+        except KeyboardInterrupt as stop:
+            import_jobs.cancel(claimed)
+            claimed.refresh_from_db()
+            goes_on = (
+                "a worker goes on with it" if claimed.state == "writing" else "nothing is left"
+            )
+            raise CommandError(f"Stopped: {goes_on}.") from stop
 
-    def _tell(self, report: ImportReport) -> None:
+    def _show(self, job: Import) -> None:
+        of = (
+            f"written: {job.written} of {job.to_write}"
+            if job.to_write
+            else f"read: {job.rows_read}"
+        )
+        self.stderr.write(f"\rrows {of} ", ending="")
+
+    def _tell(self, job: Import) -> None:
+        report = job.report
+        if report is None:
+            raise CommandError(job.detail)
+        self._complain(report)
+        if job.state != Import.State.DONE:
+            for note in report["notes"]:
+                self.stderr.write(note)
+            raise CommandError(job.detail)
         for what in WHAT:
-            self.stdout.write(f"{what}: {report.new[what]} new, {report.already[what]} known")
-        left_out = len(report.left_out) + report.more_left_out
-        self.stdout.write(f"rows: {report.failures} wrong, {left_out} left out")
-        for note in report.notes:
+            known = report["already"][what]
+            self.stdout.write(f"{what}: {report['new'][what]} new, {known} known")
+        left_out = len(report["left_out"]) + report["more_left_out"]
+        self.stdout.write(f"rows: {_failures(report)} wrong, {left_out} left out")
+        for note in report["notes"]:
             self.stdout.write(note)
-        for pk in report.runs:
+        for pk in report["runs"]:
             self.stdout.write(f"run {pk}")
 
+    def _complain(self, report: dict[str, Any]) -> None:
+        for error in report["errors"][:MOST_SHOWN]:
+            self.stderr.write(str(RowError(**error)))
+        if (failures := _failures(report)) > MOST_SHOWN:
+            self.stderr.write(f"… and {failures - MOST_SHOWN} more errors")
+        for item in report["left_out"][:MOST_SHOWN]:
+            self.stderr.write(f"{item['file']}:{item['row']}: left out: {item['why']}")
 
-def _opened(paths: list[Path], stack: ExitStack) -> list[tuple[Path, BinaryIO]]:
-    return [(path, stack.enter_context(path.open("rb"))) for path in paths]
+
+def _failures(report: dict[str, Any]) -> int:
+    return len(report["errors"]) + int(report["more_errors"])
+
+
+def _form(sources: list[Source], options: dict[str, Any]) -> dict[str, Any]:
+    """Return what is said of the files, checked, as an import keeps it."""
+    given = _given(options)
+    import_options.parse(given)
+    mapping = None
+    if options["mapping"]:
+        text = options["mapping"].read_text(encoding="utf-8")
+        mapping = import_options.json_text("mapping", text)
+        mapping_config.parse(mapping)
+    for source in () if options["format"] else sources:
+        format_of(source.name)
+    return {"options": given, "mapping": mapping, "format": options["format"]}
+
+
+def _opened(paths: list[Path], stack: ExitStack) -> list[Source]:
+    return [Source(path.name, stack.enter_context(path.open("rb"))) for path in paths]
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
@@ -125,19 +185,8 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _items(
-    streams: list[tuple[Path, BinaryIO]], mapping: Path | None, file_format: str | None
-) -> Iterator[Item]:
-    columns = None
-    if mapping:
-        text = mapping.read_text(encoding="utf-8")
-        columns = mapping_config.parse(import_options.json_text("mapping", text))
-    return chain.from_iterable(
-        [read(stream, path.name, columns, file_format) for path, stream in streams]
-    )
-
-
-def _project(wanted: str) -> Project:
+def _project(wanted: str) -> tuple[Project, bool]:
+    """Return the project that is meant, and whether it was made for that."""
     known = by_prefix(Project.objects.all(), wanted)
-    named = Project.objects.filter(name=wanted).order_by("created_at")
-    return known or named.first() or Project.objects.create(name=wanted[:200])
+    known = known or Project.objects.filter(name=wanted).order_by("created_at").first()
+    return (known, False) if known else (Project.objects.create(name=wanted[:200]), True)

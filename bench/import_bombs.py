@@ -1,0 +1,181 @@
+"""Imports beside voting, on `make run` as it is: small files that hold very much, and a large one.
+
+A script votes all the while: how long does each vote wait, and is any of them refused? And how much
+memory does the largest process take?
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from bench.imports import records
+from bench.lib.report import figure, note, quantile
+from tests.flows.up import ROOT, Up, environment
+
+ROWS = int(os.environ.get("BENCH_IMPORT_BESIDE", "30000"))
+KINDS = {"granian": "a web process", "import_waiting": "the import's process", "celery": "a worker"}
+PAUSE = 0.05
+AT_WORK = ("waiting", "reading", "writing")
+
+
+def bombs() -> Iterator[tuple[str, bytes]]:
+    million = 1_000_000
+    columns = (("pair", "p"), ("voter", "v"), ("vote", "A"))
+    same = {name: _repeated(text, million) for name, text in columns}
+    yield "30,000,000 repeated rows", _parquet(same, 30)
+    yield "one cell of 200 MB", _parquet({"pair": ["p"], "output_a": ["x" * 200_000_000]})
+    names = [f"p{n}" for n in range(400)]
+    hidden = ["x" * 200_000_000, *["y"] * 399]
+    yield "one such cell among 400", _parquet({"pair": names, "output_a": hidden})
+
+
+def _repeated(text: str, number: int) -> Any:
+    return pa.DictionaryArray.from_arrays(pa.array([0] * number, pa.int8()), [text])
+
+
+def _parquet(columns: dict[str, Any], times: int = 1) -> bytes:
+    table, file = pa.table(columns), io.BytesIO()
+    with pq.ParquetWriter(file, table.schema, compression="zstd") as writer:
+        for _ in range(times):
+            writer.write_table(table)
+    return file.getvalue()
+
+
+class Memory(threading.Thread):
+    """Watches how large the processes of each kind become."""
+
+    def __init__(self, up: Up) -> None:
+        super().__init__(daemon=True)
+        self._up, self.idle, self._over = up, self._now(up), threading.Event()
+        self.most = dict(self.idle)
+
+    def run(self) -> None:
+        while not self._over.wait(0.3):
+            for kind, size in self._now(self._up).items():
+                self.most[kind] = max(self.most.get(kind, 0), size)
+
+    def end(self) -> None:
+        self._over.set()
+        self.join()
+
+    @staticmethod
+    def _now(up: Up) -> dict[str, float]:
+        largest: dict[str, float] = defaultdict(float)
+        for pid, words in up.tree().items():
+            kind = next((KINDS[word] for word in KINDS if word in words), None)
+            with contextlib.suppress(OSError):
+                status = Path(f"/proc/{pid}/status").read_text()
+                if kind and (found := re.search(r"VmHWM:\s+(\d+)", status)):
+                    largest[kind] = max(largest[kind], int(found[1]) / 1024)
+        return dict(largest)
+
+
+class Voter(threading.Thread):
+    """Sends one vote again and again: each needs the database's lock for writing."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        super().__init__(daemon=True)
+        self._client, self._over = client, threading.Event()
+        [pair] = client.get("pending", params={"limit": 1}).json()["tasks"]
+        self._vote = {"task_id": pair["id"], "winner": "A"}
+        self.milliseconds: list[float] = []
+        self.refused = 0
+
+    def run(self) -> None:
+        while not self._over.wait(PAUSE):
+            began = time.perf_counter()
+            reply = self._client.post("vote", json=self._vote)
+            self.refused += reply.status_code != 200
+            self.milliseconds.append((time.perf_counter() - began) * 1000)
+
+    def end(self) -> None:
+        self._over.set()
+        self.join()
+
+    def say(self, name: str) -> None:
+        note(f"{name}: {len(self.milliseconds)} votes")
+        figure(f"votes beside {name}, refused", self.refused, "votes", "0")
+        figure(f"votes beside {name}, p95", quantile(self.milliseconds, 0.95), "ms")
+        figure(f"votes beside {name}, slowest", max(self.milliseconds), "ms", "under 2,000")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, Up(Path(folder) / "data") as up:
+        up.ready()
+        try:
+            measure(up)
+        finally:
+            up.stop(signal.SIGTERM)
+
+
+def measure(up: Up) -> None:
+    with up.run_api() as client:
+        memory = Memory(up)
+        memory.start()
+        key = manage_key(up)
+        beside(client, "nothing else", lambda: time.sleep(5))
+        for name, content in bombs():
+            note(f"{name}: {len(content) / 1000:,.0f} kB")
+            beside(client, name, lambda content=content: said(up, key, "bomb.parquet", content))
+        lines = b"".join(islice(records(ROWS), ROWS))
+        began = time.perf_counter()
+        beside(client, f"{ROWS:,} rows", lambda: said(up, key, "rows.jsonl", lines))
+        figure("import of them beside votes", ROWS / (time.perf_counter() - began), "rows/s")
+        memory.end()
+    for kind, most in memory.most.items():
+        idle = memory.idle.get(kind, 0.0)
+        aim = "under 64" if kind == "a web process" else "under 256"
+        figure(f"largest memory of {kind}", most, "MB")
+        figure(f"{kind} grew by", most - idle, "MB", aim)
+
+
+def manage_key(up: Up) -> str:
+    make = "from voting.keys import create_key; print(create_key('bench', ['manage'])[1])"
+    command = [sys.executable, "manage.py", "shell", "--no-imports", "-c", make]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(up.data), capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def beside(client: httpx.Client, name: str, do: Any) -> None:
+    voter = Voter(client)
+    voter.start()
+    do()
+    voter.end()
+    voter.say(name)
+
+
+def said(up: Up, key: str, name: str, content: bytes) -> None:
+    """Import a file by REST, and note what is said of it at last."""
+    headers = {"Authorization": f"Bearer {key}"}
+    with httpx.Client(base_url=up.url, headers=headers, timeout=60) as client:
+        fields = {"name": name, "project": "Demo", "options": json.dumps({"baselines": False})}
+        reply = client.post("/api/runs/import", files={"file": (name, content)}, data=fields)
+        reply.raise_for_status()
+        while (job := client.get(reply.headers["Location"]).json())["state"] in AT_WORK:
+            time.sleep(0.2)
+    note(f"{job['state']} {job['status'] or ''} {job['detail']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""The pairs page of a large run, on both databases: its ends, its middle, sorted and narrowed down.
+
+The time is a request's on the server, from address to page, the median of several.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from random import Random
+
+import django
+from django.core.management import call_command
+
+from bench.lib.report import figure, note, quantile
+from tests.servers import postgres_server
+
+PAIRS = int(os.environ.get("BENCH_PAIRS", "50000"))
+TIMES = 7
+AIM = "at most 100"
+
+
+def main(arguments: list[str]) -> None:
+    if arguments:
+        measure(arguments[0])
+        return
+    # The settings read once which database there is: one process for each.
+    with postgres_server() as server, tempfile.TemporaryDirectory() as data:
+        for database, url in (("PostgreSQL", server.url), ("SQLite", "")):
+            environment = os.environ | {"DATABASE_URL": url, "HUMANJUDGE_DATA": data}
+            environment |= {"SECRET_KEY": "bench" * 10, "REDIS_URL": "redis://127.0.0.1:1"}
+            child = [sys.executable, "-u", "-m", "bench.pairs", database]
+            subprocess.run(child, env=environment, check=True)
+
+
+def measure(database: str) -> None:
+    os.environ["DJANGO_SETTINGS_MODULE"] = "humanjudge.settings"
+    django.setup()
+    call_command("migrate", verbosity=0)
+    call_command("collectstatic", verbosity=0, interactive=False)
+    from tests.makers import user_client
+
+    run = make_large_run()
+    client, url = user_client(HTTP_HOST="localhost"), f"/runs/{run}/pairs/"
+    last = -(-PAIRS // 30)
+    queries = {
+        "first page": "",
+        "last page": f"?page={last}",
+        "most disputed first": "?sort=disagreement",
+        "most disputed first, in the middle": f"?sort=disagreement&page={last // 2}",
+        "most disputed first, last page": f"?sort=disagreement&page={last}",
+        "a tag, sorted, last page": "?sort=disagreement&part=tag:odd&page=9999",
+        "a generator, sorted, last page": "?sort=disagreement&part=generator:model-1&page=9999",
+        "one pair, most disputed first": f"{middle_pair(run)}/?sort=disagreement",
+    }
+    for name, query in queries.items():
+        milliseconds, used = [], time.process_time()
+        for _ in range(TIMES):
+            started = time.perf_counter()
+            assert client.get(url + query).status_code == 200
+            milliseconds.append((time.perf_counter() - started) * 1000)
+        aim = "" if "part=" in query else AIM
+        figure(f"{name}, {PAIRS:,} pairs, {database}", quantile(milliseconds, 0.5), "ms", aim)
+        note(f"of it {(time.process_time() - used) / TIMES * 1000:.0f} ms of processor time here")
+
+
+def make_large_run() -> str:
+    """Make a run with counts of votes and answers as the ledger's projections leave them."""
+    from django.db import connection
+    from django.utils import timezone
+
+    from judge_eval.models import Board, Run
+    from tests.makers import make_queue
+    from voting.models import Comparison, Inference
+
+    queue, dice = make_queue(), Random(2026)
+    run = Run.objects.create(queue=queue, name="A large run", state="voting")
+    Board.objects.create(run=run)
+    outputs = [
+        Inference(
+            project=queue.project,
+            prompt=f"Question {n // 2}",
+            output=f"Answer {n}",
+            kind="text",
+            generator=f"model-{n % 2 + n // 2 % 4}",
+            tags=["odd"] if n // 2 % 2 else [],
+        )
+        for n in range(2 * PAIRS)
+    ]
+    Inference.objects.bulk_create(outputs, batch_size=2000)
+    counts = [dice.choices(range(5), k=4) for _ in range(PAIRS)]
+    Comparison.objects.bulk_create(
+        (
+            Comparison(
+                queue=queue,
+                position=n,
+                prompt_key=str(n),
+                turn=n,
+                a=outputs[2 * n],
+                b=outputs[2 * n + 1],
+                opened_at=timezone.now(),
+                votes=a + b,
+                votes_a=a,
+                votes_b=b,
+                answers_a=says_a,
+                answers_b=says_b,
+            )
+            for n, (a, b, says_a, says_b) in enumerate(counts)
+        ),
+        batch_size=2000,
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
+    return str(run.pk)
+
+
+def middle_pair(run: str) -> str:
+    from voting.models import Comparison
+
+    pairs = Comparison.objects.filter(queue__run=run).order_by("disagreement", "position")
+    return str(pairs[PAIRS // 2].pk)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,58 @@
+"""Who logs in, with limits on guessing: for each address, each account, and both together.
+
+A try that is refused costs no hashing, and no limit keeps the right person out for longer than it
+says: they are no locks that somebody else's tries could close for good.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+
+from humanjudge.http import Problem
+from humanjudge.ratelimit import RateLimit
+
+BY_ADDRESS = RateLimit(per_second=1 / 3, burst=30)
+BY_BOTH = RateLimit(per_second=1 / 15, burst=5)
+BY_ACCOUNT = RateLimit(per_second=1 / 5, burst=20)
+# From where an account was logged in, other people's guesses at it keep nobody out.
+_owners: set[tuple[str, str]] = set()
+
+
+class LimitedBackend(ModelBackend):
+    """Checks passwords for every page that asks for one, `/admin/login/` among them."""
+
+    def authenticate(  # type: ignore[override]
+        self, request: HttpRequest | None, **credentials: Any
+    ) -> User | None:
+        if request is None or "username" not in credentials:
+            return super().authenticate(request, **credentials)
+        address, account = address_of(request), credentials["username"].casefold()
+        refuse_guessing(address, account)
+        user = super().authenticate(request, **credentials)
+        if user is not None:
+            _owners.add((address, account))
+        return user
+
+
+def refuse_guessing(address: str, account: str) -> None:
+    seconds = (
+        BY_ADDRESS.seconds(address)
+        or BY_BOTH.seconds((address, account))
+        or ((address, account) not in _owners and BY_ACCOUNT.seconds(account))
+    )
+    if seconds:
+        wait = math.ceil(seconds)
+        text = f"Too many tries to log in. Wait {wait} seconds, then try again."
+        raise Problem(429, text, retry_after=wait)
+
+
+def address_of(request: HttpRequest) -> str:
+    """Return where a request comes from: what the proxy saw, where there is one."""
+    seen: str = request.META.get("HTTP_X_FORWARDED_FOR", "") if settings.HTTPS else ""
+    return seen.rpartition(",")[2].strip() or request.META["REMOTE_ADDR"]

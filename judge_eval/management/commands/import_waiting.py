@@ -1,0 +1,46 @@
+import os
+import re
+import resource
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.db import connection
+
+from judge_eval.transfer import import_jobs
+
+# How much more an import may take than this process takes by itself.
+MEMORY = 112 << 20
+
+
+class Command(BaseCommand):
+    help = "Do the imports that wait. Workers start this by themselves."
+    requires_system_checks = ()
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        # Told to stop, it gives its import back on the way out: another goes on with it at once.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+        os.nice(10)
+        limit_memory()
+        while job := import_jobs.claim():
+            import_jobs.perform(job)
+
+
+def limit_memory() -> None:
+    """Refuse this process more memory than an import needs, whatever a file says of itself."""
+    # The other pools take much more at once than they need.
+    os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
+    import pyarrow.parquet  # type: ignore[import-untyped]  # noqa: F401  what it takes is no import's
+
+    # Its threads count, too.
+    connection.ensure_connection()
+    # Linux counts what a process may write to; elsewhere there is no such limit.
+    with suppress(OSError, ValueError):
+        status = Path("/proc/self/status").read_text()
+        found = re.search(r"VmData:\s+(\d+) kB", status)
+        if found:
+            most = int(found[1]) * 1024 + MEMORY
+            resource.setrlimit(resource.RLIMIT_DATA, (most, most))

@@ -1,0 +1,30 @@
+"""What a process imports before its first request or task."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = {
+    *("numpy", "scipy", "sklearn", "pandas", "pyarrow", "altair", "vl_convert", "PIL"),
+    *("httpcore2", "resvg_py", "cairosvg"),
+}
+LOADED = """
+import json, sys
+import humanjudge.asgi, humanjudge.urls
+from humanjudge.celery import app
+app.loader.import_default_modules()
+print(json.dumps([sorted(app.tasks), sorted(sys.modules)]))
+"""
+
+
+def test_web_servers_and_workers_start_without_what_only_computing_needs():
+    made = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", LOADED], cwd=ROOT, capture_output=True, text=True
+    )
+    assert made.returncode == 0, made.stderr
+    tasks, modules = json.loads(made.stdout)
+    assert {"voting.tasks.seal", "judge_eval.tasks.work", "reports.tasks.sweep"} <= set(tasks)
+    assert "judge_eval.pages.views" in modules
+    assert set(modules) & HEAVY == set()

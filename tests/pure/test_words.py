@@ -1,0 +1,44 @@
+"""Words that the product no longer uses: not on a page, not in a message, not in the docs."""
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("humanjudge", "judge_eval", "reports", "voting", "templates", "static/js", "docs")
+KINDS = {".py", ".html", ".js", ".md", ".txt"}
+
+# What is said instead stands beside each.
+RETIRED = {
+    "ceiling": "people among themselves",
+    "order-free": "Bradley-Terry",
+    "you voted right": "You chose Right",
+    "back office": "admin",
+    "one a line": "One per line",
+    "most tokens of": "Max output tokens",
+    "voters, among themselves": "People among themselves",
+    "votes a pair": "Votes per pair",
+    "make a draft": "Create draft",
+    "play it through": "Simulate",
+}
+# A rounding mode of the standard library.
+ALLOWED = "ROUND_CEILING"
+
+
+def texts():
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in KINDS and "migrations" not in path.parts:
+                yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
+    yield "README.md", (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("word", RETIRED)
+def test_a_retired_word_is_said_nowhere(word):
+    found = []
+    for path, text in texts():
+        # A sentence may be broken anywhere.
+        said = " ".join(text.replace(ALLOWED, "").lower().split())
+        if word in said:
+            found.append(str(path))
+    assert found == [], f"say {RETIRED[word]!r}"

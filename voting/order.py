@@ -1,0 +1,110 @@
+"""The order in which pairs are handed out, which has nothing to do with who is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final, TypeVar
+
+from voting.sides import keyed_number
+
+Pair = TypeVar("Pair", bound=Hashable)
+
+# Pairs of prompts that nobody has voted on wait behind this number, in the order of the keyed
+# hash. As soon as a prompt is begun its pairs get the number of that batch in the ledger.
+FRESH: Final = 2**62
+# So many prompts are shuffled for each voter.
+SHUFFLED_PROMPTS: Final = 10
+
+
+def prompt_order(queue: object, prompt_key: str) -> int:
+    """Return where a prompt stands among the prompts of its queue.
+
+    It is an HMAC-SHA-256 of the prompt's key, keyed by the queue's identifier: fixed before the
+    first vote, the same on every machine, and whatever the order of an imported file.
+
+    Parameters
+    ----------
+    queue
+        Identifier of the queue; a run has one queue for life.
+    prompt_key : str
+        What stands for the prompt of a comparison.
+
+    Returns
+    -------
+    int
+        At least 0 and below `FRESH`.
+
+    Examples
+    --------
+    >>> sorted(["fox", "cat", "owl"], key=lambda key: prompt_order("a queue", key))
+    ['owl', 'cat', 'fox']
+    >>> sorted(["fox", "cat", "owl"], key=lambda key: prompt_order("another queue", key))
+    ['owl', 'fox', 'cat']
+    """
+    return keyed_number(str(queue), "prompt", prompt_key) >> 2
+
+
+def fresh_turn(queue: object, prompt_key: str) -> int:
+    """Return the turn of a pair on whose prompt nobody has voted yet.
+
+    Examples
+    --------
+    >>> fresh_turn("a queue", "fox") == FRESH + prompt_order("a queue", "fox")
+    True
+    """
+    return FRESH + prompt_order(queue, prompt_key)
+
+
+def arrange(
+    pairs: Sequence[tuple[str, Pair]],
+    chance: Callable[[Hashable], float],
+    limit: int,
+    last: str = "",
+) -> list[Pair]:
+    """Shuffle the pairs of the first ten prompts for one voter.
+
+    No prompt is overtaken by one that stands ten places or more behind it, and one prompt does
+    not come twice in a row where that can be avoided.
+
+    Parameters
+    ----------
+    pairs
+        Key of the prompt and the pair, in the order of the prompts.
+    chance
+        A number in [0, 1) for a prompt or a pair, always the same for one voter.
+    limit : int
+        How many pairs are wanted.
+    last : str
+        Key of the prompt that the first pair comes after.
+
+    Examples
+    --------
+    >>> arrange([("p", 1), ("p", 2), ("q", 3), ("r", 4)], lambda _: 0.5, limit=4)
+    [1, 3, 2, 4]
+    >>> arrange([("p", 1), ("q", 2)], lambda _: 0.5, limit=1, last="p")
+    [2]
+    """
+    prompts: dict[str, list[Pair]] = {}
+    for prompt, pair in pairs:
+        prompts.setdefault(prompt, []).append(pair)
+    first = list(prompts)[:SHUFFLED_PROMPTS]
+    place = {prompt: n + SHUFFLED_PROMPTS * chance(prompt) for n, prompt in enumerate(first)}
+    left = {
+        prompt: sorted(prompts[prompt], key=chance)
+        for prompt in sorted(first, key=place.__getitem__)
+    }
+    arranged: list[Pair] = []
+    while left and len(arranged) < limit:
+        last = _next_prompt({prompt: len(rest) for prompt, rest in left.items()}, last)
+        arranged.append(left[last].pop(0))
+        if not left[last]:
+            del left[last]
+    return arranged
+
+
+def _next_prompt(left: dict[str, int], last: str) -> str:
+    """Return the first prompt that is not the last one, or the one that must not wait longer."""
+    total = sum(left.values())
+    others = [prompt for prompt in left if prompt != last] or [last]
+    # More than half of all that is left: put off, it would come twice in a row in the end.
+    return next((prompt for prompt in others if 2 * left[prompt] > total), others[0])
