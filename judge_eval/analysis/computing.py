@@ -13,9 +13,10 @@ from judge_eval.analysis.reading import RunOutcomes, Spent
 from judge_eval.statistics.human_agreement import AmongPeople, among_people
 from judge_eval.statistics.judge_figures import JudgeFigures, judge_figures
 from judge_eval.statistics.model_ratings import as_votes, model_board
+from judge_eval.statistics.order import best_first
 from judge_eval.statistics.order_luck import order_luck
 from judge_eval.statistics.outcomes_table import Codes, OutcomesTable
-from judge_eval.statistics.overall import best_first, overall_agreement, per_answer
+from judge_eval.statistics.overall import overall_agreement, per_answer
 from judge_eval.statistics.positions import Habits, habits, left_share
 from judge_eval.statistics.shares import Share
 from judge_eval.statistics.significance import Claims, claims
@@ -94,7 +95,7 @@ def _words(
         votes=outcomes.table.n_votes,
         people=outcomes.people,
         baselines=[n for n, judge in enumerate(outcomes.judges) if judge.is_baseline],
-        order=best_first([share.value for share in overall]).tolist(),
+        order=best_first([share.value for share in overall]),
         silent=np.flatnonzero((verdicts < 0).all(axis=0)).tolist(),
         untested=np.flatnonzero(found.judged == 0).tolist(),
         contradicting={

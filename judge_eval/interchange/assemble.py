@@ -85,7 +85,7 @@ def told_by_content(values: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> told_by_content({"prompt": "Why?", "generator_a": "x"})[:8]
-    'f4db5a3f'
+    '13f63c69'
     """
     telling = {field: values[field] for field in _TELLING if values.get(field) is not None}
     if (

@@ -15,7 +15,7 @@ from judge_eval.pages import graph
 from judge_eval.pages.board_table import live_table, part_table
 from judge_eval.pages.matrix_shown import claims_matrix, same_verdict_matrix
 from judge_eval.selectors import BoardRow, BoardView
-from judge_eval.statistics.overall import best_first
+from judge_eval.statistics.order import best_first
 from judge_eval.words import duration
 
 # A matrix of more judges than these is folded away.
@@ -82,7 +82,7 @@ def _order(rows: Sequence[BoardRow], data: Data | None, part: Slice) -> list[int
     """Return the places of judges in the findings, from the table's top to its bottom."""
     judges = data["judges"] if data else []
     if part.kind:
-        return list(best_first([judge["overall"]["value"] for judge in judges]))
+        return best_first([judge["overall"]["value"] for judge in judges])
     places = {judge["id"]: place for place, judge in enumerate(judges)}
     ranked = (str(row.judge.pk) for row in rows)
     return [places[judge] for judge in ranked if judge in places]

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from judge_eval.statistics.overall import best_first
+from judge_eval.statistics.order import best_first
 from judge_eval.words import harmless
 
 Data = Mapping[str, Any]

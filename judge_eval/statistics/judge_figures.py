@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from judge_eval.statistics.bootstrap import RESAMPLES, resampled_sums
-from judge_eval.statistics.order_free import Rating, best_first, rate
+from judge_eval.statistics.order import best_first
+from judge_eval.statistics.order_free import Rating, rate
 from judge_eval.statistics.outcomes_table import NOT_ASKED, Counts, Floats, OutcomesTable
 from judge_eval.statistics.ranks import tie_groups
 from judge_eval.statistics.shares import Share, ratio, shares, shares_of
@@ -85,7 +86,7 @@ def _agreements(table: OutcomesTable, rng: np.random.Generator, resamples: int) 
 
 def _letters(claims: Claims, ratings: list[Rating]) -> list[str]:
     """Return the tie groups of the judges that were tested; nothing for the others."""
-    tested = [n for n in best_first(ratings).tolist() if claims.judged[n]]
+    tested = [n for n in best_first([r.value for r in ratings]) if claims.judged[n]]
     letters = [""] * len(ratings)
     groups = tie_groups(claims.distinct[np.ix_(tested, tested)], np.arange(len(tested)))
     for judge, group in zip(tested, groups, strict=True):

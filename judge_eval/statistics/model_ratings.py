@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 
 from judge_eval.statistics.bootstrap import RESAMPLES, resampled_sums
-from judge_eval.statistics.order_free import Rating, apart, best_first, rate
+from judge_eval.statistics.order import best_first
+from judge_eval.statistics.order_free import Rating, apart, rate
 from judge_eval.statistics.outcomes_table import Codes, Counts, Floats
 from judge_eval.statistics.ranks import tie_groups
 from voting.sides import CHOICES
@@ -130,7 +131,7 @@ def model_board(
 
 def _letters(ratings: list[Rating]) -> list[str]:
     """Return the tie groups of the models that have a rating; nothing for the others."""
-    rated = [n for n in best_first(ratings).tolist() if ratings[n].value is not None]
+    rated = [n for n in best_first([r.value for r in ratings]) if ratings[n].value is not None]
     letters = [""] * len(ratings)
     groups = tie_groups(apart([ratings[n] for n in rated]), np.arange(len(rated)))
     for model, group in zip(rated, groups, strict=True):

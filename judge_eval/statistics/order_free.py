@@ -121,16 +121,3 @@ def apart(ratings: list[Rating]) -> Flags:
     high = np.array([np.inf if r.high is None else r.high for r in ratings])
     below = high[:, None] < low[None, :]
     return np.asarray(below | below.T)
-
-
-def best_first(ratings: list[Rating]) -> Counts:
-    """Return positions from the best rating to the worst; the unrated stand last.
-
-    Examples
-    --------
-    >>> a, b = (Rating(value, None, None, None, None, None, 9) for value in (900.0, 1100.0))
-    >>> best_first([a, b]).tolist()
-    [1, 0]
-    """
-    values = [-np.inf if r.value is None else r.value for r in ratings]
-    return np.argsort(-np.array(values), kind="stable").astype(np.int64)

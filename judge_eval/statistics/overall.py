@@ -10,7 +10,6 @@ from math import log, sqrt
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge_eval.statistics.intervals import wilson
 from judge_eval.statistics.outcomes_table import NOT_ASKED, Codes, Counts, Floats, OutcomesTable
@@ -163,15 +162,3 @@ def standard_error(right: Sequence[int] | Floats, votes: Sequence[int] | Floats)
     apart = good - good.sum() / n.sum() * n
     prompts = len(n)
     return sqrt(prompts / (prompts - 1) * float((apart**2).sum())) / float(n.sum())
-
-
-def best_first(values: Sequence[float | None]) -> NDArray[np.int64]:
-    """Return positions from the highest value to the lowest; what has none stands last.
-
-    Examples
-    --------
-    >>> best_first([0.5, None, 0.7]).tolist()
-    [2, 0, 1]
-    """
-    known = [-np.inf if value is None else value for value in values]
-    return np.argsort(-np.array(known), kind="stable").astype(np.int64)

@@ -6,7 +6,7 @@ import pytest
 from judge_eval.statistics import bradley_terry
 from judge_eval.statistics.bootstrap import ALL_ALIKE, TOO_FEW
 from judge_eval.statistics.intervals import bootstrap_tail
-from judge_eval.statistics.order_free import NO_GAMES, apart, best_first, rate
+from judge_eval.statistics.order_free import NO_GAMES, apart, rate
 
 WINS = np.array([[0.0, 30.0, 25.0], [20.0, 0.0, 22.0], [15.0, 18.0, 0.0]])
 
@@ -57,7 +57,6 @@ def test_nobody_played():
     nothing = np.zeros((2, 2))
     found = rate(nothing, np.zeros((9, 2, 2)), np.array([0, 0]))
     assert [r.value for r in found] == [None, None]
-    assert best_first(found).tolist() == [0, 1]
     assert not apart(found).any()
     assert rate(np.zeros((0, 0)), np.zeros((9, 0, 0)), np.array([], dtype=int)) == []
 
@@ -66,4 +65,3 @@ def test_intervals_that_touch_nowhere_are_apart_and_missing_ones_never_are():
     wins = np.array([[0.0, 900.0, 9.0], [100.0, 0.0, 9.0], [9.0, 9.0, 0.0]])
     found = rate(wins, resamples(wins), np.array([50, 50, 4]))
     assert apart(found).tolist() == [[False, True, False], [True, False, False], [False] * 3]
-    assert best_first(found).tolist() == [0, 2, 1]

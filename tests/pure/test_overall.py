@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from judge_eval.statistics.intervals import wilson
+from judge_eval.statistics.order import best_first
 from judge_eval.statistics.outcomes_table import OutcomesTable
 from judge_eval.statistics.overall import (
     TOO_FEW_PAIRS,
     TOO_FEW_PROMPTS,
-    best_first,
     overall_agreement,
     prompt_interval,
     standard_error,
@@ -99,4 +99,4 @@ def test_it_holds_the_truth_as_often_as_it_says_where_prompts_differ(prompts):
 
 
 def test_the_best_stand_first_and_the_unknown_last():
-    assert best_first([None, 0.2, 0.9, 0.9]).tolist() == [2, 3, 1, 0]
+    assert best_first([None, 0.2, 0.9, 0.9]) == [2, 3, 1, 0]

@@ -57,8 +57,8 @@ def test_the_board_of_a_run_with_these_votes_is_as_recorded(name):
     seal_all(run.queue.project)
     raw = [expected["raw"][judge] for judge in case["judges"]]
     assert elos_of(run) == pytest.approx(raw, abs=1e-9)
-    assert [
-        {
+    assert {
+        row.judge.name: {
             "judge": row.judge.name,
             "elo": round(row.elo),
             "agree": row.agree,
@@ -67,7 +67,7 @@ def test_the_board_of_a_run_with_these_votes_is_as_recorded(name):
             "agree_rate": row.agree_rate,
         }
         for row in board(run).rows
-    ] == expected["leaderboard"]
+    } == {row["judge"]: row for row in expected["leaderboard"]}
 
 
 def test_the_case_of_another_verdict_order_is_overruled():

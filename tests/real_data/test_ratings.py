@@ -87,21 +87,21 @@ def mtbench(human, gpt4):
 
 
 @pytest.mark.parametrize(
-    "turn, with_gpt4, among_people, sided_with_gpt4, sided_among_people",
+    "turn, with_gpt4, with_people, sided_with_gpt4, sided_with_people",
     [
         ("turn-1", (886, 1343), (454, 721), (727, 859), (388, 479)),
         ("turn-2", (871, 1325), (471, 707), (731, 864), (388, 474)),
     ],
 )
 def test_mtbench_agreement_and_that_of_people_are_as_published(
-    human, gpt4, turn, with_gpt4, among_people, sided_with_gpt4, sided_among_people
+    human, gpt4, turn, with_gpt4, with_people, sided_with_gpt4, sided_with_people
 ):
     experts = [r for r in human if r.vote.voter.startswith("expert") and turn in r.pair.tags]
     table = table_of(experts, gpt4)
     judged = judge_figures(table, claims(table), rng())[0].agreement
     assert (judged.successes, judged.trials) == with_gpt4
     people = among_people(table.votes, rng()).pairs
-    assert (people.successes, people.trials) == among_people
+    assert (people.successes, people.trials) == with_people
     # Without ties: votes for a side, and verdicts that name one.
     named = np.where(np.isin(table.verdicts, SIDED), table.verdicts, -1).astype(np.int8)
     votes = table.votes.copy()
@@ -110,7 +110,7 @@ def test_mtbench_agreement_and_that_of_people_are_as_published(
     judged = judge_figures(sided, claims(sided), rng())[0].agreement
     assert (judged.successes, judged.trials) == sided_with_gpt4
     people = among_people(table.votes[:, SIDED], rng()).pairs
-    assert (people.successes, people.trials) == sided_among_people
+    assert (people.successes, people.trials) == sided_with_people
 
 
 def test_mtbench_intervals_are_by_comparison_and_wider_than_votes_would_make_them(mtbench):
