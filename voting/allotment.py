@@ -123,18 +123,21 @@ def next_pairs(
 ) -> Handed:
     """Hand out so many pairs that the voter's page holds `held`, and lease the first three of them.
 
-    `have` are those that it holds already, in its order. Nobody is idle because others look at
-    what is left: then the pair that was leased longest ago is handed out.
+    `have` are those that it holds already, in its order. A page that holds none, since it was just
+    loaded, goes on with what the last one held. Nobody is idle because others look at what is
+    left: then the pair that was leased longest ago is handed out.
     """
     asker = _Asker(voter, queue, now)
     with transaction.atomic():
         # Two voters who ask at once must not both be given the last pair.
         Queue.objects.select_for_update(no_key=True).only("pk").get(pk=queue.pk)
-        kept = _still_theirs(asker, have)
-        chosen = _choose(asker, kept, have, held - len(kept))
-        _lease(voter, queue, [*kept, *chosen], now)
-    pairs = Comparison.objects.select_related("a__picture", "b__picture").in_bulk(chosen)
-    return Handed([pairs[pk] for pk in chosen], [pk for pk in have if pk not in kept])
+        shown = have or _shown_last(voter, held)
+        kept = _still_theirs(asker, shown)
+        page = [*kept, *_choose(asker, kept, shown, held - len(kept))][:held]
+        _lease(voter, queue, page, now)
+    new = [pk for pk in page if pk not in have]
+    pairs = Comparison.objects.select_related("a__picture", "b__picture").in_bulk(new)
+    return Handed([pairs[pk] for pk in new], [pk for pk in have if pk not in kept])
 
 
 def give_back(voter: Voter, queue: Queue, pairs: Sequence[UUID], now: datetime) -> None:
@@ -165,6 +168,12 @@ def _leases(voter: Voter, queue: Queue, now: datetime) -> QuerySet[Assignment]:
     return Assignment.objects.filter(voter=voter, leased_until__gt=now, comparison__queue=queue)
 
 
+def _shown_last(voter: Voter, held: int) -> list[UUID]:
+    """Return what the voter's last page held, in its order, among what was voted on just before."""
+    shown = Assignment.objects.filter(voter=voter, skips=0).order_by("-leased_until", "pk")
+    return list(shown.values_list("comparison_id", flat=True)[: 2 * held])
+
+
 def _still_theirs(asker: _Asker, have: Sequence[UUID]) -> dict[UUID, str]:
     """Return which pairs of the page the voter may still vote on, in its order, with their prompts.
 
@@ -192,7 +201,7 @@ def _choose(asker: _Asker, kept: dict[UUID, str], have: Sequence[UUID], limit: i
     last = list(kept.values())[-1] if kept else ""
     chosen = arrange([(row.prompt_key, row.pk) for row in rows], chance, limit, last)
     chosen += [row.pk for row in again if row.pk not in have][: limit - len(chosen)]
-    if not chosen and not have:
+    if not chosen and not kept:
         chosen = [row.pk for row in asker.rows(_LONGEST_LEASED)]
     return chosen
 

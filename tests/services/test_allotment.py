@@ -84,9 +84,12 @@ def test_prompts_that_were_begun_come_first(places):
     run, prompts = make_prompts(*[2] * 40)
     for place in places:
         vote_on(run, prompts[place])
-    first = prompts_of(handed(make_voter(run), run, held=10))
-    assert {prompts[place] for place in places} <= set(first)
-    assert set(first) <= {*prompts[:10], *(prompts[place] for place in places)}
+    begun = [prompts[place] for place in places]
+    fresh = [prompt for prompt in prompts if prompt not in begun]
+    # Of what was begun one pair is left, and two of the others: all pairs of the first ten prompts.
+    pairs = len(begun) + 2 * (10 - len(begun))
+    first = prompts_of(handed(make_voter(run), run, held=pairs))
+    assert set(first) == {*begun, *fresh[: 10 - len(begun)]}
 
 
 def test_a_prompt_is_begun_for_all_its_pairs_and_for_no_other_queue():
@@ -202,6 +205,20 @@ def test_a_reload_brings_the_same_pairs_although_they_are_leased():
     run = make_run(pairs=3)
     voter = make_voter(run)
     assert handed(voter, run) == handed(voter, run) != []
+
+
+@pytest.mark.parametrize("is_left", [False, True])
+def test_a_page_goes_on_where_the_last_one_was(is_left):
+    run = make_run(pairs=40)
+    voter = make_voter(run)
+    page = handed(voter, run, held=6)
+    for _ in range(8):
+        make_vote(voter, Comparison.objects.get(pk=page.pop(0)))
+        seal_all(run.queue.project)
+        page += handed(voter, run, have=page, held=6)
+        if is_left:
+            give_back(voter, run.queue, page, timezone.now())
+        assert handed(voter, run, held=6) == page
 
 
 def test_others_are_not_told_that_nothing_is_left_while_a_lease_runs():
