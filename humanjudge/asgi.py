@@ -101,7 +101,7 @@ async def _read(receive: Receive, body: IO[bytes], length: int) -> None:
 
 def _check_size(size: int, body: IO[bytes]) -> None:
     if size > settings.MOST_BODY:
-        raise Refused(413, f"A request may have {settings.MOST_BODY:,} bytes.")
+        raise Refused(413, f"A request may have at most {settings.MOST_BODY >> 20} MB.")
     if size > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
         if len(_uploads - {body}) >= settings.UPLOADS_AT_ONCE:
             raise Refused(503, "Many files are being uploaded. Try again in a minute.")

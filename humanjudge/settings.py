@@ -221,8 +221,8 @@ LEASE_MINUTES = 5
 WEB_THREADS = env.int("WEB_THREADS", 4)
 # A body must be here in this time: see humanjudge.asgi.
 BODY_SECONDS = env.float("BODY_SECONDS", 10.0)
-# Four files of 64 MB, the most that an import takes, with the form around them.
-MOST_BODY = 4 * 64 * 1024 * 1024 + 2_500_000
+# Four files, the most that an import takes, with the form around them.
+MOST_BODY = (4 * IMPORT_MAX_MB + 2) << 20
 UPLOADS_AT_ONCE = 8
 
 # --- security -----------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def done_calls(run):
 def reaches_voting(run, seconds):
     """Wait for it, and for the ledger to have sealed all there is."""
     eventually(lambda: state_of(run) == "voting", seconds)
-    eventually(lambda: not Entry.objects.filter(seq__isnull=True).exists(), 30)
+    eventually(lambda: not Entry.objects.filter(seq__isnull=True).exists())
 
 
 def assert_judged_once(run, *, entries_a_pair=1):

@@ -108,15 +108,15 @@ def test_workers_are_killed_again_and_again_in_the_middle_of_their_calls(site, m
     model.control(latency_ms=1500)
     workers(site, 1)
     run = start_run(model.base_url, prompts=60, concurrency=at_once)
-    eventually(lambda: done_calls(run) > 0, 60)
+    eventually(lambda: done_calls(run) > 0)
     kills = 0
     with forked_workers(site) as say:
         while kills < KILLS and done_calls(run) < 250:
             before = crews()
             say("start")
-            eventually(lambda: crews() - before or done_calls(run) > 250, 30)  # noqa: B023
+            eventually(lambda: crews() - before or done_calls(run) > 250)  # noqa: B023
             # Others make no more calls than this at once.
-            eventually(lambda: model.log()["now"] > THREADS or done_calls(run) > 250, 30)
+            eventually(lambda: model.log()["now"] > THREADS or done_calls(run) > 250)
             time.sleep(random.uniform(0, 0.5))
             say("kill")
             kills += 1
@@ -132,7 +132,7 @@ def test_both_workers_go_to_work_and_a_second_run_need_not_wait_for_the_first(si
     model.control(latency_ms=1000)
     workers(site)
     large = start_run(model.base_url, prompts=200)
-    eventually(lambda: len(crews()) == 2, 30)
+    eventually(lambda: len(crews()) == 2)
     small = start_run(model.base_url, prompts=2, topic="mountains")
     reaches_voting(small, 30)
     assert_judged_once(small)
@@ -146,9 +146,9 @@ def test_calls_that_outlast_their_leases_are_made_once_and_seals_go_on_meanwhile
     model.control(mode="slow", slow_ms=35_000, times=8)
     workers(site)
     # One may take much longer to start than the other.
-    eventually(lambda: len(app.control.ping(timeout=0.5)) == 2, 60)
+    eventually(lambda: len(app.control.ping(timeout=0.5)) == 2)
     run = start_run(model.base_url, prompts=4)
-    eventually(lambda: model.log()["now"] == 8, 30)
+    eventually(lambda: model.log()["now"] == 8)
     local, pairs = make_unjudged_run(["longer-wins", "always-first"], pairs=20)
     reaches_voting(local, 20)
     assert Entry.objects.filter(kind="verdicts", seq__isnull=False).count() == len(pairs)
@@ -185,7 +185,7 @@ def test_the_broker_forgets_everything_and_goes_away(tmp_path, settings, transac
     ):
         workers(site)
         for due in (20, 60):
-            eventually(lambda: done_calls(run) > due, 60)  # noqa: B023
+            eventually(lambda: done_calls(run) > due)  # noqa: B023
             with closing(broker.client()) as client:
                 client.flushall()
         broker.stop()
@@ -212,18 +212,18 @@ def test_the_database_is_restarted_in_the_middle_of_a_run(tmp_path, settings, mo
             f"{at} start_run; print(start_run({model.base_url!r}).pk)",
         ).strip()
         for due in (20, 100):
-            eventually(lambda: done_there(database) > due, 60)  # noqa: B023
+            eventually(lambda: done_there(database) > due)  # noqa: B023
             database.stop()
             time.sleep(2)
             database.start()
-        eventually(lambda: done_there(database) > 140, 60)
+        eventually(lambda: done_there(database) > 140)
         nothing_was_asked_twice(model)
         database.stop()
         first.send_signal(signal.SIGTERM)
         eventually(lambda: gone(first.pid), PATIENCE)
         database.start()
-        eventually(lambda: count(database, "judge_eval_run WHERE state = 'voting'"), 90)
-        eventually(lambda: not count(database, "voting_entry WHERE seq IS NULL"), 30)
+        eventually(lambda: count(database, "judge_eval_run WHERE state = 'voting'"))
+        eventually(lambda: not count(database, "voting_entry WHERE seq IS NULL"))
         site.manage("shell", "--no-imports", "-c", f"{at} report; report({run!r})")
 
 
@@ -240,7 +240,7 @@ def done_there(database):
 def test_a_provider_that_is_away_for_a_minute(site, model):
     workers(site)
     run = start_run(model.base_url)
-    eventually(lambda: done_calls(run) > 50, 60)
+    eventually(lambda: done_calls(run) > 50)
     model.kill()
     time.sleep(60)
     assert state_of(run) in Run.AT_WORK
@@ -286,7 +286,7 @@ def test_a_worker_that_is_told_to_stop_writes_down_what_it_asked(site, model):
     model.control(latency_ms=1000)
     first, _ = workers(site)
     run = start_run(model.base_url, prompts=20)
-    eventually(lambda: len(crews()) == 2, 30)
+    eventually(lambda: len(crews()) == 2)
     first.send_signal(signal.SIGTERM)
     eventually(lambda: gone(first.pid), PATIENCE)
     assert len(crews()) < 2
@@ -300,7 +300,7 @@ def test_a_worker_stops_in_time_though_its_calls_do_not_come_back(site, model):
     model.control(mode="slow", slow_ms=100_000)
     [worker] = workers(site, 1)
     run = start_run(model.base_url, prompts=10)
-    eventually(lambda: model.log()["now"] == THREADS, 30)
+    eventually(lambda: model.log()["now"] == THREADS)
     worker.send_signal(signal.SIGTERM)
     eventually(lambda: gone(worker.pid), PATIENCE)
     calls = Call.objects.filter(run=run)

@@ -90,7 +90,7 @@ def test_every_acknowledged_vote_is_sealed_exactly_once(tmp_path, settings):
         )
         assert mortal.stdout.readline() == "ready\n"
         people[0].vote_on(0)
-        eventually(lambda: not Entry.objects.filter(seq__isnull=True).exists(), 60)
+        eventually(lambda: not Entry.objects.filter(seq__isnull=True).exists())
         with ThreadPoolExecutor(VOTERS) as pool:
             voting = [pool.submit(person.vote_until, stop) for person in people]
             for second in range(SECONDS):
@@ -101,7 +101,7 @@ def test_every_acknowledged_vote_is_sealed_exactly_once(tmp_path, settings):
             sealed_meanwhile = scene.project.head_seq
             stop.set()
         kills, _ = mortal.communicate()
-        eventually(lambda: not Entry.objects.filter(seq__isnull=True).exists(), 60)
+        eventually(lambda: not Entry.objects.filter(seq__isnull=True).exists())
 
     assert [future.result() for future in voting] == [None] * VOTERS
     assert int(kills) >= SECONDS / 2

@@ -85,7 +85,7 @@ def test_votes_are_taken_while_the_broker_is_stopped_and_sealed_when_it_is_back(
     site.worker()
     site.beat()
     before = votes_in_seconds(voter, 20)
-    eventually(everything_is_sealed, 60)
+    eventually(everything_is_sealed)
     eventually(lambda: site.health()[0] == 200, 180)
 
     broker.stop()
@@ -96,7 +96,7 @@ def test_votes_are_taken_while_the_broker_is_stopped_and_sealed_when_it_is_back(
     assert health["sealing_worker"] == health["judging_worker"] == health["beat"] == "unknown"
 
     broker.start()
-    eventually(everything_is_sealed, 90)
+    eventually(everything_is_sealed)
     assert eventually(lambda: site.health()[0] == 200, 180)
     assert_sound(scene.project)
     assert "Traceback" not in site.log("web")
@@ -106,7 +106,7 @@ def test_votes_are_taken_while_the_broker_accepts_and_never_answers(site, scene,
     site.worker()
     site.beat()
     before = votes_in_seconds(voter, 20)
-    eventually(everything_is_sealed, 60)
+    eventually(everything_is_sealed)
 
     broker.stop()
     with black_hole(broker.socket):
@@ -116,7 +116,7 @@ def test_votes_are_taken_while_the_broker_accepts_and_never_answers(site, scene,
     assert (status, health["broker"]) == (503, "unreachable")
 
     broker.start()
-    eventually(everything_is_sealed, 90)
+    eventually(everything_is_sealed)
     assert_sound(scene.project)
 
 
@@ -139,7 +139,7 @@ def test_the_sweep_seals_votes_whose_tasks_were_all_lost(site, scene, broker, vo
 
     site.worker()
     site.beat()
-    eventually(everything_is_sealed, 60)
+    eventually(everything_is_sealed)
     assert_sound(scene.project)
 
 

@@ -360,7 +360,7 @@ def test_files_that_cannot_be_sent_are_refused(shell, launcher, up, tmp_path):
     assert "lacks the scope 'manage'" in voter.refused(4, "import", "large.csv")
     with (tmp_path / "large.csv").open("wb") as large:
         large.truncate(300 * 2**20)
-    assert "at most 4 files of 64 MB each" in shell.refused(7, "import", "large.csv")
+    assert "at most 258 MB" in shell.refused(7, "import", "large.csv")
 
 
 def test_a_ledger_is_verified_without_a_server(shell, up, tmp_path):

@@ -100,7 +100,7 @@ def test_a_run_gets_to_voting_by_itself_though_its_workers_are_killed(site, tmp_
     for _ in range(WORKER_KILLS):
         worker = site.worker()
         before = done()
-        eventually(lambda: done() > before or all_open(), 60)  # noqa: B023
+        eventually(lambda: done() > before or all_open())  # noqa: B023
         time.sleep(dice.uniform(0, 0.5))
         site.kill(worker)
     site.worker()
@@ -113,7 +113,7 @@ def test_a_run_gets_to_voting_by_itself_though_its_workers_are_killed(site, tmp_
     entries = Entry.objects.filter(kind="verdicts").values_list("comparison", flat=True)
     assert sorted(entries) == sorted(comparisons.values_list("pk", flat=True))
     project = Run.objects.first().queue.project
-    eventually(lambda: not Entry.objects.filter(seq__isnull=True).exists(), 60)
+    eventually(lambda: not Entry.objects.filter(seq__isnull=True).exists())
     assert_sound(project)
 
 

@@ -189,7 +189,7 @@ def test_after_a_good_start_nobody_is_given_up(tree, tmp_path):
     pauses = re.findall(r"a died \(exit code 1\); restarting it in (\S+) s", running.output())
     assert pauses[:6] == ["0.1", "0.2", "0.4", "0.8", "1.6", "3.2"]
     (tmp_path / "food").touch()
-    eventually(lambda: not gone(running.pids("a")[-1]), 60)
+    eventually(lambda: not gone(running.pids("a")[-1]))
 
 
 @pytest.mark.skipif(not CAN_FORK, reason="children are forked on Linux only")

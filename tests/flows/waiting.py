@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 
-def eventually(condition, seconds=30):
+def eventually(condition, seconds=90):
     """The first true value of `condition()`, or a failure when the time is over."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
