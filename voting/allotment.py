@@ -6,13 +6,14 @@ there for speed only: whoever asks first gets it, and the page that held it is t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
 from django.db.models import Exists, OuterRef, QuerySet
 
 from voting.ballots import Ballot
@@ -85,6 +86,22 @@ _LONGEST_LEASED = f"""
     GROUP BY pair.prompt_key, pair.id, pair.turn
     ORDER BY COUNT(*), MIN(other.leased_until) LIMIT 1
 """  # noqa: S608
+# Two voters who ask at once must not both be given the last pair. It brings how far this one came.
+_LOCK = """
+    SELECT (SELECT reach.turn FROM voting_reach AS reach
+            WHERE reach.queue_id = queue.id AND reach.voter_id = %(voter)s)
+    FROM voting_queue AS queue WHERE queue.id = %(queue)s
+"""
+_LEASE = """
+    INSERT INTO voting_assignment (voter_id, comparison_id, leased_until, skips) VALUES {rows}
+    ON CONFLICT (voter_id, comparison_id) DO UPDATE SET leased_until = excluded.leased_until
+"""
+_END_LEASES = """
+    UPDATE voting_assignment SET leased_until = %(now)s
+    WHERE voter_id = %(voter)s AND leased_until > %(now)s {but_these}
+    AND EXISTS (SELECT 1 FROM voting_comparison AS pair
+                WHERE pair.id = comparison_id AND pair.queue_id = %(queue)s)
+"""
 
 
 class Handed(NamedTuple):
@@ -108,14 +125,25 @@ class _Asker(NamedTuple):
     now: datetime
 
     def rows(self, sql: str, **values: Any) -> list[_Row]:
-        values |= {
-            "voter": key(self.voter.pk),
-            "queue": key(self.queue.pk),
-            "now": connection.ops.adapt_datetimefield_value(self.now),
-        }
         with prepared() as cursor:
-            cursor.execute(sql, values)
+            self.execute(cursor, sql, **values)
             return [_Row(prompt, UUID(str(pk)), turn) for prompt, pk, turn in cursor.fetchall()]
+
+    def execute(self, cursor: CursorWrapper, sql: str, **values: Any) -> None:
+        about = {"voter": key(self.voter.pk), "queue": key(self.queue.pk), "now": _time(self.now)}
+        cursor.execute(sql, values | about)
+
+
+def _time(moment: datetime) -> Any:
+    return connection.ops.adapt_datetimefield_value(moment)
+
+
+def _named(pks: Sequence[UUID]) -> dict[str, Any]:
+    return {f"pair_{n}": key(pk) for n, pk in enumerate(pks)}
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(f"%({name})s" for name in names)
 
 
 def next_pairs(
@@ -129,12 +157,11 @@ def next_pairs(
     """
     asker = _Asker(voter, queue, now)
     with transaction.atomic():
-        # Two voters who ask at once must not both be given the last pair.
-        Queue.objects.select_for_update(no_key=True).only("pk").get(pk=queue.pk)
+        reached = _lock(asker)
         shown = have or _shown_last(voter, held)
         kept = _still_theirs(asker, shown)
-        page = [*kept, *_choose(asker, kept, shown, held - len(kept))][:held]
-        _lease(voter, queue, page, now)
+        page = [*kept, *_choose(asker, reached, kept, shown, held - len(kept))][:held]
+        _lease(asker, page)
     new = [pk for pk in page if pk not in have]
     pairs = Comparison.objects.select_related("a__picture", "b__picture").in_bulk(new)
     return Handed([pairs[pk] for pk in new], [pk for pk in have if pk not in kept])
@@ -145,27 +172,34 @@ def give_back(voter: Voter, queue: Queue, pairs: Sequence[UUID], now: datetime) 
     _leases(voter, queue, now).filter(comparison__in=pairs).update(leased_until=now)
 
 
-def _lease(voter: Voter, queue: Queue, held: Sequence[UUID], now: datetime) -> None:
+def _lease(asker: _Asker, held: Sequence[UUID]) -> None:
     """Lease the first pairs of the page, and nothing else, to the voter.
 
     The others are written down too: they were handed out, so their verdicts stay closed.
     """
-    leased = held[:LEASED]
-    _leases(voter, queue, now).exclude(comparison__in=leased).update(leased_until=now)
-    until = now + timedelta(minutes=settings.LEASE_MINUTES)
-    Assignment.objects.bulk_create(
-        [
-            Assignment(voter=voter, comparison_id=pk, leased_until=until if pk in leased else now)
-            for pk in held
-        ],
-        update_conflicts=True,
-        unique_fields=["voter", "comparison"],
-        update_fields=["leased_until"],
-    )
+    names, until = _named(held), asker.now + timedelta(minutes=settings.LEASE_MINUTES)
+    leased = list(names)[:LEASED]
+    rows = [
+        f"(%(voter)s, %({name})s, {'%(until)s' if name in leased else '%(now)s'}, 0)"
+        for name in names
+    ]
+    with prepared() as cursor:
+        these = f"AND comparison_id NOT IN ({_list(leased)})" if leased else ""
+        asker.execute(cursor, _END_LEASES.format(but_these=these), **names)
+        if rows:
+            sql = _LEASE.format(rows=", ".join(rows))
+            asker.execute(cursor, sql, **names, until=_time(until))
 
 
 def _leases(voter: Voter, queue: Queue, now: datetime) -> QuerySet[Assignment]:
     return Assignment.objects.filter(voter=voter, leased_until__gt=now, comparison__queue=queue)
+
+
+def _lock(asker: _Asker) -> int:
+    with prepared() as cursor:
+        no_key = connection.features.has_select_for_no_key_update
+        asker.execute(cursor, _LOCK + (" FOR NO KEY UPDATE" if no_key else ""))
+        return int(cursor.fetchone()[0] or 0)
 
 
 def _shown_last(voter: Voter, held: int) -> list[UUID]:
@@ -181,16 +215,20 @@ def _still_theirs(asker: _Asker, have: Sequence[UUID]) -> dict[UUID, str]:
     """
     if not have:
         return {}
-    names = {f"have_{n}": key(pk) for n, pk in enumerate(have)}
-    sql = _STILL_THEIRS.format(have=", ".join(f"%({name})s" for name in names))
+    names = _named(have)
+    sql = _STILL_THEIRS.format(have=_list(names))
     prompts = {row.pk: row.prompt_key for row in asker.rows(sql, **names)}
     return {pk: prompts[pk] for pk in have if pk in prompts}
 
 
-def _choose(asker: _Asker, kept: dict[UUID, str], have: Sequence[UUID], limit: int) -> list[UUID]:
+def _choose(
+    asker: _Asker, reached: int, kept: dict[UUID, str], have: Sequence[UUID], limit: int
+) -> list[UUID]:
     if limit <= 0:
         return []
-    rows = [row for row in _first_prompts(asker, PORTION + len(have)) if row.pk not in have]
+    rows = [
+        row for row in _first_prompts(asker, reached, PORTION + len(have)) if row.pk not in have
+    ]
     # What the voter skipped comes back once, at the end.
     again = asker.rows(_SKIPPED_ONCE, limit=limit + len(have)) if len(rows) < limit else []
     rows.sort(key=lambda row: (row.turn >= FRESH, prompt_order(asker.queue.pk, row.prompt_key)))
@@ -206,11 +244,9 @@ def _choose(asker: _Asker, kept: dict[UUID, str], have: Sequence[UUID], limit: i
     return chosen
 
 
-def _first_prompts(asker: _Asker, portion: int) -> list[_Row]:
+def _first_prompts(asker: _Asker, start: int, portion: int) -> list[_Row]:
     """Return free pairs of the first prompts that have some; their cost is that of what is read."""
     voter, queue, _ = asker
-    reached = Reach.objects.filter(voter=voter, queue=queue).values_list("turn", flat=True).first()
-    start = reached or 0
     rows = _walk(asker, start, portion)
     if start and not rows:
         # A pair may want votes again that the voter had passed.

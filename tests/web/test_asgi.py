@@ -118,7 +118,9 @@ def test_a_large_body_that_comes_steadily_gets_more_time(settings, environs, mon
     assert environs[0]["CONTENT_LENGTH"] == "300"
 
 
-@pytest.mark.parametrize("headers", [{"content_length": 2**20 + 1}, {"transfer_encoding": "chunked"}])
+@pytest.mark.parametrize(
+    "headers", [{"content_length": 2**20 + 1}, {"transfer_encoding": "chunked"}]
+)
 def test_a_body_that_is_too_large_is_refused_before_it_is_all_here(settings, headers):
     settings.MOST_BODY = 2**20
     status, _, body = ask(scope("/api/runs", **headers), b"x" * (2**20 + 1), then="nothing")
