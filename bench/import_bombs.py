@@ -30,6 +30,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from bench.imports import records
 from bench.lib.report import figure, note, quantile
 from tests.flows.up import ROOT, Up, environment
+from tests.flows.waiting import eventually
 
 ROWS = int(os.environ.get("BENCH_IMPORT_BESIDE", "30000"))
 KINDS = {"granian": "a web process", "import_waiting": "the import's process", "celery": "a worker"}
@@ -95,7 +96,8 @@ class Voter(threading.Thread):
     def __init__(self, client: httpx.Client) -> None:
         super().__init__(daemon=True)
         self._client, self._over = client, threading.Event()
-        [pair] = client.get("pending", params={"limit": 1}).json()["tasks"]
+        # On a new installation the first drawings are being rendered.
+        pair = eventually(lambda: client.get("pending", params={"limit": 1}).json()["tasks"])[0]
         self._vote = {"task_id": pair["id"], "winner": "A"}
         self.milliseconds: list[float] = []
         self.refused = 0
