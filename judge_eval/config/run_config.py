@@ -41,6 +41,7 @@ MOST_TAGS: Final = 50
 MOST_TOKENS: Final = 1_000_000
 MOST_USD: Final = 1_000_000
 LONGEST_NAME: Final = 200
+LONGEST_PROVIDER: Final = 50
 LONGEST_TEXT: Final = 20_000
 DEFAULT_PROVIDER: Final = "default"
 
@@ -100,7 +101,7 @@ def parse_prompt_lines(text: str) -> list[str]:
 def _config(run: Fields) -> RunConfig:
     kind = run.choice("kind", KINDS, "svg")
     mode = run.choice("mode", MODES, "judge_eval")
-    provider = run.text("provider", DEFAULT_PROVIDER, most=LONGEST_NAME)
+    provider = run.text("provider", DEFAULT_PROVIDER, most=LONGEST_PROVIDER)
     if provider == BASELINE:
         run.complain("provider", "is what baselines are asked through; no model answers there")
     budget = run.number("budget_usd", None, low=0, high=MOST_USD, is_above=True)
@@ -141,7 +142,7 @@ def _judges(run: Fields, kind: str, provider: str) -> tuple[JudgeSpec, ...]:
     for item in run.items("judges", "id", least=1, most=MOST_JUDGES):
         name = _new_id(item, judges)
         usual = BASELINE if name in BASELINES else provider
-        own = item.text("provider", usual, most=LONGEST_NAME)
+        own = item.text("provider", usual, most=LONGEST_PROVIDER)
         if name in BASELINES and name not in names_for(kind):
             item.complain("id", f"{name} judges drawings only; the kind of this run is {kind}")
         if (own == BASELINE) != (usual == BASELINE):

@@ -259,6 +259,7 @@ def test_what_must_be_there():
         ({"budget_usd": "5"}, "budget_usd: must be a number, not text"),
         ({"reveal": "later"}, "reveal: 'later' is none of after_each, at_end, never"),
         ({"provider": "baseline"}, None),
+        ({"provider": "p" * 51}, "provider: has 51 characters, the most is 50"),
     ],
 )
 def test_one_mistake_is_one_error(changes, error):
