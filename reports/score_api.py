@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.urls import reverse
-from ninja import Router, Schema, Status
+from ninja import Schema, Status
 from ninja.errors import HttpError
 
 from judge_eval.config.fields import ConfigError
@@ -16,19 +16,65 @@ from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.interchange import strict_json
 from judge_eval.models import Run
 from judge_eval.prefixes import Ambiguous, by_prefix
-from judge_eval.rest.access import ERRORS, KeyAuth, is_blind, keep_blind, key_of, run_of
+from judge_eval.rest.access import (
+    KeyRouter,
+    Prefix,
+    is_blind,
+    keep_blind,
+    key_of,
+    located,
+    run_of,
+)
 from reports import score_files
 from reports.models import ScoreReport
 from voting.models import ApiKey
 
-router = Router(auth=KeyAuth(), tags=["scores"])
+router = KeyRouter("scores")
 
-_BODY: dict[str, Any] = {
+_NAME: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 200}
+_METRIC: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "scorer": _NAME,
+        "task_names": {"type": "array", "items": _NAME, "maxItems": 100},
+        "task_strategy": {"type": "string", "enum": ["single", "multitask", "multilabel"]},
+        "annotator_aggregation": {
+            "type": "string",
+            "enum": ["individual_average", "majority_vote"],
+        },
+        "display_name": _NAME,
+        "options": {"type": ["object", "null"]},
+    },
+    "required": ["scorer"],
+    "additionalProperties": False,
+}
+_METRICS: dict[str, Any] = {
+    "type": "array",
+    "items": {"anyOf": [_NAME, _METRIC]},
+    "minItems": 1,
+    "maxItems": 100,
+}
+_CONFIG: dict[str, Any] = {
+    "type": ["object", "null"],
+    "properties": {
+        "metrics": _METRICS,
+        "part": {"type": "string", "maxLength": 300},
+        "vega_config": {"type": ["object", "null"]},
+    },
+    "additionalProperties": False,
+}
+_ASKED: dict[str, Any] = {
     "requestBody": {
         "required": False,
         "description": "Which metrics, as docs/results.md describes; nothing for the default.",
-        "content": {"application/json": {"schema": {"type": "object"}}},
-    }
+        "content": {
+            "application/json": {
+                "schema": {"anyOf": [_CONFIG, _METRICS]},
+                "example": {"metrics": [{"scorer": "cohen_kappa", "task_names": ["winner"]}]},
+            }
+        },
+    },
+    **located("score_files", run_id="run", report_id="id"),
 }
 _ZIP: dict[str, Any] = {
     "responses": {
@@ -53,8 +99,8 @@ class ScoresOut(Schema):
     figures: dict[str, Any] | None = None
 
 
-@router.post("/{run_id}/scores", response={202: ScoresOut, **ERRORS}, openapi_extra=_BODY)
-def ask(request: HttpRequest, response: HttpResponse, run_id: str) -> Any:
+@router.post("/{run_id}/scores", response={202: ScoresOut}, openapi_extra=_ASKED)
+def ask(request: HttpRequest, response: HttpResponse, run_id: Prefix) -> Any:
     """Have how well the judges agree with people computed, as files.
 
     The body is a configuration as `manage.py score` reads it, in JSON; without one the metrics are
@@ -72,9 +118,12 @@ def ask(request: HttpRequest, response: HttpResponse, run_id: str) -> Any:
 
 
 @router.get(
-    "/{run_id}/scores/{report_id}", response={200: ScoresOut, **ERRORS}, url_name="score-files"
+    "/{run_id}/scores/{report_id}",
+    response=ScoresOut,
+    url_name="score-files",
+    operation_id="score_files",
 )
-def state(request: HttpRequest, run_id: str, report_id: str) -> Any:
+def state(request: HttpRequest, run_id: Prefix, report_id: Prefix) -> Any:
     """How far score files are; `error` says why they could not be made.
 
     `figures` is the summary that is in the files: `columns`, and of each judge a figure in each. It
@@ -88,11 +137,11 @@ def state(request: HttpRequest, run_id: str, report_id: str) -> Any:
 
 @router.get(
     "/{run_id}/scores/{report_id}/download",
-    response=ERRORS,
+    response=None,
     openapi_extra=_ZIP,
     url_name="score-files-zip",
 )
-def download(request: HttpRequest, run_id: str, report_id: str) -> Any:
+def download(request: HttpRequest, run_id: Prefix, report_id: Prefix) -> Any:
     """The files as a zip.
 
     A key that votes blindly, with the scope `vote` and without `verdicts`, is refused while it has
@@ -121,7 +170,7 @@ def zip_response(report: ScoreReport) -> FileResponse | None:
 
 
 def _config(body: bytes) -> object:
-    if not body.strip():
+    if not body:
         return None
     try:
         return strict_json.loads(body.decode())

@@ -87,9 +87,6 @@ class Client:
         data = b"" if body is None else json.dumps(body).encode()
         return self._json("POST", path, data, {"Content-Type": "application/json"})
 
-    def delete(self, path: str) -> Any:
-        return self._json("DELETE", path)
-
     def upload(self, path: str, files: Sequence[Path], fields: Mapping[str, str]) -> Any:
         """Send files of any size, with fields beside them."""
         boundary = secrets.token_hex(16)

@@ -78,7 +78,7 @@ def _waited_for(
             job = client.get(address)
     except KeyboardInterrupt:
         # Who has gone wants it no more; what is being written is written to its end.
-        client.delete(address)
+        client.post(f"{address}/stop")
         raise
     if sys.stderr.isatty():
         click.echo("", err=True)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.http import HttpRequest
-from ninja import Schema
+from ninja import Router, Schema
 from ninja.errors import HttpError
 from ninja.security import HttpBearer
+from pydantic import BeforeValidator, WithJsonSchema
 
 from judge_eval.models import Run
 from judge_eval.prefixes import Ambiguous, by_prefix
@@ -28,11 +32,77 @@ class KeyAuth(HttpBearer):
         return find_key(token)
 
 
-class Detail(Schema):
-    detail: str
+# A row's identifier or the beginning of one. What is none is answered as one that is not known.
+Prefix = Annotated[
+    str, WithJsonSchema({"type": "string", "pattern": "^[0-9A-Fa-f]{8}[0-9A-Fa-f-]{0,28}$"})
+]
 
 
-ERRORS = {frozenset({401, 403, 404, 409, 422, 429}): Detail}
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# To JSON, 30.0 is a whole number; what is strict takes no float for one.
+WHOLE = BeforeValidator(_whole)
+
+
+class ValueProblem(Schema):
+    """A value that is wrong, and where it stands in what was sent."""
+
+    path: str
+    message: str
+
+
+class Problem(Schema):
+    """What every answer of 400 and above holds: what is wrong, in words or value by value."""
+
+    detail: str | list[ValueProblem]
+
+
+# Arguments that cannot be wrong by themselves: a prefix that is none is one that is not known.
+_UNCHECKED = {"request", "response", "run_id", "report_id"}
+
+
+class KeyRouter(Router):
+    """Operations for who has a key. What each may be refused with is declared here, for all."""
+
+    def __init__(self, tag: str) -> None:
+        super().__init__(auth=KeyAuth(), tags=[tag])
+
+    def add_api_operation(
+        self,
+        path: str,
+        methods: list[str],
+        view_func: Callable[..., Any],
+        *,
+        response: Any = None,
+        **options: Any,
+    ) -> None:
+        """Add an operation; `response` has its answers, and those refusals that others have not."""
+        answers = response if isinstance(response, dict) else {200: response}
+        refused = {400, 401, 403, 500, 503}
+        if "{" in path:
+            refused |= {404}
+        if "{run_id}" in path:
+            refused |= {409}
+        if methods != ["GET"]:
+            refused |= {408, 413}
+        values = inspect.signature(view_func).parameters.keys() - _UNCHECKED
+        if values or "requestBody" in (options["openapi_extra"] or {}):
+            refused |= {422}
+        responses = answers | dict.fromkeys(sorted(refused), Problem)
+        super().add_api_operation(path, methods, view_func, response=responses, **options)
+
+
+def located(operation: str, **parameters: str) -> dict[str, Any]:
+    """Describe an answer of 202: the operation that `Location` leads to says what comes of it.
+
+    `parameters` are those of the operation, by the names that their values have in the answer.
+    """
+    address = {"required": True, "schema": {"type": "string", "format": "uri-reference"}}
+    values = {name: f"$response.body#/{field}" for name, field in parameters.items()}
+    links = {operation: {"operationId": operation, "parameters": values}}
+    return {"responses": {202: {"headers": {"Location": address}, "links": links}}}
 
 
 def key_of(request: HttpRequest, *scopes: str) -> ApiKey:

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
-from ninja import Router, Schema
+from ninja import Field, Schema
 from ninja.errors import HttpError
+from pydantic import WithJsonSchema
 
 from humanjudge.ratelimit import RateLimit
 from judge_eval import selectors
 from judge_eval.models import Run, Verdict
 from judge_eval.prefixes import Ambiguous, by_prefix, whole
-from judge_eval.rest.access import ERRORS, KeyAuth, keep_blind, key_of, queue_of, run_of
+from judge_eval.rest.access import (
+    KeyRouter,
+    Prefix,
+    Problem,
+    keep_blind,
+    key_of,
+    queue_of,
+    run_of,
+)
 from voting.allotment import ballot_for
 from voting.ballots import Ballot
 from voting.models import ApiKey, Choice, Comparison
@@ -67,8 +76,9 @@ class Pending(Schema):
 
 
 class VoteIn(Schema):
-    task_id: str
-    winner: str
+    task_id: Prefix
+    # Which of them the run's ballot has, it says itself.
+    winner: Annotated[str, WithJsonSchema({"type": "string", "enum": Choice.values})]
 
 
 class VoteOut(Schema):
@@ -100,7 +110,7 @@ class Standing(Schema):
     order_luck: float | None
 
 
-class AsOf(Schema):
+class OverallAsOf(Schema):
     """Which votes overall agreement and order luck are of; `newer` votes are being counted."""
 
     votes: int
@@ -119,16 +129,20 @@ class Results(Schema):
     simulated: bool
     ledger_seq: int
     sealed: bool
-    overall_as_of: AsOf
+    overall_as_of: OverallAsOf
 
 
-router = Router(auth=KeyAuth(), tags=["runs"])
+router = KeyRouter("runs")
 limit = RateLimit(settings.VOTES_PER_SECOND, settings.VOTES_BURST)
 
 
-@router.get("/{run_id}/judge-eval/pending", response=Pending, exclude_none=True)
+@router.get("/{run_id}/judge-eval/pending", response=Pending, exclude_unset=True)
 def pending(
-    request: HttpRequest, run_id: str, limit: int = 50, cursor: int = -1, verdicts: bool = True
+    request: HttpRequest,
+    run_id: Prefix,
+    limit: Annotated[int, Field(ge=1, le=MOST_TASKS)] = 50,
+    cursor: int = -1,
+    verdicts: bool = True,
 ) -> Any:
     """Pairs that want votes and that this key has not voted on.
 
@@ -138,8 +152,6 @@ def pending(
     """
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
-    if not 1 <= limit <= MOST_TASKS:
-        raise HttpError(422, f"limit: 1 to {MOST_TASKS}, not {limit}")
     voter = voter_of_key(run.queue.project_id, api_key)
     wait_until_sealed(voter, OWN_VOTES_SECONDS)
     comparisons = selectors.pending_pairs(run, voter, after=cursor, limit=limit)
@@ -161,7 +173,7 @@ def pending(
 
 def _task(comparison: Comparison, verdicts: list[Verdict] | None) -> dict[str, Any]:
     what = "svg" if comparison.a.kind == "svg" else "text"
-    return {
+    task = {
         "id": comparison.pk,
         "gen_a_id": comparison.a_id,
         "gen_b_id": comparison.b_id,
@@ -169,8 +181,10 @@ def _task(comparison: Comparison, verdicts: list[Verdict] | None) -> dict[str, A
         "kind": comparison.a.kind,
         f"{what}_a": comparison.a.output,
         f"{what}_b": comparison.b.output,
-        "verdicts": None if verdicts is None else json.dumps([_verdict(v) for v in verdicts]),
     }
+    if verdicts is not None:
+        task["verdicts"] = json.dumps([_verdict(verdict) for verdict in verdicts])
+    return task
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
@@ -186,8 +200,8 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-@router.post("/{run_id}/judge-eval/vote", response={200: VoteOut, **ERRORS}, exclude_none=True)
-def vote(request: HttpRequest, run_id: str, body: VoteIn) -> Any:
+@router.post("/{run_id}/judge-eval/vote", response={200: VoteOut, 429: Problem}, exclude_none=True)
+def vote(request: HttpRequest, run_id: Prefix, body: VoteIn) -> Any:
     """Vote as the key's own voter. The same vote again is answered as the first time.
 
     A key with the scope `verdicts` is told whether it had seen them before: `unblinded`.
@@ -241,7 +255,7 @@ def _ballot(api_key: ApiKey, run: Run, task_id: str) -> Ballot:
 
 
 @router.get("/{run_id}/judge-eval/results", response=Results)
-def results(request: HttpRequest, run_id: str) -> Any:
+def results(request: HttpRequest, run_id: Prefix) -> Any:
     """The judges by overall agreement. `sealed`: all votes of this key are counted.
 
     ELO and agreement are as of the last sealed vote. Overall agreement with its interval and the

@@ -7,19 +7,19 @@ import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from time import monotonic, sleep
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
-from ninja import Router, Schema
+from ninja import Field, Schema
 from ninja.errors import HttpError
 
 from judge_eval.engine.tryout import TOLD
 from judge_eval.models import RunEvent
-from judge_eval.rest.access import ERRORS, KeyAuth, key_of, run_of
+from judge_eval.rest.access import KeyRouter, Prefix, Problem, key_of, run_of
 from voting.models import ApiKey
 
 MOST_EVENTS = 1000
@@ -32,7 +32,7 @@ RETRY_SECONDS = 5
 # An event may be committed after one with a larger number; a moment later they are in order.
 SETTLED = timedelta(seconds=0.5)
 
-router = Router(auth=KeyAuth(), tags=["runs"])
+router = KeyRouter("runs")
 
 
 class EventOut(Schema):
@@ -48,22 +48,38 @@ class Events(Schema):
     next_cursor: int
 
 
+STREAMED: dict[str, Any] = {
+    "parameters": [
+        {
+            "in": "header",
+            "name": "Last-Event-ID",
+            "description": "The number of an event: instead of `cursor`, by a stream that goes on.",
+            "schema": {"type": "string", "pattern": "^[0-9]{0,18}$"},
+        }
+    ],
+    "responses": {200: {"content": {STREAM: {"schema": {"type": "string"}}}}},
+}
+
 # A stream keeps a web thread, and a process has few: whoever comes second is told to poll.
 _streaming = threading.Lock()
 
 
-@router.get("/{run_id}/events", response={200: Events, **ERRORS})
-def events(request: HttpRequest, run_id: str, cursor: int = 0, limit: int = 100) -> Any:
+@router.get("/{run_id}/events", response={200: Events, 429: Problem}, openapi_extra=STREAMED)
+def events(
+    request: HttpRequest,
+    run_id: Prefix,
+    cursor: int = 0,
+    limit: Annotated[int, Field(ge=1, le=MOST_EVENTS)] = 100,
+) -> Any:
     """What happened to a run after `cursor`, oldest first; ask again with `next_cursor`.
 
     With `Accept: text/event-stream` the events come as they happen, for 25 seconds; then ask
     again with `Last-Event-ID`. A server has few such streams: 429 means to poll instead.
     """
     run = run_of(key_of(request, ApiKey.Scope.READ), run_id)
-    if not 1 <= limit <= MOST_EVENTS:
-        raise HttpError(422, f"limit: 1 to {MOST_EVENTS}, not {limit}")
+    cursor = _last_seen(request, cursor)
     if STREAM in request.headers.get("Accept", ""):
-        return _stream(run.pk, _last_seen(request, cursor))
+        return _stream(run.pk, cursor)
     found = _after(run.pk, cursor, limit)
     return {"events": found, "next_cursor": found[-1]["id"] if found else cursor}
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest, JsonResponse
-from ninja import Router
 from ninja.errors import HttpError
+from pydantic import WithJsonSchema
 
 from judge_eval.analysis.asked import Asked, PartUnknown, findings_asked
 from judge_eval.analysis.keeping import TooManyParts
-from judge_eval.analysis.slices import SliceInvalid
+from judge_eval.analysis.slices import LONGEST, SliceInvalid
 from judge_eval.models import Run
-from judge_eval.rest.access import Detail, KeyAuth, keep_blind, key_of, run_of
+from judge_eval.rest.access import KeyRouter, Prefix, Problem, keep_blind, key_of, run_of
 from judge_eval.rest.findings_schema import Computing, Ready
 from judge_eval.selectors import pairs_at
 from voting.models import ApiKey
@@ -21,14 +21,22 @@ from voting.voters import voter_of_key
 
 OWN_VOTES_SECONDS = 0.5
 
-router = Router(auth=KeyAuth(), tags=["runs"])
+router = KeyRouter("runs")
+
+Part = Annotated[
+    str,
+    WithJsonSchema(
+        {
+            "type": "string",
+            "maxLength": LONGEST,
+            "pattern": r"^((tag|generator):[^\u0000]+|ballot:decided)?$",
+        }
+    ),
+]
 
 
-@router.get(
-    "/{run_id}/findings",
-    response={200: Ready | Computing, frozenset({400, 401, 403, 404, 409, 429}): Detail},
-)
-def findings(request: HttpRequest, run_id: str, part: str = "") -> Any:
+@router.get("/{run_id}/findings", response={200: Ready | Computing, 429: Problem})
+def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     """Judges and models with intervals, significance, the Alt-Test: all that the boards show.
 
     They are computed in the background: `state` is `computing` until there is something, and
@@ -77,7 +85,7 @@ def _asked(run: Run, part: str) -> Asked:
     try:
         return findings_asked(run, part)
     except SliceInvalid as invalid:
-        raise HttpError(400, str(invalid)) from invalid
+        raise HttpError(422, str(invalid)) from invalid
     except PartUnknown as unknown:
         raise HttpError(404, str(unknown)) from unknown
     except TooManyParts as many:

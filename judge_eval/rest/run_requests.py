@@ -66,7 +66,7 @@ def make(asked: Asked, api_key: ApiKey) -> Run:
 def make_demo(body: bytes, api_key: ApiKey) -> Run:
     """Make one more run of what the demo holds: stored outputs, judged by the baselines."""
     errors: list[ConfigError] = []
-    asked = Fields(_json(body) if body.strip() else {}, "", errors)
+    asked = Fields(_json(body) if body else {}, "", errors)
     kind = asked.choice("kind", tuple(RUNS), "svg")
     name = asked.text("name", RUNS[kind], most=LONGEST_NAME)
     project = asked.text("project", "", most=LONGEST_NAME)

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils.text import slugify
-from ninja import Router, Status
+from ninja import Status
 from ninja.errors import HttpError
 
 from judge_eval.config.fields import ConfigError
@@ -17,9 +17,17 @@ from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.interchange import mapping_config
 from judge_eval.interchange.sources import Format, UnknownFormat, format_of
 from judge_eval.models import Import, Run
-from judge_eval.rest.access import ERRORS, KeyAuth, key_of, run_of
+from judge_eval.rest.access import KeyRouter, Prefix, key_of, run_of
 from judge_eval.rest.run_requests import LONGEST_NAME, project_for
-from judge_eval.rest.transfer_schema import ACCEPTED, EXPORTED, FORM, SEEN, Shape
+from judge_eval.rest.transfer_schema import (
+    ACCEPTED,
+    EXPORTED,
+    FORM_MORE,
+    FORM_NEW,
+    MOST_FILES,
+    Imported,
+    Shape,
+)
 from judge_eval.transfer import bundle, import_jobs, import_options
 from judge_eval.transfer.exporting import export_run
 from judge_eval.transfer.import_jobs import Source
@@ -29,16 +37,15 @@ from judge_eval.transfer.vote_exports import grandjury_votes, votes_csv
 from voting import ledger
 from voting.models import ApiKey
 
-MOST_FILES = 4
 MOST_WAITING = 20
 MANAGE = ApiKey.Scope.MANAGE
 _BLOCK = 64 * 1024
 
-router = Router(auth=KeyAuth(), tags=["runs"])
-imports = Router(auth=KeyAuth(), tags=["imports"])
+router = KeyRouter("runs")
+imports = KeyRouter("imports")
 
 
-@router.post("/import", response=ACCEPTED, openapi_extra=FORM)
+@router.post("/import", response=ACCEPTED, openapi_extra=FORM_NEW)
 def import_new(request: HttpRequest, response: HttpResponse) -> Any:
     """Make a run of files: rows of pairs, verdicts and votes, or one bundle that was exported.
 
@@ -61,15 +68,16 @@ def import_new(request: HttpRequest, response: HttpResponse) -> Any:
             job.project = project_for(api_key, wanted)
         return _accepted(response, job, files)
     job.name = request.POST.get("name", "").strip()
-    if not 0 < len(job.name) <= LONGEST_NAME or not job.name.isprintable():
-        raise _invalid("name", f"a line of 1 to {LONGEST_NAME} characters is needed")
+    for path, line, least in (("name", job.name, 1), ("project", wanted, 0)):
+        if not least <= len(line) <= LONGEST_NAME or not line.isprintable():
+            raise _invalid(path, f"a line of {least} to {LONGEST_NAME} characters is needed")
     job.form = _form(request, files)
     job.project = project_for(api_key, wanted, may_be_new=True)
     return _accepted(response, job, files)
 
 
-@router.post("/{run_id}/import", response=ACCEPTED, openapi_extra=FORM)
-def import_more(request: HttpRequest, response: HttpResponse, run_id: str) -> Any:
+@router.post("/{run_id}/import", response=ACCEPTED, openapi_extra=FORM_MORE)
+def import_more(request: HttpRequest, response: HttpResponse, run_id: Prefix) -> Any:
     """Add pairs, verdicts and votes to a run. What it holds already is not added again."""
     api_key = key_of(request, MANAGE)
     run, files = run_of(api_key, run_id), _files(request)
@@ -84,7 +92,7 @@ def import_more(request: HttpRequest, response: HttpResponse, run_id: str) -> An
     return _accepted(response, job, files)
 
 
-@imports.get("/{import_id}", response=SEEN)
+@imports.get("/{import_id}", response=Imported, operation_id="import_state")
 def import_state(request: HttpRequest, import_id: UUID) -> Any:
     """How far an import has come: `waiting`, `reading`, `writing`; then `done`, with its report;
     or `refused` or `failed`, with the reason in `detail` and the status that says it in `status`.
@@ -92,7 +100,7 @@ def import_state(request: HttpRequest, import_id: UUID) -> Any:
     return _import_of(key_of(request, MANAGE), import_id)
 
 
-@imports.delete("/{import_id}", response=SEEN)
+@imports.post("/{import_id}/stop", response=Imported)
 def import_stop(request: HttpRequest, import_id: UUID) -> Any:
     """Stop an import that is not being written yet; one that is goes on to its end."""
     job = _import_of(key_of(request, MANAGE), import_id)
@@ -101,10 +109,10 @@ def import_stop(request: HttpRequest, import_id: UUID) -> Any:
     return job
 
 
-@router.get("/{run_id}/export", response=ERRORS, openapi_extra=EXPORTED)
+@router.get("/{run_id}/export", response=None, openapi_extra=EXPORTED)
 def export(
     request: HttpRequest,
-    run_id: str,
+    run_id: Prefix,
     format: Shape = "jsonl",  # noqa: A002  as the address calls it
 ) -> Any:
     """Everything of a run as a bundle (`jsonl`); or its votes as a table (`csv`), or `votes` as the
@@ -157,8 +165,8 @@ def _form(request: HttpRequest, files: list[Source]) -> dict[str, Any]:
         except mapping_config.MappingError as error:
             problems = [ConfigError(f"mapping.{path}", why) for path, why in error.problems]
             raise ConfigInvalid(problems) from error
-    file_format = request.POST.get("format") or None
-    if file_format and file_format not in get_args(Format):
+    file_format = request.POST.get("format")
+    if file_format is not None and file_format not in get_args(Format):
         raise _invalid("format", f"{file_format!r} is not one of {', '.join(get_args(Format))}")
     try:
         for file in () if file_format else files:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 from uuid import UUID
 
 from ninja import Schema
 
-from judge_eval.rest.access import ERRORS, Detail
+from judge_eval.config.run_config import LONGEST_NAME
+from judge_eval.interchange.sources import Format
+from judge_eval.rest.access import Problem, located
 
 Shape = Literal["jsonl", "csv", "votes", "ledger"]
 
@@ -52,44 +54,43 @@ class Imported(Schema):
     report: Report | None
 
 
-class Refused(Schema):
-    """A field of the form is wrong: a list of `path` and `message`."""
+MOST_FILES: Final = 4
 
-    detail: Any
-
-
-FORM: Final = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["file"],
-                    "properties": {
-                        "file": {"type": "array", "items": {"type": "string", "format": "binary"}},
-                        "name": {"type": "string"},
-                        "project": {"type": "string"},
-                        "format": {"type": "string", "enum": ["csv", "json", "jsonl", "parquet"]},
-                        "mapping": {"type": "string", "contentMediaType": "application/json"},
-                        "options": {"type": "string", "contentMediaType": "application/json"},
-                    },
-                }
-            }
-        },
-    }
+_JSON: Final = {"type": "string", "contentMediaType": "application/json"}
+_MORE: Final[dict[str, Any]] = {
+    "file": {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": MOST_FILES,
+        "items": {"type": "string", "format": "binary"},
+    },
+    "format": {"type": "string", "enum": [*get_args(Format)]},
+    "mapping": _JSON,
+    "options": _JSON,
 }
-EXPORTED: Final = {
+_NEW: Final = {
+    # Needed but for a bundle, which brings its own.
+    "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
+    "project": {"type": "string", "maxLength": LONGEST_NAME},
+}
+
+
+def _form(fields: dict[str, Any]) -> dict[str, Any]:
+    schema = {"type": "object", "required": ["file"], "properties": fields}
+    body = {"required": True, "content": {"multipart/form-data": {"schema": schema}}}
+    return {"requestBody": body, **located("import_state", import_id="id")}
+
+
+FORM_NEW: Final = _form(_NEW | _MORE)
+FORM_MORE: Final = _form(_MORE)
+EXPORTED: Final[dict[str, Any]] = {
     "responses": {
         200: {
             "description": "A file",
-            "content": {"application/jsonl": {}, "text/csv": {}},
+            "content": {
+                kind: {"schema": {"type": "string"}} for kind in ("application/jsonl", "text/csv")
+            },
         }
     }
 }
-ACCEPTED: Final[dict[Any, Any]] = {
-    202: Imported,
-    422: Refused,
-    frozenset({401, 403, 404, 409, 413, 429}): Detail,
-}
-SEEN: Final[dict[Any, Any]] = {200: Imported, **ERRORS}
+ACCEPTED: Final[dict[Any, Any]] = {202: Imported, 429: Problem}

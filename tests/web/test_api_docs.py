@@ -21,7 +21,8 @@ PATHS = {
     "/api/runs/{run_id}/events": ["get"],
     "/api/runs/import": ["post"],
     "/api/runs/{run_id}/import": ["post"],
-    "/api/imports/{import_id}": ["delete", "get"],
+    "/api/imports/{import_id}": ["get"],
+    "/api/imports/{import_id}/stop": ["post"],
     "/api/runs/{run_id}/export": ["get"],
     "/api/runs/{run_id}/judge-eval/pending": ["get"],
     "/api/runs/{run_id}/judge-eval/vote": ["post"],
@@ -82,6 +83,16 @@ def test_the_parameters_of_the_pending_pairs_are_named():
 def test_the_errors_of_a_vote_are_documented():
     responses = document()["paths"]["/api/runs/{run_id}/judge-eval/vote"]["post"]["responses"]
     assert {"200", "401", "403", "404", "409", "422", "429"} <= set(responses)
+
+
+def test_every_refusal_has_one_shape():
+    problem = {"$ref": "#/components/schemas/Problem"}
+    for methods in document()["paths"].values():
+        for operation in methods.values():
+            refusals = {s: each for s, each in operation["responses"].items() if s >= "400"}
+            assert {"401", "403", "500", "503"} <= set(refusals)
+            for refusal in refusals.values():
+                assert refusal["content"] == {"application/json": {"schema": problem}}
 
 
 def test_the_schemas_name_the_fields_of_the_answers():

@@ -115,9 +115,9 @@ def test_a_part_is_computed_for_whoever_asks():
 @pytest.mark.parametrize(
     "part, status, says",
     [
-        ("colour:red", 400, "tag:…, generator:… or ballot:decided"),
-        ("ballot:everything", 400, "ballot:decided"),
-        ("tag:", 400, "tag:…"),
+        ("colour:red", 422, "tag:…, generator:… or ballot:decided"),
+        ("ballot:everything", 422, "ballot:decided"),
+        ("tag:", 422, "tag:…"),
         ("tag:nowhere", 404, "this run has no tag 'nowhere'"),
         ("generator:nobody", 404, "this run has no generator 'nobody'"),
     ],
@@ -202,7 +202,7 @@ def test_the_document_describes_both_answers_and_every_figure():
     api = Client().get("/api/openapi.json").json()
     operation = api["paths"]["/api/runs/{run_id}/findings"]["get"]
     assert {parameter["name"] for parameter in operation["parameters"]} == {"run_id", "part"}
-    assert {"200", "400", "401", "403", "404", "429"} <= set(operation["responses"])
+    assert {"200", "401", "403", "404", "422", "429"} <= set(operation["responses"])
     schemas = api["components"]["schemas"]
     run = voted_run(pairs=2)
     stored = Findings.objects.get(run=run).data

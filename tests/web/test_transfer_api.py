@@ -263,7 +263,7 @@ def test_an_import_that_waits_can_be_stopped():
     make_project()
     client = manager()
     address = post(client, file_of(pair(1)), name="Not this").headers["Location"]
-    stopped = client.delete(address).json()
+    stopped = client.post(f"{address}/stop").json()
     assert (stopped["state"], stopped["detail"]) == ("failed", "It was stopped.")
     assert import_jobs.claim() is None
 
