@@ -89,9 +89,12 @@ _LONGEST_LEASED = f"""
 # Two voters who ask at once must not both be given the last pair. It brings how far this one came.
 _LOCK = """
     SELECT (SELECT reach.turn FROM voting_reach AS reach
-            WHERE reach.queue_id = queue.id AND reach.voter_id = %(voter)s)
+            WHERE reach.queue_id = queue.id AND reach.voter_id = %(voter)s) {also}
     FROM voting_queue AS queue WHERE queue.id = %(queue)s
 """
+# Others wait for the lock, and not for the disk: leases that a crash of PostgreSQL forgets are only
+# of its last moments, and a page that asks again has them again.
+_WITHOUT_DISK = ", set_config('synchronous_commit', 'off', true)"
 _LEASE = """
     INSERT INTO voting_assignment (voter_id, comparison_id, leased_until, skips) VALUES {rows}
     ON CONFLICT (voter_id, comparison_id) DO UPDATE SET leased_until = excluded.leased_until
@@ -197,8 +200,10 @@ def _leases(voter: Voter, queue: Queue, now: datetime) -> QuerySet[Assignment]:
 
 def _lock(asker: _Asker) -> int:
     with prepared() as cursor:
-        no_key = connection.features.has_select_for_no_key_update
-        asker.execute(cursor, _LOCK + (" FOR NO KEY UPDATE" if no_key else ""))
+        if connection.vendor == "postgresql":
+            asker.execute(cursor, _LOCK.format(also=_WITHOUT_DISK) + " FOR NO KEY UPDATE")
+        else:
+            asker.execute(cursor, _LOCK.format(also=""))
         return int(cursor.fetchone()[0] or 0)
 
 

@@ -91,7 +91,7 @@ def _let_in(invite: Invite, known: Voter | None, name: str) -> Voter:
 
 
 def _voter_and_queue(request: HttpRequest, queue_id: UUID) -> tuple[Voter, Queue]:
-    queue = get_object_or_404(Queue.objects.select_related("project", "rubric"), pk=queue_id)
+    queue = get_object_or_404(Queue.objects.select_related("project"), pk=queue_id)
     voter = voter_here(request, queue.project_id)
     if voter is None:
         raise Problem(403, "You need an invite link to vote here. Open the one you got.")
