@@ -28,10 +28,11 @@ _PAIRS = """
     INSERT INTO voting_comparison (id, queue_id, position, prompt_key, turn, a_id, b_id,
                                    votes_wanted, votes, votes_a, votes_b, votes_tie,
                                    votes_both_bad, votes_sided, votes_left, answers_a, answers_b,
-                                   answers_tie, answers_both_bad, opened_at, unusable)
+                                   answers_tie, answers_both_bad, answers_wrong,
+                                   opened_at, unusable)
     SELECT gen_random_uuid(), %(queue)s, (a.metadata->>'n')::int / 2, a.prompt,
            (a.metadata->>'n')::int / 2, a.id, b.id, 20,
-           0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, now(), ''
+           0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, now(), ''
     FROM voting_inference AS a
     JOIN voting_inference AS b ON (b.metadata->>'n')::int = (a.metadata->>'n')::int + 1
     WHERE (a.metadata->>'n')::int %% 2 = 0

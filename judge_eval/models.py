@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from judge_eval import elo
 from voting.models import ApiKey, Choice, Comparison, Inference, Project, Queue
+from voting.sides import WRONG
 
 # Instead of a provider's name: a baseline, or a judge whose verdicts were imported.
 NOT_ASKED = ("baseline", "imported")
@@ -189,7 +190,7 @@ class Verdict(models.Model):
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
     leased_until = models.DateTimeField(null=True, blank=True)
     order = models.CharField(max_length=4, choices=Order, default=Order.STORED)
-    winner = models.CharField(max_length=8, choices=Choice, blank=True)
+    winner = models.CharField(max_length=8, choices=[*Choice.choices, (WRONG, "wrong")], blank=True)
     # Whether both orders agreed; empty where only one was asked.
     consistent = models.BooleanField(null=True, blank=True)
     # What was picked in each order as it stood there, with one vote of several samples.

@@ -25,8 +25,10 @@ from voting.ledger import Difference
 from voting.models import Choice, Comparison, Entry, Project
 from voting.projection import counted_in, counts, uncounts
 from voting.rows import executemany, key, update_many
+from voting.sides import WRONG
 
-ANSWERS = tuple(f"answers_{choice.lower()}" for choice in Choice)
+_SAID = (*Choice.values, WRONG)
+ANSWERS = tuple(f"answers_{said.lower()}" for said in _SAID)
 
 
 class JudgeElo:
@@ -169,7 +171,7 @@ def _answers(run: Run, payloads: Mapping[UUID, Any]) -> dict[UUID, tuple[int, ..
     answers = {}
     for pair, payload in payloads.items():
         said = [item["winner"] for item in payload["verdicts"] if item["judge"] not in left_aside]
-        answers[pair] = tuple(said.count(choice) for choice in Choice)
+        answers[pair] = tuple(map(said.count, _SAID))
     return answers
 
 

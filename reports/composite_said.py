@@ -66,7 +66,7 @@ def by_judges(
     names = ("judge__name", "comparison", "winner", "score_a", "score_b")
     for judge, place, winner, *scores in verdicts.values_list(*names):
         pair = pairs.get(place)
-        if pair is None or winner not in part.choices:
+        if pair is None or not part.holds_verdict(winner):
             continue
         for source in sources:
             if source.judge == judge:

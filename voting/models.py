@@ -176,7 +176,9 @@ def prompt_key(prompt: str) -> str:
     return sha256(prompt.encode()).hexdigest()
 
 
-_ANSWERS = F("answers_a") + F("answers_b") + F("answers_tie") + F("answers_both_bad")
+_ANSWERS = (
+    F("answers_a") + F("answers_b") + F("answers_tie") + F("answers_both_bad") + F("answers_wrong")
+)
 _COMPARED = F("votes") * _ANSWERS
 _DIFFERING = (
     _COMPARED
@@ -218,6 +220,7 @@ class Comparison(models.Model):
     answers_b = models.PositiveIntegerField(default=0, editable=False)
     answers_tie = models.PositiveIntegerField(default=0, editable=False)
     answers_both_bad = models.PositiveIntegerField(default=0, editable=False)
+    answers_wrong = models.PositiveIntegerField(default=0, editable=False)
     # Every answer set beside every vote: how many differ, and which share of all, -1 where there
     # is none. The database itself keeps them, as pairs are sorted by them.
     differing = models.GeneratedField(
@@ -268,8 +271,8 @@ class Comparison(models.Model):
     @property
     def compared(self) -> int:
         """How many pairs of a judge's answer and a vote there are."""
-        answers = self.answers_a + self.answers_b + self.answers_tie + self.answers_both_bad
-        return self.votes * answers
+        to_choices = self.answers_a + self.answers_b + self.answers_tie + self.answers_both_bad
+        return self.votes * (to_choices + self.answers_wrong)
 
 
 class ApiKey(models.Model):

@@ -12,6 +12,8 @@ Position = Literal["left", "right", "tie", "both_bad"]
 
 # The order in which figures count them.
 CHOICES: Final[tuple[Choice, ...]] = ("A", "B", "tie", "both_bad")
+# What a judge's verdict may be beside them: right for no vote.
+WRONG: Final = "wrong"
 POSITIONS: Final[tuple[Position, ...]] = ("left", "right", "tie", "both_bad")
 
 

@@ -15,13 +15,12 @@ from judge_eval.statistics.judge_figures import JudgeFigures, judge_figures
 from judge_eval.statistics.model_ratings import as_votes, model_board
 from judge_eval.statistics.order import best_first
 from judge_eval.statistics.order_luck import order_luck
-from judge_eval.statistics.outcomes_table import Codes, OutcomesTable
+from judge_eval.statistics.outcomes_table import WRONG, Codes, OutcomesTable
 from judge_eval.statistics.overall import overall_agreement, per_answer
 from judge_eval.statistics.positions import Habits, habits, left_share
 from judge_eval.statistics.shares import Share
 from judge_eval.statistics.significance import Claims, claims
 from judge_eval.statistics.wording import summary
-from voting.sides import CHOICES
 
 MOST_DISPUTED = 12
 MOST_MODELS = 100
@@ -196,7 +195,7 @@ def same_verdict(verdicts: Codes) -> list[list[float | None]]:
     >>> same_verdict(np.array([[0, 0], [1, 2], [0, -1]], dtype=np.int8))
     [[1.0, 0.5], [0.5, 1.0]]
     """
-    said = [(verdicts == code).astype(np.float32) for code in range(len(CHOICES))]
+    said = [(verdicts == code).astype(np.float32) for code in range(WRONG + 1)]
     answered = (verdicts >= 0).astype(np.float32)
     same, both = sum(one.T @ one for one in said), answered.T @ answered
     with np.errstate(invalid="ignore"):

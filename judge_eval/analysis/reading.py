@@ -38,6 +38,7 @@ from judge_eval.statistics.outcomes_table import (
     Counts,
     OutcomesTable,
 )
+from voting import sides
 from voting.models import Comparison, Entry
 from voting.projection import TALLY, counted_in
 from voting.sides import CHOICES
@@ -175,7 +176,8 @@ def _verdicts(run: Run, places: int, judges: int) -> Counts:
     found = np.tile(np.array([NOT_ASKED, -1, 0, 0, -1]), (places, judges, 1))
     picks = Cast("picks", TextField())
     sided = (_times(picks, '"A"') + _times(picks, '"B"')) / Value(3)
-    codes = [When(winner=choice, then=Value(code)) for code, choice in enumerate(CHOICES)]
+    verdicts = (*CHOICES, sides.WRONG)
+    codes = [When(winner=said, then=Value(code)) for code, said in enumerate(verdicts)]
     rows = (
         Verdict.objects.filter(judge__run=run, comparison__position__lt=places)
         .exclude(state=Verdict.State.WAITING)
@@ -238,7 +240,9 @@ def _put(found: Counts, chunk: list[tuple[int, ...]]) -> None:
 def _counted(votes: Counts, codes: Codes, choices: int) -> tuple[Counts, Codes]:
     """Keep the first choices: any other vote is none, any other verdict was not asked for."""
     kept = votes * (np.arange(votes.shape[1]) < choices)
-    return kept, np.where(codes >= choices, NOT_ASKED, codes).astype(np.int8)
+    if choices < len(CHOICES):
+        codes = np.where(codes >= choices, NOT_ASKED, codes).astype(np.int8)
+    return kept, codes
 
 
 def _people(run: Run, part: Slice, inside: Counts) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from voting.sides import CHOICES, Choice
+from voting.sides import CHOICES, WRONG, Choice
 
 # Votes and verdicts for one side or the other; ties and both bad are left out on either part.
 DECIDED: Final = "decided"
@@ -53,6 +53,10 @@ class Slice:
     def choices(self) -> tuple[Choice, ...]:
         """Which choices of people and judges count in it."""
         return CHOICES[:2] if self.kind == "ballot" else CHOICES
+
+    def holds_verdict(self, winner: str) -> bool:
+        """Tell whether a verdict that did not fail counts in it."""
+        return winner in self.choices or (winner == WRONG and self.kind != "ballot")
 
     @classmethod
     def parse(cls, text: str) -> Slice:

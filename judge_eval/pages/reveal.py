@@ -10,7 +10,7 @@ from judge_eval.pages.verdict_shown import picks_of
 from judge_eval.selectors import verdicts_on
 from voting.models import Comparison, Entry
 from voting.shown import SPOKEN
-from voting.sides import position_of
+from voting.sides import WRONG, position_of
 
 # What stands before the reason of a judge that contradicts itself: the page has a line for that.
 _INCONSISTENT = re.compile(r"^Inconsistent: .*? when swapped\.\s*")
@@ -108,7 +108,7 @@ def _said(verdict: Verdict, vote: Entry, left: str) -> JudgeSaid:
         name=verdict.judge.name,
         is_baseline=verdict.judge.is_baseline,
         agrees=verdict.winner == vote.choice if answered else None,
-        picked=SPOKEN[position_of(verdict.winner, left)] if answered else "no verdict",
+        picked=_picked(verdict.winner, left) if answered else "no verdict",
         score_left=scores[0] if left == "A" else scores[1],
         score_right=scores[1] if left == "A" else scores[0],
         feedback=as_seen(verdict.feedback, left if verdict.order != "BA" else other),
@@ -119,6 +119,10 @@ def _said(verdict: Verdict, vote: Entry, left: str) -> JudgeSaid:
         agreed=rating.agree,
         answered=rating.agree + rating.disagree,
     )
+
+
+def _picked(winner: str, left: str) -> str:
+    return "no choice" if winner == WRONG else SPOKEN[position_of(winner, left)]
 
 
 def _percent(share: float | None) -> float | None:

@@ -14,17 +14,24 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from voting import sides
 from voting.sides import CHOICES
 
 FAILED: Final = -1
 NOT_ASKED: Final = -2
+# Behind the choices, as no vote is for it: a verdict that is wrong whatever people say.
+WRONG: Final = len(CHOICES)
 
 Counts = NDArray[np.int64]
 Codes = NDArray[np.int8]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_CODES: Final[dict[str | None, int]] = {**{c: n for n, c in enumerate(CHOICES)}, None: FAILED}
+_CODES: Final[dict[str | None, int]] = {
+    **{c: n for n, c in enumerate(CHOICES)},
+    sides.WRONG: WRONG,
+    None: FAILED,
+}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -36,8 +43,9 @@ class OutcomesTable:
     votes : int64 array, shape (n_comparisons, 4)
         Votes for each of `CHOICES`; only those that count.
     verdicts : int8 array, shape (n_comparisons, n_judges)
-        Position in `CHOICES` of what each judge said; `FAILED` or `NOT_ASKED` where it said
-        nothing. A failed verdict is neither right nor wrong, and lowers coverage.
+        Position in `CHOICES` of what each judge said, or `WRONG`, which is right for no vote;
+        `FAILED` or `NOT_ASKED` where it said nothing. A failed verdict is neither right nor wrong,
+        and lowers coverage.
 
     Raises
     ------
@@ -65,7 +73,7 @@ class OutcomesTable:
             )
         if (self.votes < 0).any():
             raise ValueError("a number of votes is negative")
-        if ((self.verdicts < NOT_ASKED) | (self.verdicts >= len(CHOICES))).any():
+        if ((self.verdicts < NOT_ASKED) | (self.verdicts > WRONG)).any():
             raise ValueError("a verdict's code is unknown")
 
     @classmethod
@@ -137,8 +145,9 @@ class OutcomesTable:
 
     def right(self) -> Counts:
         """Return the votes that each verdict was right about, shape (n_comparisons, n_judges)."""
-        named = np.take_along_axis(self.votes, np.maximum(self.verdicts, 0).astype(np.intp), axis=1)
-        return np.where(self.verdicts >= 0, named, 0)
+        is_choice = (self.verdicts >= 0) & (self.verdicts != WRONG)
+        column = np.where(is_choice, self.verdicts, 0).astype(np.intp)
+        return np.where(is_choice, np.take_along_axis(self.votes, column, axis=1), 0)
 
     def judged(self) -> Counts:
         """Return the votes on which each judge has a verdict, shape (n_comparisons, n_judges)."""
@@ -149,8 +158,9 @@ class OutcomesTable:
 
         That is: some vote was right for the judge and wrong for another one, or the reverse.
         """
-        said = np.stack([(self.verdicts == code).any(axis=1) for code in range(len(CHOICES))], 1)
-        backed = said & (self.votes > 0)
+        codes = range(len(CHOICES) + 1)
+        said = np.stack([(self.verdicts == code).any(axis=1) for code in codes], 1)
+        backed = said[:, :WRONG] & (self.votes > 0)
         own_backed = self.right() > 0
         alone = said.sum(axis=1, keepdims=True) < 2
         others_backed = backed.sum(axis=1, keepdims=True) > own_backed

@@ -23,6 +23,7 @@ Positive: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Big: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Choice: TypeAlias = Literal["A", "B", "tie", "both_bad"]
 ChoiceOrNone: TypeAlias = Literal["A", "B", "tie", "both_bad", ""]
+Winner: TypeAlias = Literal["A", "B", "tie", "both_bad", "wrong", ""]
 Strings: TypeAlias = list[str]
 Answers: TypeAlias = dict[str, str | int | float | bool | Strings]
 
@@ -142,7 +143,7 @@ class VerdictPart(_Record):
     comparison: UUID
     state: Literal["waiting", "done", "failed"]
     order: Literal["AB", "BA", "both"]
-    winner: ChoiceOrNone
+    winner: Winner
     consistent: bool | None
     picks: list[Any]
     first_picks: Small | None

@@ -14,8 +14,9 @@ from judge_eval.engine.lifecycle import OUTPUT_ABSENT
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.services import add_judges, baseline
 from judge_eval.transfer.import_pairs import lacking_outputs
-from judge_eval.transfer.import_report import ImportReport
-from voting.models import Comparison
+from judge_eval.transfer.import_report import ImportOptions, ImportReport
+from voting.models import Choice, Comparison
+from voting.sides import WRONG
 
 UNSEEN: Final = "an output was not imported"
 
@@ -23,8 +24,9 @@ UNSEEN: Final = "an output was not imported"
 class Floor:
     """Lets a run's baselines answer for pairs that other judges answered for elsewhere."""
 
-    def __init__(self, run: Run, kind: str, report: ImportReport) -> None:
-        self._run, self._kind, self._report = run, kind, report
+    def __init__(self, run: Run, options: ImportOptions, report: ImportReport) -> None:
+        self._run, self._report = run, report
+        self._kind, self._rule = options.kind or "text", options.inconsistent
         # Whether baselines join a run that has none.
         self.is_wanted = False
 
@@ -46,19 +48,25 @@ class Floor:
         asked = Verdict.objects.filter(judge__in=self._judges, comparison__in=pairs)
         known = set(asked.values_list("judge", "comparison"))
         Verdict.objects.bulk_create(
-            _verdict(judge, pair, (self._run.config or {}).get("verdict_orders"))
+            self._verdict(judge, pair, (self._run.config or {}).get("verdict_orders"))
             for pair in pairs
             for judge in self._judges
             if (judge.pk, pair.pk) not in known
         )
 
-
-def _verdict(judge: Judge, pair: Comparison, orders: str | None) -> Verdict:
-    verdict = Verdict(judge=judge, comparison=pair, decided_at=timezone.now())
-    is_unseen = any(output.metadata.get(OUTPUT_ABSENT) for output in (pair.a, pair.b))
-    if is_unseen and judge.name not in BLIND:
-        verdict.state, verdict.error = Verdict.State.FAILED, UNSEEN
+    def _verdict(self, judge: Judge, pair: Comparison, orders: str | None) -> Verdict:
+        verdict = Verdict(judge=judge, comparison=pair, decided_at=timezone.now())
+        is_unseen = any(output.metadata.get(OUTPUT_ABSENT) for output in (pair.a, pair.b))
+        if is_unseen and judge.name not in BLIND:
+            verdict.state, verdict.error = Verdict.State.FAILED, UNSEEN
+            return verdict
+        for name, value in answer_of_baseline(verdict, orders).items():
+            setattr(verdict, name, value)
+        by_rule(verdict, self._rule)
         return verdict
-    for name, value in answer_of_baseline(verdict, orders).items():
-        setattr(verdict, name, value)
-    return verdict
+
+
+def by_rule(verdict: Verdict, rule: str) -> None:
+    """Make a tie of two orders that disagree wrong, where that is the rule of an import."""
+    if rule == "wrong" and verdict.consistent is False and verdict.winner == Choice.TIE:
+        verdict.winner = WRONG

@@ -27,7 +27,7 @@ class _Options(BaseModel):
     open_for_voting: bool | None = None
     skip_errors: bool = False
     baselines: bool | None = None
-    inconsistent: Literal["tie", "decided"] = "tie"
+    inconsistent: Literal["tie", "wrong", "decided"] = "tie"
     source: Annotated[str, StringConstraints(max_length=200)] = ""
 
 

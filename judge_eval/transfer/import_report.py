@@ -51,8 +51,9 @@ class ImportOptions:
         join a run with its first judges, unless the source states these in order: with more of them
         in play the ELO of all would be another than there.
     inconsistent : str
-        What two orders that disagree are: a ``tie``, or as the source decides them (``decided``): a
-        side in one order and a tie in the other is that side.
+        What two orders that disagree are: a ``tie``; ``wrong``, which is right for no vote; or as
+        the source decides them (``decided``): a side in one order and a tie in the other is that
+        side. The floor is measured by the same rule.
     source : str
         Where the verdicts come from. The same judge's name from two sources is two judges.
     """

@@ -14,7 +14,7 @@ from judge_eval.interchange import fields
 from judge_eval.interchange.rows import JudgeOrder, Row, RowError, VerdictPart
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.services import add_judges
-from judge_eval.transfer.import_floor import Floor
+from judge_eval.transfer.import_floor import Floor, by_rule
 from judge_eval.transfer.import_report import ImportOptions, ImportReport
 from judge_eval.transfer.import_rows import (
     first_difference,
@@ -27,6 +27,7 @@ from judge_eval.transfer.import_scratch import Scratch
 from voting import ledger
 from voting.chain import canonical
 from voting.models import Comparison
+from voting.sides import WRONG
 
 # What stands for a provider where verdicts were given elsewhere.
 IMPORTED: Final = "imported"
@@ -190,7 +191,7 @@ def _verdict(row: Row, said: VerdictPart, judge: Judge, pair: UUID, rule: str) -
             "picks": list(both.picks),
             "first_picks": both.first_picks,
         }
-    return Verdict(
+    verdict = Verdict(
         judge=judge,
         comparison_id=pair,
         state=Verdict.State.DONE if winner else Verdict.State.FAILED,
@@ -205,14 +206,18 @@ def _verdict(row: Row, said: VerdictPart, judge: Judge, pair: UUID, rule: str) -
         # A row may hold a vote beside the verdict; then its labels are refused by the reader.
         labels=json_labels(row.labels),
     )
+    by_rule(verdict, rule)
+    return verdict
 
 
 def _unruly(said: VerdictPart, made: Verdict, rule: str) -> str | None:
     """Return why a stated verdict is not what the rule makes of two orders that disagree."""
-    if said.picks and said.winner not in (None, made.winner):
-        return f"{said.winner}, but its picks in both orders make it {made.winner}"
-    if made.consistent is False and made.winner != "tie" and rule != "decided":
-        return f"two orders that disagree are a tie, not {made.winner}"
+    # Whatever they count as, a source calls two orders that disagree a tie.
+    winner = "tie" if made.winner == WRONG else made.winner
+    if said.picks and said.winner not in (None, winner):
+        return f"{said.winner}, but its picks in both orders make it {winner}"
+    if made.consistent is False and winner != "tie" and rule != "decided":
+        return f"two orders that disagree are a tie, not {winner}"
     return None
 
 

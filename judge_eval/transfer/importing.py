@@ -363,7 +363,7 @@ class Writing:
         if table == "verdict":
             write_verdicts(run, self._options, found)
         elif table == "judged":
-            floor = Floor(run, self._options.kind or "text", self._report)
+            floor = Floor(run, self._options, self._report)
             floor.is_wanted = self._wants_floor
             append_verdicts(run, [UUID(hex=pair) for pair in found], floor)
         else:

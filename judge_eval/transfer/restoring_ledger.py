@@ -11,8 +11,9 @@ from judge_eval.transfer.import_report import ImportReport
 from judge_eval.transfer.restoring_rows import Lines, Scope
 from voting import chain, ledger
 from voting.models import Choice, Entry, Voter
+from voting.sides import WRONG
 
-_WINNERS: Final = (*Choice.values, None)
+_WINNERS: Final = (*Choice.values, WRONG, None)
 _OF_VOTE: Final = set(
     "choice value category left_side elapsed_ms reputation unblinded simulated "
     "comment comment_sha256 salt labels".split()

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from judge_eval.statistics.outcomes_table import OutcomesTable
-from voting.sides import CHOICES
+from voting.sides import CHOICES, WRONG
 
 words = st.sampled_from(CHOICES)
 
@@ -14,7 +14,7 @@ def tables(draw, *, judges=None, comparisons=8, votes=3):
     width = draw(st.integers(1, 5)) if judges is None else judges
     row = st.tuples(
         st.lists(st.integers(0, votes), min_size=4, max_size=4),
-        st.lists(st.integers(-2, 3), min_size=width, max_size=width),
+        st.lists(st.integers(-2, 4), min_size=width, max_size=width),
     )
     rows = draw(st.lists(row, min_size=1, max_size=comparisons))
     counts, codes = zip(*rows, strict=True)
@@ -33,7 +33,7 @@ def made_up(rng, *, comparisons, skills, votes=1, people=0.7):
 
 def votes_of(table):
     """Return every single vote as (choice, verdicts), in words: what the table was counted from."""
-    names = {-2: None, -1: None, **dict(enumerate(CHOICES))}
+    names = {-2: None, -1: None, **dict(enumerate([*CHOICES, WRONG]))}
     return [
         (CHOICES[choice], [names[code] for code in said])
         for counts, said in zip(table.votes.tolist(), table.verdicts.tolist(), strict=True)

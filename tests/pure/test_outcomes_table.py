@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from judge_eval.elo import split
 from judge_eval.statistics.outcomes_table import FAILED, NOT_ASKED, OutcomesTable
 from tests.pure.outcome_tables import tables, votes_of
+from voting.sides import CHOICES
 
 
 def wins_by_loop(table):
@@ -71,6 +72,14 @@ def test_words_become_codes_and_a_judge_that_joined_later_was_not_asked():
     assert table.n_votes == 6
 
 
+def test_a_verdict_that_is_wrong_whatever_people_say_is_judged_and_loses():
+    everything = dict.fromkeys(CHOICES, 1)
+    table = OutcomesTable.of([everything], [["A", "wrong", "wrong"]])
+    assert table.right().tolist() == [[1, 0, 0]]
+    assert table.judged().tolist() == [[4, 4, 4]]
+    assert table.wins().tolist() == [[0, 1, 1], [0, 0, 0], [0, 0, 0]]
+
+
 def test_nothing_is_a_table_too():
     empty = OutcomesTable.of([], [], judges=2)
     assert (empty.n_judges, empty.n_votes) == (2, 0)
@@ -86,7 +95,7 @@ def test_nothing_is_a_table_too():
         ([[1, 0, 0]], [[0]], "votes have shape"),
         ([[1, 0, 0, 0]], [[0], [1]], "verdicts have shape"),
         ([[1, 0, 0, -1]], [[0]], "negative"),
-        ([[1, 0, 0, 0]], [[4]], "code is unknown"),
+        ([[1, 0, 0, 0]], [[5]], "code is unknown"),
         ([[1, 0, 0, 0]], [[-3]], "code is unknown"),
     ],
 )

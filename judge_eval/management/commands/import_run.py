@@ -57,7 +57,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--inconsistent",
-            choices=["tie", "decided"],
+            choices=["tie", "wrong", "decided"],
             help="what a judge says whose two orders disagree",
         )
         parser.add_argument("--source", help="where the verdicts come from, such as MT-bench")
