@@ -43,10 +43,13 @@ def export_run(run: Run) -> Iterator[str]:
 
 
 def export_project(project: Project) -> Iterator[str]:
-    """Yield the lines of a bundle of a project: its runs, and its whole ledger."""
+    """Yield the lines of a bundle of a project: its runs, and what its ledger says of them.
+
+    A run that is still being imported, and what the ledger holds of it by now, are left out.
+    """
     fresh = Project.objects.get(pk=project.pk)
-    runs = Run.objects.filter(queue__project=fresh).order_by("created_at", "pk")
-    return _lines(fresh, list(runs), Q(queue__isnull=True) | Q(queue__run__isnull=False))
+    runs = list(Run.objects.filter(queue__project=fresh).order_by("created_at", "pk"))
+    return _lines(fresh, runs, Q(queue__isnull=True) | Q(queue__run__in=runs))
 
 
 def _lines(project: Project, runs: Sequence[Run], entries: Q) -> Iterator[str]:

@@ -14,17 +14,28 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from django.conf import settings
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
 from judge_eval.models import Import, Judge, Run
 from judge_eval.selectors import runs_to_advance
 from judge_eval.transfer import import_jobs
+from judge_eval.transfer.exporting import export_project
 from judge_eval.transfer.import_jobs import Source
 from judge_eval.transfer.importing import import_run
 from tests.concurrency.processes import test_database_url
 from tests.concurrency.together import only, together
-from tests.makers import key_client, make_key, make_project, make_vote, make_voter, pairs_of
+from tests.makers import (
+    key_client,
+    make_key,
+    make_project,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+)
+from tests.services.bundles import restored
 from tests.services.imports import (
     assert_whole,
     imported,
@@ -132,6 +143,30 @@ def test_a_worker_that_dies_at_any_step_is_followed_by_one_that_goes_on(small_ch
     assert said_of(run) == expected
     assert_as_expected(run)
     assert_whole(project)
+
+
+def test_exports_leave_out_a_run_that_is_still_being_imported(small_chunks):
+    whole = imported(*SOURCE)
+    project = whole.queue.project
+    expected = list(export_project(project))
+    asked(project, file_of(*SOURCE), name="Half", baselines=False)
+    half = Entry.objects.filter(queue__run__state="importing", seq__isnull=False)
+    while not half.filter(kind="vote").exists():
+        kill_at(import_jobs.claim(), 2)
+        seal_all(project)
+    assert half.filter(kind="verdicts").exists()
+    lines = list(export_project(project))
+    # The project is further by now, and all else is as it was.
+    assert lines[1:] == expected[1:]
+    [back] = restored(lines, make_project("Elsewhere"))
+    # Voters' names are in no bundle; all else is.
+    nameless = [[*said_of(run)[:4], *said_of(run)[5:]] for run in (back, whole)]
+    assert nameless[0] == nameless[1]
+    assert len(votes_of(back)) == len(votes_of(whole))
+    with pytest.raises(CommandError, match="there is no run"):
+        call_command("export_run", str(Run.every.get(name="Half").pk))
+    worked()
+    assert len(json.loads(next(export_project(project)))["runs"]) == 2
 
 
 def test_a_run_that_is_added_to_gets_everything_once_whoever_dies(small_chunks):
