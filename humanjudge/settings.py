@@ -18,6 +18,8 @@ env.read_env(BASE_DIR / ".env", recurse=False)
 # Processes started from here need it too, and the keys of providers are read from nowhere else.
 for _name, _value in dotenv_values(BASE_DIR / ".env").items():
     os.environ.setdefault(_name, _value or "")
+# Matrices here are many and small: threads within one would only wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # What one machine keeps: the embedded database, pictures, the broker's log, the secret key.
 DATA = embedded.data_folder(Path(env.str("HUMANJUDGE_DATA", "") or BASE_DIR / "var"))

@@ -17,6 +17,9 @@ import pytest
 from tests import browser, servers
 from tests.server_programs import ServerError, only_wheels
 
+# As in the settings: plugins of pytest load numpy before these are read.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 _FOLDER = "HUMANJUDGE_TEST_FOLDER"
 _BROKER = "HUMANJUDGE_TEST_BROKER"
 _HEADER = pytest.StashKey[list[str]]()

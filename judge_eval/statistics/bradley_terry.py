@@ -20,7 +20,8 @@ POINTS: Final = 400 / math.log(10)
 PRIOR: Final = 0.5
 _TOLERANCE: Final = 1e-7
 _LIMIT = 200
-_NUMBERS_AT_ONCE: Final = 2_000_000
+# Few enough to stay in the caches of a processor.
+_NUMBERS_AT_ONCE: Final = 200_000
 
 
 class NotConverged(ArithmeticError):

@@ -1,11 +1,14 @@
 """The Models tab: whom people put first, whom judges would have crowned, and how sure that is."""
 
+import re
+
 import pytest
 
 from judge_eval.models import Findings
 from judge_eval.pages.models_shown import models_shown
 from tests.makers import judges_of, make_run, make_vote, make_voter, pairs_of, seal_all, user_client
-from tests.web.pages import HTMX, text_of
+from tests.services import imports
+from tests.web.pages import HTMX, queries_of, text_of
 from tests.web.run_findings import compute, voted_run
 from voting.models import Inference
 
@@ -207,6 +210,53 @@ def test_each_judge_has_a_board_of_its_own():
     assert "As contrary-judge sees it" in text
     assert "1 generator-1 – 100 40" in text  # noqa: RUF001
     assert "As people see it" in text_of(shown(run, by="nobody"))
+
+
+def compared(models):
+    """An imported run in which each model met the next one, and the last the first."""
+    names = [f"model-{number:03}" for number in range(models)]
+    met = list(zip(names, names[1:] + names[:1], strict=True))
+    run = imports.imported(
+        *(imports.pair(n, generator_a=a, generator_b=b) for n, (a, b) in enumerate(met)),
+        *(imports.verdict(n, "judge", "AB"[n % 2]) for n in range(models)),
+        *(imports.vote(n, "ann", "A" if n % 3 else "B") for n in range(models)),
+    )
+    compute(run)
+    return run
+
+
+def test_a_hundred_models_are_on_one_board_with_as_many_queries_as_ten():
+    few, many = compared(10), compared(100)
+    client = user_client()
+    page_of_few = queries_of(client, page_of(few))
+    assert queries_of(client, page_of(many)) == page_of_few
+    response = shown(many)
+    on_page = response.context["models"]
+    names = {f"model-{number:03}" for number in range(100)}
+    assert {row.name for row in on_page.rows} == names
+    assert {model.name for model in on_page.chosen.models} == names
+    assert {len(model.heat) for model in on_page.chosen.models} == {100}
+    assert [column.name for column in on_page.columns] == ["judge"]
+    assert len(re.findall(r'<th scope="row">model-\d{3}</th>', response.content.decode())) == 300
+    assert shown(many, by=judges_of(many)[0].pk).context["models"].chosen.name == "judge"
+
+
+def test_an_import_of_59_models_is_taken_whole_and_ranked():
+    run = compared(59)
+    rows = shown(run).context["models"].rows
+    assert sorted(row.name for row in rows) == [f"model-{number:03}" for number in range(59)]
+    assert all(row.rating["comparisons"] == 2 for row in rows)
+    [board, _] = Findings.objects.get(run=run).data["models"]["boards"]
+    assert sum(map(sum, board["wins"])) == 59
+
+
+def test_more_models_than_fit_on_a_board_are_said_to_be_too_many():
+    run = make_run(pairs=51)
+    for number, each in enumerate(pairs_of(run)):
+        Inference.objects.filter(pk=each.a_id).update(generator=f"a-{number}")
+        Inference.objects.filter(pk=each.b_id).update(generator=f"b-{number}")
+    compute(run)
+    assert "102 generators are too many to compare." in text_of(shown(run))
 
 
 def test_votes_that_rank_nothing_are_counted():
