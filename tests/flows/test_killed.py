@@ -1,22 +1,29 @@
 """Web servers and workers are killed with -9 in the middle of their work."""
 
+import io
+import json
 import random
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 
 import httpx
 import pytest
+from django.utils import timezone
 
 from judge_eval import demo_setup
-from judge_eval.models import Run, Verdict
+from judge_eval.models import Import, Run, Verdict
+from judge_eval.transfer import import_jobs
+from judge_eval.transfer.import_jobs import Source
 from tests.concurrency.http_voter import HttpVoter
 from tests.concurrency.processes import Site, test_database_url
 from tests.concurrency.scene import assert_sound, make_scene
 from tests.flows.waiting import eventually
-from tests.makers import make_invite, seal_all
-from voting.models import Comparison, Entry, Picture
+from tests.makers import make_invite, make_project, seal_all
+from tests.services.imports import pair, verdict, vote
+from voting.models import Comparison, Entry, Inference, Picture
 from voting.voters import invite_token
 
 pytestmark = [
@@ -114,6 +121,47 @@ def test_a_run_gets_to_voting_by_itself_though_its_workers_are_killed(site, tmp_
     assert sorted(entries) == sorted(comparisons.values_list("pk", flat=True))
     project = Run.objects.first().queue.project
     eventually(lambda: not Entry.objects.filter(seq__isnull=True).exists())
+    assert_sound(project)
+
+
+def test_an_import_goes_on_with_another_worker_when_its_own_is_killed(site, settings):
+    settings.DATA = Path(site.environment["HUMANJUDGE_DATA"])
+    project, number = make_project(), 3000
+    source = [
+        record
+        for n in range(number)
+        for record in (pair(n), verdict(n, "gpt", "AB"[n % 2]), vote(n, f"v{n % 9}", "A"))
+    ]
+    text = "".join(f"{json.dumps(record)}\n" for record in source)
+    form = {"options": {"baselines": False}, "mapping": None, "format": None}
+    job = Import(project=project, name="Imported", form=form)
+    import_jobs.ask(job, [Source("rows.jsonl", io.BytesIO(text.encode()))])
+    site.beat()
+
+    def written():
+        return Import.objects.get(pk=job.pk).written
+
+    for share in (0.1, 0.6):
+        worker = site.worker()
+        eventually(lambda: written() > share * 4 * number, 90)  # noqa: B023
+        site.kill(worker)
+        assert (Run.objects.count(), Run.every.get().state) == (0, "importing")
+        # Nobody gave it back, so it is free when its time is over: now, instead of in a minute.
+        Import.objects.filter(pk=job.pk).update(leased_until=timezone.now())
+    site.workers()
+    eventually(lambda: Import.objects.get(pk=job.pk).state == "done", 90)
+
+    run = Run.objects.get()
+    assert (run.state, written()) == ("voting", 4 * number)
+    names = Comparison.objects.filter(queue=run.queue_id).values_list("external_id", flat=True)
+    assert sorted(names) == sorted(f"p{n}" for n in range(number))
+    assert Inference.objects.count() == 2 * number
+    said = Verdict.objects.filter(judge__run=run).values_list("comparison", "judge")
+    assert len(set(said)) == len(said) == number
+    for kind in ("verdicts", "vote"):
+        about = Entry.objects.filter(queue=run.queue_id, kind=kind).values_list("comparison")
+        assert len(set(about)) == len(about) == number
+    eventually(lambda: not Entry.objects.filter(seq__isnull=True).exists(), 60)
     assert_sound(project)
 
 
