@@ -78,6 +78,7 @@ def test_mtbench_people_vote_and_others_are_judges():
     assert vote.pair == verdict.pair
     assert vote.pair.id == "81__alpaca__gpt-4__1"
     assert (vote.pair.prompt_id, vote.pair.tags, vote.pair.kind) == ("81__1", ("turn-1",), "text")
+    assert vote.pair.cluster == "81"
     assert vote.external_id == "81__alpaca__gpt-4__1__expert_1"
     assert verdict.external_id == "81__alpaca__gpt-4__1__gpt4_pair"
 

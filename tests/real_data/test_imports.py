@@ -78,6 +78,12 @@ def agreement_table(run):
     return found
 
 
+def prompts_of(run):
+    """How many pairs each prompt has."""
+    keys = Comparison.objects.filter(queue=run.queue_id).values_list("prompt_key", flat=True)
+    return Counter(keys)
+
+
 def test_mtbench_agreement_is_as_published():
     report = import_run(make_project(), "MT-bench", items_of(*MTBENCH))
     assert report.errors == []
@@ -86,6 +92,9 @@ def test_mtbench_agreement_is_as_published():
     assert (left_out.file, left_out.row) == ("human.jsonl", 1972)
     run = run_of(report)
     assert agreement_table(run) == PUBLISHED
+    # The turns of a question are one conversation: 80 of them, with 15 pairs of models in each.
+    assert set(prompts_of(run).values()) == {2 * 15}
+    assert len(prompts_of(run)) == 80
     verdicts = Verdict.objects.filter(judge__run=run, judge__provider="imported")
     assert Counter(verdicts.values_list("consistent", flat=True)) == {True: 2020, False: 380}
     assert_whole(run.queue.project)
@@ -146,6 +155,7 @@ def majority_of(run):
 @pytest.mark.parametrize("turned", [False, True], ids=["texts first", "judges first"])
 def test_pandalm_agreement_of_its_judges_is_as_published(turned):
     run = import_pandalm(*(reversed(PANDALM) if turned else PANDALM))
+    assert (len(prompts_of(run)), max(prompts_of(run).values())) == (170, 10)
     majority = majority_of(run)
     assert len(majority) == 999
     by_word, by_winner = {}, {}

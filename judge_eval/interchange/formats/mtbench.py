@@ -4,6 +4,9 @@ Both hold ``question_id, model_a, model_b, winner, judge, turn`` and no texts. T
 pair stand in either order there; here the alphabetical order is stored and the winner turned with
 it, so a pair's id, ``QUESTION__MODEL__MODEL__TURN``, is also the item id of the Alt-Test data.
 
+Both turns of a question are one conversation, so they are no independent evidence: the question is
+what their pairs share (`cluster`).
+
 ``tie (inconsistent)``, a judge that changed its mind when the order changed, is a tie that is not
 consistent.
 
@@ -90,6 +93,7 @@ def _values(record: Record) -> dict[str, object]:
     return statement | {
         "pair": pair,
         "prompt_id": f"{question}__{turn}",
+        "cluster": question,
         "tags": [f"turn-{turn}"],
         "kind": "text",
         "generator_a": first,

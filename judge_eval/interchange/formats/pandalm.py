@@ -22,6 +22,9 @@ winner, if ``"Tie"`` were read as a tie     667 of 999   697 of 974 (71.56)
 The published 69.27 % counts an answer off the scale as a wrong one. A board does not (a failure is
 no disagreement): it shows 73.93 % with a coverage of 93.69 %, and their product is 69.27 %.
 
+``idx`` numbers pairs, not prompts: of the published 999, up to ten share one of 170 instructions,
+which is what holds them together.
+
 A few responses are the JSON values true and false; they are read as the texts ``True`` and
 ``False``, which is how the tools that made the file print them.
 
