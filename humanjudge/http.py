@@ -114,7 +114,7 @@ class CompressionMiddleware(GZipMiddleware):
         return super().process_response(request, response) if compressible else response
 
 
-class BackOfficeMessages(MessageMiddleware):
+class AdminMessagesMiddleware(MessageMiddleware):
     """Keeps messages for the admin, the only place that has any."""
 
     def process_request(self, request: HttpRequest) -> None:
@@ -141,10 +141,7 @@ class ProblemMiddleware:
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if isinstance(error, Problem):
-            response = problem(request, error.status, error.message)
-            if error.retry_after is not None:
-                response.headers["Retry-After"] = str(error.retry_after)
-            return response
+            return _again(problem(request, error.status, error.message), error.retry_after)
         return busy(request, error) if is_busy(error) else None
 
 
@@ -225,9 +222,16 @@ def busy(request: HttpRequest, error: BaseException | None) -> HttpResponse:
 
 def _bare_problem(request: HttpRequest, status: int, message: str) -> HttpResponse:
     """Answer without sessions, users or anything else that may be what is broken."""
-    headers = {"Retry-After": str(RETRY_AFTER)} if status == 503 else {}
+    seconds = RETRY_AFTER if status == 503 else None
     if is_for_api(request):
-        return JsonResponse({"detail": message}, status=status, headers=headers)
+        return _again(JsonResponse({"detail": message}, status=status), seconds)
     template = "_problem.html" if is_from_htmx(request) else "problem.html"
     text = render_to_string(template, _context(status, message))
-    return HttpResponse(text, status=status, headers=headers)
+    return _again(HttpResponse(text, status=status), seconds)
+
+
+def _again(response: HttpResponse, seconds: int | None) -> HttpResponse:
+    """Say after how many seconds the same request is worth another try, if it is."""
+    if seconds is not None:
+        response.headers["Retry-After"] = str(seconds)
+    return response

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -104,14 +104,7 @@ class Scratch:
 
     def behind(self, table: str, row: int, most: int, most_text: int) -> list[str]:
         """Return the rows of a table that follow one of them; not too much text at once."""
-        found: list[str] = []
-        size = 0
-        for (value,) in self._db.execute(_BEHIND[table], [row]):
-            found.append(value)
-            size += len(value)
-            if len(found) == most or size > most_text:
-                break
-        return found
+        return [value for (value,) in self._behind(table, row, most, most_text)]
 
     # --- pairs ------------------------------------------------------------------------------------
 
@@ -137,15 +130,19 @@ class Scratch:
 
     def pairs_behind(self, row: int, most: int, most_text: int) -> list[PairDraft]:
         """Return the pairs that follow one, with the outputs that came; not much text at once."""
-        drafts: list[PairDraft] = []
-        size = 0
-        for name, facts, *outputs in self._db.execute(_BEHIND["pair"], [row]):
+        drafts = []
+        for name, facts, *outputs in self._behind("pair", row, most, most_text):
             drafts.append(_draft(name, facts))
             _put_outputs(drafts[-1], outputs)
-            size += sum(len(text or "") for text in outputs)
-            if len(drafts) == most or size > most_text:
-                break
         return drafts
+
+    def _behind(self, table: str, row: int, most: int, most_text: int) -> Iterator[tuple[Any, ...]]:
+        size = 0
+        for number, values in enumerate(self._db.execute(_BEHIND[table], [row]), start=1):
+            yield values
+            size += sum(len(text or "") for text in values)
+            if number == most or size > most_text:
+                return
 
     def _one(self, select: str, *values: str) -> Any:
         return self._db.execute(select, values).fetchone()[0]

@@ -14,6 +14,7 @@ RETIRED = {
     "order-free": "Bradley-Terry",
     "you voted right": "You chose Right",
     "back office": "admin",
+    "backoffice": "admin",
     "one a line": "One per line",
     "most tokens of": "Max output tokens",
     "voters, among themselves": "People among themselves",

@@ -47,7 +47,7 @@ def a_voted_run():
     return run, voter
 
 
-def test_the_back_office_is_for_staff():
+def test_the_admin_is_for_staff():
     assert Client().get("/admin/").status_code == 302
     assert user_client("a reader").get("/admin/").status_code == 302
     assert admin_client().get("/admin/").status_code == 200

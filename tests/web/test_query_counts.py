@@ -216,7 +216,7 @@ LISTS = [
 ]
 
 
-def test_lists_of_the_back_office_cost_the_same_however_long():
+def test_lists_of_the_admin_cost_the_same_however_long():
     client = admin_client()
     make_rows(1)
     few = {name: queries_of(client, f"/admin/{name}/") for name in LISTS}
