@@ -73,10 +73,12 @@ _SKIPPED_ONCE = f"""
     {_SELECT} {_MINE} WHERE mine.skips = 1 AND {_OPEN} AND {_FREE}
     ORDER BY pair.turn, pair.position LIMIT %(limit)s
 """
+# The few pairs first: PostgreSQL would look at all open pairs of the queue to find them.
 _STILL_THEIRS = f"""
-    {_SELECT} {_MINE} WHERE pair.id IN ({{have}}) AND mine.skips < 2 AND {_OPEN}
-    AND (mine.leased_until > %(now)s OR {_FREE})
-"""
+    WITH pair AS MATERIALIZED (SELECT * FROM voting_comparison WHERE id IN ({{have}}))
+    SELECT pair.prompt_key, pair.id, pair.turn FROM pair {_MINE}
+    WHERE mine.skips < 2 AND {_OPEN} AND (mine.leased_until > %(now)s OR {_FREE})
+"""  # noqa: S608
 _LONGEST_LEASED = f"""
     {_SELECT} JOIN voting_assignment AS other ON {_LOOKS}
     WHERE {_OPEN} AND pair.votes_wanted > {_CAST}
