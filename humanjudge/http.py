@@ -29,6 +29,7 @@ TITLES = {
     404: "Nothing here",
     408: "Too slow",
     409: "Already answered",
+    411: "Its length is missing",
     413: "Too large",
     422: "That cannot be stored",
     429: "A little slower, please",

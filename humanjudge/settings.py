@@ -221,7 +221,7 @@ LEASE_MINUTES = 5
 
 # Requests that one web process works on at once; what waits for its body is none of them.
 WEB_THREADS = env.int("WEB_THREADS", 4)
-# A body must be here in this time: see humanjudge.asgi.
+# A body must be here in this time: see humanjudge.rsgi.
 BODY_SECONDS = env.float("BODY_SECONDS", 10.0)
 # Four files, the most that an import takes, with the form around them.
 MOST_BODY = (4 * IMPORT_MAX_MB + 2) << 20

@@ -12,7 +12,7 @@ HEAVY = {
 }
 LOADED = """
 import json, sys
-import humanjudge.asgi, humanjudge.urls
+import humanjudge.rsgi, humanjudge.urls
 from humanjudge.celery import app
 app.loader.import_default_modules()
 print(json.dumps([sorted(app.tasks), sorted(sys.modules)]))

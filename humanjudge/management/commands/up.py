@@ -41,7 +41,7 @@ HEALTH_SECONDS = 90
 QUEUES_OF_VOTES = "votes,celery"
 QUEUES_OF_WORK = "judging,rendering"
 QUEUES = f"{QUEUES_OF_VOTES},{QUEUES_OF_WORK}"
-WEB_OPTIONS = "--interface asginl --workers 2 --no-ws --log-level warning"
+WEB_OPTIONS = "--interface rsgi --http 1 --workers 2 --no-ws --log-level warning"
 # A worker process that dies is replaced at once, and one that hangs cannot hold up a stop.
 WEB_CARE = "--respawn-failed-workers --respawn-interval 0.2 --workers-kill-timeout 5"
 # What the modules that are run import when they begin.
@@ -173,7 +173,7 @@ def refuse_busy_port(host: str, port: int) -> None:
 
 def web(data: Path, host: str, port: int) -> Program:
     options = [*WEB_OPTIONS.split(), *WEB_CARE.split(), "--host", host, "--port", str(port)]
-    command = [sys.executable, "-m", "granian", *options, "humanjudge.asgi:application"]
+    command = [sys.executable, "-m", "granian", *options, "humanjudge.rsgi:application"]
     return Program("web", command, child_environment(data), settings.BASE_DIR)
 
 
