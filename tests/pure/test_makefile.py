@@ -13,7 +13,7 @@ TOOLS = ("sh", "make", "rm", "cp", "chmod", "touch", "mkdir", "echo")
 # Says that it is of some version, and makes a .venv whose Python succeeds at everything.
 PYTHON = """#!/bin/sh
 case "$1" in
-  -c) exec {real} -c "import sys; sys.version_info = ({version}, 0); $2" ;;
+  -c) exec "{real}" -c "import sys; sys.version_info = ({version}, 0); $2" ;;
   --version) echo "Python {name}" ;;
   -m) mkdir -p .venv/bin; echo '#!/bin/sh' >.venv/bin/python; chmod 755 .venv/bin/python ;;
 esac
