@@ -22,13 +22,10 @@ from judge_eval.fold import (
 from judge_eval.models import Board, Judge, JudgeRating, RatingPoint, Run
 from voting.facts import Fact
 from voting.ledger import Difference
-from voting.models import Choice, Comparison, Entry, Project
+from voting.models import ANSWERS, Comparison, Entry, Project
 from voting.projection import counted_in, counts, uncounts
 from voting.rows import executemany, key, update_many
-from voting.sides import WRONG
-
-_SAID = (*Choice.values, WRONG)
-ANSWERS = tuple(f"answers_{said.lower()}" for said in _SAID)
+from voting.sides import VERDICTS
 
 
 class JudgeElo:
@@ -171,7 +168,7 @@ def _answers(run: Run, payloads: Mapping[UUID, Any]) -> dict[UUID, tuple[int, ..
     answers = {}
     for pair, payload in payloads.items():
         said = [item["winner"] for item in payload["verdicts"] if item["judge"] not in left_aside]
-        answers[pair] = tuple(map(said.count, _SAID))
+        answers[pair] = tuple(map(said.count, VERDICTS))
     return answers
 
 

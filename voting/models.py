@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import secrets
 import uuid
+from functools import reduce
 from hashlib import sha256
+from operator import add
 from typing import ClassVar
 
 from django.conf import settings
@@ -19,6 +21,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from voting import chain
+from voting.sides import VERDICTS
 
 
 class Choice(models.TextChoices):
@@ -176,10 +179,9 @@ def prompt_key(prompt: str) -> str:
     return sha256(prompt.encode()).hexdigest()
 
 
-_ANSWERS = (
-    F("answers_a") + F("answers_b") + F("answers_tie") + F("answers_both_bad") + F("answers_wrong")
-)
-_COMPARED = F("votes") * _ANSWERS
+# The fields that count what judges say of a pair.
+ANSWERS = tuple(f"answers_{said.lower()}" for said in VERDICTS)
+_COMPARED = F("votes") * reduce(add, map(F, ANSWERS))
 _DIFFERING = (
     _COMPARED
     - F("votes_a") * F("answers_a")
@@ -271,8 +273,8 @@ class Comparison(models.Model):
     @property
     def compared(self) -> int:
         """How many pairs of a judge's answer and a vote there are."""
-        to_choices = self.answers_a + self.answers_b + self.answers_tie + self.answers_both_bad
-        return self.votes * (to_choices + self.answers_wrong)
+        answers: int = sum(getattr(self, name) for name in ANSWERS)
+        return self.votes * answers
 
 
 class ApiKey(models.Model):

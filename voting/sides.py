@@ -14,6 +14,7 @@ Position = Literal["left", "right", "tie", "both_bad"]
 CHOICES: Final[tuple[Choice, ...]] = ("A", "B", "tie", "both_bad")
 # What a judge's verdict may be beside them: right for no vote.
 WRONG: Final = "wrong"
+VERDICTS: Final = (*CHOICES, WRONG)
 POSITIONS: Final[tuple[Position, ...]] = ("left", "right", "tie", "both_bad")
 
 

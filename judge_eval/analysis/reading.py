@@ -38,10 +38,9 @@ from judge_eval.statistics.outcomes_table import (
     Counts,
     OutcomesTable,
 )
-from voting import sides
 from voting.models import Comparison, Entry
 from voting.projection import TALLY, counted_in
-from voting.sides import CHOICES
+from voting.sides import CHOICES, VERDICTS
 
 ROWS_AT_ONCE = 20_000
 _TALLY = TALLY[1:]  # the votes of all choices are their sum
@@ -176,8 +175,7 @@ def _verdicts(run: Run, places: int, judges: int) -> Counts:
     found = np.tile(np.array([NOT_ASKED, -1, 0, 0, -1]), (places, judges, 1))
     picks = Cast("picks", TextField())
     sided = (_times(picks, '"A"') + _times(picks, '"B"')) / Value(3)
-    verdicts = (*CHOICES, sides.WRONG)
-    codes = [When(winner=said, then=Value(code)) for code, said in enumerate(verdicts)]
+    codes = [When(winner=said, then=Value(code)) for code, said in enumerate(VERDICTS)]
     rows = (
         Verdict.objects.filter(judge__run=run, comparison__position__lt=places)
         .exclude(state=Verdict.State.WAITING)

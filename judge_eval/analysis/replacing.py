@@ -23,7 +23,7 @@ from judge_eval.metrics import (
 from judge_eval.models import Run
 from voting.models import Entry
 from voting.projection import counted_in
-from voting.sides import CHOICES, WRONG
+from voting.sides import VERDICTS
 
 # Votes in memory, and votes times judges: more than these keep a worker for most of a minute.
 MOST_VOTES = 200_000
@@ -103,8 +103,7 @@ def _votes(run: Run) -> Any:
 def _said(outcomes: RunOutcomes, judge: int, voted: Container[Hashable]) -> Labels:
     column = outcomes.table.verdicts[:, judge].tolist()
     pairs = zip(outcomes.positions.tolist(), column, strict=True)
-    verdicts = (*CHOICES, WRONG)
-    return {place: verdicts[code] for place, code in pairs if code >= 0 and place in voted}
+    return {place: VERDICTS[code] for place, code in pairs if code >= 0 and place in voted}
 
 
 def _result(result: AltTestResult) -> Data:

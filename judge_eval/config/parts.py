@@ -18,7 +18,6 @@ MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 VERDICT_ORDERS: Final[tuple[VerdictOrders, ...]] = get_args(VerdictOrders)
 REVEALS: Final[tuple[Reveal, ...]] = get_args(Reveal)
-CHOICES: Final[tuple[Choice, ...]] = get_args(Choice)
 
 # Provider of the judges that are answered here; no endpoint can be called this.
 BASELINE: Final = "baseline"

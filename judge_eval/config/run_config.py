@@ -14,7 +14,6 @@ from judge_eval.baselines import BASELINES, names_for
 from judge_eval.config.fields import ConfigError, Fields
 from judge_eval.config.parts import (
     BASELINE,
-    CHOICES,
     KINDS,
     MODES,
     REVEALS,
@@ -30,7 +29,7 @@ from judge_eval.config.parts import (
 )
 from judge_eval.dialogue import judge_prompt
 from judge_eval.dialogue.reply_text import excerpt
-from voting.sides import Choice
+from voting.sides import CHOICES, Choice
 
 __all__ = ["ConfigError", "ConfigInvalid", "RunConfig", "parse", "parse_prompt_lines"]
 

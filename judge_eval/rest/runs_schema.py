@@ -12,7 +12,6 @@ from ninja import Schema
 
 from judge_eval.config.estimates import Estimate, Plan, estimate, plan
 from judge_eval.config.parts import (
-    CHOICES,
     KINDS,
     MODES,
     REVEALS,
@@ -35,6 +34,7 @@ from judge_eval.dialogue import judge_prompt
 from judge_eval.engine import providers
 from judge_eval.engine.progress import progress_of
 from judge_eval.models import Judge, Run
+from voting.sides import CHOICES
 
 
 class PlanOut(Schema):
