@@ -191,7 +191,8 @@ JUDGING_THREADS = env.int("JUDGING_THREADS", 512)
 
 # --- imports over the web -------------------------------------------------------------------------
 
-# The most of one file as it comes and of a Parquet file unpacked, and of the rows of one import.
+# The most files of one import, of one as it comes and of a Parquet file unpacked, and of its rows.
+IMPORT_MAX_FILES = 4
 IMPORT_MAX_MB = env.int("IMPORT_MAX_MB", 64)
 IMPORT_MAX_UNPACKED_MB = env.int("IMPORT_MAX_UNPACKED_MB", 1024)
 IMPORT_MAX_ROWS = env.int("IMPORT_MAX_ROWS", 500_000)
@@ -223,8 +224,8 @@ LEASE_MINUTES = 5
 WEB_THREADS = env.int("WEB_THREADS", 4)
 # A body must be here in this time: see humanjudge.rsgi.
 BODY_SECONDS = env.float("BODY_SECONDS", 10.0)
-# Four files, the most that an import takes, with the form around them.
-MOST_BODY = (4 * IMPORT_MAX_MB + 2) << 20
+# The most that an import takes, with the form around it.
+MOST_BODY = (IMPORT_MAX_FILES * IMPORT_MAX_MB + 2) << 20
 UPLOADS_AT_ONCE = 8
 
 # --- security -----------------------------------------------------------------------------------

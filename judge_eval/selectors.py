@@ -138,19 +138,16 @@ class Overall:
 
     def best_first(self, rows: Iterable[BoardRow]) -> list[BoardRow]:
         """Order judges by it; of whom it is not known stands last."""
-        return sorted(rows, key=lambda row: -self.value(row))
-
-    def value(self, row: BoardRow) -> float:
-        value = self.shares.get(str(row.judge.pk), {}).get("value")
-        return -1.0 if value is None else value
+        return sorted(rows, key=lambda row: -self._value(str(row.judge.pk)))
 
     def rank(self, row: BoardRow) -> int:
         """Return the judge's place; who agree equally share one."""
-        higher = (value for value in map(self._known, self.shares) if value > self.value(row))
-        return 1 + sum(1 for _ in higher)
+        own = self._value(str(row.judge.pk))
+        return 1 + sum(self._value(judge) > own for judge in self.shares)
 
-    def _known(self, judge: str) -> float:
-        value = self.shares[judge]["value"]
+    def _value(self, judge: str) -> float:
+        """Return a judge's share, below all others where it is not known."""
+        value = self.shares.get(judge, {}).get("value")
         return -1.0 if value is None else value
 
 

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef
 
 from voting.ballots import Ballot
 from voting.models import Assignment, Comparison, Queue, Reach, Voter
@@ -174,7 +174,8 @@ def next_pairs(
 
 def give_back(voter: Voter, queue: Queue, pairs: Sequence[UUID], now: datetime) -> None:
     """End the leases of a page that was left."""
-    _leases(voter, queue, now).filter(comparison__in=pairs).update(leased_until=now)
+    leases = Assignment.objects.filter(voter=voter, leased_until__gt=now, comparison__queue=queue)
+    leases.filter(comparison__in=pairs).update(leased_until=now)
 
 
 def _lease(asker: _Asker, held: Sequence[UUID]) -> None:
@@ -194,10 +195,6 @@ def _lease(asker: _Asker, held: Sequence[UUID]) -> None:
         if rows:
             sql = _LEASE.format(rows=", ".join(rows))
             asker.execute(cursor, sql, **names, until=_time(until))
-
-
-def _leases(voter: Voter, queue: Queue, now: datetime) -> QuerySet[Assignment]:
-    return Assignment.objects.filter(voter=voter, leased_until__gt=now, comparison__queue=queue)
 
 
 def _lock(asker: _Asker) -> int:

@@ -27,6 +27,9 @@ from voting.pictures import png_path
 
 MOST_CONFIGS = 32
 
+Asked = tuple[str, str]
+"""A provider and a model."""
+
 
 @dataclass(frozen=True)
 class Question:
@@ -41,8 +44,7 @@ class Question:
     problem: str = ""
 
     @property
-    def asked(self) -> tuple[str, str]:
-        """Who is asked: the provider and the model."""
+    def asked(self) -> Asked:
         return self.provider.name, self.call.model
 
     @property

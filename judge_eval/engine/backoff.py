@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judge_eval.engine import limits
+from judge_eval.engine.asking import Asked
 from judge_eval.engine.outcomes import Answer, least_wait
-
-Asked = tuple[str, str]
-"""A provider and a model."""
 
 # One refusal among replies is that call's own affair.
 IN_A_ROW = 3

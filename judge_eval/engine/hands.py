@@ -19,7 +19,7 @@ from uuid import UUID
 from judge_eval.endpoints.chat import chat
 from judge_eval.endpoints.errors import CallFailed
 from judge_eval.engine import providers
-from judge_eval.engine.asking import Question
+from judge_eval.engine.asking import Asked, Question
 from judge_eval.engine.outcomes import Answer
 
 logger = logging.getLogger(__name__)
@@ -32,9 +32,6 @@ ASIDE_SECONDS = 4.0
 GATHER_SECONDS = 0.5
 # So many refusals in a row for being too much are each call's own affair.
 MOST_REFUSALS = 2
-
-Asked = tuple[str, str]
-"""A provider and a model."""
 
 
 @dataclass

@@ -17,8 +17,9 @@ from pydantic import BeforeValidator, WithJsonSchema
 from judge_eval.models import Run
 from judge_eval.prefixes import Ambiguous, by_prefix
 from voting.keys import find_key
-from voting.models import ApiKey
+from voting.models import ApiKey, Voter
 from voting.selectors import open_to, released_by_me
+from voting.services import wait_until_sealed
 from voting.voters import voter_of_key
 
 BLIND = (
@@ -31,6 +32,8 @@ class KeyAuth(HttpBearer):
     def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
         return find_key(token)
 
+
+OWN_VOTES_SECONDS = 0.5
 
 # A row's identifier or the beginning of one. What is none is answered as one that is not known.
 Prefix = Annotated[
@@ -132,6 +135,15 @@ def run_of(api_key: ApiKey, run_id: str) -> Run:
 def queue_of(run: UUID) -> UUID:
     """Return the queue of a run, which it has for life."""
     return Run.objects.values_list("queue", flat=True).get(pk=run)
+
+
+def own_votes(api_key: ApiKey, run: Run) -> tuple[Voter, bool]:
+    """Return the key's own voter, and whether all its votes are counted, after a short wait.
+
+    A script that has just voted reads figures with its own votes in them.
+    """
+    voter = voter_of_key(run.queue.project_id, api_key)
+    return voter, wait_until_sealed(voter, OWN_VOTES_SECONDS)
 
 
 def keep_blind(api_key: ApiKey, run: Run) -> None:

@@ -23,6 +23,7 @@ from judge_eval.rest.access import (
     Problem,
     keep_blind,
     key_of,
+    own_votes,
     queue_of,
     run_of,
 )
@@ -38,12 +39,10 @@ from voting.services import (
     cast_script_vote,
     is_unblinded,
     record_exposure,
-    wait_until_sealed,
 )
 from voting.voters import voter_of_key
 
 MOST_TASKS = 200
-OWN_VOTES_SECONDS = 0.5
 _CHOICES = frozenset(Choice.values)
 
 
@@ -152,8 +151,7 @@ def pending(
     """
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
-    voter = voter_of_key(run.queue.project_id, api_key)
-    wait_until_sealed(voter, OWN_VOTES_SECONDS)
+    voter, _ = own_votes(api_key, run)
     comparisons = selectors.pending_pairs(run, voter, after=cursor, limit=limit)
     said: dict[UUID, list[Verdict]] = {}
     if verdicts and ApiKey.Scope.VERDICTS in api_key.scopes:
@@ -267,9 +265,7 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
     keep_blind(api_key, run)
-    # A script that has just voted reads figures with its own votes in them.
-    voter = voter_of_key(run.queue.project_id, api_key)
-    is_sealed = wait_until_sealed(voter, OWN_VOTES_SECONDS)
+    _, is_sealed = own_votes(api_key, run)
     board = selectors.board(run)
     found = selectors.kept_findings(run)
     intervals = selectors.agreement_intervals(board, found)

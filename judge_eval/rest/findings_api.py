@@ -12,14 +12,10 @@ from judge_eval.analysis.asked import Asked, PartUnknown, findings_asked
 from judge_eval.analysis.keeping import TooManyParts
 from judge_eval.analysis.slices import LONGEST, SliceInvalid
 from judge_eval.models import Run
-from judge_eval.rest.access import KeyRouter, Prefix, Problem, keep_blind, key_of, run_of
+from judge_eval.rest.access import KeyRouter, Prefix, Problem, keep_blind, key_of, own_votes, run_of
 from judge_eval.rest.findings_schema import Computing, Ready
 from judge_eval.selectors import pairs_at
 from voting.models import ApiKey
-from voting.services import wait_until_sealed
-from voting.voters import voter_of_key
-
-OWN_VOTES_SECONDS = 0.5
 
 router = KeyRouter("runs")
 
@@ -48,8 +44,7 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
     keep_blind(api_key, run)
-    # A script that has just voted waits for figures of its own votes, and not for older ones.
-    is_sealed = wait_until_sealed(voter_of_key(run.queue.project_id, api_key), OWN_VOTES_SECONDS)
+    _, is_sealed = own_votes(api_key, run)
     asked = _asked(run, part)
     if asked.data is None:
         return {"state": "computing"}

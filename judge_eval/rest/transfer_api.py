@@ -24,7 +24,6 @@ from judge_eval.rest.transfer_schema import (
     EXPORTED,
     FORM_MORE,
     FORM_NEW,
-    MOST_FILES,
     Imported,
     Shape,
 )
@@ -138,13 +137,13 @@ def export(
 
 
 def _files(request: HttpRequest) -> list[Source]:
-    most = settings.IMPORT_MAX_MB << 20
+    number, most = settings.IMPORT_MAX_FILES, settings.IMPORT_MAX_MB << 20
     # Before the form is looked at: Django would write all of it to the disk.
-    if int(request.META.get("CONTENT_LENGTH") or 0) > MOST_FILES * most:
-        raise HttpError(413, f"at most {MOST_FILES} files of {settings.IMPORT_MAX_MB} MB each")
+    if int(request.META.get("CONTENT_LENGTH") or 0) > number * most:
+        raise HttpError(413, f"at most {number} files of {settings.IMPORT_MAX_MB} MB each")
     files = request.FILES.getlist("file")
-    if not 0 < len(files) <= MOST_FILES:
-        raise _invalid("file", f"1 to {MOST_FILES} files are needed, in a multipart form")
+    if not 0 < len(files) <= number:
+        raise _invalid("file", f"1 to {number} files are needed, in a multipart form")
     for file in files:
         if (file.size or 0) > most:
             raise HttpError(413, f"{file.name} has more than {settings.IMPORT_MAX_MB} MB")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, Literal, get_args
 from uuid import UUID
 
+from django.conf import settings
 from ninja import Schema
 
 from judge_eval.config.run_config import LONGEST_NAME
@@ -54,14 +55,12 @@ class Imported(Schema):
     report: Report | None
 
 
-MOST_FILES: Final = 4
-
 _JSON: Final = {"type": "string", "contentMediaType": "application/json"}
 _MORE: Final[dict[str, Any]] = {
     "file": {
         "type": "array",
         "minItems": 1,
-        "maxItems": MOST_FILES,
+        "maxItems": settings.IMPORT_MAX_FILES,
         "items": {"type": "string", "format": "binary"},
     },
     "format": {"type": "string", "enum": [*get_args(Format)]},

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from judge_eval.baselines import BASELINES
 from judge_eval.config.parts import (
-    CHOICES,
     KINDS,
     RUBRICS,
     Generation,
@@ -21,6 +20,7 @@ from judge_eval.config.parts import (
 )
 from judge_eval.config.run_config import ConfigInvalid, parse, parse_prompt_lines
 from judge_eval.dialogue.judge_prompt import CURRENT, VERSIONS
+from voting.sides import CHOICES
 
 PATHSCORE = {
     "name": "Judge Evaluator Run",

@@ -38,6 +38,20 @@ def verdict(number, judge, winner, **fields):
     return {"pair": f"p{number}", "judge": judge, "verdict": winner} | fields
 
 
+def study(pairs, voters):
+    """Records of pairs with the verdicts of two judges and a vote, by so many people in turn."""
+    return [
+        record
+        for n in pairs
+        for record in (
+            pair(n),
+            verdict(n, "x", "AB"[n % 2]),
+            verdict(n, "y", "A"),
+            vote(n, f"v{n % voters}", "AB"[n // 2 % 2]),
+        )
+    ]
+
+
 def imported(*records, project=None, name="Imported", **options):
     """Import records that must be right as a new run, with no judges but theirs."""
     how = ImportOptions(**{"baselines": False} | options)

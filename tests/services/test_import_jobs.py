@@ -41,7 +41,7 @@ from tests.services.imports import (
     imported,
     pair,
     rows,
-    verdict,
+    study,
     vote,
     votes_of,
 )
@@ -51,16 +51,7 @@ from voting.models import Comparison, Entry, Inference, Queue, Voter
 pytestmark = pytest.mark.django_db
 
 PAIRS = range(9)
-SOURCE = [
-    record
-    for n in PAIRS
-    for record in (
-        pair(n),
-        verdict(n, "x", "AB"[n % 2]),
-        verdict(n, "y", "A"),
-        vote(n, f"v{n % 4}", "AB"[n // 2 % 2]),
-    )
-]
+SOURCE = study(PAIRS, voters=4)
 
 
 def file_of(*records, name="rows.jsonl"):

@@ -9,7 +9,7 @@ from judge_eval.engine import lifecycle
 from judge_eval.models import Run
 from tests.concurrency.together import only, together
 from tests.makers import make_vote, make_voter, pairs_of, seal_all
-from tests.services.imports import added, assert_whole, imported, pair, verdict, vote
+from tests.services.imports import added, assert_whole, imported, pair, study
 from tests.services.reference import assert_as_expected
 from voting import ledger
 from voting.models import Entry
@@ -17,16 +17,7 @@ from voting.models import Entry
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PAIRS = range(40)
-SOURCE = [
-    record
-    for n in PAIRS
-    for record in (
-        pair(n),
-        verdict(n, "x", "AB"[n % 2]),
-        verdict(n, "y", "A"),
-        vote(n, f"v{n % 7}", "AB"[n // 2 % 2]),
-    )
-]
+SOURCE = study(PAIRS, voters=7)
 
 
 def test_people_vote_and_seals_go_on_while_an_import_is_written():

@@ -216,8 +216,8 @@ def test_no_file_is_422():
     assert response.json()["detail"][0]["path"] == "file"
 
 
-def test_too_many_files_are_422():
-    files = [file_of(pair(n)) for n in range(transfer_api.MOST_FILES + 1)]
+def test_too_many_files_are_422(settings):
+    files = [file_of(pair(n)) for n in range(settings.IMPORT_MAX_FILES + 1)]
     assert post(manager(), *files, name="Many").status_code == 422
 
 
@@ -268,14 +268,14 @@ def test_an_import_that_waits_can_be_stopped():
     assert import_jobs.claim() is None
 
 
-def test_a_request_that_is_too_large_is_413_before_it_is_read():
+def test_a_request_that_is_too_large_is_413_before_it_is_read(settings):
     client = manager()
     response = client.generic(
         "POST",
         "/api/runs/import",
         b"--x",
         content_type="multipart/form-data; boundary=x",
-        CONTENT_LENGTH=str(transfer_api.MOST_FILES * 64 * 2**20 + 1),
+        CONTENT_LENGTH=str(settings.IMPORT_MAX_FILES * 64 * 2**20 + 1),
     )
     assert response.status_code == 413
 
