@@ -58,22 +58,26 @@ class Protocol:
 
 
 @pytest.fixture(scope="module")
-def application():
+def server():
+    loop = asyncio.new_event_loop()
     application = rsgi.Application()
-    application.__rsgi_init__(None)
-    return application
+    application.__rsgi_init__(loop)
+    yield application, loop
+    loop.close()
 
 
 @pytest.fixture
-def ask(application):
+def ask(server):
     """Send a request with its body in pieces; what came back, None if that was nothing."""
+
+    application, loop = server
 
     def ask(asked, *pieces, **client):
         length = sum(map(len, pieces))
         if length and not {"content-length", "transfer-encoding"} & dict(asked.headers).keys():
             asked.headers.append(("content-length", str(length)))
         protocol = Protocol(*pieces, **client)
-        asyncio.run(application.__rsgi__(asked, protocol))
+        loop.run_until_complete(application.__rsgi__(asked, protocol))
         return protocol.answer
 
     return ask
