@@ -2,7 +2,7 @@
 # Every path here is relative, so that the folder's own name may hold spaces.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench clean
+.PHONY: help run test check bench stats clean
 MAKEFLAGS += --no-print-directory
 
 PY = .venv/bin/python
@@ -16,6 +16,7 @@ help:
 	@echo 'make test    every test: on PostgreSQL, then the database-bound ones on SQLite'
 	@echo 'make check   formats, types, imports, templates, migrations, deployment, known holes'
 	@echo 'make bench   measure: votes, seals, replay, pages, rendering'
+	@echo 'make stats   count lines, modules, contracts and what else is to fall'
 	@echo 'make clean   remove .venv and caches; what people voted (var/) is kept'
 
 run: .venv/.installed
@@ -42,6 +43,9 @@ check: .venv/.installed-dev
 
 bench: .venv/.installed-dev
 	@$(PY) -m bench
+
+stats: .venv/.installed-dev
+	@$(PY) -m bench stats
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
