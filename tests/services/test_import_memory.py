@@ -3,8 +3,10 @@
 import gc
 import io
 import tracemalloc
+from itertools import count
 
 import pytest
+from django.db import connection
 
 from bench.imports import Lines, records
 from judge_eval.interchange.reading import read
@@ -16,36 +18,36 @@ from tests.makers import make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
-# With pieces of fifty, five hundred rows take as much as they ever will.
-PIECE, FEW, MANY = 50, 500, 2_000
-# Rows that were all held would take twice this.
-MARGIN = 500_000
+# With pieces of twenty, two hundred rows take as much as they ever will.
+PIECE, FEW, MANY = 20, 200, 1_000
+# Rows that were all held would take several times this.
+MARGIN = 300_000
 
 
-def peak_of(do):
-    # What waits to be collected is not what is held: with all that was there before set aside,
-    # the collector does not wait until a quarter as much has come.
-    usual = gc.get_threshold()
-    gc.set_threshold(200, 2, 2)
+def held_by(do):
+    """What it gives, and the most that it holds; what waits to be collected is not held."""
+    turns, held = count(), []
+
+    def look(execute, *query):
+        if next(turns) % 10 == 0:
+            gc.collect()
+            held.append(tracemalloc.get_traced_memory()[0])
+        return execute(*query)
+
     gc.collect()
     gc.freeze()
     tracemalloc.start()
     try:
-        return do(), tracemalloc.get_traced_memory()[1]
+        with connection.execute_wrapper(look):
+            return do(), max(held)
     finally:
         tracemalloc.stop()
         gc.unfreeze()
-        gc.set_threshold(*usual)
 
 
-def grows(low, do):
-    """Whether it takes more, and takes it again: what a process loads once is no growth."""
-    return all(peak_of(do)[1] >= low + MARGIN for _ in range(2))
-
-
-def imported(count):
-    stream = io.BufferedReader(Lines(lambda: records(count)))
-    report = import_run(make_project(), f"{count} rows", read(stream, "rows.jsonl"))
+def imported(number):
+    stream = io.BufferedReader(Lines(lambda: records(number)))
+    report = import_run(make_project(), f"{number} rows", read(stream, "rows.jsonl"))
     assert report.failures == 0
     return Run.objects.get(pk=report.run)
 
@@ -71,8 +73,11 @@ def small_pieces(monkeypatch, settings):
 
 
 def test_memory_does_not_grow_with_the_rows(small_pieces):
-    few, low = peak_of(lambda: imported(FEW))
-    many = []
-    assert not grows(low, lambda: many.append(imported(MANY)))
-    _, low = peak_of(lambda: copied(few))
-    assert not grows(low, lambda: copied(many[0]))
+    imported(FEW)  # what a process loads once is no growth
+    few, low = held_by(lambda: imported(FEW))
+    many, high = held_by(lambda: imported(MANY))
+    assert high < low + MARGIN
+    copied(few)
+    _, low = held_by(lambda: copied(few))
+    _, high = held_by(lambda: copied(many))
+    assert high < low + MARGIN
