@@ -34,6 +34,7 @@ from judge_eval.models import Import, Run
 from judge_eval.transfer import bundle, import_options
 from judge_eval.transfer.import_report import ImportRefused, ImportReport, ImportTooLarge
 from judge_eval.transfer.import_scratch import Scratch
+from judge_eval.transfer.import_steps import remove
 from judge_eval.transfer.importing import (
     GONE,
     NO_MOST,
@@ -42,7 +43,6 @@ from judge_eval.transfer.importing import (
     Target,
     Writing,
     read,
-    remove,
 )
 from judge_eval.transfer.restoring import restore
 from voting.models import ApiKey, Entry
@@ -355,7 +355,7 @@ def _give_up(job: Import, status: int, detail: str) -> None:
         if Entry.objects.filter(queue=run.queue_id).exists():
             detail += " Its votes are in the ledger, so its rows are kept, but not shown."
         else:
-            remove(run)
+            remove(run, lambda: _note(job))
     elif job.written:
         detail += f" {job.written:,} of {job.to_write:,} were written; the same files again go on."
     state = Import.State.REFUSED if status != 422 else Import.State.FAILED
