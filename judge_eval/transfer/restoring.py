@@ -156,8 +156,7 @@ class Restoring:
             for chunk in self._chunks(lines):
                 last, record = chunk[-1]
                 if not bundle.is_of_ledger(record):
-                    know = rows.know.get(record.type)
-                    self._write(chunk, start, rows.write[record.type], know)
+                    self._write(chunk, start, rows.write, rows.know)
                 elif last <= self._done:
                     return
                 else:
@@ -170,7 +169,7 @@ class Restoring:
         chunk: Sequence[Numbered],
         start: Start,
         write: Callable[[Sequence[Numbered]], None],
-        know: Callable[[Sequence[Numbered]], object] | None = None,
+        know: Callable[[Sequence[Numbered]], None] = lambda lines: None,
     ) -> None:
         """Write a chunk, or where it is written, know again what others refer to."""
         first, last = chunk[0][0], chunk[-1][0]
@@ -184,12 +183,12 @@ class Restoring:
                 why = f"lines {first} to {last} cannot be stored: {reason}"
                 raise BundleError(first, None, why) from error
             self._done = last
-        elif know:
+        else:
             know(chunk)
         new = self._report.new
         new.update(_COUNTED[record.type] for _, record in chunk if record.type in _COUNTED)
-        if chunk[0][1].type == "voter":
-            new["voters"] += start.new_voters([stated.pseudonym for _, stated in chunk]).count()
+        if voters := [record.pseudonym for _, record in chunk if record.type == "voter"]:
+            new["voters"] += start.new_voters(voters).count()
 
     def take_back(self) -> bool:
         """Remove what is written, unless the ledger holds some of it; say whether it is gone."""
@@ -202,11 +201,11 @@ class Restoring:
         own = Run.every.filter(pk__in=map(start.number, header.runs), state=Run.State.IMPORTING)
         for run in own.filter(queue__project=start.project).select_related("queue"):
             remove(run, lambda: self._on_step(start, self._done))
-        for chunk in self._chunks(self._written()):
-            if chunk[0][1].type in ("rubric", "inference", "voter"):
-                with step(start.project):
-                    _remove_lines(start, [record for _, record in chunk])
-                    self._on_step(start, self._done)
+        shared = ("rubric", "inference", "voter")
+        for chunk in self._chunks(line for line in self._written() if line[1].type in shared):
+            with step(start.project):
+                _remove_lines(start, [record for _, record in chunk])
+                self._on_step(start, self._done)
         if start.is_made and not Import.objects.filter(project=start.project).exists():
             with step(start.project) as project, suppress(ProtectedError):
                 project.delete()
@@ -222,14 +221,12 @@ class Restoring:
         return islice(self._lines(), self._done)
 
     def _chunks(self, lines: Iterator[Numbered]) -> Iterator[list[Numbered]]:
-        """Group lines that are written alike, so that what is made of a group stays small."""
+        """Group lines so that a group and what is made of it stay small."""
 
-        def group(line: Numbered) -> tuple[str, bool]:
-            number, record = line
-            kind = "ledger" if bundle.is_of_ledger(record) else record.type
-            return kind, number <= self._done
+        def kind(line: Numbered) -> tuple[bool, bool]:
+            return bundle.is_of_ledger(line[1]), line[0] <= self._done
 
-        for _, alike in groupby(lines, key=group):
+        for _, alike in groupby(lines, key=kind):
             chunk: list[Numbered] = []
             size = 0
             for number, record in alike:
@@ -256,15 +253,11 @@ def _project(header: records.Header, given: Project | None) -> tuple[Project, bo
 
 
 def _remove_lines(start: Start, records: Sequence[Any]) -> None:
-    """Remove the rows of lines of one type that are new and that nothing else refers to."""
-    kind = records[0].type
-    if kind == "inference":
-        remove_unused([start.number(stated.id) for stated in records])
-    elif kind == "voter":
+    """Remove the rows of some lines that are new and that nothing else refers to."""
+    remove_unused([start.number(r.id) for r in records if r.type == "inference"])
+    with suppress(ProtectedError):
+        start.new_voters([r.pseudonym for r in records if r.type == "voter"]).delete()
+    new = VoterPrompt.objects.filter(project=start.project, pk__gt=start.last_rubric)
+    for rubric in (r for r in records if r.type == "rubric"):
         with suppress(ProtectedError):
-            start.new_voters([stated.pseudonym for stated in records]).delete()
-    else:
-        new = VoterPrompt.objects.filter(project=start.project, pk__gt=start.last_rubric)
-        for stated in records:
-            with suppress(ProtectedError):
-                new.filter(name=stated.name, text=stated.text).delete()
+            new.filter(name=rubric.name, text=rubric.text).delete()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from typing import Any, Final, TypeAlias
 from uuid import UUID, uuid5
 
@@ -131,12 +132,17 @@ def lacks(line: int, field: str, what: object) -> Any:
     raise BundleError(line, field, f"{what} does not stand before it in the file")
 
 
+def _type(line: tuple[int, Any]) -> str:
+    kind: str = line[1].type
+    return kind
+
+
 class Rows:
-    """Writes what stands before the ledger, or knows again what is written."""
+    """Writes what stands before the ledger."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self.write: Final[dict[str, Callable[[Lines], None]]] = {
+        self._writers: dict[str, Callable[[Lines], None]] = {
             "rubric": self._rubrics,
             "run": self._runs,
             "judge": self._judges,
@@ -146,11 +152,21 @@ class Rows:
             "voter": self._voters,
             "flag": self._flags,
         }
-        self.know: Final[dict[str, Callable[[Lines], object]]] = {
+        self._knowers: dict[str, Callable[[Lines], object]] = {
             "rubric": self._rubrics,
             "run": self._known_runs,
             "judge": self._known_judges,
         }
+
+    def write(self, lines: Lines) -> None:
+        for kind, alike in groupby(lines, key=_type):
+            self._writers[kind](list(alike))
+
+    def know(self, lines: Lines) -> None:
+        """Know again what is written and others refer to."""
+        for kind, alike in groupby(lines, key=_type):
+            if kind in self._knowers:
+                self._knowers[kind](list(alike))
 
     def _rubrics(self, lines: Lines) -> None:
         for _, stated in lines:
