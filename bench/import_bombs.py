@@ -1,7 +1,7 @@
 """Imports beside voting, on `make run` as it is: small files that hold very much, and a large one.
 
-A script votes all the while: how long does each vote wait, and is any of them refused? And how much
-memory does the largest process take?
+A script votes all the while: how long does each vote wait, and is any of them refused? How long is
+SQLite's lock held at most? And how much memory does the largest process take?
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -90,6 +91,28 @@ class Memory(threading.Thread):
         return dict(largest)
 
 
+class Lock(threading.Thread):
+    """Asks for the database's lock for writing all the time: how long is it not to be had?"""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(daemon=True)
+        self._path, self._over, self.longest = path, threading.Event(), 0.0
+
+    def run(self) -> None:
+        with contextlib.closing(sqlite3.connect(self._path, 0, isolation_level=None)) as database:
+            free_at = time.perf_counter()
+            while not self._over.wait(0.002):
+                with contextlib.suppress(sqlite3.OperationalError):
+                    database.execute("BEGIN IMMEDIATE")
+                    database.execute("ROLLBACK")
+                    now = time.perf_counter()
+                    self.longest, free_at = max(self.longest, now - free_at), now
+
+    def end(self) -> None:
+        self._over.set()
+        self.join()
+
+
 class Voter(threading.Thread):
     """Sends one vote again and again: each needs the database's lock for writing."""
 
@@ -140,8 +163,15 @@ def measure(up: Up) -> None:
             beside(client, name, lambda content=content: said(up, key, "bomb.parquet", content))
         lines = b"".join(islice(records(ROWS), ROWS))
         began = time.perf_counter()
-        beside(client, f"{ROWS:,} rows", lambda: said(up, key, "rows.jsonl", lines))
+        run = beside(client, f"{ROWS:,} rows", lambda: said(up, key, "rows.jsonl", lines))
         figure("import of them beside votes", ROWS / (time.perf_counter() - began), "rows/s")
+        bundle = exported(up, key, run)
+        name = f"a bundle of {len(bundle.splitlines()):,} lines"
+        lock = Lock(up.data / "humanjudge.sqlite3")
+        lock.start()
+        beside(client, name, lambda: said(up, key, "run.jsonl", bundle, project="Copy"))
+        lock.end()
+        figure(f"SQLite's lock beside {name}, held longest", lock.longest * 1000, "ms", "under 200")
         memory.end()
     for kind, most in memory.most.items():
         idle = memory.idle.get(kind, 0.0)
@@ -151,7 +181,10 @@ def measure(up: Up) -> None:
 
 
 def manage_key(up: Up) -> str:
-    make = "from voting.keys import create_key; print(create_key('bench', ['manage'])[1])"
+    make = (
+        "from voting.models import Project; Project.objects.create(name='Copy');"
+        "from voting.keys import create_key; print(create_key('bench', ['manage'])[1])"
+    )
     command = [sys.executable, "manage.py", "shell", "--no-imports", "-c", make]
     done = subprocess.run(
         command, cwd=ROOT, env=environment(up.data), capture_output=True, text=True, check=True
@@ -159,24 +192,35 @@ def manage_key(up: Up) -> str:
     return done.stdout.strip()
 
 
-def beside(client: httpx.Client, name: str, do: Any) -> None:
+def beside(client: httpx.Client, name: str, do: Any) -> Any:
     voter = Voter(client)
     voter.start()
-    do()
+    result = do()
     voter.end()
     voter.say(name)
+    return result
 
 
-def said(up: Up, key: str, name: str, content: bytes) -> None:
-    """Import a file by REST, and note what is said of it at last."""
+def by_key(up: Up, key: str) -> httpx.Client:
     headers = {"Authorization": f"Bearer {key}"}
-    with httpx.Client(base_url=up.url, headers=headers, timeout=60) as client:
-        fields = {"name": name, "project": "Demo", "options": json.dumps({"baselines": False})}
+    return httpx.Client(base_url=up.url, headers=headers, timeout=60)
+
+
+def exported(up: Up, key: str, run: str) -> bytes:
+    with by_key(up, key) as client:
+        return client.get(f"/api/runs/{run}/export").raise_for_status().content
+
+
+def said(up: Up, key: str, name: str, content: bytes, project: str = "Demo") -> Any:
+    """Import a file by REST, note what is said of it at last, and return its run."""
+    with by_key(up, key) as client:
+        fields = {"name": name, "project": project, "options": json.dumps({"baselines": False})}
         reply = client.post("/api/runs/import", files={"file": (name, content)}, data=fields)
         reply.raise_for_status()
         while (job := client.get(reply.headers["Location"]).json())["state"] in AT_WORK:
             time.sleep(0.2)
     note(f"{job['state']} {job['status'] or ''} {job['detail']}")
+    return job["run_id"]
 
 
 if __name__ == "__main__":

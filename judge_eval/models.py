@@ -444,7 +444,8 @@ class Import(models.Model):
     # Of a run that is made; empty for one that is added to.
     name = models.CharField(max_length=200, blank=True)
     api_key = models.ForeignKey(ApiKey, models.SET_NULL, null=True, related_name="+")
-    # What came beside the files: `options`, `mapping`, `format`, and the files' names.
+    # What came beside the files: `options`, `mapping`, `format`, and the files' names; of a bundle
+    # that is being written, what was settled when it was begun.
     form = models.JSONField()
     is_bundle = models.BooleanField(default=False)
     # Whoever asked reads the files itself, where they are; nobody else can.

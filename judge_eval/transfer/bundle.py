@@ -15,7 +15,7 @@ from typing import Annotated, BinaryIO, Final
 from pydantic import Field, TypeAdapter, ValidationError
 
 from judge_eval.interchange.strict_json import NotJson, loads
-from judge_eval.transfer.bundle_records import End, Header, Record
+from judge_eval.transfer.bundle_records import End, EntryPart, Header, Record, Vote
 
 FORMAT: Final = "humanjudge"
 # A run's config holds all its prompts in one line.
@@ -76,11 +76,13 @@ def read(stream: BinaryIO) -> Iterator[tuple[int, Record]]:
     BundleError
         At the first line that is not as it must be, or where the end is missing.
     """
-    number, ended = 0, False
+    number, ended, is_ledger = 0, False, False
     while line := stream.readline(MOST_BYTES + 1):
         number += 1
         record = _parsed(number, line)
-        if ended or (number == 1) != isinstance(record, Header):
+        is_behind = is_ledger and not (is_of_ledger(record) or isinstance(record, End))
+        is_ledger = is_ledger or is_of_ledger(record)
+        if ended or is_behind or (number == 1) != isinstance(record, Header):
             raise BundleError(number, "type", f"{record.type!r} cannot stand here")
         if isinstance(record, End):
             if record.lines != number - 1:
@@ -90,6 +92,10 @@ def read(stream: BinaryIO) -> Iterator[tuple[int, Record]]:
             yield number, record
     if not ended:
         raise BundleError(number, None, "the file was cut: its last line must be of type 'end'")
+
+
+def is_of_ledger(record: Record) -> bool:
+    return isinstance(record, Vote | EntryPart)
 
 
 def _parsed(number: int, line: bytes) -> Record:

@@ -6,10 +6,17 @@ but for what only the database knows.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 
 from voting.chain import canonical
 
@@ -209,6 +216,14 @@ class Vote(_Record):
     labels_sha256: HexOrNone
     retracted: Retracted | None
 
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        of_pair = (self.comparison is not None, self.choice != "")
+        of_output = (self.inference is not None, self.value is not None)
+        if {of_pair, of_output} != {(True, True), (False, False)}:
+            raise ValueError("a vote is a choice on a pair, or a value on an output")
+        return self
+
 
 class EntryPart(_Record):
     """Any other entry of the ledger: a retraction, verdicts, a decision, parameters, an erasure."""
@@ -225,6 +240,14 @@ class EntryPart(_Record):
     voter: Pseudonym | None
     target: UUID | None
     payload: Annotated[Any, AfterValidator(_hashable)]
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.kind == "verdicts" and self.comparison is None:
+            raise ValueError("verdicts are on a pair")
+        if self.kind != "retraction" and self.payload is None:
+            raise ValueError("it says nothing")
+        return self
 
 
 class End(_Record):

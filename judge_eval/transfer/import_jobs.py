@@ -28,12 +28,13 @@ from django.utils import timezone
 from humanjudge.enqueue import enqueue
 from judge_eval.interchange import mapping_config
 from judge_eval.interchange.reading import read as read_file
-from judge_eval.interchange.rows import Broken, Item, RowError
+from judge_eval.interchange.rows import Broken, Item
 from judge_eval.interchange.sources import format_of
 from judge_eval.models import Import, Run
 from judge_eval.transfer import bundle, import_options
 from judge_eval.transfer.import_report import ImportRefused, ImportReport, ImportTooLarge
 from judge_eval.transfer.import_scratch import Scratch
+from judge_eval.transfer.import_steps import remove
 from judge_eval.transfer.importing import (
     GONE,
     NO_MOST,
@@ -42,9 +43,9 @@ from judge_eval.transfer.importing import (
     Target,
     Writing,
     read,
-    remove,
 )
-from judge_eval.transfer.restoring import restore
+from judge_eval.transfer.restoring import Restoring, refusal
+from judge_eval.transfer.restoring_rows import Start
 from voting.models import ApiKey, Entry
 from voting.services import record_exposure
 from voting.voters import voter_of_key
@@ -92,10 +93,7 @@ def ask(job: Import, sources: Sequence[Source]) -> Import:
     folder = _folder(job)
     folder.mkdir(parents=True)
     try:
-        for number, source in enumerate(sources):
-            with (folder / str(number)).open("wb") as file:
-                shutil.copyfileobj(source.stream, file, _BLOCK)
-        job.form["files"] = [source.name for source in sources]
+        _keep(job, sources)
         with transaction.atomic():
             job.save(force_insert=True)
             enqueue(_TASK)
@@ -103,6 +101,13 @@ def ask(job: Import, sources: Sequence[Source]) -> Import:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return job
+
+
+def _keep(job: Import, sources: Sequence[Source]) -> None:
+    for number, source in enumerate(sources):
+        with (_folder(job) / str(number)).open("wb") as file:
+            shutil.copyfileobj(source.stream, file, _BLOCK)
+    job.form["files"] = [source.name for source in sources]
 
 
 def ask_again_for_lost() -> None:
@@ -183,27 +188,38 @@ def _is_read(job: Import) -> bool:
 def perform(job: Import, sources: Sequence[Source] = ()) -> Import:
     """Do an import that was claimed, of files that were stored or are given; the row says how."""
     try:
-        _do(job, sources)
+        _do_or_give_up(job, sources)
     except _LeaseLost:
         logger.warning("import %s: another worker goes on with it", job.pk)
-    except MemoryError:
-        _give_up(job, 413, "Reading it takes more memory than an import may use.")
-    except ImportRefused as error:
-        _give_up(job, 413 if isinstance(error, ImportTooLarge) else 409, str(error))
     except (OperationalError, SystemExit, KeyboardInterrupt):
         # The database is locked, full or away, or this process is to stop: a sweep goes on with it.
         with suppress(Error):
             _mine(job).update(leased_until=None, attempts=0)
         raise
-    except Exception as error:
-        logger.exception("import %s", job.pk)
-        _give_up(job, 422, f"It cannot be stored: {type(error).__name__}.")
     job.refresh_from_db()
     if job.state not in Import.UNFINISHED:
         shutil.rmtree(_folder(job), ignore_errors=True)
         if _for_workers().exists():
             enqueue(_TASK)
     return job
+
+
+def _do_or_give_up(job: Import, sources: Sequence[Source]) -> None:
+    if job.status:
+        # Whoever gave it up died while what was written was removed.
+        _give_up(job, job.status, job.detail)
+        return
+    try:
+        _do(job, sources)
+    except (OperationalError, _LeaseLost):
+        raise
+    except MemoryError:
+        _give_up(job, 413, "Reading it takes more memory than an import may use.")
+    except ImportRefused as error:
+        _give_up(job, 413 if isinstance(error, ImportTooLarge) else 409, str(error))
+    except Exception as error:
+        logger.exception("import %s", job.pk)
+        _give_up(job, 422, f"It cannot be stored: {type(error).__name__}.")
 
 
 def _do(job: Import, sources: Sequence[Source]) -> None:
@@ -225,8 +241,9 @@ def cancel(job: Import) -> None:
 def _files(job: Import, sources: Sequence[Source]) -> Iterator[Sequence[Source]]:
     _folder(job).mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        if not job.is_local:
-            paths = [(name, _folder(job) / str(n)) for n, name in enumerate(job.form["files"])]
+        if not job.is_local or _is_read(job):
+            names = enumerate(job.form.get("files", ()))
+            paths = [(name, _folder(job) / str(n)) for n, name in names]
             sources = [Source(name, stack.enter_context(path.open("rb"))) for name, path in paths]
         yield sources
 
@@ -240,7 +257,7 @@ def _import(job: Import, files: Sequence[Source]) -> None:
     path = _folder(job) / "rows"
     if not _is_read(job):
         with closing(Scratch(path, is_new=True)) as scratch:
-            progress = _Reading(job)
+            progress = _begin_reading(job)
             items, most = _items(job, files), NO_MOST if job.is_local else _most()
             report = read(target, items, options, scratch, most=most, on_chunk=progress)
             if report.is_refused:
@@ -291,23 +308,40 @@ def _refuse_large(source: Source) -> None:
 
 
 def _restore(job: Import, source: Source) -> None:
-    progress = _Reading(job)
-    # All of it is looked at before anything is written, and nobody waits for that.
-    report = ImportReport()
     try:
-        for line, _ in bundle.read(source.stream):
-            progress(line)
+        if not _is_read(job):
+            _read_bundle(job, source)
+        _restoring(job, source).write()
     except bundle.BundleError as error:
-        report.fail(RowError(source.name, error.line, error.field, error.why))
-    else:
+        report = refusal(source.name, error)
+        _give_up(job, 422, report.refusal(), report)
+
+
+def _read_bundle(job: Import, source: Source) -> None:
+    """Look at all of it before anything is written: nobody waits for that."""
+    progress, lines = _begin_reading(job), 0
+    for lines, _ in bundle.read(source.stream):
+        progress(lines)
+    if job.is_local:
+        # From here on, any worker may go on with it.
         source.stream.seek(0)
-        with transaction.atomic():
-            report = restore(source.stream, source.name, job.project)
-            if not report.failures:
-                _note(job, run=Run.every.filter(pk__in=report.runs[:1]).first())
-                _finished(job, report)
-                return
-    _end(job, Import.State.REFUSED, report, status=422, detail=report.refusal())
+        _keep(job, [source])
+    _note(job, state=Import.State.WRITING, to_write=lines, form=job.form)
+
+
+def _restoring(job: Import, source: Source) -> Restoring:
+    start = job.form.get("start")
+    return Restoring(
+        source.stream,
+        job.project,
+        start=Start.of_kept(start) if start else None,
+        done=job.written,
+        on_read=_Reading(job),
+        on_step=lambda start, done: _note(
+            job, form=job.form | {"start": start.as_kept()}, written=done, attempts=0
+        ),
+        on_end=lambda report: _finished(job, report),
+    )
 
 
 class _Reading:
@@ -315,12 +349,17 @@ class _Reading:
 
     def __init__(self, job: Import) -> None:
         self._job, self._next = job, 0.0
-        _note(job, state=Import.State.READING, rows_read=0)
 
     def __call__(self, rows: int) -> None:
         if time.monotonic() > self._next:
             self._next = time.monotonic() + RENEWED_EVERY
-            _note(self._job, rows_read=rows)
+            # A bundle is read more than once.
+            _note(self._job, rows_read=max(rows, self._job.rows_read))
+
+
+def _begin_reading(job: Import) -> _Reading:
+    _note(job, state=Import.State.READING, rows_read=0)
+    return _Reading(job)
 
 
 def _mine(job: Import) -> QuerySet[Import]:
@@ -340,7 +379,7 @@ def _finished(job: Import, report: ImportReport) -> None:
     """Say in the transaction that ends it what came of it; the key has seen what judges said."""
     if job.api_key and (report.new["verdicts"] or report.already["verdicts"]):
         remember_seen(job.api_key, Run.every.filter(pk__in=report.runs))
-    _end(job, Import.State.DONE, report)
+    _end(job, Import.State.DONE, report, run_id=report.run)
 
 
 def _end(job: Import, state: str, report: ImportReport, **facts: Any) -> None:
@@ -348,18 +387,37 @@ def _end(job: Import, state: str, report: ImportReport, **facts: Any) -> None:
     _note(job, state=state, report=report.as_dict(), done_at=now, **facts)
 
 
-def _give_up(job: Import, status: int, detail: str) -> None:
+def _give_up(job: Import, status: int, detail: str, report: ImportReport | None = None) -> None:
     """Leave nothing of a run that is not whole; what a run had added to it stays, row by row."""
+    said = {"report": report.as_dict()} if report else {}
+    # From here on nobody goes on writing it.
+    _note(job, status=status, detail=detail, **said)
+    try:
+        detail += _taken_back(job)
+    except (OperationalError, _LeaseLost):
+        raise
+    except Exception:
+        logger.exception("import %s", job.pk)
+        detail += " Not all that was written could be removed."
+    is_fault = status == 422 and job.report is None
+    state = Import.State.FAILED if is_fault else Import.State.REFUSED
+    _note(job, state=state, detail=detail, done_at=timezone.now())
+
+
+def _taken_back(job: Import) -> str:
+    """Remove what was written of runs that are not whole; say what is left."""
     run = job.run if job.name else None
-    if run and run.state == Run.State.IMPORTING:
-        if Entry.objects.filter(queue=run.queue_id).exists():
-            detail += " Its votes are in the ledger, so its rows are kept, but not shown."
-        else:
-            remove(run)
+    is_gone = True
+    if job.is_bundle and job.written:
+        with _files(job, ()) as files:
+            is_gone = _restoring(job, files[0]).take_back()
+    elif run and run.state == Run.State.IMPORTING:
+        is_gone = not Entry.objects.filter(queue=run.queue_id).exists()
+        if is_gone:
+            remove(run, lambda: _note(job))
     elif job.written:
-        detail += f" {job.written:,} of {job.to_write:,} were written; the same files again go on."
-    state = Import.State.REFUSED if status != 422 else Import.State.FAILED
-    _mine(job).update(state=state, status=status, detail=detail, done_at=timezone.now())
+        return f" {job.written:,} of {job.to_write:,} were written; the same files again go on."
+    return "" if is_gone else " Its votes are in the ledger, so its rows are kept, but not shown."
 
 
 def remember_seen(api_key: ApiKey, runs: Iterable[Run]) -> None:

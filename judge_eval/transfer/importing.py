@@ -7,7 +7,6 @@ transactions with room for votes between them. A new run shows only when all of 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -18,7 +17,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import connection, transaction
 from django.utils import timezone
 
 from judge_eval.config.parts import RUBRICS
@@ -33,7 +31,7 @@ from judge_eval.interchange.rows import (
     Row,
     RowError,
 )
-from judge_eval.models import Board, Judge, Run, Verdict
+from judge_eval.models import Board, Run
 from judge_eval.services import create_queue
 from judge_eval.transfer.import_floor import Floor
 from judge_eval.transfer.import_opening import SIMULATED, in_order, lacking_text, open_run
@@ -47,6 +45,7 @@ from judge_eval.transfer.import_report import (
 )
 from judge_eval.transfer.import_rows import MOST_ROWS, MOST_TEXT, chunks, shown, text_of
 from judge_eval.transfer.import_scratch import Scratch
+from judge_eval.transfer.import_steps import step
 from judge_eval.transfer.import_verdicts import (
     VerdictsRead,
     add_imported_judges,
@@ -54,12 +53,10 @@ from judge_eval.transfer.import_verdicts import (
     write_verdicts,
 )
 from judge_eval.transfer.import_votes import VotesRead, append_votes
-from voting.models import Inference, Project, Queue
+from voting.models import Project, Queue
 
 LOOKED_AT: Final = 20
 LEAST_BALLOT: Final = frozenset({"A", "B", "both_bad"})
-# SQLite lets one write at a time, and whoever waits looks again every tenth of a second.
-LEAST_PAUSE: Final = 0.12
 GONE: Final = "The run is gone, or it was not imported to its end."
 _AS_GIVEN = ImportOptions()
 WRITTEN: Final = ("pair", "verdict", "judged", "vote")
@@ -335,18 +332,18 @@ class Writing:
         return bool(self._name)
 
     def write(self) -> ImportReport:
-        with self._transaction() as run:
+        with self._step() as run:
             add_imported_judges(run, self._scratch.judges(), self._options.source)
             self._on_chunk(run, self._done)
         before = 0
         for table in WRITTEN:
             number = self._scratch.count(table)
             while self._done < before + number:
-                with self._transaction() as run:
+                with self._step() as run:
                     self._done += self._write(run, table, self._done - before)
                     self._on_chunk(run, self._done)
             before += number
-        with self._transaction() as run:
+        with self._step() as run:
             if self.is_new or self._report.changed or self._options.open_for_voting is not None:
                 open_run(run, self._options, self._report, is_new=self.is_new)
             self._report.runs.append(run.pk)
@@ -371,19 +368,15 @@ class Writing:
         return len(found)
 
     @contextmanager
-    def _transaction(self) -> Iterator[Run]:
-        """Hold the project and the run, in the order that all keep, and then let others in."""
-        began = time.monotonic()
-        with transaction.atomic():
-            Project.objects.select_for_update(no_key=True).get(pk=self._project)
-            yield self._found(self._run_id) if self._run_id else self._made()
-        if connection.vendor == "sqlite" and not connection.in_atomic_block:
-            time.sleep(max(time.monotonic() - began, LEAST_PAUSE))
+    def _step(self) -> Iterator[Run]:
+        """Hold the project and the run, in the order that all keep."""
+        with step(self._project) as project:
+            yield self._found(self._run_id) if self._run_id else self._made(project)
 
-    def _made(self) -> Run:
+    def _made(self, project: Project) -> Run:
         kind = self._options.kind or "text"
         queue = create_queue(
-            Project.objects.get(pk=self._project),
+            project,
             self._name,
             self._options.rubric or RUBRICS[kind],
             ballot=self._ballot,
@@ -402,18 +395,3 @@ class Writing:
         if run is None:
             raise ImportRefused(GONE)
         return run
-
-
-def remove(run: Run) -> None:
-    """Remove a run that was not imported to its end, as long as nothing of it is in the ledger."""
-    pairs = run.queue.comparisons.values_list("pk", "a", "b")
-    while chunk := list(pairs[:MOST_ROWS]):
-        with transaction.atomic():
-            numbers = [pk for pk, _, _ in chunk]
-            Verdict.objects.filter(comparison__in=numbers).delete()
-            run.queue.comparisons.filter(pk__in=numbers).delete()
-            Inference.objects.filter(pk__in=[pk for _, *ab in chunk for pk in ab]).delete()
-    with transaction.atomic():
-        Judge.objects.filter(run=run).delete()
-        run.delete()
-        run.queue.delete()

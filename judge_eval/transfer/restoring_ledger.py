@@ -1,14 +1,18 @@
-"""The ledger of a bundle, appended in its order: votes, verdicts, and what was taken back."""
+"""The ledger of a bundle, appended in its order: votes, verdicts, and what was taken back.
+
+What is in the ledger stays, so all of it is rehearsed before the first entry is written.
+"""
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 from uuid import UUID
 
 from judge_eval.transfer import bundle_records as records
 from judge_eval.transfer.bundle import BundleError
-from judge_eval.transfer.import_report import ImportReport
-from judge_eval.transfer.restoring_rows import Lines, Scope
+from judge_eval.transfer.restoring_rows import Lines, Scope, lacks
 from voting import chain, ledger
 from voting.models import Choice, Entry, Voter
 from voting.sides import WRONG
@@ -21,16 +25,25 @@ _OF_VOTE: Final = set(
 
 
 class Ledger:
-    """Appends entries, and checks them as far as their numbers are those of the export."""
+    """Makes entries of lines, checks what they refer to, and appends them."""
 
-    def __init__(self, scope: Scope, report: ImportReport, *, is_verbatim: bool) -> None:
-        self._scope, self._report = scope, report
-        self._is_verbatim = is_verbatim
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
         self._last = 0
 
     def append(self, lines: Lines) -> None:
+        ledger.append(self._scope.project.pk, list(self._entries(lines)))
+
+    def note(self) -> str:
+        """Say whether the project's ledger is the exported one."""
+        self._scope.project.refresh_from_db()
+        head = self._scope.project.head
+        if head == self._scope.header.project.head:
+            return f"The ledger is the exported one; its head is {head}."
+        return f"The entries have new numbers; the head is {head}."
+
+    def _entries(self, lines: Lines) -> Iterator[Entry]:
         self._look_up(lines)
-        entries: list[Entry] = []
         for line, stated in lines:
             if stated.seq <= self._last:
                 raise BundleError(line, "seq", f"{stated.seq} stands behind {self._last}")
@@ -38,21 +51,7 @@ class Ledger:
             is_vote = stated.type == "vote"
             entry = self._vote(line, stated) if is_vote else self._other(line, stated)
             self._known[entry.uid] = entry
-            entries.append(entry)
-            self._report.new["votes"] += is_vote
-        ledger.append(self._scope.project.pk, entries)
-        self._check(lines, entries)
-
-    def finish(self) -> None:
-        project = self._scope.project
-        project.refresh_from_db()
-        stated = self._scope.header.project
-        if project.head == stated.head:
-            self._report.notes.append(f"The ledger is the exported one; its head is {stated.head}.")
-        elif self._is_verbatim and project.head_seq == stated.head_seq:
-            raise BundleError(1, "project.head", f"the entries of the file end at {project.head}")
-        else:
-            self._report.notes.append(f"The entries have new numbers; the head is {project.head}.")
+            yield entry
 
     def _look_up(self, lines: Lines) -> None:
         """Fetch what a chunk refers to, each kind of row in one query."""
@@ -61,8 +60,11 @@ class Ledger:
         self._queues = scope.queues({record.comparison for record in stated if record.comparison})
         self._outputs = scope.outputs({record.inference for record in stated if record.inference})
         targets = [scope.number(target) for r in stated if (target := getattr(r, "target", None))]
-        found = Entry.objects.filter(project=scope.project, uid__in=targets).select_related("voter")
-        self._known: dict[UUID, Entry] = {entry.uid: entry for entry in found}
+        self._known: dict[UUID, Entry] = {entry.uid: entry for entry in self._found(targets)}
+
+    def _found(self, uids: Collection[UUID]) -> Iterable[Entry]:
+        found = Entry.objects.filter(project=self._scope.project, uid__in=uids)
+        return found.select_related("voter")
 
     def _vote(self, line: int, stated: records.Vote) -> Entry:
         for said, hashed in ((stated.comment, "comment_sha256"), (stated.labels, "labels_sha256")):
@@ -82,7 +84,8 @@ class Ledger:
         if stated.kind == "retraction":
             self._refuse_retraction(line, stated, fields["voter"])
         if stated.target:
-            fields["target"] = self._known[self._scope.number(stated.target)]
+            target = self._known.get(self._scope.number(stated.target))
+            fields["target"] = target or lacks(line, "target", stated.target)
         payload = stated.payload
         if stated.kind == "verdicts":
             payload = self._verdicts(line, stated)
@@ -135,12 +138,87 @@ class Ledger:
             raise BundleError(line, "payload", f"{item['winner']!r} is no verdict")
         return {**item, "judge": str(judge.pk)}
 
-    def _check(self, lines: Lines, entries: list[Entry]) -> None:
+
+class Rehearsal(Ledger):
+    """Finds whatever is wrong with the entries of a bundle before the first of them is written."""
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self._head, self._seq = chain.genesis(scope.project.pk), 0
+        # Nobody may have written into a ledger that is to be the exported one.
+        self._is_verbatim = scope.is_verbatim and scope.project.head_seq == 0
+        # A file without a name, gone with the connection: memory is not for so many votes.
+        self._db = sqlite3.connect("", isolation_level=None)
+        self._db.execute("BEGIN")
+        self._db.execute("CREATE TABLE entry (uid PRIMARY KEY, kind, voter, thing, stands)")
+        self._db.execute("CREATE UNIQUE INDEX once ON entry (voter, thing) WHERE stands")
+
+    def close(self) -> None:
+        self._db.close()
+
+    def append(self, lines: Lines) -> None:
+        self._take_over(lines)
+        for (line, stated), entry in zip(lines, self._entries(lines), strict=True):
+            self._keep(line, entry)
+            self._check_hash(line, stated, entry)
+
+    def finish(self) -> None:
+        stated, head = self._scope.header.project, self._head.hex()
+        if self._is_verbatim and self._seq == stated.head_seq and head != stated.head:
+            raise BundleError(1, "project.head", f"the entries of the file end at {head}")
+
+    def _take_over(self, lines: Lines) -> None:
+        """Keep what stands in the ledger already and could contradict these lines."""
+        entries, number = Entry.objects.select_related("voter"), self._scope.number
+        self._keep_known(entries.filter(uid__in=[number(record.id) for _, record in lines]))
+        rated = [number(record.inference) for _, record in lines if record.inference]
+        standing = entries.filter(kind=Entry.Kind.VOTE, retracted=False, inference__in=rated)
+        self._keep_known(standing.filter(project=self._scope.project))
+
+    def _found(self, uids: Collection[UUID]) -> Iterable[Entry]:
+        self._keep_known(super()._found(uids))
+        marks = ", ".join("?" * len(uids))
+        select = f"SELECT uid, kind, voter, stands FROM entry WHERE uid IN ({marks})"  # noqa: S608
+        for uid, kind, voter, stands in self._db.execute(select, [uid.hex for uid in uids]):
+            who = self._voters.get(voter)
+            yield Entry(uid=UUID(hex=uid), kind=kind, voter=who, retracted=not stands)
+
+    def _keep_known(self, entries: Iterable[Entry]) -> None:
+        rows = map(_row, entries)
+        self._db.executemany("INSERT OR IGNORE INTO entry VALUES (?, ?, ?, ?, ?)", rows)
+
+    def _keep(self, line: int, entry: Entry) -> None:
+        try:
+            self._db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?)", _row(entry))
+        except sqlite3.IntegrityError as error:
+            if "uid" in str(error):
+                raise BundleError(line, "id", f"{entry.uid} is here already") from error
+            raise BundleError(line, "voter", "has voted on this before") from error
+        if entry.kind == Entry.Kind.RETRACTION and entry.target:
+            gone = [entry.target.uid.hex]
+            self._db.execute("UPDATE entry SET stands = FALSE WHERE uid = ?", gone)
+
+    def _check_hash(self, line: int, stated: records.LedgerRecord, entry: Entry) -> None:
         """Find what was changed in the file, as long as it is the same chain from its start."""
-        for (line, stated), entry in zip(lines, entries, strict=True):
-            self._is_verbatim = self._is_verbatim and entry.seq == stated.seq
-            if self._is_verbatim and bytes(entry.hash or b"").hex() != stated.hash:
+        self._seq += 1
+        entry.seq = self._seq
+        self._is_verbatim = self._is_verbatim and entry.seq == stated.seq
+        if self._is_verbatim:
+            self._head = chain.extend(self._head, ledger.content(entry))
+            if self._head.hex() != stated.hash:
                 raise BundleError(line, "hash", f"entry {stated.seq} is not the one it was made of")
+
+
+def _row(entry: Entry) -> tuple[object, ...]:
+    is_vote = entry.kind == Entry.Kind.VOTE
+    thing = entry.comparison_id or entry.inference_id
+    return (
+        entry.uid.hex,
+        entry.kind,
+        entry.voter and entry.voter.pseudonym,
+        thing and thing.hex,
+        is_vote and entry.retracted is not True,
+    )
 
 
 def _hash(salt: str, said: Any) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
 from typing import Any, Final, TypeAlias
 from uuid import UUID, uuid5
 
-from django.db.models import Model
+from django.db.models import Model, QuerySet
+from pydantic import TypeAdapter
 
 from humanjudge.enqueue import enqueue
 from judge_eval import events
@@ -15,7 +19,6 @@ from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.transfer import bundle_records as records
 from judge_eval.transfer.bundle import BundleError
 from judge_eval.transfer.import_pairs import close_undrawn, give_pictures
-from judge_eval.transfer.import_report import ImportReport
 from voting.models import (
     Comparison,
     Flag,
@@ -29,35 +32,85 @@ from voting.order import fresh_turn
 
 UNASKED: Final = "no verdict had come when the run was exported"
 _OF_QUEUE: Final = set(
-    "name ballot votes_per_item overlap_share overlap_votes reveal is_open is_simulated".split()
+    "name ballot votes_per_item overlap_share overlap_votes reveal is_simulated".split()
 )
-_OF_RUN: Final = set("name state note budget_nano spent_nano created_at started_at".split())
+_OF_RUN: Final = set("name note budget_nano spent_nano created_at started_at".split())
 
 Lines: TypeAlias = Sequence[tuple[int, Any]]
+
+
+@dataclass(frozen=True)
+class Start:
+    """What is settled before a bundle is written, and holds for whoever goes on with it.
+
+    Attributes
+    ----------
+    project : UUID
+    is_made : bool
+        The project was made for it.
+    space : UUID, optional
+        Everything gets a new number, made with this one.
+    at : datetime
+        When the voters whom it brings joined: nobody else did just then.
+    last_rubric : int
+        Rubrics with a key above this one are new.
+    """
+
+    project: UUID
+    is_made: bool
+    space: UUID | None
+    at: datetime
+    last_rubric: int
+
+    def number(self, old: UUID) -> UUID:
+        return uuid5(self.space, str(old)) if self.space else old
+
+    def new_voters(self, pseudonyms: Collection[str]) -> QuerySet[Voter]:
+        """Return which of these voters came with the bundle."""
+        return Voter.objects.filter(
+            project=self.project, pseudonym__in=pseudonyms, created_at=self.at
+        )
+
+    def as_kept(self) -> dict[str, Any]:
+        """Return it as JSON can hold it, to be taken up again by `of_kept`."""
+        kept: dict[str, Any] = _START.dump_python(self, mode="json")
+        return kept
+
+    @staticmethod
+    def of_kept(kept: dict[str, Any]) -> Start:
+        return _START.validate_python(kept)
+
+
+_START: Final = TypeAdapter(Start)
 
 
 class Scope:
     """What the records of one bundle refer to, by the numbers that the bundle calls it."""
 
-    def __init__(self, project: Project, header: records.Header, *, is_copy: bool) -> None:
-        self.project, self.header, self._is_copy = project, header, is_copy
+    def __init__(self, header: records.Header, start: Start) -> None:
+        self.project = Project.objects.get(pk=start.project)
+        self.header, self.start, self.number = header, start, start.number
         self.rubrics: dict[tuple[str, int], VoterPrompt] = {}
         self.runs: dict[UUID, Run] = {}
-        self.states: dict[UUID, str] = {}
         self.judges: dict[UUID, Judge] = {}
+        # What becomes of each run when all of it is there: its state, and whether people may vote.
+        self.ends: dict[UUID, tuple[str, bool]] = {}
 
-    def number(self, old: UUID) -> UUID:
-        return uuid5(self.project.pk, str(old)) if self._is_copy else old
+    @property
+    def is_verbatim(self) -> bool:
+        """Whether the project's ledger is to be the exported one."""
+        start = self.start
+        return start.is_made and start.space is None and start.project == self.header.project.id
 
     def rubric(self, line: int, stated: records.RubricRef) -> VoterPrompt:
         rubric = self.rubrics.get((stated.name, stated.version))
-        return rubric or _lacks(line, "rubric", f"{stated.name} v{stated.version}")
+        return rubric or lacks(line, "rubric", f"{stated.name} v{stated.version}")
 
     def run(self, line: int, old: UUID) -> Run:
-        return self.runs.get(old) or _lacks(line, "run", old)
+        return self.runs.get(old) or lacks(line, "run", old)
 
     def judge(self, line: int, old: UUID) -> Judge:
-        return self.judges.get(old) or _lacks(line, "judge", old)
+        return self.judges.get(old) or lacks(line, "judge", old)
 
     def outputs(self, olds: Collection[UUID]) -> set[UUID]:
         """Return the new numbers of those outputs that are in the project."""
@@ -75,30 +128,62 @@ class Scope:
         return {voter.pseudonym: voter for voter in found}
 
 
-def _lacks(line: int, field: str, what: object) -> Any:
+def lacks(line: int, field: str, what: object) -> Any:
     raise BundleError(line, field, f"{what} does not stand before it in the file")
 
 
-class Rows:
-    def __init__(self, scope: Scope, report: ImportReport) -> None:
-        self._scope, self._report = scope, report
+def _type(line: tuple[int, Any]) -> str:
+    kind: str = line[1].type
+    return kind
 
-    def rubrics(self, lines: Lines) -> None:
+
+class Rows:
+    """Writes what stands before the ledger."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._writers: dict[str, Callable[[Lines], None]] = {
+            "rubric": self._rubrics,
+            "run": self._runs,
+            "judge": self._judges,
+            "inference": self._outputs,
+            "comparison": self._pairs,
+            "verdict": self._verdicts,
+            "voter": self._voters,
+            "flag": self._flags,
+        }
+        self._knowers: dict[str, Callable[[Lines], object]] = {
+            "rubric": self._rubrics,
+            "run": self._known_runs,
+            "judge": self._known_judges,
+        }
+
+    def write(self, lines: Lines) -> None:
+        for kind, alike in groupby(lines, key=_type):
+            self._writers[kind](list(alike))
+
+    def know(self, lines: Lines) -> None:
+        """Know again what is written and others refer to."""
+        for kind, alike in groupby(lines, key=_type):
+            if kind in self._knowers:
+                self._knowers[kind](list(alike))
+
+    def _rubrics(self, lines: Lines) -> None:
         for _, stated in lines:
             versions = VoterPrompt.objects.filter(project=self._scope.project, name=stated.name)
-            known = versions.filter(version=stated.version).first()
-            if known is None or known.text != stated.text:
-                last = versions.order_by("-version").first()
+            same, version = versions.filter(text=stated.text), stated.version
+            known = same.filter(version=version).first()
+            if known is None and versions.filter(version=version).exists():
                 # A version that people were shown never changes: another text is another one.
-                version = last.version + 1 if known and last else stated.version
-                known = VoterPrompt.objects.create(
-                    project=self._scope.project,
-                    version=version,
-                    **stated.model_dump(include={"name", "text", "created_at"}),
-                )
-            self._scope.rubrics[stated.name, stated.version] = known
+                known, last = same.order_by("version").last(), versions.order_by("version").last()
+                version = last.version + 1 if last else version
+            self._scope.rubrics[stated.name, stated.version] = known or VoterPrompt.objects.create(
+                project=self._scope.project,
+                version=version,
+                **stated.model_dump(include={"name", "text", "created_at"}),
+            )
 
-    def runs(self, lines: Lines) -> None:
+    def _runs(self, lines: Lines) -> None:
         for line, stated in lines:
             if stated.id not in self._scope.header.runs:
                 raise BundleError(line, "id", f"the header names no run {stated.id}")
@@ -107,32 +192,41 @@ class Rows:
                 project=self._scope.project,
                 rubric=self._scope.rubric(line, stated.rubric),
                 more_may_come=stated.state == Run.State.DRAFT,
+                is_open=False,
                 **stated.model_dump(include=_OF_QUEUE),
             )
-            run = Run.objects.create(
+            run = Run.every.create(
                 pk=self._scope.number(stated.id),
                 queue=queue,
+                state=Run.State.IMPORTING,
                 config=_config(line, stated),
                 **stated.model_dump(include=_OF_RUN),
             )
             Board.objects.create(run=run)
-            self._scope.runs[stated.id] = run
+        self._known_runs(lines)
 
-    def judges(self, lines: Lines) -> None:
-        for line, stated in lines:
-            run = self._scope.run(line, stated.run)
-            self._scope.judges[stated.id] = Judge(
-                pk=self._scope.number(stated.id),
-                run=run,
-                **stated.model_dump(exclude={"type", "id", "run"}),
-            )
-        new = [self._scope.judges[stated.id] for _, stated in lines]
+    def _known_runs(self, lines: Lines) -> None:
+        for _, stated in lines:
+            found = Run.every.select_related("queue").get(pk=self._scope.number(stated.id))
+            self._scope.runs[stated.id] = found
+            self._scope.ends[found.pk] = (stated.state, stated.is_open)
+
+    def _judges(self, lines: Lines) -> None:
+        new = self._known_judges(lines)
         self._insist_on_free(lines, Judge, [judge.pk for judge in new])
         Judge.objects.bulk_create(new)
         JudgeRating.objects.bulk_create(JudgeRating(judge=judge) for judge in new)
-        self._report.new["judges"] += len(new)
 
-    def outputs(self, lines: Lines) -> None:
+    def _known_judges(self, lines: Lines) -> list[Judge]:
+        for line, stated in lines:
+            self._scope.judges[stated.id] = Judge(
+                pk=self._scope.number(stated.id),
+                run=self._scope.run(line, stated.run),
+                **stated.model_dump(exclude={"type", "id", "run"}),
+            )
+        return [self._scope.judges[stated.id] for _, stated in lines]
+
+    def _outputs(self, lines: Lines) -> None:
         new = {
             self._scope.number(stated.id): Inference(
                 pk=self._scope.number(stated.id),
@@ -150,14 +244,14 @@ class Rows:
         give_pictures(new)
         Inference.objects.bulk_create(new.values())
 
-    def pairs(self, lines: Lines) -> None:
+    def _pairs(self, lines: Lines) -> None:
         known = self._scope.outputs({pk for _, stated in lines for pk in (stated.a, stated.b)})
         new = []
         for line, stated in lines:
             sides = {side: self._scope.number(getattr(stated, side)) for side in "ab"}
             for side, pk in sides.items():
                 if pk not in known:
-                    _lacks(line, side, getattr(stated, side))
+                    lacks(line, side, getattr(stated, side))
             queue = self._scope.run(line, stated.run).queue
             new.append(
                 Comparison(
@@ -171,15 +265,14 @@ class Rows:
             )
         self._insist_on_free(lines, Comparison, [pair.pk for pair in new])
         Comparison.objects.bulk_create(new)
-        self._report.new["pairs"] += len(new)
 
-    def verdicts(self, lines: Lines) -> None:
+    def _verdicts(self, lines: Lines) -> None:
         queues = self._scope.queues({stated.comparison for _, stated in lines})
         new = []
         for line, stated in lines:
             judge, pair = self._scope.judge(line, stated.judge), stated.comparison
             if queues.get(self._scope.number(pair)) != judge.run.queue_id:
-                _lacks(line, "comparison", pair)
+                lacks(line, "comparison", pair)
             fields = stated.model_dump(exclude={"type", "judge", "comparison"})
             if stated.state == Verdict.State.WAITING:
                 fields |= {"state": Verdict.State.FAILED, "error": UNASKED}
@@ -189,19 +282,21 @@ class Rows:
         # Nobody may vote on what its judges have not been asked about.
         closed = Comparison.objects.filter(pk__in=unasked, opened_at__isnull=True, unusable="")
         closed.update(unusable=UNASKED)
-        self._report.new["verdicts"] += len(new)
 
-    def voters(self, lines: Lines) -> None:
+    def _voters(self, lines: Lines) -> None:
         known = self._scope.voters({stated.pseudonym for _, stated in lines})
         new = [
-            Voter(project=self._scope.project, **stated.model_dump(exclude={"type"}))
+            Voter(
+                project=self._scope.project,
+                created_at=self._scope.start.at,
+                **stated.model_dump(exclude={"type"}),
+            )
             for _, stated in lines
             if stated.pseudonym not in known
         ]
         Voter.objects.bulk_create(new)
-        self._report.new["voters"] += len(new)
 
-    def flags(self, lines: Lines) -> None:
+    def _flags(self, lines: Lines) -> None:
         voters = self._scope.voters({stated.voter for _, stated in lines})
         queues = self._scope.queues({stated.comparison for _, stated in lines})
         new = []
@@ -209,18 +304,24 @@ class Rows:
             pair = self._scope.number(stated.comparison)
             new.append(
                 Flag(
-                    voter=voters.get(stated.voter) or _lacks(line, "voter", stated.voter),
-                    comparison_id=pair if pair in queues else _lacks(line, "comparison", pair),
+                    voter=voters.get(stated.voter) or lacks(line, "voter", stated.voter),
+                    comparison_id=pair if pair in queues else lacks(line, "comparison", pair),
                     **stated.model_dump(include={"category", "comment", "created_at"}),
                 )
             )
         Flag.objects.bulk_create(new)
 
-    def finish(self) -> None:
+    def check(self) -> None:
+        """Refuse what can only be seen when all rows are there."""
         if len(self._scope.runs) != len(self._scope.header.runs):
             raise BundleError(1, "runs", "the header names runs that the file does not hold")
         for run in self._scope.runs.values():
-            _go_on(run)
+            _insist_on_no_gaps(run)
+
+    def finish(self) -> None:
+        """Show the runs, and let people vote where they could."""
+        for run in self._scope.runs.values():
+            _go_on(run, *self._scope.ends[run.pk])
             events.record(run, "imported", "Imported from a bundle.")
 
     def _insist_on_free(self, lines: Lines, model: type[Model], pks: list[UUID]) -> None:
@@ -239,19 +340,24 @@ def _config(line: int, stated: records.RunPart) -> dict[str, Any] | None:
         raise BundleError(line, "config", "; ".join(map(str, invalid.errors))) from invalid
 
 
-def _go_on(run: Run) -> None:
-    """Close pairs until they are drawn here too; a run that was at work is at voting now."""
+def _insist_on_no_gaps(run: Run) -> None:
     for rows in (run.judges.all(), run.queue.comparisons.all()):
         last = rows.order_by("-position").values_list("position", flat=True).first()
         if last is not None and last + 1 != rows.count():
             what = rows.model._meta.verbose_name_plural
             raise BundleError(1, "runs", f"the places of the {what} of run {run.pk} have gaps")
+
+
+def _go_on(run: Run, state: str, is_open: bool) -> None:
+    """Close pairs until they are drawn here too; a run that was at work is at voting now."""
     close_undrawn(run.queue)
     resting = (Run.State.DRAFT, Run.State.STOPPED, Run.State.FAILED)
     waiting = run.queue.comparisons.filter(opened_at__isnull=True, unusable="")
-    if run.state not in resting and waiting.exists():
-        run.state = Run.State.JUDGING
+    if state not in resting and waiting.exists():
+        state = Run.State.JUDGING
         enqueue("judge_eval.tasks.advance", str(run.pk))
-    elif run.state in Run.AT_WORK:
-        run.state = Run.State.VOTING
+    elif state in Run.AT_WORK:
+        state = Run.State.VOTING
+    run.state, run.queue.is_open = state, is_open
     run.save(update_fields=["state"])
+    run.queue.save(update_fields=["is_open"])

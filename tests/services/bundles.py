@@ -1,6 +1,7 @@
 """Exports as files, an instance that is empty again, and all that must be equal after an import."""
 
 import io
+import json
 
 from django.utils import timezone
 
@@ -9,6 +10,7 @@ from judge_eval.models import (
     Board,
     Call,
     Findings,
+    Import,
     Judge,
     JudgeRating,
     RatingPoint,
@@ -36,6 +38,7 @@ from voting.projection import COUNTED
 
 # Each before what it points at.
 EVERYTHING = [
+    Import,
     Findings,
     RatingPoint,
     Board,
@@ -67,6 +70,23 @@ def as_file(lines):
 def empty_the_instance():
     for model in EVERYTHING:
         model.objects.all()._raw_delete("default")
+
+
+def rows_of_everything():
+    """The keys of all rows, but pictures, which are anybody's, and what was asked for."""
+    models = set(EVERYTHING) - {Import, Picture}
+    return {
+        model.__name__: set(model._base_manager.values_list("pk", flat=True)) for model in models
+    }
+
+
+def changed(lines, kind, number=0, **fields):
+    """Change the fields of the n-th record of a type."""
+    places = [n for n, line in enumerate(lines) if json.loads(line)["type"] == kind]
+    place = places[number]
+    lines = list(lines)
+    lines[place] = json.dumps(json.loads(lines[place]) | fields)
+    return lines
 
 
 def restored(lines, project=None):
@@ -153,7 +173,7 @@ def facts_of(run):
             )
         ),
         # Votes that do not count have none, or one of the time when they did.
-        "histories": list(entries.filter(COUNTED).values_list("seq", "history")),
+        "histories": list(entries.filter(COUNTED).values_list("history", flat=True)),
         "queue": Queue.objects.values(
             "ballot",
             "votes_per_item",

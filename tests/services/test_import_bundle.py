@@ -16,6 +16,7 @@ from tests.makers import (
     judges_of,
     make_many_entries,
     make_project,
+    make_rubric,
     make_run,
     make_vote,
     make_voter,
@@ -24,15 +25,18 @@ from tests.makers import (
 )
 from tests.services.bundles import (
     as_file,
+    changed,
     empty_the_instance,
     facts_of,
     numbers_of,
     restored,
+    rows_of_everything,
 )
 from tests.services.imports import added, assert_whole, imported, pair, verdict, vote
 from tests.services.test_export_round_trip import make_eventful_run
 from tests.web.run_rows import make_draft, make_provider
-from voting.models import Comparison, Entry, Picture, Project, Queue, Voter, VoterPrompt
+from voting.models import Comparison, Entry, Picture, Queue, Voter, VoterPrompt
+from voting.services import flag
 from voting.voters import erase
 
 pytestmark = pytest.mark.django_db
@@ -45,20 +49,12 @@ def exported(run=None):
     return lines
 
 
-def changed(lines, kind, number=0, **fields):
-    """Change the fields of the n-th record of a type."""
-    places = [n for n, line in enumerate(lines) if json.loads(line)["type"] == kind]
-    place = places[number]
-    lines = list(lines)
-    lines[place] = json.dumps(json.loads(lines[place]) | fields)
-    return lines
-
-
-def refused(lines):
-    """Import what is wrong; return what is said of it, and see that nothing is there."""
-    report = restore(as_file(lines), "run.jsonl")
+def refused(lines, project=None):
+    """Import what is wrong; return what is said of it, and see that nothing of it is there."""
+    before = rows_of_everything()
+    report = restore(as_file(lines), "run.jsonl", project)
     assert report.runs == []
-    assert (Project.objects.count(), Run.objects.count(), Entry.objects.count()) == (0, 0, 0)
+    assert rows_of_everything() == before
     [error] = report.errors
     assert error.file == "run.jsonl"
     return str(error).partition(": ")[2]
@@ -122,6 +118,12 @@ def test_a_changed_verdict_of_the_ledger_is_not_what_its_hash_was_made_of():
     assert refused(changed(lines, "entry", payload=payload)).startswith("hash: entry 1 is not")
 
 
+def test_a_row_behind_the_ledger_is_refused():
+    lines = exported()
+    lines[-1:-1] = [next(line for line in lines if '"type":"flag"' in line)]
+    assert refused(lines) == "type: 'flag' cannot stand here"
+
+
 def test_votes_in_another_order_are_refused():
     lines = exported()
     places = [n for n, line in enumerate(lines) if json.loads(line)["type"] == "vote"]
@@ -166,6 +168,10 @@ WRONG = {
     "runs: the places of the comparisons of run RUN have gaps": ("comparison", {"position": 9}),
     "payload: judge judge-2 has no such place in this run": ("judge", {"position": 7}),
     "payload: 'left' is no verdict": ("entry", {"payload": "left"}),
+    "Value error, a vote is a choice on a pair": ("vote", {"choice": ""}),
+    "Value error, verdicts are on a pair": ("entry", {"comparison": None}),
+    "Value error, it says nothing": ("entry", {"payload": None}),
+    f"target: {NOWHERE} does not stand before it": ("entry", {"target": NOWHERE}),
 }
 
 
@@ -208,6 +214,37 @@ def test_what_the_database_refuses_is_told_with_its_lines():
     lines = exported()
     found = refused(changed(lines, "verdict", state="done", winner="", error=""))
     assert "cannot be stored" in found
+
+
+@pytest.mark.parametrize("many", [1, 500])
+@pytest.mark.parametrize("what, why", [("id", "is here already"), ("voter", "has voted on this")])
+def test_one_vote_is_not_two_however_far_apart(what, why, many, monkeypatch):
+    monkeypatch.setattr("judge_eval.transfer.restoring.MOST_RECORDS", many)
+    lines = exported(imported(pair(1), vote(1, "ann", "A"), vote(1, "bob", "B")))
+    first = next(json.loads(line) for line in lines if '"type":"vote"' in line)
+    assert why in refused(changed(lines, "vote", 1, **{what: first[what]}))
+
+
+def test_a_bundle_that_is_wrong_at_its_end_changes_nothing_of_a_project_that_shares_its_rows():
+    first = make_eventful_run()
+    project = first.queue.project
+    other = make_rubric(project, "Which one is true?")
+    second = make_run(project, pairs=3, rubric=other)
+    shared = pairs_of(first)[0].a
+    Comparison.objects.filter(pk=pairs_of(second)[0].pk).update(a=shared)
+    known, stranger = Voter.objects.order_by("created_at").first(), make_voter(second)
+    for voter in (known, stranger):
+        make_vote(voter, pairs_of(second)[1])
+    flag(stranger, pairs_of(second)[1].pk, "unsafe", "")
+    seal_all(project)
+    alone, lines = list(export_run(first)), list(export_run(second))
+    empty_the_instance()
+    [back] = restored(alone)
+    wrong = changed(lines, "vote", -1, comment="never said")
+    assert refused(wrong, back.queue.project) == "comment_sha256: is not the hash of what was said"
+    # Right to its end, it comes.
+    assert len(restored(lines, back.queue.project)) == 1
+    assert_whole(back.queue.project)
 
 
 def test_a_retraction_of_somebody_elses_vote_is_refused():
@@ -293,6 +330,17 @@ def test_a_rubric_of_the_same_version_with_another_text_is_a_new_version():
     [back] = restored(lines, project)
     assert (back.queue.rubric.version, back.queue.rubric.text) == (2, "Which answer helps more?")
     assert_whole(project)
+
+
+def test_a_new_project_may_get_a_copy():
+    run = make_eventful_run()
+    lines = exported(run)
+    [first] = restored(lines, make_project("Elsewhere"))
+    [copy] = restored(lines)
+    assert copy.queue.project != first.queue.project
+    assert copy.pk != first.pk
+    assert facts_of(copy) == facts_of(first)
+    assert_whole(copy.queue.project)
 
 
 # --- what a run goes on with --------------------------------------------------------------------

@@ -7,7 +7,9 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +23,7 @@ from django.utils import timezone
 from judge_eval.models import Import, Judge, Run
 from judge_eval.selectors import runs_to_advance
 from judge_eval.transfer import import_jobs
-from judge_eval.transfer.exporting import export_project
+from judge_eval.transfer.exporting import export_project, export_run
 from judge_eval.transfer.import_jobs import Source
 from judge_eval.transfer.importing import import_run
 from tests.concurrency.processes import test_database_url
@@ -35,7 +37,15 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from tests.services.bundles import restored
+from tests.services.bundles import (
+    as_file,
+    changed,
+    empty_the_instance,
+    facts_of,
+    numbers_of,
+    restored,
+    rows_of_everything,
+)
 from tests.services.imports import (
     assert_whole,
     imported,
@@ -46,6 +56,7 @@ from tests.services.imports import (
     votes_of,
 )
 from tests.services.reference import assert_as_expected
+from tests.services.test_export_round_trip import make_eventful_run
 from voting.models import Comparison, Entry, Inference, Queue, Voter
 
 pytestmark = pytest.mark.django_db
@@ -94,8 +105,8 @@ def kill_at(job, step):
 @pytest.fixture
 def small_chunks(monkeypatch, settings):
     settings.SEAL_BATCH = 4
-    for module in ("importing", "import_rows"):
-        monkeypatch.setattr(f"judge_eval.transfer.{module}.MOST_ROWS", 4)
+    for name in ("importing.MOST_ROWS", "import_rows.MOST_ROWS", "restoring.MOST_RECORDS"):
+        monkeypatch.setattr(f"judge_eval.transfer.{name}", 4)
 
 
 def said_of(run):
@@ -261,6 +272,117 @@ def test_files_that_somebody_reads_where_they_are_are_for_nobody_else():
     assert import_jobs.claim() is None
     import_jobs.ask_again_for_lost()
     assert Import.objects.get().detail == "Whoever read it is gone."
+
+
+# --- bundles ------------------------------------------------------------------------------------
+
+
+def bundle_of(lines, project=None):
+    job = Import(project=project, is_bundle=True, form={})
+    return import_jobs.ask(job, [Source("run.jsonl", as_file(lines))])
+
+
+def steps_of(lines):
+    """Let a worker die at the first step, at the second and so on, each time from an empty start.
+
+    The one that comes to its end is the last.
+    """
+    for step in count():
+        empty_the_instance()
+        bundle_of(lines)
+        try:
+            kill_at(import_jobs.claim(), step)
+        except pytest.fail.Exception:
+            assert step > 10
+            return
+        yield step
+
+
+def test_at_whatever_step_a_worker_dies_a_bundle_comes_back_as_one_of_which_none_did(small_chunks):
+    run = make_eventful_run()
+    expected, lines = (facts_of(run), numbers_of(run)), list(export_run(run))
+    reports = []
+    for _ in steps_of(lines):
+        assert not Run.objects.exists()
+        assert not Queue.objects.filter(is_open=True).exists()
+        worked()
+        back = Run.objects.select_related("queue__project").get()
+        assert (facts_of(back), numbers_of(back)) == expected
+        assert_whole(back.queue.project)
+        reports.append(Import.objects.get().report)
+    assert reports[0]["new"] == {"pairs": 4, "judges": 3, "verdicts": 12, "voters": 2, "votes": 8}
+    assert all(report == reports[0] for report in reports)
+
+
+def test_a_copy_goes_on_with_the_numbers_it_began_with(small_chunks):
+    run = make_eventful_run()
+    lines, project = list(export_run(run)), make_project("Another")
+    job = bundle_of(lines, project)
+    while Import.objects.get().state != "done":
+        with suppress(pytest.fail.Exception):
+            kill_at(import_jobs.claim(), 3)
+    job.refresh_from_db()
+    assert facts_of(Run.objects.get(queue__project=project)) == facts_of(run)
+    assert Run.every.count() == 2
+    assert_whole(project)
+    bundle_of(lines, project)
+    worked()
+    assert Run.every.count() == 2
+
+
+def test_of_a_bundle_that_is_wrong_nothing_is_left_whoever_dies_removing_it(small_chunks):
+    lines = list(export_run(make_eventful_run()))
+    for _ in steps_of(changed(lines, "vote", -1, comment="never said")):
+        worked()
+        assert not any(rows_of_everything().values())
+        job = Import.objects.get()
+        assert (job.state, job.status) == ("refused", 422)
+        assert job.report["errors"][0]["field"] == "comment_sha256"
+
+
+def test_who_asked_may_die_over_a_bundle_as_soon_as_all_of_it_was_read(small_chunks, tmp_path):
+    run = make_eventful_run()
+    expected, lines = facts_of(run), list(export_run(run))
+    empty_the_instance()
+    job = import_jobs.begin_here(Import(is_bundle=True, form={}))
+    job.on_progress = lambda: job.written and sys.exit()
+    with pytest.raises(SystemExit):
+        import_jobs.perform(job, [Source("run.jsonl", as_file(lines))])
+    worked()
+    assert facts_of(Run.objects.get()) == expected
+
+
+def broken_off(lines, project, *, ledger):
+    """Let a bundle be given up after its rows, or after the first entries of its ledger."""
+    bundle_of(lines, project)
+    while not Entry.objects.exists() if ledger else not Comparison.objects.exists():
+        kill_at(import_jobs.claim(), 3)
+    Import.objects.update(attempts=import_jobs.MOST_ATTEMPTS)
+    worked()
+    return Import.objects.latest("asked_at").detail
+
+
+def test_a_bundle_that_breaks_off_again_and_again_is_removed(small_chunks):
+    lines = list(export_run(make_eventful_run()))
+    empty_the_instance()
+    before = rows_of_everything()
+    assert broken_off(lines, None, ledger=False) == "It broke off 3 times."
+    assert rows_of_everything() == before
+
+
+def test_what_the_ledger_holds_of_a_bundle_stays_unseen_and_is_in_nobodys_way(small_chunks):
+    run = make_eventful_run()
+    expected, lines = facts_of(run), list(export_run(run))
+    empty_the_instance()
+    project = make_project()
+    detail = broken_off(lines, project, ledger=True)
+    assert detail.endswith("Its votes are in the ledger, so its rows are kept, but not shown.")
+    assert (Run.objects.count(), Run.every.count()) == (0, 1)
+    assert_whole(project)
+    [again] = restored(lines, project)
+    assert facts_of(again) == expected
+    assert_whole(project)
+    assert restored(lines, project) == [again]
 
 
 # --- files that are small and hold very much -----------------------------------------------------
