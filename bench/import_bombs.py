@@ -29,6 +29,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from bench.imports import records
+from bench.lib.installation import NO_LIMIT
 from bench.lib.report import figure, note, quantile
 from tests.flows.up import ROOT, Up, environment
 from tests.flows.waiting import eventually
@@ -144,7 +145,7 @@ class Voter(threading.Thread):
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, Up(Path(folder) / "data") as up:
+    with tempfile.TemporaryDirectory() as folder, Up(Path(folder) / "data", **NO_LIMIT) as up:
         up.ready()
         try:
             measure(up)
