@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import os
 import shutil
+import signal
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -30,6 +31,8 @@ def pytest_load_initial_conftests(early_config, parser, args):
     options = parser.parse_known_args(args)
     if options.help or options.version:
         return (yield)
+    # A shell ignores it for what runs in the background, and so would every process of a test.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if not worker:
         early_config.stash[_HEADER] = _start_servers(early_config)

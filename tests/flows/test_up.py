@@ -123,7 +123,7 @@ def test_a_second_start_is_refused_in_one_line(data):
         assert same_port.stderr.startswith(f"humanjudge: cannot listen on 127.0.0.1 port {up.port}")
         assert same_port.stderr.count("\n") == 1
         assert not data.with_name("other").joinpath("humanjudge.sqlite3").exists()
-        assert up.healthy()
+        eventually(up.healthy)
 
 
 def test_a_port_taken_by_anything_else_is_refused(tmp_path):
