@@ -1,0 +1,378 @@
+"""What composites are made of, as the database has it: definitions, components, people's votes.
+
+An item is an output. However many sources there are, each kind is one query for the whole run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models.functions import Left, TruncQuarter
+
+from judge_eval.analysis.slices import WHOLE, Slice
+from judge_eval.config.fields import ConfigError
+from judge_eval.config.run_config import ConfigInvalid
+from judge_eval.interchange import strict_json
+from judge_eval.models import Judge, Run, Verdict
+from reports.composite.compute import Tally, quarter_of
+from reports.composite.config import (
+    Agreement,
+    CompositeConfig,
+    JudgeScore,
+    JudgeWins,
+    Label,
+    Metadata,
+    PassRate,
+    Rendered,
+    Source,
+    Weight,
+    WinRate,
+    parse,
+)
+from reports.models import CompositeDefinition
+from voting.models import Comparison, Entry, Inference, Picture
+from voting.projection import counted_in
+
+# Stands where somebody is to write why; it is no reason.
+PLACEHOLDER = "Say here why it counts as much as it does."
+MOST_PROPOSED = 2
+PROMPT_LENGTH = 200
+# A vote on a single output is kept in millionths.
+ONE = 1_000_000
+
+Tallies: TypeAlias = Iterable[tuple[UUID, Tally]]
+# What was answered to further tasks, and which outputs the answers are about; on a pair, an output
+# has a task of its own, whose name ends so.
+Labelled: TypeAlias = tuple[Mapping[str, object], tuple[tuple[UUID, str], ...]]
+
+
+class Pair(NamedTuple):
+    """The two outputs of a pair, and how many votes that count there are for each choice."""
+
+    a: UUID
+    b: UUID
+    votes: Mapping[str, int]
+
+    @property
+    def with_endings(self) -> tuple[tuple[UUID, str], ...]:
+        return (self.a, "_a"), (self.b, "_b")
+
+
+class Outputs:
+    """The outputs of a run, or of a part of it, with all that some composites need.
+
+    Attributes
+    ----------
+    pairs : mapping of output to list of pairs
+        In the order of the pairs; outputs that were never paired come last. A part has only the
+        outputs of its pairs.
+    values : mapping of Source to mapping of output to float
+    votes : mapping of check to mapping of quarter to mapping of output to Tally
+        What people voted. On a pair a win counts 1, a tie half, a loss and "both bad" 0. Pass and
+        flag votes on an output count whichever queue of the project they came through.
+    """
+
+    def __init__(self, run: Run, configs: Sequence[CompositeConfig], part: Slice = WHOLE) -> None:
+        self._run, self._part = run, part
+        self._judges = {judge for config in configs for judge in config.judges.values()}
+        self._pairs = _pairs(run, part)
+        self.pairs = self._pairs_by_output()
+        sources = {source for config in configs for source in config.sources.values()}
+        self.values = {source: _means(self._tallies(source)) for source in sources}
+        checks = {config.check for config in configs}
+        self.votes = {check: self._by_quarter(check) for check in checks}
+
+    def components(self, config: CompositeConfig) -> dict[UUID, dict[str, float | None]]:
+        """Return each output's components by name, None where there is none."""
+        values = {name: self.values[config.sources[name]] for name in config.components}
+        return {
+            output: {name: by_output.get(output) for name, by_output in values.items()}
+            for output in self.pairs
+        }
+
+    def _pairs_by_output(self) -> dict[UUID, list[UUID]]:
+        pairs: dict[UUID, list[UUID]] = {}
+        for number, pair in self._pairs.items():
+            pairs.setdefault(pair.a, []).append(number)
+            pairs.setdefault(pair.b, []).append(number)
+        if not self._part.kind:
+            for output in sorted(self._inferences.values_list("pk", flat=True)):
+                pairs.setdefault(output, [])
+        return pairs
+
+    @property
+    def _inferences(self) -> QuerySet[Inference]:
+        compared = Comparison.objects.filter(queue=self._run.queue_id).order_by()
+        own = Q(pk__in=compared.values("a")) | Q(pk__in=compared.values("b"))
+        own |= Q(call__run=self._run)
+        return Inference.objects.filter(own, project=self._run.queue.project_id)
+
+    def _tallies(self, source: Source) -> Tallies:
+        match source:
+            case WinRate():
+                return self._wins()
+            case PassRate():
+                return ((output, tally) for _, output, tally in self._passes)
+            case Rendered():
+                return self._rendered()
+            case Metadata():
+                data = self._metadata.items()
+                return _scaled(source, ((output, each.get(source.key)) for output, each in data))
+            case Label():
+                return _scaled(source, self._answers(source))
+            case _:
+                return self._verdict_tallies(source)
+
+    def _wins(self) -> Tallies:
+        for pair in self._pairs.values():
+            for choice, count in pair.votes.items():
+                yield from _won(pair, choice, count)
+
+    def _rendered(self) -> Tallies:
+        """Return 1 for what could be rendered or needs no rendering, 0 for a failure."""
+        states = {Picture.State.DONE.value: 1.0, Picture.State.FAILED.value: 0.0}
+        for output, kind, state in self._inferences.values_list("pk", "kind", "picture__state"):
+            value = states.get(state or "") if kind == Inference.Kind.SVG else 1.0
+            if value is not None:
+                yield output, Tally(value, 1)
+
+    @cached_property
+    def _metadata(self) -> dict[UUID, dict[str, Any]]:
+        # It may be large and is seldom wanted, so no other query reads it.
+        return dict(self._inferences.values_list("pk", "metadata"))
+
+    @cached_property
+    def _verdicts(self) -> Mapping[str, list[Any]]:
+        """The verdicts of the judges that are wanted, by name."""
+        done = Verdict.objects.filter(judge__run=self._run, judge__name__in=self._judges)
+        rows = done.filter(state=Verdict.State.DONE, comparison__queue=self._run.queue_id)
+        names = ("judge__name", "comparison", "winner", "score_a", "score_b", "labels")
+        by_judge = defaultdict(list)
+        for verdict in rows.values_list(*names, named=True):
+            if verdict.comparison in self._pairs:
+                by_judge[verdict.judge__name].append(verdict)
+        return by_judge
+
+    def _verdict_tallies(self, source: JudgeScore | JudgeWins | Agreement) -> Tallies:
+        for verdict in self._verdicts[source.judge]:
+            if not self._part.holds_verdict(verdict.winner):
+                continue
+            pair = self._pairs[verdict.comparison]
+            if isinstance(source, JudgeScore):
+                scores = (pair.a, verdict.score_a), (pair.b, verdict.score_b)
+                yield from _scaled(source, scores)
+            elif isinstance(source, JudgeWins):
+                yield from _won(pair, verdict.winner, 1)
+            elif votes := sum(pair.votes.values()):
+                share = Tally(pair.votes.get(verdict.winner, 0) / votes, 1)
+                yield from ((pair.a, share), (pair.b, share))
+
+    def _answers(self, source: Label) -> Iterable[tuple[UUID, object]]:
+        """Yield what the answers to a further task say of which output.
+
+        On a pair, the task ``TASK_a`` is about its first output and ``TASK_b`` about the second;
+        where there are none, ``TASK`` is about both.
+        """
+        by_judge = self._judge_labels(source.judge) if source.judge else self._people_labels
+        for answers, outputs in by_judge:
+            for output, ending in outputs:
+                yield output, answers.get(source.task + ending, answers.get(source.task))
+
+    def _judge_labels(self, judge: str) -> Iterator[Labelled]:
+        for verdict in self._verdicts[judge]:
+            yield verdict.labels or {}, self._pairs[verdict.comparison].with_endings
+
+    @cached_property
+    def _people_labels(self) -> list[Labelled]:
+        # Votes on pairs of other runs in the project are about other runs.
+        own = self._votes.filter(Q(queue=self._run.queue_id) | Q(inference__isnull=False))
+        rows = own.filter(labels__isnull=False).values_list("comparison", "inference", "labels")
+        labelled: list[Labelled] = []
+        for pair, output, answers in rows:
+            if output is not None:
+                labelled.append((answers or {}, ((output, ""),)))
+            elif pair in self._pairs:
+                labelled.append((answers or {}, self._pairs[pair].with_endings))
+        return labelled
+
+    @property
+    def _votes(self) -> QuerySet[Entry]:
+        """Votes of the project that count and are of the run's own kind, people's or simulated."""
+        queue = self._run.queue
+        return Entry.objects.filter(
+            counted_in(queue), project=queue.project_id, queue__is_simulated=queue.is_simulated
+        ).order_by()
+
+    @cached_property
+    def _passes(self) -> list[tuple[str, UUID, Tally]]:
+        votes = self._votes.filter(inference__isnull=False)
+        rows = votes.annotate(quarter=_QUARTER).values_list("quarter", "inference")
+        return [
+            (quarter_of(at), output, Tally(total / ONE, count))
+            for at, output, total, count in rows.annotate(Sum("value"), Count("pk"))
+            if output in self.pairs
+        ]
+
+    def _wins_by_quarter(self) -> Iterator[tuple[str, UUID, Tally]]:
+        queue = self._run.queue
+        votes = Entry.objects.filter(
+            counted_in(queue), queue=queue, comparison__isnull=False, choice__in=self._part.choices
+        )
+        rows = votes.annotate(quarter=_QUARTER).order_by()
+        by_choice = rows.values_list("quarter", "comparison", "choice").annotate(Count("pk"))
+        for at, number, choice, count in by_choice:
+            if number in self._pairs:
+                for output, tally in _won(self._pairs[number], choice, count):
+                    yield quarter_of(at), output, tally
+
+    def _by_quarter(self, check: str) -> dict[str, dict[UUID, Tally]]:
+        rows = self._passes if check == "pass_rate" else self._wins_by_quarter()
+        quarters = defaultdict(list)
+        for quarter, output, tally in rows:
+            quarters[quarter].append((output, tally))
+        return {quarter: _sums(tallies) for quarter, tallies in quarters.items()}
+
+
+_QUARTER = TruncQuarter("at", tzinfo=UTC)
+
+
+def _pairs(run: Run, part: Slice) -> dict[UUID, Pair]:
+    rows = Comparison.objects.filter(queue=run.queue_id).order_by("position")
+    about = ("a__tags", "a__generator", "b__generator") if part.kind else ()
+    counts = {choice: f"votes_{choice.lower()}" for choice in part.choices}
+    return {
+        row["pk"]: Pair(row["a"], row["b"], {choice: row[name] for choice, name in counts.items()})
+        for row in rows.values("pk", "a", "b", *counts.values(), *about)
+        if not part.kind or part.holds(row["a__tags"], (row["a__generator"], row["b__generator"]))
+    }
+
+
+def _won(pair: Pair, choice: str, count: int) -> Tallies:
+    """Return what as many votes, or verdicts, come to: a win is 1, a tie half."""
+    tie = count / 2 if choice == "tie" else 0.0
+    yield pair.a, Tally(count if choice == "A" else tie, count)
+    yield pair.b, Tally(count if choice == "B" else tie, count)
+
+
+def _scaled(source: JudgeScore | Label | Metadata, given: Iterable[tuple[UUID, object]]) -> Tallies:
+    for output, value in given:
+        scaled = source.scaled(value)
+        if scaled is not None:
+            yield output, Tally(scaled, 1)
+
+
+def _sums(tallies: Tallies) -> dict[UUID, Tally]:
+    sums: dict[UUID, Tally] = {}
+    for output, tally in tallies:
+        before = sums.get(output, Tally(0, 0))
+        sums[output] = Tally(before.total + tally.total, before.count + tally.count)
+    return sums
+
+
+def _means(tallies: Tallies) -> dict[UUID, float]:
+    return {output: tally.mean for output, tally in _sums(tallies).items() if tally.count}
+
+
+def prompts_and_generators(outputs: Iterable[UUID]) -> dict[UUID, tuple[str, str]]:
+    """Return how a page names outputs: the beginning of the prompt, and who wrote it."""
+    rows = Inference.objects.filter(pk__in=outputs).annotate(start=Left("prompt", PROMPT_LENGTH))
+    return {pk: (start, name) for pk, start, name in rows.values_list("pk", "start", "generator")}
+
+
+def read_config(run: Run, text: str) -> CompositeConfig:
+    """Check the JSON that somebody typed in.
+
+    Raises
+    ------
+    ConfigInvalid
+        With all that is wrong, each mistake named by its path.
+    """
+    try:
+        config = parse(strict_json.loads(text), needs_sources=True)
+    except strict_json.NotJson as error:
+        raise ConfigInvalid([ConfigError("", f"It is {error}.")]) from error
+    names = judge_names(run)
+    errors = [
+        ConfigError(f"weights.{name}.reason", "is still the example's: say why it counts so much")
+        for name, weight in config.weights.items()
+        if weight.reason == PLACEHOLDER
+    ]
+    errors += [
+        ConfigError(
+            f"sources.{name}.judge",
+            f"no judge of this run is called {judge!r}; there are {', '.join(names)}",
+        )
+        for name, judge in config.judges.items()
+        if judge not in names
+    ]
+    if errors:
+        raise ConfigInvalid(errors)
+    return config
+
+
+def example(run: Run) -> CompositeConfig:
+    """Return something to start from: what judges say, or what people choose, of what renders."""
+    components = _proposed(run)
+    reason = PLACEHOLDER
+    if not components:
+        reason = "What people choose is what the work is for."
+        components = {"preferred": WinRate()}
+    return CompositeConfig(
+        label="first",
+        weights={name: Weight(weight=1, reason=reason) for name in components},
+        gates=("rendered",),
+        sources=components | {"rendered": Rendered()},
+    )
+
+
+def _proposed(run: Run) -> dict[str, Source]:
+    """Return sources of the run's first judges: their scores, or their choices without scores."""
+    done = Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE)
+    kinds: tuple[tuple[type[JudgeScore | JudgeWins], QuerySet[Verdict]], ...] = (
+        (JudgeScore, done.filter(score_a__isnull=False)),
+        (JudgeWins, done.exclude(winner="")),
+    )
+    for kind, verdicts in kinds:
+        with_verdicts = set(verdicts.order_by().values_list("judge__name", flat=True).distinct())
+        names = [n for n in judge_names(run, with_baselines=False) if n in with_verdicts]
+        if names:
+            first = enumerate(names[:MOST_PROPOSED], start=1)
+            return {f"judge {place}": kind(judge=name) for place, name in first}
+    return {}
+
+
+def judge_names(run: Run, *, with_baselines: bool = True) -> list[str]:
+    """Return the names of a run's judges in its order, each once; baselines give no scores."""
+    judges = Judge.objects.filter(run=run).order_by("position")
+    if not with_baselines:
+        judges = judges.exclude(provider=Judge.BASELINE)
+    return list(dict.fromkeys(judges.values_list("name", flat=True)))
+
+
+@transaction.atomic
+def store(run: Run, config: CompositeConfig) -> CompositeDefinition:
+    """Make this the run's composite. New words for the same version replace the old ones."""
+    Run.objects.select_for_update().get(pk=run.pk)
+    newest = CompositeDefinition.objects.filter(run=run).order_by("-id").first()
+    if newest is None or newest.version != config.version:
+        newest = CompositeDefinition(run=run, version=config.version)
+    newest.config = config.as_json()
+    newest.save()
+    return newest
+
+
+def versions_of(run: Run, most: int) -> list[tuple[CompositeDefinition, CompositeConfig]]:
+    """Return the run's composites, each version once, the one that counts first."""
+    newest: dict[str, CompositeDefinition] = {}
+    for row in CompositeDefinition.objects.filter(run=run).order_by("-id")[: 4 * most]:
+        newest.setdefault(row.version, row)
+    rows = list(newest.values())[:most]
+    return [(row, parse(json.loads(row.config), needs_sources=True)) for row in rows]
