@@ -37,8 +37,7 @@ class CompositeError(ValueError):
     """An item has no composite, or the weights make none; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Composite:
+class Composite(NamedTuple):
     """The composite of one item: in [0, 1], and 0 where a gate failed."""
 
     value: float
@@ -46,26 +45,19 @@ class Composite:
     failed_gate: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CompositeRow(Generic[Item]):
     """One line of a table: the components first, then what they come to.
 
-    Attributes
-    ----------
-    item : hashable
-    components : mapping of str to float or None
-        In the order of the config, the weighted ones first; None where missing.
-    composite : float or None
-        None for an item that has none: `reason` is then the error.
-    failed_gate : str or None
-    reason : str
+    The components are in the order of the config, None where missing. An item that has no
+    composite has an error as its reason.
     """
 
     item: Item
     components: Mapping[str, float | None]
     composite: float | None
-    failed_gate: str | None
     reason: str
+    failed_gate: str | None = None
 
 
 def composite_of_item(
@@ -146,59 +138,35 @@ def composite_table(
     q1 0.5 ok
     q2 None component 'correctness' is missing
     """
-    names, weights = config.components, config.weighting
     rows: list[CompositeRow[Item]] = []
     for item, values in items.items():
-        components = {name: values.get(name) for name in names}
+        components = {name: values.get(name) for name in config.components}
         try:
-            result = composite_of_item(components, weights, config.gates)
+            composite = composite_of_item(components, config.weighting, config.gates)
         except CompositeError as error:
-            rows.append(CompositeRow(item, components, None, None, str(error)))
+            rows.append(CompositeRow(item, components, None, str(error)))
         else:
-            rows.append(
-                CompositeRow(item, components, result.value, result.failed_gate, result.reason)
-            )
+            rows.append(CompositeRow(item, components, *composite))
     return rows
 
 
 class Tally(NamedTuple):
-    """The sum of some values, each in [0, 1], such as people's votes on an item; and how many."""
+    """The sum of some values in [0, 1], such as people's votes on an item; and how many."""
 
     total: float
-    count: int
+    number: int
 
     @property
     def mean(self) -> float:
-        return self.total / self.count
+        return self.total / self.number
 
 
-@dataclass(frozen=True)
-class Drift:
-    """One quarter's check.
-
-    Attributes
-    ----------
-    quarter : str
-        ``2026 Q4``: calendar quarter of the votes' own time, UTC.
-    votes : int
-        On the items that were compared.
-    figure : Figure
-        Spearman's rank correlation; its n counts items.
-    """
+class Drift(NamedTuple):
+    """The check of one quarter, such as ``2026 Q4``: a rank correlation, whose n counts items."""
 
     quarter: str
     votes: int
     figure: Figure
-
-    @property
-    def holds(self) -> bool:
-        """Whether it is proven that the composite ranks items as people do."""
-        return self.figure.interval is not None and self.figure.interval[0] > 0
-
-    @property
-    def has_enough(self) -> bool:
-        """Whether it can be compared with another quarter."""
-        return self.figure.value is not None and self.figure.n >= FEWEST_TO_COMPARE
 
 
 def quarter_of(at: datetime) -> str:
@@ -305,7 +273,7 @@ def _drift(
         [value for value, _ in compared], [tally.mean for _, tally in compared], resampling
     )
     gaps = left_out("items", missing, "they have no composite")
-    count = sum(tally.count for _, tally in compared)
+    count = sum(tally.number for _, tally in compared)
     return Drift(quarter, count, replace(figure, left_out=gaps))
 
 
@@ -362,11 +330,10 @@ def drift_in_words(quarters: Sequence[Drift]) -> str:
     if not checked:
         return "It cannot be said yet whether the composite ranks items as people do."
     *earlier, last = checked
-    interval = "no interval"
-    if last.figure.interval is not None:
-        interval = "95 % interval {:.2f} to {:.2f}".format(*last.figure.interval)
-    claim = "the composite ranks items as people do"
-    claim = claim if last.holds else f"it cannot be shown that {claim}"
+    ends, claim = last.figure.interval, "the composite ranks items as people do"
+    if ends is None or ends[0] <= 0:
+        claim = f"it cannot be shown that {claim}"
+    interval = f"95 % interval {ends[0]:.2f} to {ends[1]:.2f}" if ends else "no interval"
     figures = f"{last.figure.value:.2f}, {interval}, {last.figure.n:,} items"
     return f"In {last.quarter} {claim} ({figures}).{_change_in_words(earlier, last)}"
 
@@ -374,8 +341,8 @@ def drift_in_words(quarters: Sequence[Drift]) -> str:
 def _change_in_words(earlier: Sequence[Drift], last: Drift) -> str:
     if not earlier:
         return ""
-    large = [quarter for quarter in earlier if quarter.has_enough]
-    if not last.has_enough or not large:
+    large = [quarter for quarter in earlier if quarter.figure.n >= FEWEST_TO_COMPARE]
+    if last.figure.n < FEWEST_TO_COMPARE or not large:
         return (
             f" Whether that has changed: too few items to tell; it takes {FEWEST_TO_COMPARE} in "
             "each of two quarters."

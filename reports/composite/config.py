@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from difflib import get_close_matches
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias, get_args
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -27,32 +27,7 @@ from judge_eval.dialogue.reply_text import excerpt
 
 LARGEST: Final = 1_000_000_000
 MOST_COMPONENTS: Final = 30
-_NAME: Final = re.compile(r"[^\W\d]\w*(?:[ .-]\w+)*")
-
-
-def _name(text: str) -> str:
-    if not _NAME.fullmatch(text):
-        raise ValueError("is no name: take a few plain words")
-    return text
-
-
-def _printable(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("must be one line without control characters")
-    return text
-
-
-def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise ValueError(f"{name!r} stands twice")
-    return names
-
-
-def _ascending(ends: tuple[float, float]) -> tuple[float, float]:
-    if ends[0] >= ends[1]:
-        raise ValueError("must be two numbers, the lower one first, as [1, 5]")
-    return ends
+_NAME: Final = r"^[^\W\d]\w*(?:[ .-]\w+)*$"
 
 
 def as_text(value: object) -> str:
@@ -68,23 +43,43 @@ def as_text(value: object) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-def _scalar_as_text(value: object) -> str:
-    if not isinstance(value, str | int | float | bool):
-        raise ValueError("must be text, a number, true or false")  # noqa: TRY004  pydantic's rule
+def _must(is_right: bool, problem: str) -> None:
+    if not is_right:
+        raise ValueError(problem)
+
+
+def _scalar(value: object) -> str:
+    is_scalar = isinstance(value, str | int | float | bool)
+    _must(is_scalar, "must be text, a number, true or false")
+    # No database stores it.
+    _must(not re.search("[\ud800-\udfff]", str(value)), "holds half a surrogate pair")
     return as_text(value)
 
 
-Name: TypeAlias = Annotated[str, Field(max_length=60), AfterValidator(_name)]
+def _range(ends: tuple[float, float]) -> tuple[float, float]:
+    _must(ends[0] < ends[1], "must be two numbers, the lower one first, as [1, 5]")
+    return ends
+
+
+def _gates(names: tuple[str, ...]) -> tuple[str, ...]:
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    _must(not twice, f"{', '.join(twice)}: stands twice")
+    return names
+
+
+Name: TypeAlias = Annotated[str, StringConstraints(max_length=60, pattern=_NAME)]
+# One line without control characters.
 Line: TypeAlias = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1), AfterValidator(_printable)
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, pattern=r"^[^\p{C}\p{Zl}\p{Zp}]*$"),
 ]
-Key: TypeAlias = Annotated[Line, Field(max_length=60)]
-Judge: TypeAlias = Annotated[Line, Field(max_length=200)]
-_End: TypeAlias = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
-Range: TypeAlias = Annotated[tuple[_End, _End], Field(strict=False), AfterValidator(_ascending)]
-# Held as JSON text, since Python takes 1 and true for the same.
+End: TypeAlias = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+Range: TypeAlias = Annotated[tuple[End, End], Field(strict=False), AfterValidator(_range)]
+# Held as JSON text, since 1 and true are equal in Python.
 Scalar: TypeAlias = Annotated[
-    str, BeforeValidator(_scalar_as_text), PlainSerializer(json.loads, return_type=Any)
+    str,
+    BeforeValidator(_scalar),
+    PlainSerializer(json.loads, return_type=Any),
 ]
 
 
@@ -95,117 +90,75 @@ class _Part(BaseModel):
 class Weight(_Part):
     """How much a component counts, relative to the others, and why so much."""
 
-    weight: Annotated[float, Field(gt=0, le=LARGEST)]
-    reason: Annotated[Line, Field(max_length=500)]
+    weight: float = Field(gt=0, le=LARGEST)
+    reason: Line = Field(max_length=500)
 
 
-class WinRate(_Part):
-    """The share of the votes on an output's pairs that it won; a tie is half."""
+class OfOutput(_Part):
+    """What is known of every output: votes won, votes that passed it, whether it was rendered."""
 
-    kind: Literal["win_rate"] = Field(default="win_rate", alias="from")
-
-
-class PassRate(_Part):
-    """The mean of people's pass and flag votes on an output."""
-
-    kind: Literal["pass_rate"] = Field(default="pass_rate", alias="from")
+    kind: Literal["win_rate", "pass_rate", "rendered"] = Field(alias="from")
 
 
-class Rendered(_Part):
-    """1 where an output could be rendered or needs no rendering, 0 where it could not."""
+class OfVerdicts(_Part):
+    """How often a judge chose an output, or how far its choices agree with people's."""
 
-    kind: Literal["rendered"] = Field(default="rendered", alias="from")
+    kind: Literal["judge_wins", "agreement"] = Field(alias="from")
+    judge: Line = Field(max_length=200)
 
 
-class JudgeScore(_Part):
-    """The mean of a judge's scores of an output."""
+class Score(_Part):
+    """A judge's scores of an output."""
 
-    kind: Literal["judge_score"] = Field(default="judge_score", alias="from")
-    judge: Judge
+    kind: Literal["judge_score"] = Field(alias="from")
+    judge: Line = Field(max_length=200)
     range: Range = (0.0, 10.0)
 
     def scaled(self, value: object) -> float | None:
-        return _by_range(value, self.range)
-
-
-class JudgeWins(_Part):
-    """The share of an output's pairs that a judge said it won; a tie is half."""
-
-    kind: Literal["judge_wins"] = Field(default="judge_wins", alias="from")
-    judge: Judge
-
-
-class Agreement(_Part):
-    """The mean share of the votes on an output's pairs that are what a judge said."""
-
-    kind: Literal["agreement"] = Field(default="agreement", alias="from")
-    judge: Judge
+        return _scaled(value, self.range)
 
 
 class _Value(_Part):
-    """Some value, of which a range becomes 0 to 1, or which counts 1 where it equals another."""
+    """Values of which a range becomes 0 to 1, or which count 1 where they equal one value."""
 
     range: Range | None = None
     equals: Scalar | None = None
 
     @model_validator(mode="after")
     def _has_one_rule(self) -> Self:
-        if (self.range is None) == (self.equals is None):
-            raise ValueError(
-                "say which 'range' becomes 0 to 1, as [1, 5], or which value it 'equals': "
-                "one of the two"
-            )
+        has_one = (self.range is None) != (self.equals is None)
+        _must(has_one, "say which 'range' becomes 0 to 1, as [1, 5], or which value it 'equals'")
         return self
 
     def scaled(self, value: object) -> float | None:
-        """Return what a value comes to, None for one that is neither a number nor compared.
+        """Return what a value comes to, None for one that is neither a number nor compared."""
+        if self.range is not None:
+            return _scaled(value, self.range)
+        return None if value is None else float(as_text(value) == self.equals)
 
-        Examples
-        --------
-        >>> Label(task="stars", range=(1, 5)).scaled(4)
-        0.75
-        >>> Label(task="safe", equals="yes").scaled("no")
-        0.0
-        """
-        if value is None or self.equals is None:
-            return _by_range(value, self.range or (0.0, 1.0))
-        return float(as_text(value) == self.equals)
+
+def _scaled(value: object, ends: tuple[float, float]) -> float | None:
+    if isinstance(value, bool):
+        return float(value)
+    return (value - ends[0]) / (ends[1] - ends[0]) if isinstance(value, int | float) else None
 
 
 class Label(_Value):
-    """The mean of what a judge, or people, answered to a further task about an output."""
+    """What people, or a judge, answered to a further task."""
 
-    kind: Literal["label"] = Field(default="label", alias="from")
-    task: Key
-    judge: Judge | None = None
+    kind: Literal["label"] = Field(alias="from")
+    task: Line = Field(max_length=60)
+    judge: Line | None = Field(default=None, max_length=200)
 
 
 class Metadata(_Value):
     """A value that came with an output."""
 
-    kind: Literal["metadata"] = Field(default="metadata", alias="from")
-    key: Key
+    kind: Literal["metadata"] = Field(alias="from")
+    key: Line = Field(max_length=60)
 
 
-def _by_range(value: object, ends: tuple[float, float]) -> float | None:
-    if not isinstance(value, int | float):
-        return None
-    # True is 1 on every scale.
-    return float(value) if isinstance(value, bool) else (value - ends[0]) / (ends[1] - ends[0])
-
-
-Source: TypeAlias = (
-    WinRate | PassRate | Rendered | JudgeScore | JudgeWins | Agreement | Label | Metadata
-)
-_SOURCES: Final[dict[str, type[_Part]]] = {
-    source.model_fields["kind"].default: source for source in get_args(Source)
-}
-# Text alone is a source without options.
-_Source: TypeAlias = Annotated[
-    Source,
-    Field(discriminator="kind"),
-    BeforeValidator(lambda value: {"from": value} if isinstance(value, str) else value),
-]
+Source: TypeAlias = OfOutput | OfVerdicts | Score | Label | Metadata
 
 
 class CompositeConfig(_Part):
@@ -213,7 +166,7 @@ class CompositeConfig(_Part):
 
     Attributes
     ----------
-    label : str
+    label : str or None
         What people call this version.
     weights : mapping of component to Weight
     gates : tuple of str
@@ -231,14 +184,20 @@ class CompositeConfig(_Part):
     ({'correctness': 0.6}, ('safety',), '75711cd63d41')
     """
 
-    label: Annotated[
-        str, StringConstraints(strip_whitespace=True, max_length=60), AfterValidator(_printable)
-    ] = ""
+    label: Line | None = Field(default=None, max_length=60)
     weights: dict[Name, Weight] = Field(min_length=1, max_length=MOST_COMPONENTS)
-    gates: Annotated[
-        tuple[Name, ...], Field(max_length=MOST_COMPONENTS, strict=False), AfterValidator(_distinct)
-    ] = ()
-    sources: dict[Name, _Source] = Field(default={}, max_length=MOST_COMPONENTS)
+    gates: Annotated[tuple[Name, ...], AfterValidator(_gates)] = Field(
+        default=(), max_length=MOST_COMPONENTS, strict=False
+    )
+    # Text alone is a source without options.
+    sources: dict[
+        Name,
+        Annotated[
+            Source,
+            Field(discriminator="kind"),
+            BeforeValidator(lambda value: {"from": value} if isinstance(value, str) else value),
+        ],
+    ] = Field(default={}, max_length=MOST_COMPONENTS)
     check: Literal["win_rate", "pass_rate"] = "win_rate"
 
     @property
@@ -264,8 +223,9 @@ class CompositeConfig(_Part):
         The first 12 digits of the SHA-256 of their canonical JSON: other words, the same version.
         """
         sources = self.model_dump(by_alias=True, exclude_none=True)["sources"]
-        decisive = [self.weighting, sorted(self.gates), sources]
-        text = json.dumps(decisive, sort_keys=True, separators=(",", ":"))
+        text = json.dumps(
+            [self.weighting, sorted(self.gates), sources], sort_keys=True, separators=(",", ":")
+        )
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     @property
@@ -279,7 +239,7 @@ class CompositeConfig(_Part):
 
 
 def parse(data: object, *, needs_sources: bool = False) -> CompositeConfig:
-    """Check a config, as JSON or YAML hold it.
+    """Check a config, as JSON or YAML hold it, and say all that is wrong at once.
 
     Parameters
     ----------
@@ -293,7 +253,6 @@ def parse(data: object, *, needs_sources: bool = False) -> CompositeConfig:
     Raises
     ------
     ConfigInvalid
-        With all that is wrong, each mistake named by its path.
 
     Examples
     --------
@@ -303,53 +262,50 @@ def parse(data: object, *, needs_sources: bool = False) -> CompositeConfig:
     judge_eval.config.run_config.ConfigInvalid: weights.brevity.weight: must be greater than 0
     gate: unknown; did you mean 'gates'?
     """
-    errors = _unmatched(data, needs_sources=needs_sources)
+    errors = _source_errors(data, needs_sources=needs_sources)
     try:
         config = CompositeConfig.model_validate(data)
     except ValidationError as invalid:
-        errors = [*map(_config_error, invalid.errors(include_url=False)), *errors]
+        raise ConfigInvalid([*map(_config_error, invalid.errors()), *errors]) from None
     if errors:
         raise ConfigInvalid(errors)
     return config
 
 
-def _unmatched(data: object, *, needs_sources: bool) -> list[ConfigError]:
-    """Compare names on the data itself, so that one list has these mistakes and all others."""
-    components = [*_names(data, "weights"), *_names(data, "gates")]
+def _source_errors(data: object, *, needs_sources: bool) -> list[ConfigError]:
+    """Compare names on the data itself, so that these mistakes and all others come at once."""
+    components = dict.fromkeys([*_names(data, "weights"), *_names(data, "gates")])
     sources = _names(data, "sources")
     if not (needs_sources or sources):
         return []
-    missing = [name for name in dict.fromkeys(components) if name not in sources]
+    missing = [name for name in components if name not in sources]
     unused = [name for name in sources if name not in components]
-    return [
-        *(ConfigError(f"sources.{name}", "is missing") for name in missing),
-        *(ConfigError(f"sources.{name}", "is not used") for name in unused),
+    return [ConfigError(f"sources.{name}", "is missing") for name in missing] + [
+        ConfigError(f"sources.{name}", "is not used") for name in unused
     ]
 
 
 def _names(data: object, key: str) -> list[str]:
-    names = data.get(key) if isinstance(data, dict) else None
-    given = names if isinstance(names, dict | list | tuple) else ()
-    return [name for name in given if isinstance(name, str) and _NAME.fullmatch(name)]
+    given = data.get(key) if isinstance(data, dict) else None
+    names = given if isinstance(given, dict | list | tuple) else ()
+    return [name for name in names if isinstance(name, str) and re.fullmatch(_NAME, name)]
 
 
-# How pydantic calls what JSON calls otherwise.
-_WANTED: Final = {
-    "model_type": "an object",
-    "model_attributes_type": "text or an object",
-    "dict_type": "an object",
-    "tuple_type": "a list",
-    "string_type": "text",
-    "float_type": "a number",
+_KEYS: Final = {
+    "weights": ("weight", "reason"),
+    "sources": ("from", "judge", "task", "key", "range", "equals"),
 }
-_TYPES: Final = {
-    type(None): "null",
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    str: "text",
-    list: "a list",
-    dict: "an object",
+# Where the words of pydantic are Python's and not those of JSON.
+_MESSAGES: Final = {
+    "missing": "is missing",
+    "union_tag_not_found": "is missing",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be text or an object",
+    "dict_type": "must be an object",
+    "tuple_type": "must be a list",
+    "string_type": "must be text",
+    "float_type": "must be a number",
+    "string_pattern_mismatch": "must be plain words on one line",
 }
 
 
@@ -359,33 +315,21 @@ def _config_error(error: ErrorDetails) -> ConfigError:
         message = f"{excerpt(str(places[-2]), 40)} {message}"
         del places[-2:]
     if places[:1] == ["sources"]:
-        del places[2:3]  # which kind of source pydantic took it for
+        del places[2:3]  # which kind of source pydantic takes it for
     if error["type"].startswith("union_tag"):
         places.append("from")
-    words = [f"[{p}]" if isinstance(p, int) else f".{excerpt(p, 60)[1:-1]}" for p in places]
-    return ConfigError("".join(words).removeprefix("."), message)
+    steps = [f"[{p}]" if isinstance(p, int) else f".{excerpt(p, 60)[1:-1]}" for p in places]
+    return ConfigError("".join(steps).removeprefix("."), message)
 
 
 def _message(error: ErrorDetails) -> str:
-    kind, context = error["type"], error.get("ctx", {})
-    if kind in _WANTED:
-        return f"must be {_WANTED[kind]}, not {_TYPES.get(type(error['input']), 'this')}"
-    if kind == "missing":
-        return "is missing"
+    kind, places = error["type"], error["loc"]
     if kind == "extra_forbidden":
-        return f"unknown{_did_you_mean(error['loc'])}"
-    if kind.startswith("union_tag"):
-        given = f"{excerpt(context['tag'], 60)} is none" if "tag" in context else "is missing: one"
-        return f"{given} of {', '.join(_SOURCES)}"
-    message = re.sub(r"^\w+ should", "must", error["msg"].removeprefix("Value error, "))
-    return message.replace(" after validation", "")
-
-
-def _did_you_mean(places: tuple[int | str, ...]) -> str:
-    """Offer the key that is most like the last place, of those that are allowed there."""
-    model: type[_Part] = CompositeConfig
-    if len(places) > 1:
-        model = _SOURCES[str(places[2])] if places[0] == "sources" else Weight
-    keys = [field.alias or name for name, field in model.model_fields.items()]
-    near = get_close_matches(str(places[-1])[:60], keys, n=1)
-    return f"; did you mean '{near[0]}'?" if near else ""
+        key = str(places[-1])
+        keys = _KEYS[str(places[0])] if len(places) > 1 else CompositeConfig.model_fields
+        near = [each for each in get_close_matches(key[:60], keys, n=1) if each != key]
+        return f"unknown; did you mean '{near[0]}'?" if near else "unknown"
+    if kind == "union_tag_invalid":
+        return f"{excerpt(error['ctx']['tag'], 60)} is none of {error['ctx']['expected_tags']}"
+    words = error["msg"].removeprefix("Value error, ").replace(" after validation", "")
+    return _MESSAGES.get(kind, re.sub(r"^\w+ should", "must", words))

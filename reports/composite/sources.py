@@ -24,17 +24,13 @@ from judge_eval.interchange import strict_json
 from judge_eval.models import Judge, Run, Verdict
 from reports.composite.compute import Tally, quarter_of
 from reports.composite.config import (
-    Agreement,
     CompositeConfig,
-    JudgeScore,
-    JudgeWins,
     Label,
     Metadata,
-    PassRate,
-    Rendered,
+    OfOutput,
+    OfVerdicts,
+    Score,
     Source,
-    Weight,
-    WinRate,
     parse,
 )
 from reports.models import CompositeDefinition
@@ -117,11 +113,11 @@ class Outputs:
 
     def _tallies(self, source: Source) -> Tallies:
         match source:
-            case WinRate():
+            case OfOutput(kind="win_rate"):
                 return self._wins()
-            case PassRate():
+            case OfOutput(kind="pass_rate"):
                 return ((output, tally) for _, output, tally in self._passes)
-            case Rendered():
+            case OfOutput():
                 return self._rendered()
             case Metadata():
                 data = self._metadata.items()
@@ -129,7 +125,7 @@ class Outputs:
             case Label():
                 return _scaled(source, self._answers(source))
             case _:
-                return self._verdict_tallies(source)
+                return self._of_verdicts(source)
 
     def _wins(self) -> Tallies:
         for pair in self._pairs.values():
@@ -138,11 +134,11 @@ class Outputs:
 
     def _rendered(self) -> Tallies:
         """Return 1 for what could be rendered or needs no rendering, 0 for a failure."""
-        states = {Picture.State.DONE.value: 1.0, Picture.State.FAILED.value: 0.0}
         for output, kind, state in self._inferences.values_list("pk", "kind", "picture__state"):
-            value = states.get(state or "") if kind == Inference.Kind.SVG else 1.0
-            if value is not None:
-                yield output, Tally(value, 1)
+            if kind != Inference.Kind.SVG or state == Picture.State.DONE:
+                yield output, Tally(1, 1)
+            elif state == Picture.State.FAILED:
+                yield output, Tally(0, 1)
 
     @cached_property
     def _metadata(self) -> dict[UUID, dict[str, Any]]:
@@ -161,15 +157,15 @@ class Outputs:
                 by_judge[verdict.judge__name].append(verdict)
         return by_judge
 
-    def _verdict_tallies(self, source: JudgeScore | JudgeWins | Agreement) -> Tallies:
+    def _of_verdicts(self, source: Score | OfVerdicts) -> Tallies:
         for verdict in self._verdicts[source.judge]:
             if not self._part.holds_verdict(verdict.winner):
                 continue
             pair = self._pairs[verdict.comparison]
-            if isinstance(source, JudgeScore):
+            if isinstance(source, Score):
                 scores = (pair.a, verdict.score_a), (pair.b, verdict.score_b)
                 yield from _scaled(source, scores)
-            elif isinstance(source, JudgeWins):
+            elif source.kind == "judge_wins":
                 yield from _won(pair, verdict.winner, 1)
             elif votes := sum(pair.votes.values()):
                 share = Tally(pair.votes.get(verdict.winner, 0) / votes, 1)
@@ -195,13 +191,11 @@ class Outputs:
         # Votes on pairs of other runs in the project are about other runs.
         own = self._votes.filter(Q(queue=self._run.queue_id) | Q(inference__isnull=False))
         rows = own.filter(labels__isnull=False).values_list("comparison", "inference", "labels")
-        labelled: list[Labelled] = []
-        for pair, output, answers in rows:
-            if output is not None:
-                labelled.append((answers or {}, ((output, ""),)))
-            elif pair in self._pairs:
-                labelled.append((answers or {}, self._pairs[pair].with_endings))
-        return labelled
+        return [
+            (answers or {}, self._pairs[pair].with_endings if pair else ((output, ""),))
+            for pair, output, answers in rows
+            if pair is None or pair in self._pairs
+        ]
 
     @property
     def _votes(self) -> QuerySet[Entry]:
@@ -262,7 +256,7 @@ def _won(pair: Pair, choice: str, count: int) -> Tallies:
     yield pair.b, Tally(count if choice == "B" else tie, count)
 
 
-def _scaled(source: JudgeScore | Label | Metadata, given: Iterable[tuple[UUID, object]]) -> Tallies:
+def _scaled(source: Score | Label | Metadata, given: Iterable[tuple[UUID, object]]) -> Tallies:
     for output, value in given:
         scaled = source.scaled(value)
         if scaled is not None:
@@ -273,12 +267,12 @@ def _sums(tallies: Tallies) -> dict[UUID, Tally]:
     sums: dict[UUID, Tally] = {}
     for output, tally in tallies:
         before = sums.get(output, Tally(0, 0))
-        sums[output] = Tally(before.total + tally.total, before.count + tally.count)
+        sums[output] = Tally(before.total + tally.total, before.number + tally.number)
     return sums
 
 
 def _means(tallies: Tallies) -> dict[UUID, float]:
-    return {output: tally.mean for output, tally in _sums(tallies).items() if tally.count}
+    return {output: tally.mean for output, tally in _sums(tallies).items() if tally.number}
 
 
 def prompts_and_generators(outputs: Iterable[UUID]) -> dict[UUID, tuple[str, str]]:
@@ -320,32 +314,33 @@ def read_config(run: Run, text: str) -> CompositeConfig:
 
 def example(run: Run) -> CompositeConfig:
     """Return something to start from: what judges say, or what people choose, of what renders."""
-    components = _proposed(run)
     reason = PLACEHOLDER
-    if not components:
+    sources = _proposed(run)
+    if not sources:
         reason = "What people choose is what the work is for."
-        components = {"preferred": WinRate()}
-    return CompositeConfig(
-        label="first",
-        weights={name: Weight(weight=1, reason=reason) for name in components},
-        gates=("rendered",),
-        sources=components | {"rendered": Rendered()},
+        sources = {"preferred": {"from": "win_rate"}}
+    return parse(
+        {
+            "label": "first",
+            "weights": {name: {"weight": 1, "reason": reason} for name in sources},
+            "gates": ["rendered"],
+            "sources": sources | {"rendered": {"from": "rendered"}},
+        }
     )
 
 
-def _proposed(run: Run) -> dict[str, Source]:
+def _proposed(run: Run) -> dict[str, dict[str, str]]:
     """Return sources of the run's first judges: their scores, or their choices without scores."""
-    done = Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE)
-    kinds: tuple[tuple[type[JudgeScore | JudgeWins], QuerySet[Verdict]], ...] = (
-        (JudgeScore, done.filter(score_a__isnull=False)),
-        (JudgeWins, done.exclude(winner="")),
-    )
-    for kind, verdicts in kinds:
-        with_verdicts = set(verdicts.order_by().values_list("judge__name", flat=True).distinct())
+    done = Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE).order_by()
+    for kind, verdicts in (
+        ("judge_score", done.filter(score_a__isnull=False)),
+        ("judge_wins", done.exclude(winner="")),
+    ):
+        with_verdicts = set(verdicts.values_list("judge__name", flat=True).distinct())
         names = [n for n in judge_names(run, with_baselines=False) if n in with_verdicts]
         if names:
             first = enumerate(names[:MOST_PROPOSED], start=1)
-            return {f"judge {place}": kind(judge=name) for place, name in first}
+            return {f"judge {place}": {"from": kind, "judge": name} for place, name in first}
     return {}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -158,7 +158,7 @@ def _part(request: HttpRequest) -> Slice:
 
 
 def _record_exposure(request: HttpRequest, run: Run, pairs: Collection[UUID]) -> None:
-    """Remember that this reader has seen what judges say: a later vote on the pairs is not blind."""
+    """Remember who has read what judges say of pairs: a later vote on them is not blind."""
     voter = voter_of_run(request, run)
     if voter is None and request.user.is_authenticated:
         voter = voter_of_user(run.queue.project, request.user)
@@ -203,7 +203,7 @@ def _check(
     """Compare one version with people's votes of the newest quarters."""
     against, done = _CHECKS[config.check]
     label = config.label or "Composite"
-    check = {"label": label, "version": config.version, "against": against}
+    check: dict[str, object] = {"label": label, "version": config.version, "against": against}
     if config.is_circular:
         return check | {"result": "Not checked: it contains what it would be checked against."}
     if not votes:
@@ -233,7 +233,7 @@ def _quarter(quarter: Drift) -> dict[str, object]:
 
 
 def _rows(
-    rows: Sequence[CompositeRow[UUID]], pairs: Mapping[UUID, list[UUID]], closed: Set[UUID]
+    rows: Sequence[CompositeRow[UUID]], pairs: Mapping[UUID, list[UUID]], closed: set[UUID]
 ) -> list[dict[str, object]]:
     named = prompts_and_generators([row.item for row in rows])
     return [_row(row, *named[row.item], pairs[row.item], closed) for row in rows]
@@ -244,7 +244,7 @@ def _row(
     prompt: str,
     generator: str,
     pairs: Sequence[UUID],
-    closed: Set[UUID],
+    closed: set[UUID],
 ) -> dict[str, object]:
     """Return a line of the table; with a pair that its reader may vote on, it has no number."""
     line = {"prompt": prompt, "pair": pairs[0] if pairs else None}

@@ -9,9 +9,9 @@ from django.test import Client
 from django.utils import timezone
 
 from judge_eval.models import Judge, Verdict
-from reports.composite_parsing import parse
-from reports.composite_services import store
-from reports.composite_shown import DASH
+from reports.composite.config import parse
+from reports.composite.sources import store
+from reports.composite.views import DASH
 from reports.models import CompositeDefinition
 from tests.makers import (
     make_many_entries,
@@ -43,6 +43,7 @@ CONFIG = {
         "liked": "win_rate",
         "safe": {"from": "metadata", "key": "safe", "equals": True},
     },
+    "check": "pass_rate",
 }
 
 
