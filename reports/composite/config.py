@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from difflib import get_close_matches
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -14,7 +14,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    PlainSerializer,
     StringConstraints,
     ValidationError,
     model_validator,
@@ -27,20 +26,9 @@ from judge_eval.dialogue.reply_text import excerpt
 
 LARGEST: Final = 1_000_000_000
 MOST_COMPONENTS: Final = 30
+# Stands in an example where somebody is to write why; it is no reason.
+PLACEHOLDER: Final = "Say here why it counts as much as it does."
 _NAME: Final = r"^[^\W\d]\w*(?:[ .-]\w+)*$"
-
-
-def as_text(value: object) -> str:
-    """Return a value as JSON text: 1 and 1.0 are the same, 1 and true are not.
-
-    Examples
-    --------
-    >>> as_text(1) == as_text(1.0), as_text(1) == as_text(True)
-    (True, False)
-    """
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def _must(is_right: bool, problem: str) -> None:
@@ -48,12 +36,16 @@ def _must(is_right: bool, problem: str) -> None:
         raise ValueError(problem)
 
 
-def _scalar(value: object) -> str:
-    is_scalar = isinstance(value, str | int | float | bool)
-    _must(is_scalar, "must be text, a number, true or false")
-    # No database stores it.
+def _reason(text: str) -> str:
+    _must(text != PLACEHOLDER, "is still the example's: say why it counts so much")
+    return text
+
+
+def _scalar(value: object) -> object:
+    _must(isinstance(value, str | int | float | bool), "must be text, a number, true or false")
+    # No database stores half a surrogate pair.
     _must(not re.search("[\ud800-\udfff]", str(value)), "holds half a surrogate pair")
-    return as_text(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _range(ends: tuple[float, float]) -> tuple[float, float]:
@@ -75,12 +67,7 @@ Line: TypeAlias = Annotated[
 ]
 End: TypeAlias = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 Range: TypeAlias = Annotated[tuple[End, End], Field(strict=False), AfterValidator(_range)]
-# Held as JSON text, since 1 and true are equal in Python.
-Scalar: TypeAlias = Annotated[
-    str,
-    BeforeValidator(_scalar),
-    PlainSerializer(json.loads, return_type=Any),
-]
+Scalar: TypeAlias = Annotated[object, AfterValidator(_scalar)]
 
 
 class _Part(BaseModel):
@@ -91,7 +78,7 @@ class Weight(_Part):
     """How much a component counts, relative to the others, and why so much."""
 
     weight: float = Field(gt=0, le=LARGEST)
-    reason: Line = Field(max_length=500)
+    reason: Annotated[Line, AfterValidator(_reason)] = Field(max_length=500)
 
 
 class OfOutput(_Part):
@@ -134,7 +121,9 @@ class _Value(_Part):
         """Return what a value comes to, None for one that is neither a number nor compared."""
         if self.range is not None:
             return _scaled(value, self.range)
-        return None if value is None else float(as_text(value) == self.equals)
+        # 1 and 1.0 are the same, 1 and true are not.
+        is_same = value == self.equals and isinstance(value, bool) == isinstance(self.equals, bool)
+        return None if value is None else float(is_same)
 
 
 def _scaled(value: object, ends: tuple[float, float]) -> float | None:

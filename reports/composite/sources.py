@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -24,6 +24,7 @@ from judge_eval.interchange import strict_json
 from judge_eval.models import Judge, Run, Verdict
 from reports.composite.compute import Tally, quarter_of
 from reports.composite.config import (
+    PLACEHOLDER,
     CompositeConfig,
     Label,
     Metadata,
@@ -37,17 +38,12 @@ from reports.models import CompositeDefinition
 from voting.models import Comparison, Entry, Inference, Picture
 from voting.projection import counted_in
 
-# Stands where somebody is to write why; it is no reason.
-PLACEHOLDER = "Say here why it counts as much as it does."
 MOST_PROPOSED = 2
 PROMPT_LENGTH = 200
 # A vote on a single output is kept in millionths.
 ONE = 1_000_000
 
 Tallies: TypeAlias = Iterable[tuple[UUID, Tally]]
-# What was answered to further tasks, and which outputs the answers are about; on a pair, an output
-# has a task of its own, whose name ends so.
-Labelled: TypeAlias = tuple[Mapping[str, object], tuple[tuple[UUID, str], ...]]
 
 
 class Pair(NamedTuple):
@@ -56,10 +52,6 @@ class Pair(NamedTuple):
     a: UUID
     b: UUID
     votes: Mapping[str, int]
-
-    @property
-    def with_endings(self) -> tuple[tuple[UUID, str], ...]:
-        return (self.a, "_a"), (self.b, "_b")
 
 
 class Outputs:
@@ -70,10 +62,6 @@ class Outputs:
     pairs : mapping of output to list of pairs
         In the order of the pairs; outputs that were never paired come last. A part has only the
         outputs of its pairs.
-    values : mapping of Source to mapping of output to float
-    votes : mapping of check to mapping of quarter to mapping of output to Tally
-        What people voted. On a pair a win counts 1, a tie half, a loss and "both bad" 0. Pass and
-        flag votes on an output count whichever queue of the project they came through.
     """
 
     def __init__(self, run: Run, configs: Sequence[CompositeConfig], part: Slice = WHOLE) -> None:
@@ -81,18 +69,31 @@ class Outputs:
         self._judges = {judge for config in configs for judge in config.judges.values()}
         self._pairs = _pairs(run, part)
         self.pairs = self._pairs_by_output()
-        sources = {source for config in configs for source in config.sources.values()}
-        self.values = {source: _means(self._tallies(source)) for source in sources}
-        checks = {config.check for config in configs}
-        self.votes = {check: self._by_quarter(check) for check in checks}
 
     def components(self, config: CompositeConfig) -> dict[UUID, dict[str, float | None]]:
         """Return each output's components by name, None where there is none."""
-        values = {name: self.values[config.sources[name]] for name in config.components}
+        values = {name: self.values(config.sources[name]) for name in config.components}
         return {
             output: {name: by_output.get(output) for name, by_output in values.items()}
             for output in self.pairs
         }
+
+    def values(self, source: Source) -> dict[UUID, float]:
+        """Return what a source says of each output that it says anything of."""
+        sums = _sums(self._tallies(source))
+        return {output: tally.mean for output, tally in sums.items() if tally.number}
+
+    def votes(self, check: str) -> dict[str, dict[UUID, Tally]]:
+        """Return people's votes on each output by quarter.
+
+        On a pair a win counts 1, a tie half, a loss and "both bad" 0. Pass and flag votes on an
+        output count whichever queue of the project they came through.
+        """
+        quarters = defaultdict(list)
+        votes = self._passes if check == "pass_rate" else self._wins_by_quarter
+        for quarter, output, tally in votes:
+            quarters[quarter].append((output, tally))
+        return {quarter: _sums(tallies) for quarter, tallies in quarters.items()}
 
     def _pairs_by_output(self) -> dict[UUID, list[UUID]]:
         pairs: dict[UUID, list[UUID]] = {}
@@ -118,7 +119,7 @@ class Outputs:
             case OfOutput(kind="pass_rate"):
                 return ((output, tally) for _, output, tally in self._passes)
             case OfOutput():
-                return self._rendered()
+                return self._rendered
             case Metadata():
                 data = self._metadata.items()
                 return _scaled(source, ((output, each.get(source.key)) for output, each in data))
@@ -132,13 +133,18 @@ class Outputs:
             for choice, count in pair.votes.items():
                 yield from _won(pair, choice, count)
 
-    def _rendered(self) -> Tallies:
-        """Return 1 for what could be rendered or needs no rendering, 0 for a failure."""
-        for output, kind, state in self._inferences.values_list("pk", "kind", "picture__state"):
-            if kind != Inference.Kind.SVG or state == Picture.State.DONE:
-                yield output, Tally(1, 1)
-            elif state == Picture.State.FAILED:
-                yield output, Tally(0, 1)
+    @cached_property
+    def _rendered(self) -> list[tuple[UUID, Tally]]:
+        """1 for what could be rendered or needs no rendering, 0 for a failure."""
+        values = {Picture.State.DONE.value: 1, Picture.State.FAILED.value: 0}
+        rows = self._inferences.values_list("pk", "kind", "picture__state")
+        rendered = {
+            output: values.get(state or "") if kind == Inference.Kind.SVG else 1
+            for output, kind, state in rows
+        }
+        return [
+            (output, Tally(value, 1)) for output, value in rendered.items() if value is not None
+        ]
 
     @cached_property
     def _metadata(self) -> dict[UUID, dict[str, Any]]:
@@ -177,25 +183,23 @@ class Outputs:
         On a pair, the task ``TASK_a`` is about its first output and ``TASK_b`` about the second;
         where there are none, ``TASK`` is about both.
         """
-        by_judge = self._judge_labels(source.judge) if source.judge else self._people_labels
-        for answers, outputs in by_judge:
-            for output, ending in outputs:
-                yield output, answers.get(source.task + ending, answers.get(source.task))
-
-    def _judge_labels(self, judge: str) -> Iterator[Labelled]:
-        for verdict in self._verdicts[judge]:
-            yield verdict.labels or {}, self._pairs[verdict.comparison].with_endings
+        labelled: Iterable[tuple[UUID | None, UUID | None, Any]] = self._labelled_votes
+        if source.judge:
+            labelled = ((v.comparison, None, v.labels) for v in self._verdicts[source.judge])
+        for number, output, answers in labelled:
+            whole = (answers or {}).get(source.task)
+            if output is not None:
+                yield output, whole
+            elif number in self._pairs and answers:
+                yield self._pairs[number].a, answers.get(f"{source.task}_a", whole)
+                yield self._pairs[number].b, answers.get(f"{source.task}_b", whole)
 
     @cached_property
-    def _people_labels(self) -> list[Labelled]:
+    def _labelled_votes(self) -> list[tuple[UUID | None, UUID | None, Any]]:
         # Votes on pairs of other runs in the project are about other runs.
         own = self._votes.filter(Q(queue=self._run.queue_id) | Q(inference__isnull=False))
-        rows = own.filter(labels__isnull=False).values_list("comparison", "inference", "labels")
-        return [
-            (answers or {}, self._pairs[pair].with_endings if pair else ((output, ""),))
-            for pair, output, answers in rows
-            if pair is None or pair in self._pairs
-        ]
+        rows = own.filter(labels__isnull=False)
+        return list(rows.values_list("comparison", "inference", "labels"))
 
     @property
     def _votes(self) -> QuerySet[Entry]:
@@ -215,24 +219,20 @@ class Outputs:
             if output in self.pairs
         ]
 
-    def _wins_by_quarter(self) -> Iterator[tuple[str, UUID, Tally]]:
+    @cached_property
+    def _wins_by_quarter(self) -> list[tuple[str, UUID, Tally]]:
         queue = self._run.queue
         votes = Entry.objects.filter(
             counted_in(queue), queue=queue, comparison__isnull=False, choice__in=self._part.choices
         )
         rows = votes.annotate(quarter=_QUARTER).order_by()
         by_choice = rows.values_list("quarter", "comparison", "choice").annotate(Count("pk"))
-        for at, number, choice, count in by_choice:
-            if number in self._pairs:
-                for output, tally in _won(self._pairs[number], choice, count):
-                    yield quarter_of(at), output, tally
-
-    def _by_quarter(self, check: str) -> dict[str, dict[UUID, Tally]]:
-        rows = self._passes if check == "pass_rate" else self._wins_by_quarter()
-        quarters = defaultdict(list)
-        for quarter, output, tally in rows:
-            quarters[quarter].append((output, tally))
-        return {quarter: _sums(tallies) for quarter, tallies in quarters.items()}
+        return [
+            (quarter_of(at), output, tally)
+            for at, number, choice, count in by_choice
+            if number in self._pairs
+            for output, tally in _won(self._pairs[number], choice, count)
+        ]
 
 
 _QUARTER = TruncQuarter("at", tzinfo=UTC)
@@ -265,14 +265,10 @@ def _scaled(source: Score | Label | Metadata, given: Iterable[tuple[UUID, object
 
 def _sums(tallies: Tallies) -> dict[UUID, Tally]:
     sums: dict[UUID, Tally] = {}
-    for output, tally in tallies:
+    for output, (total, number) in tallies:
         before = sums.get(output, Tally(0, 0))
-        sums[output] = Tally(before.total + tally.total, before.number + tally.number)
+        sums[output] = Tally(before.total + total, before.number + number)
     return sums
-
-
-def _means(tallies: Tallies) -> dict[UUID, float]:
-    return {output: tally.mean for output, tally in _sums(tallies).items() if tally.number}
 
 
 def prompts_and_generators(outputs: Iterable[UUID]) -> dict[UUID, tuple[str, str]]:
@@ -290,16 +286,11 @@ def read_config(run: Run, text: str) -> CompositeConfig:
         With all that is wrong, each mistake named by its path.
     """
     try:
-        config = parse(strict_json.loads(text), needs_sources=True)
+        data = strict_json.loads(text)
     except strict_json.NotJson as error:
         raise ConfigInvalid([ConfigError("", f"It is {error}.")]) from error
-    names = judge_names(run)
+    config, names = parse(data, needs_sources=True), judge_names(run)
     errors = [
-        ConfigError(f"weights.{name}.reason", "is still the example's: say why it counts so much")
-        for name, weight in config.weights.items()
-        if weight.reason == PLACEHOLDER
-    ]
-    errors += [
         ConfigError(
             f"sources.{name}.judge",
             f"no judge of this run is called {judge!r}; there are {', '.join(names)}",
@@ -312,21 +303,20 @@ def read_config(run: Run, text: str) -> CompositeConfig:
     return config
 
 
-def example(run: Run) -> CompositeConfig:
-    """Return something to start from: what judges say, or what people choose, of what renders."""
-    reason = PLACEHOLDER
-    sources = _proposed(run)
+def example(run: Run) -> str:
+    """Return JSON to start from: what judges say, or what people choose, of what renders."""
+    reason, sources = PLACEHOLDER, _proposed(run)
     if not sources:
         reason = "What people choose is what the work is for."
         sources = {"preferred": {"from": "win_rate"}}
-    return parse(
-        {
-            "label": "first",
-            "weights": {name: {"weight": 1, "reason": reason} for name in sources},
-            "gates": ["rendered"],
-            "sources": sources | {"rendered": {"from": "rendered"}},
-        }
-    )
+    data = {
+        "label": "first",
+        "weights": {name: {"weight": 1, "reason": reason} for name in sources},
+        "gates": ["rendered"],
+        "sources": sources | {"rendered": {"from": "rendered"}},
+        "check": "win_rate",
+    }
+    return json.dumps(data, ensure_ascii=False, indent=2)
 
 
 def _proposed(run: Run) -> dict[str, dict[str, str]]:

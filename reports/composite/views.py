@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
@@ -24,24 +25,8 @@ from judge_eval.models import Run
 from judge_eval.pages.config_form import LINES, shortened
 from judge_eval.pages.run_access import pairs_to_vote_on
 from judge_eval.pages.run_views import find_run
-from reports.composite.compute import (
-    OK,
-    CompositeRow,
-    Drift,
-    Tally,
-    composite_table,
-    drift,
-    drift_in_words,
-)
+from reports.composite import compute, sources
 from reports.composite.config import CompositeConfig, Source
-from reports.composite.sources import (
-    Outputs,
-    example,
-    prompts_and_generators,
-    read_config,
-    store,
-    versions_of,
-)
 from reports.parts import parts_of
 from voting.services import record_exposure
 from voting.voters import voter_of_user
@@ -85,7 +70,7 @@ class CompositeForm(forms.Form):
     def clean_config(self) -> str:
         text = str(self.cleaned_data["config"])
         try:
-            self.parsed = read_config(self.run, text)
+            self.parsed = sources.read_config(self.run, text)
         except ConfigInvalid as invalid:
             raise forms.ValidationError(shortened([str(each) for each in invalid.errors])) from None
         return text
@@ -104,7 +89,7 @@ def save_composite(request: HttpRequest, run_id: UUID) -> HttpResponse:
     run = find_run(run_id)
     form = CompositeForm(run, request.POST)
     if form.is_valid() and form.parsed is not None:
-        store(run, form.parsed)
+        sources.store(run, form.parsed)
         return redirect("run-composite", run.pk)
     return _page(request, run, form, status=422)
 
@@ -112,14 +97,14 @@ def save_composite(request: HttpRequest, run_id: UUID) -> HttpResponse:
 def _page(
     request: HttpRequest, run: Run, form: CompositeForm | None = None, status: int = 200
 ) -> HttpResponse:
-    versions = versions_of(run, MOST_VERSIONS)
+    versions = sources.versions_of(run, MOST_VERSIONS)
     context: dict[str, Any] = {"run": run, "tab": "composite", "form": form}
     if versions:
         context |= {"definition": versions[0][0]}
         context |= _composite(request, run, [config for _, config in versions])
     if form is None and request.user.is_authenticated:
-        config = versions[0][1] if versions else example(run)
-        context["form"] = CompositeForm(run, initial={"config": config.as_json()})
+        config = versions[0][1].as_json() if versions else sources.example(run)
+        context["form"] = CompositeForm(run, initial={"config": config})
     return render(request, "reports/composite.html", context, status=status)
 
 
@@ -128,7 +113,7 @@ def _composite(
 ) -> dict[str, Any]:
     config, *_ = configs
     part = _part(request)
-    outputs = Outputs(run, configs, part)
+    outputs = sources.Outputs(run, configs, part)
     tables = [_ranked(outputs, each) for each in configs]
     page = Paginator(tables[0], ROWS_PER_PAGE).get_page(request.GET.get("page"))
     pairs = {pair for row in page for pair in outputs.pairs[row.item]}
@@ -139,7 +124,7 @@ def _composite(
         "config": config,
         "weights": [_weight(config, name) for name in config.components],
         "checks": [
-            _check(each, table, outputs.votes[each.check])
+            _check(each, table, outputs.votes(each.check))
             for each, table in zip(configs, tables, strict=True)
         ],
         "page": page,
@@ -166,9 +151,9 @@ def _record_exposure(request: HttpRequest, run: Run, pairs: Collection[UUID]) ->
         record_exposure(voter.pk, sorted(pairs), timezone.now())
 
 
-def _ranked(outputs: Outputs, config: CompositeConfig) -> list[CompositeRow[UUID]]:
+def _ranked(outputs: sources.Outputs, config: CompositeConfig) -> list[compute.CompositeRow[UUID]]:
     """Return every output's row, the highest composite first, those without one last."""
-    rows = composite_table(outputs.components(config), config)
+    rows = compute.composite_table(outputs.components(config), config)
     return sorted(rows, key=lambda row: (row.composite is None, -(row.composite or 0)))
 
 
@@ -188,7 +173,7 @@ def _weight(config: CompositeConfig, name: str) -> dict[str, str]:
 def _source_in_words(source: Source) -> str:
     options = dict(source)
     if options.get("equals") is not None:
-        rule = f"1 where it is {options['equals']}"
+        rule = f"1 where it is {json.dumps(options['equals'], ensure_ascii=False)}"
     else:
         rule = "{:g} to {:g}".format(*options.get("range") or (0, 1))
     options |= {"rule": rule, "judge": options.get("judge") or "people"}
@@ -197,8 +182,8 @@ def _source_in_words(source: Source) -> str:
 
 def _check(
     config: CompositeConfig,
-    table: Sequence[CompositeRow[UUID]],
-    votes: Mapping[str, Mapping[UUID, Tally]],
+    table: Sequence[compute.CompositeRow[UUID]],
+    votes: Mapping[str, Mapping[UUID, compute.Tally]],
 ) -> dict[str, object]:
     """Compare one version with people's votes of the newest quarters."""
     against, done = _CHECKS[config.check]
@@ -211,15 +196,15 @@ def _check(
     newest = {quarter: votes[quarter] for quarter in sorted(votes)[-MOST_QUARTERS:]}
     composites = {row.item: row.composite for row in table}
     resamples = max(200, min(1000, _RANKS_DRAWN // max(1, len(composites))))
-    quarters = drift(composites, newest, Resampling(resamples))
+    quarters = compute.drift(composites, newest, Resampling(resamples))
     return check | {
-        "result": drift_in_words(quarters),
+        "result": compute.drift_in_words(quarters),
         "quarters": [_quarter(quarter) for quarter in reversed(quarters)],
         "earlier": len(votes) - len(newest),
     }
 
 
-def _quarter(quarter: Drift) -> dict[str, object]:
+def _quarter(quarter: compute.Drift) -> dict[str, object]:
     figure = quarter.figure
     gaps = [f"left out: {gap.count} {gap.what}, {gap.why}" for gap in figure.left_out]
     return {
@@ -233,14 +218,14 @@ def _quarter(quarter: Drift) -> dict[str, object]:
 
 
 def _rows(
-    rows: Sequence[CompositeRow[UUID]], pairs: Mapping[UUID, list[UUID]], closed: set[UUID]
+    rows: Sequence[compute.CompositeRow[UUID]], pairs: Mapping[UUID, list[UUID]], closed: set[UUID]
 ) -> list[dict[str, object]]:
-    named = prompts_and_generators([row.item for row in rows])
+    named = sources.prompts_and_generators([row.item for row in rows])
     return [_row(row, *named[row.item], pairs[row.item], closed) for row in rows]
 
 
 def _row(
-    row: CompositeRow[UUID],
+    row: compute.CompositeRow[UUID],
     prompt: str,
     generator: str,
     pairs: Sequence[UUID],
@@ -254,7 +239,7 @@ def _row(
         "generator": generator,
         "components": [_two_digits(value) for value in row.components.values()],
         "composite": _two_digits(row.composite),
-        "note": "" if row.reason == OK else row.reason,
+        "note": "" if row.reason == compute.OK else row.reason,
     }
 
 

@@ -65,7 +65,7 @@ class TestReading:
         )
         assert (safety.kind, safety.task, safety.judge, safety.range, safety.equals) == (
             *("label", "safe", "gpt"),
-            *(None, "true"),
+            *(None, True),
         )
         assert drawn.kind == "rendered"
         assert config.judges == {"correctness": "gpt", "safety": "gpt"}

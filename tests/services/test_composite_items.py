@@ -11,9 +11,8 @@ from judge_eval.analysis.slices import Slice
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.models import Judge, Verdict
 from reports.composite.compute import Tally
-from reports.composite.config import CompositeConfig, Weight, parse
+from reports.composite.config import PLACEHOLDER, CompositeConfig, Weight, parse
 from reports.composite.sources import (
-    PLACEHOLDER,
     Outputs,
     example,
     judge_names,
@@ -171,7 +170,7 @@ class TestParts:
         asked = config(check="win_rate", it=source(kind, **options))
         items = Outputs(run, [asked], Slice.parse(part))
         found = {item: values["it"] for item, values in items.components(asked).items()}
-        return found, items.votes["win_rate"]
+        return found, items.votes("win_rate")
 
     def test_a_tag_holds_the_outputs_of_its_pairs_and_what_was_said_in_them(self):
         run, first, _ = self.made()
@@ -206,7 +205,7 @@ class TestParts:
             asked = config(it=stars)
             items = Outputs(run, [asked], Slice.parse("tag:animals"))
             assert items.pairs.keys() == {first.a_id, first.b_id}
-            assert set(items.values[stars].values()) == ({1.0} if judge else set())
+            assert set(items.values(stars).values()) == ({1.0} if judge else set())
 
     def test_a_generator_and_what_there_is_not(self):
         run, first, second = self.made()
@@ -277,7 +276,7 @@ class TestPeople:
         make_passes(run, [(a, 0)], at=summer + timedelta(minutes=1))
         passed = source("pass_rate")
         found = Outputs(run, [config(it=passed)])
-        assert found.votes["pass_rate"] == {
+        assert found.votes("pass_rate") == {
             "2026 Q2": {a.pk: Tally(2, 2), b.pk: Tally(0, 1)},
             "2026 Q3": {a.pk: Tally(0, 1)},
         }
@@ -297,7 +296,7 @@ class TestPeople:
             make_vote(make_voter(run), pair, choice, at=datetime(2026, month, 5, tzinfo=UTC))
         seal_all(run.queue.project)
         found = Outputs(run, [config(check="win_rate", it=source("rendered"))])
-        assert found.votes["win_rate"] == {
+        assert found.votes("win_rate") == {
             "2026 Q1": {pair.a_id: Tally(1.5, 2), pair.b_id: Tally(0.5, 2)},
             "2026 Q2": {pair.a_id: Tally(0, 1), pair.b_id: Tally(1, 1)},
         }
@@ -326,10 +325,11 @@ def test_the_number_of_queries_does_not_grow():
             config(check=check, **{f"c{n}": each for n, each in enumerate(EVERY)})
             for check in ("win_rate", "pass_rate")
         ]
-        with CaptureQueriesContext(
-            connection,
-        ) as captured:
-            assert len(Outputs(run, configs).pairs) == 2 * pairs
+        with CaptureQueriesContext(connection) as captured:
+            outputs = Outputs(run, configs)
+            for each in configs:
+                assert len(outputs.components(each)) == 2 * pairs
+                assert len(outputs.votes(each.check)) == 1
         counts.append(len(captured))
     assert counts[0] == counts[1] <= 10
 
@@ -394,19 +394,23 @@ class TestDefinitions:
     def test_what_is_proposed_has_data(self):
         run = make_run(judges=3)
         Judge.objects.filter(run=run, position__gt=0).update(provider="default")
-        proposed = example(run)
-        assert {each.kind for each in proposed.sources.values()} == {"judge_wins", "rendered"}
-        assert proposed.judges == {"judge 1": "judge-1", "judge 2": "judge-2"}
-        assert proposed.check == "win_rate"
+        sources = json.loads(example(run))["sources"]
+        assert sources == {
+            "judge 1": {"from": "judge_wins", "judge": "judge-1"},
+            "judge 2": {"from": "judge_wins", "judge": "judge-2"},
+            "rendered": {"from": "rendered"},
+        }
         Verdict.objects.filter(judge__name="judge-2").update(score_a=7, score_b=2)
-        proposed = example(run)
-        assert proposed.sources["judge 1"] == source("judge_score", judge="judge-2", range=[0, 10])
+        proposed = json.loads(example(run))
+        assert proposed["sources"]["judge 1"] == {"from": "judge_score", "judge": "judge-2"}
+        assert proposed["check"] == "win_rate"
         with pytest.raises(ConfigInvalid, match="reason"):
-            read_config(run, proposed.as_json())
+            read_config(run, example(run))
         Verdict.objects.update(
             state="failed", winner="", score_a=None, score_b=None, error="refused"
         )
-        assert example(run).sources["preferred"].kind == "win_rate"
+        assert json.loads(example(run))["sources"]["preferred"] == {"from": "win_rate"}
+        assert read_config(run, example(run)).components == ("preferred", "rendered")
 
     def test_names_of_judges(self):
         run = make_run(judges=2)

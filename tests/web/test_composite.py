@@ -153,7 +153,9 @@ class TestTable:
         response = user_client().get(page_of(run))
         assert "No composite yet" in text_of(response)
         example = json.loads(response.context["form"]["config"].value())
-        assert parse(example, needs_sources=True).check == "win_rate"
+        assert example["check"] == "win_rate"
+        example["weights"]["judge 1"]["reason"] = "It reads everything."
+        assert parse(example, needs_sources=True).components == ("judge 1", "rendered")
         assert example["sources"]["judge 1"]["judge"] == "judge-0"
 
     def test_a_run_without_judges_has_an_example_too(self):
