@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from difflib import get_close_matches
-from typing import Annotated, Final, Literal, Self, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias, get_args
 
 from pydantic import (
     AfterValidator,
@@ -82,7 +82,7 @@ class Weight(_Part):
 
 
 class OfOutput(_Part):
-    """What is known of every output: votes won, votes that passed it, whether it was rendered."""
+    """The share of votes that an output won or that passed it, or whether it was rendered."""
 
     kind: Literal["win_rate", "pass_rate", "rendered"] = Field(alias="from")
 
@@ -281,8 +281,12 @@ def _names(data: object, key: str) -> list[str]:
 
 
 _KEYS: Final = {
-    "weights": ("weight", "reason"),
-    "sources": ("from", "judge", "task", "key", "range", "equals"),
+    "weights": list(Weight.model_fields),
+    "sources": [
+        field.alias or name
+        for source in get_args(Source)
+        for name, field in source.model_fields.items()
+    ],
 }
 # Where the words of pydantic are Python's and not those of JSON.
 _MESSAGES: Final = {

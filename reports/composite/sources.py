@@ -79,7 +79,7 @@ class Outputs:
         }
 
     def values(self, source: Source) -> dict[UUID, float]:
-        """Return what a source says of each output that it says anything of."""
+        """Return the mean of what a source has on each output; outputs without anything are left out."""
         sums = _sums(self._tallies(source))
         return {output: tally.mean for output, tally in sums.items() if tally.number}
 
@@ -97,9 +97,9 @@ class Outputs:
 
     def _pairs_by_output(self) -> dict[UUID, list[UUID]]:
         pairs: dict[UUID, list[UUID]] = {}
-        for number, pair in self._pairs.items():
-            pairs.setdefault(pair.a, []).append(number)
-            pairs.setdefault(pair.b, []).append(number)
+        for pk, pair in self._pairs.items():
+            pairs.setdefault(pair.a, []).append(pk)
+            pairs.setdefault(pair.b, []).append(pk)
         if not self._part.kind:
             for output in sorted(self._inferences.values_list("pk", flat=True)):
                 pairs.setdefault(output, [])
@@ -186,13 +186,13 @@ class Outputs:
         labelled: Iterable[tuple[UUID | None, UUID | None, Any]] = self._labelled_votes
         if source.judge:
             labelled = ((v.comparison, None, v.labels) for v in self._verdicts[source.judge])
-        for number, output, answers in labelled:
+        for pk, output, answers in labelled:
             whole = (answers or {}).get(source.task)
             if output is not None:
                 yield output, whole
-            elif number in self._pairs and answers:
-                yield self._pairs[number].a, answers.get(f"{source.task}_a", whole)
-                yield self._pairs[number].b, answers.get(f"{source.task}_b", whole)
+            elif pk in self._pairs and answers:
+                yield self._pairs[pk].a, answers.get(f"{source.task}_a", whole)
+                yield self._pairs[pk].b, answers.get(f"{source.task}_b", whole)
 
     @cached_property
     def _labelled_votes(self) -> list[tuple[UUID | None, UUID | None, Any]]:
@@ -229,9 +229,9 @@ class Outputs:
         by_choice = rows.values_list("quarter", "comparison", "choice").annotate(Count("pk"))
         return [
             (quarter_of(at), output, tally)
-            for at, number, choice, count in by_choice
-            if number in self._pairs
-            for output, tally in _won(self._pairs[number], choice, count)
+            for at, pk, choice, count in by_choice
+            if pk in self._pairs
+            for output, tally in _won(self._pairs[pk], choice, count)
         ]
 
 
