@@ -79,7 +79,7 @@ class Outputs:
         }
 
     def values(self, source: Source) -> dict[UUID, float]:
-        """Return the mean of what a source has on each output; outputs without anything are left out."""
+        """Return the mean of what a source has on each output, without outputs it has nothing on."""
         sums = _sums(self._tallies(source))
         return {output: tally.mean for output, tally in sums.items() if tally.number}
 
