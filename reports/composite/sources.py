@@ -79,7 +79,7 @@ class Outputs:
         }
 
     def values(self, source: Source) -> dict[UUID, float]:
-        """Return the mean of what a source has on each output, without outputs it has nothing on."""
+        """Return the mean of what a source has on each output, of those that it has any on."""
         sums = _sums(self._tallies(source))
         return {output: tally.mean for output, tally in sums.items() if tally.number}
 
@@ -321,24 +321,22 @@ def example(run: Run) -> str:
 
 def _proposed(run: Run) -> dict[str, dict[str, str]]:
     """Return sources of the run's first judges: their scores, or their choices without scores."""
-    done = Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE).order_by()
+    done = Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE)
+    of_models = done.exclude(judge__provider=Judge.BASELINE).order_by("judge__position")
     for kind, verdicts in (
-        ("judge_score", done.filter(score_a__isnull=False)),
-        ("judge_wins", done.exclude(winner="")),
+        ("judge_score", of_models.filter(score_a__isnull=False)),
+        ("judge_wins", of_models.exclude(winner="")),
     ):
-        with_verdicts = set(verdicts.values_list("judge__name", flat=True).distinct())
-        names = [n for n in judge_names(run, with_baselines=False) if n in with_verdicts]
+        names = list(dict.fromkeys(verdicts.values_list("judge__name", flat=True).distinct()))
         if names:
             first = enumerate(names[:MOST_PROPOSED], start=1)
             return {f"judge {place}": {"from": kind, "judge": name} for place, name in first}
     return {}
 
 
-def judge_names(run: Run, *, with_baselines: bool = True) -> list[str]:
-    """Return the names of a run's judges in its order, each once; baselines give no scores."""
+def judge_names(run: Run) -> list[str]:
+    """Return the names of a run's judges in its order, each once."""
     judges = Judge.objects.filter(run=run).order_by("position")
-    if not with_baselines:
-        judges = judges.exclude(provider=Judge.BASELINE)
     return list(dict.fromkeys(judges.values_list("name", flat=True)))
 
 

@@ -412,8 +412,11 @@ class TestDefinitions:
         assert json.loads(example(run))["sources"]["preferred"] == {"from": "win_rate"}
         assert read_config(run, example(run)).components == ("preferred", "rendered")
 
-    def test_names_of_judges(self):
-        run = make_run(judges=2)
-        Judge.objects.filter(pk=judges_of(run)[1].pk).update(provider="default")
-        assert judge_names(run) == ["judge-0", "judge-1"]
-        assert judge_names(run, with_baselines=False) == ["judge-1"]
+    def test_judges_are_named_in_order_and_baselines_are_not_proposed(self):
+        run = make_run(judges=3)
+        Judge.objects.filter(pk=judges_of(run)[1].pk).update(provider="default", position=9)
+        assert judge_names(run) == ["judge-0", "judge-2", "judge-1"]
+        assert json.loads(example(run))["sources"] == {
+            "judge 1": {"from": "judge_wins", "judge": "judge-1"},
+            "rendered": {"from": "rendered"},
+        }
