@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.composite import (
+from reports.composite.compute import (
     Composite,
-    CompositeConfig,
     CompositeError,
-    Weight,
     composite_of_item,
     composite_table,
 )
+from reports.composite.config import CompositeConfig, Weight
 
 ROOT = Path(__file__).resolve().parents[2]
 WEIGHTS = {"correctness": 0.6, "brevity": 0.4}
 GATES = ("safety", "format")
 GOOD = {"correctness": 0.9, "brevity": 0.7, "safety": 1, "format": 1}
 CONFIG = CompositeConfig(
-    {name: Weight(value, f"Why {name}.") for name, value in WEIGHTS.items()}, GATES
+    weights={name: Weight(weight=value, reason=f"Why {name}.") for name, value in WEIGHTS.items()},
+    gates=GATES,
 )
 
 shares = st.floats(0, 1)
@@ -142,12 +142,12 @@ class TestLaws:
 class TestTable:
     def test_components_stand_before_the_composite(self):
         [row] = composite_table({"q1": GOOD | {"unused": 0.1}}, CONFIG)
-        assert list(row.record()) == [
-            *("id", "correctness", "brevity", "safety", "format"),
-            *("composite", "failed_gate", "reason"),
+        assert list(vars(row)) == ["item", "components", "composite", "reason", "failed_gate"]
+        assert list(row.components.items()) == [
+            *(("correctness", 0.9), ("brevity", 0.7), ("safety", 1), ("format", 1)),
         ]
-        assert row.record()["composite"] == pytest.approx(0.82)
-        assert row.record()["failed_gate"] is None
+        assert (row.item, row.composite) == ("q1", pytest.approx(0.82))
+        assert row.failed_gate is None
 
     def test_an_item_in_error_keeps_its_row_and_gets_no_number(self):
         items = {
@@ -168,8 +168,7 @@ class TestTable:
 def test_it_works_without_settings():
     alone = """
 import sys
-from reports.composite import composite_of_item
-from reports.composite_drift import spearman
+from reports.composite.compute import composite_of_item, spearman
 print(composite_of_item({"a": 0.5}, {"a": 1}).value, spearman([1, 2, 3], [1, 2, 3]).value)
 assert "django" not in sys.modules
 """

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from judge_eval.config.run_config import ConfigInvalid
-from reports.composite_config import CompositeConfig, Source, as_text
-from reports.composite_parsing import as_data, parse
+from reports.composite.config import CompositeConfig, parse
 
 WHOLE = {
     "label": "helpful, first",
@@ -38,6 +37,11 @@ def changed(path, value):
     return data
 
 
+def source(kind, **options):
+    weights = {"it": {"weight": 1, "reason": "It counts."}}
+    return parse({"weights": weights, "sources": {"it": {"from": kind, **options}}}).sources["it"]
+
+
 def mistakes(data, **options):
     with pytest.raises(ConfigInvalid) as caught:
         parse(data, **options)
@@ -50,53 +54,67 @@ class TestReading:
         assert config.weighting == {"correctness": 0.6, "brevity": 0.4}
         assert config.weights["brevity"].reason == "People read on telephones."
         assert config.components == ("correctness", "brevity", "safety", "drawn")
-        assert config.sources == {
-            "correctness": Source("judge_score", judge="gpt", low=0, high=10),
-            "brevity": Source("label", key="stars", low=1, high=5),
-            "safety": Source("label", judge="gpt", key="safe", equals="true"),
-            "drawn": Source("rendered"),
-        }
+        correctness, brevity, safety, drawn = config.sources.values()
+        assert (correctness.kind, correctness.judge, correctness.range) == (
+            *("judge_score", "gpt"),
+            (0, 10),
+        )
+        assert (brevity.kind, brevity.task, brevity.judge, brevity.range, brevity.equals) == (
+            *("label", "stars", None),
+            *((1, 5), None),
+        )
+        assert (safety.kind, safety.task, safety.judge, safety.range, safety.equals) == (
+            *("label", "safe", "gpt"),
+            *(None, True),
+        )
+        assert drawn.kind == "rendered"
+        assert config.judges == {"correctness": "gpt", "safety": "gpt"}
         assert (config.label, config.check) == ("helpful, first", "win_rate")
 
     def test_what_is_written_reads_as_the_same(self):
         config = parse(WHOLE)
-        assert parse(json.loads(json.dumps(as_data(config))), needs_sources=True) == config
+        assert parse(json.loads(config.as_json()), needs_sources=True) == config
         bare = parse({"weights": {"a": {"weight": 2, "reason": "It is all."}}})
-        assert parse(as_data(bare)) == bare
+        assert parse(json.loads(bare.as_json())) == bare
 
     @pytest.mark.parametrize(
         "path,value,said",
         [
-            ("weights.brevity.weight", 0, "weights.brevity.weight: must be above 0"),
-            ("weights.brevity.weight", -1, "weights.brevity.weight: must be above 0"),
-            ("weights.brevity.weight", "0.4", "weights.brevity.weight: must be a number, not text"),
+            ("weights.brevity.weight", 0, "weights.brevity.weight: must be greater than 0"),
+            ("weights.brevity.weight", -1, "weights.brevity.weight: must be greater than 0"),
+            ("weights.brevity.weight", "0.4", "weights.brevity.weight: must be a number"),
             ("weights.brevity.weight", True, "weights.brevity.weight: must be a number"),
             ("weights.brevity.weight", None, "weights.brevity.weight: is missing"),
             ("weights.brevity.reason", None, "weights.brevity.reason: is missing"),
-            ("weights.brevity.reason", "  ", "weights.brevity.reason: is empty"),
+            (
+                "weights.brevity.reason",
+                "  ",
+                "weights.brevity.reason: must have at least 1 character",
+            ),
             ("weights.brevity.note", "x", "weights.brevity.note: unknown"),
-            ("weights.brevity", 0.4, "weights.brevity: must be an object, not a decimal number"),
-            ("weights", [0.4], "weights: must be an object, by component"),
-            ("weights", {}, "weights: must name at least one component"),
-            ("weights", None, "weights: must name at least one component"),
-            ("gates", ["safety", "safety"], "gates[1]: stands twice"),
-            ("gates", "safety", "gates: must be a list, not text"),
+            ("weights.brevity", 0.4, "weights.brevity: must be an object"),
+            ("weights", [0.4], "weights: must be an object"),
+            ("weights", {}, "weights: must have at least 1 item"),
+            ("weights", None, "weights: is missing"),
+            ("gates", ["safety", "safety"], "gates: safety: stands twice"),
+            ("gates", "safety", "gates: must be a list"),
             ("gates", ["drawn"], "sources.safety: is not used"),
             ("gates", ["safety", "drawn", "taste"], "sources.taste: is missing"),
             ("sources.drawn", {"from": "drawn"}, "sources.drawn.from: 'drawn' is none of"),
             ("sources.drawn", {}, "sources.drawn.from: is missing"),
             ("sources.drawn", {"from": "rendered", "judge": "x"}, "sources.drawn.judge: unknown"),
             ("sources.correctness.judge", None, "sources.correctness.judge: is missing"),
-            ("sources.brevity.range", None, "sources.brevity.range: say which range"),
+            ("sources.brevity.range", None, "sources.brevity: say which 'range'"),
             ("sources.brevity.range", [5, 1], "sources.brevity.range: must be two numbers"),
             ("sources.brevity.range", [1, 1], "sources.brevity.range: must be two numbers"),
-            ("sources.brevity.range", [1, "5"], "sources.brevity.range: must be two numbers"),
-            ("sources.brevity.range", [True, 5], "sources.brevity.range: must be two numbers"),
+            ("sources.brevity.range", [1, "5"], "sources.brevity.range[1]: must be a number"),
+            ("sources.brevity.range", [True, 5], "sources.brevity.range[0]: must be a number"),
+            ("sources.brevity.range", [1], "sources.brevity.range[1]: is missing"),
             ("sources.brevity.equals", [1], "sources.brevity.equals: must be text, a number"),
-            ("sources.safety.range", [0, 1], "sources.safety.range: unknown"),
+            ("sources.safety.range", [0, 1], "sources.safety: say which 'range'"),
             ("sources.safety.task", None, "sources.safety.task: is missing"),
-            ("sources", ["x"], "sources: must be an object, by component"),
-            ("check", "taste", "check: 'taste' is none of pass_rate, win_rate"),
+            ("sources", ["x"], "sources: must be an object"),
+            ("check", "taste", "check: must be 'win_rate' or 'pass_rate'"),
             ("gate", [], "gate: unknown; did you mean 'gates'?"),
         ],
     )
@@ -117,9 +135,23 @@ class TestReading:
         found = mistakes({"weights": {name: {"weight": 1, "reason": "x"}}})
         assert found[0].startswith("weights: ")
 
+    @pytest.mark.parametrize("text", ["a\0b", "a\nb", "half \ud800", "\u2028"])
+    def test_text_that_no_database_stores_or_no_line_holds(self, text):
+        for path in ("label", "weights.brevity.reason", "sources.brevity.task"):
+            assert mistakes(changed(path, text))[0].startswith(f"{path}: must ")
+
+    @pytest.mark.parametrize("value", [10**400, float("nan"), float("inf"), 1e10])
+    def test_weights_beyond_all_bounds(self, value):
+        [mistake] = mistakes(changed("weights.brevity.weight", value))
+        assert mistake.startswith("weights.brevity.weight: must be ")
+
+    def test_half_a_surrogate_is_no_value_to_compare_with(self):
+        path = "sources.safety.equals"
+        assert mistakes(changed(path, "\ud800"))[0].startswith(f"{path}: holds half a surrogate")
+
     def test_too_many(self):
         weights = {f"c{n}": {"weight": 1, "reason": "x"} for n in range(31)}
-        assert mistakes({"weights": weights}) == ["weights: has 31, the most is 30"]
+        assert mistakes({"weights": weights}) == ["weights: must have at most 30 items, not more"]
 
     def test_sources_may_be_left_to_the_caller(self):
         data = changed("sources", None)
@@ -154,7 +186,10 @@ class TestVersion:
 
     def test_a_gate_more_changes_it(self):
         weights = parse(changed("sources", None)).weights
-        versions = {CompositeConfig(weights, gates).version for gates in ((), ("a",), ("a", "b"))}
+        versions = {
+            CompositeConfig(weights=weights, gates=gates).version
+            for gates in ((), ("a",), ("a", "b"))
+        }
         assert len(versions) == 3
 
     def test_the_order_of_weights_does_not(self):
@@ -167,7 +202,7 @@ class TestScaling:
         "value,expected", [(1, 0.0), (3, 0.5), (5, 1.0), (7, 1.5), (True, 1.0), ("5", None)]
     )
     def test_by_a_range(self, value, expected):
-        assert Source("label", key="stars", low=1, high=5).scaled(value) == expected
+        assert source("label", task="stars", range=[1, 5]).scaled(value) == expected
 
     @pytest.mark.parametrize(
         "equals,value,expected",
@@ -183,11 +218,11 @@ class TestScaling:
         ],
     )
     def test_by_a_value(self, equals, value, expected):
-        source = Source("label", key="safe", equals=as_text(equals))
-        assert source.scaled(value) == expected
+        assert source("label", task="safe", equals=equals).scaled(value) == expected
 
     def test_it_is_circular_where_it_holds_what_it_is_checked_against(self):
         weights = {"liked": {"weight": 1, "reason": "x"}}
         data = {"weights": weights, "sources": {"liked": "win_rate"}}
         assert parse(data | {"check": "win_rate"}).is_circular
+        assert parse(data).is_circular
         assert not parse(data | {"check": "pass_rate"}).is_circular

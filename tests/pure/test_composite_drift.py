@@ -12,9 +12,9 @@ from scipy import stats
 
 from judge_eval.metrics.figures import Figure
 from judge_eval.metrics.resampling import Resampling
-from reports.composite_drift import (
+from reports.composite.compute import (
     Drift,
-    Said,
+    Tally,
     drift,
     drift_in_words,
     has_changed,
@@ -29,9 +29,9 @@ few = st.lists(
 )
 
 
-@pytest.mark.parametrize("name", ["", "_config", "_parsing", "_drift"])
+@pytest.mark.parametrize("name", ["compute", "config"])
 def test_examples_are_true(name):
-    outcome = doctest.testmod(import_module(f"reports.composite{name}"))
+    outcome = doctest.testmod(import_module(f"reports.composite.{name}"))
     assert outcome.attempted > 0
     assert outcome.failed == 0
 
@@ -110,8 +110,8 @@ class TestQuarters:
 
     def test_oldest_first_with_counts_and_what_was_left_out(self):
         people = {
-            "2026 Q2": {"a": Said(1, 1), "b": Said(0, 2), "c": Said(1, 3), "gone": Said(1, 9)},
-            "2026 Q1": {"a": Said(1, 1)},
+            "2026 Q2": {"a": Tally(1, 1), "b": Tally(0, 2), "c": Tally(1, 3), "gone": Tally(1, 9)},
+            "2026 Q1": {"a": Tally(1, 1)},
         }
         older, newer = drift({"a": 0.9, "b": 0.1, "c": 0.5, "gone": None}, people)
         assert (older.quarter, newer.quarter) == ("2026 Q1", "2026 Q2")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.composite import composite_of_item
+from reports.composite.compute import composite_of_item
 
 NUMBERS = Path(__file__).resolve().parents[3] / "shared" / "cases" / "seed_numbers.json"
 

@@ -1,5 +1,6 @@
 """The components of a run's outputs: what each source reads, and what it does not."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,12 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from judge_eval.analysis.slices import Slice
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.models import Judge, Verdict
-from reports.composite_config import CompositeConfig, Source, Weight
-from reports.composite_drift import Said
-from reports.composite_items import items_of_run
-from reports.composite_services import (
-    PLACEHOLDER,
-    as_json,
+from reports.composite.compute import Tally
+from reports.composite.config import PLACEHOLDER, CompositeConfig, Weight, parse
+from reports.composite.sources import (
+    Outputs,
     example,
     judge_names,
     read_config,
@@ -41,14 +40,22 @@ from voting.models import Entry, Inference, Picture
 pytestmark = pytest.mark.django_db
 
 
+IT_COUNTS = {"weight": 1, "reason": "It counts."}
+
+
+def source(kind, **options):
+    sources = {"it": {"from": kind, **options}}
+    return parse({"weights": {"it": IT_COUNTS}, "sources": sources}).sources["it"]
+
+
 def config(check="pass_rate", **sources):
-    weights = {name: Weight(1.0, "It counts.") for name in sources}
-    return CompositeConfig(weights, sources=sources, check=check)
+    weights = {name: Weight(**IT_COUNTS) for name in sources}
+    return CompositeConfig(weights=weights, sources=sources, check=check)
 
 
-def component(run, source):
+def component(run, about):
     """What one source says of each output: those of the pairs in order, first and second."""
-    found = items_of_run(run, [config(it=source)]).components(config(it=source))
+    found = Outputs(run, [config(it=about)]).components(config(it=about))
     return [values["it"] for values in found.values()]
 
 
@@ -78,7 +85,7 @@ class TestWinRate:
         for choice in ("A", "A", "A", "tie", "both_bad"):
             make_vote(make_voter(run), first, choice)
         seal_all(run.queue.project)
-        assert component(run, Source("win_rate")) == [3.5 / 5, 0.5 / 5, None, None]
+        assert component(run, source("win_rate")) == [3.5 / 5, 0.5 / 5, None, None]
 
     def test_an_output_in_several_pairs(self):
         run = make_run(pairs=2, votes_wanted=9)
@@ -88,7 +95,7 @@ class TestWinRate:
         make_vote(make_voter(run), first, "A")
         make_vote(make_voter(run), second, "B")
         seal_all(run.queue.project)
-        assert component(run, Source("win_rate")) == [0.5, 0.0, 1.0]
+        assert component(run, source("win_rate")) == [0.5, 0.0, 1.0]
 
     def test_votes_that_do_not_count_are_not_read(self):
         run = make_run(votes_wanted=9)
@@ -98,7 +105,7 @@ class TestWinRate:
         make_many_entries(run, "vote", rows)
         seal_all(run.queue.project)
         make_many_votes(run, [(make_voter(run), pair, "A")])
-        assert component(run, Source("win_rate")) == [None, None]
+        assert component(run, source("win_rate")) == [None, None]
 
 
 class TestJudgeScore:
@@ -107,19 +114,19 @@ class TestJudgeScore:
         for verdict, score in zip(Verdict.objects.order_by("id"), (8, 1, 5, 1), strict=True):
             verdict.score_a, verdict.score_b = score, 10 - score
             verdict.save()
-        source = Source("judge_score", judge="judge-0", low=0, high=10)
-        assert component(run, source) == pytest.approx([0.8, 0.2, 0.5, 0.5])
+        score = source("judge_score", judge="judge-0", range=[0, 10])
+        assert component(run, score) == pytest.approx([0.8, 0.2, 0.5, 0.5])
 
     def test_a_verdict_without_a_score_says_nothing(self):
         run = make_run(says=[["A"], [None]])
-        source = Source("judge_score", judge="judge-0", low=0, high=10)
-        assert component(run, source) == [None] * 4
+        score = source("judge_score", judge="judge-0", range=[0, 10])
+        assert component(run, score) == [None] * 4
 
     def test_a_score_beyond_the_range_is_no_component(self):
         run = make_run(judges=1)
         Verdict.objects.update(score_a=80, score_b=5)
-        source = Source("judge_score", judge="judge-0", low=0, high=10)
-        assert component(run, source) == [8.0, 0.5]
+        score = source("judge_score", judge="judge-0", range=[0, 10])
+        assert component(run, score) == [8.0, 0.5]
 
 
 class TestVerdicts:
@@ -135,16 +142,16 @@ class TestVerdicts:
 
     def test_what_a_judge_said_won(self):
         run = self.said()
-        assert component(run, Source("judge_wins", judge="judge-0")) == [1, 0, None, None]
-        assert component(run, Source("judge_wins", judge="judge-1")) == [0.5, 0.5, 0, 1]
+        assert component(run, source("judge_wins", judge="judge-0")) == [1, 0, None, None]
+        assert component(run, source("judge_wins", judge="judge-1")) == [0.5, 0.5, 0, 1]
 
     def test_how_many_votes_agree_with_a_judge(self):
         run = self.said()
-        assert component(run, Source("agreement", judge="judge-0")) == [0.5, 0.5, None, None]
-        assert component(run, Source("agreement", judge="judge-1")) == [0.25, 0.25, 0, 0]
+        assert component(run, source("agreement", judge="judge-0")) == [0.5, 0.5, None, None]
+        assert component(run, source("agreement", judge="judge-1")) == [0.25, 0.25, 0, 0]
 
     def test_where_nobody_voted_there_is_no_agreement(self):
-        assert component(make_run(), Source("agreement", judge="judge-0")) == [None, None]
+        assert component(make_run(), source("agreement", judge="judge-0")) == [None, None]
 
 
 class TestParts:
@@ -159,11 +166,11 @@ class TestParts:
         return run, first, second
 
     def of(self, run, part, kind):
-        source = Source(kind, judge="judge-0" if kind != "win_rate" else "")
-        asked = config(check="win_rate", it=source)
-        items = items_of_run(run, [asked], Slice.parse(part))
+        options = {"judge": "judge-0"} if kind != "win_rate" else {}
+        asked = config(check="win_rate", it=source(kind, **options))
+        items = Outputs(run, [asked], Slice.parse(part))
         found = {item: values["it"] for item, values in items.components(asked).items()}
-        return found, items.people["win_rate"]
+        return found, items.votes("win_rate")
 
     def test_a_tag_holds_the_outputs_of_its_pairs_and_what_was_said_in_them(self):
         run, first, _ = self.made()
@@ -175,13 +182,13 @@ class TestParts:
             found, people = self.of(run, "tag:animals", kind)
             assert found == dict(zip((first.a_id, first.b_id), values, strict=True))
             [quarter] = people.values()
-            assert quarter == {first.a_id: Said(1.5, 4), first.b_id: Said(1.5, 4)}
+            assert quarter == {first.a_id: Tally(1.5, 4), first.b_id: Tally(1.5, 4)}
 
     def test_votes_for_a_side_are_all_that_counts(self):
         run, first, second = self.made()
         found, people = self.of(run, "ballot:decided", "win_rate")
         assert found == {first.a_id: 0.5, first.b_id: 0.5, second.a_id: 1, second.b_id: 0}
-        assert sum(said.votes for said in next(iter(people.values())).values()) == 6
+        assert sum(tally.number for tally in next(iter(people.values())).values()) == 6
         verdicts, _ = self.of(run, "ballot:decided", "judge_wins")
         assert (verdicts[first.a_id], verdicts[second.a_id]) == (1, None)
 
@@ -193,11 +200,12 @@ class TestParts:
             labels={"stars": 1}, payload={"labels_sha256": "0"}
         )
         for judge in ("judge-0", ""):
-            source = Source("label", judge=judge, key="stars", low=1, high=5)
-            asked = config(it=source)
-            items = items_of_run(run, [asked], Slice.parse("tag:animals"))
-            assert items.items.keys() == {first.a_id, first.b_id}
-            assert set(items.values[source].values()) == ({1.0} if judge else set())
+            options = {"judge": judge} if judge else {}
+            stars = source("label", task="stars", range=[1, 5], **options)
+            asked = config(it=stars)
+            items = Outputs(run, [asked], Slice.parse("tag:animals"))
+            assert items.pairs.keys() == {first.a_id, first.b_id}
+            assert set(items.values(stars).values()) == ({1.0} if judge else set())
 
     def test_a_generator_and_what_there_is_not(self):
         run, first, second = self.made()
@@ -211,8 +219,8 @@ class TestLabels:
         run = make_run()
         item = pairs_of(run)[0].a
         make_passes(run, [(item, 1), (item, 0)], labels={"stars": 4, "safe": "yes"})
-        assert component(run, Source("label", key="stars", low=1, high=5)) == [0.75, None]
-        assert component(run, Source("label", key="safe", equals='"yes"')) == [1.0, None]
+        assert component(run, source("label", task="stars", range=[1, 5])) == [0.75, None]
+        assert component(run, source("label", task="safe", equals="yes")) == [1.0, None]
 
     def test_by_people_on_a_side_of_a_pair_or_on_both(self):
         run = make_run(votes_wanted=9)
@@ -223,15 +231,15 @@ class TestLabels:
                 labels=labels, payload={"labels_sha256": "0"} if labels else None
             )
         seal_all(run.queue.project)
-        assert component(run, Source("label", key="stars", low=1, high=5)) == [0.75, 0.0]
-        assert component(run, Source("label", key="clear", equals="true")) == [1.0, 1.0]
+        assert component(run, source("label", task="stars", range=[1, 5])) == [0.75, 0.0]
+        assert component(run, source("label", task="clear", equals=True)) == [1.0, 1.0]
 
     def test_by_a_judge(self):
         run = make_run(judges=2)
         Verdict.objects.filter(judge__name="judge-1").update(labels={"stars_a": 2, "stars_b": 5})
-        stars = Source("label", judge="judge-1", key="stars", low=1, high=5)
+        stars = source("label", judge="judge-1", task="stars", range=[1, 5])
         assert component(run, stars) == [0.25, 1.0]
-        assert component(run, Source("label", key="stars", low=1, high=5)) == [None, None]
+        assert component(run, source("label", task="stars", range=[1, 5])) == [None, None]
 
 
 class TestOutputsThemselves:
@@ -244,19 +252,19 @@ class TestOutputsThemselves:
         states = ("done", "failed", "waiting")
         for picture, state in zip(Picture.objects.order_by("id"), states, strict=True):
             Picture.objects.filter(pk=picture.pk).update(state=state)
-        assert component(run, Source("rendered")) == [1.0, 0.0, None, 1.0]
+        assert component(run, source("rendered")) == [1.0, 0.0, None, 1.0]
 
     def test_metadata(self):
         run = make_run()
         Inference.objects.filter(pk=pairs_of(run)[0].a_id).update(metadata={"bleu": 0.4, "x": "y"})
-        assert component(run, Source("metadata", key="bleu")) == [0.4, None]
-        assert component(run, Source("metadata", key="x", equals='"y"')) == [1.0, None]
+        assert component(run, source("metadata", key="bleu", range=[0, 1])) == [0.4, None]
+        assert component(run, source("metadata", key="x", equals="y")) == [1.0, None]
 
     def test_outputs_of_other_runs_are_not_listed(self):
         project = make_project()
         run, _ = make_run(project), make_run(project)
         make_inference(project)
-        assert len(items_of_run(run, [config(it=Source("rendered"))]).items) == 2
+        assert len(Outputs(run, [config(it=source("rendered"))]).pairs) == 2
 
 
 class TestPeople:
@@ -266,20 +274,20 @@ class TestPeople:
         summer = datetime(2026, 6, 30, 23, 59, tzinfo=UTC)
         make_passes(run, [(a, 1), (a, 1), (b, 0)], at=summer)
         make_passes(run, [(a, 0)], at=summer + timedelta(minutes=1))
-        source = Source("pass_rate")
-        found = items_of_run(run, [config(it=source)])
-        assert found.people["pass_rate"] == {
-            "2026 Q2": {a.pk: Said(2, 2), b.pk: Said(0, 1)},
-            "2026 Q3": {a.pk: Said(0, 1)},
+        passed = source("pass_rate")
+        found = Outputs(run, [config(it=passed)])
+        assert found.votes("pass_rate") == {
+            "2026 Q2": {a.pk: Tally(2, 2), b.pk: Tally(0, 1)},
+            "2026 Q3": {a.pk: Tally(0, 1)},
         }
-        assert component(run, source) == pytest.approx([2 / 3, 0])
+        assert component(run, passed) == pytest.approx([2 / 3, 0])
 
     def test_passes_that_do_not_count(self):
         run = make_run()
         item = pairs_of(run)[0].a
         make_passes(run, [(item, 1)], simulated=True)
         make_passes(run, [(make_inference(run.queue.project), 1)])
-        assert component(run, Source("pass_rate")) == [None, None]
+        assert component(run, source("pass_rate")) == [None, None]
 
     def test_wins_by_quarter(self):
         run = make_run(votes_wanted=9)
@@ -287,23 +295,23 @@ class TestPeople:
         for month, choice in ((1, "A"), (1, "tie"), (4, "B")):
             make_vote(make_voter(run), pair, choice, at=datetime(2026, month, 5, tzinfo=UTC))
         seal_all(run.queue.project)
-        found = items_of_run(run, [config(check="win_rate", it=Source("rendered"))])
-        assert found.people["win_rate"] == {
-            "2026 Q1": {pair.a_id: Said(1.5, 2), pair.b_id: Said(0.5, 2)},
-            "2026 Q2": {pair.a_id: Said(0, 1), pair.b_id: Said(1, 1)},
+        found = Outputs(run, [config(check="win_rate", it=source("rendered"))])
+        assert found.votes("win_rate") == {
+            "2026 Q1": {pair.a_id: Tally(1.5, 2), pair.b_id: Tally(0.5, 2)},
+            "2026 Q2": {pair.a_id: Tally(0, 1), pair.b_id: Tally(1, 1)},
         }
 
 
 EVERY = (
-    Source("win_rate"),
-    Source("pass_rate"),
-    Source("rendered"),
-    Source("metadata", key="bleu"),
-    Source("judge_score", judge="judge-0", low=0, high=10),
-    Source("judge_wins", judge="judge-0"),
-    Source("agreement", judge="judge-0"),
-    Source("label", key="stars", low=1, high=5),
-    Source("label", judge="judge-0", key="stars", low=1, high=5),
+    source("win_rate"),
+    source("pass_rate"),
+    source("rendered"),
+    source("metadata", key="bleu", range=[0, 1]),
+    source("judge_score", judge="judge-0", range=[0, 10]),
+    source("judge_wins", judge="judge-0"),
+    source("agreement", judge="judge-0"),
+    source("label", task="stars", range=[1, 5]),
+    source("label", judge="judge-0", task="stars", range=[1, 5]),
 )
 
 
@@ -314,27 +322,22 @@ def test_the_number_of_queries_does_not_grow():
         make_many_votes(run, [(make_voter(run), pair, "A") for pair in pairs_of(run)])
         make_passes(run, [(pair.a, 1) for pair in pairs_of(run)], labels={"stars": 3})
         configs = [
-            config(check=check, **{f"c{n}": source for n, source in enumerate(EVERY)})
+            config(check=check, **{f"c{n}": each for n, each in enumerate(EVERY)})
             for check in ("win_rate", "pass_rate")
         ]
-        with CaptureQueriesContext(
-            connection,
-        ) as captured:
-            assert len(items_of_run(run, configs).items) == 2 * pairs
+        with CaptureQueriesContext(connection) as captured:
+            outputs = Outputs(run, configs)
+            for each in configs:
+                assert len(outputs.components(each)) == 2 * pairs
+                assert len(outputs.votes(each.check)) == 1
         counts.append(len(captured))
     assert counts[0] == counts[1] <= 10
 
 
 class TestDefinitions:
     def text(self, **changes):
-        return as_json(
-            CompositeConfig(
-                **{
-                    "weights": {"liked": Weight(1, "It counts.")},
-                    "sources": {"liked": Source("win_rate")},
-                    **changes,
-                }
-            )
+        return json.dumps(
+            {"weights": {"liked": IT_COUNTS}, "sources": {"liked": "win_rate"}, **changes}
         )
 
     def test_what_is_stored_is_what_was_read(self):
@@ -354,7 +357,7 @@ class TestDefinitions:
 
     def test_another_version_keeps_the_earlier_and_may_be_taken_back(self):
         run = make_run()
-        texts = [self.text(weights={"liked": Weight(n, "It counts.")}) for n in (1, 2, 1)]
+        texts = [self.text(weights={"liked": IT_COUNTS | {"weight": n}}) for n in (1, 2, 1)]
         stored = [store(run, read_config(run, text)) for text in texts]
         assert [row.pk for row, _ in versions_of(run, 9)] == [stored[2].pk, stored[1].pk]
         assert len(versions_of(run, 1)) == 1
@@ -366,7 +369,7 @@ class TestDefinitions:
             ("{", "It is not JSON: "),
             ('{"weights": {}, "weights": {}}', "stands twice"),
             ("[]", "must be an object"),
-            ("{}", "weights: must name at least one component"),
+            ("{}", "weights: is missing"),
         ],
     )
     def test_text_that_is_no_config(self, text, said):
@@ -375,7 +378,7 @@ class TestDefinitions:
 
     def test_a_judge_that_the_run_does_not_have(self):
         run = make_run(judges=2)
-        sources = {"liked": Source("judge_score", judge="gpt", low=0, high=10)}
+        sources = {"liked": {"from": "judge_score", "judge": "gpt"}}
         with pytest.raises(
             ConfigInvalid, match=r"sources\.liked\.judge: no judge .* 'gpt'"
         ) as told:
@@ -384,28 +387,36 @@ class TestDefinitions:
 
     def test_the_placeholder_is_no_reason(self):
         run = make_run(says=[[]])
-        text = self.text(weights={"liked": Weight(1, f" {PLACEHOLDER} ")})
+        text = self.text(weights={"liked": IT_COUNTS | {"reason": f" {PLACEHOLDER} "}})
         with pytest.raises(ConfigInvalid, match=r"weights\.liked\.reason: is still the example's"):
             read_config(run, text)
 
     def test_what_is_proposed_has_data(self):
         run = make_run(judges=3)
         Judge.objects.filter(run=run, position__gt=0).update(provider="default")
-        proposed = example(run)
-        assert {source.kind for source in proposed.sources.values()} == {"judge_wins", "rendered"}
-        assert [source.judge for source in proposed.sources.values()] == ["judge-1", "judge-2", ""]
+        sources = json.loads(example(run))["sources"]
+        assert sources == {
+            "judge 1": {"from": "judge_wins", "judge": "judge-1"},
+            "judge 2": {"from": "judge_wins", "judge": "judge-2"},
+            "rendered": {"from": "rendered"},
+        }
         Verdict.objects.filter(judge__name="judge-2").update(score_a=7, score_b=2)
-        proposed = example(run)
-        assert proposed.sources["judge 1"] == Source("judge_score", "judge-2", low=0, high=10)
+        proposed = json.loads(example(run))
+        assert proposed["sources"]["judge 1"] == {"from": "judge_score", "judge": "judge-2"}
+        assert proposed["check"] == "win_rate"
         with pytest.raises(ConfigInvalid, match="reason"):
-            read_config(run, as_json(proposed))
+            read_config(run, example(run))
         Verdict.objects.update(
             state="failed", winner="", score_a=None, score_b=None, error="refused"
         )
-        assert example(run).sources["preferred"].kind == "win_rate"
+        assert json.loads(example(run))["sources"]["preferred"] == {"from": "win_rate"}
+        assert read_config(run, example(run)).components == ("preferred", "rendered")
 
-    def test_names_of_judges(self):
-        run = make_run(judges=2)
-        Judge.objects.filter(pk=judges_of(run)[1].pk).update(provider="default")
-        assert judge_names(run) == ["judge-0", "judge-1"]
-        assert judge_names(run, with_baselines=False) == ["judge-1"]
+    def test_judges_are_named_in_order_and_baselines_are_not_proposed(self):
+        run = make_run(judges=3)
+        Judge.objects.filter(pk=judges_of(run)[1].pk).update(provider="default", position=9)
+        assert judge_names(run) == ["judge-0", "judge-2", "judge-1"]
+        assert json.loads(example(run))["sources"] == {
+            "judge 1": {"from": "judge_wins", "judge": "judge-1"},
+            "rendered": {"from": "rendered"},
+        }

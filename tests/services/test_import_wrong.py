@@ -9,8 +9,8 @@ from judge_eval.pages.reveal import reveal_of
 from judge_eval.transfer.exporting import export_run
 from judge_eval.transfer.import_report import ImportOptions
 from judge_eval.transfer.importing import import_run
-from reports.composite_config import CompositeConfig, Source, Weight
-from reports.composite_items import items_of_run
+from reports.composite.config import parse
+from reports.composite.sources import Outputs
 from tests.makers import judges_of, make_project, user_client, voter_client
 from tests.services.bundles import empty_the_instance, facts_of, findings_of, restored
 from tests.services.imports import (
@@ -104,9 +104,10 @@ def test_scorers_and_composites_read_it_as_an_answer_that_nobody_gives():
     assert label == "wrong"
     assert labels_of(run, Slice("ballot", "decided")).judges[str(torn.pk)] == {}
     for kind, value in (("agreement", 0.0), ("judge_wins", 0.0)):
-        source = Source(kind, judge="torn")
-        config = CompositeConfig({"it": Weight(1.0, "It counts.")}, sources={"it": source})
-        components = items_of_run(run, [config]).components(config)
+        sources = {"it": {"from": kind, "judge": "torn"}}
+        weights = {"it": {"weight": 1, "reason": "It counts."}}
+        config = parse({"weights": weights, "sources": sources})
+        components = Outputs(run, [config]).components(config)
         assert [values["it"] for values in components.values()] == [value, value]
 
 

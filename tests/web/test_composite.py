@@ -9,9 +9,9 @@ from django.test import Client
 from django.utils import timezone
 
 from judge_eval.models import Judge, Verdict
-from reports.composite_parsing import parse
-from reports.composite_services import store
-from reports.composite_shown import DASH
+from reports.composite.config import parse
+from reports.composite.sources import store
+from reports.composite.views import DASH
 from reports.models import CompositeDefinition
 from tests.makers import (
     make_many_entries,
@@ -43,6 +43,7 @@ CONFIG = {
         "liked": "win_rate",
         "safe": {"from": "metadata", "key": "safe", "equals": True},
     },
+    "check": "pass_rate",
 }
 
 
@@ -152,7 +153,9 @@ class TestTable:
         response = user_client().get(page_of(run))
         assert "No composite yet" in text_of(response)
         example = json.loads(response.context["form"]["config"].value())
-        assert parse(example, needs_sources=True).check == "win_rate"
+        assert example["check"] == "win_rate"
+        example["weights"]["judge 1"]["reason"] = "It reads everything."
+        assert parse(example, needs_sources=True).components == ("judge 1", "rendered")
         assert example["sources"]["judge 1"]["judge"] == "judge-0"
 
     def test_a_run_without_judges_has_an_example_too(self):

@@ -1,0 +1,354 @@
+"""A composite of several components with gates, and whether it still ranks items as people do.
+
+The weighted mean of components in [0, 1], unless a gate is not fully met: then 0. The components
+are always listed, the composite is the headline and never stands alone.
+
+It is checked by its rank correlation with people's votes, per calendar quarter of the votes. Two
+quarters differ where the difference of their correlations is significant: that the newest interval
+holds 0 and an older one does not proves no change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from math import atanh, fsum, inf, sqrt
+from typing import Final, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from judge_eval.metrics.figures import Figure, left_out, no_figure
+from judge_eval.metrics.rank_correlation import FEWEST, places_of
+from judge_eval.metrics.rank_correlation import spearman as correlations
+from judge_eval.metrics.resampling import Resampling, interval_of, weights
+from judge_eval.statistics.intervals import Z95
+from reports.composite.config import CompositeConfig
+
+# With fewer items in either quarter, no change is claimed or denied.
+FEWEST_TO_COMPARE: Final = 20
+OK: Final = "ok"
+_SAME: Final = 1e-12
+Item = TypeVar("Item", bound=Hashable)
+
+
+class CompositeError(ValueError):
+    """An item has no composite, or the weights make none; the message says why."""
+
+
+class Composite(NamedTuple):
+    """The composite of one item: in [0, 1], and 0 where a gate failed."""
+
+    value: float
+    reason: str = OK
+    failed_gate: str | None = None
+
+
+@dataclass(frozen=True)
+class CompositeRow(Generic[Item]):
+    """One line of a table: the components first, then what they come to.
+
+    The components are in the order of the config, None where missing. An item that has no
+    composite has an error as its reason.
+    """
+
+    item: Item
+    components: Mapping[str, float | None]
+    composite: float | None
+    reason: str
+    failed_gate: str | None = None
+
+
+def composite_of_item(
+    components: Mapping[str, float | None],
+    weights: Mapping[str, float],
+    gates: Collection[str] = (),
+) -> Composite:
+    """Compute the composite of one item.
+
+    ``sum(weight * component) / sum(weight)`` over the weighted components; 0 where a gate is below
+    1 or missing.
+
+    Parameters
+    ----------
+    components : mapping of str to float
+        Each in [0, 1]; None is missing.
+    weights : mapping of component to float
+        All above 0; only their ratios count.
+    gates : collection of str
+        Components that must be 1, looked at in this order. A gate may be weighted too.
+
+    Raises
+    ------
+    CompositeError
+        Where a component is outside [0, 1], or a weighted one is missing and no gate failed; where
+        there is no weight, or one that is not above 0.
+
+    Examples
+    --------
+    >>> weights, gates = {"correctness": 0.6, "brevity": 0.4}, ("safety", "format")
+    >>> item = {"correctness": 0.9, "brevity": 0.7, "safety": 1, "format": 1}
+    >>> round(composite_of_item(item, weights, gates).value, 12)
+    0.82
+    >>> composite_of_item(item | {"safety": 0}, weights, gates)
+    Composite(value=0.0, reason='hard-gate fail: safety', failed_gate='safety')
+    >>> composite_of_item(item | {"brevity": None}, weights, gates)
+    Traceback (most recent call last):
+        ...
+    reports.composite.compute.CompositeError: component 'brevity' is missing
+    """
+    total = _total(weights)
+    present = {name: value for name, value in components.items() if value is not None}
+    for name, value in present.items():
+        if not 0 <= value <= 1:
+            raise CompositeError(f"component {name!r} is {value:g}, which is outside [0, 1]")
+    for gate in gates:
+        if present.get(gate, 0) < 1:
+            return Composite(0.0, f"hard-gate fail: {gate}", gate)
+    for name in weights:
+        if name not in present:
+            raise CompositeError(f"component {name!r} is missing")
+    # Each product is made of a share, so that no rounding leaves [0, 1] by more than the last bit.
+    return Composite(min(1.0, fsum(w / total * present[name] for name, w in weights.items())))
+
+
+def _total(weights: Mapping[str, float]) -> float:
+    if not weights:
+        raise CompositeError("there is no weight")
+    for name, weight in weights.items():
+        if not 0 < weight < inf:
+            raise CompositeError(f"the weight of {name!r} is {weight:g}, and must be above 0")
+    return fsum(weights.values())
+
+
+def composite_table(
+    items: Mapping[Item, Mapping[str, float | None]], config: CompositeConfig
+) -> list[CompositeRow[Item]]:
+    """Compute the composite of every item; one that has none keeps its row, with the error.
+
+    Examples
+    --------
+    >>> from reports.composite.config import Weight
+    >>> weight = Weight(weight=1, reason="It is all that counts.")
+    >>> config = CompositeConfig(weights={"correctness": weight}, gates=("safety",))
+    >>> items = {"q1": {"correctness": 0.5, "safety": 1}, "q2": {"safety": 1}}
+    >>> for row in composite_table(items, config):
+    ...     print(row.item, row.composite, row.reason)
+    q1 0.5 ok
+    q2 None component 'correctness' is missing
+    """
+    rows: list[CompositeRow[Item]] = []
+    for item, values in items.items():
+        components = {name: values.get(name) for name in config.components}
+        try:
+            composite = composite_of_item(components, config.weighting, config.gates)
+        except CompositeError as error:
+            rows.append(CompositeRow(item, components, None, str(error)))
+        else:
+            rows.append(CompositeRow(item, components, *composite))
+    return rows
+
+
+class Tally(NamedTuple):
+    """The sum of some values in [0, 1], such as people's votes on an item; and how many."""
+
+    total: float
+    number: int
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.number
+
+
+class Drift(NamedTuple):
+    """The check of one quarter, such as ``2026 Q4``: a rank correlation, whose n counts items."""
+
+    quarter: str
+    votes: int
+    figure: Figure
+
+
+def quarter_of(at: datetime) -> str:
+    """Return the calendar quarter of a time, in UTC.
+
+    Raises
+    ------
+    ValueError
+        For a time without a zone.
+
+    Examples
+    --------
+    >>> quarter_of(datetime.fromisoformat("2026-12-31T23:30:00-01:00"))
+    '2027 Q1'
+    """
+    if at.tzinfo is None:
+        raise ValueError(f"{at} has no time zone")
+    in_utc = at.astimezone(UTC)
+    return f"{in_utc.year} Q{(in_utc.month + 2) // 3}"
+
+
+def spearman(
+    xs: Sequence[float], ys: Sequence[float], resampling: Resampling | None = None
+) -> Figure:
+    """Compute Spearman's rank correlation with a 95 % bootstrap interval.
+
+    Pearson's correlation of the ranks; equal values share the mean of their ranks.
+
+    Parameters
+    ----------
+    xs, ys : sequences of float, shape (n_items,)
+        The composite of each item, and its rate among people.
+    resampling : Resampling, optional
+        1,000 resamples of items from seed 0; an item and all its votes are drawn as one.
+
+    Returns
+    -------
+    Figure
+        No value for fewer than 3 items, or where all are alike in one of the two.
+
+    Examples
+    --------
+    >>> figure = spearman([0.82, 0.89, 0.77, 0.5, 0.0], [0.6, 0.9, 0.7, 0.4, 0.1])
+    >>> round(figure.value, 4), figure.n
+    (0.9, 5)
+    >>> spearman([0.5, 0.5, 0.5], [0, 1, 1]).reason
+    'every item has the same composite, so there is no order to compare'
+    """
+    if len(xs) != len(ys):
+        raise ValueError(f"{len(xs)} values cannot be compared with {len(ys)}")
+    return _spearman(np.array([xs, ys], np.float64).tobytes(), resampling or Resampling())
+
+
+# A page is opened again and again, and there are seldom new votes in between.
+@lru_cache(maxsize=64)
+def _spearman(both: bytes, resampling: Resampling) -> Figure:
+    x, y = np.frombuffer(both, np.float64).reshape(2, -1)
+    n = len(x)
+    if n < FEWEST:
+        return no_figure(f"it takes {FEWEST} items that people voted on, there are {n}", n=n)
+    for values, what in ((x, "composite"), (y, "rate among people")):
+        if np.ptp(values) < _SAME:
+            return no_figure(f"every item has the same {what}, so there is no order to compare", n)
+    places, counts = np.unique(np.array([places_of(x), places_of(y)]), axis=1, return_counts=True)
+    value = float(correlations(places, counts[:, np.newaxis].astype(np.float64))[0])
+    blocks = [correlations(places, block) for block in weights(counts, resampling, rows=4)]
+    resampled = interval_of(np.concatenate(blocks), n, resampling)
+    return Figure(value, n=n, interval=resampled.interval, method=resampled.method)
+
+
+def drift(
+    composites: Mapping[Item, float | None],
+    votes: Mapping[str, Mapping[Item, Tally]],
+    resampling: Resampling | None = None,
+) -> list[Drift]:
+    """Compare the composite with people's votes, quarter by quarter, the oldest first.
+
+    Parameters
+    ----------
+    composites : mapping of item to float
+        None where an item has none: it is left out, and counted.
+    votes : mapping of quarter to mapping of item to Tally
+
+    Examples
+    --------
+    >>> votes = {"a": Tally(3, 3), "b": Tally(1, 2), "c": Tally(0, 4)}
+    >>> [quarter] = drift({"a": 0.9, "b": 0.7, "c": 0.2}, {"2026 Q4": votes})
+    >>> quarter.quarter, quarter.figure.value, quarter.figure.n, quarter.votes
+    ('2026 Q4', 1.0, 3, 9)
+    """
+    return [_drift(quarter, composites, votes[quarter], resampling) for quarter in sorted(votes)]
+
+
+def _drift(
+    quarter: str,
+    composites: Mapping[Item, float | None],
+    votes: Mapping[Item, Tally],
+    resampling: Resampling | None,
+) -> Drift:
+    pairs = [(composites.get(item), tally) for item, tally in votes.items()]
+    compared = [(value, tally) for value, tally in pairs if value is not None]
+    missing = [item for item in votes if composites.get(item) is None]
+    figure = spearman(
+        [value for value, _ in compared], [tally.mean for _, tally in compared], resampling
+    )
+    gaps = left_out("items", missing, "they have no composite")
+    count = sum(tally.number for _, tally in compared)
+    return Drift(quarter, count, replace(figure, left_out=gaps))
+
+
+def has_changed(older: Figure, newer: Figure) -> bool:
+    """Say whether two rank correlations differ significantly: Fisher's z, two-sided, at .05.
+
+    ``z = (atanh r1 - atanh r2) / sqrt(v1 + v2)`` with ``v = (1 + r ** 2 / 2) / (n - 3)``: ranks
+    vary more than the ``1 / (n - 3)`` of Pearson's correlation. A perfect order of n items, whose
+    z would be infinite, counts as half a step below 1.
+
+    Parameters
+    ----------
+    older, newer : Figure
+        Spearman's correlations of at least `FEWEST_TO_COMPARE` items each.
+
+    References
+    ----------
+    D. G. Bonett and T. A. Wright, "Sample size requirements for estimating Pearson, Kendall and
+    Spearman correlations", 2000.
+
+    Examples
+    --------
+    >>> has_changed(Figure(0.8, n=40), Figure(0.1, n=40))
+    True
+    >>> has_changed(Figure(0.8, n=40), Figure(0.6, n=40))
+    False
+    """
+    (z1, variance1), (z2, variance2) = _fisher_z(older), _fisher_z(newer)
+    return abs(z1 - z2) > Z95 * sqrt(variance1 + variance2)
+
+
+def _fisher_z(figure: Figure) -> tuple[float, float]:
+    """Return Fisher's z of a rank correlation, and its variance."""
+    value, n = figure.value, figure.n
+    assert value is not None  # the caller compares figures that have one
+    largest = 1 - 6 / (n * (n * n - 1))
+    return atanh(min(max(value, -largest), largest)), (1 + value**2 / 2) / (n - 3)
+
+
+def drift_in_words(quarters: Sequence[Drift]) -> str:
+    """Say whether the composite ranks items as people do, and whether that has changed.
+
+    The newest quarter with a figure is compared with the last one before it that has enough items.
+
+    Examples
+    --------
+    >>> good = Figure(0.8, n=40, interval=(0.6, 0.9), method="bootstrap")
+    >>> poor = Figure(0.1, n=50, interval=(-0.2, 0.4), method="bootstrap")
+    >>> print(drift_in_words([Drift("2026 Q1", 90, good), Drift("2026 Q2", 99, poor)]))
+    In 2026 Q2 it cannot be shown that the composite ranks items as people do (0.10, 95 % interval \
+-0.20 to 0.40, 50 items). Changed since 2026 Q1 (0.80, 40 items): look at what people reward now.
+    """
+    checked = [quarter for quarter in quarters if quarter.figure.value is not None]
+    if not checked:
+        return "It cannot be said yet whether the composite ranks items as people do."
+    *earlier, last = checked
+    ends, claim = last.figure.interval, "the composite ranks items as people do"
+    if ends is None or ends[0] <= 0:
+        claim = f"it cannot be shown that {claim}"
+    interval = f"95 % interval {ends[0]:.2f} to {ends[1]:.2f}" if ends else "no interval"
+    figures = f"{last.figure.value:.2f}, {interval}, {last.figure.n:,} items"
+    return f"In {last.quarter} {claim} ({figures}).{_change_in_words(earlier, last)}"
+
+
+def _change_in_words(earlier: Sequence[Drift], last: Drift) -> str:
+    if not earlier:
+        return ""
+    large = [quarter for quarter in earlier if quarter.figure.n >= FEWEST_TO_COMPARE]
+    if last.figure.n < FEWEST_TO_COMPARE or not large:
+        return (
+            f" Whether that has changed: too few items to tell; it takes {FEWEST_TO_COMPARE} in "
+            "each of two quarters."
+        )
+    before = large[-1]
+    since = f"since {before.quarter} ({before.figure.value:.2f}, {before.figure.n:,} items)"
+    if has_changed(before.figure, last.figure):
+        return f" Changed {since}: look at what people reward now."
+    return f" No change {since} can be shown."

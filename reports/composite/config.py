@@ -1,0 +1,328 @@
+"""What a composite is made of: weights with reasons, gates, and where components come from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from difflib import get_close_matches
+from typing import Annotated, Final, Literal, Self, TypeAlias, get_args
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+
+from judge_eval.config.fields import ConfigError
+from judge_eval.config.run_config import ConfigInvalid
+from judge_eval.dialogue.reply_text import excerpt
+
+LARGEST: Final = 1_000_000_000
+MOST_COMPONENTS: Final = 30
+# Stands in an example where somebody is to write why; it is no reason.
+PLACEHOLDER: Final = "Say here why it counts as much as it does."
+_NAME: Final = r"^[^\W\d]\w*(?:[ .-]\w+)*$"
+
+
+def _must(is_right: bool, problem: str) -> None:
+    if not is_right:
+        raise ValueError(problem)
+
+
+def _reason(text: str) -> str:
+    _must(text != PLACEHOLDER, "is still the example's: say why it counts so much")
+    return text
+
+
+def _scalar(value: object) -> object:
+    _must(isinstance(value, str | int | float | bool), "must be text, a number, true or false")
+    # No database stores half a surrogate pair.
+    _must(not re.search("[\ud800-\udfff]", str(value)), "holds half a surrogate pair")
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _range(ends: tuple[float, float]) -> tuple[float, float]:
+    _must(ends[0] < ends[1], "must be two numbers, the lower one first, as [1, 5]")
+    return ends
+
+
+def _gates(names: tuple[str, ...]) -> tuple[str, ...]:
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    _must(not twice, f"{', '.join(twice)}: stands twice")
+    return names
+
+
+Name: TypeAlias = Annotated[str, StringConstraints(max_length=60, pattern=_NAME)]
+# One line without control characters.
+Line: TypeAlias = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, pattern=r"^[^\p{C}\p{Zl}\p{Zp}]*$"),
+]
+End: TypeAlias = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+Range: TypeAlias = Annotated[tuple[End, End], Field(strict=False), AfterValidator(_range)]
+Scalar: TypeAlias = Annotated[object, AfterValidator(_scalar)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Weight(_Part):
+    """How much a component counts, relative to the others, and why so much."""
+
+    weight: float = Field(gt=0, le=LARGEST)
+    reason: Annotated[Line, AfterValidator(_reason)] = Field(max_length=500)
+
+
+class OfOutput(_Part):
+    """The share of votes that an output won or that passed it, or whether it was rendered."""
+
+    kind: Literal["win_rate", "pass_rate", "rendered"] = Field(alias="from")
+
+
+class OfVerdicts(_Part):
+    """How often a judge chose an output, or how far its choices agree with people's."""
+
+    kind: Literal["judge_wins", "agreement"] = Field(alias="from")
+    judge: Line = Field(max_length=200)
+
+
+class Score(_Part):
+    """A judge's scores of an output."""
+
+    kind: Literal["judge_score"] = Field(alias="from")
+    judge: Line = Field(max_length=200)
+    range: Range = (0.0, 10.0)
+
+    def scaled(self, value: object) -> float | None:
+        return _scaled(value, self.range)
+
+
+class _Value(_Part):
+    """Values of which a range becomes 0 to 1, or which count 1 where they equal one value."""
+
+    range: Range | None = None
+    equals: Scalar | None = None
+
+    @model_validator(mode="after")
+    def _has_one_rule(self) -> Self:
+        has_one = (self.range is None) != (self.equals is None)
+        _must(has_one, "say which 'range' becomes 0 to 1, as [1, 5], or which value it 'equals'")
+        return self
+
+    def scaled(self, value: object) -> float | None:
+        """Return what a value comes to, None for one that is neither a number nor compared."""
+        if self.range is not None:
+            return _scaled(value, self.range)
+        # 1 and 1.0 are the same, 1 and true are not.
+        is_same = value == self.equals and isinstance(value, bool) == isinstance(self.equals, bool)
+        return None if value is None else float(is_same)
+
+
+def _scaled(value: object, ends: tuple[float, float]) -> float | None:
+    if isinstance(value, bool):
+        return float(value)
+    return (value - ends[0]) / (ends[1] - ends[0]) if isinstance(value, int | float) else None
+
+
+class Label(_Value):
+    """What people, or a judge, answered to a further task."""
+
+    kind: Literal["label"] = Field(alias="from")
+    task: Line = Field(max_length=60)
+    judge: Line | None = Field(default=None, max_length=200)
+
+
+class Metadata(_Value):
+    """A value that came with an output."""
+
+    kind: Literal["metadata"] = Field(alias="from")
+    key: Line = Field(max_length=60)
+
+
+Source: TypeAlias = OfOutput | OfVerdicts | Score | Label | Metadata
+
+
+class CompositeConfig(_Part):
+    """Weights and gates of a composite, with what is needed to read its components.
+
+    Attributes
+    ----------
+    label : str or None
+        What people call this version.
+    weights : mapping of component to Weight
+    gates : tuple of str
+        Components that must be 1, in the order in which they are looked at.
+    sources : mapping of component to Source
+        Empty where the caller brings the components.
+    check : {'win_rate', 'pass_rate'}
+        Which votes the composite is checked against: those on pairs, or those on single outputs.
+
+    Examples
+    --------
+    >>> weights = {"correctness": Weight(weight=0.6, reason="Wrong answers help nobody.")}
+    >>> config = CompositeConfig(weights=weights, gates=("safety",))
+    >>> config.weighting, config.gates, config.version
+    ({'correctness': 0.6}, ('safety',), '75711cd63d41')
+    """
+
+    label: Line | None = Field(default=None, max_length=60)
+    weights: dict[Name, Weight] = Field(min_length=1, max_length=MOST_COMPONENTS)
+    gates: Annotated[tuple[Name, ...], AfterValidator(_gates)] = Field(
+        default=(), max_length=MOST_COMPONENTS, strict=False
+    )
+    # Text alone is a source without options.
+    sources: dict[
+        Name,
+        Annotated[
+            Source,
+            Field(discriminator="kind"),
+            BeforeValidator(lambda value: {"from": value} if isinstance(value, str) else value),
+        ],
+    ] = Field(default={}, max_length=MOST_COMPONENTS)
+    check: Literal["win_rate", "pass_rate"] = "win_rate"
+
+    @property
+    def weighting(self) -> dict[str, float]:
+        """The bare weights by component."""
+        return {name: weight.weight for name, weight in self.weights.items()}
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Every component, the weighted ones first."""
+        return tuple(dict.fromkeys([*self.weights, *self.gates]))
+
+    @property
+    def judges(self) -> dict[str, str]:
+        """The judges whose verdicts are read, by component."""
+        named = {name: getattr(source, "judge", None) for name, source in self.sources.items()}
+        return {name: judge for name, judge in named.items() if judge}
+
+    @property
+    def version(self) -> str:
+        """The name of what decides a composite: weights, gates and sources, and nothing else.
+
+        The first 12 digits of the SHA-256 of their canonical JSON: other words, the same version.
+        """
+        sources = self.model_dump(by_alias=True, exclude_none=True)["sources"]
+        text = json.dumps(
+            [self.weighting, sorted(self.gates), sources], sort_keys=True, separators=(",", ":")
+        )
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def is_circular(self) -> bool:
+        """Whether it contains what it is checked against."""
+        return any(source.kind == self.check for source in self.sources.values())
+
+    def as_json(self) -> str:
+        """Return what `parse` reads as this config again, as JSON."""
+        return self.model_dump_json(by_alias=True, exclude_none=True, indent=2)
+
+
+def parse(data: object, *, needs_sources: bool = False) -> CompositeConfig:
+    """Check a config, as JSON or YAML hold it, and say all that is wrong at once.
+
+    Parameters
+    ----------
+    data : mapping
+        ``weights`` maps each component to ``weight`` (above 0) and ``reason``; ``gates`` lists
+        components; ``label``, ``sources`` (component to ``from`` and its options) and ``check``
+        (``win_rate`` or ``pass_rate``) may be there.
+    needs_sources : bool
+        Whether every component must have a source.
+
+    Raises
+    ------
+    ConfigInvalid
+
+    Examples
+    --------
+    >>> parse({"weights": {"brevity": {"weight": 0, "reason": "x"}}, "gate": []})
+    Traceback (most recent call last):
+        ...
+    judge_eval.config.run_config.ConfigInvalid: weights.brevity.weight: must be greater than 0
+    gate: unknown; did you mean 'gates'?
+    """
+    errors = _source_errors(data, needs_sources=needs_sources)
+    try:
+        config = CompositeConfig.model_validate(data)
+    except ValidationError as invalid:
+        raise ConfigInvalid([*map(_config_error, invalid.errors()), *errors]) from None
+    if errors:
+        raise ConfigInvalid(errors)
+    return config
+
+
+def _source_errors(data: object, *, needs_sources: bool) -> list[ConfigError]:
+    """Compare names on the data itself, so that these mistakes and all others come at once."""
+    components = dict.fromkeys([*_names(data, "weights"), *_names(data, "gates")])
+    sources = _names(data, "sources")
+    if not (needs_sources or sources):
+        return []
+    missing = [name for name in components if name not in sources]
+    unused = [name for name in sources if name not in components]
+    return [ConfigError(f"sources.{name}", "is missing") for name in missing] + [
+        ConfigError(f"sources.{name}", "is not used") for name in unused
+    ]
+
+
+def _names(data: object, key: str) -> list[str]:
+    given = data.get(key) if isinstance(data, dict) else None
+    names = given if isinstance(given, dict | list | tuple) else ()
+    return [name for name in names if isinstance(name, str) and re.fullmatch(_NAME, name)]
+
+
+_KEYS: Final = {
+    "weights": list(Weight.model_fields),
+    "sources": [
+        field.alias or name
+        for source in get_args(Source)
+        for name, field in source.model_fields.items()
+    ],
+}
+# Where the words of pydantic are Python's and not those of JSON.
+_MESSAGES: Final = {
+    "missing": "is missing",
+    "union_tag_not_found": "is missing",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be text or an object",
+    "dict_type": "must be an object",
+    "tuple_type": "must be a list",
+    "string_type": "must be text",
+    "float_type": "must be a number",
+    "string_pattern_mismatch": "must be plain words on one line",
+}
+
+
+def _config_error(error: ErrorDetails) -> ConfigError:
+    places, message = list(error["loc"]), _message(error)
+    if places[-1:] == ["[key]"]:
+        message = f"{excerpt(str(places[-2]), 40)} {message}"
+        del places[-2:]
+    if places[:1] == ["sources"]:
+        del places[2:3]  # which kind of source pydantic takes it for
+    if error["type"].startswith("union_tag"):
+        places.append("from")
+    steps = [f"[{p}]" if isinstance(p, int) else f".{excerpt(p, 60)[1:-1]}" for p in places]
+    return ConfigError("".join(steps).removeprefix("."), message)
+
+
+def _message(error: ErrorDetails) -> str:
+    kind, places = error["type"], error["loc"]
+    if kind == "extra_forbidden":
+        key = str(places[-1])
+        keys = _KEYS[str(places[0])] if len(places) > 1 else CompositeConfig.model_fields
+        near = [each for each in get_close_matches(key[:60], keys, n=1) if each != key]
+        return f"unknown; did you mean '{near[0]}'?" if near else "unknown"
+    if kind == "union_tag_invalid":
+        return f"{excerpt(error['ctx']['tag'], 60)} is none of {error['ctx']['expected_tags']}"
+    words = error["msg"].removeprefix("Value error, ").replace(" after validation", "")
+    return _MESSAGES.get(kind, re.sub(r"^\w+ should", "must", words))

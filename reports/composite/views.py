@@ -1,0 +1,252 @@
+"""The composite of a run: its components first, then what they come to, and whether it holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from django import forms
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from humanjudge.http import Problem
+from judge_eval.access import refuse_board, voter_of_run
+from judge_eval.analysis.slices import Slice, SliceInvalid
+from judge_eval.config.run_config import ConfigInvalid
+from judge_eval.metrics.resampling import Resampling
+from judge_eval.models import Run
+from judge_eval.pages.config_form import LINES, shortened
+from judge_eval.pages.run_access import pairs_to_vote_on
+from judge_eval.pages.run_views import find_run
+from reports.composite import compute, sources
+from reports.composite.config import CompositeConfig, Source
+from reports.parts import parts_of
+from voting.services import record_exposure
+from voting.voters import voter_of_user
+
+DASH: Final = "\N{EN DASH}"
+ROWS_PER_PAGE: Final = 50
+MOST_VERSIONS: Final = 4
+MOST_QUARTERS: Final = 8
+LONGEST_CONFIG: Final = 50_000
+# A page may not wait for the narrowest interval: so many ranks are drawn, at least 200 times each.
+_RANKS_DRAWN: Final = 300_000
+_SOURCES: Final = {
+    "win_rate": "share of votes it won in its pairs, a tie half",
+    "pass_rate": "share of people's votes that passed it",
+    "rendered": "1 where it could be rendered, 0 where not",
+    "judge_score": "mean score by {judge}, {rule}",
+    "judge_wins": "share of its pairs that {judge} said it won, a tie half",
+    "agreement": "mean share of votes on its pairs that agree with {judge}",
+    "label": "{task}, mean of what {judge} said, {rule}",
+    "metadata": "{key} of the output, {rule}",
+}
+# What each check compares the composite with, and what nobody has done where it cannot.
+_CHECKS: Final = {
+    "win_rate": ("the share of votes won", "voted on a pair"),
+    "pass_rate": ("the share of passes", "passed or flagged an output"),
+}
+
+
+class CompositeForm(forms.Form):
+    """The whole config of a composite as JSON."""
+
+    config = forms.CharField(
+        label="Config", max_length=LONGEST_CONFIG, widget=forms.Textarea(attrs=LINES | {"rows": 20})
+    )
+    parsed: CompositeConfig | None = None
+
+    def __init__(self, run: Run, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **(kwargs | {"label_suffix": ""}))
+        self.run = run
+
+    def clean_config(self) -> str:
+        text = str(self.cleaned_data["config"])
+        try:
+            self.parsed = sources.read_config(self.run, text)
+        except ConfigInvalid as invalid:
+            raise forms.ValidationError(shortened([str(each) for each in invalid.errors])) from None
+        return text
+
+
+@never_cache
+@require_safe
+def run_composite(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    run = find_run(run_id)
+    return refuse_board(request, run) or _page(request, run)
+
+
+@require_POST
+@login_required
+def save_composite(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    run = find_run(run_id)
+    form = CompositeForm(run, request.POST)
+    if form.is_valid() and form.parsed is not None:
+        sources.store(run, form.parsed)
+        return redirect("run-composite", run.pk)
+    return _page(request, run, form, status=422)
+
+
+def _page(
+    request: HttpRequest, run: Run, form: CompositeForm | None = None, status: int = 200
+) -> HttpResponse:
+    versions = sources.versions_of(run, MOST_VERSIONS)
+    context: dict[str, Any] = {"run": run, "tab": "composite", "form": form}
+    if versions:
+        context |= {"definition": versions[0][0]}
+        context |= _composite(request, run, [config for _, config in versions])
+    if form is None and request.user.is_authenticated:
+        config = versions[0][1].as_json() if versions else sources.example(run)
+        context["form"] = CompositeForm(run, initial={"config": config})
+    return render(request, "reports/composite.html", context, status=status)
+
+
+def _composite(
+    request: HttpRequest, run: Run, configs: Sequence[CompositeConfig]
+) -> dict[str, Any]:
+    config, *_ = configs
+    part = _part(request)
+    outputs = sources.Outputs(run, configs, part)
+    tables = [_ranked(outputs, each) for each in configs]
+    page = Paginator(tables[0], ROWS_PER_PAGE).get_page(request.GET.get("page"))
+    pairs = {pair for row in page for pair in outputs.pairs[row.item]}
+    closed = pairs_to_vote_on(request, run, pairs)
+    if config.judges:
+        _record_exposure(request, run, pairs - closed)
+    return {
+        "config": config,
+        "weights": [_weight(config, name) for name in config.components],
+        "checks": [
+            _check(each, table, outputs.votes(each.check))
+            for each, table in zip(configs, tables, strict=True)
+        ],
+        "page": page,
+        "rows": _rows(list(page), outputs.pairs, closed),
+        "outputs": _outputs_in_words(page.paginator.count, part),
+        "empty": "No output belongs to this part." if part.kind else "This run has no outputs yet.",
+        "parts": parts_of(run, str(part)),
+    }
+
+
+def _part(request: HttpRequest) -> Slice:
+    try:
+        return Slice.parse(request.GET.get("part", ""))
+    except SliceInvalid as invalid:
+        raise Problem(400, f"{invalid}.") from invalid
+
+
+def _record_exposure(request: HttpRequest, run: Run, pairs: Collection[UUID]) -> None:
+    """Remember who has read what judges say of pairs: a later vote on them is not blind."""
+    voter = voter_of_run(request, run)
+    if voter is None and request.user.is_authenticated:
+        voter = voter_of_user(run.queue.project, request.user)
+    if voter is not None:
+        record_exposure(voter.pk, sorted(pairs), timezone.now())
+
+
+def _ranked(outputs: sources.Outputs, config: CompositeConfig) -> list[compute.CompositeRow[UUID]]:
+    """Return every output's row, the highest composite first, those without one last."""
+    rows = compute.composite_table(outputs.components(config), config)
+    return sorted(rows, key=lambda row: (row.composite is None, -(row.composite or 0)))
+
+
+def _weight(config: CompositeConfig, name: str) -> dict[str, str]:
+    weight = config.weights.get(name)
+    total = sum(config.weighting.values())
+    return {
+        "name": name,
+        "weight": f"{weight.weight:g}" if weight else DASH,
+        "share": f"{100 * weight.weight / total:.0f} %" if weight else DASH,
+        "gate": "must be 1" if name in config.gates else "",
+        "source": _source_in_words(config.sources[name]),
+        "reason": weight.reason if weight else "",
+    }
+
+
+def _source_in_words(source: Source) -> str:
+    options = dict(source)
+    if options.get("equals") is not None:
+        rule = f"1 where it is {json.dumps(options['equals'], ensure_ascii=False)}"
+    else:
+        rule = "{:g} to {:g}".format(*options.get("range") or (0, 1))
+    options |= {"rule": rule, "judge": options.get("judge") or "people"}
+    return _SOURCES[source.kind].format(**options)
+
+
+def _check(
+    config: CompositeConfig,
+    table: Sequence[compute.CompositeRow[UUID]],
+    votes: Mapping[str, Mapping[UUID, compute.Tally]],
+) -> dict[str, object]:
+    """Compare one version with people's votes of the newest quarters."""
+    against, done = _CHECKS[config.check]
+    label = config.label or "Composite"
+    check: dict[str, object] = {"label": label, "version": config.version, "against": against}
+    if config.is_circular:
+        return check | {"result": "Not checked: it contains what it would be checked against."}
+    if not votes:
+        return check | {"result": f"Nobody has {done} yet."}
+    newest = {quarter: votes[quarter] for quarter in sorted(votes)[-MOST_QUARTERS:]}
+    composites = {row.item: row.composite for row in table}
+    resamples = max(200, min(1000, _RANKS_DRAWN // max(1, len(composites))))
+    quarters = compute.drift(composites, newest, Resampling(resamples))
+    return check | {
+        "result": compute.drift_in_words(quarters),
+        "quarters": [_quarter(quarter) for quarter in reversed(quarters)],
+        "earlier": len(votes) - len(newest),
+    }
+
+
+def _quarter(quarter: compute.Drift) -> dict[str, object]:
+    figure = quarter.figure
+    gaps = [f"left out: {gap.count} {gap.what}, {gap.why}" for gap in figure.left_out]
+    return {
+        "name": quarter.quarter,
+        "correlation": _two_digits(figure.value),
+        "interval": "{:.2f} to {:.2f}".format(*figure.interval) if figure.interval else DASH,
+        "outputs": figure.n,
+        "votes": quarter.votes,
+        "note": "; ".join([figure.reason or figure.method or "", *gaps]),
+    }
+
+
+def _rows(
+    rows: Sequence[compute.CompositeRow[UUID]], pairs: Mapping[UUID, list[UUID]], closed: set[UUID]
+) -> list[dict[str, object]]:
+    named = sources.prompts_and_generators([row.item for row in rows])
+    return [_row(row, *named[row.item], pairs[row.item], closed) for row in rows]
+
+
+def _row(
+    row: compute.CompositeRow[UUID],
+    prompt: str,
+    generator: str,
+    pairs: Sequence[UUID],
+    closed: set[UUID],
+) -> dict[str, object]:
+    """Return a line of the table; with a pair that its reader may vote on, it has no number."""
+    line = {"prompt": prompt, "pair": pairs[0] if pairs else None}
+    if not closed.isdisjoint(pairs):
+        return line | {"is_closed": True}
+    return line | {
+        "generator": generator,
+        "components": [_two_digits(value) for value in row.components.values()],
+        "composite": _two_digits(row.composite),
+        "note": "" if row.reason == compute.OK else row.reason,
+    }
+
+
+def _outputs_in_words(count: int, part: Slice) -> str:
+    outputs = f"{count:,} {'output' if count == 1 else 'outputs'}"
+    return f"{outputs}: {part.in_words}" if part.kind else outputs
+
+
+def _two_digits(value: float | None) -> str:
+    return DASH if value is None else f"{value:.2f}"
