@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 PY = .venv/bin/python
 # A file stays on one worker, so that what its tests share is made once.
-PYTEST = $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST = $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 10
 # What has nothing to do with the database, or only with PostgreSQL, runs once.
 ON_SQLITE = -m 'not postgresql_only and not browser and not fault' --ignore tests/pure
 

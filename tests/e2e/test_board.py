@@ -139,13 +139,12 @@ def test_a_part_can_be_chosen_without_scripts(product, window):
     expect(board.locator(".part-line")).to_contain_text("pairs with generator-1")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("options", [{}, PHONE], ids=["desk", "phone"])
-def test_axe_finds_nothing_on_a_board_with_all_its_figures(product, window, scheme, options):
+def test_axe_finds_nothing_on_a_board_with_all_its_figures(product, window, options):
     run = product.new_run(votes_wanted=2, **STUDY)
     for _ in range(2):
         product.ask("colleague_votes", queue=run["queue"], number=12)
-    board = window(color_scheme=scheme, **options)
+    board = window(**options)
     log_in(board, product)
     board.goto(run["board"])
     expect(board.locator("p.words")).to_contain_text("24 votes", timeout=30_000)

@@ -17,11 +17,10 @@ CONFIG = {
 }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_defined_mended_and_read(product, window, scheme):
+def test_defined_mended_and_read(product, window):
     run = product.new_run(pairs=2)
     product.ask("colleague_votes", queue=run["queue"], number=2)
-    page = window(**PHONE, color_scheme=scheme)
+    page = window(**PHONE)
     log_in(page, product)
     page.goto(run["board"])
     page.get_by_role("link", name="Composite").click()

@@ -33,11 +33,7 @@ def wider(page):
     return page.evaluate("document.documentElement.scrollWidth - innerWidth")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"color_scheme": "dark"}, PHONE],
-    ids=["light", "dark", "phone"],
-)
+@pytest.mark.parametrize("options", [{}, PHONE], ids=["desk", "phone"])
 def test_made_read_and_opened_without_a_server(product, window, study, options, tmp_path):
     page = window(**options)
     log_in(page, product)
@@ -53,12 +49,15 @@ def test_made_read_and_opened_without_a_server(product, window, study, options, 
     open_report(page, tmp_path)
     assert violations(page) == []
     assert wider(page) <= 0
-    paper = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
-    is_dark = options.get("color_scheme") == "dark"
-    assert paper == ("rgb(22, 22, 21)" if is_dark else "rgb(255, 255, 255)")
     title = page.locator("svg.plot text").filter(has_text="Accuracy: winner")
-    ink = title.evaluate("text => getComputedStyle(text).fill")
-    assert ink == ("rgb(236, 236, 232)" if is_dark else "rgb(28, 28, 26)")
+    for scheme, paper, ink in (
+        ("light", "rgb(255, 255, 255)", "rgb(28, 28, 26)"),
+        ("dark", "rgb(22, 22, 21)", "rgb(236, 236, 232)"),
+    ):
+        page.emulate_media(color_scheme=scheme)
+        painted = "getComputedStyle(document.documentElement).backgroundColor"
+        assert page.evaluate(painted) == paper
+        assert title.evaluate("text => getComputedStyle(text).fill") == ink
 
 
 def test_the_report_is_sorted_by_a_click_and_people_stay_last(product, window, study, tmp_path):

@@ -23,11 +23,7 @@ def opened(page, study, tab):
     reload_until(page, page.get_by_text("As of 108 votes by 3 people"))
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"color_scheme": "dark"}, PHONE],
-    ids=["light", "dark", "phone"],
-)
+@pytest.mark.parametrize("options", [{}, PHONE], ids=["desk", "phone"])
 def test_axe_finds_nothing_and_nothing_is_wider_than_the_page(product, window, study, options):
     page = window(**options)
     log_in(page, product)
