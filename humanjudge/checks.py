@@ -7,10 +7,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.db import connections
+from django.db.migrations.recorder import MigrationRecorder
 
 from voting.rendering import PACKAGES
 
+# The last migrations of the versions that had one for every change.
+LAST = {
+    ("voting", "0014_answers_wrong"),
+    ("judge_eval", "0011_verdict_wrong"),
+    ("reports", "0002_score_report"),
+}
 LEAST = {"WEB_THREADS": 1, "BODY_SECONDS": 1, "JUDGING_THREADS": 1, "VOTES_BURST": 1}
 
 
@@ -37,3 +45,18 @@ def numbers(app_configs: Any, **kwargs: Any) -> Iterable[CheckMessage]:
         text = f"VOTES_PER_SECOND is {settings.VOTES_PER_SECOND}: it must be above 0."
         found.append(Error(text, id="humanjudge.E003"))
     return found
+
+
+@register(Tags.database)
+def earlier_version(
+    app_configs: Any, databases: Iterable[str] | None = None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """Refuse a database that an earlier version left half way: nothing here would mend it."""
+    for name in databases or ():
+        applied = MigrationRecorder(connections[name]).applied_migrations().keys()
+        has_more = any(app == "voting" and not step.startswith("0001_") for app, step in applied)
+        if has_more and not applied >= LAST:
+            text = "This database is of an earlier version and was never brought up to its last."
+            hint = "Bring it up to date with that version first, or begin with an empty one."
+            return [Error(text, hint=hint, id="humanjudge.E004")]
+    return []

@@ -9,7 +9,10 @@ from uuid import uuid4
 
 import pytest
 from django.core.checks import run_checks
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 
+from humanjudge.checks import LAST
 from tests.flows.up import ROOT, environment, try_up
 
 PRODUCTION = {
@@ -72,6 +75,20 @@ def test_a_setting_that_would_hang_the_work_is_an_error(settings, changes, words
     [error] = run_checks()
     assert error.is_serious()
     assert words in error.msg
+
+
+@pytest.mark.django_db
+def test_a_database_that_an_earlier_version_left_half_way_is_refused():
+    def refused():
+        return [each.id for each in run_checks(tags=["database"], databases=["default"])]
+
+    recorder = MigrationRecorder(connection)
+    assert refused() == []
+    recorder.record_applied("voting", "0013_handing_out")
+    assert refused() == ["humanjudge.E004"]
+    for app, name in LAST:
+        recorder.record_applied(app, name)
+    assert refused() == []
 
 
 def test_nothing_starts_with_a_renderer_that_is_not_there(tmp_path):

@@ -1,15 +1,13 @@
 """A queue knows, at every moment of its run, whether more pairs may come."""
 
 from datetime import timedelta
-from importlib import import_module
 
 import pytest
-from django.apps import apps
 from django.utils import timezone
 
 from judge_eval.engine import judging, lifecycle
 from judge_eval.models import Run
-from tests.makers import make_run, make_vote, make_voter, pairs_of, voter_client
+from tests.makers import make_vote, make_voter, pairs_of, voter_client
 from tests.provider import provider
 from tests.services.run_maker import attempt, go_on, make_draft, make_started
 from tests.web.pages import text_of
@@ -82,10 +80,3 @@ def test_runs_that_are_complete_after_all_votes_bring_no_more(at):
     judging.complete_voted_runs()
     assert Run.objects.get(pk=run.pk).state == "complete"
     assert not may_come(run)
-
-
-def test_runs_that_were_there_before_are_told_so_once(at):
-    drafted, voted_on = make_draft(at), make_run()
-    Queue.objects.update(more_may_come=False)
-    import_module("judge_eval.migrations.0005_more_may_come").say_so(apps, None)
-    assert (may_come(drafted), may_come(voted_on)) == (True, False)

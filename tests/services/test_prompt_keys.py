@@ -1,9 +1,6 @@
 """Every pair tells which prompt it is of, wherever it came from."""
 
-from importlib import import_module
-
 import pytest
-from django.apps import apps
 
 from judge_eval.services import create_run
 from tests.makers import make_project
@@ -41,12 +38,4 @@ def test_a_prompt_that_is_told_later_in_a_file_counts_and_one_after_the_opening_
     before = keys_of(run)
     assert before[0] == "q1"
     added(run, {"pair": "p2", "prompt_id": "q2"})
-    assert keys_of(run) == before
-
-
-def test_pairs_from_before_are_given_the_keys_that_they_would_have_now():
-    run = imported(pair(1, prompt_id="q7"), pair(2), {"pair": "p3"})
-    before = keys_of(run)
-    Comparison.objects.update(prompt_key="?")
-    import_module("voting.migrations.0008_prompt_key").fill(apps, None)
     assert keys_of(run) == before

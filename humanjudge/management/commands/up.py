@@ -244,7 +244,7 @@ def preload() -> None:
 
 
 def migrate() -> None:
-    call_command("migrate", verbosity=0, interactive=False)
+    call_command("migrate", verbosity=0, interactive=False, skip_checks=False)
 
 
 def collect_static() -> None:
