@@ -9,7 +9,3 @@ from judge_eval.models import Run, RunEvent
 
 def record(run: Run, kind: str, text: str, **data: Any) -> None:
     RunEvent.objects.create(run=run, kind=kind, text=text, data=data)
-
-
-def events_after(run: Run, cursor: int, limit: int) -> list[RunEvent]:
-    return list(run.events.filter(pk__gt=cursor).order_by("pk")[:limit])

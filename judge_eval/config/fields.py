@@ -135,11 +135,6 @@ class Fields:
             return float(value)
         return default
 
-    def anything(self, key: str) -> object:
-        """Return a value as it stands, None where it is absent: the caller checks it."""
-        value = self._take(key)
-        return None if value is _ABSENT else value
-
     def part(self, key: str) -> Fields:
         """Return an object within this one, empty where it is absent; close it when it is read."""
         value = self._take(key)
