@@ -7,6 +7,7 @@ from playwright.sync_api import sync_playwright
 
 from tests.browser import chromium_or_skip
 from tests.e2e.product import CHROMIUM_ARGUMENTS, Product
+from tests.flows.up import first_start
 
 # Answers that a test asks for on purpose, and what the browser says of them.
 EXPECTED = (
@@ -29,7 +30,8 @@ def chromium():
 
 @pytest.fixture(scope="package")
 def product(tmp_path_factory, chromium):
-    with Product(tmp_path_factory.mktemp("e2e") / "data") as running:
+    data = first_start().copied(tmp_path_factory.mktemp("e2e") / "data")
+    with Product(data) as running:
         yield running
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.up import ROOT, Up, environment, free_port
+from tests.flows.up import ROOT, Up, environment, first_start, free_port
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -27,7 +27,7 @@ WITHOUT = ("HUMANJUDGE_URL", "HUMANJUDGE_API_KEY", "PYTHONPATH")
 @pytest.fixture(scope="module")
 def up(tmp_path_factory):
     """A server whose models cannot be reached, as there is no network."""
-    data = tmp_path_factory.mktemp("cli") / "data"
+    data = first_start().copied(tmp_path_factory.mktemp("cli") / "data")
     nowhere = f"http://127.0.0.1:{free_port()}/v1"
     with Up(data, PROVIDER_BASE_URL=nowhere) as up:
         yield up.ready()

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 import socket
 from pathlib import Path
@@ -11,7 +10,7 @@ import httpx
 import pytest
 
 from humanjudge.supervisor import CAN_FORK
-from tests.flows.up import Up, all_gone, free_port, try_up
+from tests.flows.up import Up, all_gone, first_start, free_port, try_up
 from tests.flows.waiting import eventually
 from tests.servers import postgres_server, valkey_server
 
@@ -22,19 +21,9 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def first_start(tmp_path_factory):
-    """A data folder after its first start and stop; tests take copies of it."""
-    data = tmp_path_factory.mktemp("first") / "data with a space"
-    with Up(data) as up:
-        shown = up.ready().shown()
-        assert up.stop(signal.SIGTERM) == 0, up.shown()
-    return data, shown, up.port
-
-
 @pytest.fixture
-def data(first_start, tmp_path):
-    return shutil.copytree(first_start[0], tmp_path / "data")
+def data(tmp_path):
+    return first_start().copied(tmp_path / "data")
 
 
 def get(url: str) -> httpx.Response:
@@ -45,15 +34,15 @@ def get(url: str) -> httpx.Response:
 def vote(up: Up, api: httpx.Client) -> None:
     """Vote on the next pair, and wait until a worker has sealed it."""
     before = up.results()["votes"]
-    # On a first start the drawings are still being drawn.
+    # Without a prepared folder the drawings are still being drawn.
     task = eventually(lambda: api.get("pending", params={"limit": 1}).json()["tasks"], 180)[0]
     reply = api.post("vote", json={"task_id": task["id"], "winner": "A"})
     assert reply.status_code == 200, reply.text
     eventually(lambda: up.results()["votes"] > before, 180)
 
 
-def test_the_first_start_ends_with_all_that_a_stranger_needs(first_start):
-    data, screen, port = first_start
+def test_the_first_start_ends_with_all_that_a_stranger_needs():
+    data, screen, port = first_start()
     shown = screen[screen.index("\n\N{BOX DRAWINGS LIGHT HORIZONTAL}") :]
     framed = shown.strip().splitlines()
     assert framed[0] == framed[-1] == "─" * 78

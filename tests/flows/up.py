@@ -1,13 +1,18 @@
 """`manage.py up` as a real process tree, for the tests that look at the whole product."""
 
+import fcntl
 import json
 import os
 import re
+import shutil
+import signal
 import socket
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import httpx
 
@@ -130,3 +135,37 @@ class Up:
 
 def all_gone(pids) -> bool:
     return all(gone(pid) for pid in pids)
+
+
+class FirstStart(NamedTuple):
+    """What the first start on an empty folder left: the folder, the screen, and the port it had."""
+
+    data: Path
+    shown: str
+    port: int
+
+    def copied(self, to: Path) -> Path:
+        return shutil.copytree(self.data, to, symlinks=True)
+
+
+def first_start() -> FirstStart:
+    """Start once for all tests of a run, whichever workers they are on, until all is drawn."""
+    folder = Path(os.environ["HUMANJUDGE_TEST_FOLDER"], "first start")
+    folder.mkdir(exist_ok=True)
+    data, told = folder / "data with a space", folder / "told.json"
+    with folder.joinpath("lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not told.exists():
+            with Up(data) as up:
+                shown = up.ready().shown()
+                eventually(lambda: is_drawn(data))
+                assert up.stop(signal.SIGTERM) == 0, up.shown()
+            told.write_text(json.dumps([shown, up.port]))
+    return FirstStart(data, *json.loads(told.read_text()))
+
+
+def is_drawn(data: Path) -> bool:
+    with closing(sqlite3.connect(data / "humanjudge.sqlite3")) as database:
+        query = "SELECT count(*), count(*) FILTER (WHERE state = 'waiting') FROM voting_picture"
+        pictures, waiting = database.execute(query).fetchone()
+    return pictures > 0 and not waiting
