@@ -4,6 +4,8 @@ import os
 import re
 import signal
 import socket
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -97,6 +99,17 @@ def test_it_runs_on_a_given_postgresql_and_redis(tmp_path):
         assert not up.processes("valkey-server")
         assert not (up.data / "humanjudge.sqlite3").exists()
         assert up.stop(signal.SIGTERM) == 0, up.shown()
+
+
+def test_a_database_that_an_earlier_version_left_half_way_is_not_started_on(data):
+    with closing(sqlite3.connect(data / "humanjudge.sqlite3")) as database, database:
+        database.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES ('voting', '0013_x', 'now')"
+        )
+    tried = try_up(data, free_port())
+    assert tried.returncode != 0
+    assert "This database is of an earlier version" in tried.stderr
+    assert "Traceback" not in tried.stderr
 
 
 def test_a_second_start_is_refused_in_one_line(data):

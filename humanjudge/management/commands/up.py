@@ -23,10 +23,11 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
+from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db import Error as DatabaseError
-from django.db import connections
 from django.utils.module_loading import import_string
 
 from humanjudge import embedded
@@ -244,7 +245,9 @@ def preload() -> None:
 
 
 def migrate() -> None:
-    call_command("migrate", verbosity=0, interactive=False, skip_checks=False)
+    # All checks would cost each start most of a second.
+    Command().check(tags=[Tags.database], databases=[DEFAULT_DB_ALIAS])
+    call_command("migrate", verbosity=0, interactive=False)
 
 
 def collect_static() -> None:
