@@ -63,22 +63,30 @@ def _parquet(columns: dict[str, Any], times: int = 1) -> bytes:
     return file.getvalue()
 
 
-class Memory(threading.Thread):
+class Watch(threading.Thread):
+    """Goes on beside the imports until it is ended."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._over = threading.Event()
+
+    def end(self) -> None:
+        self._over.set()
+        self.join()
+
+
+class Memory(Watch):
     """Watches how large the processes of each kind become."""
 
     def __init__(self, up: Up) -> None:
-        super().__init__(daemon=True)
-        self._up, self.idle, self._over = up, self._now(up), threading.Event()
+        super().__init__()
+        self._up, self.idle = up, self._now(up)
         self.most = dict(self.idle)
 
     def run(self) -> None:
         while not self._over.wait(0.3):
             for kind, size in self._now(self._up).items():
                 self.most[kind] = max(self.most.get(kind, 0), size)
-
-    def end(self) -> None:
-        self._over.set()
-        self.join()
 
     @staticmethod
     def _now(up: Up) -> dict[str, float]:
@@ -92,12 +100,12 @@ class Memory(threading.Thread):
         return dict(largest)
 
 
-class Lock(threading.Thread):
+class Lock(Watch):
     """Asks for the database's lock for writing all the time: how long is it not to be had?"""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(daemon=True)
-        self._path, self._over, self.longest = path, threading.Event(), 0.0
+        super().__init__()
+        self._path, self.longest = path, 0.0
 
     def run(self) -> None:
         with contextlib.closing(sqlite3.connect(self._path, 0, isolation_level=None)) as database:
@@ -109,17 +117,13 @@ class Lock(threading.Thread):
                     now = time.perf_counter()
                     self.longest, free_at = max(self.longest, now - free_at), now
 
-    def end(self) -> None:
-        self._over.set()
-        self.join()
 
-
-class Voter(threading.Thread):
+class Voter(Watch):
     """Sends one vote again and again: each needs the database's lock for writing."""
 
     def __init__(self, client: httpx.Client) -> None:
-        super().__init__(daemon=True)
-        self._client, self._over = client, threading.Event()
+        super().__init__()
+        self._client = client
         # On a new installation the first drawings are being rendered.
         pair = eventually(lambda: client.get("pending", params={"limit": 1}).json()["tasks"])[0]
         self._vote = {"task_id": pair["id"], "winner": "A"}
@@ -132,10 +136,6 @@ class Voter(threading.Thread):
             reply = self._client.post("vote", json=self._vote)
             self.refused += reply.status_code != 200
             self.milliseconds.append((time.perf_counter() - began) * 1000)
-
-    def end(self) -> None:
-        self._over.set()
-        self.join()
 
     def say(self, name: str) -> None:
         note(f"{name}: {len(self.milliseconds)} votes")

@@ -21,7 +21,6 @@ from tests.server_programs import ServerError, only_wheels
 # As in the settings: plugins of pytest load numpy before these are read.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-_FOLDER = "HUMANJUDGE_TEST_FOLDER"
 _BROKER = "HUMANJUDGE_TEST_BROKER"
 _HEADER = pytest.StashKey[list[str]]()
 
@@ -64,7 +63,7 @@ def _start_servers(config) -> list[str]:
     atexit.register(stack.close)
     folder = servers.short_folder("hj-tests-")
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
-    os.environ[_FOLDER] = str(folder)
+    os.environ[servers.FOLDER] = str(folder)
     try:
         return [_start_database(stack), _start_broker(stack)]
     except ServerError as error:
@@ -98,7 +97,7 @@ def _start_broker(stack: contextlib.ExitStack) -> str:
 
 
 def _environment_of(worker: str) -> None:
-    data = Path(os.environ[_FOLDER], worker)
+    data = Path(os.environ[servers.FOLDER], worker)
     data.mkdir(mode=0o700)
     # A .env file of this folder does not override what is set here.
     os.environ |= {"HUMANJUDGE_DATA": str(data), "DEBUG": "false", "HTTPS": "false"}

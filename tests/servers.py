@@ -26,6 +26,8 @@ from redis.retry import Retry
 from humanjudge.lifeline import Lifeline
 from tests.server_programs import Programs, ServerError, find_postgres, find_valkey
 
+# Names the folder of a test run in the environment of all its workers.
+FOLDER = "HUMANJUDGE_TEST_FOLDER"
 START_SECONDS = 30
 STOP_SECONDS = 10
 

@@ -151,7 +151,7 @@ class Fields:
         """Complain of every key that nobody asked for."""
         unknown = [str(key) for key in self._values or () if key not in self._asked]
         for key in unknown[:_MOST_UNKNOWN]:
-            self.complain(excerpt(key, 60)[1:-1] or "''", f"unknown{_meant(key, self._asked)}")
+            self.complain(excerpt(key, 60)[1:-1] or "''", f"unknown{meant(key, self._asked)}")
         if len(unknown) > _MOST_UNKNOWN:
             self.complain("", f"{len(unknown) - _MOST_UNKNOWN:,} more keys are unknown")
 
@@ -198,7 +198,7 @@ class Fields:
         if found is None:
             offered = ", ".join(options)
             said = excerpt(value, 60)
-            self.complain(key, f"{said} is none of {offered}{_meant(value, options)}")
+            self.complain(key, f"{said} is none of {offered}{meant(value, options)}")
         return found
 
     def _must_be(self, key: str, wanted: str, value: object) -> None:
@@ -219,6 +219,7 @@ def _problem_of(text: str, most: int, *, is_line: bool) -> str:
     return "holds a NUL or half a surrogate pair" if "\0" in text or _SURROGATE.search(text) else ""
 
 
-def _meant(word: str, known: Sequence[str]) -> str:
+def meant(word: str, known: Sequence[str]) -> str:
+    """Return what follows an unknown word: the known one that is nearest, if one is near."""
     near = get_close_matches(word[:60], known, n=1)
     return f"; did you mean '{near[0]}'?" if near else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from difflib import get_close_matches
 from typing import Annotated, Final, Literal, Self, TypeAlias, get_args
 
 from pydantic import (
@@ -20,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from judge_eval.config.fields import ConfigError
+from judge_eval.config.fields import ConfigError, meant
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.dialogue.reply_text import excerpt
 
@@ -319,9 +318,9 @@ def _message(error: ErrorDetails) -> str:
     kind, places = error["type"], error["loc"]
     if kind == "extra_forbidden":
         key = str(places[-1])
-        keys = _KEYS[str(places[0])] if len(places) > 1 else CompositeConfig.model_fields
-        near = [each for each in get_close_matches(key[:60], keys, n=1) if each != key]
-        return f"unknown; did you mean '{near[0]}'?" if near else "unknown"
+        keys = _KEYS[str(places[0])] if len(places) > 1 else list(CompositeConfig.model_fields)
+        # Another kind of source may take it.
+        return "unknown" if key in keys else f"unknown{meant(key, keys)}"
     if kind == "union_tag_invalid":
         return f"{excerpt(error['ctx']['tag'], 60)} is none of {error['ctx']['expected_tags']}"
     words = error["msg"].removeprefix("Value error, ").replace(" after validation", "")

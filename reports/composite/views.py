@@ -25,6 +25,7 @@ from judge_eval.models import Run
 from judge_eval.pages.config_form import LINES, shortened
 from judge_eval.pages.run_access import pairs_to_vote_on
 from judge_eval.pages.run_views import find_run
+from judge_eval.words import number_of
 from reports.composite import compute, sources
 from reports.composite.config import CompositeConfig, Source
 from reports.parts import parts_of
@@ -244,7 +245,7 @@ def _row(
 
 
 def _outputs_in_words(count: int, part: Slice) -> str:
-    outputs = f"{count:,} {'output' if count == 1 else 'outputs'}"
+    outputs = number_of(count, "output")
     return f"{outputs}: {part.in_words}" if part.kind else outputs
 
 

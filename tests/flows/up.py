@@ -17,6 +17,7 @@ from typing import NamedTuple, Self
 import httpx
 
 from tests.flows.waiting import eventually, gone
+from tests.servers import FOLDER
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 180
@@ -150,7 +151,7 @@ class FirstStart(NamedTuple):
 
 def first_start() -> FirstStart:
     """Start once for all tests of a run, whichever workers they are on, until all is drawn."""
-    folder = Path(os.environ["HUMANJUDGE_TEST_FOLDER"], "first start")
+    folder = Path(os.environ[FOLDER], "first start")
     folder.mkdir(exist_ok=True)
     data, told = folder / "data with a space", folder / "told.json"
     with folder.joinpath("lock").open("w") as lock:
