@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field, replace
-from typing import Any, Final
+from itertools import groupby
+from typing import Any, Final, TypeVar, cast
 from uuid import UUID
 
 from pydantic import TypeAdapter
@@ -31,6 +32,7 @@ MOST_ROWS: Final = 500
 MOST_TEXT: Final = 4_000_000
 _SHOWN: Final = 60
 _ROW: Final = TypeAdapter(Row)
+AnyItem = TypeVar("AnyItem")
 
 
 @dataclass(slots=True)
@@ -195,19 +197,30 @@ def chunks(items: Iterable[Row | JudgeOrder]) -> Iterator[list[Row] | JudgeOrder
     >>> [type(found).__name__ for found in chunks([row, row, order, row])]
     ['list', 'JudgeOrder', 'list']
     """
-    chunk: list[Row] = []
+    for is_order, alike in groupby(items, key=lambda item: isinstance(item, JudgeOrder)):
+        if is_order:
+            yield from cast(Iterator[JudgeOrder], alike)
+        else:
+            yield from pieces(cast(Iterator[Row], alike), text_of, MOST_ROWS, MOST_TEXT)
+
+
+def pieces(
+    items: Iterable[AnyItem], text_of: Callable[[AnyItem], int], most: int, most_text: int
+) -> Iterator[list[AnyItem]]:
+    """Group items; a group ends with the one that makes it too many, or their text too long.
+
+    Examples
+    --------
+    >>> list(pieces(["a", "b", "c", "long", "d"], len, 2, 3))
+    [['a', 'b'], ['c', 'long'], ['d']]
+    """
+    piece: list[AnyItem] = []
     size = 0
-    for row in items:
-        if isinstance(row, JudgeOrder):
-            if chunk:
-                yield chunk
-            yield row
-            chunk, size = [], 0
-            continue
-        chunk.append(row)
-        size += text_of(row)
-        if len(chunk) == MOST_ROWS or size > MOST_TEXT:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
+    for item in items:
+        piece.append(item)
+        size += text_of(item)
+        if len(piece) == most or size > most_text:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece

@@ -24,13 +24,13 @@ from judge_eval.transfer import bundle
 from judge_eval.transfer import bundle_records as records
 from judge_eval.transfer.bundle import BundleError
 from judge_eval.transfer.import_report import ImportReport
+from judge_eval.transfer.import_rows import MOST_TEXT, pieces
 from judge_eval.transfer.import_steps import remove, remove_unused, step
 from judge_eval.transfer.restoring_ledger import Ledger, Rehearsal
 from judge_eval.transfer.restoring_rows import Rows, Scope, Start
 from voting.models import Project, VoterPrompt
 
 MOST_RECORDS: Final = 500
-MOST_TEXT: Final = 4_000_000
 _COUNTED: Final = {
     "judge": "judges",
     "comparison": "pairs",
@@ -227,17 +227,12 @@ class Restoring:
             return bundle.is_of_ledger(line[1]), line[0] <= self._done
 
         for _, alike in groupby(lines, key=kind):
-            chunk: list[Numbered] = []
-            size = 0
-            for number, record in alike:
-                chunk.append((number, record))
-                is_output = record.type == "inference"
-                size += len(record.output) + len(record.prompt) if is_output else 0
-                if len(chunk) == MOST_RECORDS or size > MOST_TEXT:
-                    yield chunk
-                    chunk, size = [], 0
-            if chunk:
-                yield chunk
+            yield from pieces(alike, _text_of, MOST_RECORDS, MOST_TEXT)
+
+
+def _text_of(line: Numbered) -> int:
+    _, record = line
+    return len(record.output) + len(record.prompt) if record.type == "inference" else 0
 
 
 def _project(header: records.Header, given: Project | None) -> tuple[Project, bool]:
