@@ -33,6 +33,8 @@ def locked():
                 other.execute("LOCK voting_entry, voting_voter, django_session IN SHARE MODE")
                 yield
                 other.rollback()
+            # This connection goes back to a pool, from which the next test may get it.
+            cursor.execute("RESET lock_timeout")
     connection.close()
 
 
