@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import connections
 from django.db.migrations.recorder import MigrationRecorder
 
-from voting.rendering import PACKAGES
+from voting.pictures.rendering import PACKAGES
 
 # The last migrations of the versions that had one for every change.
 LAST = {

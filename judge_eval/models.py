@@ -14,9 +14,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from judge_eval import elo
+from judge_eval.statistics import elo
 from voting.models import ApiKey, Choice, Comparison, Inference, Project, Queue
-from voting.sides import WRONG
+from voting.positions import WRONG
 
 # Instead of a provider's name: a baseline, or a judge whose verdicts were imported.
 NOT_ASKED = ("baseline", "imported")
@@ -351,7 +351,7 @@ class RunEvent(models.Model):
 
 
 class JudgeRating(models.Model):
-    """A judge's standing; judge_eval.projection makes it from the ledger alone."""
+    """A judge's standing; judge_eval.ratings.projection makes it from the ledger alone."""
 
     judge = models.OneToOneField(Judge, models.CASCADE, primary_key=True, related_name="rating")
     elo = models.FloatField(default=elo.START)

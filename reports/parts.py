@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from judge_eval.analysis.asked import known_parts
-from judge_eval.analysis.slices import offered
+from judge_eval.findings.query import known_parts
+from judge_eval.findings.slices import offered
 from judge_eval.models import Run
 
 

@@ -11,20 +11,12 @@ from django.urls import reverse
 from ninja import Schema, Status
 from ninja.errors import HttpError
 
+from humanjudge.lib import strict_json
+from judge_eval.api.access import KeyRouter, Prefix, is_blind, keep_blind, key_of, located, run_of
 from judge_eval.config.fields import ConfigError
 from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.interchange import strict_json
 from judge_eval.models import Run
 from judge_eval.prefixes import Ambiguous, by_prefix
-from judge_eval.rest.access import (
-    KeyRouter,
-    Prefix,
-    is_blind,
-    keep_blind,
-    key_of,
-    located,
-    run_of,
-)
 from reports import score_files
 from reports.models import ScoreReport
 from voting.models import ApiKey

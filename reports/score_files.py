@@ -177,7 +177,7 @@ def _keep(report: ScoreReport, folder: Path, table: Mapping[str, Any]) -> None:
 
 
 def _embedder(options: Mapping[str, object], path: str) -> Embedder:
-    from judge_eval.engine.embedders import make_embedder
+    from judge_eval.runs.embeddings import make_embedder
 
     return make_embedder(options, path=path)
 

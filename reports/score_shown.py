@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judge_eval.analysis.slices import Slice
+from judge_eval.findings.slices import Slice
 from judge_eval.metrics import Figure
 from reports.models import ScoreReport
 from reports.results.sections import Shown, shown

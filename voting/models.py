@@ -20,8 +20,8 @@ from django.db.models.functions import Cast, Coalesce, NullIf
 from django.utils import timezone
 from django.utils.functional import cached_property
 
-from voting import chain
-from voting.sides import VERDICTS
+from voting.ledger import chain
+from voting.positions import VERDICTS
 
 
 class Choice(models.TextChoices):
@@ -37,7 +37,7 @@ class Project(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=200)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
-    # The end of the sealed chain; only voting.ledger writes these two.
+    # The end of the sealed chain; only voting.ledger.ledger writes these two.
     head_seq = models.BigIntegerField(default=0, editable=False)
     head_hash = models.BinaryField(max_length=32, editable=False)
 
@@ -148,7 +148,7 @@ class Queue(models.Model):
     more_may_come = models.BooleanField(default=False, editable=False)
     # Pretend votes only: what people vote and what a script makes up never meet in one run.
     is_simulated = models.BooleanField(default=False, editable=False)
-    # Comparisons with enough votes; kept by voting.projection.VoteCounts.
+    # Comparisons with enough votes; kept by voting.ledger.counts.VoteCounts.
     done = models.PositiveIntegerField(default=0, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -208,7 +208,7 @@ class Comparison(models.Model):
     a = models.ForeignKey(Inference, models.PROTECT, related_name="+")
     b = models.ForeignKey(Inference, models.PROTECT, related_name="+")
     votes_wanted = models.PositiveSmallIntegerField(default=1)
-    # Sealed votes that count; kept by voting.projection.VoteCounts. Then by what they chose, and of
+    # Sealed votes that count; kept by voting.ledger.counts. Then by what they chose, and of
     # those for a side how many were seen to stand left or right, and chose the left.
     votes = models.PositiveIntegerField(default=0, editable=False)
     votes_a = models.PositiveIntegerField(default=0, editable=False)
@@ -217,7 +217,7 @@ class Comparison(models.Model):
     votes_both_bad = models.PositiveIntegerField(default=0, editable=False)
     votes_sided = models.PositiveIntegerField(default=0, editable=False)
     votes_left = models.PositiveIntegerField(default=0, editable=False)
-    # How many judges answered so, baselines left aside; kept by judge_eval.projection.JudgeElo.
+    # How many judges answered so, baselines left aside; kept by judge_eval.ratings.projection.
     answers_a = models.PositiveIntegerField(default=0, editable=False)
     answers_b = models.PositiveIntegerField(default=0, editable=False)
     answers_tie = models.PositiveIntegerField(default=0, editable=False)
@@ -454,7 +454,7 @@ class Flag(models.Model):
 
 
 class Entry(models.Model):
-    """One fact of a project's ledger. It is inserted unsealed; voting.ledger seals it.
+    """One fact of a project's ledger. It is inserted unsealed; voting.ledger.ledger seals it.
 
     A sealed entry is never changed in anything its hash covers. `retracted`, `retracted_seq` and
     `history` are not facts: the first two say that a later entry names this one, the last is what

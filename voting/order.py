@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Final, TypeVar
 
-from voting.sides import keyed_number
+from voting.positions import keyed_number
 
 Pair = TypeVar("Pair", bound=Hashable)
 

@@ -7,11 +7,11 @@ from typing import cast
 
 from django.utils.safestring import SafeString
 
-from humanjudge.markdown import render
+from humanjudge.lib.markdown import render
 from voting import ballots
-from voting.allotment import ballot_for
+from voting.assignment import ballot_for
 from voting.models import Comparison, Entry, Inference, Picture, Queue, Voter
-from voting.sides import Choice, Side, position_of
+from voting.positions import Choice, Side, position_of
 
 SPOKEN = {"left": "Left", "right": "Right", "tie": "Tie", "both_bad": "Both bad"}
 

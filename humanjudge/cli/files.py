@@ -16,7 +16,7 @@ from humanjudge.cli.client import CODES, Client, run_path
 from humanjudge.cli.failed import Code, Failed
 from humanjudge.cli.place import connect
 from humanjudge.cli.runs import as_json
-from voting import chain
+from voting.ledger import chain
 
 EVERY_SECONDS = 0.3
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, TypeVar
 
-from judge_eval.dialogue.reply_text import excerpt
+from judge_eval.prompts.reply_text import excerpt
 
 Option = TypeVar("Option", bound=str)
 

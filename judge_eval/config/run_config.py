@@ -27,9 +27,9 @@ from judge_eval.config.parts import (
     PromptSpec,
     RunConfig,
 )
-from judge_eval.dialogue import judge_prompt
-from judge_eval.dialogue.reply_text import excerpt
-from voting.sides import CHOICES, Choice
+from judge_eval.prompts import judge
+from judge_eval.prompts.reply_text import excerpt
+from voting.positions import CHOICES, Choice
 
 __all__ = ["ConfigError", "ConfigInvalid", "RunConfig", "parse", "parse_prompt_lines"]
 
@@ -194,10 +194,10 @@ def _generation(part: Fields) -> Generation:
 
 
 def _judging(part: Fields) -> Judging:
-    versions = tuple(judge_prompt.VERSIONS)
+    versions = tuple(judge.VERSIONS)
     judging = Judging(
         temperature=part.number("temperature", 0.0, low=0, high=2),
-        prompt_version=part.choice("prompt_version", versions, judge_prompt.CURRENT),
+        prompt_version=part.choice("prompt_version", versions, judge.CURRENT),
         max_tokens=part.whole("max_tokens", 400, low=1, high=MOST_TOKENS),
         samples=part.whole("samples", 1, low=1, high=25),
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from humanjudge.lib.text import listed
 from judge_eval.metrics import (
     EPSILON_GUIDE,
     GRID,
@@ -14,7 +15,6 @@ from judge_eval.metrics import (
     epsilon_advice,
     epsilon_key,
 )
-from judge_eval.words import listed
 
 EPSILONS = tuple(epsilon_key(epsilon) for epsilon in GRID)
 WHO = {epsilon_key(epsilon): who for epsilon, who in EPSILON_GUIDE.items()}

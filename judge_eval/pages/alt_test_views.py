@@ -13,8 +13,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from humanjudge.http import HtmxRequest, Problem
-from humanjudge.ratelimit import RateLimit
-from judge_eval.analysis.asked import Asked
+from humanjudge.lib.ratelimit import RateLimit
+from judge_eval.findings.query import Asked
 from judge_eval.metrics import AltTestSettings, Figure, ItemsNeeded, items_needed
 from judge_eval.models import Run
 from judge_eval.pages.alt_test_shown import EPSILONS, alt_test_shown, guide

@@ -7,16 +7,16 @@ from typing import Any
 
 from django.utils import timezone
 
+from humanjudge.lib.text import duration
 from judge_eval import selectors
-from judge_eval.analysis.asked import Asked
-from judge_eval.analysis.slices import Slice
+from judge_eval.findings.query import Asked
+from judge_eval.findings.slices import Slice
 from judge_eval.models import Findings, Run
 from judge_eval.pages import graph
 from judge_eval.pages.board_table import live_table, part_table
 from judge_eval.pages.matrix_shown import claims_matrix, same_verdict_matrix
 from judge_eval.selectors import BoardRow, BoardView
 from judge_eval.statistics.order import best_first
-from judge_eval.words import duration
 
 # A matrix of more judges than these is folded away.
 MOST_UNFOLDED = 8

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from humanjudge.lib.text import listed
 from judge_eval.pages.board_columns import GROUPS, PRICE, SPARE, Column, Groups
 from judge_eval.pages.findings_shown import (
     DASH,
@@ -19,7 +20,6 @@ from judge_eval.pages.findings_shown import (
     share_cell,
 )
 from judge_eval.selectors import BoardRow
-from judge_eval.words import listed
 
 PENDING = "Being computed from the votes; it appears here by itself within seconds."
 LATER = "The judge joined after these figures were computed; they follow within seconds."

@@ -13,8 +13,8 @@ from uuid import UUID
 from django.db.models import Avg, Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
+from judge_eval.exchange.import_pairs import CHANGES
 from judge_eval.models import Call, Judge, Run, Verdict
-from judge_eval.transfer.import_pairs import CHANGES
 from voting.models import Comparison, Inference
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from humanjudge.lib.text import number_of, usd
 from judge_eval.config.estimates import Estimate, Plan, estimate, plan
 from judge_eval.config.parts import PromptSpec, RunConfig
-from judge_eval.dialogue import generation_prompt, judge_prompt
-from judge_eval.engine import providers
-from judge_eval.engine.lifecycle import config_of
 from judge_eval.models import Run
-from judge_eval.words import number_of, usd
+from judge_eval.prompts import generate, judge
+from judge_eval.runs import providers
+from judge_eval.runs.lifecycle import config_of
 from voting.models import Choice
 
 FIRST_PROMPTS = 100
@@ -135,7 +135,7 @@ def _obstacles(config: RunConfig, known: Mapping[str, bool], cost: Estimate) -> 
 
 def generation_messages(config: RunConfig) -> list[dict[str, str]]:
     """Return what a generator is told, with the first prompt."""
-    return _as_texts(generation_prompt.messages(config.kind, config.prompts[0].text))
+    return _as_texts(generate.messages(config.kind, config.prompts[0].text))
 
 
 def judge_messages(run: Run, config: RunConfig) -> list[dict[str, str]]:
@@ -144,7 +144,7 @@ def judge_messages(run: Run, config: RunConfig) -> list[dict[str, str]]:
     if config.kind == "svg":
         places = (b"1", b"2")
     return _as_texts(
-        judge_prompt.messages(
+        judge.messages(
             config.judging.prompt_version,
             kind=config.kind,
             prompt=config.prompts[0].text,

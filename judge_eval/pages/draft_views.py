@@ -17,8 +17,6 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from humanjudge.http import HtmxRequest, Problem
 from judge_eval.config.parts import RUBRICS
-from judge_eval.engine import drafts, lifecycle, tryout
-from judge_eval.engine.lifecycle import LifecycleRefused
 from judge_eval.models import Judge, Run
 from judge_eval.pages.config_form import ConfigForm
 from judge_eval.pages.draft_shown import draft_of, generation_messages, judge_messages
@@ -26,6 +24,8 @@ from judge_eval.pages.run_access import refuse_calls
 from judge_eval.pages.run_forms import RunForm, as_json, empty_values, form_values
 from judge_eval.pages.run_views import find_run, refusal, run_page
 from judge_eval.pages.tryout_shown import shown_tryout
+from judge_eval.runs import drafts, lifecycle, tryout
+from judge_eval.runs.lifecycle import LifecycleRefused
 from voting.models import Project
 
 # A file of 5 MB and the largest form that Django reads.

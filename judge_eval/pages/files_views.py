@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from humanjudge.http import HtmxRequest, Problem
 from judge_eval import selectors
-from judge_eval.analysis.asked import Asked
+from judge_eval.findings.query import Asked
 from judge_eval.models import Run
 from judge_eval.pages.findings_page import asked_for, refuse, run_with_board
 from judge_eval.pages.tables import BOARD, ROWS, Row, as_csv, board_rows

@@ -12,9 +12,9 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from humanjudge.http import HtmxRequest, Problem
 from judge_eval.access import refuse_board
-from judge_eval.analysis.asked import Asked, PartUnknown, findings_asked
-from judge_eval.analysis.keeping import TooManyParts
-from judge_eval.analysis.slices import SliceInvalid, offered
+from judge_eval.findings.cache import TooManyParts
+from judge_eval.findings.query import Asked, PartUnknown, findings_asked
+from judge_eval.findings.slices import SliceInvalid, offered
 from judge_eval.models import Run
 
 # Of which tab a chart is, by which name it is kept, and what it is called where it is a file.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from judge_eval.words import usd
+from humanjudge.lib.text import usd
 
 DASH = "\N{EN DASH}"
 PER_CENT = "\N{NO-BREAK SPACE}%"

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judge_eval.words import listed
+from humanjudge.lib.text import listed
 
 MOST_NAMES = 4
 MOST_LINES = 5

@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from humanjudge.http import HtmxRequest
-from judge_eval.analysis.asked import Asked
+from judge_eval.findings.query import Asked
 from judge_eval.models import Run
 from judge_eval.pages.findings_page import (
     asked_for,

@@ -13,8 +13,8 @@ from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from humanjudge.http import Problem
-from judge_eval.analysis.asked import known_parts
-from judge_eval.analysis.slices import WHOLE, Slice, SliceInvalid, listed, parts_of_pairs
+from judge_eval.findings.query import known_parts
+from judge_eval.findings.slices import WHOLE, Slice, SliceInvalid, listed, parts_of_pairs
 from judge_eval.models import Run
 from voting.models import Choice, Comparison
 

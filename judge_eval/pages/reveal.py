@@ -9,8 +9,8 @@ from judge_eval.models import Verdict
 from judge_eval.pages.verdict_shown import picks_of
 from judge_eval.selectors import verdicts_on
 from voting.models import Comparison, Entry
+from voting.positions import WRONG, position_of
 from voting.shown import SPOKEN
-from voting.sides import WRONG, position_of
 
 # What stands before the reason of a judge that contradicts itself: the page has a line for that.
 _INCONSISTENT = re.compile(r"^Inconsistent: .*? when swapped\.\s*")

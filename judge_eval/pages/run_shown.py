@@ -11,12 +11,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from judge_eval.engine import lifecycle, limits, providers
-from judge_eval.engine.progress import Part, RunProgress, progress_of
+from humanjudge.lib.text import duration, latency, usd
 from judge_eval.models import Provider, Run, RunEvent
 from judge_eval.pages.calls_list import ModelCalls, alarms, calls_by_model
+from judge_eval.runs import lifecycle, limits, providers
+from judge_eval.runs.progress import Part, RunProgress, progress_of
 from judge_eval.selectors import used_pictures
-from judge_eval.words import duration, latency, usd
 from voting.models import Picture
 
 EVENTS = 8

@@ -19,12 +19,12 @@ from django_htmx.http import HttpResponseClientRedirect
 from humanjudge.http import HtmxRequest, Problem, problem
 from judge_eval.access import refuse_pair
 from judge_eval.config.run_config import MOST_USD
-from judge_eval.engine import lifecycle
-from judge_eval.engine.lifecycle import LifecycleRefused
 from judge_eval.models import Call, Run
 from judge_eval.pages.calls_list import failed_calls, failed_verdicts, pairs_with
 from judge_eval.pages.run_access import pairs_to_vote_on, refuse_calls
 from judge_eval.pages.run_shown import progress_context
+from judge_eval.runs import lifecycle
+from judge_eval.runs.lifecycle import LifecycleRefused
 
 CALLS_PER_PAGE = 50
 MOST_VERDICTS = 50

@@ -9,11 +9,11 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from judge_eval.engine import tryout
-from judge_eval.engine.providers import NANO
+from humanjudge.lib.text import latency, usd
 from judge_eval.models import Judge, Run
 from judge_eval.pages.run_access import may_read_verdicts
-from judge_eval.words import latency, usd
+from judge_eval.runs import tryout
+from judge_eval.runs.providers import NANO
 from voting.models import Choice, Comparison
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from judge_eval.engine.providers import NANO
+from humanjudge.lib.text import latency, usd
 from judge_eval.models import Call, Verdict
 from judge_eval.pages.calls_list import calls_of
-from judge_eval.words import latency, usd
+from judge_eval.runs.providers import NANO
 from voting.models import Choice
 
 _OTHER = {"A": "B", "B": "A"}

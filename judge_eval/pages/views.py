@@ -38,7 +38,7 @@ from judge_eval.pages.pairs_shown import (
 )
 from judge_eval.pages.reveal import reveal_of
 from judge_eval.pages.verdict_shown import shown_verdicts
-from voting.identity import voter_here
+from voting.cookies import voter_here
 from voting.models import Choice, Comparison, Entry, Queue
 from voting.selectors import progress
 from voting.services import record_exposure

@@ -13,11 +13,12 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from judge_eval import events, selectors
+from judge_eval import selectors
 from judge_eval.models import Run
 from judge_eval.pages.run_views import find_run
+from judge_eval.runs import events
+from voting.cookies import remember
 from voting.forms import InviteForm
-from voting.identity import remember
 from voting.models import Invite
 from voting.voters import invite_token, make_invite, refusal, voter_of_user, withdraw
 

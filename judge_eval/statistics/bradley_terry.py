@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from judge_eval.elo import START
+from judge_eval.statistics.elo import START
 from judge_eval.statistics.outcomes_table import Floats
 
 POINTS: Final = 400 / math.log(10)

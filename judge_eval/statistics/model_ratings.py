@@ -16,7 +16,7 @@ from judge_eval.statistics.order import best_first
 from judge_eval.statistics.order_free import Rating, apart, rate
 from judge_eval.statistics.outcomes_table import Codes, Counts, Floats
 from judge_eval.statistics.ranks import tie_groups
-from voting.sides import CHOICES
+from voting.positions import CHOICES
 
 _A, _B, _TIE, _BOTH_BAD = range(len(CHOICES))
 UNKNOWN: Final = -1

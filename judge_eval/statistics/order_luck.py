@@ -1,8 +1,8 @@
 """How much of a judge's ELO is the luck of the order in which people happened to vote.
 
-The same votes are shuffled many times and rated each time by the rule of `judge_eval.elo`; the
-standard deviation of a judge's ratings is its order luck. Of very many votes each shuffle is a
-sample, so what is measured then is the luck of so many votes.
+The same votes are shuffled many times and rated each time by the rule of `elo`; the standard
+deviation of a judge's ratings is its order luck. Of very many votes each shuffle is a sample, so
+what is measured then is the luck of so many votes.
 
 All shuffles are played side by side. Within a vote the games of correct judge k and wrong judge l
 wait only for the games of k against l - 1 and of k - 1 against l; so those with the same k + l are
@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from judge_eval.elo import START, K
+from judge_eval.statistics.elo import START, K
 from judge_eval.statistics.outcomes_table import Counts, Flags, Floats, OutcomesTable
 
 SHUFFLES: Final = 100

@@ -21,7 +21,7 @@ from pydantic_core import ErrorDetails
 
 from judge_eval.config.fields import ConfigError, meant
 from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.dialogue.reply_text import excerpt
+from judge_eval.prompts.reply_text import excerpt
 
 LARGEST: Final = 1_000_000_000
 MOST_COMPONENTS: Final = 30

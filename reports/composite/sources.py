@@ -17,10 +17,10 @@ from django.db import transaction
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Left, TruncQuarter
 
-from judge_eval.analysis.slices import WHOLE, Slice
+from humanjudge.lib import strict_json
 from judge_eval.config.fields import ConfigError
 from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.interchange import strict_json
+from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Judge, Run, Verdict
 from reports.composite.compute import Tally, quarter_of
 from reports.composite.config import (
@@ -35,8 +35,8 @@ from reports.composite.config import (
     parse,
 )
 from reports.models import CompositeDefinition
+from voting.ledger.counts import counted_in
 from voting.models import Comparison, Entry, Inference, Picture
-from voting.projection import counted_in
 
 MOST_PROPOSED = 2
 PROMPT_LENGTH = 200

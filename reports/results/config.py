@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Final
 
-from judge_eval.analysis.slices import WHOLE, Slice, SliceInvalid
 from judge_eval.config.fields import ConfigError, Fields
 from judge_eval.config.run_config import ConfigInvalid
+from judge_eval.findings.slices import WHOLE, Slice, SliceInvalid
 from judge_eval.metrics import (
     SCORERS,
     Embedder,

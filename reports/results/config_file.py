@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import yaml
 
+from humanjudge.lib import strict_json
 from judge_eval.config.fields import ConfigError
 from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.interchange import strict_json
 
 MOST_BYTES: Final = 1_000_000
 

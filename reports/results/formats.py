@@ -6,8 +6,8 @@ import csv
 from io import StringIO
 from typing import Any, Final
 
+from humanjudge.lib.text import harmless
 from judge_eval.metrics import Figure
-from judge_eval.words import harmless
 from reports.results.table import PEOPLE, Cell, Column, Table
 
 NO_VALUE: Final = "\u2013"

@@ -11,10 +11,10 @@ from uuid import UUID
 from django.db.models import Count, Q
 
 from humanjudge.charts import ChartRefused
-from judge_eval.analysis.labels import WINNER, RunLabels, labels_of
-from judge_eval.analysis.slices import Slice
 from judge_eval.config.fields import ConfigError
 from judge_eval.config.run_config import ConfigInvalid
+from judge_eval.findings.labels import WINNER, RunLabels, labels_of
+from judge_eval.findings.slices import Slice
 from judge_eval.metrics import Annotations, MetricConfig, Results, ScoreResult, among_people, score
 from judge_eval.models import Run, Verdict
 from reports.results.charts import write_charts
@@ -23,8 +23,8 @@ from reports.results.names import judge_names
 from reports.results.report import NotCounted, Report, Source
 from reports.results.titles import is_of_people
 from reports.results.writing import SCORES, folder_of, write_report
+from voting.ledger.counts import counted_in
 from voting.models import Entry
-from voting.projection import counted_in
 
 CHARTS: Final = "charts"
 _ENDS: Final = {

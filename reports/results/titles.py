@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from humanjudge.lib.text import listed
 from judge_eval.metrics import (
     AltTestScorer,
     ClassificationScorer,
@@ -12,7 +13,6 @@ from judge_eval.metrics import (
     Scorer,
     epsilon_key,
 )
-from judge_eval.words import listed
 
 _WORDS: Final = {
     "alt_test": "Alt-Test",

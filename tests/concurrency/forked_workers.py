@@ -19,7 +19,7 @@ def main() -> None:
     from celery.apps import worker as _loaded  # noqa: F401  before the fork
 
     from humanjudge.celery import app
-    from judge_eval.endpoints.chat import prepare
+    from judge_eval.providers.chat import prepare
 
     prepare()
     app.finalize()

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 import redis
 
-from humanjudge import embedded
+from humanjudge.launcher import embedded
 from tests.flows.waiting import eventually, gone
 
 pytestmark = pytest.mark.fault

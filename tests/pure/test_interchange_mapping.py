@@ -5,17 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from judge_eval.interchange.mapping import OWN_NAMES, rows
-from judge_eval.interchange.mapping_config import MappingError, parse
-from judge_eval.interchange.rows import (
-    Note,
-    PairPart,
-    Row,
-    RowError,
-    VerdictPart,
-    VotePart,
-)
-from judge_eval.interchange.sources import Record, records
+from judge_eval.exchange.mapping import OWN_NAMES, rows
+from judge_eval.exchange.mapping_config import MappingError, parse
+from judge_eval.exchange.rows import Note, PairPart, Row, RowError, VerdictPart, VotePart
+from judge_eval.exchange.sources import Record, records
 
 VOTE = {"pair": "7", "voter": "ann", "vote": "A"}
 VERDICT = {"pair": "7", "judge": "gpt", "verdict": "B"}

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.interchange.rows import RowError
-from judge_eval.interchange.vote_file import COLUMNS, VoteLine, lines, read
+from judge_eval.exchange.rows import RowError
+from judge_eval.exchange.vote_file import COLUMNS, VoteLine, lines, read
 
 AT = datetime(2026, 11, 21, 9, 0, 0, 250_000, tzinfo=UTC)
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge_eval.elo import agree_rate
 from judge_eval.statistics import bradley_terry
+from judge_eval.statistics.elo import agree_rate
 from judge_eval.statistics.intervals import bootstrap_tail, wilson
 from judge_eval.statistics.judge_figures import judge_figures
 from judge_eval.statistics.outcomes_table import OutcomesTable

@@ -19,8 +19,8 @@ from judge_eval.config.parts import (
     PromptSpec,
 )
 from judge_eval.config.run_config import ConfigInvalid, parse, parse_prompt_lines
-from judge_eval.dialogue.judge_prompt import CURRENT, VERSIONS
-from voting.sides import CHOICES
+from judge_eval.prompts.judge import CURRENT, VERSIONS
+from voting.positions import CHOICES
 
 PATHSCORE = {
     "name": "Judge Evaluator Run",

@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.hostile_svg import OWN, data_url, drawing, image, png
-from voting.font_names import with_shipped_families
-from voting.screening import UnsafeSvg, element_count, screen
+from voting.pictures.fonts import with_shipped_families
+from voting.pictures.screening import UnsafeSvg, element_count, screen
 
 XMLNS = 'xmlns="http://www.w3.org/2000/svg"'
 # Whatever else is hostile is left to the limits of the child process, or out of the drawing.
@@ -368,9 +368,9 @@ def test_well_known_fonts_get_their_shipped_stand_in(asked, given_):
     assert with_shipped_families(asked) == given_
 
 
-@pytest.mark.parametrize("name", ["screening", "font_names"])
+@pytest.mark.parametrize("name", ["screening", "fonts"])
 def test_the_examples_in_the_documentation_are_true(name):
-    module = importlib.import_module(f"voting.{name}")
+    module = importlib.import_module(f"voting.pictures.{name}")
     outcome = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert outcome.attempted
     assert not outcome.failed

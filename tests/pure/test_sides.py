@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voting.sides import POSITIONS, choice_at, keyed_number, left_side, position_of
+from voting.positions import POSITIONS, choice_at, keyed_number, left_side, position_of
 
 lefts = st.sampled_from(["A", "B"])
 positions = st.sampled_from(POSITIONS)

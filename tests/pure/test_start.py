@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from humanjudge.launcher.start_summary import summary
 from humanjudge.management.commands.up import base_url
-from humanjudge.start_summary import summary
 from tests.plugin import numbered_broker
 
 ACCESS = {

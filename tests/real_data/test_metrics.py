@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge_eval.interchange.reading import read
-from judge_eval.interchange.rows import LabelRow, Row
+from judge_eval.exchange.reading import read
+from judge_eval.exchange.rows import LabelRow, Row
 from judge_eval.metrics import (
     AltTestScorer,
     AltTestSettings,

@@ -5,7 +5,8 @@ import json
 
 from django.utils import timezone
 
-from judge_eval.analysis import keeping
+from judge_eval.exchange.restore import restore
+from judge_eval.findings import cache
 from judge_eval.models import (
     Board,
     Call,
@@ -19,7 +20,7 @@ from judge_eval.models import (
     Verdict,
 )
 from judge_eval.selectors import board
-from judge_eval.transfer.restoring import restore
+from voting.ledger.counts import COUNTED
 from voting.models import (
     Assignment,
     Comparison,
@@ -34,7 +35,6 @@ from voting.models import (
     Voter,
     VoterPrompt,
 )
-from voting.projection import COUNTED
 
 # Each before what it points at.
 EVERYTHING = [
@@ -193,7 +193,7 @@ def findings_of(run):
     """Return all that is computed of a run, as it is stored; the run's number is the seed."""
     Findings.objects.filter(run=run).delete()
     Findings.objects.create(run=run, part="", not_before=timezone.now())
-    assert keeping.compute(run.pk, "")
+    assert cache.compute(run.pk, "")
     return Findings.objects.get(run=run).data
 
 

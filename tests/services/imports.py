@@ -3,12 +3,12 @@
 import io
 import json
 
-from judge_eval.interchange.reading import read
+from judge_eval.exchange.import_ import import_into, import_run
+from judge_eval.exchange.import_report import ImportOptions
+from judge_eval.exchange.reading import read
 from judge_eval.models import Run
-from judge_eval.transfer.import_report import ImportOptions
-from judge_eval.transfer.importing import import_into, import_run
 from tests.makers import make_project
-from voting import chain, ledger
+from voting.ledger import chain, ledger
 from voting.models import Entry
 
 

@@ -5,8 +5,8 @@ import logging
 import pytest
 from django.db import connection
 
-from judge_eval.engine import lifecycle
 from judge_eval.models import Call, Provider
+from judge_eval.runs import lifecycle
 from tests.makers import seal_all
 from tests.provider import provider
 from tests.services.model_calls import KEY

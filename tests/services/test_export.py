@@ -10,10 +10,10 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from judge_eval.interchange import vote_file
+from judge_eval.exchange import vote_file
+from judge_eval.exchange.export import export_project, export_run
+from judge_eval.exchange.vote_exports import COLUMNS, grandjury_votes, votes_csv
 from judge_eval.models import Provider
-from judge_eval.transfer.exporting import export_project, export_run
-from judge_eval.transfer.vote_exports import COLUMNS, grandjury_votes, votes_csv
 from tests.makers import (
     make_exposure,
     make_invite,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from judge_eval.engine import judging
 from judge_eval.models import Run
+from judge_eval.runs import judging
 from tests.makers import pairs_of, seal_all
 from tests.services.imports import (
     added,
@@ -17,7 +17,7 @@ from tests.services.imports import (
 )
 from tests.services.reference import assert_as_expected
 from voting.models import Comparison, Picture
-from voting.pictures import render_picture, source_address
+from voting.pictures.store import render_picture, source_address
 
 pytestmark = pytest.mark.django_db
 

@@ -20,12 +20,12 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
+from judge_eval.exchange import import_jobs
+from judge_eval.exchange.export import export_project, export_run
+from judge_eval.exchange.import_ import import_run
+from judge_eval.exchange.import_jobs import Source
 from judge_eval.models import Import, Judge, Run
 from judge_eval.selectors import runs_to_advance
-from judge_eval.transfer import import_jobs
-from judge_eval.transfer.exporting import export_project, export_run
-from judge_eval.transfer.import_jobs import Source
-from judge_eval.transfer.importing import import_run
 from tests.concurrency.processes import test_database_url
 from tests.concurrency.together import only, together
 from tests.makers import (
@@ -106,7 +106,7 @@ def kill_at(job, step):
 def small_chunks(monkeypatch, settings):
     settings.SEAL_BATCH = 4
     for name in ("importing.MOST_ROWS", "import_rows.MOST_ROWS", "restoring.MOST_RECORDS"):
-        monkeypatch.setattr(f"judge_eval.transfer.{name}", 4)
+        monkeypatch.setattr(f"judge_eval.exchange.{name}", 4)
 
 
 def said_of(run):

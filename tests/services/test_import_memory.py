@@ -9,11 +9,11 @@ import pytest
 from django.db import connection
 
 from bench.imports import Lines, records
-from judge_eval.interchange.reading import read
+from judge_eval.exchange.export import export_run
+from judge_eval.exchange.import_ import import_run
+from judge_eval.exchange.reading import read
+from judge_eval.exchange.restore import restore
 from judge_eval.models import Run
-from judge_eval.transfer.exporting import export_run
-from judge_eval.transfer.importing import import_run
-from judge_eval.transfer.restoring import restore
 from tests.makers import make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -69,7 +69,7 @@ def small_pieces(monkeypatch, settings):
         "exporting.OUTPUTS_AT_ONCE",
         "restoring.MOST_RECORDS",
     ):
-        monkeypatch.setattr(f"judge_eval.transfer.{constant}", PIECE)
+        monkeypatch.setattr(f"judge_eval.exchange.{constant}", PIECE)
 
 
 def test_memory_does_not_grow_with_the_rows(small_pieces):

@@ -4,11 +4,11 @@ from itertools import combinations
 
 import pytest
 
+from judge_eval.api.run_requests import project_for
 from judge_eval.config.run_config import ConfigInvalid
+from judge_eval.exchange.import_ import import_run
+from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.models import Verdict
-from judge_eval.rest.run_requests import project_for
-from judge_eval.transfer.import_report import ImportOptions
-from judge_eval.transfer.importing import import_run
 from tests.makers import make_project
 from tests.services.imports import (
     added,

@@ -2,13 +2,13 @@
 
 import pytest
 
-from judge_eval.analysis.labels import labels_of
-from judge_eval.analysis.slices import Slice
+from judge_eval.exchange.export import export_run
+from judge_eval.exchange.import_ import import_run
+from judge_eval.exchange.import_report import ImportOptions
+from judge_eval.findings.labels import labels_of
+from judge_eval.findings.slices import Slice
 from judge_eval.models import Verdict
 from judge_eval.pages.reveal import reveal_of
-from judge_eval.transfer.exporting import export_run
-from judge_eval.transfer.import_report import ImportOptions
-from judge_eval.transfer.importing import import_run
 from reports.composite.config import parse
 from reports.composite.sources import Outputs
 from tests.makers import judges_of, make_project, user_client, voter_client

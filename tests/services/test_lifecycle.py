@@ -5,11 +5,11 @@ from decimal import Decimal
 import pytest
 from django.db import connection
 
-from judge_eval.engine import judging, lifecycle
-from judge_eval.engine.judging import complete_voted_runs
-from judge_eval.engine.lifecycle import LifecycleRefused
+from judge_eval.exchange import import_pairs
 from judge_eval.models import Call, Provider, Run, Verdict
-from judge_eval.transfer import import_pairs
+from judge_eval.runs import judging, lifecycle
+from judge_eval.runs.judging import complete_voted_runs
+from judge_eval.runs.lifecycle import LifecycleRefused
 from tests.makers import judges_of, make_run, make_vote, make_voter, pairs_of, seal_all
 from tests.provider import provider
 from tests.services.run_maker import (

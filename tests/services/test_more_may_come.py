@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval.engine import judging, lifecycle
 from judge_eval.models import Run
+from judge_eval.runs import judging, lifecycle
 from tests.makers import make_vote, make_voter, pairs_of, voter_client
 from tests.provider import provider
 from tests.services.run_maker import attempt, go_on, make_draft, make_started

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval.fold import from_history
 from judge_eval.models import Board, RatingPoint
+from judge_eval.ratings.elo_fold import from_history
 from judge_eval.selectors import rating_series
 from tests.makers import (
     change_verdicts,
@@ -22,7 +22,7 @@ from tests.makers import (
     seal_all,
 )
 from tests.services.reference import assert_as_expected
-from voting import ledger
+from voting.ledger import ledger
 from voting.models import Comparison, Entry, Queue
 from voting.selectors import queue_counts
 from voting.services import undo_last_vote

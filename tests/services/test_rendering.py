@@ -19,12 +19,12 @@ from PIL import Image
 from tests.drawings import DRAWN, NOT_DRAWN
 from tests.hostile_svg import FULL, OWN, data_url, drawing, image, png
 from tests.makers import make_inference, make_project
-from voting import rendering
 from voting.models import Picture
-from voting.pictures import render_picture
-from voting.png import BadPng, canonical
-from voting.render_child import FONTS
-from voting.rendering import RenderingFailed, render, renderer_id
+from voting.pictures import rendering
+from voting.pictures.child import FONTS
+from voting.pictures.png import BadPng, canonical
+from voting.pictures.rendering import RenderingFailed, render, renderer_id
+from voting.pictures.store import render_picture
 
 HOSTILE = Path(__file__).parents[3] / "shared" / "data" / "svg_hostile"
 SECONDS = 10

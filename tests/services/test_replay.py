@@ -3,11 +3,11 @@
 import pytest
 from django.db.models import F
 
-from judge_eval.fold import as_history, from_history
 from judge_eval.models import Board, JudgeRating, RatingPoint
+from judge_eval.ratings.elo_fold import as_history, from_history
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 from tests.services.reference import assert_as_expected
-from voting import ledger
+from voting.ledger import ledger
 from voting.models import Comparison, Entry
 from voting.services import undo_last_vote
 
@@ -88,7 +88,7 @@ def test_what_was_tampered_with_is_found_and_repaired(what):
 @pytest.mark.parametrize("chunk", [1, 2, 3])
 def test_votes_are_read_chunk_by_chunk_to_the_last(monkeypatch, chunk):
     run = a_voted_run()
-    monkeypatch.setattr("judge_eval.fold.CHUNK", chunk)
+    monkeypatch.setattr("judge_eval.ratings.elo_fold.CHUNK", chunk)
     assert ledger.replay(run.queue.project, write=False) == []
     Entry.objects.filter(queue=run.queue, history__isnull=False).update(history="{}")
     assert len(ledger.replay(run.queue.project, write=True)) == 3

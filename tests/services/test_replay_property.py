@@ -17,7 +17,7 @@ from tests.makers import (
     pairs_of,
 )
 from tests.services.reference import assert_as_expected
-from voting import chain, ledger
+from voting.ledger import chain, ledger
 from voting.models import Entry
 from voting.services import NothingToUndo, VoteConflict, record_exposure, undo_last_vote
 

@@ -4,8 +4,8 @@ import pytest
 from django.db import DatabaseError, transaction
 
 from tests.makers import make_run, pairs_of
+from voting.ledger.bulk_sql import LedgerConflict, adding, asked, key, sent, updating
 from voting.models import Comparison
-from voting.rows import LedgerConflict, adding, asked, key, sent, updating
 
 pytestmark = pytest.mark.django_db
 

@@ -19,9 +19,9 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting import chain, ledger
+from voting.ledger import chain, ledger
+from voting.ledger.bulk_sql import LedgerConflict
 from voting.models import Comparison, Entry, Project, Voter
-from voting.rows import LedgerConflict
 from voting.services import undo_last_vote
 from voting.tasks import seal as seal_task
 from voting.tasks import sweep

@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from judge_eval.engine import simulation
-from judge_eval.engine.simulation import chosen, simulate
 from judge_eval.models import Board
+from judge_eval.runs import simulation
+from judge_eval.runs.simulation import chosen, simulate
 from tests.makers import (
     change_verdicts,
     counts_of,
@@ -20,8 +20,8 @@ from tests.makers import (
     seal_all,
 )
 from tests.services.reference import assert_as_expected
-from voting import chain, ledger
-from voting.allotment import ballot_for
+from voting.assignment import ballot_for
+from voting.ledger import chain, ledger
 from voting.models import Comparison, Entry, Queue
 from voting.selectors import queue_counts
 from voting.services import VotingClosed, cast_script_vote, cast_vote, undo_last_vote

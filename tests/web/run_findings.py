@@ -2,7 +2,7 @@
 
 from django.utils import timezone
 
-from judge_eval.analysis import keeping
+from judge_eval.findings import cache
 from judge_eval.models import Findings, Judge
 from tests.makers import make_many_votes, make_run, make_voter, pairs_of, seal_all
 
@@ -12,7 +12,7 @@ JUDGES = ["near-judge", "contrary-judge", "floor-baseline"]
 def compute(run, part=""):
     Findings.objects.get_or_create(run=run, part=part)
     Findings.objects.filter(run=run, part=part).update(not_before=timezone.now())
-    assert keeping.compute(run.pk, part)
+    assert cache.compute(run.pk, part)
     return Findings.objects.get(run=run, part=part)
 
 

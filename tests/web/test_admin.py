@@ -23,8 +23,8 @@ from tests.makers import (
     voter_client,
 )
 from tests.web.pages import text_of
-from voting import chain, ledger
 from voting.keys import find_key
+from voting.ledger import chain, ledger
 from voting.models import ApiKey, Entry, Flag, Queue, VoterPrompt
 from voting.voters import invite_token
 

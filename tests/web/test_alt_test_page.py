@@ -5,7 +5,7 @@ import re
 import pytest
 from django.test import Client
 
-from humanjudge.ratelimit import RateLimit
+from humanjudge.lib.ratelimit import RateLimit
 from judge_eval.models import Findings
 from judge_eval.pages import alt_test_views
 from judge_eval.pages.alt_test_shown import alt_test_shown

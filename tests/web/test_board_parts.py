@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from judge_eval.analysis import keeping
+from judge_eval.findings import cache
 from judge_eval.models import Findings
 from tests.makers import make_run, pairs_of, user_client
 from tests.web.board_rows import board_of, cells_of, compute, make_studied_run, vote_all, words_in
@@ -122,7 +122,7 @@ def test_what_is_no_part_at_all(run, part):
 
 
 def test_too_many_parts_are_refused(run, monkeypatch):
-    monkeypatch.setattr(keeping, "MOST_PARTS", 1)
+    monkeypatch.setattr(cache, "MOST_PARTS", 1)
     assert get(run, "tag:animals").status_code == 429
     assert get(run).status_code == 200
 

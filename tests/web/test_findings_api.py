@@ -3,9 +3,9 @@
 import pytest
 from django.test import Client
 
-from judge_eval.analysis import keeping
+from judge_eval.api.findings_schema import Ready
+from judge_eval.findings import cache
 from judge_eval.models import Findings
-from judge_eval.rest.findings_schema import Ready
 from tests.makers import (
     key_client,
     make_key,
@@ -131,7 +131,7 @@ def test_a_part_that_is_none_is_refused_in_words(part, status, says):
 
 
 def test_more_parts_than_anybody_looks_at_are_refused(monkeypatch):
-    monkeypatch.setattr(keeping, "MOST_PARTS", 1)
+    monkeypatch.setattr(cache, "MOST_PARTS", 1)
     run = voted_run(pairs=1)
     response = reader().get(url(run), {"part": "ballot:decided"})
     assert response.status_code == 429

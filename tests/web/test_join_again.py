@@ -15,7 +15,7 @@ from tests.makers import (
     voter_client,
 )
 from tests.web.pages import text_of
-from voting.allotment import next_pairs
+from voting.assignment import next_pairs
 from voting.models import Voter
 from voting.voters import erase, invite_token, join
 

@@ -14,9 +14,9 @@ from django.core.wsgi import get_wsgi_application
 from django.db import connection, transaction
 from schemathesis.core.parameters import ParameterLocation
 
-from judge_eval.engine import lifecycle
+from judge_eval.api import events
 from judge_eval.models import Import
-from judge_eval.rest import events_api
+from judge_eval.runs import lifecycle
 from reports import score_files
 from reports.models import ScoreReport
 from tests.makers import make_project, make_run, make_vote, make_voter, pairs_of, seal_all
@@ -146,7 +146,7 @@ class Rows:
 
 @pytest.fixture
 def rows(monkeypatch):
-    monkeypatch.setattr(events_api, "STREAM_SECONDS", 0)
+    monkeypatch.setattr(events, "STREAM_SECONDS", 0)
     # A server lets its connection go when it has answered; here the test's transaction is on it.
     monkeypatch.setattr(connection, "close_if_unusable_or_obsolete", lambda: None)
     return Rows()

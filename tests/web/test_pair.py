@@ -19,7 +19,7 @@ from tests.makers import (
     voter_client,
 )
 from tests.web.pages import text_of
-from voting.allotment import next_pairs
+from voting.assignment import next_pairs
 from voting.models import Exposure
 from voting.services import undo_last_vote
 from voting.voters import voter_of_user

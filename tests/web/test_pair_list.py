@@ -19,7 +19,7 @@ from tests.makers import (
 )
 from tests.web.board_rows import compute, make_studied_run, words_in
 from tests.web.pages import text_of
-from voting import ledger
+from voting.ledger import ledger
 from voting.models import Comparison, Entry, Inference
 from voting.services import undo_last_vote
 

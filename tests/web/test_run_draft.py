@@ -7,10 +7,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from judge_eval import events
 from judge_eval.config.parts import RUBRICS
-from judge_eval.engine import tryout
 from judge_eval.models import Provider, Run
+from judge_eval.runs import events, tryout
 from tests.makers import make_run, make_vote, make_voter, pairs_of, user_client, voter_client
 from tests.web.pages import HTMX, queries_of, text_of
 from tests.web.run_rows import PRICES, make_draft, make_provider

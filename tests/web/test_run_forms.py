@@ -11,9 +11,9 @@ from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 
 from judge_eval.config.parts import RUBRICS
 from judge_eval.config.run_config import parse
-from judge_eval.engine import drafts, lifecycle
 from judge_eval.models import Run
 from judge_eval.pages.run_forms import RunForm, empty_values, form_values
+from judge_eval.runs import drafts, lifecycle
 from tests.makers import make_project, make_run, user_client
 from tests.web.pages import text_of
 from tests.web.run_rows import make_provider

@@ -8,9 +8,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from judge_eval import events
-from judge_eval.engine import limits
 from judge_eval.models import Call, Provider, Run, Verdict
+from judge_eval.runs import events, limits
 from tests.makers import (
     make_run,
     make_vote,
@@ -31,7 +30,7 @@ from tests.web.run_rows import (
     make_provider,
     set_state,
 )
-from voting.allotment import next_pairs
+from voting.assignment import next_pairs
 from voting.models import Exposure
 from voting.voters import voter_of_user
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from judge_eval.engine import lifecycle
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
+from judge_eval.runs import lifecycle
 from tests.makers import (
     key_client,
     make_key,

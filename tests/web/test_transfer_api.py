@@ -8,10 +8,10 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from judge_eval.api import exchange
+from judge_eval.exchange import import_jobs
+from judge_eval.exchange.vote_exports import COLUMNS
 from judge_eval.models import Run
-from judge_eval.rest import transfer_api
-from judge_eval.transfer import import_jobs
-from judge_eval.transfer.vote_exports import COLUMNS
 from tests.makers import (
     entry_of,
     key_client,
@@ -27,7 +27,7 @@ from tests.makers import (
 )
 from tests.services.bundles import empty_the_instance, facts_of
 from tests.services.imports import imported, pair, verdict, vote
-from voting import chain
+from voting.ledger import chain
 from voting.models import Comparison, Entry, Exposure, Inference, Project
 
 pytestmark = pytest.mark.django_db
@@ -238,7 +238,7 @@ def test_more_rows_than_are_taken_at_once_are_413(settings):
 
 def test_more_imports_than_wait_are_429(monkeypatch):
     make_project()
-    monkeypatch.setattr(transfer_api, "MOST_WAITING", 1)
+    monkeypatch.setattr(exchange, "MOST_WAITING", 1)
     client = manager()
     assert post(client, file_of(pair(1)), name="First").status_code == 202
     assert post(client, file_of(pair(1)), name="Second").status_code == 429

@@ -30,10 +30,10 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db import Error as DatabaseError
 from django.utils.module_loading import import_string
 
-from humanjudge import embedded
 from humanjudge.celery import app
-from humanjudge.start_summary import summary
-from humanjudge.supervisor import CAN_FORK, Program, Supervisor
+from humanjudge.launcher import embedded
+from humanjudge.launcher.start_summary import summary
+from humanjudge.launcher.supervisor import CAN_FORK, Program, Supervisor
 
 BROKER_SECONDS = 60
 HEALTH_SECONDS = 90

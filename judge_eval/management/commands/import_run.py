@@ -9,14 +9,13 @@ from django.db import transaction
 from django.db.models import ProtectedError
 
 from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.interchange import mapping_config
-from judge_eval.interchange.rows import RowError
-from judge_eval.interchange.sources import UnknownFormat, format_of
+from judge_eval.exchange import bundle, import_jobs, import_options, mapping_config
+from judge_eval.exchange.import_jobs import Source
+from judge_eval.exchange.import_report import WHAT
+from judge_eval.exchange.rows import RowError
+from judge_eval.exchange.sources import UnknownFormat, format_of
 from judge_eval.models import Import, Run
 from judge_eval.prefixes import Ambiguous, by_prefix
-from judge_eval.transfer import bundle, import_jobs, import_options
-from judge_eval.transfer.import_jobs import Source
-from judge_eval.transfer.import_report import WHAT
 from voting.models import Project
 
 MOST_SHOWN = 20
