@@ -1,8 +1,6 @@
 """Does the composite still rank items as people do: against scipy, and in words."""
 
-import doctest
 from datetime import UTC, datetime, timedelta, timezone
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -27,13 +25,6 @@ few = st.lists(
     min_size=3,
     max_size=40,
 )
-
-
-@pytest.mark.parametrize("name", ["compute", "config"])
-def test_examples_are_true(name):
-    outcome = doctest.testmod(import_module(f"reports.composite.{name}"))
-    assert outcome.attempted > 0
-    assert outcome.failed == 0
 
 
 class TestSpearman:

@@ -1,7 +1,5 @@
 """What the screening lets through, what it refuses, and that it never does anything else."""
 
-import doctest
-import importlib
 
 import pytest
 from hypothesis import example, given
@@ -366,11 +364,3 @@ def test_nothing_but_a_refusal_is_ever_raised_inside_a_drawing(source):
 )
 def test_well_known_fonts_get_their_shipped_stand_in(asked, given_):
     assert with_shipped_families(asked) == given_
-
-
-@pytest.mark.parametrize("name", ["screening", "fonts"])
-def test_the_examples_in_the_documentation_are_true(name):
-    module = importlib.import_module(f"voting.pictures.{name}")
-    outcome = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
-    assert outcome.attempted
-    assert not outcome.failed
