@@ -8,9 +8,9 @@ from judge_eval.analysis.labels import WINNER, labels_of
 from judge_eval.metrics import AltTestScorer, MetricConfig, score
 from judge_eval.models import Findings
 from judge_eval.transfer.importing import import_run
+from tests.helpers.imports import run_of
 from tests.makers import make_project
 from tests.real_data.test_imports import DATA, MTBENCH, items_of
-from tests.services.imports import run_of
 
 pytestmark = [
     pytest.mark.real_data,
