@@ -2,18 +2,20 @@
 # Every path here is relative, so that the folder's own name may hold spaces.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench stats clean
+.PHONY: help run test test-fast check bench stats clean
 MAKEFLAGS += --no-print-directory
 
 PY = .venv/bin/python
 # A file stays on one worker, so that what its tests share is made once.
 PYTEST = $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 10
-# What has nothing to do with the database, or only with PostgreSQL, runs once.
-ON_SQLITE = -m 'not postgresql_only and not browser and not fault' --ignore tests/pure
+# Tests are sorted by what they need. What is in tests/both runs on either database.
+ON_SQLITE = tests/pure tests/db tests/both
+ON_POSTGRESQL = tests/both tests/process tests/browser tests/real_data
 
 help:
 	@echo 'make run     start HumanJudge here: make run [PORT=8000] [HOST=127.0.0.1] [HUMANJUDGE_DATA=var]'
-	@echo 'make test    every test: on PostgreSQL, then the database-bound ones on SQLite'
+	@echo 'make test    every test, with real servers, processes and a browser'
+	@echo 'make test-fast  those without: two thirds of all, in a minute'
 	@echo 'make check   formats, types, imports, templates, migrations, deployment, known holes'
 	@echo 'make bench   measure: votes, seals, replay, pages, rendering'
 	@echo 'make stats   count lines, modules, contracts and what else is to fall'
@@ -23,11 +25,14 @@ run: .venv/.installed
 	@exec $(PY) manage.py up
 
 test: .venv/.installed-dev
-	@printf '\n== every test, on PostgreSQL ==\n'
-	@TEST_DATABASE=postgresql $(PYTEST) $(ARGS)
-	@printf '\n== the database-bound tests again, on SQLite ==\n'
+	@printf '\n== on PostgreSQL, with processes and a browser ==\n'
+	@TEST_DATABASE=postgresql $(PYTEST) $(ON_POSTGRESQL) $(ARGS)
+	@printf '\n== on SQLite ==\n'
 	@TEST_DATABASE=sqlite $(PYTEST) $(ON_SQLITE) $(ARGS)
-	@printf '\nPassed: every test on PostgreSQL, the database-bound ones on SQLite too.\n'
+	@printf '\nPassed: every test.\n'
+
+test-fast: .venv/.installed-dev
+	@TEST_DATABASE=sqlite $(PYTEST) tests/pure tests/db $(ARGS)
 
 check: .venv/.installed-dev
 	$(PY) -m ruff check .

@@ -12,7 +12,7 @@ from bench.lib.report import figure, note, quantile
 from bench.lib.votes import through_the_page
 
 if TYPE_CHECKING:
-    from tests.concurrency.scene import Scene
+    from tests.helpers.scene import Scene
 
 FEW = 1000
 MANY = int(os.environ.get("BENCH_GROWTH", "100000"))
@@ -46,7 +46,7 @@ def in_a_larger_run(here: Installation) -> None:
 
 
 def make(*, pairs: int, voters: int) -> Scene:
-    from tests.concurrency.scene import make_scene
+    from tests.helpers.scene import make_scene
 
     scene = make_scene(judges=2, pairs=pairs, voters=voters)
     scene.run.is_shared = True

@@ -31,8 +31,8 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from bench.imports import records
 from bench.lib.installation import NO_LIMIT
 from bench.lib.report import figure, note, quantile
-from tests.flows.up import ROOT, Up, environment
-from tests.flows.waiting import eventually
+from tests.helpers.waiting import eventually
+from tests.process.up import ROOT, Up, environment
 
 ROWS = int(os.environ.get("BENCH_IMPORT_BESIDE", "30000"))
 KINDS = {"granian": "a web process", "import_waiting": "the import's process", "celery": "a worker"}

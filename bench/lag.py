@@ -48,7 +48,7 @@ class BoardWatch(threading.Thread):
 
 def main() -> None:
     with installation() as here:
-        from tests.concurrency.scene import make_scene
+        from tests.helpers.scene import make_scene
 
         scene = make_scene(judges=6, pairs=PER_SECOND * SECONDS + 1, voters=1)
         processes = [here.site.web(), *here.site.workers(), here.site.beat()]

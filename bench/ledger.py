@@ -12,7 +12,7 @@ from bench.lib.installation import installation
 from bench.lib.report import figure, note, quantile
 
 if TYPE_CHECKING:
-    from tests.concurrency.scene import Scene
+    from tests.helpers.scene import Scene
 
 VOTES = int(os.environ.get("BENCH_LEDGER", "1000000"))
 PAIRS = 1000
@@ -22,7 +22,7 @@ UNDOS = 40
 
 def main() -> None:
     with installation() as here:
-        from tests.concurrency.scene import make_scene
+        from tests.helpers.scene import make_scene
 
         scene = make_scene(judges=6, pairs=PAIRS, voters=-(-VOTES // PAIRS))
         cost = Cost(here.database.pid)

@@ -19,7 +19,7 @@ from typing import TypeVar
 import httpx
 
 from bench.lib.report import figure, note
-from tests.flows.up import Up
+from tests.process.up import Up
 from tests.servers import postgres_server, short_folder, valkey_server
 
 OUTAGE_SECONDS = int(os.environ.get("BENCH_OUTAGE_SECONDS", "60"))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.lib.cpu import cpu_seconds
 from bench.lib.report import figure, note
-from tests.flows.up import Up
+from tests.process.up import Up
 from tests.servers import short_folder
 
 IDLE_SECONDS = int(os.environ.get("BENCH_IDLE_SECONDS", "60"))

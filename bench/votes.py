@@ -33,7 +33,7 @@ PGBENCH_INSERT = """
 def main() -> None:
     with installation() as here:
         peer = rows_per_second(here)
-        from tests.concurrency.scene import make_scene
+        from tests.helpers.scene import make_scene
         from tests.makers import make_key
 
         # One pair more than are voted on in all rounds: the first vote waits for the workers.

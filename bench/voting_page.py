@@ -24,9 +24,9 @@ from bench.lib.cpu import cpu_seconds
 from bench.lib.installation import installation
 from bench.lib.page_voter import PageVoter
 from bench.lib.report import figure, latencies, quantile
-from tests.browser import MISSING, find_chromium
-from tests.e2e.product import CHROMIUM_ARGUMENTS, Product
-from tests.flows.waiting import eventually
+from tests.browser.product import CHROMIUM_ARGUMENTS, Product
+from tests.chromium import MISSING, find_chromium
+from tests.helpers.waiting import eventually
 
 if TYPE_CHECKING:
     from judge_eval.models import Run

@@ -11,9 +11,9 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from tests.browser import MISSING, find_chromium
-from tests.e2e.product import CHROMIUM_ARGUMENTS, Product
-from tests.flows.waiting import eventually
+from tests.browser.product import CHROMIUM_ARGUMENTS, Product
+from tests.chromium import MISSING, find_chromium
+from tests.helpers.waiting import eventually
 
 FOLDER = Path(__file__).with_name("img")
 SIZE = {"width": 1280, "height": 800}

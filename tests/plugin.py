@@ -15,7 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from tests import browser, servers
+from tests import chromium, servers
 from tests.server_programs import ServerError, only_wheels
 
 # As in the settings: plugins of pytest load numpy before these are read.
@@ -47,13 +47,18 @@ def pytest_report_header(config):
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items):
-    """Begin with what takes long, so that no worker is left alone with it at the end."""
+def pytest_collection_modifyitems(config, items):
+    """Leave out what this database cannot do, and begin with what takes long."""
+    if os.environ["DATABASE_URL"].startswith("sqlite"):
+        config.hook.pytest_deselected(
+            items=[item for item in items if item.get_closest_marker("postgresql_only")]
+        )
+        items[:] = [item for item in items if not item.get_closest_marker("postgresql_only")]
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 def pytest_terminal_summary(terminalreporter):
-    browser.say_if_missing(terminalreporter)
+    chromium.say_if_missing(terminalreporter)
 
 
 def _start_servers(config) -> list[str]:

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tests.concurrency.scene import Scene
+    from tests.helpers.scene import Scene
 
 # Voter by voter, every pair: one vote each 50 ms of a time that is past.
 _INSERT = """

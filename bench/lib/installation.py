@@ -15,7 +15,7 @@ from pathlib import Path
 import django
 from django.core.management import call_command
 
-from tests.concurrency.processes import ROOT, Site, free_port
+from tests.process.processes import ROOT, Site, free_port
 from tests.servers import (
     PostgresServer,
     ValkeyServer,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bench.lib.clients import form, request
 
 if TYPE_CHECKING:
-    from tests.concurrency.scene import Scene
+    from tests.helpers.scene import Scene
     from voting.models import Voter
 
 

@@ -12,8 +12,8 @@ from itertools import pairwise
 import pytest
 
 from judge_eval.prompts.judge import messages, repair, schema
-from tests.concurrency.processes import ROOT
-from tests.flows.waiting import eventually
+from tests.helpers.waiting import eventually
+from tests.process.processes import ROOT
 from tests.provider import HOST, provider, provider_process
 from tests.provider_behaviour import MODES, Conduct, fate
 from tests.provider_models import outputs_shown

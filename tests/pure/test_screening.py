@@ -1,6 +1,5 @@
 """What the screening lets through, what it refuses, and that it never does anything else."""
 
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

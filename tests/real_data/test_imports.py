@@ -16,9 +16,9 @@ from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.exchange.reading import read
 from judge_eval.models import JudgeRating, Run, Verdict
 from judge_eval.selectors import board
+from tests.helpers.bundles import empty_the_instance, facts_of, numbers_of, restored
+from tests.helpers.imports import assert_whole, run_of
 from tests.makers import elos_of, judges_of, make_project, make_vote, make_voter, seal_all
-from tests.services.bundles import empty_the_instance, facts_of, numbers_of, restored
-from tests.services.imports import assert_whole, run_of
 from voting.assignment import next_pairs
 from voting.models import Comparison, Entry
 from voting.shown import shown_pair

@@ -8,9 +8,9 @@ from judge_eval.findings import cache
 from judge_eval.findings.labels import WINNER, labels_of
 from judge_eval.metrics import AltTestScorer, MetricConfig, score
 from judge_eval.models import Findings
+from tests.helpers.imports import run_of
 from tests.makers import make_project
 from tests.real_data.test_imports import DATA, MTBENCH, items_of
-from tests.services.imports import run_of
 
 pytestmark = [
     pytest.mark.real_data,

@@ -1,0 +1,211 @@
+"""When a budget stops a run: not while money is out that may come back, nor without a word."""
+
+from decimal import Decimal
+from uuid import uuid4
+
+import pytest
+
+from judge_eval.models import Call, Provider, Run
+from judge_eval.providers.chat import chat
+from judge_eval.runs import budget, leases, lifecycle, providers, results
+from judge_eval.runs.lifecycle import LifecycleRefused
+from judge_eval.runs.requests import question_of
+from judge_eval.runs.results import Answer, Written
+from tests.helpers.purse import SHORT, money, priced
+from tests.helpers.run_maker import (
+    PRICES,
+    a_verdict,
+    attempt,
+    go_on,
+    make_judging,
+    make_started,
+    says,
+)
+from tests.process.processes import free_port
+from tests.provider import provider
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def at():
+    with provider() as running:
+        yield running
+
+
+def claimed_questions():
+    there = Provider.objects.get()
+    return [question_of(call, there) for call in leases.claim(8, uuid4())]
+
+
+def answered(question):
+    endpoint = providers.endpoint_of(question.provider)
+    return Answer(question, reply=chat(endpoint, question.request))
+
+
+def leave(run, nano):
+    """Let so much be left of a run's budget; return the run as it is then."""
+    spent, _ = money(run)
+    Run.objects.filter(pk=run.pk).update(budget_nano=spent + nano)
+    return Run.objects.get(pk=run.pk)
+
+
+class TestWhileOthersHoldMoney:
+    def test_a_call_without_room_is_given_back_and_the_run_goes_on(self, at):
+        run = make_judging(at, priced(), budget_usd=1)
+        first, second = claimed_questions()
+        leave(run, first.reservation_nano + 1000)
+        assert budget.reserve(first)
+        assert not budget.reserve(second)
+        leases.let_go(second.call)
+        assert not budget.stop_if_over(second)
+        assert Run.objects.get(pk=run.pk).state == "judging"
+
+        results.write(answered(first), Written())
+        [again] = claimed_questions()
+        assert again.call.pk == second.call.pk
+        assert again.call.attempts == 1
+        assert not budget.stop_if_over(again)
+
+    def test_once_all_are_paid_it_stops(self, at):
+        run = make_judging(at, priced(), budget_usd=1)
+        first, second = claimed_questions()
+        leave(run, min(first.reservation_nano, second.reservation_nano) - 1)
+        for question in (first, second):
+            assert not budget.reserve(question)
+            leases.let_go(question.call)
+        assert budget.stop_if_over(first)
+        run = Run.objects.get(pk=run.pk)
+        assert run.state == "stopped"
+        # A second word on it changes nothing.
+        assert budget.stop_if_over(second)
+        assert Run.objects.get(pk=run.pk).note == run.note
+        assert set(Call.objects.filter(purpose="judge").values_list("attempts", "lease")) == {
+            (0, None)
+        }
+
+    def test_a_crew_makes_all_calls_that_fit_one_after_the_other(self, at):
+        says(at, a_verdict())
+        run = make_judging(at, priced(), budget_usd=1, judging={"samples": 4, "max_tokens": 60})
+        [most] = {question.reservation_nano for question in claimed_questions()}
+        Call.objects.filter(lease__isnull=False).update(lease=None, leased_until=None, attempts=0)
+        # For one at a time, and for what all eight cost in the end: 75,000 each.
+        leave(run, most + 8 * 75_000)
+        at.control(reset=True)
+        run = go_on(run)
+        assert (run.state, len(at.requests)) == ("voting", 8)
+        assert at.log()["peak"] == 1
+        assert money(run)[0] <= run.budget_nano
+        assert not run.events.filter(kind="stopped").exists()
+
+    def test_a_run_is_held_until_one_of_its_calls_is_paid(self):
+        held, run, other = budget.Held(), uuid4(), uuid4()
+        held.hold(run)
+        held.hold(other)
+        assert held.runs() == {run, other}
+        held.release(run)
+        assert held.runs() == {other}
+
+    def test_nothing_of_a_held_run_is_claimed(self, at):
+        run = make_started(at)
+        assert leases.claim(8, uuid4(), without={run.pk}) == []
+        assert len(leases.claim(8, uuid4(), without={uuid4()})) == 4
+
+
+@pytest.mark.parametrize(
+    "amount, told",
+    [("0.001", "$0.001"), ("0.0000015", "$0.0000015"), ("0.5", "$0.50"), ("1234.5", "$1,234.50")],
+)
+def test_the_note_names_the_budget_exactly(at, amount, told):
+    run = make_judging(at, priced(), budget_usd=5000)
+    nano = providers.nano(Decimal(amount))
+    Run.objects.filter(pk=run.pk).update(budget_nano=nano, spent_nano=nano - 1)
+    run = go_on(run)
+    assert run.note == f"The next call could pass the budget of {told}."
+
+
+class TestPricesThatGo:
+    @pytest.fixture
+    def run(self, at):
+        run = make_judging(at, priced(), budget_usd=1)
+        Provider.objects.update(prices={"model-a": PRICES, "model-b": PRICES})
+        at.control(reset=True)
+        return run
+
+    def test_the_run_stops_and_says_which_is_missing(self, at, run):
+        spent = money(run)
+        run = go_on(run)
+        assert run.state == "stopped"
+        assert run.note == "A budget needs every price, and nobody has said what judge-long costs."
+        assert at.requests == []
+        assert money(run) == spent
+        calls = Call.objects.filter(purpose="judge")
+        assert set(calls.values_list("state", "attempts", "lease")) == {("waiting", 0, None)}
+
+    def test_it_goes_on_when_the_price_is_back_and_not_before(self, at, run):
+        run = go_on(run)
+        with pytest.raises(LifecycleRefused, match="what judge-long costs"):
+            lifecycle.resume(run.pk)
+        Provider.objects.update(**priced())
+        lifecycle.resume(run.pk)
+        assert go_on(run).state == "voting"
+
+    def test_without_a_budget_it_goes_on(self, at, run):
+        Run.objects.filter(pk=run.pk).update(budget_nano=None)
+        assert go_on(run).state == "voting"
+
+
+@pytest.mark.parametrize(
+    "price",
+    [
+        {"input": "NaN", "output": 1},
+        {"input": -1, "output": 1},
+        {"input": "1", "output": "Infinity"},
+        {"input": 1},
+        {"input": 1, "output": 1, "picture_tokens": "many"},
+        {"input": 1, "output": 1, "picture_tokens": -1},
+        {"input": 1, "output": 1, "picture_tokens": None},
+        "1",
+        None,
+        [],
+    ],
+)
+def test_what_is_no_price_is_none(price):
+    assert providers.price_of(Provider(prices={"m": price}), "m") is None
+
+
+class TestPictures:
+    def reservations(self, at, more):
+        """What each call of a judge of drawings sets aside."""
+        prices = dict.fromkeys(("model-a", "model-b", "judge-hash"), PRICES | more)
+        run = make_started(
+            at, {"prices": prices}, kind="svg", judges=["judge-hash"], prompts=["a cat"], **SHORT
+        )
+        run = go_on(run)
+        there = Provider.objects.get()
+        calls = Call.objects.filter(run=run, purpose="judge").select_related(
+            "verdict__comparison__a__picture",
+            "verdict__comparison__b__picture",
+            "run__queue__rubric",
+        )
+        tokens = providers.price_of(there, "judge-hash").picture_tokens
+        return tokens, {question_of(call, there).reservation_nano for call in calls}
+
+    def test_a_model_that_counts_more_for_one_sets_more_aside(self, at):
+        usual, [before] = self.reservations(at, {})
+        tokens, [after] = self.reservations(at, {"picture_tokens": 25_501})
+        assert (usual, tokens) == (1_600, 25_501)
+        assert after - before == 2 * (tokens - usual) * 2_500
+
+
+class TestNothingWasSent:
+    def test_a_call_that_reached_nobody_has_cost_nothing(self, at):
+        run = make_judging(at, priced(), budget_usd=1)
+        before = money(run)
+        Provider.objects.update(base_url=f"http://127.0.0.1:{free_port()}/v1")
+        calls = attempt()
+        assert {call.error for call in calls} == {"no connection: Connection refused"}
+        assert {(call.state, call.cost_nano, call.reserved_nano) for call in calls} == {
+            ("waiting", 0, 0)
+        }
+        assert money(run) == before

@@ -1,0 +1,284 @@
+"""What an export says, and what it never says."""
+
+import csv
+import io
+import json
+from datetime import UTC, datetime
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from judge_eval.exchange import vote_file
+from judge_eval.exchange.export import export_project, export_run
+from judge_eval.exchange.vote_exports import COLUMNS, grandjury_votes, votes_csv
+from judge_eval.models import Provider
+from tests.helpers.imports import imported, pair, vote
+from tests.makers import (
+    make_exposure,
+    make_invite,
+    make_many_entries,
+    make_many_votes,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+)
+from voting.keys import create_key
+from voting.models import Entry, Voter
+from voting.services import flag, undo_last_vote
+from voting.voters import invite_token, voter_of_key, voter_of_user
+
+pytestmark = pytest.mark.django_db
+
+AT = "2026-03-04T05:06:07.000008Z"
+
+
+def records_of(lines):
+    return [json.loads(line) for line in lines]
+
+
+def of_type(lines, kind):
+    return [record for record in records_of(lines) if record["type"] == kind]
+
+
+def test_the_records_come_in_their_order_and_are_counted():
+    run = make_run(pairs=2, judges=2)
+    voter = make_voter(run)
+    for each in pairs_of(run):
+        make_vote(voter, each)
+    flag(voter, pairs_of(run)[0].pk, "other", "")
+    seal_all(run.queue.project)
+    records = records_of(export_run(run))
+    kinds = [record["type"] for record in records]
+    assert list(dict.fromkeys(kinds)) == [
+        *("header", "rubric", "run", "judge", "inference", "comparison", "verdict"),
+        *("voter", "flag", "entry", "vote", "end"),
+    ]
+    assert records[-1]["lines"] == len(records) - 1
+
+
+def test_a_vote_says_all_that_is_known_of_it():
+    run = imported(
+        pair(1),
+        vote(1, "ann", "B", voted_at=AT, comment="shorter", left_side="A", labels={"c": 0.5}),
+    )
+    stored = Entry.objects.select_related("voter").get(kind="vote")
+    [record] = of_type(export_run(run), "vote")
+    assert record == {
+        "type": "vote",
+        "seq": 1,
+        "hash": bytes(stored.hash).hex(),
+        "id": str(stored.uid),
+        "at": AT,
+        "run": str(run.pk),
+        "voter": stored.voter.pseudonym,
+        "comparison": str(stored.comparison_id),
+        "inference": None,
+        "choice": "B",
+        "value": None,
+        "category": "",
+        "left_side": "A",
+        "rubric": {"name": "Imported", "version": 1},
+        "elapsed_ms": None,
+        "reputation": 1_000_000,
+        "unblinded": False,
+        "simulated": False,
+        "comment": "shorter",
+        "comment_sha256": stored.comment_sha256,
+        "salt": stored.salt,
+        "labels": {"c": 0.5},
+        "labels_sha256": stored.payload["labels_sha256"],
+        "retracted": None,
+    }
+
+
+def test_a_vote_that_was_taken_back_says_when():
+    run = make_run()
+    voter = make_voter(run)
+    make_vote(voter, pairs_of(run)[0])
+    undo_last_vote(voter, run.queue)
+    seal_all(run.queue.project)
+    lines = list(export_run(run))
+    [taken_back], [_, retraction] = of_type(lines, "vote"), of_type(lines, "entry")
+    assert taken_back["retracted"] == {"seq": 3, "at": retraction["at"]}
+    assert (retraction["kind"], retraction["target"]) == ("retraction", taken_back["id"])
+
+
+def test_the_header_tells_the_head_of_the_ledger_and_later_votes_are_not_there():
+    run = make_run(pairs=2)
+    voter, (first, second) = make_voter(run), pairs_of(run)
+    make_vote(voter, first)
+    project = run.queue.project
+    seal_all(project)
+    lines = export_run(run)
+    header = json.loads(next(lines))
+    make_vote(voter, second)
+    undo_last_vote(voter, run.queue)
+    undo_last_vote(voter, run.queue)
+    head = project.head
+    seal_all(project)
+    assert (header["project"]["head"], header["project"]["head_seq"]) == (head, 3)
+    rest = list(lines)
+    assert [record["seq"] for record in of_type(rest, "vote")] == [3]
+    assert of_type(rest, "vote")[0]["retracted"] is None
+
+
+def test_a_project_is_exported_whole_and_a_run_alone():
+    one = make_run(pairs=1)
+    other = make_run(one.queue.project, pairs=2)
+    voter = make_voter(other)
+    make_vote(voter, pairs_of(other)[0])
+    seal_all(one.queue.project)
+    whole, alone = list(export_project(one.queue.project)), list(export_run(one))
+    assert len(of_type(whole, "run")) == 2
+    assert len(of_type(whole, "comparison")) == 3
+    assert len(of_type(whole, "vote")) == 1
+    assert len(of_type(alone, "comparison")) == 1
+    assert (of_type(alone, "vote"), of_type(alone, "voter")) == ([], [])
+    assert json.loads(whole[0])["runs"] == [str(one.pk), str(other.pk)]
+
+
+def test_the_queries_do_not_grow_with_the_rows():
+    counts = []
+    for size in (2, 40):
+        run = make_run(pairs=size)
+        voters = Voter.objects.bulk_create(Voter(project=run.queue.project) for _ in range(size))
+        make_many_votes(run, [(voters[n], each, "A") for n, each in enumerate(pairs_of(run))])
+        seal_all(run.queue.project)
+        with CaptureQueriesContext(connection) as queries:
+            list(export_run(run))
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+def test_nothing_secret_is_in_an_export():
+    run = make_run(pairs=3)
+    project, pairs = run.queue.project, pairs_of(run)
+    Provider.objects.create(
+        name="acme", base_url="https://zzz-endpoint.example/v1", key_variable="ZZZ_API_KEY"
+    )
+    key, token = create_key("zzz key name", ["vote"], project)
+    user = User.objects.create_user("zzz-user", "zzz@example.com", "zzz-password")
+    invite = make_invite(run, label="zzz label")
+    people = [
+        make_voter(run, name="Zzz Name", invite=invite, external_id="zzz-mail@example.com"),
+        voter_of_user(project, user),
+        voter_of_key(project.pk, key),
+    ]
+    for person, each in zip(people, pairs, strict=True):
+        make_vote(person, each)
+    seal_all(project)
+    exports = [export_run(run), export_project(project), votes_csv(run), grandjury_votes(run)]
+    text = "\n".join("\n".join(lines) for lines in exports)
+    assert "zzz" not in text.lower()
+    secrets = [token, token.split("_", 2)[2], key.prefix, invite_token(invite), user.password]
+    for secret in [*secrets, *(str(person.pk) for person in people), str(invite.pk)]:
+        assert secret not in text
+        assert secret.replace("-", "") not in text
+    assert all(person.pseudonym in text for person in people)
+
+
+# --- votes for spreadsheets ---------------------------------------------------------------------
+
+
+def table(run):
+    return list(csv.DictReader(io.StringIO("".join(votes_csv(run)), newline="")))
+
+
+def test_the_table_of_votes_has_a_line_for_each():
+    run = imported(
+        pair(1),
+        vote(1, "ann", "B", voted_at=AT, left_side="A", comment='so, "so"', labels={"c": 4}),
+    )
+    [line] = table(run)
+    stored = Entry.objects.select_related("voter").get(kind="vote")
+    assert tuple(line) == COLUMNS
+    assert line == {
+        "seq": "1",
+        "voted_at": AT,
+        "pair": str(stored.comparison_id),
+        "pair_name": "p1",
+        "generator_a": "ada",
+        "generator_b": "bob",
+        "choice": "B",
+        "value": "",
+        "category": "",
+        "left_side": "A",
+        "voter": stored.voter.pseudonym,
+        "comment": 'so, "so"',
+        "labels": '{"c": 4}',
+        "rubric": "Imported v1",
+        "elapsed_ms": "",
+        "reputation": "1000000",
+        "unblinded": "False",
+        "simulated": "False",
+        "retracted": "False",
+        "hash": bytes(stored.hash).hex(),
+    }
+
+
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d"])
+def test_no_cell_is_calculated_by_a_spreadsheet(first):
+    evil = f'{first}HYPERLINK("http://evil.example")'
+    run = imported(
+        {"pair": evil, "generator_a": evil, "generator_b": "x", "voter": "v", "vote": "A"}
+        | {"comment": evil}
+    )
+    [line] = table(run)
+    assert [line[name] for name in ("pair_name", "generator_a", "comment")] == [f"'{evil}"] * 3
+    assert not any(cell.startswith(first) for cell in line.values())
+
+
+def test_a_cell_with_such_a_sign_inside_is_as_it_was():
+    [line] = table(imported(pair(1), vote(1, "ann", "A", comment="1+1=2")))
+    assert line["comment"] == "1+1=2"
+
+
+# --- the vote file ------------------------------------------------------------------------------
+
+
+def grades(run):
+    text = "".join(grandjury_votes(run))
+    return list(vote_file.read(io.BytesIO(text.encode()), "votes.csv"))
+
+
+def test_a_vote_on_a_pair_grades_both_outputs():
+    choices = {1: "A", 2: "B", 3: "tie", 4: "both_bad"}
+    run = imported(*[vote(n, "ann", choice, voted_at=AT) for n, choice in choices.items()])
+    pseudonym = Voter.objects.get().pseudonym
+    found = grades(run)
+    assert [line.vote for line in found] == [1.0, 0.0, 0.0, 1.0, 0.5, 0.5, 0.0, 0.0]
+    assert [line.inference_id for line in found] == [
+        str(output) for each in pairs_of(run) for output in (each.a_id, each.b_id)
+    ]
+    assert {line[2:] for line in found} == {
+        (pseudonym, datetime(2026, 3, 4, 5, 6, 7, 8, UTC), "Imported v1")
+    }
+
+
+def test_votes_that_do_not_count_are_left_out():
+    run = make_run(pairs=3)
+    voter, (kept, undone, seen) = make_voter(run), pairs_of(run)
+    make_exposure(voter, seen)
+    make_vote(voter, kept)
+    make_vote(voter, seen)
+    make_vote(voter, undone)
+    undo_last_vote(voter, run.queue)
+    seal_all(run.queue.project)
+    assert [line.inference_id for line in grades(run)] == [str(kept.a_id), str(kept.b_id)]
+    assert len(table(run)) == 3
+
+
+def test_pretend_votes_are_in_no_vote_file():
+    run = make_run()
+    run.queue.is_simulated = True
+    run.queue.save()
+    common = {"voter": make_voter(run), "comparison": pairs_of(run)[0], "choice": "A"}
+    make_many_entries(run, "vote", [common | {"rubric": run.queue.rubric, "simulated": True}])
+    seal_all(run.queue.project)
+    assert grades(run) == []
+    [line] = table(run)
+    assert line["simulated"] == "True"

@@ -1,0 +1,136 @@
+"""What is exported and imported into an empty instance shows the same board, to the last bit."""
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from judge_eval.exchange.export import export_project, export_run
+from judge_eval.models import Verdict
+from tests.both.test_replay_property import PAIRS, RUNS, World, steps, winners
+from tests.helpers.bundles import (
+    empty_the_instance,
+    facts_of,
+    findings_of,
+    numbers_of,
+    restored,
+)
+from tests.helpers.run_maker import PRICES, go_on, make_started
+from tests.makers import (
+    change_verdicts,
+    make_exposure,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+)
+from tests.provider import provider
+from voting.ledger import chain, ledger
+from voting.services import flag, undo_last_vote
+
+pytestmark = pytest.mark.django_db
+
+
+def make_eventful_run(**fields):
+    """A run with everything that can happen to votes and verdicts."""
+    run = make_run(
+        says=[["A", "B", "tie"], ["A", None, "B"], ["both_bad", "A", "A"], [None, "B", "B"]],
+        votes_wanted=2,
+        **fields,
+    )
+    pairs, (one, two) = pairs_of(run), (make_voter(run), make_voter(run, reputation=2_000_000))
+    for pair, choice in zip(pairs, ["A", "B", "both_bad", "tie"], strict=True):
+        make_vote(one, pair, choice)
+    undo_last_vote(one, run.queue)
+    seal_all(run.queue.project)
+    make_vote(one, pairs[3], "B")
+    change_verdicts(pairs[0], ["B", "B", None])
+    make_exposure(two, pairs[1])
+    for pair, choice in zip(pairs[:3], ["B", "B", "A"], strict=True):
+        make_vote(two, pair, choice)
+    seal_all(run.queue.project)
+    undo_last_vote(two, run.queue)
+    flag(two, pairs[0].pk, "unsafe", "not for children")
+    seal_all(run.queue.project)
+    return run
+
+
+def test_an_eventful_run_comes_back_with_its_numbers_and_its_ledger():
+    run = make_eventful_run()
+    before, numbers, lines = facts_of(run), numbers_of(run), list(export_run(run))
+    head, computed = run.queue.project.head, findings_of(run)
+    empty_the_instance()
+    [back] = restored(lines)
+    assert facts_of(back) == before
+    assert findings_of(back) == computed
+    assert numbers_of(back) == numbers
+    assert back.queue.project.head == head
+    assert chain.verify(ledger.export(back.queue.project), head).entries == len(numbers["entries"])
+    assert ledger.replay(back.queue.project, write=False) == []
+    assert list(export_run(back)) == lines
+
+
+def test_what_models_were_asked_comes_back_with_what_it_cost_and_how_long_it_took():
+    prices = dict.fromkeys(["model-a", "model-b", "judge-long"], PRICES)
+    judges = ["judge-long", "judge-hash", "judge-first", "longer-wins"]
+    with provider() as at:
+        at.control(mode="empty", models=["judge-first"])
+        prompts = [f"Say {word}." for word in ("hello", "goodbye", "yes", "no")]
+        run = go_on(make_started(at, {"prices": prices}, judges=judges, prompts=prompts))
+    said = Verdict.objects.get(judge__name="judge-long", comparison=pairs_of(run)[0]).winner
+    for _ in range(2):
+        voter = make_voter(run)
+        for pair, choice in zip(pairs_of(run), [said, "B", "A", "both_bad"], strict=True):
+            make_vote(voter, pair, choice)
+    seal_all(run.queue.project)
+    computed, lines = findings_of(run), list(export_run(run))
+    paid, unpriced, failed, baseline = computed["judges"]
+    assert paid["cost_per_correct_usd"] > 0
+    assert (unpriced["cost_usd"], unpriced["seconds_per_verdict"] > 0) == (None, True)
+    assert failed["coverage"]["value"] == 0
+    assert baseline["cost_usd"] == 0
+    empty_the_instance()
+    [back] = restored(lines)
+    assert findings_of(back) == computed
+    assert [line for line in export_run(back) if '"type":"verdict"' in line] == [
+        line for line in lines if '"type":"verdict"' in line
+    ]
+
+
+def test_a_bundle_of_before_costs_were_in_it_is_read():
+    lines = list(export_run(make_eventful_run()))
+    empty_the_instance()
+    older = [json.loads(line) for line in lines]
+    for record in older:
+        for name in ("cost_nano", "unpriced"):
+            record.pop(name, None)
+    [back] = restored(map(json.dumps, older))
+    assert Verdict.objects.filter(judge__run=back, cost_nano=None, unpriced=None).count() == 12
+
+
+@settings(
+    max_examples=20,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    st.lists(winners, min_size=RUNS * PAIRS, max_size=RUNS * PAIRS),
+    st.lists(steps, max_size=20),
+    st.integers(1, 7),
+)
+def test_whatever_happened_comes_back(says, steps, batch):
+    world = World(says)
+    for name, *arguments in steps:
+        getattr(world, name)(*arguments)
+    while world.seal(batch):
+        pass
+    before = [(facts_of(run), numbers_of(run)) for run in world.runs]
+    head = world.project.head
+    lines = list(export_project(world.project))
+    empty_the_instance()
+    runs = {run.pk: run for run in restored(lines)}
+    after = [runs[run.pk] for run in world.runs]
+    assert [(facts_of(run), numbers_of(run)) for run in after] == before
+    assert after[0].queue.project.head == head
+    assert ledger.replay(after[0].queue.project, write=False) == []

@@ -1,0 +1,464 @@
+"""Imports as work that is asked for: one at a time, in short transactions, whole or not at all."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from datetime import timedelta
+from itertools import count
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.utils import timezone
+
+from judge_eval.exchange import import_jobs
+from judge_eval.exchange.export import export_project, export_run
+from judge_eval.exchange.import_ import import_run
+from judge_eval.exchange.import_jobs import Source
+from judge_eval.models import Import, Judge, Run
+from judge_eval.selectors import runs_to_advance
+from tests.both.test_export_round_trip import make_eventful_run
+from tests.helpers.bundles import (
+    as_file,
+    changed,
+    empty_the_instance,
+    facts_of,
+    numbers_of,
+    restored,
+    rows_of_everything,
+)
+from tests.helpers.imports import (
+    assert_whole,
+    imported,
+    pair,
+    rows,
+    study,
+    vote,
+    votes_of,
+)
+from tests.helpers.reference import assert_as_expected
+from tests.helpers.together import only, together
+from tests.makers import (
+    key_client,
+    make_key,
+    make_project,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+)
+from tests.process.processes import test_database_url
+from voting.models import Comparison, Entry, Inference, Queue, Voter
+
+pytestmark = pytest.mark.django_db
+
+PAIRS = range(9)
+SOURCE = study(PAIRS, voters=4)
+
+
+def file_of(*records, name="rows.jsonl"):
+    text = "".join(f"{json.dumps(record)}\n" for record in records)
+    return Source(name, io.BytesIO(text.encode()))
+
+
+def job_of(project, *, run=None, name="Run", **options):
+    form = {"options": options, "mapping": None, "format": None}
+    return Import(project=project, run=run, name="" if run else name, form=form)
+
+
+def asked(project, *sources, **how):
+    return import_jobs.ask(job_of(project, **how), sources)
+
+
+def worked():
+    """Do what waits, as a worker does."""
+    while job := import_jobs.claim():
+        import_jobs.perform(job)
+
+
+class Killed(SystemExit):
+    pass
+
+
+def kill_at(job, step):
+    """Let a worker die at this step of an import, inside its transaction if it is at one."""
+    steps = iter(range(step))
+
+    def on_progress():
+        if next(steps, None) is None:
+            raise Killed
+
+    job.on_progress = on_progress
+    with pytest.raises(Killed):
+        import_jobs.perform(job)
+
+
+@pytest.fixture
+def small_chunks(monkeypatch, settings):
+    settings.SEAL_BATCH = 4
+    for name in ("importing.MOST_ROWS", "import_rows.MOST_ROWS", "restoring.MOST_RECORDS"):
+        monkeypatch.setattr(f"judge_eval.exchange.{name}", 4)
+
+
+def said_of(run):
+    """What an import wrote, without the numbers that differ from one to the other."""
+    pairs = [
+        (p.position, p.external_id, p.a.output, p.b.output, p.opened_at is not None, p.votes)
+        for p in pairs_of(run)
+    ]
+    votes = [(v.voter.external_id, v.comparison.external_id, v.choice) for v in votes_of(run)]
+    verdicts = Entry.objects.filter(queue=run.queue_id, kind="verdicts").count()
+    judges = [(j.name, round(j.rating.elo, 6)) for j in run.judges.order_by("position")]
+    return (run.state, run.queue.ballot, run.queue.is_open, pairs, votes, verdicts, judges)
+
+
+def test_a_worker_that_dies_at_any_step_is_followed_by_one_that_goes_on(small_chunks):
+    expected = said_of(imported(*SOURCE))
+    project, step = make_project("Other"), 0
+    asked(project, file_of(*SOURCE), baselines=False)
+    while True:
+        step += 1
+        job = import_jobs.claim()
+        job.on_progress = None
+        before = Import.objects.get(pk=job.pk).written
+        try:
+            kill_at(job, 2)
+        except pytest.fail.Exception:
+            break  # it came to its end
+        # Nothing of it shows, and each worker gets a little further than the last.
+        assert not Run.objects.filter(queue__project=project).exists()
+        assert len(key_client(make_key("read")[1]).get("/api/runs").json()["runs"]) == 1
+        now = Import.objects.get(pk=job.pk)
+        assert now.attempts <= 1
+        assert now.written >= before
+    assert step > 5
+    run = Run.objects.get(queue__project=project)
+    assert said_of(run) == expected
+    assert_as_expected(run)
+    assert_whole(project)
+
+
+def test_exports_leave_out_a_run_that_is_still_being_imported(small_chunks):
+    whole = imported(*SOURCE)
+    project = whole.queue.project
+    expected = list(export_project(project))
+    asked(project, file_of(*SOURCE), name="Half", baselines=False)
+    half = Entry.objects.filter(queue__run__state="importing", seq__isnull=False)
+    while not half.filter(kind="vote").exists():
+        kill_at(import_jobs.claim(), 2)
+        seal_all(project)
+    assert half.filter(kind="verdicts").exists()
+    lines = list(export_project(project))
+    # The project is further by now, and all else is as it was.
+    assert lines[1:] == expected[1:]
+    [back] = restored(lines, make_project("Elsewhere"))
+    # Voters' names are in no bundle; all else is.
+    nameless = [[*said_of(run)[:4], *said_of(run)[5:]] for run in (back, whole)]
+    assert nameless[0] == nameless[1]
+    assert len(votes_of(back)) == len(votes_of(whole))
+    with pytest.raises(CommandError, match="there is no run"):
+        call_command("export_run", str(Run.every.get(name="Half").pk))
+    worked()
+    assert len(json.loads(next(export_project(project)))["runs"]) == 2
+
+
+def test_a_run_that_is_added_to_gets_everything_once_whoever_dies(small_chunks):
+    run = imported(pair(0), vote(0, "v0", "A"))
+    asked(run.queue.project, file_of(*SOURCE), run=run, baselines=False)
+    for step in (1, 2, 3, 4, 3, 3):
+        kill_at(import_jobs.claim(), step)
+    worked()
+    job = Import.objects.get()
+    assert (job.state, job.report["already"]["votes"], job.report["new"]["votes"]) == ("done", 1, 8)
+    assert len(votes_of(run)) == len(PAIRS)
+    assert_as_expected(run)
+    assert_whole(run.queue.project)
+
+
+def test_while_a_source_is_read_nothing_is_locked_or_written():
+    project = make_project()
+    before = Queue.objects.count(), Inference.objects.count()
+    atomic = len(connection.savepoint_ids)
+
+    def watched():
+        for item in rows(*SOURCE):
+            assert len(connection.savepoint_ids) == atomic
+            assert (Queue.objects.count(), Inference.objects.count()) == before
+            yield item
+
+    assert import_run(project, "Run", watched()).run
+
+
+@pytest.mark.django_db(transaction=True)
+def test_people_vote_while_an_import_is_written(small_chunks):
+    run = imported(*[pair(n) for n in PAIRS], votes_per_pair=5)
+    pairs, person = pairs_of(run), make_voter(run)
+    asked(run.queue.project, file_of(*SOURCE), run=run, baselines=False)
+    answers = together(worked, lambda: [make_vote(person, each, "B") for each in pairs])
+    assert not only(Exception, answers)
+    assert Import.objects.get().state == "done"
+    assert Entry.objects.filter(kind="vote").count() == 2 * len(PAIRS)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_import_at_a_time_and_none_twice():
+    run = imported(pair(0))
+    for _ in range(3):
+        asked(run.queue.project, file_of(*SOURCE), run=run)
+    answers = together(*[worked] * 3)
+    assert not only(Exception, answers)
+    worked()
+    reports = [job.report for job in Import.objects.order_by("done_at")]
+    assert [report["new"]["votes"] for report in reports] == [9, 0, 0]
+    assert [report["already"]["votes"] for report in reports] == [0, 9, 9]
+    assert_as_expected(run)
+    assert_whole(run.queue.project)
+
+
+def test_who_lost_the_lease_writes_nothing_more(small_chunks):
+    asked(make_project(), file_of(*SOURCE), baselines=False)
+    first = import_jobs.claim()
+    kill_at(first, 4)
+    first = import_jobs.claim()
+    assert import_jobs.claim() is None
+    past = timezone.now() - timedelta(seconds=1)
+    Import.objects.update(leased_until=past)
+    second = import_jobs.claim()
+    assert second.pk == first.pk
+    written = Comparison.objects.count(), Entry.objects.count()
+    import_jobs.perform(first)
+    assert (Comparison.objects.count(), Entry.objects.count()) == written
+    assert import_jobs.perform(second).state == "done"
+    assert_whole(Run.objects.get().queue.project)
+
+
+def test_what_breaks_off_again_and_again_is_given_up_and_removed(small_chunks):
+    project = make_project()
+    asked(project, file_of(*SOURCE))
+    kill_at(import_jobs.claim(), 6)
+    assert (Run.every.count(), Run.objects.count(), runs_to_advance()) == (1, 0, [])
+    assert Comparison.objects.exists()
+    Import.objects.update(attempts=import_jobs.MOST_ATTEMPTS)
+    worked()
+    job = Import.objects.get()
+    assert (job.state, job.detail) == ("refused", "It broke off 3 times.")
+    for model in (Run.every, Comparison.objects, Inference.objects, Judge.objects, Voter.objects):
+        assert not model.exists()
+    assert not (settings.DATA / "imports" / str(job.pk)).exists()
+
+
+def test_of_what_is_refused_nothing_is_left():
+    asked(make_project(), file_of(pair(1), vote(1, "ann", "left")))
+    worked()
+    job = Import.objects.get()
+    assert (job.state, job.status, Run.every.count()) == ("refused", 422, 0)
+    assert not (settings.DATA / "imports" / str(job.pk)).exists()
+
+
+def test_files_that_somebody_reads_where_they_are_are_for_nobody_else():
+    job = job_of(make_project())
+    assert import_jobs.begin_here(job)
+    assert import_jobs.claim() is None
+    Import.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
+    assert import_jobs.claim() is None
+    import_jobs.ask_again_for_lost()
+    assert Import.objects.get().detail == "Whoever read it is gone."
+
+
+# --- bundles ------------------------------------------------------------------------------------
+
+
+def bundle_of(lines, project=None):
+    job = Import(project=project, is_bundle=True, form={})
+    return import_jobs.ask(job, [Source("run.jsonl", as_file(lines))])
+
+
+def steps_of(lines):
+    """Let a worker die at the first step, at the second and so on, each time from an empty start.
+
+    The one that comes to its end is the last.
+    """
+    for step in count():
+        empty_the_instance()
+        bundle_of(lines)
+        try:
+            kill_at(import_jobs.claim(), step)
+        except pytest.fail.Exception:
+            assert step > 10
+            return
+        yield step
+
+
+def test_at_whatever_step_a_worker_dies_a_bundle_comes_back_as_one_of_which_none_did(small_chunks):
+    run = make_eventful_run()
+    expected, lines = (facts_of(run), numbers_of(run)), list(export_run(run))
+    reports = []
+    for _ in steps_of(lines):
+        assert not Run.objects.exists()
+        assert not Queue.objects.filter(is_open=True).exists()
+        worked()
+        back = Run.objects.select_related("queue__project").get()
+        assert (facts_of(back), numbers_of(back)) == expected
+        assert_whole(back.queue.project)
+        reports.append(Import.objects.get().report)
+    assert reports[0]["new"] == {"pairs": 4, "judges": 3, "verdicts": 12, "voters": 2, "votes": 8}
+    assert all(report == reports[0] for report in reports)
+
+
+def test_a_copy_goes_on_with_the_numbers_it_began_with(small_chunks):
+    run = make_eventful_run()
+    lines, project = list(export_run(run)), make_project("Another")
+    job = bundle_of(lines, project)
+    while Import.objects.get().state != "done":
+        with suppress(pytest.fail.Exception):
+            kill_at(import_jobs.claim(), 3)
+    job.refresh_from_db()
+    assert facts_of(Run.objects.get(queue__project=project)) == facts_of(run)
+    assert Run.every.count() == 2
+    assert_whole(project)
+    bundle_of(lines, project)
+    worked()
+    assert Run.every.count() == 2
+
+
+def test_of_a_bundle_that_is_wrong_nothing_is_left_whoever_dies_removing_it(small_chunks):
+    lines = list(export_run(make_eventful_run()))
+    for _ in steps_of(changed(lines, "vote", -1, comment="never said")):
+        worked()
+        assert not any(rows_of_everything().values())
+        job = Import.objects.get()
+        assert (job.state, job.status) == ("refused", 422)
+        assert job.report["errors"][0]["field"] == "comment_sha256"
+
+
+def test_who_asked_may_die_over_a_bundle_as_soon_as_all_of_it_was_read(small_chunks, tmp_path):
+    run = make_eventful_run()
+    expected, lines = facts_of(run), list(export_run(run))
+    empty_the_instance()
+    job = import_jobs.begin_here(Import(is_bundle=True, form={}))
+    job.on_progress = lambda: job.written and sys.exit()
+    with pytest.raises(SystemExit):
+        import_jobs.perform(job, [Source("run.jsonl", as_file(lines))])
+    worked()
+    assert facts_of(Run.objects.get()) == expected
+
+
+def broken_off(lines, project, *, ledger):
+    """Let a bundle be given up after its rows, or after the first entries of its ledger."""
+    bundle_of(lines, project)
+    while not Entry.objects.exists() if ledger else not Comparison.objects.exists():
+        kill_at(import_jobs.claim(), 3)
+    Import.objects.update(attempts=import_jobs.MOST_ATTEMPTS)
+    worked()
+    return Import.objects.latest("asked_at").detail
+
+
+def test_a_bundle_that_breaks_off_again_and_again_is_removed(small_chunks):
+    lines = list(export_run(make_eventful_run()))
+    empty_the_instance()
+    before = rows_of_everything()
+    assert broken_off(lines, None, ledger=False) == "It broke off 3 times."
+    assert rows_of_everything() == before
+
+
+def test_what_the_ledger_holds_of_a_bundle_stays_unseen_and_is_in_nobodys_way(small_chunks):
+    run = make_eventful_run()
+    expected, lines = facts_of(run), list(export_run(run))
+    empty_the_instance()
+    project = make_project()
+    detail = broken_off(lines, project, ledger=True)
+    assert detail.endswith("Its votes are in the ledger, so its rows are kept, but not shown.")
+    assert (Run.objects.count(), Run.every.count()) == (0, 1)
+    assert_whole(project)
+    [again] = restored(lines, project)
+    assert facts_of(again) == expected
+    assert_whole(project)
+    assert restored(lines, project) == [again]
+
+
+# --- files that are small and hold very much -----------------------------------------------------
+
+MOST_MEMORY = 256 << 20
+
+
+def parquet(name, columns, times=1):
+    """A file of few bytes: the same rows again and again, or a cell that packs well."""
+    table, file = pa.table(columns), io.BytesIO()
+    with pq.ParquetWriter(file, table.schema, compression="zstd") as writer:
+        for _ in range(times):
+            writer.write_table(table)
+    assert file.tell() < 600_000
+    file.seek(0)
+    return Source(name, file)
+
+
+def repeated(text, number):
+    return pa.DictionaryArray.from_arrays(pa.array([0] * number, pa.int8()), [text])
+
+
+def bombs():
+    many = {"pair": repeated("p", 10**6), "voter": repeated("v", 10**6)}
+    yield parquet("rows.parquet", many | {"vote": repeated("A", 10**6)}, times=30)
+    yield parquet("cell.parquet", {"pair": ["p"], "output_a": ["x" * 200_000_000]})
+    # One cell of many, which the average of its column does not give away.
+    cells = ["x" * 200_000_000, *["y"] * 399]
+    yield parquet("hidden.parquet", {"pair": [f"p{n}" for n in range(400)], "output_a": cells})
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.django_db(transaction=True)
+def test_no_file_takes_more_memory_than_an_import_may():
+    project = make_project()
+    for bomb in bombs():
+        asked(project, bomb, name=bomb.name)
+    environment = {**os.environ, "DATABASE_URL": test_database_url()}
+    if connection.vendor == "sqlite":
+        environment["DATABASE_URL"] = f"sqlite:///{connection.settings_dict['NAME']}"
+    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "import_waiting"]
+    most = 0
+    with subprocess.Popen(command, env=environment) as child:
+        while child.poll() is None:
+            # Not what the kernel says at the end: that counts what this process had when it forked.
+            status = Path(f"/proc/{child.pid}/status").read_text()
+            most = max(most, *map(int, re.findall(r"VmHWM:\s+(\d+)", status)), 0)
+            time.sleep(0.01)
+    assert child.returncode == 0
+    assert 0 < most * 1024 < MOST_MEMORY
+    told = {job.name: (job.state, job.status) for job in Import.objects.all()}
+    assert told["rows.parquet"] == ("refused", 413)
+    assert told["cell.parquet"] == ("refused", 422)
+    assert told["hidden.parquet"] == ("refused", 413)
+    assert not Run.every.exists()
+
+
+def test_a_parquet_file_that_is_too_large_unpacked_is_413(settings):
+    settings.IMPORT_MAX_UNPACKED_MB = 1
+    texts = [f"{n}" * 400_000 for n in range(4)]
+    asked(make_project(), parquet("p.parquet", {"pair": ["1", "2", "3", "4"], "prompt": texts}))
+    worked()
+    job = Import.objects.get()
+    assert (job.status, job.detail) == (413, "p.parquet is more than 1 MB when it is unpacked.")
+
+
+def test_one_text_that_stands_for_that_of_every_row_is_413_as_soon_as_it_is_too_much(settings):
+    settings.IMPORT_MAX_UNPACKED_MB = 2
+    number = 400
+    same = {"judge": repeated("j", number), "verdict": repeated("A", number)}
+    same |= {"feedback": repeated("x" * 10_000, number), "pair": [f"p{n}" for n in range(number)]}
+    asked(make_project(), parquet("f.parquet", same))
+    worked()
+    job = Import.objects.get()
+    assert (job.status, job.detail) == (
+        413,
+        "There are more than 2,097,152 characters; bring less at once.",
+    )

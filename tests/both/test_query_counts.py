@@ -1,0 +1,224 @@
+"""No page and no endpoint asks the database more often because there is more in it."""
+
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from judge_eval.models import Findings, Judge
+from tests.helpers.board_rows import compute
+from tests.helpers.pages import HTMX, queries_of, token_of
+from tests.makers import (
+    key_client,
+    make_inference,
+    make_invite,
+    make_key,
+    make_many_votes,
+    make_project,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+    user_client,
+    voter_client,
+)
+from voting.models import Assignment, Flag, Picture, Voter
+
+pytestmark = pytest.mark.django_db
+
+PART = "generator:generator-0"
+
+
+class Study:
+    """A run with so many pairs, votes on its first pair, judges, invites and leases."""
+
+    def __init__(self, size):
+        judges = 2 + size // 500
+        self.run = make_run(pairs=size + 1, votes_wanted=2 * size + 9, judges=judges, shared=True)
+        self.voter = make_voter(self.run)
+        self.pairs = pairs_of(self.run)
+        self.vote = make_vote(self.voter, self.pairs[0])
+        self._many_votes(size)
+        seal_all(self.run.queue.project)
+        Assignment.objects.bulk_create(
+            Assignment(voter=self.voter, comparison=pair, leased_until=timezone.now(), skips=1)
+            for pair in self.pairs[:size]
+        )
+        for number in range(size // 20 + 1):
+            make_invite(self.run, label=str(number), max_voters=5)
+        # Not a baseline: one that people can disagree with.
+        Judge.objects.filter(run=self.run, position=1).update(provider="default")
+        for part in ("", PART):
+            assert compute(self.run, part).data["disputed"]
+
+    def _many_votes(self, size):
+        voters = Voter.objects.bulk_create(
+            Voter(project=self.run.queue.project) for _ in range(size)
+        )
+        mine = [(self.voter, pair) for pair in self.pairs[1:size]]
+        theirs = [(voter, self.pairs[0]) for voter in voters]
+        make_many_votes(
+            self.run, [(*vote, "AB"[number % 2]) for number, vote in enumerate(mine + theirs)]
+        )
+
+    def pages(self):
+        vote_page, board = f"/vote/{self.run.queue_id}/", f"/runs/{self.run.pk}/"
+        api_of_run = f"/api/runs/{self.run.pk}/judge-eval/"
+        voter, owner = voter_client(self.voter), user_client()
+        script = key_client(make_key("read", "verdicts")[1])
+        return {
+            "vote page": (voter, vote_page),
+            "more pairs": (voter, f"{vote_page}pairs?have={self.pairs[0].pk}"),
+            "my votes": (voter, f"{vote_page}mine"),
+            "reveal": (voter, f"/reveal/{self.vote.uid}/"),
+            "board": (owner, board),
+            "board, a part": (owner, f"{board}?part={PART}"),
+            "pairs": (owner, f"{board}pairs/"),
+            "pairs, disputed": (owner, f"{board}pairs/?sort=disagreement&part={PART}"),
+            "pair among the disputed": (
+                owner,
+                f"{board}pairs/{self.pairs[0].pk}/?sort=disagreement",
+            ),
+            "table": (owner, f"{board}tables/board.csv"),
+            "chart": (owner, f"{board}charts/agreement.svg"),
+            "pair": (owner, f"{board}pairs/{self.pairs[0].pk}/"),
+            "voting tab": (owner, f"{board}vote/"),
+            "pending": (script, f"{api_of_run}pending?limit=200"),
+            "pending, next page": (script, f"{api_of_run}pending?limit=200"),
+            "results": (script, f"{api_of_run}results"),
+        }
+
+    def counts(self):
+        # That somebody looks at figures is noted now and then: not just while this is counted.
+        Findings.objects.update(asked_at=timezone.now())
+        # So is how far a voter has come.
+        voter_client(self.voter).get(f"/vote/{self.run.queue_id}/")
+        return {name: queries_of(client, url) for name, (client, url) in self.pages().items()}
+
+
+def test_pages_and_endpoints_cost_the_same_at_1_and_at_1000_rows():
+    small, large = Study(1), Study(1000)
+    assert large.counts() == small.counts()
+
+
+def test_the_lists_cost_the_same_however_long():
+    client = user_client()
+    make_run()
+    few = queries_of(client, "/runs/")
+    for _ in range(40):
+        make_run()
+    assert queries_of(client, "/runs/") == few
+
+
+def test_the_start_costs_nothing():
+    assert queries_of(user_client(), "/login/") <= 2
+
+
+def posts_of(size):
+    """Return what each kind of POST costs in a run in which the voter has so many votes."""
+    run = make_run(pairs=size + 2, votes_wanted=9)
+    voter, pairs = make_voter(run), pairs_of(run)
+    for pair in pairs[:size]:
+        make_vote(voter, pair)
+    client, script = voter_client(voter), key_client(make_key("vote")[1])
+    url, ballot = f"/vote/{run.queue_id}", {"ballot": token_of(voter, pairs[-1])}
+    posts = {
+        "vote": (client, f"{url}/ballot", ballot | {"choice": "left"}),
+        "undo": (client, f"{url}/undo", {}),
+        "skip": (client, f"{url}/skip", ballot),
+        "flag": (client, f"{url}/flag", ballot | {"category": "other"}),
+        "API": (script, f"/api/runs/{run.pk}/judge-eval/vote", None),
+    }
+    body = {"task_id": str(pairs[0].pk), "winner": "A"}
+    costs = {}
+    for name, (browser, address, data) in posts.items():
+        with CaptureQueriesContext(connection) as queries:
+            if data is None:
+                response = browser.post(address, body, content_type="application/json")
+            else:
+                response = browser.post(address, data, headers=HTMX)
+        assert response.status_code < 300, name
+        costs[name] = len(queries)
+    return costs
+
+
+def test_posts_cost_the_same_however_many_votes_there_are():
+    few = posts_of(1)
+    assert posts_of(200) == few
+    assert few["vote"] == 1
+
+
+def test_a_key_that_has_voted_before_votes_with_one_statement():
+    run = make_run(pairs=2)
+    script = key_client(make_key("vote")[1])
+    url, costs = f"/api/runs/{run.pk}/judge-eval/vote", []
+    for pair in pairs_of(run):
+        body = {"task_id": str(pair.pk), "winner": "A"}
+        with CaptureQueriesContext(connection) as queries:
+            assert script.post(url, body, content_type="application/json").status_code == 200
+        costs.append([query["sql"].split()[0] for query in queries])
+    # The other one asks whether the key is still good.
+    assert costs[1] == ["SELECT", "INSERT"]
+
+
+def test_waiting_for_ones_own_votes_is_short(monkeypatch):
+    """The API looks whether its own votes are sealed; when no worker seals, it answers anyway."""
+    monkeypatch.setattr("judge_eval.api.access.OWN_VOTES_SECONDS", 0)
+    run = make_run(pairs=1)
+    client = key_client(make_key("read", "vote")[1])
+    url = f"/api/runs/{run.pk}/judge-eval/"
+    body = {"task_id": str(pairs_of(run)[0].pk), "winner": "A"}
+    assert client.post(f"{url}vote", body, content_type="application/json").status_code == 200
+    assert client.get(f"{url}results").json()["votes"] == 0
+
+
+def admin_client():
+    User.objects.create(username="root", is_staff=True, is_superuser=True)
+    return user_client("root")
+
+
+def make_rows(number):
+    """Fill every table that the admin lists."""
+    for _ in range(number):
+        project = make_project()
+        run = make_run(project, pairs=1)
+        voter, pair = make_voter(run, name="Ada"), pairs_of(run)[0]
+        make_vote(voter, pair)
+        make_invite(run)
+        make_key("read", project=project)
+        Flag.objects.create(voter=voter, comparison=pair, category="other")
+        picture = Picture.objects.create(source_sha256=uuid4().hex * 2)
+        make_inference(project, kind="svg", picture=picture)
+        seal_all(project)
+
+
+LISTS = [
+    "voting/project",
+    "voting/voterprompt",
+    "voting/queue",
+    "voting/invite",
+    "voting/voter",
+    "voting/apikey",
+    "voting/flag",
+    "voting/entry",
+    "voting/comparison",
+    "voting/inference",
+    "voting/picture",
+    "judge_eval/run",
+    "judge_eval/judge",
+    "judge_eval/verdict",
+    "auth/user",
+]
+
+
+def test_lists_of_the_admin_cost_the_same_however_long():
+    client = admin_client()
+    make_rows(1)
+    few = {name: queries_of(client, f"/admin/{name}/") for name in LISTS}
+    make_rows(12)
+    many = {name: queries_of(client, f"/admin/{name}/") for name in LISTS}
+    assert many == few

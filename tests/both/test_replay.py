@@ -1,0 +1,120 @@
+"""Replay finds every figure that is not what the ledger says, and puts it right when asked."""
+
+import pytest
+from django.db.models import F
+
+from judge_eval.models import Board, JudgeRating, RatingPoint
+from judge_eval.ratings.elo_fold import as_history, from_history
+from tests.helpers.reference import assert_as_expected
+from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
+from voting.ledger import ledger
+from voting.models import Comparison, Entry
+from voting.services import undo_last_vote
+
+pytestmark = pytest.mark.django_db
+
+
+def a_voted_run():
+    says = [["A", "B", None], ["B", "B", "A"], ["A", "tie", "A"], ["A"] * 3]
+    run = make_run(says=says, baselines=["judge-0"])
+    voter = make_voter(run)
+    for pair in pairs_of(run):
+        make_vote(voter, pair, "A")
+    undo_last_vote(voter, run.queue)
+    seal_all(run.queue.project)
+    assert ledger.replay(run.queue.project, write=False) == []
+    return run
+
+
+def with_history(change):
+    def tamper(run):
+        entry = Entry.objects.filter(queue=run.queue, history__isnull=False).order_by("seq").first()
+        entry.history = change(entry.history)
+        entry.save(update_fields=["history"])
+
+    return tamper
+
+
+def a_little_off(history):
+    standings = from_history(history)
+    standings.elo[0] += 1e-9
+    return as_history(standings)
+
+
+tamper_history = with_history(a_little_off)
+
+TAMPERING = {
+    "a history that is none": with_history(lambda text: text[:-1]),
+    "a history and more": with_history(lambda text: text * 2),
+    "a rating": lambda run: JudgeRating.objects.filter(judge__run=run, judge__position=1).update(
+        elo=F("elo") + 1e-9
+    ),
+    "an agreement": lambda run: JudgeRating.objects.filter(judge__run=run).update(agree=9),
+    "a disagreement": lambda run: JudgeRating.objects.filter(judge__run=run).update(disagree=9),
+    "a coverage": lambda run: JudgeRating.objects.filter(judge__run=run).update(answered=0),
+    "a question": lambda run: JudgeRating.objects.filter(judge__run=run).update(asked=9),
+    "the votes of a run": lambda run: Board.objects.filter(run=run).update(votes=9),
+    "unblinded votes": lambda run: Board.objects.filter(run=run).update(unblinded=9),
+    "the entry a board is made of": lambda run: Board.objects.filter(run=run).update(seq=1),
+    "the votes on a pair": lambda run: Comparison.objects.filter(
+        queue=run.queue, position=2
+    ).update(votes=9),
+    "a lost vote on a pair": lambda run: Comparison.objects.filter(
+        queue=run.queue, position=0
+    ).update(votes=0),
+    "the answers on a pair": lambda run: Comparison.objects.filter(
+        queue=run.queue, position=1
+    ).update(answers_tie=F("answers_tie") + 1),
+    "a point of the graph": lambda run: RatingPoint.objects.filter(run=run, votes=2).update(
+        ratings=[1, 2, 3]
+    ),
+    "a missing point": lambda run: RatingPoint.objects.filter(run=run, votes=1).delete(),
+    "a history": tamper_history,
+}
+
+
+@pytest.mark.parametrize("what", TAMPERING)
+def test_what_was_tampered_with_is_found_and_repaired(what):
+    run = a_voted_run()
+    TAMPERING[what](run)
+    found = ledger.replay(run.queue.project, write=False)
+    assert found
+    assert ledger.replay(run.queue.project, write=False) == found  # looking changes nothing
+    assert ledger.replay(run.queue.project, write=True) == found
+    assert ledger.replay(run.queue.project, write=False) == []
+    assert_as_expected(run)
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3])
+def test_votes_are_read_chunk_by_chunk_to_the_last(monkeypatch, chunk):
+    run = a_voted_run()
+    monkeypatch.setattr("judge_eval.ratings.elo_fold.CHUNK", chunk)
+    assert ledger.replay(run.queue.project, write=False) == []
+    Entry.objects.filter(queue=run.queue, history__isnull=False).update(history="{}")
+    assert len(ledger.replay(run.queue.project, write=True)) == 3
+    assert_as_expected(run)
+
+
+def test_a_difference_says_where_and_what():
+    run = a_voted_run()
+    pair = pairs_of(run)[2]
+    Comparison.objects.filter(pk=pair.pk).update(votes=9)
+    [difference] = ledger.replay(run.queue.project, write=False)
+    assert str(difference) == f"votes of comparison {pair.pk}: stored 9, replayed 1"
+
+
+def test_votes_go_on_from_repaired_figures():
+    run = a_voted_run()
+    tamper_history(run)
+    JudgeRating.objects.filter(judge__run=run).update(elo=5)
+    ledger.replay(run.queue.project, write=True)
+    make_vote(make_voter(run), pairs_of(run)[3], "B")
+    seal_all(run.queue.project)
+    assert_as_expected(run)
+
+
+def test_only_the_project_at_hand_is_touched():
+    run, other = a_voted_run(), a_voted_run()
+    Board.objects.filter(run=other).update(votes=9)
+    assert ledger.replay(run.queue.project, write=True) == []
+    assert Board.objects.get(run=other).votes == 9

@@ -1,0 +1,101 @@
+"""Whatever people and judges do, in whatever batches: live figures, replay and reference agree."""
+
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+from django.test import override_settings
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.helpers.reference import assert_as_expected
+from tests.makers import (
+    change_verdicts,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+)
+from voting.ledger import chain, ledger
+from voting.models import Entry
+from voting.services import NothingToUndo, VoteConflict, record_exposure, undo_last_vote
+
+pytestmark = pytest.mark.django_db
+
+RUNS, PAIRS, VOTERS, JUDGES = 2, 3, 3, 3
+choices = st.sampled_from(["A", "B", "tie", "both_bad"])
+winners = st.lists(st.none() | choices, min_size=JUDGES, max_size=JUDGES)
+run_number = st.integers(0, RUNS - 1)
+voter_number = st.integers(0, VOTERS - 1)
+pair_number = st.integers(0, PAIRS - 1)
+# Votes are the rule; everything else happens in between.
+vote = st.tuples(st.just("vote"), run_number, voter_number, pair_number, choices)
+steps = st.one_of(
+    vote,
+    vote,
+    vote,
+    st.tuples(st.just("undo"), run_number, voter_number),
+    st.tuples(st.just("see"), run_number, voter_number, pair_number),
+    st.tuples(st.just("change"), run_number, pair_number, winners),
+    st.tuples(st.just("seal"), st.integers(1, 5)),
+)
+
+
+class World:
+    """Two runs of one project, some voters, and everything that can happen to them."""
+
+    def __init__(self, says):
+        first = make_run(says=says[:PAIRS])
+        self.runs = [first, make_run(first.queue.project, says=says[PAIRS:])]
+        self.project = first.queue.project
+        self.voters = [make_voter(first) for _ in range(VOTERS)]
+        self.pairs = [pairs_of(run) for run in self.runs]
+
+    def vote(self, run, voter, pair, choice):
+        with suppress(VoteConflict):
+            make_vote(self.voters[voter], self.pairs[run][pair], choice)
+
+    def undo(self, run, voter):
+        with suppress(NothingToUndo):
+            undo_last_vote(self.voters[voter], self.runs[run].queue)
+
+    def see(self, run, voter, pair):
+        record_exposure(self.voters[voter].pk, [self.pairs[run][pair].pk], timezone.now())
+
+    def change(self, run, pair, winners):
+        change_verdicts(self.pairs[run][pair], winners)
+
+    def seal(self, size):
+        """Seal one batch, which may end between a vote and its retraction."""
+        with override_settings(SEAL_BATCH=size):
+            sealed = ledger.seal(self.project.pk, now=timezone.now() + timedelta(seconds=1))
+        self.check()
+        return sealed
+
+    def check(self):
+        self.project.refresh_from_db()
+        assert ledger.replay(self.project, write=False) == []
+        for run in self.runs:
+            assert_as_expected(run)
+
+
+@settings(
+    max_examples=20,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    st.lists(winners, min_size=RUNS * PAIRS, max_size=RUNS * PAIRS),
+    st.lists(steps, max_size=20),
+    st.integers(1, 7),
+)
+def test_live_figures_replay_and_reference_agree_after_every_batch(says, steps, last_batches):
+    world = World(says)
+    for name, *arguments in steps:
+        getattr(world, name)(*arguments)
+    while world.seal(last_batches):
+        pass
+    numbers = Entry.objects.filter(project=world.project).order_by("seq")
+    count = numbers.count()
+    assert list(numbers.values_list("seq", flat=True)) == list(range(1, count + 1))
+    assert chain.verify(ledger.export(world.project), world.project.head).entries == count

@@ -1,0 +1,104 @@
+"""The Alt-Test and the boards of models in a browser: read, choose, ask, by keyboard and finger."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.test_access import PHONE, log_in, violations
+from tests.browser.test_run_pages import reload_until
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def study(product):
+    """Three people have voted alike on 36 pairs; of two judges one agrees with them."""
+    run = product.new_run(pairs=36, votes_wanted=3, names=["judge-alike", "judge-other"])
+    for _ in range(3):
+        product.ask("colleague_votes", queue=run["queue"], number=36)
+    return run
+
+
+def opened(page, study, tab):
+    page.goto(f"{study['board']}{tab}/")
+    reload_until(page, page.get_by_text("As of 108 votes by 3 people"))
+
+
+@pytest.mark.parametrize("options", [{}, PHONE], ids=["desk", "phone"])
+def test_axe_finds_nothing_and_nothing_is_wider_than_the_page(product, window, study, options):
+    page = window(**options)
+    log_in(page, product)
+    found, wide = [], []
+    for tab in ("alt-test", "models"):
+        opened(page, study, tab)
+        found += violations(page)
+        wide.append(page.evaluate("document.documentElement.scrollWidth - innerWidth"))
+    page.goto(f"{study['board']}alt-test/")
+    page.get_by_role("button", name="Simulate").click()
+    expect(page.locator("#items-needed")).to_contain_text("tests were played through")
+    found += violations(page)
+    assert found == []
+    assert max(wide) <= 0
+
+
+def test_figures_appear_by_themselves_once_they_are_computed(product, window):
+    run = product.new_run(pairs=2, names=["judge-alike"], judges=1)
+    page = window()
+    log_in(page, product)
+    page.goto(f"{run['board']}models/")
+    # Whether it was still being computed or not: nobody reloads the page.
+    expect(page.get_by_role("heading", name="Ranks side by side")).to_be_visible(timeout=60_000)
+    product.ask("colleague_votes", queue=run["queue"], number=2)
+    expect(page.get_by_text("As of 2 votes by 1 person")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("People put generator-0 first")).to_be_visible()
+
+
+def test_another_epsilon_is_chosen_with_the_keyboard(product, window, study):
+    page = window()
+    log_in(page, product)
+    opened(page, study, "alt-test")
+    page.get_by_role("link", name="0.10 crowd").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("At epsilon 0.10: the baseline")).to_be_visible()
+    chosen = page.get_by_role("navigation", name="Epsilon").locator("[aria-current]")
+    expect(chosen).to_have_text("0.10 crowd")
+
+
+def test_how_many_items_is_answered_in_place_and_errors_stand_at_their_field(
+    product, window, study
+):
+    page = window()
+    log_in(page, product)
+    opened(page, study, "alt-test")
+    address = page.url
+    page.get_by_label("The judge is right on").fill("90")
+    page.keyboard.press("Enter")
+    expect(page.locator("#items-needed")).to_contain_text("items a judge that is right on 90 %")
+    page.get_by_label("People", exact=True).evaluate("field => { field.removeAttribute('max'); }")
+    page.get_by_label("People", exact=True).fill("5000")
+    page.get_by_role("button", name="Simulate").click()
+    expect(page.locator("#items-needed .errorlist")).to_contain_text("less than or equal to 20")
+    assert page.url == address
+
+
+def test_without_scripts_everything_is_read_and_asked(product, window, study):
+    page = window(java_script_enabled=False)
+    log_in(page, product)
+    opened(page, study, "alt-test")
+    page.get_by_role("link", name="0.15 skilled people").click()
+    expect(page.get_by_text("At epsilon 0.15: the baseline")).to_be_visible()
+    page.get_by_role("button", name="Simulate").click()
+    expect(page.get_by_text("tests were played through")).to_be_visible()
+    page.get_by_role("link", name="Models").click()
+    expect(page.get_by_text("People put generator-0 first")).to_be_visible()
+    page.get_by_role("link", name="judge-other").click()
+    expect(page.get_by_role("heading", name="As judge-other sees it")).to_be_visible()
+
+
+def test_a_voter_with_open_pairs_is_kept_from_both(product, join):
+    run = product.new_run(pairs=2, shared=True, names=["judge-zebra"], judges=1)
+    page = join(run)
+    for tab in ("alt-test", "models"):
+        page.goto(f"{run['board']}{tab}/")
+        expect(page.get_by_role("heading", name="Closed to you")).to_be_visible()
+        assert "zebra" not in page.content()
+        assert "generator-" not in page.content()

@@ -1,0 +1,430 @@
+"""The Alt-Test tab: who may take a person's place, at which epsilon, and with how many items."""
+
+import re
+
+import pytest
+from django.test import Client
+
+from humanjudge.lib.ratelimit import RateLimit
+from judge_eval.models import Findings
+from judge_eval.pages import alt_test_views
+from judge_eval.pages.alt_test_shown import alt_test_shown
+from tests.helpers.pages import HTMX, queries_of, text_of
+from tests.helpers.run_findings import compute, voted_run
+from tests.makers import (
+    judges_of,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+    user_client,
+    voter_client,
+)
+from voting.models import Voter
+
+pytestmark = pytest.mark.django_db
+
+ITEMS = {"accuracy": 85, "noise": 20, "humans": 3, "categories": 3, "allowed": "0.20"}
+
+
+@pytest.fixture(autouse=True)
+def fresh_limit(monkeypatch):
+    monkeypatch.setattr(alt_test_views, "limit", RateLimit(per_second=1, burst=8))
+
+
+def page_of(run):
+    return f"/runs/{run.pk}/alt-test/"
+
+
+def shown(run, **query):
+    response = user_client().get(page_of(run), query)
+    assert response.status_code == 200, text_of(response)
+    return response
+
+
+def verdicts(response):
+    return {judge.name: judge.passes for judge in response.context["test"].judges}
+
+
+# --- the panel ----------------------------------------------------------------------------------
+
+
+def test_who_passes_is_said_in_words_with_the_baselines_apart():
+    response = shown(voted_run())
+    assert verdicts(response) == {
+        "near-judge": True,
+        "contrary-judge": False,
+        "floor-baseline": False,
+    }
+    text = text_of(response)
+    said = "At epsilon 0.20: near-judge passes; contrary-judge fails; no baseline passes."
+    assert said in text
+    assert "floor-baseline baseline fails" in text
+    assert "Passes at epsilon 0.20: it wins against 3 of 3 people." in text
+
+
+def test_every_judge_has_its_winning_rates_over_the_grid_and_its_advantage():
+    run = voted_run()
+    response = shown(run)
+    near = response.context["test"].judges[0]
+    stored = Findings.objects.get(run=run).data["alt_test"]["judges"][0]
+    assert [rate.rate for rate in near.rates] == list(stored["winning_rates"].values())
+    assert [rate.passes for rate in near.rates] == [False, False, False, True, True, True, True]
+    assert near.advantage == stored["advantage"] == pytest.approx(0.95)
+    assert near.interval == stored["advantage_interval"]
+    text = text_of(response)
+    assert "0.00 0.05 0.10 0.15 0.20 0.25 0.30 Advantage probability, 95 % People Items" in text
+    assert "near-judge passes 0.00 0.00 0.00 1.00 , passes" in text
+    assert re.search(r"0\.95 0\.\d\d.1\.00 3 40", text)
+
+
+def test_each_person_is_shown_with_both_advantages_the_p_and_who_won():
+    run = voted_run()
+    response = shown(run)
+    people = response.context["test"].chosen.people
+    names = set(Voter.objects.filter(project=run.queue.project).values_list("pseudonym", flat=True))
+    assert {person.name for person in people} == names
+    text = text_of(response)
+    for person in people:
+        assert (person.items, person.judge, person.human, person.won) == (40, 0.95, 1.0, True)
+        assert f"{person.name} 40 0.95 1.00 {person.p} yes" in text
+
+
+def test_one_judge_after_the_other_is_shown_person_by_person():
+    run = voted_run()
+    contrary = next(judge for judge in judges_of(run) if judge.name == "contrary-judge")
+    text = text_of(shown(run, judge=contrary.pk))
+    assert "contrary-judge against each person" in text
+    assert "Fails at epsilon 0.20: it wins against 0 of 3 people." in text
+
+
+def test_another_epsilon_decides_by_what_is_stored():
+    run = voted_run()
+    assert verdicts(shown(run, epsilon="0.05"))["near-judge"] is False
+    assert "At epsilon 0.05: near-judge and contrary-judge fail" in text_of(
+        shown(run, epsilon="0.05")
+    )
+    found = Findings.objects.get(run=run)
+    near = found.data["alt_test"]["judges"][0]
+    near["winning_rates"]["0.05"] = 1.0
+    for human in near["humans"]:
+        human["rejected"]["0.05"] = True
+    found.save()
+    response = shown(run, epsilon="0.05")
+    assert verdicts(response)["near-judge"] is True
+    assert "Passes at epsilon 0.05: it wins against 3 of 3 people." in text_of(response)
+
+
+@pytest.mark.parametrize("epsilon", ["0.2", "0.07", "nan", "-1", "0.20<b>"])
+def test_an_epsilon_off_the_grid_is_refused_with_the_grid(epsilon):
+    response = user_client().get(page_of(voted_run(pairs=2)), {"epsilon": epsilon})
+    assert response.status_code == 400
+    assert "0.00, 0.05, 0.10, 0.15, 0.20, 0.25, 0.30" in text_of(response)
+
+
+def test_which_epsilon_goes_with_whom_is_said():
+    text = text_of(shown(voted_run()))
+    for said in ("0.20 for experts", "0.15 for skilled people", "0.10 for crowd workers"):
+        assert said in text
+    for link in ("0.10 crowd", "0.15 skilled people", "0.20 experts"):
+        assert link in text
+
+
+def test_a_single_person_is_too_few_and_what_to_do_is_said():
+    response = shown(voted_run(people=1))
+    text = text_of(response)
+    assert (
+        "The test takes 3 people with 30 items or more each that others labelled too; 1 person "
+        "voted."
+    ) in text
+    assert "Invite people to vote" in text
+
+
+def test_too_few_pairs_are_said_with_what_to_do():
+    text = text_of(shown(voted_run(pairs=12)))
+    assert "Not enough for the test yet" in text
+    assert "The test takes 3 people with 30 items or more each" in text
+    assert "near-judge not tested \N{EN DASH} \N{EN DASH}" in text
+    assert "Not tested:" in text
+
+
+def test_what_makes_the_test_weak_and_who_is_left_out_is_said():
+    run = voted_run()
+    late = make_voter(run)
+    for pair in pairs_of(run)[:3]:
+        pair.votes_wanted = 4
+        pair.save()
+        make_vote(late, pair, "A")
+    seal_all(run.queue.project)
+    compute(run)
+    text = text_of(shown(run))
+    assert "At most 40 items per person" in text
+    assert f"1 person with too few items that others voted on too: {late.pseudonym} (3)" in text
+    assert text.count("too few items") == 1
+    assert "humans" not in text
+
+
+def test_one_person_with_enough_items_is_no_test():
+    run = voted_run(pairs=20)
+    late = make_voter(run)
+    for pair in pairs_of(run):
+        pair.votes_wanted = 9
+        pair.save()
+        make_vote(late, pair, "A")
+    seal_all(run.queue.project)
+    compute(run)
+    [first, *_] = Findings.objects.get(run=run).data["alt_test"]["judges"]
+    assert first["passes"] is None
+
+
+def test_the_chart_stands_on_the_page_where_there_is_one():
+    run = voted_run()
+    assert b"<svg" in shown(run).content
+    Findings.objects.filter(run=run).update(charts={})
+    assert b"chart-rates" not in shown(run).content
+
+
+def test_hostile_names_stay_text():
+    run = voted_run(pairs=31)
+    judges_of(run)[0].__class__.objects.filter(run=run, position=0).update(name="<b onclick=x>{}")
+    compute(run)
+    content = shown(run).content
+    assert b"<b onclick" not in content
+    assert b"&lt;b onclick=x&gt;{}" in content
+
+
+def test_many_judges_are_counted_not_listed():
+    judge = {
+        "winning_rates": {"0.20": 1.0},
+        "advantage": 0.9,
+        "advantage_interval": None,
+        "words": "",
+        "humans": [],
+        "left_out": [],
+        "is_baseline": False,
+    }
+    judges = [judge | {"id": str(n), "name": f"judge-{n}"} for n in range(20)]
+    data = {"judges": judges, "advice": [], "left_out": [], "humans": 3, "items": 40}
+    assert alt_test_shown(data, "0.20").summary == "At epsilon 0.20: 20 of 20 judges pass."
+
+
+# --- as of when, of which part, for whom --------------------------------------------------------
+
+
+def test_it_says_as_of_which_vote_and_when_there_are_newer_ones():
+    run = voted_run()
+    text = text_of(shown(run))
+    assert "As of 120 votes by 3 people on 40 of 40 pairs, ledger entry" in text
+    assert "Newer entries" not in text
+    pair = pairs_of(run)[0]
+    pair.votes_wanted = 9
+    pair.save()
+    make_vote(make_voter(run), pair, "A")
+    seal_all(run.queue.project)
+    assert "Newer entries are being counted" in text_of(shown(run))
+
+
+def test_it_waits_for_what_is_being_computed():
+    run = voted_run(computed=False)
+    client = user_client()
+    response = client.get(page_of(run))
+    assert "Being computed" in text_of(response)
+    assert 'hx-trigger="every 2s"' in response.content.decode()
+    assert Findings.objects.get(run=run).data is None
+    waiting = client.get(page_of(run), {"seen": "none"}, headers=HTMX)
+    assert waiting.status_code == 204
+    compute(run)
+    fresh = client.get(page_of(run), {"seen": "none"}, headers=HTMX)
+    assert fresh.status_code == 200
+    assert b"<html" not in fresh.content
+    assert "At epsilon 0.20" in text_of(fresh)
+    # Which parts there are was not known before: they come with it.
+    assert b"hx-swap-oob" in fresh.content
+
+
+def test_an_unchanged_panel_is_left_alone():
+    run = voted_run()
+    client = user_client()
+    seen = client.get(page_of(run)).context["seen"]
+    assert client.get(page_of(run), {"seen": seen}, headers=HTMX).status_code == 204
+    compute(run)
+    assert client.get(page_of(run), {"seen": seen}, headers=HTMX).status_code == 200
+
+
+def test_links_keep_the_part_and_forget_what_htmx_has_seen():
+    run = voted_run()
+    query = {"seen": "old", "parts": "2", "part": "ballot:decided"}
+    compute(run, "ballot:decided")
+    content = user_client().get(page_of(run), query, headers=HTMX).content.decode()
+    links = re.findall(r'href="([^"]*epsilon=[^"]*)"', content)
+    assert len(links) == 7
+    assert all("part=ballot%3Adecided" in link and "seen" not in link for link in links)
+    assert all("parts=" not in link for link in links)
+
+
+@pytest.mark.parametrize(
+    "path, query, status",
+    [
+        ("alt-test/", {"part": "colour:red"}, 400),
+        ("alt-test/", {"part": "tag:nowhere"}, 404),
+        ("alt-test/", {"part": "generator:nobody\0"}, 404),
+        ("models/", {"part": "colour:red"}, 400),
+        ("models/", {"part": "tag:nowhere"}, 404),
+    ],
+)
+def test_a_part_that_is_none_is_refused_and_not_computed(path, query, status):
+    run = voted_run(pairs=2)
+    assert user_client().get(f"/runs/{run.pk}/{path}", query).status_code == status
+    assert Findings.objects.filter(run=run).count() == 1
+
+
+def test_a_part_has_a_panel_of_its_own():
+    run = voted_run()
+    assert "Being computed" in text_of(shown(run, part="generator:generator-0"))
+    compute(run, "generator:generator-0")
+    text = text_of(shown(run, part="generator:generator-0"))
+    assert "pairs with generator-0" in text
+    assert "At epsilon 0.20" in text
+
+
+PATHS = ["alt-test/", "alt-test/items/?accuracy=85", "models/"]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("path", PATHS)
+def test_a_voter_who_has_pairs_open_is_refused_and_told_nothing(path, shared):
+    run = voted_run(shared=shared)
+    pair = pairs_of(run)[0]
+    pair.votes_wanted = 9
+    pair.save()
+    voter = voter_client(make_voter(run))
+    for headers in ({}, HTMX):
+        response = voter.get(f"/runs/{run.pk}/{path}", headers=headers)
+        assert response.status_code == 403
+        assert "You still have pairs to vote on" in text_of(response)
+        for secret in (b"near-judge", b"contrary", b"generator-", b"epsilon 0", b"<svg"):
+            assert secret not in response.content
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_stranger_logs_in_and_a_shared_board_is_for_everybody(path):
+    run = voted_run()
+    address = f"/runs/{run.pk}/{path}"
+    assert Client().get(address).url.startswith("/login/")
+    assert Client().get(address, headers=HTMX).headers["HX-Refresh"] == "true"
+    run.is_shared = True
+    run.save()
+    assert Client().get(address).status_code == 200
+
+
+def test_the_tabs_lead_here_for_whoever_may_look():
+    run = voted_run(pairs=2, shared=True)
+    board = Client().get(f"/runs/{run.pk}/").content.decode()
+    assert f'href="{page_of(run)}"' in board
+    assert f'href="/runs/{run.pk}/models/"' in board
+
+
+def test_a_run_without_votes_or_findings_shows_the_way():
+    run = make_run()
+    compute(run)
+    assert "0 people voted" in text_of(shown(run))
+
+
+@pytest.mark.parametrize("path", ["alt-test/", "models/", "alt-test/items/"])
+def test_the_pages_cost_the_same_at_1_and_at_1000_pairs(path):
+    client = user_client()
+
+    def cost(pairs, people):
+        run = voted_run(pairs=pairs, people=people)
+        compute(run, "ballot:decided")
+        query = ITEMS | {"part": "ballot:decided"}
+        return queries_of(client, f"/runs/{run.pk}/{path}", data=query)
+
+    assert cost(1, 1) == cost(1000, 3)
+
+
+# --- how many items -----------------------------------------------------------------------------
+
+
+def items(run, *, client=None, headers=HTMX, **changes):
+    client = client or user_client()
+    return client.get(f"{page_of(run)}items/", ITEMS | changes, headers=headers)
+
+
+def test_how_many_items_are_needed_is_said_with_the_share_that_passes():
+    response = items(voted_run(pairs=1))
+    text = text_of(response)
+    assert b"<html" not in response.content
+    found = re.search(
+        r"With (\d+) items a judge that is right on 85 % passes in at least 80 %", text
+    )
+    assert 50 <= int(found[1]) <= 80
+    assert "Two such people agree with a kappa of 0.64." in text
+    rows = re.findall("(\\d+) (\\d+) % (\\d+)\N{EN DASH}(\\d+)", text)
+    assert [int(row[0]) for row in rows] == [30, 40, 50, 60, 80, 100, 150, 200, 300]
+    assert all(int(low) <= int(share) <= int(high) for _, share, low, high in rows)
+    assert int(rows[0][1]) < int(rows[-1][1])
+
+
+def test_a_judge_that_cannot_pass_needs_more_than_there_are():
+    text = text_of(items(voted_run(pairs=1), accuracy=40, noise=10))
+    assert "With up to 300 items" in text
+
+
+def test_without_scripts_the_answer_is_a_page():
+    run = voted_run()
+    response = items(run, headers={})
+    text = text_of(response)
+    assert "How many items do I need?" in text
+    assert "At epsilon 0.20" in text
+    assert "items a judge that is right on 85 %" in text
+    # The panel on it goes on following the votes.
+    assert f'hx-get="{page_of(run)}?' in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    "field, value, says",
+    [
+        ("accuracy", 101, "less than or equal to 100"),
+        ("accuracy", "", "required"),
+        ("noise", -1, "greater than or equal to 0"),
+        ("humans", 21, "less than or equal to 20"),
+        ("humans", 2, "greater than or equal to 3"),
+        ("categories", 1000000, "less than or equal to 10"),
+        ("allowed", "0.07", "Select a valid choice"),
+        ("accuracy", "many", "whole number"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field(field, value, says):
+    response = items(voted_run(pairs=1), **{field: value})
+    assert says in str(response.context["form"].errors[field])
+    assert 'aria-invalid="true"' in response.content.decode()
+    assert "needed" not in response.context
+
+
+def test_the_first_form_supposes_the_people_and_choices_of_the_run():
+    form = shown(voted_run(people=4)).context["form"]
+    assert (form["humans"].value(), form["categories"].value()) == (4, 2)  # all said A or B
+
+
+def test_the_same_question_is_played_through_once():
+    run = voted_run(pairs=1)
+    alt_test_views._needed.cache_clear()
+    items(run, accuracy=77)
+    items(run, accuracy=77)
+    assert alt_test_views._needed.cache_info().misses == 1
+
+
+def test_nobody_can_keep_the_server_playing(monkeypatch):
+    run = voted_run(pairs=1, shared=True)
+    monkeypatch.setattr(alt_test_views, "limit", RateLimit(per_second=0, burst=2))
+    assert ["needed" in items(run, client=Client()).context for _ in range(3)] == [
+        True,
+        True,
+        False,
+    ]
+    assert "Too many of these at once" in text_of(items(run, client=Client()))
+    assert items(run, client=Client(), headers={}).status_code == 429
+    # Somebody with a login has an allowance of their own.
+    assert "needed" in items(run).context

@@ -1,0 +1,159 @@
+"""GET …/results: PathScore's leaderboard, with the intervals beside it."""
+
+import pytest
+
+from judge_eval.models import JudgeRating
+from tests.helpers.board_rows import compute, make_studied_run, vote_all
+from tests.makers import (
+    judges_of,
+    key_client,
+    make_key,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def intervals_of(answer):
+    return [(row["agree_low"], row["agree_high"]) for row in answer["leaderboard"]]
+
+
+def results_of(run):
+    client = key_client(make_key("read")[1])
+    response = client.get(f"/api/runs/{run.pk}/judge-eval/results")
+    assert response.status_code == 200
+    return response.json()
+
+
+def test_before_any_vote():
+    run = make_run(pairs=2, names=["wise", "wrong"])
+    answer = results_of(run)
+    assert [
+        {name: row[name] for name in ("judge", "elo", "agree", "disagree", "total", "agree_rate")}
+        for row in answer["leaderboard"]
+    ] == [
+        {
+            "judge": name,
+            "elo": 1000,
+            "agree": 0,
+            "disagree": 0,
+            "total": 0,
+            "agree_rate": None,
+        }
+        for name in ("wise", "wrong")
+    ]
+    assert (answer["total"], answer["done"], answer["pending"]) == (2, 0, 2)
+
+
+def test_after_a_vote():
+    run = make_run(pairs=2, says=[["A", "B", "B"], ["A", None, "B"]])
+    make_vote(make_voter(run), pairs_of(run)[0], "A")
+    seal_all(run.queue.project)
+    answer = results_of(run)
+    first, second, third = answer["leaderboard"]
+    assert [row["judge"] for row in (first, second, third)] == ["judge-0", "judge-1", "judge-2"]
+    assert [row["elo"] for row in (first, second, third)] == [1031, 984, 985]
+    assert [row["rank"] for row in (first, second, third)] == [1, 2, 2], "both were wrong"
+    assert first["elo_exact"] == pytest.approx(1031.263693206478, abs=1e-9)
+    assert (first["agree"], first["disagree"], first["total"], first["agree_rate"]) == (
+        1,
+        0,
+        1,
+        100.0,
+    )
+    assert first["agree_low"] == pytest.approx(20.65, abs=0.01)
+    assert first["agree_high"] == 100.0
+    assert (first["coverage"], second["coverage"]) == (100.0, 50.0)
+    assert first["judge_id"] == str(judges_of(run)[0].pk)
+    assert first["baseline"] is True
+    assert (answer["done"], answer["pending"], answer["votes"]) == (1, 1, 1)
+    assert answer["ledger_seq"] == run.queue.project.head_seq
+
+
+def overall_of(answer):
+    return {row["judge"]: row["overall_agreement"] for row in answer["leaderboard"]}
+
+
+def test_judges_are_listed_by_overall_agreement_from_the_first_vote_on():
+    """A failed verdict counts against a judge, and no ELO lifts it."""
+    says = [["B", "A", "A"], ["B", None, "A"], ["A", None, "A"]]
+    run = make_run(pairs=3, says=says, names=["wrong", "silent", "wise"])
+    voter = make_voter(run)
+    for pair in pairs_of(run)[:2]:
+        make_vote(voter, pair, "A")
+    seal_all(run.queue.project)
+    JudgeRating.objects.filter(judge__name="wrong").update(elo=1900)
+    answer = results_of(run)
+    assert overall_of(answer) == {"wise": 100.0, "silent": 50.0, "wrong": 0.0}
+    assert [row["judge"] for row in answer["leaderboard"]] == ["wise", "silent", "wrong"]
+    assert [row["rank"] for row in answer["leaderboard"]] == [1, 2, 3]
+    assert answer["overall_as_of"] == {
+        "votes": 2,
+        "ledger_seq": answer["ledger_seq"],
+        "newer": 0,
+        "computed": False,
+    }
+    compute(run)
+    found = results_of(run)
+    assert overall_of(found) == overall_of(answer)
+    assert found["overall_as_of"] == answer["overall_as_of"] | {"computed": True}
+
+
+def test_it_is_said_as_of_which_vote_overall_agreement_is():
+    run = make_studied_run(people=1)
+    compute(run)
+    known = results_of(run)
+    first = known["leaderboard"][0]
+    assert first["overall_low"] <= first["overall_agreement"] <= first["overall_high"]
+    assert first["order_luck"] > 0
+    vote_all(run, 1, places=[0, 1])
+    answer = results_of(run)
+    assert overall_of(answer) == overall_of(known)
+    assert answer["votes"] == answer["overall_as_of"]["votes"] + 2
+    assert answer["overall_as_of"]["newer"] == 2
+
+
+def test_findings_of_before_the_first_vote_do_not_hide_it():
+    run = make_studied_run(people=0)
+    compute(run)
+    vote_all(run, 1)
+    answer = results_of(run)
+    assert overall_of(answer)["good"] == 90.0
+    assert answer["overall_as_of"]["computed"] is False
+
+
+def test_equal_ratings_share_a_rank():
+    rows = results_of(make_run(judges=3))["leaderboard"]
+    assert [row["rank"] for row in rows] == [1, 1, 1]
+
+
+def test_intervals_of_several_votes_on_a_pair_are_those_of_the_findings():
+    run = make_studied_run(people=2)
+    assert set(intervals_of(results_of(run))) == {(None, None)}
+    found = compute(run).data["judges"]
+    answer = results_of(run)
+    for row in answer["leaderboard"]:
+        [share] = [judge["agreement"] for judge in found if judge["id"] == row["judge_id"]]
+        assert share["method"] == "bootstrap"
+        assert row["agree_low"] == pytest.approx(100 * share["low"], abs=1e-9)
+        assert row["agree_high"] == pytest.approx(100 * share["high"], abs=1e-9)
+        assert row["agree_low"] <= row["agree_rate"] <= row["agree_high"]
+
+
+def test_an_interval_is_never_of_other_votes_than_its_agreement():
+    run = make_studied_run(people=2)
+    compute(run)
+    vote_all(run, 1, places=[0, 1])
+    assert set(intervals_of(results_of(run))) == {(None, None)}
+
+
+def test_with_one_vote_for_each_pair_there_is_an_interval_at_once():
+    run = make_studied_run(people=1)
+    before = intervals_of(results_of(run))
+    compute(run)
+    assert None not in before[0]
+    assert intervals_of(results_of(run)) == [pytest.approx(bounds) for bounds in before]

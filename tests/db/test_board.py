@@ -1,0 +1,202 @@
+"""The board of a run: what stands on it and who may see it."""
+
+import pytest
+from django.test import Client
+
+from tests.helpers.pages import HTMX, text_of
+from tests.makers import (
+    make_exposure,
+    make_run,
+    make_skip,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+    user_client,
+    voter_client,
+)
+from voting.models import Comparison, Picture
+
+pytestmark = pytest.mark.django_db
+
+
+def board_of(run):
+    return f"/runs/{run.pk}/"
+
+
+def make_voted_run(**options):
+    """Wise was right three times of four and missed one pair of five; wrong was always wrong."""
+    says = [["A", "B"]] * 3 + [["B", "B"], [None, "A"]]
+    run = make_run(says=says, names=["wise", "wrong"], **options)
+    voter = make_voter(run)
+    for pair in pairs_of(run)[:4]:
+        make_vote(voter, pair, "A")
+    seal_all(run.queue.project)
+    return run
+
+
+def rows_of(response):
+    """The board's rows as (judge, ...) words."""
+    return [
+        (row.judge.name, round(row.elo), row.agree, row.disagree, row.total)
+        for row in response.context["board"].rows
+    ]
+
+
+def test_the_owner_sees_the_judges_in_order():
+    run = make_voted_run()
+    response = user_client().get(board_of(run))
+    assert response.status_code == 200
+    assert [row[:1] + row[2:] for row in rows_of(response)] == [
+        ("wise", 3, 1, 4),
+        ("wrong", 0, 4, 4),
+    ]
+    assert [line.name for line in response.context["table"].lines][:2] == ["wise", "wrong"]
+    text = text_of(response)
+    for shown in ("wise", "wrong", "75.0", "80"):
+        assert shown in text
+
+
+def test_coverage_is_apart_from_agreement():
+    run = make_voted_run()
+    wise, wrong = user_client().get(board_of(run)).context["board"].rows
+    assert wise.agree_rate == 75.0
+    assert (wise.coverage, wrong.coverage) == (80.0, 100.0)
+
+
+def test_without_votes_the_board_is_empty_and_says_so():
+    response = user_client().get(board_of(make_run()))
+    text = text_of(response)
+    assert "No votes yet" in text
+    assert [row[1:] for row in rows_of(response)] == [(1000, 0, 0, 0)] * 2
+    assert response.context["graph"] is None
+    assert [row[0] for row in rows_of(response)] == ["judge-0", "judge-1"]
+
+
+def test_the_graph_has_a_line_for_each_judge():
+    response = user_client().get(board_of(make_voted_run()))
+    assert [line.name for line in response.context["graph"].lines] == ["wise", "wrong"]
+    assert response.content.count(b"<polyline") == 2
+
+
+def test_votes_that_were_not_blind_are_said_and_not_counted():
+    run = make_run()
+    voter, pair = make_voter(run), pairs_of(run)[0]
+    make_exposure(voter, pair)
+    make_vote(voter, pair)
+    seal_all(run.queue.project)
+    text = text_of(user_client().get(board_of(run)))
+    assert "1 vote was cast after the voter had seen" in text
+    assert "No votes yet" in text
+
+
+def test_pairs_that_are_left_out_are_said_with_the_reason():
+    run = make_run(pairs=2)
+    Comparison.objects.filter(pk=pairs_of(run)[1].pk).update(
+        opened_at=None, unusable="A could not be drawn: it is empty"
+    )
+    text = text_of(user_client().get(board_of(run)))
+    assert "1 pair left out" in text
+    assert "A could not be drawn: it is empty" in text
+    assert "0 of 1" in text
+
+
+def test_a_refresh_is_the_live_part_only_and_nothing_when_nothing_is_new():
+    run = make_voted_run()
+    client = user_client()
+    fresh = client.get(board_of(run), headers=HTMX)
+    assert b"<html" not in fresh.content
+    seen = fresh.context["seen"]
+    assert client.get(f"{board_of(run)}?seen={seen}", headers=HTMX).status_code == 204
+    make_vote(make_voter(run), pairs_of(run)[4], "A")
+    seal_all(run.queue.project)
+    assert client.get(f"{board_of(run)}?seen={seen}", headers=HTMX).status_code == 200
+
+
+def test_a_stranger_is_asked_to_log_in():
+    run = make_run()
+    response = Client().get(board_of(run))
+    assert (response.status_code, response.url) == (302, f"/login/?next={board_of(run)}")
+
+
+def test_a_shared_board_is_for_everybody():
+    run = make_voted_run(shared=True)
+    response = Client().get(board_of(run))
+    assert response.status_code == 200
+    assert "wise" in text_of(response)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("path", ["", "pairs/"])
+def test_a_voter_who_has_pairs_open_is_refused(shared, path):
+    run = make_run(shared=shared, names=["wise", "wrong"])
+    response = voter_client(make_voter(run)).get(board_of(run) + path)
+    assert response.status_code == 403
+    assert "You still have pairs to vote on" in text_of(response)
+    assert b"wise" not in response.content
+    assert f"/vote/{run.queue_id}/".encode() in response.content
+
+
+@pytest.mark.parametrize("path", ["", "pairs/"])
+def test_a_voter_who_is_done_sees_a_shared_board_and_no_other(path):
+    run = make_run(shared=True)
+    voter = make_voter(run)
+    make_vote(voter, pairs_of(run)[0])
+    assert voter_client(voter).get(board_of(run) + path).status_code == 200
+    run.is_shared = False
+    run.save()
+    assert voter_client(voter).get(board_of(run) + path).status_code == 302
+
+
+def test_what_a_voter_has_left_to_others_does_not_keep_the_board_closed():
+    run = make_run(shared=True)
+    voter = make_voter(run)
+    for _ in range(2):
+        make_skip(voter, pairs_of(run)[0].pk)
+    assert voter_client(voter).get(board_of(run)).status_code == 200
+
+
+def test_pairs_are_listed_with_their_state():
+    run = make_run(pairs=4)
+    voted, unusable, closed, _ = pairs_of(run)
+    make_vote(make_voter(run), voted)
+    Comparison.objects.filter(pk=unusable.pk).update(opened_at=None, unusable="B failed")
+    Comparison.objects.filter(pk=closed.pk).update(opened_at=None)
+    seal_all(run.queue.project)
+    text = text_of(user_client().get(f"{board_of(run)}pairs/"))
+    for shown in ("enough votes", "left out: B failed", "being prepared", "open"):
+        assert shown in text
+
+
+def test_pairs_come_in_pages_of_thirty():
+    run = make_run(pairs=31)
+    client = user_client()
+    first = client.get(f"{board_of(run)}pairs/").content.decode()
+    second = client.get(f"{board_of(run)}pairs/?page=2").content.decode()
+    links = [sum(str(pair.pk) in page for pair in pairs_of(run)) for page in (first, second)]
+    assert links == [30, 1]
+    for strange in ("0", "-1", "x", "99", ""):
+        assert client.get(f"{board_of(run)}pairs/?page={strange}").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["", "pairs/"])
+def test_boards_are_only_read_and_never_kept(path):
+    run = make_run()
+    client = user_client()
+    assert client.post(board_of(run) + path).status_code == 405
+    assert "no-store" in client.get(board_of(run) + path)["Cache-Control"]
+
+
+@pytest.mark.parametrize("path", ["", "pairs/", "vote/"])
+def test_a_run_that_is_not_there(path):
+    run = make_run()
+    assert user_client().get(f"/runs/{run.queue_id}/{path}").status_code == 404
+
+
+def test_pictures_of_drawings_that_are_not_drawn_yet_do_no_harm():
+    run = make_run()
+    pair = pairs_of(run)[0]
+    pair.a.picture = Picture.objects.create(source_sha256="0" * 64)
+    pair.a.kind = "svg"
+    pair.a.save()
+    assert user_client().get(f"{board_of(run)}pairs/").status_code == 200

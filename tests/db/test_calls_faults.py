@@ -1,0 +1,186 @@
+"""Whatever a provider does, a call is done once or has failed with a reason, and can be retried."""
+
+import pytest
+from django.utils import timezone
+
+from judge_eval.models import Call, JudgeRating, Provider, Run, Verdict
+from judge_eval.runs import judging, lifecycle
+from tests.helpers.run_maker import (
+    asked_of,
+    attempt,
+    go_on,
+    make_judging,
+    make_started,
+    time_passes,
+)
+from tests.makers import make_vote, make_voter, pairs_of, seal_all
+from tests.provider import provider
+from voting.ledger import ledger
+from voting.models import Entry
+
+pytestmark = pytest.mark.django_db
+
+# What is left of each fault, were it to last for ever: why, and the raw reply.
+LASTING = {
+    "429": ("429 Too Many Requests: rate limit reached (Rate limit reached.)", "rate_limit"),
+    "500": ("500 Internal Server Error: The server had an error.", "server_error"),
+    "503": ("503 Service Unavailable: the provider is overloaded or down (Overloaded.)", "Over"),
+    "disconnect": ("the connection broke off before the reply was complete", ""),
+    "malformed": ("200 OK: the reply is not a JSON object", '{"id": "broken"'),
+    "error_200": ("502 Bad Gateway: Upstream failed.", "Upstream"),
+}
+FINAL = {
+    "insufficient_quota": ("429 Too Many Requests: the account has no credit", "quota"),
+    "echo_key": ("401 Unauthorized: the key was refused", "Not allowed"),
+    "no_temperature": ("400 Bad Request: the request was refused", "temperature"),
+    "refuse": ("refused: I cannot help with that.", "I cannot help with that."),
+    "huge": ("the reply is larger than 10 MB", ""),
+}
+UNREADABLE = {
+    "empty": ("the reply is empty", '"content": ""'),
+    "prose": ("it has no JSON object: 'Both have their merits", "Both have their merits"),
+    "out_of_range": ("its score_a is not between 0 and 10", '"score_a": 47'),
+}
+
+
+@pytest.fixture
+def at():
+    with provider() as running:
+        yield running
+
+
+def judge_calls(run):
+    return Call.objects.filter(run=run, purpose="judge").order_by("pk")
+
+
+def assert_failed(run, reason, raw):
+    """The verdict of the only judge failed with its calls, and became nothing else."""
+    verdict = Verdict.objects.get(judge__run=run)
+    assert (verdict.state, verdict.winner) == ("failed", "")
+    assert verdict.error.startswith(f"as stored: {reason}")
+    assert (verdict.score_a, verdict.score_b, verdict.consistent) == (None, None, None)
+    assert verdict.picks == []
+    for call in judge_calls(run):
+        assert (call.state, call.winner, call.score_a) == ("failed", "", None)
+        assert call.error.startswith(reason)
+        assert raw in call.reply
+        assert call.done_at is not None
+        assert call.leased_until is None
+        assert run.events.filter(kind="call_failed", data__call=call.pk).count() == 1
+
+
+def assert_no_disagreement(run):
+    """A vote on the pair moves nobody's rating: the judge has only not answered."""
+    [pair] = pairs_of(run)
+    assert pair.opened_at is not None
+    make_vote(make_voter(run), pair, "A")
+    seal_all(run.queue.project)
+    [entry] = Entry.objects.filter(kind="verdicts")
+    assert [said["winner"] for said in entry.payload["verdicts"]] == [None]
+    rating = JudgeRating.objects.get(judge__run=run)
+    assert (rating.elo, rating.agree, rating.disagree) == (1000, 0, 0)
+    assert (rating.asked, rating.answered) == (1, 0)
+    assert ledger.replay(run.queue.project, write=False) == []
+
+
+def assert_recovers(at, run):
+    """With the provider well again, asking again is all it takes, and the vote stays."""
+    at.control(mode="ok")
+    assert lifecycle.retry_failed(run.pk) == 2
+    run = go_on(run)
+    verdict = Verdict.objects.get(judge__run=run)
+    assert (verdict.state, verdict.error) == ("done", "")
+    assert {(call.state, call.error) for call in judge_calls(run)} == {("done", "")}
+    seal_all(run.queue.project)
+    rating = JudgeRating.objects.get(judge__run=run)
+    assert rating.agree + rating.disagree == 1
+    assert (rating.asked, rating.answered) == (1, 1)
+    assert ledger.replay(run.queue.project, write=False) == []
+
+
+@pytest.mark.parametrize("mode", [*LASTING, *FINAL, *UNREADABLE])
+def test_a_fault_that_lasts_is_a_failure_and_nothing_else(at, mode):
+    run = make_judging(at)
+    at.control(mode=mode, reset=True)
+    run = go_on(run)
+    assert run.state == "voting", run.note
+    assert_failed(run, *(LASTING | FINAL | UNREADABLE)[mode])
+    tries = 8 if mode in LASTING else 2 if mode in UNREADABLE else 1
+    assert set(judge_calls(run).values_list("attempts", flat=True)) == {tries}
+    assert len(at.requests) == 2 * tries
+    assert_no_disagreement(run)
+    assert_recovers(at, run)
+
+
+@pytest.mark.parametrize("mode", [*LASTING, "drip", "slow"])
+def test_a_fault_that_passes_costs_an_attempt(at, mode):
+    run = make_judging(at)
+    at.control(mode=mode, times=2, drip_ms=300)
+    first = attempt(timeout_s=0.25)
+    assert {(call.state, call.winner, call.attempts) for call in first} == {("waiting", "", 1)}
+    assert all(call.error and call.not_before > timezone.now() for call in first)
+    time_passes()
+    second = attempt()
+    assert {(call.state, call.error, call.attempts) for call in second} == {("done", "", 2)}
+    assert Verdict.objects.get(judge__run=run).state == "done"
+
+
+@pytest.mark.parametrize("mode", ["drip", "drip_head", "slow"])
+def test_a_reply_that_does_not_end_in_time_is_no_reply(at, mode):
+    run = make_judging(at)
+    at.control(mode=mode)
+    Call.objects.update(attempts=7)
+    for call in attempt(timeout_s=0.15):
+        assert call.state == "failed"
+        assert call.error == "no complete reply within 0.1 s (tried 8 times)"
+    judging.advance(run.pk)
+    assert Run.objects.get(pk=run.pk).state == "voting"
+    assert Verdict.objects.get(judge__run=run).state == "failed"
+
+
+def test_an_endpoint_without_structured_output_is_asked_without(at):
+    run = make_judging(at, judges=["judge-plain"])
+    at.control(mode="no_structured", reset=True)
+    run = go_on(run)
+    assert Verdict.objects.get(judge__run=run).state == "done"
+    assert {(call.attempts, call.is_repaired) for call in judge_calls(run)} == {(1, False)}
+    bodies = asked_of(at, "judge-plain")
+    assert sum("response_format" not in body for body in bodies) == 2
+
+
+def test_an_endpoint_that_is_known_to_have_none_is_not_asked_for_it(at):
+    run = go_on(make_judging(at, {"structured_output": False}))
+    assert all("response_format" not in body for body in asked_of(at, "judge-long"))
+    assert Verdict.objects.get(judge__run=run).state == "done"
+
+
+def test_no_usage_no_tokens(at):
+    run = make_judging(at)
+    at.control(mode="usage_missing")
+    run = go_on(run)
+    for call in judge_calls(run):
+        assert (call.state, call.prompt_tokens, call.completion_tokens) == ("done", None, None)
+
+
+def test_a_judge_without_its_key_fails_and_asks_nobody(at, monkeypatch):
+    monkeypatch.delenv("ABSENT_API_KEY", raising=False)
+    run = make_judging(at)
+    Provider.objects.update(key_variable="ABSENT_API_KEY")
+    at.control(reset=True)
+    run = go_on(run)
+    assert_failed(run, "the workers' environment has no ABSENT_API_KEY", "")
+    assert at.requests == []
+
+
+def test_one_judge_that_is_down_does_not_hold_up_the_others(at):
+    run = make_started(at)
+    at.control(mode="500", models=["judge-hash"])
+    run = go_on(run)
+    assert run.state == "voting"
+    states = Verdict.objects.values_list("judge__name", "state").distinct()
+    assert set(states) == {
+        ("judge-hash", "failed"),
+        ("judge-long", "done"),
+        ("longer-wins", "done"),
+    }
+    assert all(pair.opened_at for pair in pairs_of(run))

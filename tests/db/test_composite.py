@@ -1,0 +1,316 @@
+"""The composite page: components first, who may see and change it, and what it costs."""
+
+import json
+import re
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from judge_eval.models import Judge, Verdict
+from reports.composite.config import parse
+from reports.composite.sources import store
+from reports.composite.views import DASH
+from reports.models import CompositeDefinition
+from tests.helpers.board_rows import compute
+from tests.helpers.pages import queries_of, text_of
+from tests.makers import (
+    make_many_entries,
+    make_many_votes,
+    make_queue,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+    user_client,
+    voter_client,
+)
+from voting.models import Assignment, Exposure, Inference
+
+pytestmark = pytest.mark.django_db
+
+CONFIG = {
+    "label": "first try",
+    "weights": {
+        "quality": {"weight": 3, "reason": "The judge reads everything."},
+        "liked": {"weight": 1, "reason": "People choose <b>it</b>."},
+    },
+    "gates": ["safe"],
+    "sources": {
+        "quality": {"from": "judge_score", "judge": "judge-0"},
+        "liked": "win_rate",
+        "safe": {"from": "metadata", "key": "safe", "equals": True},
+    },
+    "check": "pass_rate",
+}
+
+
+def page_of(run, *more):
+    return "/".join([f"/runs/{run.pk}/composite", *more, ""])
+
+
+def make_scored(*, pairs=2, shared=False, defined=True, **changes):
+    """A run whose first output is unsafe; its judge gives 8 to the first and 4 to the second."""
+    run = make_run(pairs=pairs, judges=1, votes_wanted=5, shared=shared)
+    Verdict.objects.filter(judge__run=run).update(score_a=8, score_b=4)
+    compared = pairs_of(run)
+    make_many_votes(run, [(make_voter(run), pair, "A") for pair in compared])
+    outputs = Inference.objects.filter(project=run.queue.project)
+    outputs.update(metadata={"safe": True})
+    outputs.filter(pk=compared[0].a_id).update(metadata={"safe": False})
+    seal_all(run.queue.project)
+    if defined:
+        store(run, parse(CONFIG | changes, needs_sources=True))
+    return run
+
+
+def make_passes(run, values, at=None):
+    queue = make_queue(run.queue.project, name="items")
+    rows = [
+        {"queue": queue, "voter": make_voter(run), "inference": item, "value": value}
+        | {"rubric": queue.rubric, "at": at or timezone.now()}
+        for item, value in values
+    ]
+    make_many_entries(run, "vote", rows)
+    seal_all(run.queue.project)
+
+
+def cells(html, tag):
+    found = re.findall(rf"<{tag}\b[^>]*>(.*?)</{tag}>", html, re.DOTALL)
+    return [" ".join(re.sub("<[^>]+>", " ", cell).split()) for cell in found]
+
+
+def outputs_table(response):
+    return response.content.decode().split('id="outputs"')[1].split("</table>")[0]
+
+
+def cells_of(response):
+    """The rows of the table of outputs, without the first cell."""
+    rows = outputs_table(response).split("<tbody>")[1].split("<tr>")[1:]
+    return [cells(row, "td")[1:] for row in rows]
+
+
+class TestTable:
+    def test_components_stand_first_and_the_composite_never_alone(self):
+        response = user_client().get(page_of(make_scored()))
+        assert cells(outputs_table(response), "th") == [
+            *("Output", "quality", "liked", "safe", "Composite", "Note"),
+        ]
+        assert cells_of(response) == [
+            ["0.80", "1.00", "1.00", "0.85", ""],
+            ["0.40", "0.00", "1.00", "0.30", ""],
+            ["0.40", "0.00", "1.00", "0.30", ""],
+            ["0.80", "1.00", "0.00", "0.00", "hard-gate fail: safe"],
+        ]
+
+    def test_what_it_is_made_of_with_the_reasons(self):
+        text = text_of(user_client().get(page_of(make_scored())))
+        assert "The judge reads everything." in text
+        assert "75 %" in text
+        assert "mean score by judge-0, 0 to 10" in text
+        assert "must be 1" in text
+
+    def test_reasons_are_escaped(self):
+        html = user_client().get(page_of(make_scored())).content.decode()
+        assert "People choose &lt;b&gt;it&lt;/b&gt;." in html
+
+    def test_an_output_without_a_component_has_no_number_and_says_why(self):
+        run = make_scored()
+        Verdict.objects.filter(comparison=pairs_of(run)[1]).update(score_a=None)
+        Verdict.objects.filter(comparison=pairs_of(run)[0]).update(score_b=40)
+        rows = cells_of(user_client().get(page_of(run)))
+        whys = {row[-1].replace("&#x27;", "'"): row[-2] for row in rows if row[-1]}
+        assert whys["component 'quality' is missing"] == DASH
+        assert whys["component 'quality' is 4, which is outside [0, 1]"] == DASH
+
+    def test_many_outputs_come_in_pages(self):
+        run = make_scored(pairs=30)
+        first, second = (user_client().get(page_of(run) + f"?page={n}") for n in (1, 2))
+        assert (len(cells_of(first)), len(cells_of(second))) == (50, 10)
+        assert "hard-gate fail" in cells_of(second)[-1][-1]
+        assert "60 outputs" in text_of(first)
+
+    def test_a_part_is_chosen_and_stays_chosen_on_the_next_page(self):
+        run = make_scored(pairs=30)
+        client, address = user_client(), page_of(run)
+        assert 'name="part"' not in client.get(address).content.decode()
+        compute(run)
+        html = client.get(address).content.decode()
+        assert '<option value="generator:generator-0">' in html
+        part = client.get(f"{address}?part=ballot:decided")
+        assert "60 outputs: only votes and verdicts for A or B" in text_of(part)
+        assert '<option value="ballot:decided" selected>' in part.content.decode()
+        assert "?part=ballot%3Adecided&amp;page=2" in part.content.decode()
+        empty = client.get(f"{address}?part=tag:nothing")
+        assert "No output belongs to this part." in text_of(empty)
+        assert client.get(f"{address}?part=colour:red").status_code == 400
+
+    def test_without_a_definition_there_is_an_example_to_start_from(self):
+        run = make_scored(defined=False)
+        Judge.objects.filter(run=run).update(provider="default")
+        response = user_client().get(page_of(run))
+        assert "No composite yet" in text_of(response)
+        example = json.loads(response.context["form"]["config"].value())
+        assert example["check"] == "win_rate"
+        example["weights"]["judge 1"]["reason"] = "It reads everything."
+        assert parse(example, needs_sources=True).components == ("judge 1", "rendered")
+        assert example["sources"]["judge 1"]["judge"] == "judge-0"
+
+    def test_a_run_without_judges_has_an_example_too(self):
+        run = make_run(says=[[]])
+        example = json.loads(user_client().get(page_of(run)).context["form"]["config"].value())
+        assert parse(example, needs_sources=True).weighting == {"preferred": 1}
+
+
+class TestDrift:
+    def test_by_quarter_with_n_and_votes(self):
+        run = make_scored(pairs=8)
+        outputs = [side for pair in pairs_of(run)[1:] for side in (pair.a, pair.b)]
+        passes = [(item, 1_000_000 * (n % 2 == 0)) for n, item in enumerate(outputs)]
+        disliked = [passes[0][0], outputs[1]]
+        passes += [(item, 500_000) for item in disliked]
+        make_passes(run, passes, at=timezone.now().replace(year=2025, month=5))
+        text = text_of(user_client().get(page_of(run)))
+        assert "In 2025 Q2 the composite ranks items as people do" in text
+        assert "2025 Q2" in text
+        assert "14" in text
+        assert "bootstrap over 14 items, 1,000 resamples" in text
+
+    def test_too_little_is_said_and_no_number_is_made_up(self):
+        run = make_scored()
+        make_passes(run, [(pairs_of(run)[0].a, 1_000_000)])
+        text = text_of(user_client().get(page_of(run)))
+        assert "it takes 3 items that people voted on, there are 1" in text
+
+    def test_nobody_has_voted_on_outputs(self):
+        text = text_of(user_client().get(page_of(make_scored())))
+        assert "Nobody has passed or flagged an output yet." in text
+
+    def test_what_it_contains_is_no_check_of_it(self):
+        run = make_scored(check="win_rate")
+        text = text_of(user_client().get(page_of(run)))
+        assert "Not checked: it contains what it would be checked against." in text
+
+    def test_earlier_versions_stay_in_the_check(self):
+        run = make_scored()
+        store(run, parse(CONFIG | {"gates": [], "label": "second try"} | _without_safe()))
+        text = text_of(user_client().get(page_of(run)))
+        assert text.index("second try") < text.index("first try")
+        assert "earlier" in text
+
+
+def _without_safe():
+    return {"sources": {name: CONFIG["sources"][name] for name in ("quality", "liked")}}
+
+
+class TestAccess:
+    def test_a_stranger_is_asked_to_log_in(self):
+        response = Client().get(page_of(make_scored()))
+        assert (response.status_code, response.url.split("?")[0]) == (302, "/login/")
+
+    def test_a_shared_one_is_for_everybody_without_the_form(self):
+        response = Client().get(page_of(make_scored(shared=True)))
+        assert response.status_code == 200
+        assert "<form" not in response.content.decode().split("<main")[1]
+
+    def test_a_voter_with_open_pairs_is_refused(self):
+        run = make_scored(shared=True)
+        assert voter_client(make_voter(run)).get(page_of(run)).status_code == 403
+
+    def test_an_evaluator_who_votes_sees_no_numbers_of_open_pairs(self):
+        run = make_scored()
+        client = user_client()
+        client.get(page_of(run))
+        voter = Exposure.objects.first().voter
+        Exposure.objects.all().delete()
+        for pair in pairs_of(run):
+            Assignment.objects.create(voter=voter, comparison=pair, leased_until=timezone.now())
+        make_vote(voter, pairs_of(run)[1], "A")
+        response = client.get(page_of(run))
+        closed = [row for row in cells_of(response) if len(row) == 1]
+        assert len(closed) == 2
+        assert "You have its pair open for voting" in closed[0][0]
+        assert "hard-gate fail" not in text_of(response).split("4 outputs")[1]
+        seen = Exposure.objects.filter(voter=voter).values_list("comparison", flat=True)
+        assert set(seen) == {pairs_of(run)[1].pk}
+
+    def test_who_has_seen_judges_scores_has_seen_verdicts(self):
+        run = make_scored()
+        user_client().get(page_of(run))
+        assert Exposure.objects.count() == 2
+
+    def test_a_composite_without_judges_tells_nothing_of_verdicts(self):
+        weights = {"liked": CONFIG["weights"]["liked"]}
+        run = make_scored(weights=weights, gates=[], sources={"liked": "win_rate"})
+        user_client().get(page_of(run))
+        assert not Exposure.objects.exists()
+
+    def test_a_run_that_is_not_there(self):
+        assert user_client().get(f"/runs/{uuid4()}/composite/").status_code == 404
+
+    def test_it_is_never_kept_by_caches(self):
+        assert "no-store" in user_client().get(page_of(make_scored()))["Cache-Control"]
+
+
+class TestSaving:
+    def save(self, run, config, client=None):
+        text = config if isinstance(config, str) else json.dumps(config)
+        return (client or user_client()).post(page_of(run) + "save", {"config": text})
+
+    def test_a_new_composite_is_stored_and_shown(self):
+        run = make_scored(defined=False)
+        response = self.save(run, CONFIG)
+        assert (response.status_code, response.url) == (302, page_of(run))
+        assert "first try" in text_of(user_client().get(page_of(run)))
+
+    def test_mistakes_are_shown_by_their_path_and_nothing_is_stored(self):
+        run = make_scored(defined=False)
+        wrong = CONFIG | {"gates": ["safe", "tasty"], "chek": 1}
+        response = self.save(run, wrong)
+        text = text_of(response)
+        assert response.status_code == 422
+        assert "sources.tasty: is missing" in text
+        assert "chek: unknown; did you mean" in text
+        assert json.loads(response.context["form"]["config"].value()) == wrong
+        assert not CompositeDefinition.objects.exists()
+
+    @pytest.mark.parametrize("text", ["", "{", "x" * 50_001, "[" * 5_000])
+    def test_what_cannot_be_read(self, text):
+        run = make_scored(defined=False)
+        assert self.save(run, text).status_code == 422
+        assert not CompositeDefinition.objects.exists()
+
+    def test_only_who_is_logged_in(self):
+        run = make_scored(defined=False, shared=True)
+        assert self.save(run, CONFIG, Client()).status_code == 302
+        assert not CompositeDefinition.objects.exists()
+
+    def test_the_example_s_reason_is_none(self):
+        run = make_scored(defined=False)
+        Judge.objects.filter(run=run).update(provider="default")
+        client = user_client()
+        example = client.get(page_of(run)).context["form"]["config"].value()
+        response = self.save(run, example, client)
+        assert response.status_code == 422
+        assert "weights.judge 1.reason: is still the example&#x27;s" in response.content.decode()
+        assert not CompositeDefinition.objects.exists()
+
+    def test_not_by_a_link(self):
+        run = make_scored(defined=False)
+        assert user_client().get(page_of(run) + "save").status_code == 405
+
+    def test_not_from_another_site(self):
+        run = make_scored(defined=False)
+        client = user_client(enforce_csrf_checks=True)
+        assert self.save(run, CONFIG, client).status_code == 403
+
+
+def test_the_number_of_queries_does_not_grow():
+    counts = []
+    for pairs in (1, 500):
+        run = make_scored(pairs=pairs)
+        make_passes(run, [(pair.a, 1_000_000) for pair in pairs_of(run)])
+        counts.append(queries_of(user_client(), page_of(run)))
+    assert counts[0] == counts[1]

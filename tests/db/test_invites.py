@@ -1,0 +1,110 @@
+"""Invites are made and withdrawn on the run's own tab, by whoever is logged in."""
+
+import re
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from tests.helpers.pages import text_of
+from tests.makers import make_invite, make_run, make_voter, user_client, voter_client
+from voting.models import Invite
+from voting.voters import invite_token
+
+pytestmark = pytest.mark.django_db
+
+
+def tab(run):
+    return f"/runs/{run.pk}/vote/"
+
+
+def withdrawal(run, invite):
+    return f"{tab(run)}invites/{invite.pk}/withdraw"
+
+
+def test_an_evaluator_without_other_rights_makes_an_invite_that_works():
+    run = make_run()
+    client = user_client("an evaluator")
+    data = {"label": "Students", "days": "7", "max_voters": "2"}
+    page = client.post(tab(run), data, follow=True)
+    assert page.redirect_chain == [(tab(run), 302)]
+    invite = Invite.objects.get()
+    assert (invite.queue, invite.label, invite.max_voters) == (run.queue, "Students", 2)
+    week = timezone.now() + timedelta(days=7)
+    assert abs(invite.expires_at - week) < timedelta(minutes=1)
+    [link] = set(re.findall(r"http://testserver(/join/[^\"<]+)", page.content.decode()))
+    assert Client().post(link, {"name": "Ada"}).status_code == 302
+    assert "1 of at most 2 voters" in text_of(client.get(tab(run))).replace("voter.", "voters")
+    assert run.events.get().text == "An invite was made by an evaluator: Students."
+
+
+def test_an_invite_without_end_and_cap():
+    run = make_run()
+    user_client().post(tab(run), {"label": "", "days": "", "max_voters": ""})
+    invite = Invite.objects.get()
+    assert (invite.label, invite.expires_at, invite.max_voters) == ("", None, None)
+
+
+@pytest.mark.parametrize(
+    "change", [{"max_voters": "0"}, {"max_voters": "x"}, {"days": "9999"}, {"label": "x" * 101}]
+)
+def test_an_invite_that_cannot_be_is_refused_in_words(change):
+    run = make_run()
+    data = {"label": "Students", "days": "7", "max_voters": "2"} | change
+    page = user_client().post(tab(run), data)
+    assert page.status_code == 200
+    assert "Please look at this again" in text_of(page)
+    assert not Invite.objects.exists()
+
+
+def test_an_invite_is_withdrawn_there_once():
+    run = make_run()
+    invite, client = make_invite(run), user_client("an evaluator")
+    assert withdrawal(run, invite) in client.get(tab(run)).content.decode()
+    for _ in range(2):
+        assert client.post(withdrawal(run, invite)).url == tab(run)
+    assert Client().get(f"/join/{invite_token(invite)}/").status_code == 403
+    page = client.get(tab(run))
+    assert "This invite was withdrawn" in text_of(page)
+    assert withdrawal(run, invite) not in page.content.decode()
+    assert run.events.get().text == "An invite was withdrawn by an evaluator."
+
+
+def test_an_invite_of_another_run_is_not_found():
+    run, invite = make_run(), make_invite(make_run())
+    assert user_client().post(withdrawal(run, invite)).status_code == 404
+    assert user_client().post(f"{tab(run)}invites/{uuid4()}/withdraw").status_code == 404
+    invite.refresh_from_db()
+    assert invite.revoked_at is None
+
+
+@pytest.mark.parametrize("who", ["a stranger", "a voter"])
+def test_nobody_else_makes_or_withdraws_any(who):
+    run = make_run()
+    invite = make_invite(run)
+    client = Client() if who == "a stranger" else voter_client(make_voter(run))
+    for path in (tab(run), withdrawal(run, invite)):
+        response = client.post(path, {"days": "7"})
+        assert response.status_code == 302
+        assert response.url.startswith("/login/")
+    invite.refresh_from_db()
+    assert invite.revoked_at is None
+    assert Invite.objects.count() == 1
+
+
+def test_a_form_of_another_site_makes_none():
+    run = make_run()
+    client = user_client(enforce_csrf_checks=True)
+    assert client.post(tab(run), {"days": "7"}).status_code == 403
+    assert not Invite.objects.exists()
+
+
+def test_places_that_voters_of_other_runs_took_are_counted():
+    run = make_run()
+    invite = make_invite(run, max_voters=5)
+    invite.guests.add(make_voter(run), make_voter(run))
+    for _ in range(2):
+        make_voter(run, invite=invite)
+    assert "4 of at most 5 voters" in text_of(user_client().get(tab(run)))

@@ -1,0 +1,131 @@
+"""Invite links: who gets in, what is remembered, what is said to the others."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from tests.helpers.pages import text_of
+from tests.makers import make_invite, make_run, make_voter, voter_client
+from voting.models import Voter
+from voting.voters import invite_token
+
+pytestmark = pytest.mark.django_db
+
+
+def link_of(invite):
+    return f"/join/{invite_token(invite)}/"
+
+
+def test_the_link_shows_the_rubric_and_makes_no_voter_yet():
+    run = make_run()
+    response = Client().get(link_of(make_invite(run)))
+    assert response.status_code == 200
+    assert run.queue.rubric.text in text_of(response)
+    assert not response.cookies.get(f"voter-{run.queue.project_id.hex[:12]}")
+    assert not Voter.objects.exists()
+
+
+def test_joining_leads_to_the_pairs():
+    run = make_run()
+    client = Client()
+    response = client.post(link_of(make_invite(run)), {"name": " Ada "}, follow=True)
+    assert response.redirect_chain == [(f"/vote/{run.queue_id}/", 302)]
+    assert response.status_code == 200
+    assert Voter.objects.get().name == "Ada"
+
+
+def test_the_cookie_is_signed_http_only_and_lasts():
+    run = make_run()
+    response = Client().post(link_of(make_invite(run)), {"name": ""})
+    cookie = response.cookies[f"voter-{run.queue.project_id.hex[:12]}"]
+    assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Lax", "/")
+    assert cookie["max-age"] == 180 * 24 * 3600
+    assert cookie.value.count(":") == 2
+
+
+def test_the_cookie_is_secure_behind_https(settings):
+    settings.HTTPS = True
+    response = Client().post(link_of(make_invite(make_run())), {"name": ""})
+    assert all(cookie["secure"] for cookie in response.cookies.values() if "voter" in cookie.key)
+
+
+def test_who_comes_back_goes_on_as_the_same_voter():
+    run = make_run()
+    invite = make_invite(run, max_voters=1)
+    client = Client()
+    client.post(link_of(invite), {"name": ""})
+    invite.revoked_at = timezone.now()
+    invite.save()
+    assert client.get(link_of(invite)).url == f"/vote/{run.queue_id}/"
+    assert client.post(link_of(invite), {"name": ""}).url == f"/vote/{run.queue_id}/"
+    assert Voter.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "fields, words",
+    [
+        ({"revoked_at": timezone.now()}, "withdrawn"),
+        ({"expires_at": timezone.now() - timedelta(days=1)}, "expired"),
+        ({"max_voters": 0}, "as many voters as it may"),
+    ],
+    ids=["revoked", "expired", "capped"],
+)
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_nobody_new_gets_in_and_is_told_why(fields, words, method):
+    invite = make_invite(make_run(), **fields)
+    response = getattr(Client(), method)(link_of(invite))
+    assert response.status_code == 403
+    assert words in text_of(response)
+    assert not Voter.objects.exists()
+
+
+def test_a_closed_queue_lets_nobody_in():
+    run = make_run(is_open=False)
+    response = Client().get(link_of(make_invite(run)))
+    assert response.status_code == 403
+    assert "closed" in text_of(response)
+
+
+@pytest.mark.parametrize("token", ["nonsense", "0" * 32 + ":x", "%00", "%F0%9F%90%A6"])
+def test_a_forged_link_is_not_found(token):
+    response = Client().get(f"/join/{token}/")
+    assert response.status_code == 404
+    assert "This invite link is not right. Part of it may be missing" in text_of(response)
+
+
+def test_a_name_that_is_too_long_is_said_and_kept():
+    response = Client().post(link_of(make_invite(make_run())), {"name": "x" * 101})
+    assert response.status_code == 200
+    assert "at most 100" in text_of(response)
+    assert "x" * 101 in response.content.decode()
+    assert not Voter.objects.exists()
+
+
+def test_a_form_of_another_site_is_refused():
+    response = Client(enforce_csrf_checks=True).post(link_of(make_invite(make_run())), {})
+    assert response.status_code == 403
+    assert "nothing was recorded" in text_of(response)
+    assert not Voter.objects.exists()
+
+
+def test_a_voter_of_one_project_is_nobody_in_another():
+    run, other = make_run(), make_run()
+    client = voter_client(make_voter(run))
+    assert client.get(f"/vote/{other.queue_id}/").status_code == 403
+
+
+def test_a_cookie_of_another_project_is_not_taken():
+    """Not even under the name that this project's cookie has."""
+    run, other = make_run(), make_run()
+    client = voter_client(make_voter(run))
+    name, foreign = (f"voter-{each.queue.project_id.hex[:12]}" for each in (run, other))
+    client.cookies[foreign] = client.cookies[name].value
+    assert client.get(f"/vote/{other.queue_id}/").status_code == 403
+
+
+def test_a_blocked_voter_is_nobody():
+    run = make_run()
+    client = voter_client(make_voter(run, blocked_at=timezone.now()))
+    assert client.get(f"/vote/{run.queue_id}/").status_code == 403

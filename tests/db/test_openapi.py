@@ -1,0 +1,194 @@
+"""The OpenAPI document and the answers agree: schemathesis asks by the one and checks the other.
+
+Every operation is asked what the document allows and what it forbids, and rows stand where its
+identifiers lead, so that each is also answered as it is meant to be.
+"""
+
+from functools import cached_property
+from hashlib import sha256
+
+import hypothesis
+import pytest
+import schemathesis
+from django.core.wsgi import get_wsgi_application
+from django.db import connection, transaction
+from schemathesis.core.parameters import ParameterLocation
+
+from judge_eval.api import events
+from judge_eval.models import Import
+from judge_eval.runs import lifecycle
+from reports import score_files
+from reports.models import ScoreReport
+from tests.helpers.run_findings import compute
+from tests.helpers.run_rows import make_config, make_provider, set_state
+from tests.makers import make_project, make_run, make_vote, make_voter, pairs_of, seal_all
+from voting.models import ApiKey
+
+pytestmark = pytest.mark.django_db
+
+# Beyond what a schema can say: names that must differ or exist, scorers with options of their own,
+# mappings that fit the files. These bodies may be refused with 422, which is declared.
+RULED = "^POST /api/runs(|/estimate|/demo|/import|/{run_id}/import|/{run_id}/scores)$"
+ACCEPTED = ["2xx", "3xx", "401", "403", "404", "409", "422", "429"]
+SECRET = "of all scopes"
+CONFIG = schemathesis.Config.from_dict(
+    {
+        "auth": {"openapi": {"KeyAuth": {"bearer": f"hj_12345678_{SECRET}"}}},
+        "operations": [
+            {
+                "include-name-regex": RULED,
+                "checks": {"positive_data_acceptance": {"expected-statuses": ACCEPTED}},
+            }
+        ],
+    }
+)
+SETTINGS = hypothesis.settings(
+    max_examples=15,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(hypothesis.HealthCheck),
+)
+django = get_wsgi_application()
+
+
+def application(environ, start_response):
+    """Close every answer, as a server does."""
+    answer = django(environ, start_response)
+    try:
+        return [b"".join(answer)]
+    finally:
+        answer.close()
+
+
+schema = schemathesis.openapi.from_wsgi("/api/openapi.json", application, config=CONFIG)
+
+# Which run an operation is asked of, by the last word of its path; all others of one with votes.
+RUNS = {
+    "start": "draft",
+    "duplicate": "draft",
+    "resume": "stopped",
+    "simulate": "fresh",
+    "findings": "found",
+}
+
+
+class Rows:
+    """What is there, and what was answered."""
+
+    def __init__(self):
+        # In the examples of the document the project is called so.
+        self.project = make_project("Demo")
+        make_provider()
+        ApiKey.objects.create(
+            prefix="12345678",
+            secret_sha256=sha256(SECRET.encode()).hexdigest(),
+            scopes=["read", "vote", "verdicts", "manage"],
+        )
+        self.statuses = set()
+
+    @cached_property
+    def voted(self):
+        run = make_run(self.project, pairs=3, votes_wanted=2)
+        make_vote(make_voter(run), pairs_of(run)[0])
+        seal_all(self.project)
+        return run
+
+    @cached_property
+    def stopped(self):
+        set_state(self.voted, "stopped")
+        return self.voted
+
+    @cached_property
+    def found(self):
+        compute(self.voted)
+        return self.voted
+
+    @cached_property
+    def fresh(self):
+        return make_run(self.project, pairs=3)
+
+    @cached_property
+    def draft(self):
+        return lifecycle.create_draft(self.project, make_config())
+
+    @cached_property
+    def job(self):
+        return Import.objects.create(project=self.project, form={})
+
+    @cached_property
+    def report(self):
+        report = ScoreReport.objects.create(run=self.voted, state="done", table={})
+        path = score_files.path_of(report)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"a zip")
+        return report
+
+    def known(self, name, path):
+        """Return the identifier of a row of which the operation at this path can do its work."""
+        run = RUNS.get(path.rpartition("/")[2], "voted")
+        row = {"run_id": run, "import_id": "job", "report_id": "report"}[name]
+        return str(getattr(self, row).pk)
+
+    def answer(self, case):
+        """Ask, with rows that exist where the case does not try others, and check the answer."""
+        if not case.meta.is_negative_at(ParameterLocation.PATH):
+            for name in case.path_parameters:
+                case.path_parameters[name] = self.known(name, case.path)
+        is_allowed = not case.meta.is_negative_at(ParameterLocation.BODY)
+        if is_allowed and isinstance(case.body, dict) and "task_id" in case.body:
+            case.body["task_id"] = str(pairs_of(self.voted)[0].pk)
+        with transaction.atomic():
+            response = case.call_and_validate()
+            transaction.set_rollback(True)
+        self.statuses.add(response.status_code)
+
+
+@pytest.fixture
+def rows(monkeypatch):
+    monkeypatch.setattr(events, "STREAM_SECONDS", 0)
+    # A server lets its connection go when it has answered; here the test's transaction is on it.
+    monkeypatch.setattr(connection, "close_if_unusable_or_obsolete", lambda: None)
+    return Rows()
+
+
+@pytest.fixture
+def reached_rows(rows):
+    yield rows
+    assert any(200 <= status < 300 for status in rows.statuses)
+
+
+@schema.parametrize()
+@SETTINGS
+def test_answers_are_what_the_document_says(case, reached_rows):
+    reached_rows.answer(case)
+
+
+class Machine(schema.as_state_machine()):
+    """Goes on with what an operation has made, as the document says where it is."""
+
+    def setup(self):
+        self.savepoint = transaction.atomic()
+        self.savepoint.__enter__()
+
+    def teardown(self):
+        transaction.set_rollback(True)
+        self.savepoint.__exit__(None, None, None)
+
+    def before_call(self, case):
+        if case.path.endswith("/import") and not case.meta.generation.mode.is_negative:
+            case.body = {"file": ["pair"], "name": "Rows", "format": "csv"}
+
+    def after_call(self, response, case):
+        super().after_call(response, case)
+        Machine.answered.add((case.operation.label, response.status_code))
+
+
+def test_what_was_made_is_there_and_can_be_gone_on_with(rows):
+    Machine.answered = set()
+    Machine.run(settings=hypothesis.settings(SETTINGS, max_examples=20, stateful_step_count=6))
+    assert {
+        ("GET /api/runs/{run_id}", 200),
+        ("GET /api/imports/{import_id}", 200),
+        ("POST /api/imports/{import_id}/stop", 200),
+    } <= Machine.answered

@@ -1,0 +1,179 @@
+"""The list of runs, the way to vote for oneself, the start page, login and health."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from celery import Celery
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from humanjudge.celery import app
+from humanjudge.health import PROCESSES
+from humanjudge.heartbeat import _key, say_alive, who_is_alive
+from judge_eval.models import Board, Run
+from tests.helpers.pages import text_of
+from tests.makers import (
+    make_invite,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    user_client,
+    voter_client,
+)
+from voting.models import Queue, Voter
+from voting.voters import invite_token
+
+pytestmark = pytest.mark.django_db
+
+
+def test_runs_are_for_those_who_are_logged_in():
+    run = make_run()
+    assert Client().get("/runs/").url == "/login/?next=/runs/"
+    assert voter_client(make_voter(run)).get("/runs/").status_code == 302
+    assert run.name in text_of(user_client().get("/runs/"))
+
+
+def test_no_runs_says_what_to_do():
+    assert "load_demo" in text_of(user_client().get("/runs/"))
+
+
+def test_the_start_page():
+    assert "Open the invite link" in text_of(Client().get("/"))
+    assert user_client().get("/").url == "/runs/"
+
+
+def test_votes_are_written_as_one_reads_them():
+    run = make_run()
+    Board.objects.filter(run=run).update(votes=12345)
+    assert "12,345" in text_of(user_client().get("/runs/"))
+
+
+@pytest.mark.parametrize(
+    "state, is_open, is_offered",
+    [("voting", True, True), ("complete", True, False), ("stopped", False, False)],
+)
+def test_voting_is_offered_only_where_it_is_possible(state, is_open, is_offered):
+    run = make_run()
+    Run.objects.filter(pk=run.pk).update(state=state)
+    Queue.objects.filter(pk=run.queue_id).update(is_open=is_open)
+    client = user_client()
+    for page in ("/runs/", f"/runs/{run.pk}/", f"/runs/{run.pk}/vote/"):
+        assert ("Vote on pairs" in text_of(client.get(page))) == is_offered, page
+
+
+def test_a_browser_finds_the_icon_where_a_page_names_none():
+    response = Client().get("/favicon.ico")
+    assert response.status_code == 301
+    assert response.url.endswith(".svg")
+
+
+def test_a_user_votes_as_one_voter():
+    run = make_run()
+    client = user_client()
+    for _ in range(2):
+        response = client.post(f"/runs/{run.pk}/vote/me", follow=True)
+        assert response.redirect_chain == [(f"/vote/{run.queue_id}/", 302)]
+        assert response.status_code == 200
+    assert Voter.objects.get().user.username == "owner"
+
+
+def test_nobody_else_becomes_a_voter_that_way():
+    run = make_run()
+    assert Client().post(f"/runs/{run.pk}/vote/me").status_code == 302
+    assert user_client().get(f"/runs/{run.pk}/vote/me").status_code == 405
+    checking = user_client(enforce_csrf_checks=True)
+    assert checking.post(f"/runs/{run.pk}/vote/me").status_code == 403
+    assert not Voter.objects.exists()
+
+
+def test_the_invites_stand_on_the_voting_tab():
+    run = make_run()
+    good = make_invite(run, label="friends", max_voters=5)
+    old = make_invite(run, expires_at=timezone.now() - timedelta(days=1))
+    response = user_client().get(f"/runs/{run.pk}/vote/")
+    body, text = response.content.decode(), text_of(response)
+    assert f"http://testserver/join/{invite_token(good)}/" in body
+    assert invite_token(old) not in body
+    assert "friends : 0 of at most 5 voters" in text or "friends: 0 of at most 5 voters" in text
+    assert "This invite has expired" in text
+
+
+def test_the_voting_tab_needs_a_login():
+    run = make_run(shared=True)
+    assert Client().get(f"/runs/{run.pk}/vote/").status_code == 302
+    assert voter_client(make_voter(run)).get(f"/runs/{run.pk}/vote/").status_code == 302
+
+
+def test_login_and_logout():
+    User.objects.create_user("ada", password="correct horse battery")
+    client = Client()
+    assert client.get("/login/").status_code == 200
+    wrong = client.post("/login/", {"username": "ada", "password": "wrong"})
+    assert "Please enter a correct username and password" in text_of(wrong)
+    right = {"username": "ada", "password": "correct horse battery", "next": "/runs/"}
+    assert client.post("/login/", right).url == "/runs/"
+    assert client.get("/runs/").status_code == 200
+    assert client.get("/logout/").status_code == 405
+    assert client.post("/logout/").url == "/"
+    assert client.get("/runs/").status_code == 302
+
+
+def test_login_leads_nowhere_else():
+    User.objects.create_user("ada", password="correct horse battery")
+    data = {"username": "ada", "password": "correct horse battery", "next": "//evil.example/"}
+    assert Client().post("/login/", data).url == "/runs/"
+
+
+@pytest.fixture
+def everybody_alive():
+    say_alive(app, PROCESSES.values())
+    yield
+    with app.connection_for_write() as broker:
+        broker.default_channel.client.delete(*map(_key, PROCESSES.values()))
+
+
+def test_health_with_everything_up(everybody_alive):
+    response = Client().get("/healthz")
+    assert response.status_code == 200
+    assert json.loads(response.content) == {
+        "status": "ok",
+        "web": "ok",
+        "database": "ok",
+        "broker": "ok",
+        "sealing_worker": "ok",
+        "judging_worker": "ok",
+        "beat": "ok",
+        "oldest_unsealed_seconds": 0,
+    }
+
+
+@pytest.mark.parametrize("missing", PROCESSES)
+def test_health_names_the_process_that_is_missing(everybody_alive, missing):
+    with app.connection_for_write() as broker:
+        broker.default_channel.client.delete(_key(PROCESSES[missing]))
+    response = Client().get("/healthz")
+    assert response.status_code == 503
+    told = response.json()
+    assert told["status"] == "degraded"
+    assert [name for name in PROCESSES if told[name] != "ok"] == [missing]
+    assert told[missing] == "missing"
+
+
+def test_health_without_a_broker_knows_nothing_of_the_workers(everybody_alive, settings):
+    with Celery("away", broker="redis+socket:///tmp/no-broker-here.sock") as away:
+        assert who_is_alive(away, ["votes"]) is None
+        say_alive(away, ["votes"])
+
+
+@pytest.mark.parametrize("seconds, status", [(20, 200), (600, 503)])
+def test_health_tells_how_old_the_oldest_unsealed_vote_is(everybody_alive, seconds, status):
+    run = make_run()
+    at = timezone.now() - timedelta(seconds=seconds)
+    make_vote(make_voter(run), pairs_of(run)[0], at=at)
+    response = Client().get("/healthz")
+    assert response.status_code == status
+    assert seconds <= response.json()["oldest_unsealed_seconds"] < seconds + 100
+    assert Client().post("/healthz").status_code == 405

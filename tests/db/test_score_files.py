@@ -1,0 +1,517 @@
+"""Score files over the web: asked for, made by a worker, fetched; by page and by REST."""
+
+import json
+import time
+import zipfile
+from datetime import timedelta
+from io import BytesIO
+
+import pytest
+from django.apps import apps
+from django.db import IntegrityError
+from django.test import Client
+from django.utils import timezone
+
+from judge_eval.metrics import SCORERS
+from reports import score_files, tasks
+from reports.models import ScoreReport
+from reports.results import making
+from tests.helpers.board_rows import compute
+from tests.helpers.pages import HTMX, queries_of, text_of
+from tests.helpers.scores import MoreAs
+from tests.makers import (
+    key_client,
+    make_key,
+    make_project,
+    make_run,
+    make_vote,
+    make_voter,
+    pairs_of,
+    seal_all,
+    user_client,
+    voter_client,
+)
+from voting.voters import voter_of_key
+
+pytestmark = pytest.mark.django_db
+
+ASKED = {"metrics": [{"scorer": "classification", "display_name": "accuracy"}]}
+
+
+def voted_run(**fields):
+    run = make_run(pairs=2, **fields)
+    for pair in pairs_of(run):
+        make_vote(make_voter(run), pair, "A")
+    seal_all(run.queue.project)
+    return run
+
+
+def manager(project=None):
+    return key_client(make_key("manage", "read", project=project)[1])
+
+
+def post(client, run, body=None):
+    data = "" if body is None else body if isinstance(body, str) else json.dumps(body)
+    address = f"/api/runs/{run.pk}/scores"
+    return client.post(address, data, content_type="application/json")
+
+
+def make_all():
+    for report in ScoreReport.objects.filter(state="waiting"):
+        tasks.make_score_files(str(report.pk))
+
+
+def unpacked(content):
+    archive = zipfile.ZipFile(BytesIO(content))
+    assert archive.testzip() is None
+    return {name.partition("/")[2]: archive.read(name) for name in archive.namelist()}
+
+
+def bytes_of(response):
+    return b"".join(response.streaming_content)
+
+
+# --- by REST ------------------------------------------------------------------------------------
+
+
+def test_asked_for_waited_for_and_fetched():
+    run, client = voted_run(), manager()
+    asked = post(client, run, ASKED)
+    assert asked.status_code == 202
+    location = asked["Location"]
+    assert asked.json()["location"] == location
+    waiting = client.get(location).json()
+    assert (waiting["state"], waiting["download"]) == ("waiting", None)
+    assert client.get(f"{location}/download").status_code == 409
+    make_all()
+    done = client.get(location).json()
+    assert done["state"] == "done"
+    response = client.get(done["download"])
+    assert response["Content-Type"] == "application/zip"
+    assert response["Content-Disposition"].startswith(
+        'attachment; filename="scores-a-run-of-pairs-'
+    )
+    content = bytes_of(response)
+    assert done["bytes"] == len(content)
+    files = unpacked(content)
+    assert {"report.json", "score_report.csv", "score_report.html"} <= files.keys()
+    assert "charts/accuracy_scores.png" in files
+    result = json.loads(files["scores/classification_accuracy/accuracy/judge-0_result.json"])
+    assert (result["scores"], result["counts"]) == ({"accuracy": 1.0}, {"accuracy": 2})
+
+
+def test_without_a_body_the_usual_metrics_are_computed():
+    run, client = voted_run(), manager()
+    location = post(client, run)["Location"]
+    make_all()
+    files = unpacked(bytes_of(client.get(f"{location}/download")))
+    assert files["score_report.csv"].startswith(b"judge_id,classification_accuracy_1tasks_978f6f60")
+
+
+@pytest.mark.parametrize(
+    "body, path, message",
+    [
+        ("{", "", "not JSON"),
+        ('{"metrics": [], "metrics": []}', "", "stands twice"),
+        ({"metrics": [{"scorer": "kapa"}]}, "metrics[0].scorer", "no scorer is called 'kapa'"),
+        ({"metrics": [{"scorer": "os.getcwd"}]}, "metrics[0].scorer", "no scorer is called"),
+        (ASKED | {"modules": ["antigravity"]}, "modules", "on the command line only"),
+        (ASKED | {"vega_config": "/etc/passwd"}, "vega_config", "must be an object"),
+        ({"metrics": ASKED["metrics"] * 2}, "metrics", "give one of them a display_name"),
+    ],
+)
+def test_a_wrong_configuration_is_told_at_once_with_its_place(body, path, message):
+    response = post(manager(), voted_run(), body)
+    assert response.status_code == 422
+    [error] = response.json()["detail"]
+    assert error["path"] == path
+    assert message in error["message"]
+    assert not ScoreReport.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "embedder, path",
+    [
+        ({"base_url": "http://127.0.0.1:9/v1", "model": "m"}, "base_url"),
+        ({"local": "/etc"}, "local"),
+        ({"provider": "nobody", "model": "m"}, "provider"),
+    ],
+)
+def test_what_only_a_worker_can_find_wrong_is_told_in_the_end(embedder, path):
+    metric = {"scorer": "semantic_similarity", "options": {"embedder": embedder}}
+    run, client = voted_run(), manager()
+    location = post(client, run, {"metrics": [metric]})["Location"]
+    make_all()
+    told = client.get(location).json()
+    assert told["state"] == "failed"
+    assert told["error"].startswith(f"metrics[0].options.embedder.{path}: ")
+    assert client.get(f"{location}/download").status_code == 409
+
+
+def test_a_task_that_the_run_has_no_labels_of_is_told_in_the_end():
+    metric = {"scorer": "classification", "task_names": ["stars"]}
+    client = manager()
+    location = post(client, voted_run(), {"metrics": [metric]})["Location"]
+    make_all()
+    assert "this run has no labels of the task 'stars'" in client.get(location).json()["error"]
+
+
+MODULE = """
+from judge_eval.metrics import Figure, Scorer, register
+
+
+class Always(Scorer):
+    def __init__(self):
+        super().__init__("always")
+
+    def can_score_task(self, sample_label):
+        return True
+
+    def compute_score(self, judge_data, human_data, task_name, judge_id, aggregation_mode):
+        return self.result(judge_id, task_name, aggregation_mode, {"always": Figure(1, n=1)})
+
+
+register("named_by_the_setting", Always)
+"""
+
+
+def test_a_scorer_of_the_setting_is_taken_by_its_name(tmp_path, monkeypatch, settings):
+    (tmp_path / "scorers_of_the_setting.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    # Whatever is registered here is gone after the test.
+    monkeypatch.setitem(SCORERS, "named_by_the_setting", None)
+    del SCORERS["named_by_the_setting"]
+    settings.SCORER_MODULES = ["scorers_of_the_setting"]
+    apps.get_app_config("reports").ready()
+    client = manager()
+    location = post(client, voted_run(), {"metrics": ["named_by_the_setting"]})["Location"]
+    make_all()
+    table = unpacked(bytes_of(client.get(f"{location}/download")))["score_report.csv"]
+    assert table.splitlines()[1] == b"judge-0,1"
+
+
+def test_the_figures_are_on_the_page_and_in_the_answer_those_of_own_scorers_too(monkeypatch):
+    monkeypatch.setitem(SCORERS, "more_as", MoreAs)
+    run = voted_run()
+    client = manager()
+    metrics = [*ASKED["metrics"], {"scorer": "more_as", "display_name": "how many more As"}]
+    location = post(client, run, {"metrics": metrics}).json()["location"]
+    assert client.get(location).json()["figures"] is None
+    make_all()
+    figures = client.get(location).json()["figures"]
+    assert figures["columns"] == ["accuracy", "how many more As"]
+    assert [row["figures"][0]["value"] for row in figures["judges"]] == [1.0, 0.0]
+    assert figures["judges"][0]["figures"][0]["is_best"]
+    assert figures["judges"][0]["is_baseline"]
+    page = text_of(user_client().get(f"/runs/{run.pk}/scores/"))
+    assert "how many more As" in page
+    assert "1.000" in page
+    assert "judge-0 baseline" in page
+    assert "As of 2 votes by 2 people on 2 pairs (all pairs), ledger entry" in page
+
+
+def test_people_stand_beneath_the_judges_and_are_rounded_as_in_the_files():
+    run = make_run(pairs=8, votes_wanted=9)
+    for number, pair in enumerate(pairs_of(run)):
+        for who, choice in (("ann", "A"), ("ben", "AB"[number % 2])):
+            make_vote(make_voter(run, name=who), pair, choice)
+    seal_all(run.queue.project)
+    location = post(manager(), run).json()["location"]
+    make_all()
+    figures = manager().get(location).json()["figures"]
+    assert figures["titles"][0] == "Accuracy, winner"
+    assert figures["of_people"][-2:] == [True, False]
+    files = unpacked(bytes_of(manager().get(f"{location}/download")))
+    html = user_client().get(f"/runs/{run.pk}/scores/").content.decode()
+    table = html.split('id="figures"')[1].split("</table>")[0]
+    assert "Accuracy, winner" in table
+    assert "classification_accuracy_1tasks_978f6f60_single" in table, "as a tooltip"
+    assert "people among themselves" in table
+    assert "Krippendorff&#x27;s alpha, winner" not in table
+    assert html.count("Krippendorff&#x27;s alpha, winner") == 1
+    report = files["score_report.html"].decode()
+    for figure in figures["people"]:
+        if figure["value"] is not None:
+            assert f"{figure['value']:.3f}" in html
+            assert f"{figure['value']:.3f}" in report
+
+
+def test_figures_of_an_earlier_version_are_still_shown():
+    run = voted_run()
+    figure = {"value": 0.4965, "interval": [0.25, 0.75], "n": 9, "reason": None, "is_best": True}
+    table = {"columns": ["accuracy"], "judges": [{"judge_id": "gpt", "figures": [figure]}]}
+    ScoreReport.objects.create(run=run, state="done", table=table)
+    page = text_of(user_client().get(f"/runs/{run.pk}/scores/"))
+    assert "gpt 0.496 0.250 to 0.750; n 9" in page.replace("&nbsp;", " ").replace("\xa0", " ")
+
+
+@pytest.mark.parametrize("text", ["", json.dumps(ASKED), json.dumps(ASKED["metrics"])])
+def test_a_part_is_chosen_on_the_page(text):
+    run, browser = voted_run(), user_client()
+    address = f"/runs/{run.pk}/scores/"
+    assert "<select" not in browser.get(address).content.decode(), "nothing is known of the run"
+    compute(run)
+    html = browser.get(address).content.decode()
+    assert html.count('<option value="generator:generator-0">') == 2
+    asked = browser.post(f"{address}ask", {"config": text, "part": "ballot:decided"})
+    assert asked.status_code == 302
+    make_all()
+    assert ScoreReport.objects.get().state == "done"
+    page = text_of(browser.get(address))
+    assert "(only votes and verdicts for A or B)" in page
+    assert ("usual" in page) == (not text)
+
+
+def test_a_part_that_cannot_be_is_refused():
+    answer = user_client().post(f"/runs/{voted_run().pk}/scores/ask", {"part": "colour:red"})
+    assert answer.status_code == 422
+    assert "part: tag:" in text_of(answer)
+
+
+def test_the_page_costs_the_same_however_many_files_there_are():
+    run, client = voted_run(), user_client()
+    address = f"/runs/{run.pk}/scores/"
+    few = queries_of(client, address)
+    for _ in range(15):
+        ScoreReport.objects.create(run=run, state="failed", error="broken")
+    assert queries_of(client, address) == few
+
+
+def test_a_key_that_votes_blindly_is_told_no_figures():
+    run = make_run(pairs=2, votes_wanted=3)
+    key = key_client(make_key("vote", "read")[1])
+    location = post(manager(), run, ASKED).json()["location"]
+    make_all()
+    answer = key.get(location).json()
+    assert (answer["state"], answer["figures"]) == ("done", None)
+
+
+def test_one_at_a_time():
+    run, client = voted_run(), manager()
+    assert post(client, run, ASKED).status_code == 202
+    assert post(client, run, ASKED).status_code == 409
+    assert post(client, voted_run(), ASKED).status_code == 202
+    make_all()
+    assert post(client, run, ASKED).status_code == 202
+
+
+@pytest.mark.parametrize("scope", ["read", "vote", "verdicts"])
+def test_only_a_manager_has_them_made(scope):
+    run = voted_run()
+    assert post(key_client(make_key(scope)[1]), run, ASKED).status_code == 403
+    assert post(Client(), run, ASKED).status_code == 401
+
+
+def test_whoever_may_read_results_may_fetch_them():
+    run = voted_run()
+    location = post(manager(), run, ASKED)["Location"]
+    make_all()
+    reader = key_client(make_key("read")[1])
+    assert reader.get(location).status_code == 200
+    assert unpacked(bytes_of(reader.get(f"{location}/download")))
+    for end in ("", "/download"):
+        assert key_client(make_key("vote")[1]).get(location + end).status_code == 403
+        assert Client().get(location + end).status_code == 401
+        assert user_client().get(location + end).status_code == 401
+
+
+def test_a_key_that_votes_blindly_waits_until_it_has_voted():
+    run = voted_run(votes_wanted=3)
+    location = post(manager(), run, ASKED)["Location"]
+    make_all()
+    key, token = make_key("read", "vote")
+    client = key_client(token)
+    refused = client.get(f"{location}/download")
+    assert (refused.status_code, client.get(location).status_code) == (403, 200)
+    assert "vote first" in refused.json()["detail"]
+    seer = key_client(make_key("read", "vote", "verdicts")[1])
+    assert unpacked(bytes_of(seer.get(f"{location}/download")))
+    for pair in pairs_of(run):
+        make_vote(voter_of_key(run.queue.project_id, key), pair, "A")
+    assert unpacked(bytes_of(client.get(f"{location}/download")))
+
+
+def test_another_project_and_another_run_do_not_have_them():
+    run, other = voted_run(), voted_run()
+    location = post(manager(), run, ASKED)["Location"]
+    assert manager(make_project()).get(location).status_code == 404
+    assert manager().get(location.replace(str(run.pk), str(other.pk))).status_code == 404
+    assert post(manager(make_project()), run, ASKED).status_code == 404
+
+
+def test_files_that_are_gone_are_told():
+    run, client = voted_run(), manager()
+    location = post(client, run, ASKED)["Location"]
+    make_all()
+    score_files.path_of(ScoreReport.objects.get()).unlink()
+    assert client.get(f"{location}/download").status_code == 404
+
+
+# --- the worker ---------------------------------------------------------------------------------
+
+
+def test_a_task_that_comes_twice_makes_them_once():
+    report = score_files.ask(voted_run(), None)
+    score_files.make(report.pk)
+    path = score_files.path_of(report)
+    before = path.stat().st_mtime_ns
+    score_files.make(report.pk)
+    assert path.stat().st_mtime_ns == before
+    assert [file for file in path.parent.iterdir() if file.name.startswith(str(report.pk))] == [
+        path
+    ]
+
+
+def test_a_worker_leaves_alone_what_another_is_at():
+    report = score_files.ask(voted_run(), None)
+    ScoreReport.objects.update(leased_until=timezone.now() + timedelta(minutes=1))
+    score_files.make(report.pk)
+    assert not score_files.path_of(report).exists()
+    ScoreReport.objects.update(leased_until=timezone.now() - timedelta(minutes=1))
+    score_files.make(report.pk)
+    assert score_files.path_of(report).exists()
+
+
+def test_who_was_overtaken_leaves_the_files_of_the_other_alone(monkeypatch):
+    report = score_files.ask(voted_run(), None)
+    made = making.make_report
+
+    def overtaken(*args, **options):
+        ScoreReport.objects.update(attempts=2)
+        return made(*args, **options)
+
+    monkeypatch.setattr(making, "make_report", overtaken)
+    score_files.make(report.pk)
+    report.refresh_from_db()
+    assert (report.state, report.attempts) == ("waiting", 2)
+    folder = score_files.path_of(report).parent
+    assert [file for file in folder.iterdir() if file.name.startswith(str(report.pk))] == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lease_is_renewed_for_as_long_as_it_takes(monkeypatch):
+    monkeypatch.setattr(score_files, "RENEWED_EVERY", timedelta(milliseconds=10))
+    report = score_files.ask(voted_run(), None)
+    made, leases = making.make_report, []
+
+    def slow(*args, **options):
+        ScoreReport.objects.update(leased_until=timezone.now())
+        until = time.monotonic() + 30
+        while not leases or leases[-1] < timezone.now() + timedelta(seconds=60):
+            leases.append(ScoreReport.objects.get().leased_until)
+            assert time.monotonic() < until, "nobody renewed it"
+        return made(*args, **options)
+
+    monkeypatch.setattr(making, "make_report", slow)
+    score_files.make(report.pk)
+    report.refresh_from_db()
+    assert (report.state, report.leased_until) == ("done", None)
+
+
+def test_what_breaks_off_again_and_again_fails_in_the_end():
+    report = score_files.ask(voted_run(), None)
+    ScoreReport.objects.update(attempts=score_files.MOST_ATTEMPTS)
+    score_files.make(report.pk)
+    report.refresh_from_db()
+    assert (report.state, report.error) == ("failed", "It broke off 3 times.")
+
+
+def test_a_lost_task_is_asked_for_again(monkeypatch):
+    published = []
+    monkeypatch.setattr(score_files, "enqueue", lambda *task: published.append(task))
+    fresh, lost, left, held = (score_files.ask(make_run(), None) for _ in range(4))
+    published.clear()
+    now = timezone.now()
+    ScoreReport.objects.filter(pk=lost.pk).update(asked_at=now - timedelta(minutes=1))
+    ScoreReport.objects.filter(pk=left.pk).update(leased_until=now - timedelta(seconds=1))
+    ScoreReport.objects.filter(pk=held.pk).update(leased_until=now + timedelta(minutes=1))
+    tasks.sweep()
+    assert sorted(pk for _, pk in published) == sorted(str(report.pk) for report in (lost, left))
+    assert str(fresh.pk) not in dict(published)
+
+
+def test_old_files_make_room():
+    run = voted_run()
+    ago = timezone.now() - timedelta(days=1)
+    old = ScoreReport.objects.create(run=run, state="done", asked_at=ago)
+    path = score_files.path_of(old)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"zip")
+    for _ in range(score_files.MOST_KEPT - 1):
+        ScoreReport.objects.create(run=run, state="done")
+    score_files.ask(run, None)
+    assert not path.exists()
+    assert ScoreReport.objects.filter(run=run).count() == score_files.MOST_KEPT
+
+
+def test_the_database_refuses_a_failure_without_a_reason():
+    with pytest.raises(IntegrityError):
+        ScoreReport.objects.create(run=make_run(), state="failed")
+
+
+# --- the page -----------------------------------------------------------------------------------
+
+
+def test_an_evaluator_presses_the_button_waits_and_fetches():
+    run, browser = voted_run(), user_client()
+    page = f"/runs/{run.pk}/scores/"
+    assert "Make score files" in text_of(browser.get(page))
+    answer = browser.post(f"{page}ask")
+    assert (answer.status_code, answer["Location"]) == (302, page)
+    waiting = browser.get(page)
+    assert "being made" in text_of(waiting)
+    assert 'hx-trigger="every 2s"' in waiting.content.decode()
+    make_all()
+    fragment = browser.get(page, headers=HTMX)
+    assert "<html" not in fragment.content.decode()
+    assert "hx-trigger" not in fragment.content.decode()
+    report = ScoreReport.objects.get()
+    address = f"/runs/{run.pk}/scores/{report.pk}/download"
+    assert address in fragment.content.decode()
+    assert "score_report.html" in unpacked(bytes_of(browser.get(address)))
+
+
+def test_a_wrong_configuration_stays_in_the_form_with_its_mistakes():
+    run = voted_run()
+    text = '{"metrics": [{"scorer": "<b>"}]}'
+    answer = user_client().post(f"/runs/{run.pk}/scores/ask", {"config": text})
+    assert answer.status_code == 422
+    assert "metrics[0].scorer: no scorer is called &#x27;&lt;b&gt;&#x27;" in answer.content.decode()
+    assert (
+        "{&quot;metrics&quot;: [{&quot;scorer&quot;: &quot;&lt;b&gt;&quot;}]}"
+        in answer.content.decode()
+    )
+
+
+def test_the_reason_of_a_failure_is_text():
+    run = voted_run()
+    ScoreReport.objects.create(run=run, state="failed", error="<script>x</script>")
+    page = user_client().get(f"/runs/{run.pk}/scores/").content.decode()
+    assert "failed: &lt;script&gt;x&lt;/script&gt;" in page
+
+
+def test_only_evaluators_see_the_page_and_press_the_button():
+    run = voted_run(shared=True)
+    report = score_files.ask(run, None)
+    make_all()
+    for client in (Client(), voter_client(make_voter(run))):
+        for method, end in (("get", ""), ("post", "ask"), ("get", f"{report.pk}/download")):
+            answer = getattr(client, method)(f"/runs/{run.pk}/scores/{end}")
+            assert answer.status_code in (302, 403)
+            assert "Score files" not in answer.content.decode()
+    assert ScoreReport.objects.count() == 1
+
+
+def test_the_button_is_a_post_with_a_token():
+    run = voted_run()
+    address = f"/runs/{run.pk}/scores/ask"
+    assert user_client().get(address).status_code == 405
+    assert user_client(enforce_csrf_checks=True).post(address).status_code == 403
+
+
+def test_files_of_another_run_are_not_there():
+    run, other = voted_run(), voted_run()
+    report = score_files.ask(run, None)
+    make_all()
+    address = f"/runs/{other.pk}/scores/{report.pk}/download"
+    assert user_client().get(address).status_code == 404

@@ -1,0 +1,435 @@
+"""A judge tried on a few pairs before a run: the run's own words, its budget, asked once."""
+
+from datetime import timedelta
+from hashlib import sha256
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
+from judge_eval.runs import drafts, leases, lifecycle, limits, tryout
+from judge_eval.runs.lifecycle import LifecycleRefused
+from judge_eval.tasks import tryout as tryout_task
+from tests.helpers.run_maker import (
+    PRICES,
+    asked_of,
+    make_config,
+    make_provider,
+    make_started,
+    says,
+)
+from tests.makers import make_picture, make_project, make_run
+from tests.process.processes import free_port
+from tests.provider import provider
+from tests.provider_models import outputs_shown
+from voting.models import Comparison, Inference, Picture, Queue
+
+pytestmark = pytest.mark.django_db
+
+JUDGE = "judge-hash"
+
+
+@pytest.fixture(scope="module")
+def server():
+    with provider() as running:
+        yield running
+
+
+@pytest.fixture
+def at(server):
+    server.control(reset=True, mode="ok", models=[], times=None, canned={})
+    return server
+
+
+def make_draft(at, /, *, pairs=5, **config):
+    """A draft in a project in which an earlier run has so many pairs."""
+    project = make_project()
+    make_provider(at, prices={JUDGE: PRICES})
+    if pairs:
+        make_run(project, pairs=pairs)
+    return lifecycle.create_draft(project, make_config(judges=[JUDGE, "longer-wins"], **config))
+
+
+def judge_of(run, name=JUDGE):
+    return run.judges.get(name=name)
+
+
+def try_it(run):
+    """Ask, and do what a worker would; return what came."""
+    tryout.ask(run.pk, judge_of(run).pk)
+    tryout_task(RunEvent.objects.filter(run=run, kind=tryout.ASKED).latest("pk").pk)
+    return tryout.latest(run)
+
+
+def test_three_pairs_of_the_project_with_what_was_said(at):
+    run = make_draft(at)
+    came = try_it(run)
+    assert len(came.pairs) == len(set(came.pairs)) == 3
+    assert came.is_over
+    assert not came.lost
+    for told in came.told.values():
+        assert told["winner"] in ("A", "B")
+        assert told["reason"] == f"By the rule of {JUDGE}."
+        assert '"winner"' in told["reply"]
+    assert not Call.objects.exists()
+    assert not Verdict.objects.filter(judge__run=run).exists()
+
+
+def test_it_is_asked_what_the_run_would_ask(at):
+    run = make_draft(at, rubric="Which is more cheerful?", ballot=["A", "B", "tie"])
+    came = try_it(run)
+    [first, *_] = bodies = asked_of(at, JUDGE)
+    assert len(bodies) == 3
+    assert "Which is more cheerful?" in first["messages"][0]["content"]
+    assert (first["temperature"], first["max_tokens"]) == (0.0, 400)
+    shown = [outputs_shown(body["messages"]) for body in bodies]
+    pairs = [Inference.objects.filter(pk__in=ids) for ids in _sides(came.pairs)]
+    stored = [{output.output.encode() for output in pair} for pair in pairs]
+    assert [set(each) for each in shown] == stored
+
+
+def _sides(pairs):
+    found = Comparison.objects.in_bulk(pairs)
+    return [(found[pk].a_id, found[pk].b_id) for pk in pairs]
+
+
+def test_different_prompts_are_chosen_first_and_other_pairs_next_time(at):
+    run = make_draft(at, pairs=40)
+    Inference.objects.filter(prompt__in=[f"Question {n}" for n in range(37)]).update(prompt="Same")
+    first, second = try_it(run), try_it(run)
+    for came in (first, second):
+        prompts = {Inference.objects.get(pk=a).prompt for a, _ in _sides(came.pairs)}
+        assert len(prompts) == 3
+    assert first.asked != second.asked
+
+
+def test_with_fewer_pairs_than_three_all_are_taken(at):
+    assert len(try_it(make_draft(at, pairs=2)).pairs) == 2
+
+
+def test_the_demo_where_the_project_has_nothing_of_this_kind(at):
+    run = make_draft(at, pairs=0)
+    assert tryout.pairs_for(run) == []
+    demo = make_run(make_project("Demo"), pairs=3)
+    came = try_it(run)
+    assert set(came.pairs) == set(demo.queue.comparisons.values_list("pk", flat=True))
+
+
+def test_a_judge_of_drawings_is_sent_the_very_pictures(at):
+    run = make_draft(at, pairs=1, kind="svg")
+    sides = list(Inference.objects.order_by("output"))
+    pictures = [
+        make_picture(colour, inferences=[side])
+        for colour, side in zip(("red", "teal"), sides, strict=True)
+    ]
+    assert try_it(run).is_over
+    [body] = asked_of(at, JUDGE)
+    sent = {sha256(png).hexdigest() for png in outputs_shown(body["messages"])}
+    assert sent == {picture.png_sha256 for picture in pictures}
+
+
+def test_pairs_whose_pictures_are_not_drawn_are_not_taken(at):
+    run = make_draft(at, pairs=2, kind="svg")
+    waiting = Picture.objects.create(source_sha256="0" * 64)
+    for pair in Comparison.objects.all():
+        make_picture("red", inferences=[pair.a])
+        Inference.objects.filter(pk=pair.b_id).update(picture=waiting, kind="svg")
+    assert tryout.pairs_for(run) == []
+
+
+@pytest.mark.parametrize("kind", ["svg", "code"])
+def test_other_kinds_and_pairs_that_cannot_be_shown_are_not_taken(at, kind):
+    run = make_draft(at, kind=kind)
+    with pytest.raises(LifecycleRefused, match="no pairs of this kind"):
+        tryout.ask(run.pk, judge_of(run).pk)
+    other = make_draft_of_texts(run.queue.project)
+    Queue.objects.get(run__name="A run of pairs").comparisons.update(unusable="no drawing")
+    with pytest.raises(LifecycleRefused, match="no pairs of this kind"):
+        tryout.ask(other.pk, judge_of(other).pk)
+
+
+def make_draft_of_texts(project):
+    return lifecycle.create_draft(project, make_config(judges=[JUDGE]))
+
+
+@pytest.mark.parametrize(
+    "said, error",
+    [
+        ("I cannot decide.", "no JSON object"),
+        ('{"winner": "both_bad", "score_a": 47}', "score_a is not between 0 and 10"),
+        ("", "the reply is empty"),
+    ],
+)
+def test_what_is_no_verdict_is_told_with_the_raw_reply(at, said, error):
+    run = make_draft(at)
+    says(at, said)
+    came = try_it(run)
+    assert len(asked_of(at, JUDGE)) == 3  # not asked once more: that is what is to be seen
+    for told in came.told.values():
+        assert error in told["error"]
+        assert told["reply"] == said
+        assert "winner" not in told
+
+
+@pytest.mark.parametrize(
+    "mode, error, cost",
+    [
+        ("insufficient_quota", "no credit", 0),
+        ("500", "500 Internal Server Error", 0),
+        ("refuse", "refused: I cannot help with that.", None),
+    ],
+)
+def test_failures_of_the_provider_are_told(at, mode, error, cost):
+    run = make_draft(at)
+    at.control(mode=mode)
+    came = try_it(run)
+    assert came.is_over
+    for told in came.told.values():
+        assert error in told["error"]
+        assert cost is None or told["cost_nano"] == cost
+
+
+def spent(run):
+    return Run.objects.values_list("spent_nano", flat=True).get(pk=run.pk)
+
+
+def test_what_it_costs_counts_as_spent(at):
+    run = make_draft(at)
+    says(at, '{"winner": "A"}')
+    came = try_it(run)
+    # 10 tokens in at $2.50 and 5 out at $10 a million.
+    assert [told["cost_nano"] for told in came.told.values()] == [75_000] * 3
+    assert spent(run) == 225_000
+    assert Run.objects.get(pk=run.pk).reserved_nano == 0
+
+
+def test_without_a_price_nobody_knows_what_it_costs(at):
+    run = make_draft(at)
+    Provider.objects.update(prices={})
+    came = try_it(run)
+    assert {told["cost_nano"] for told in came.told.values()} == {None}
+    assert spent(run) == 0
+
+
+def test_a_broken_line_counts_the_most_it_can_have_cost(at):
+    run = make_draft(at)
+    at.control(mode="disconnect", times=1)
+    came = try_it(run)
+    assert "broke off" in came.told[0]["error"]
+    assert came.told[0]["cost_nano"] > came.told[1]["cost_nano"] > 0
+    assert spent(run) == sum(told["cost_nano"] for told in came.told.values())
+
+
+def test_no_call_is_made_that_could_pass_the_budget(at):
+    run = make_draft(at, budget_usd=0.000001)
+    # Generators are priced too, or the budget itself would be refused.
+    Provider.objects.update(prices=dict.fromkeys([JUDGE, "model-a", "model-b"], PRICES))
+    came = try_it(run)
+    assert {told["error"] for told in came.told.values()} == {
+        "This call could pass the budget, so it was not made."
+    }
+    assert at.requests == []
+    assert spent(run) == 0
+
+
+def test_a_budget_wants_a_price(at):
+    run = make_draft(at, budget_usd=5)
+    Provider.objects.update(prices={})
+    with pytest.raises(LifecycleRefused, match="nobody has said what judge-hash costs"):
+        tryout.ask(run.pk, judge_of(run).pk)
+
+
+def test_a_price_that_is_gone_by_then_asks_nobody(at):
+    run = make_draft(at, budget_usd=5)
+    Provider.objects.update(prices=dict.fromkeys([JUDGE, "model-a", "model-b"], PRICES))
+    tryout.ask(run.pk, judge_of(run).pk)
+    Provider.objects.update(prices={})
+    tryout_task(RunEvent.objects.get(kind=tryout.ASKED).pk)
+    told = tryout.latest(run).told.values()
+    assert all("nobody has said what judge-hash costs" in each["error"] for each in told)
+    assert (len(told), at.requests) == (3, [])
+
+
+def test_a_call_that_reached_nobody_has_cost_nothing(at):
+    run = make_draft(at)
+    Provider.objects.update(base_url=f"http://127.0.0.1:{free_port()}/v1")
+    told = try_it(run).told.values()
+    assert {(each["error"], each["cost_nano"]) for each in told} == {
+        ("no connection: Connection refused", 0)
+    }
+    assert spent(run) == 0
+
+
+def test_a_picture_that_is_gone_is_told(at):
+    run = make_draft(at, pairs=1, kind="svg")
+    for side in Inference.objects.all():
+        make_picture("red", inferences=[side])
+    Picture.objects.update(png_sha256="0" * 64)
+    [told] = try_it(run).told.values()
+    assert told["error"].startswith("it could not be asked: ")
+
+
+class TestLimits:
+    def test_a_model_that_is_paused_for_long_is_not_asked(self, at):
+        run = make_draft(at)
+        limits.pause("default", "another", 100, "429")
+        limits.pause("default", JUDGE, 100, "429")
+        told = try_it(run).told.values()
+        paused = f"default takes no call to {JUDGE} for another "
+        assert all(each["error"].startswith(paused) for each in told)
+        assert at.requests == []
+
+    def test_a_short_pause_is_waited_for(self, at):
+        run = make_draft(at, pairs=1)
+        until = timezone.now() + timedelta(seconds=0.5)
+        limits.pause("default", JUDGE, 0.5, "429")
+        [told] = try_it(run).told.values()
+        assert "error" not in told
+        assert tryout.latest(run).asked.run.events.get(kind=tryout.TOLD).at > until
+
+    def test_calls_a_minute_are_kept_and_counted(self, at):
+        run = make_draft(at)
+        Provider.objects.update(requests_per_minute=600)
+        before = timezone.now()
+        assert all("error" not in told for told in try_it(run).told.values())
+        starts = Provider.objects.get().next_start_at
+        assert starts >= before + 3 * timedelta(seconds=0.1)
+        # What others may begin is what is left.
+        Provider.objects.update(next_start_at=starts + timedelta(seconds=60))
+        assert limits.begin("default", "m", "another") > timedelta(seconds=50)
+
+    def test_they_count_among_the_calls_at_once(self, at):
+        make_started(at, {"concurrency": 1})
+        [call] = leases.claim(8, uuid4())
+        assert limits.begin("default", "m", "first")
+        assert limits.begin("default", "m", "second")
+        # What a crew has on hand would go from place to place for ever.
+        assert leases.claim(8, uuid4(), {"default": 8}) == []
+        leases.let_go(call)
+        assert leases.claim(8, uuid4()) == []
+        assert limits.begin("default", "m", "second")
+        assert limits.begin("default", "m", "first") is None
+        assert leases.claim(8, uuid4()) == []
+        limits.end("default", "first")
+        assert limits.begin("default", "m", "second") is None
+        limits.end("default", "second")
+        assert len(leases.claim(8, uuid4())) == 1
+
+    def test_one_whose_worker_was_lost_holds_its_place_no_longer_than_a_call_can_take(self, at):
+        provider = make_provider(at, concurrency=1)
+        assert limits.begin("default", "m", "lost") is None
+        now, longest = timezone.now(), timedelta(seconds=provider.timeout_s) + limits.GRACE
+        provider.refresh_from_db()
+        assert limits.free_places(provider, now, 0) == 0
+        assert limits.free_places(provider, now + longest, 0) == 1
+
+    def test_a_provider_that_is_busy_for_long_is_not_asked(self, at, monkeypatch):
+        monkeypatch.setattr(tryout, "LONGEST_TURN_S", 0.3)
+        run = make_draft(at)
+        Provider.objects.update(concurrency=1)
+        assert limits.begin("default", "m", "another") is None
+        told = try_it(run).told.values()
+        assert {each["error"] for each in told} == {"default was busy with other calls for 0 s."}
+        assert at.requests == []
+        assert [guest for guest, _ in Provider.objects.get().guests] == ["another"]
+
+    def test_its_place_is_free_again_afterwards(self, at):
+        try_it(make_draft(at))
+        assert Provider.objects.get().guests == []
+
+    def test_a_model_that_names_a_time_is_left_alone_by_all(self, at):
+        run = make_draft(at)
+        at.control(mode="429", retry_after=120)
+        first, *others = try_it(run).told.values()
+        assert "asked to wait 120 s" in first["error"]
+        assert all("takes no call to" in told["error"] for told in others)
+        [until] = limits.paused(Provider.objects.get(), timezone.now()).values()
+        # What is asked for once is kept to for a minute at most.
+        assert timedelta(seconds=40) < until - timezone.now() <= timedelta(seconds=60)
+        assert len(at.requests) == 1
+
+
+def test_a_task_that_is_delivered_twice_asks_once(at):
+    run = make_draft(at)
+    try_it(run)
+    tryout_task(RunEvent.objects.get(kind=tryout.ASKED).pk)
+    assert len(at.requests) == 3
+    assert RunEvent.objects.filter(kind=tryout.TOLD).count() == 3
+
+
+def test_one_at_a_time_until_it_is_over_or_lost(at):
+    run = make_draft(at)
+    tryout.ask(run.pk, judge_of(run).pk)
+    with pytest.raises(LifecycleRefused, match="judge-hash is being tried"):
+        tryout.ask(run.pk, judge_of(run).pk)
+    events = RunEvent.objects.filter(kind=tryout.ASKED)
+    events.update(at=timezone.now() - timedelta(minutes=2))
+    assert "No worker has taken this up" in tryout.latest(run).lost
+    assert try_it(run).is_over
+
+
+def test_a_worker_that_was_lost_is_told(at):
+    run = make_draft(at)
+    tryout.ask(run.pk, judge_of(run).pk)
+    event = RunEvent.objects.get(kind=tryout.ASKED)
+    begun = timezone.now() - timedelta(minutes=10)
+    event.data |= {"begun": begun.isoformat()}
+    event.save()
+    assert "The worker was lost" in tryout.latest(run).lost
+    assert tryout.latest(run).is_over
+
+
+def test_only_a_judge_of_this_draft_that_can_be_asked(at):
+    run = make_draft(at)
+    other = make_draft_of_texts(run.queue.project)
+    for judge in (judge_of(run, "longer-wins"), judge_of(other)):
+        with pytest.raises(LifecycleRefused, match="no such judge"):
+            tryout.ask(run.pk, judge.pk)
+    Judge.objects.filter(run=run, name=JUDGE).update(provider="elsewhere")
+    with pytest.raises(LifecycleRefused, match="no provider named elsewhere"):
+        tryout.ask(run.pk, judge_of(run).pk)
+
+
+def test_only_in_a_draft(at):
+    run = make_draft(at)
+    lifecycle.start(run.pk)
+    with pytest.raises(LifecycleRefused, match="judges are tried in a draft"):
+        tryout.ask(run.pk, judge_of(run).pk)
+
+
+def test_a_draft_that_is_deleted_meanwhile_is_left_alone(at):
+    run = make_draft(at)
+    tryout.ask(run.pk, judge_of(run).pk)
+    event = RunEvent.objects.get(kind=tryout.ASKED)
+    drafts.delete(run.pk)
+    tryout_task(event.pk)
+    assert at.requests == []
+
+
+def test_a_draft_is_deleted_with_all_that_is_its_own(at):
+    run = make_draft(at)
+    queues = Queue.objects.count()
+    try_it(run)
+    drafts.delete(run.pk)
+    assert not Run.objects.filter(pk=run.pk).exists()
+    assert Queue.objects.count() == queues - 1
+    assert not Judge.objects.filter(name=JUDGE).exists()
+    connection.check_constraints()
+
+
+@pytest.mark.parametrize("state", [state for state in Run.State.values if state != "draft"])
+def test_nothing_but_a_draft_is_ever_deleted(at, state):
+    run = make_draft(at)
+    Run.objects.filter(pk=run.pk).update(state=state)
+    # A run that is still being imported is found by nobody.
+    refused = Run.DoesNotExist if state == "importing" else LifecycleRefused
+    with pytest.raises(refused, match=r"only a draft can be deleted|does not exist"):
+        drafts.delete(run.pk)
+    assert Run.every.filter(pk=run.pk).exists()
+
+
+def test_a_draft_of_a_new_project(at):
+    run = drafts.create("Fresh", make_config())
+    assert (run.queue.project.name, run.state) == ("Fresh", "draft")

@@ -1,0 +1,203 @@
+"""A stranger starts HumanJudge on one machine; all that can die there dies and comes back."""
+
+import os
+import re
+import signal
+import socket
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+
+from humanjudge.launcher.supervisor import CAN_FORK
+from tests.helpers.waiting import eventually
+from tests.process.up import Up, all_gone, first_start, free_port, try_up
+from tests.servers import postgres_server, valkey_server
+
+pytestmark = [
+    pytest.mark.fault,
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+]
+
+
+@pytest.fixture
+def data(tmp_path):
+    return first_start().copied(tmp_path / "data")
+
+
+def get(url: str) -> httpx.Response:
+    # The first requests come while everything else is still starting.
+    return httpx.get(url, follow_redirects=True, timeout=30)
+
+
+def vote(up: Up, api: httpx.Client) -> None:
+    """Vote on the next pair, and wait until a worker has sealed it."""
+    before = up.results()["votes"]
+    # Without a prepared folder the drawings are still being drawn.
+    task = eventually(lambda: api.get("pending", params={"limit": 1}).json()["tasks"], 180)[0]
+    reply = api.post("vote", json={"task_id": task["id"], "winner": "A"})
+    assert reply.status_code == 200, reply.text
+    eventually(lambda: up.results()["votes"] > before, 180)
+
+
+def test_the_first_start_ends_with_all_that_a_stranger_needs():
+    data, screen, port = first_start()
+    shown = screen[screen.index("\n\N{BOX DRAWINGS LIGHT HORIZONTAL}") :]
+    framed = shown.strip().splitlines()
+    assert framed[0] == framed[-1] == "─" * 78
+    links = re.findall(rf"http://127\.0\.0\.1:{port}(/\S+)", shown)
+    assert any(link.startswith("/runs/") for link in links)
+    assert any(link.startswith("/join/") for link in links)
+    assert re.search(r"user admin, password \S{12,}", shown)
+    assert re.search(r"API key +hj_\S+\n +may read and vote", shown)
+    assert (data / "access.txt").read_text() == shown
+    for made in (data, *data.rglob("*")):
+        assert made.is_symlink() or made.lstat().st_mode & 0o077 == 0, made
+    said = [line for line in screen.splitlines() if line.startswith("humanjudge: ")]
+    assert said[0] == "humanjudge: looking after the database"
+    assert len(said) >= 4
+    assert not [line for line in said if "WARNING" in line or "ERROR" in line], screen
+
+
+def test_pages_answer_and_a_vote_is_sealed_and_kept(data):
+    with Up(data) as up:
+        up.ready()
+        for path in ("/", "/api/docs", up.access()["invites"][0]["path"]):
+            page = get(up.url + path)
+            assert page.status_code == 200, path
+        style = re.search(r'href="(/static/[^"]+\.css)"', get(f"{up.url}/").text)[1]
+        assert get(up.url + style).headers["content-type"].startswith("text/css")
+        with up.run_api() as api:
+            vote(up, api)
+            board = up.results()["leaderboard"]
+        tree = up.tree()
+        if CAN_FORK:  # which takes one thread, and not one connection
+            own = Path(f"/proc/{up.process.pid}")
+            assert len(list(own.joinpath("task").iterdir())) == 1
+            assert not [
+                fd for fd in own.joinpath("fd").iterdir() if "socket:" in str(fd.readlink())
+            ]
+        assert up.stop(signal.SIGINT) == 0, up.shown()
+        assert all_gone(tree)
+    with Up(data) as again:
+        again.ready()
+        assert again.results()["leaderboard"] == board
+        assert again.stop(signal.SIGTERM) == 0, again.shown()
+
+
+def test_it_runs_on_a_given_postgresql_and_redis(tmp_path):
+    with (
+        postgres_server() as database,
+        valkey_server() as broker,
+        Up(tmp_path / "data", DATABASE_URL=database.url, REDIS_URL=broker.url) as up,
+    ):
+        with up.ready().run_api() as api:
+            vote(up, api)
+        assert not up.processes("valkey-server")
+        assert not (up.data / "humanjudge.sqlite3").exists()
+        assert up.stop(signal.SIGTERM) == 0, up.shown()
+
+
+def test_a_database_that_an_earlier_version_left_half_way_is_not_started_on(data):
+    with closing(sqlite3.connect(data / "humanjudge.sqlite3")) as database, database:
+        database.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES ('voting', '0013_x', 'now')"
+        )
+    tried = try_up(data, free_port())
+    assert tried.returncode != 0
+    assert "This database is of an earlier version" in tried.stderr
+    assert "Traceback" not in tried.stderr
+
+
+def test_a_second_start_is_refused_in_one_line(data):
+    with Up(data) as up:
+        up.ready()
+        same_data = try_up(data, free_port())
+        assert same_data.returncode == 1
+        assert same_data.stderr == (
+            f"humanjudge: already running on {data} (process {up.process.pid})\n"
+        )
+        same_port = try_up(data.with_name("other"), up.port)
+        assert same_port.returncode == 1
+        assert same_port.stderr.startswith(f"humanjudge: cannot listen on 127.0.0.1 port {up.port}")
+        assert same_port.stderr.count("\n") == 1
+        assert not data.with_name("other").joinpath("humanjudge.sqlite3").exists()
+        eventually(up.healthy)
+
+
+def test_a_port_taken_by_anything_else_is_refused(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        refused = try_up(tmp_path / "data", taken.getsockname()[1])
+    assert refused.returncode == 1
+    assert "Address already in use" in refused.stderr
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "http", "-1"])
+def test_a_wrong_port_is_refused(tmp_path, port):
+    refused = try_up(tmp_path / "data", port)
+    assert refused.returncode != 0
+    assert "PORT must be a number from 1 to 65535" in refused.stderr
+
+
+@pytest.mark.parametrize("below", ["", "deeper"])
+def test_a_data_folder_that_is_a_file_is_refused_in_one_line(tmp_path, below):
+    (tmp_path / "file").write_text("I was here first")
+    refused = try_up(tmp_path / "file" / below, free_port())
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("humanjudge: ")
+    assert refused.stderr.count("\n") == 1
+    assert (tmp_path / "file").read_text() == "I was here first"
+
+
+# Among processes of one name, the first is the one that the supervisor started.
+VICTIMS = [
+    ("lifeline", 0),
+    ("valkey-server", 0),
+    ("granian", -1),
+    ("granian", 0),
+    ("sealer@", 0),
+    ("worker@", 0),
+    ("celery beat", 0),
+]
+
+
+def test_each_process_is_killed_in_turn_and_all_goes_on(data):
+    with Up(data) as up, up.ready().run_api() as api:
+        for name, which in VICTIMS:
+            victim = eventually(lambda name=name: up.processes(name))[which]
+            os.kill(victim, signal.SIGKILL)
+            eventually(lambda victim=victim: all_gone([victim]))
+            eventually(up.healthy, 180)
+            vote(up, api)
+        assert up.shown().count("died (SIGKILL); restarting it in") == 5, up.shown()
+        eventually(lambda: all(up.processes(name) for name, _ in VICTIMS))
+        tree = up.tree()
+        assert up.stop(signal.SIGTERM) == 0, up.shown()
+        assert all_gone(tree)
+
+
+def test_a_killed_supervisor_takes_its_children_along(data):
+    with Up(data) as up:
+        up.ready()
+        tree = up.tree()
+        os.kill(up.process.pid, signal.SIGKILL)
+        with Up(data, up.port) as again:
+            again.ready()
+            assert all_gone(tree)
+            with again.run_api() as api:
+                vote(again, api)
+
+
+def test_the_whole_tree_is_killed_and_starts_again_with_its_data(data):
+    with Up(data) as up:
+        with up.ready().run_api() as api:
+            vote(up, api)
+            votes = up.results()["votes"]
+        for pid in up.tree():
+            os.kill(pid, signal.SIGKILL)
+        with Up(data, up.port) as again, again.ready().run_api() as api:
+            assert again.results()["votes"] == votes
+            vote(again, api)

@@ -1,0 +1,172 @@
+"""`manage.py up` as a real process tree, for the tests that look at the whole product."""
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import httpx
+
+from tests.helpers.waiting import eventually, gone
+from tests.servers import FOLDER
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 180
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def environment(data: Path, **more: str) -> dict[str, str]:
+    """This machine's, without what the test run or somebody's .env file says of servers."""
+    plain = dict.fromkeys(("DATABASE_URL", "REDIS_URL", "HOST", "SECRET_KEY"), "")
+    plain |= {"DEBUG": "false", "HTTPS": "false", "HUMANJUDGE_DATA": str(data)}
+    return {**os.environ, **plain, **more}
+
+
+def try_up(data: Path, port: int | str, **more: str) -> subprocess.CompletedProcess:
+    """A start that is expected to be refused."""
+    return subprocess.run(
+        [sys.executable, "manage.py", "up"],
+        cwd=ROOT,
+        env=environment(data, PORT=str(port), **more),
+        capture_output=True,
+        text=True,
+        timeout=START_SECONDS,
+    )
+
+
+class Up:
+    """A running HumanJudge on a data folder and a port of its own."""
+
+    def __init__(self, data: Path, port: int | None = None, **more: str) -> None:
+        self.data = data
+        self.port = port or free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.screen = data.with_name(f"{data.name}.screen")
+        with self.screen.open("w") as screen:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "up"],
+                cwd=ROOT,
+                env=environment(data, PORT=str(self.port), **more),
+                stdout=screen,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def shown(self) -> str:
+        return self.screen.read_text()
+
+    def ready(self) -> Self:
+        eventually(
+            lambda: "Ctrl-C" in self.shown() or self.process.poll() is not None, START_SECONDS
+        )
+        assert self.process.poll() is None, self.shown() + self.logs()
+        return self
+
+    def stop(self, number: int) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(30)
+
+    def logs(self) -> str:
+        return "\n".join(f"{log}:\n{log.read_text()}" for log in self.data.glob("logs/*.log"))
+
+    def access(self) -> dict:
+        return json.loads((self.data / "access.json").read_text())
+
+    def healthy(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/healthz", timeout=5).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def run_api(self, key: str = "api_key") -> httpx.Client:
+        """A client of the first run's API, with the key of the first start, which votes blindly."""
+        run = self.access()["board"][0]["path"].strip("/").split("/")[-1]
+        return httpx.Client(
+            base_url=f"{self.url}/api/runs/{run}/judge-eval/",
+            headers={"Authorization": f"Bearer {self.access()[key]}"},
+            timeout=30,
+        )
+
+    def results(self) -> dict:
+        """What the first run's API says of votes and judges, to a key that may see it."""
+        with self.run_api("cli_key") as reader:
+            return reader.get("results").json()
+
+    def tree(self) -> dict[int, str]:
+        """Every process of the tree with its command line, the supervisor first."""
+        table = subprocess.run(
+            ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        rows = [
+            (int(pid), int(parent), words)
+            for pid, parent, words in re.findall(r"^\s*(\d+)\s+(\d+)\s+(.*)$", table, re.MULTILINE)
+        ]
+        found = {pid: words for pid, _, words in rows if pid == self.process.pid}
+        while more := {p: w for p, parent, w in rows if parent in found and p not in found}:
+            found |= more
+        return found
+
+    def processes(self, name: str) -> list[int]:
+        return sorted(pid for pid, words in self.tree().items() if name in words)
+
+
+def all_gone(pids) -> bool:
+    return all(gone(pid) for pid in pids)
+
+
+class FirstStart(NamedTuple):
+    """What the first start on an empty folder left: the folder, the screen, and the port it had."""
+
+    data: Path
+    shown: str
+    port: int
+
+    def copied(self, to: Path) -> Path:
+        return shutil.copytree(self.data, to, symlinks=True)
+
+
+def first_start() -> FirstStart:
+    """Start once for all tests of a run, whichever workers they are on, until all is drawn."""
+    folder = Path(os.environ[FOLDER], "first start")
+    folder.mkdir(exist_ok=True)
+    data, told = folder / "data with a space", folder / "told.json"
+    with folder.joinpath("lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not told.exists():
+            with Up(data) as up:
+                shown = up.ready().shown()
+                eventually(lambda: is_drawn(data))
+                assert up.stop(signal.SIGTERM) == 0, up.shown()
+            told.write_text(json.dumps([shown, up.port]))
+    return FirstStart(data, *json.loads(told.read_text()))
+
+
+def is_drawn(data: Path) -> bool:
+    with closing(sqlite3.connect(data / "humanjudge.sqlite3")) as database:
+        query = "SELECT count(*), count(*) FILTER (WHERE state = 'waiting') FROM voting_picture"
+        pictures, waiting = database.execute(query).fetchone()
+    return pictures > 0 and not waiting
