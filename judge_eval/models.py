@@ -15,8 +15,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from judge_eval.statistics import elo
-from voting.models import ApiKey, Choice, Comparison, Inference, Project, Queue
-from voting.positions import WRONG
+from voting.choices import LABELS, WRONG
+from voting.models import ApiKey, Comparison, Inference, Project, Queue
 
 # Instead of a provider's name: a baseline, or a judge whose verdicts were imported.
 NOT_ASKED = ("baseline", "imported")
@@ -190,7 +190,7 @@ class Verdict(models.Model):
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
     leased_until = models.DateTimeField(null=True, blank=True)
     order = models.CharField(max_length=4, choices=Order, default=Order.STORED)
-    winner = models.CharField(max_length=8, choices=[*Choice.choices, (WRONG, "wrong")], blank=True)
+    winner = models.CharField(max_length=8, choices=[*LABELS.items(), (WRONG, WRONG)], blank=True)
     # Whether both orders agreed; empty where only one was asked.
     consistent = models.BooleanField(null=True, blank=True)
     # What was picked in each order as it stood there, with one vote of several samples.
@@ -277,7 +277,7 @@ class Call(models.Model):
     changes = models.JSONField(default=list)
     is_repaired = models.BooleanField(default=False)
     error = models.TextField(blank=True)
-    winner = models.CharField(max_length=8, choices=Choice, blank=True)
+    winner = models.CharField(max_length=8, choices=LABELS.items(), blank=True)
     score_a = models.FloatField(null=True)
     score_b = models.FloatField(null=True)
     reason = models.TextField(blank=True)

@@ -17,6 +17,7 @@ from judge_eval.config.parts import JudgeSpec, RunConfig
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.pairing import all_pairs, wants_overlap
 from judge_eval.prompts.request_hash import judge_fingerprint
+from voting.choices import DEFAULT_BALLOT
 from voting.ledger.chain import canonical
 from voting.models import (
     Comparison,
@@ -53,7 +54,7 @@ class RunSpec:
     rubric: str
     prompts: Sequence[PromptOutputs]
     judges: Sequence[str]
-    ballot: Sequence[str] = ("A", "B", "both_bad")
+    ballot: Sequence[str] = DEFAULT_BALLOT
     votes_per_item: int = 1
     overlap_share: float = 0.0
     overlap_votes: int = 3

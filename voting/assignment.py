@@ -19,8 +19,14 @@ from django.db.models import Exists, OuterRef
 from voting.ballots import Ballot
 from voting.ledger.bulk_sql import key, prepared
 from voting.models import Assignment, Comparison, Queue, Reach, Voter
-from voting.order import FRESH, SHUFFLED_PROMPTS, arrange, prompt_order
-from voting.positions import keyed_number, left_side
+from voting.order import (
+    FRESH,
+    SHUFFLED_PROMPTS,
+    arrange,
+    keyed_number,
+    left_side,
+    prompt_order,
+)
 from voting.selectors import open_to
 
 # What a voter has on the screen, and the next two.

@@ -10,7 +10,7 @@ import secrets
 import uuid
 from functools import reduce
 from hashlib import sha256
-from operator import add
+from operator import add, sub
 from typing import ClassVar
 
 from django.conf import settings
@@ -20,15 +20,8 @@ from django.db.models.functions import Cast, Coalesce, NullIf
 from django.utils import timezone
 from django.utils.functional import cached_property
 
+from voting.choices import ANSWERS, LABELS, VOTES_FOR
 from voting.ledger import chain
-from voting.positions import VERDICTS
-
-
-class Choice(models.TextChoices):
-    A = "A", "A is better"
-    B = "B", "B is better"
-    TIE = "tie", "tie"
-    BOTH_BAD = "both_bad", "both bad"
 
 
 class Project(models.Model):
@@ -138,7 +131,7 @@ class Queue(models.Model):
     project = models.ForeignKey(Project, models.PROTECT, related_name="queues")
     name = models.CharField(max_length=200)
     rubric = models.ForeignKey(VoterPrompt, models.PROTECT, related_name="queues")
-    ballot = models.JSONField(default=list, help_text="Choices offered, of A, B, tie, both_bad.")
+    ballot = models.JSONField(default=list, help_text="Choices offered, see voting.choices.")
     votes_per_item = models.PositiveSmallIntegerField(default=1)
     overlap_share = models.FloatField(default=0.0)
     overlap_votes = models.PositiveSmallIntegerField(default=3)
@@ -179,16 +172,11 @@ def prompt_key(prompt: str) -> str:
     return sha256(prompt.encode()).hexdigest()
 
 
-# The fields that count what judges say of a pair.
-ANSWERS = tuple(f"answers_{said.lower()}" for said in VERDICTS)
 _COMPARED = F("votes") * reduce(add, map(F, ANSWERS))
-_DIFFERING = (
-    _COMPARED
-    - F("votes_a") * F("answers_a")
-    - F("votes_b") * F("answers_b")
-    - F("votes_tie") * F("answers_tie")
-    - F("votes_both_bad") * F("answers_both_bad")
+_ALIKE = (
+    F(votes) * F(answers) for votes, answers in zip(VOTES_FOR.values(), ANSWERS, strict=False)
 )
+_DIFFERING = reduce(sub, _ALIKE, _COMPARED)
 _DISAGREEMENT = Coalesce(
     Cast(_DIFFERING, models.FloatField()) / NullIf(Cast(_COMPARED, models.FloatField()), 0.0), -1.0
 )
@@ -486,7 +474,7 @@ class Entry(models.Model):
     voter = models.ForeignKey(Voter, models.PROTECT, null=True, related_name="+", db_index=False)
 
     # A vote: a choice on a pair, or a value in millionths on an item.
-    choice = models.CharField(max_length=8, choices=Choice, db_default="")
+    choice = models.CharField(max_length=8, choices=LABELS.items(), db_default="")
     value = models.PositiveIntegerField(null=True)
     category = models.CharField(max_length=10, db_default="")
     left_side = models.CharField(max_length=1, db_default="")

@@ -23,6 +23,7 @@ from django_htmx.http import trigger_client_event
 from humanjudge.http import HtmxRequest, Problem, is_from_htmx
 from humanjudge.lib.ratelimit import RateLimit
 from voting import assignment, ballots, services
+from voting.choices import spoken
 from voting.cookies import remember, voter_here, voter_id_here, voter_known_here
 from voting.forms import (
     FlagForm,
@@ -35,7 +36,6 @@ from voting.forms import (
 )
 from voting.models import Comparison, Entry, Flag, Invite, Queue, Voter
 from voting.pictures.store import png_path, thumbnail_path
-from voting.positions import position_of
 from voting.selectors import (
     has_seen_verdicts,
     own_votes,
@@ -43,7 +43,7 @@ from voting.selectors import (
     taken_back,
     votes_in_order,
 )
-from voting.shown import SPOKEN, buttons, own_vote, shown_pair
+from voting.shown import buttons, own_vote, shown_pair
 from voting.voters import InviteRefused, admit, find_invite, has_come_in, join, refusal
 
 AnyForm = TypeVar("AnyForm", bound=forms.Form)
@@ -201,7 +201,7 @@ def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     try:
         recorded = services.cast_vote(ballot, choice, sent.elapsed_ms)
     except services.VoteConflict as conflict:
-        stands = SPOKEN[position_of(conflict.recorded.choice, ballot.left)]
+        stands = spoken(conflict.recorded.choice, ballot.left)
         raise Problem(
             409, f"You chose {stands} on this pair before, and that stands. Undo it to change it."
         ) from conflict

@@ -12,13 +12,14 @@ from humanjudge.cli.client import Client, run_path
 from humanjudge.cli.failed import Code, Failed
 from humanjudge.cli.place import connect
 from humanjudge.cli.runs import as_json
+from voting.choices import CHOICES
 
 AUTO = "auto"
 
 
 @click.command("judge-eval-vote")
 @click.argument("run")
-@click.argument("choice", default=AUTO, type=click.Choice(["A", "B", "tie", "both_bad", AUTO]))
+@click.argument("choice", default=AUTO, type=click.Choice([*CHOICES, AUTO]))
 @click.option("--limit", type=click.IntRange(min=1), help="Vote on so many pairs at most.")
 @click.option("--seed", default=0, show_default=True, help="The same seed makes the same votes.")
 @click.option("--task", help="Cast one real vote, on this pair, as the key's own voter.")

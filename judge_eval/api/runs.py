@@ -30,7 +30,8 @@ from judge_eval.api.runs_schema import (
 from judge_eval.config.run_config import MOST_USD
 from judge_eval.models import Run
 from judge_eval.runs import lifecycle, simulation
-from voting.models import ApiKey, Choice
+from voting.choices import CHOICES
+from voting.models import ApiKey
 from voting.services import VotingClosed
 from voting.voters import voter_of_key
 
@@ -53,7 +54,7 @@ class SimulateIn(BaseModel):
     model_config = ConfigDict(strict=True)
 
     choice: Annotated[
-        str, WithJsonSchema({"type": "string", "enum": [*Choice.values, simulation.AUTO]})
+        str, WithJsonSchema({"type": "string", "enum": [*CHOICES, simulation.AUTO]})
     ] = simulation.AUTO
     limit: Annotated[int, Field(ge=1), WHOLE] | None = None
     seed: Annotated[int, WHOLE] = 0

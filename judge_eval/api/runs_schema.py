@@ -34,7 +34,7 @@ from judge_eval.prompts.judge import VERSIONS
 from judge_eval.runs import providers
 from judge_eval.runs.demo import RUNS
 from judge_eval.runs.progress import progress_of
-from voting.positions import CHOICES
+from voting.choices import CHOICES
 
 
 class PlanOut(Schema):

@@ -29,7 +29,8 @@ from judge_eval.models import Run, Verdict
 from judge_eval.prefixes import Ambiguous, by_prefix, whole
 from voting.assignment import ballot_for
 from voting.ballots import Ballot
-from voting.models import ApiKey, Choice, Comparison
+from voting.choices import CHOICES
+from voting.models import ApiKey, Comparison
 from voting.selectors import progress
 from voting.services import (
     RecordedVote,
@@ -43,7 +44,6 @@ from voting.services import (
 from voting.voters import voter_of_key
 
 MOST_TASKS = 200
-_CHOICES = frozenset(Choice.values)
 
 
 class Task(Schema):
@@ -77,7 +77,7 @@ class Pending(Schema):
 class VoteIn(Schema):
     task_id: Prefix
     # Which of them the run's ballot has, it says itself.
-    winner: Annotated[str, WithJsonSchema({"type": "string", "enum": Choice.values})]
+    winner: Annotated[str, WithJsonSchema({"type": "string", "enum": list(CHOICES)})]
 
 
 class VoteOut(Schema):
@@ -221,7 +221,7 @@ def vote(request: HttpRequest, run_id: Prefix, body: VoteIn) -> Any:
 def _cast_at_once(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote | None:
     """Record the vote with one statement, if nothing speaks against it."""
     run, task, winner = whole(run_id), whole(body.task_id), body.winner
-    if run is None or task is None or winner not in _CHOICES:
+    if run is None or task is None or winner not in CHOICES:
         return None
     try:
         return cast_key_vote(api_key, queue_of(run), task, winner)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 
-from voting.positions import Choice
+from voting.choices import Choice
 
 Mode = Literal["judge_eval", "standard"]
 Kind = Literal["svg", "text", "code"]

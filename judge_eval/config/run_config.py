@@ -29,7 +29,7 @@ from judge_eval.config.parts import (
 )
 from judge_eval.prompts import judge
 from judge_eval.prompts.reply_text import excerpt
-from voting.positions import CHOICES, Choice
+from voting.choices import CHOICES, DEFAULT_BALLOT, SIDES, Choice
 
 __all__ = ["ConfigError", "ConfigInvalid", "RunConfig", "parse", "parse_prompt_lines"]
 
@@ -171,8 +171,8 @@ def _new_id(item: Fields, taken: Container[str], default: str | None = None) -> 
 def _ballot(run: Fields) -> tuple[Choice, ...]:
     ballot = run.choices("ballot", CHOICES)
     if ballot is None:
-        return ("A", "B", "both_bad")
-    if not {"A", "B"} <= set(ballot):
+        return DEFAULT_BALLOT
+    if not set(SIDES) <= set(ballot):
         run.complain("ballot", "must offer A and B")
     return ballot
 

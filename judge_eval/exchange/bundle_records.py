@@ -18,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from voting.choices import Choice, Wrong
 from voting.ledger.chain import canonical
 
 Name: TypeAlias = Annotated[str, Field(max_length=200)]
@@ -28,9 +29,8 @@ Small: TypeAlias = Annotated[int, Field(ge=0, le=32_767)]
 Whole: TypeAlias = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Positive: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Big: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)]
-Choice: TypeAlias = Literal["A", "B", "tie", "both_bad"]
-ChoiceOrNone: TypeAlias = Literal["A", "B", "tie", "both_bad", ""]
-Winner: TypeAlias = Literal["A", "B", "tie", "both_bad", "wrong", ""]
+ChoiceOrNone: TypeAlias = Literal[Choice, ""]
+Winner: TypeAlias = Literal[Choice, Wrong, ""]
 Strings: TypeAlias = list[str]
 Answers: TypeAlias = dict[str, str | int | float | bool | Strings]
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from math import isfinite
 from typing import Final, TypeAlias
 
 from judge_eval.exchange.rows import Label
+from voting.choices import CHOICES, SIDES
 
 MAX_NAME = 200
-CHOICES: Final = ("A", "B", "tie", "both_bad")
 KINDS: Final = ("svg", "text", "code")
 SEPARATOR = ";"
 _LARGEST = 2**63 - 1
 
-_CHOICE_WORDS = {choice.lower(): choice for choice in CHOICES} | {"model_a": "A", "model_b": "B"}
+_CHOICE_WORDS: Final[dict[str, str]] = {
+    **{choice.lower(): choice for choice in CHOICES},
+    "model_a": "A",
+    "model_b": "B",
+}
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)", re.ASCII)
 
@@ -101,7 +105,7 @@ def choice(raw: object) -> str | None:
 
 def side(raw: object) -> str | None:
     """Return ``A`` or ``B``."""
-    return _word(raw, {"a": "A", "b": "B"}, ("A", "B"))
+    return _word(raw, {side.lower(): side for side in SIDES}, SIDES)
 
 
 def kind(raw: object) -> str | None:
@@ -249,7 +253,7 @@ def label(raw: object) -> Label | None:
     raise Unfit(f"must be a text, a number, a truth value or a list, not {_kind_of(raw)}")
 
 
-def _word(raw: object, known: dict[str, str], shown: tuple[str, ...]) -> str | None:
+def _word(raw: object, known: Mapping[str, str], shown: tuple[str, ...]) -> str | None:
     word = plain(raw).strip()
     if not word:
         return None

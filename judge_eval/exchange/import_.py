@@ -22,7 +22,7 @@ from django.utils import timezone
 from judge_eval.config.parts import RUBRICS
 from judge_eval.exchange import fields
 from judge_eval.exchange.import_baselines import Floor
-from judge_eval.exchange.import_opening import SIMULATED, in_order, lacking_text, open_run
+from judge_eval.exchange.import_opening import SIMULATED, lacking_text, open_run
 from judge_eval.exchange.import_pairs import PairsRead, write_pairs
 from judge_eval.exchange.import_report import (
     MOST_ERRORS,
@@ -44,10 +44,10 @@ from judge_eval.exchange.import_votes import VotesRead, append_votes
 from judge_eval.exchange.rows import Item, JudgeOrder, Kind, LabelRow, LeftOut, Note, Row, RowError
 from judge_eval.models import Board, Run
 from judge_eval.services import create_queue
+from voting.choices import DEFAULT_BALLOT, in_order
 from voting.models import Project, Queue
 
 LOOKED_AT: Final = 20
-LEAST_BALLOT: Final = frozenset({"A", "B", "both_bad"})
 GONE: Final = "The run is gone, or it was not imported to its end."
 _AS_GIVEN = ImportOptions()
 WRITTEN: Final = ("pair", "verdict", "judged", "vote")
@@ -173,7 +173,7 @@ class _Reading:
         queue = run.queue if run else None
         # Of a new run without a stated ballot, every choice that occurs is on it.
         self._is_fixed = bool(run) or options.ballot is not None
-        self._ballot = set(run.queue.ballot if run else options.ballot or LEAST_BALLOT)
+        self._ballot = set(run.queue.ballot if run else options.ballot or DEFAULT_BALLOT)
         first_judges = not (run and run.judges.exists())
         self._wants_floor = first_judges if options.baselines is None else options.baselines
         self._pairs = PairsRead(queue, options.kind, scratch, report)

@@ -15,8 +15,8 @@ from judge_eval.models import Judge, Run, Verdict
 from judge_eval.runs.judging import answer_of_baseline
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.services import add_judges, baseline
-from voting.models import Choice, Comparison
-from voting.positions import WRONG
+from voting.choices import WRONG
+from voting.models import Comparison
 
 UNSEEN: Final = "an output was not imported"
 
@@ -68,5 +68,5 @@ class Floor:
 
 def by_rule(verdict: Verdict, rule: str) -> None:
     """Make a tie of two orders that disagree wrong, where that is the rule of an import."""
-    if rule == "wrong" and verdict.consistent is False and verdict.winner == Choice.TIE:
+    if rule == "wrong" and verdict.consistent is False and verdict.winner == "tie":
         verdict.winner = WRONG

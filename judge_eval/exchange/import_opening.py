@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -14,7 +13,7 @@ from judge_eval.exchange.import_pairs import close_undrawn, lacking_outputs
 from judge_eval.exchange.import_report import ImportOptions, ImportRefused, ImportReport
 from judge_eval.models import Run, Verdict
 from judge_eval.runs import events
-from voting.models import Choice, Comparison, Picture, Queue
+from voting.models import Comparison, Picture, Queue
 
 NOTHING_TO_SHOW: Final = "Its pairs came without their outputs, so nobody can vote on them here."
 SIMULATED: Final = "This run holds simulated votes only; import into another one."
@@ -42,11 +41,6 @@ def open_run(run: Run, options: ImportOptions, report: ImportReport, *, is_new: 
     events.record(run, "imported", text)
     if run.state == Run.State.JUDGING:
         enqueue("judge_eval.tasks.advance", str(run.pk))
-
-
-def in_order(choices: Iterable[str]) -> list[str]:
-    """Return choices in the order of every ballot."""
-    return [choice for choice in Choice.values if choice in set(choices)]
 
 
 def _is_to_be_open(queue: Queue, options: ImportOptions, lacking: int, *, is_new: bool) -> bool:

@@ -11,7 +11,7 @@ from judge_eval.config.fields import ConfigError
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.exchange.rows import Kind
-from voting.positions import Choice
+from voting.choices import Choice
 
 _Text = Annotated[str, StringConstraints(min_length=1, max_length=20_000, pattern=r"^[^\x00]*$")]
 

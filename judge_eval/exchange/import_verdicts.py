@@ -24,10 +24,10 @@ from judge_eval.prompts.orders import combine, swap
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs.judging import verdicts_entry
 from judge_eval.services import add_judges
+from voting.choices import WRONG
 from voting.ledger import ledger
 from voting.ledger.chain import canonical
 from voting.models import Comparison
-from voting.positions import WRONG
 
 # What stands for a provider where verdicts were given elsewhere.
 IMPORTED: Final = "imported"

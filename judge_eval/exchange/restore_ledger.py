@@ -13,11 +13,11 @@ from uuid import UUID
 from judge_eval.exchange import bundle_records as records
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.restore_rows import Lines, Scope, lacks
+from voting.choices import VERDICTS
 from voting.ledger import chain, ledger
-from voting.models import Choice, Entry, Voter
-from voting.positions import WRONG
+from voting.models import Entry, Voter
 
-_WINNERS: Final = (*Choice.values, WRONG, None)
+_WINNERS: Final = (*VERDICTS, None)
 _OF_VOTE: Final = set(
     "choice value category left_side elapsed_ms reputation unblinded simulated "
     "comment comment_sha256 salt labels".split()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from voting.positions import Choice, Side
+from voting.choices import Choice, Side
 
 Kind = Literal["svg", "text", "code"]
 Label: TypeAlias = str | int | float | bool | tuple[str, ...]

@@ -15,6 +15,7 @@ from judge_eval.exchange import vote_file
 from judge_eval.exchange.export import in_chunks
 from judge_eval.exchange.vote_file import VoteLine
 from judge_eval.models import Run
+from voting.choices import row_of
 from voting.ledger.chain import timestamp
 from voting.ledger.counts import COUNTED
 from voting.models import Entry
@@ -41,8 +42,6 @@ COLUMNS: Final = (
     "retracted",
     "hash",
 )
-# What each choice says of A and of B, as a grade in [0, 1].
-_GRADES: Final = {"A": (1.0, 0.0), "B": (0.0, 1.0), "tie": (0.5, 0.5), "both_bad": (0.0, 0.0)}
 
 
 def votes_csv(run: Run) -> Iterator[str]:
@@ -76,7 +75,8 @@ def _graded(vote: Entry) -> Iterator[VoteLine]:
         yield VoteLine(str(vote.inference_id), (vote.value or 0) / 1_000_000, *common)
         return
     sides = (vote.comparison.a_id, vote.comparison.b_id)
-    for output, grade in zip(sides, _GRADES[vote.choice], strict=True):
+    grades = row_of(vote.choice).grades
+    for output, grade in zip(sides, grades, strict=True):
         yield VoteLine(str(output), grade, *common)
 
 

@@ -21,9 +21,9 @@ from judge_eval.metrics import (
     in_words,
 )
 from judge_eval.models import Run
+from voting.choices import VERDICTS
 from voting.ledger.counts import counted_in
 from voting.models import Entry
-from voting.positions import VERDICTS
 
 # Votes in memory, and votes times judges: more than these keep a worker for most of a minute.
 MOST_VOTES = 200_000

@@ -29,7 +29,6 @@ from django.db.models.functions import Cast, Coalesce, Length, Replace, Round
 
 from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Board, Call, Judge, Run, Verdict
-from judge_eval.prompts.orders import SWAPPED
 from judge_eval.selectors import UNPRICED
 from judge_eval.statistics.outcomes_table import (
     FAILED,
@@ -38,9 +37,9 @@ from judge_eval.statistics.outcomes_table import (
     Counts,
     OutcomesTable,
 )
+from voting.choices import CHOICES, SWAPPED, VERDICTS
 from voting.ledger.counts import TALLY, counted_in
 from voting.models import Comparison, Entry
-from voting.positions import CHOICES, VERDICTS
 
 ROWS_AT_ONCE = 20_000
 _TALLY = TALLY[1:]  # the votes of all choices are their sum

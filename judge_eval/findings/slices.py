@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from voting.positions import CHOICES, WRONG, Choice
+from voting.choices import CHOICES, WRONG, Choice
 
 # Votes and verdicts for one side or the other; ties and both bad are left out on either part.
 DECIDED: Final = "decided"

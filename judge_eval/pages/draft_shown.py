@@ -14,7 +14,7 @@ from judge_eval.models import Run
 from judge_eval.prompts import generate, judge
 from judge_eval.runs import providers
 from judge_eval.runs.lifecycle import config_of
-from voting.models import Choice
+from voting.choices import LABELS
 
 FIRST_PROMPTS = 100
 
@@ -78,7 +78,7 @@ class Draft:
 
     @property
     def ballot_in_words(self) -> str:
-        return ", ".join(Choice(choice).label for choice in self.config.ballot)
+        return ", ".join(LABELS[choice] for choice in self.config.ballot)
 
     @property
     def overlap_in_words(self) -> str:

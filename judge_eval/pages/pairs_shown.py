@@ -16,7 +16,8 @@ from humanjudge.http import Problem
 from judge_eval.findings.query import known_parts
 from judge_eval.findings.slices import WHOLE, Slice, SliceInvalid, listed, parts_of_pairs
 from judge_eval.models import Run
-from voting.models import Choice, Comparison
+from voting.choices import VOTES_FOR
+from voting.models import Comparison
 
 DISPUTED = "disagreement"
 ORDERS = {"": "in the order of the run", DISPUTED: "most disputed first"}
@@ -114,11 +115,5 @@ def choices_of(run: Run) -> dict[str, list[tuple[str, str]]]:
 
 def majority(pair: Comparison) -> str:
     """Return what more than half of the counted votes on a pair chose, nothing where none is."""
-    return next(
-        (
-            choice.value
-            for choice in Choice
-            if 2 * getattr(pair, f"votes_{choice.lower()}") > pair.votes
-        ),
-        "",
-    )
+    chosen = (c for c, column in VOTES_FOR.items() if 2 * getattr(pair, column) > pair.votes)
+    return next(chosen, "")

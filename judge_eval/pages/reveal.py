@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from judge_eval.models import Verdict
 from judge_eval.pages.verdict_shown import picks_of
 from judge_eval.selectors import verdicts_on
+from voting.choices import WRONG, spoken
 from voting.models import Comparison, Entry
-from voting.positions import WRONG, position_of
-from voting.shown import SPOKEN
 
 # What stands before the reason of a judge that contradicts itself: the page has a line for that.
 _INCONSISTENT = re.compile(r"^Inconsistent: .*? when swapped\.\s*")
@@ -91,7 +90,7 @@ def reveal_of(vote: Entry) -> Reveal:
     return Reveal(
         vote=vote,
         comparison=comparison,
-        chosen=SPOKEN[position_of(vote.choice, left)],
+        chosen=spoken(vote.choice, left),
         left_generator=a if left == "A" else b,
         right_generator=b if left == "A" else a,
         judges=[_said(verdict, vote, left) for verdict in verdicts_on(comparison)],
@@ -113,7 +112,7 @@ def _said(verdict: Verdict, vote: Entry, left: str) -> JudgeSaid:
         score_right=scores[1] if left == "A" else scores[0],
         feedback=as_seen(verdict.feedback, left if verdict.order != "BA" else other),
         error=verdict.error,
-        orders=[SPOKEN[position_of(pick.meant, left)] for pick in picks_of(verdict)],
+        orders=[spoken(pick.meant, left) for pick in picks_of(verdict)],
         consistent=verdict.consistent,
         agreeing_samples=_percent(verdict.sample_consistency),
         agreed=rating.agree,
@@ -122,7 +121,7 @@ def _said(verdict: Verdict, vote: Entry, left: str) -> JudgeSaid:
 
 
 def _picked(winner: str, left: str) -> str:
-    return "no choice" if winner == WRONG else SPOKEN[position_of(winner, left)]
+    return "no choice" if winner == WRONG else spoken(winner, left)
 
 
 def _percent(share: float | None) -> float | None:

@@ -14,7 +14,8 @@ from judge_eval.models import Judge, Run
 from judge_eval.pages.run_access import may_read_verdicts
 from judge_eval.runs import tryout
 from judge_eval.runs.providers import NANO
-from voting.models import Choice, Comparison
+from voting.choices import LABELS
+from voting.models import Comparison
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class TriedPair:
     @property
     def picked(self) -> str:
         winner = (self.told or {}).get("winner")
-        return Choice(winner).label if winner else ""
+        return LABELS[winner] if winner else ""
 
     @property
     def cost(self) -> str:

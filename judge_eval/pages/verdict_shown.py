@@ -10,7 +10,7 @@ from humanjudge.lib.text import latency, usd
 from judge_eval.models import Call, Verdict
 from judge_eval.pages.calls_list import calls_of
 from judge_eval.runs.providers import NANO
-from voting.models import Choice
+from voting.choices import short_name
 
 _OTHER = {"A": "B", "B": "A"}
 
@@ -28,16 +28,12 @@ class Pick:
         return _OTHER.get(self.raw, self.raw) if self.is_swapped else self.raw
 
     @property
-    def raw_in_words(self) -> str:
-        return _in_words(self.raw)
+    def rawshort_name(self) -> str:
+        return short_name(self.raw)
 
     @property
-    def meant_in_words(self) -> str:
-        return _in_words(self.meant)
-
-
-def _in_words(choice: str) -> str:
-    return Choice(choice).label if choice in ("tie", "both_bad") else choice
+    def meantshort_name(self) -> str:
+        return short_name(self.meant)
 
 
 def picks_of(verdict: Verdict) -> list[Pick]:

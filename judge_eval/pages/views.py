@@ -38,8 +38,9 @@ from judge_eval.pages.pairs_shown import (
 )
 from judge_eval.pages.reveal import reveal_of
 from judge_eval.pages.verdict_shown import shown_verdicts
+from voting.choices import LABELS
 from voting.cookies import voter_here
-from voting.models import Choice, Comparison, Entry, Queue
+from voting.models import Comparison, Entry, Queue
 from voting.selectors import progress
 from voting.services import record_exposure
 from voting.shown import shown_output
@@ -143,7 +144,7 @@ def run_pair(request: HttpRequest, run_id: UUID, comparison_id: UUID) -> HttpRes
         "wanted": wanted,
         "beside": beside(run, wanted, comparison),
         "majority": chosen,
-        "majority_in_words": Choice(chosen).label if chosen else "",
+        "majority_in_words": LABELS.get(chosen, ""),
         "run": run,
         "comparison": comparison,
         "a": shown_output(comparison.a),

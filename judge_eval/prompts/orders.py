@@ -11,13 +11,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Final
 
 from judge_eval.prompts.parse import ParsedVerdict
-from voting.positions import Choice
-
-SWAPPED: Final[dict[Choice, Choice]] = {"A": "B", "B": "A", "tie": "tie", "both_bad": "both_bad"}
-_IN_WORDS: Final[dict[Choice, str]] = {"A": "A", "B": "B", "tie": "tie", "both_bad": "both bad"}
+from voting.choices import SWAPPED, Choice, short_name
 
 
 class AllSamplesFailed(ValueError):
@@ -150,7 +146,7 @@ def combine(
         (winner,) = sides
     reason = stored.reason
     if not consistent:
-        said = f"{_IN_WORDS[stored.winner]} as stored, {_IN_WORDS[unswapped.winner]} when swapped"
+        said = f"{short_name(stored.winner)} as stored, {short_name(unswapped.winner)} when swapped"
         reason = f"Inconsistent: {said}. {reason}".rstrip()
     return Combined(
         winner=winner,
@@ -230,7 +226,7 @@ def majority(samples: Sequence[ParsedVerdict | None]) -> Majority:
         winner = "tie"
     reason = next((sample.reason for sample in answered if sample.winner == winner), "")
     if not is_decided:
-        told = ", ".join(f"{_IN_WORDS[choice]} {count}" for choice, count in sorted(counts))
+        told = ", ".join(f"{short_name(choice)} {count}" for choice, count in sorted(counts))
         reason = f"No majority: {told}."
     return Majority(
         winner=winner,

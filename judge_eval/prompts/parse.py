@@ -15,18 +15,14 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
 from judge_eval.prompts.reply_text import excerpt, without_thinking
-from voting.positions import Choice
+from voting.choices import TABLE, Choice
 
 Kind = Literal["empty", "refusal", "malformed", "winner", "score"]
 
 LONGEST_REASON: Final = 500
 # "both bad" is how people say it; nothing else is stretched.
-_WINNERS: Final[dict[str, Choice]] = {
-    "a": "A",
-    "b": "B",
-    "tie": "tie",
-    "both_bad": "both_bad",
-    "both bad": "both_bad",
+_WINNERS: Final = {
+    name.lower(): choice for choice, row in TABLE.items() for name in (choice, row.short)
 }
 # A brace that begins a JSON object, not one of prose or of a formula.
 _BRACE: Final = re.compile(r'\{(?=[ \t\r\n]*+(?:["}]|\Z))')

@@ -20,12 +20,12 @@ from judge_eval.ratings.elo_fold import (
     standings_before,
 )
 from judge_eval.statistics import elo
+from voting.choices import ANSWERS, VERDICTS
 from voting.ledger.bulk_sql import executemany, key, update_many
 from voting.ledger.counts import counted_in, counts, uncounts
 from voting.ledger.entries import Fact
 from voting.ledger.ledger import Difference
-from voting.models import ANSWERS, Comparison, Entry, Project
-from voting.positions import VERDICTS
+from voting.models import Comparison, Entry, Project
 
 
 class JudgeElo:

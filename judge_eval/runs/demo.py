@@ -16,6 +16,7 @@ from judge_eval.baselines import names_for
 from judge_eval.demo import content
 from judge_eval.models import Run
 from judge_eval.services import PromptOutputs, RunSpec, create_run
+from voting.choices import CHOICES, DEFAULT_BALLOT
 from voting.keys import create_key
 from voting.models import ApiKey, Invite, Project
 from voting.voters import invite_token
@@ -61,7 +62,7 @@ def spec(kind: Any, name: str) -> RunSpec:
             for prompt in content.load(kind)
         ],
         judges=names_for(kind),
-        ballot=("A", "B", "tie", "both_bad") if kind == "text" else ("A", "B", "both_bad"),
+        ballot=CHOICES if kind == "text" else DEFAULT_BALLOT,
     )
 
 

@@ -16,7 +16,7 @@ from judge_eval.runs import events, leases
 from judge_eval.runs.bulk import add_rows
 from judge_eval.services import add_comparisons
 from voting.models import Comparison, Inference, Picture
-from voting.positions import keyed_number
+from voting.order import keyed_number
 
 # The run is locked meanwhile, and those who write answers down may have to wait for it.
 PROMPTS_AT_ONCE = 50

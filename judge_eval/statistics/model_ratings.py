@@ -16,9 +16,11 @@ from judge_eval.statistics.order import best_first
 from judge_eval.statistics.order_free import Rating, apart, rate
 from judge_eval.statistics.outcomes_table import Codes, Counts, Floats
 from judge_eval.statistics.ranks import tie_groups
-from voting.positions import CHOICES
+from voting.choices import CHOICES, TABLE
 
-_A, _B, _TIE, _BOTH_BAD = range(len(CHOICES))
+# What a vote for each choice comes to for A and for B, in halves; none for both rates no model.
+_HALVES: Final = np.array([[round(2 * grade) for grade in row.grades] for row in TABLE.values()])
+_RATES_NONE: Final = ~_HALVES.any(axis=1)
 UNKNOWN: Final = -1
 
 
@@ -124,7 +126,7 @@ def model_board(
         ratings=ratings,
         ties=_letters(ratings),
         wins=wins,
-        both_bad=int(votes[is_pair, _BOTH_BAD].sum()),
+        both_bad=int(votes[is_pair][:, _RATES_NONE].sum()),
         unpaired=int(votes[~is_pair].sum()),
     )
 
@@ -141,9 +143,7 @@ def _letters(ratings: list[Rating]) -> list[str]:
 
 def _by_lower_number(models: Counts, votes: Counts) -> tuple[Counts, Counts]:
     """Return the decided comparisons: models in order of number, and half-votes for each."""
-    for_a = 2 * votes[:, _A] + votes[:, _TIE]
-    for_b = 2 * votes[:, _B] + votes[:, _TIE]
-    scores = np.stack([for_a, for_b], axis=1)
+    scores = votes @ _HALVES
     is_swapped = models[:, 0] > models[:, 1]
     models = models.copy()
     models[is_swapped] = models[is_swapped, ::-1]

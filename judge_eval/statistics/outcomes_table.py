@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from voting import positions
-from voting.positions import CHOICES
+from voting import choices
+from voting.choices import CHOICES
 
 FAILED: Final = -1
 NOT_ASKED: Final = -2
@@ -29,7 +29,7 @@ Flags = NDArray[np.bool_]
 
 _CODES: Final[dict[str | None, int]] = {
     **{c: n for n, c in enumerate(CHOICES)},
-    positions.WRONG: WRONG,
+    choices.WRONG: WRONG,
     None: FAILED,
 }
 

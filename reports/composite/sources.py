@@ -35,6 +35,7 @@ from reports.composite.config import (
     parse,
 )
 from reports.models import CompositeDefinition
+from voting.choices import TABLE, VOTES_FOR, row_of
 from voting.ledger.counts import counted_in
 from voting.models import Comparison, Entry, Inference, Picture
 
@@ -241,7 +242,7 @@ _QUARTER = TruncQuarter("at", tzinfo=UTC)
 def _pairs(run: Run, part: Slice) -> dict[UUID, Pair]:
     rows = Comparison.objects.filter(queue=run.queue_id).order_by("position")
     about = ("a__tags", "a__generator", "b__generator") if part.kind else ()
-    counts = {choice: f"votes_{choice.lower()}" for choice in part.choices}
+    counts = {choice: VOTES_FOR[choice] for choice in part.choices}
     return {
         row["pk"]: Pair(row["a"], row["b"], {choice: row[name] for choice, name in counts.items()})
         for row in rows.values("pk", "a", "b", *counts.values(), *about)
@@ -251,9 +252,9 @@ def _pairs(run: Run, part: Slice) -> dict[UUID, Pair]:
 
 def _won(pair: Pair, choice: str, count: int) -> Tallies:
     """Return what as many votes, or verdicts, come to: a win is 1, a tie half."""
-    tie = count / 2 if choice == "tie" else 0.0
-    yield pair.a, Tally(count if choice == "A" else tie, count)
-    yield pair.b, Tally(count if choice == "B" else tie, count)
+    for_a, for_b = row_of(choice).grades if choice in TABLE else (0.0, 0.0)
+    yield pair.a, Tally(count * for_a, count)
+    yield pair.b, Tally(count * for_b, count)
 
 
 def _scaled(source: Score | Label | Metadata, given: Iterable[tuple[UUID, object]]) -> Tallies:

@@ -11,8 +11,7 @@ from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 from voting import assignment
 from voting.assignment import LEASED, ballot_for, give_back, next_pairs
 from voting.models import Assignment, Comparison, Reach
-from voting.order import fresh_turn, prompt_order
-from voting.positions import left_side
+from voting.order import fresh_turn, left_side, prompt_order
 from voting.selectors import progress
 from voting.services import undo_last_vote
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from judge_eval.statistics.outcomes_table import OutcomesTable
-from voting.positions import CHOICES, WRONG
+from voting.choices import CHOICES, WRONG
 
 words = st.sampled_from(CHOICES)
 

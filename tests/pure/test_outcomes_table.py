@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from judge_eval.statistics.elo import split
 from judge_eval.statistics.outcomes_table import FAILED, NOT_ASKED, OutcomesTable
 from tests.pure.outcome_tables import tables, votes_of
-from voting.positions import CHOICES
+from voting.choices import CHOICES
 
 
 def wins_by_loop(table):

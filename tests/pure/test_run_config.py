@@ -20,7 +20,7 @@ from judge_eval.config.parts import (
 )
 from judge_eval.config.run_config import ConfigInvalid, parse, parse_prompt_lines
 from judge_eval.prompts.judge import CURRENT, VERSIONS
-from voting.positions import CHOICES
+from voting.choices import CHOICES
 
 PATHSCORE = {
     "name": "Judge Evaluator Run",

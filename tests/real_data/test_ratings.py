@@ -17,7 +17,7 @@ from judge_eval.statistics.order_luck import order_luck, shuffled_elo
 from judge_eval.statistics.outcomes_table import OutcomesTable
 from judge_eval.statistics.significance import claims
 from judge_eval.statistics.wording import summary
-from voting.positions import CHOICES
+from voting.choices import CHOICES
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 SIDED = [CHOICES.index(choice) for choice in ("A", "B")]

@@ -160,7 +160,7 @@ class Migration(migrations.Migration):
                 (
                     "ballot",
                     models.JSONField(
-                        default=list, help_text="Choices offered, of A, B, tie, both_bad."
+                        default=list, help_text="Choices offered, see voting.choices."
                     ),
                 ),
                 ("votes_per_item", models.PositiveSmallIntegerField(default=1)),
