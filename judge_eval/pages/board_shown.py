@@ -7,12 +7,12 @@ from typing import Any
 
 from django.utils import timezone
 
+from humanjudge.charts import RatingGraph, rating_graph
 from humanjudge.lib.text import duration
 from judge_eval import selectors
 from judge_eval.findings.query import Asked
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Findings, Run
-from judge_eval.pages import graph
 from judge_eval.pages.board_table import live_table, part_table
 from judge_eval.pages.matrix_shown import claims_matrix, same_verdict_matrix
 from judge_eval.selectors import BoardRow, BoardView
@@ -66,7 +66,7 @@ def _as_of(board: BoardView, found: Findings, data: Data) -> dict[str, Any]:
     }
 
 
-def _graph(run: Run, board: BoardView, ranked: Sequence[BoardRow]) -> graph.Graph | None:
+def _graph(run: Run, board: BoardView, ranked: Sequence[BoardRow]) -> RatingGraph | None:
     if len(board.rows) < 2:  # whoever plays alone stays at 1000
         return None
     series = selectors.rating_series(run, board.votes)
@@ -75,7 +75,7 @@ def _graph(run: Run, board: BoardView, ranked: Sequence[BoardRow]) -> graph.Grap
     names = [row.judge.name for row in board.rows]
     baselines = {place for place, row in enumerate(board.rows) if row.judge.is_baseline}
     order = [board.rows.index(row) for row in ranked]
-    return graph.draw(names, series, baselines, order)
+    return rating_graph(names, series, baselines, order)
 
 
 def _order(rows: Sequence[BoardRow], data: Data | None, part: Slice) -> list[int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = {
-    *("numpy", "scipy", "sklearn", "pandas", "pyarrow", "altair", "vl_convert", "PIL"),
+    *("numpy", "scipy", "sklearn", "pandas", "pyarrow", "vl_convert", "PIL"),
     *("httpcore2", "resvg_py", "cairosvg"),
 }
 LOADED = """

@@ -1,40 +1,57 @@
-"""What charts are made of: plain data, names that fit, ends of axes."""
+"""What charts are made of: plain data, names that fit, and parts of Vega-Lite specifications."""
 
 from __future__ import annotations
 
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from math import ceil, floor, isfinite, log10
-from typing import Any, Final, TypeAlias
+from typing import Final, Literal, TypeAlias, TypedDict
 
-Spec: TypeAlias = dict[str, Any]
+Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | float | bool | None"
+Object: TypeAlias = dict[str, Json]
+Ends: TypeAlias = tuple[float, float]
+Side: TypeAlias = Literal["left", "center", "right"]
 
 NO_FIGURE: Final = "no figure"
+DASH: Final = "\N{EN DASH}"
 PLOT_WIDTH: Final = 320
-NAME_UNITS: Final = 30
+# Between texts and the plot.
+GAP: Final = 10
 # Of a number or a name, in the letters of a chart.
 LETTER_WIDTH: Final = 7
+NAME_UNITS: Final = 30
 # Words beside the plot: longer ones would make it a strip.
 WORDS_UNITS: Final = 60
 _TITLE_LETTERS: Final = 56
 _STEPS: Final = (1.0, 2.0, 5.0, 10.0)
 
 
+class Texts(TypedDict):
+    """What a chart says to those who cannot see it, and names that it shows shortened."""
+
+    title: str
+    words: str
+    names: Mapping[str, str]
+
+
+class Spec(TypedDict):
+    """A Vega-Lite specification without its config, which `draw` adds."""
+
+    title: Json
+    width: float
+    height: float
+    layer: Sequence[Object]
+    usermeta: Texts
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A judge's figure with its 95 % interval.
+    """A judge's figure with its 95 % interval; None where there is none.
 
-    Attributes
-    ----------
-    name : str
-    value : float or None
-        None where there is no figure.
-    low, high : float or None
-    is_baseline : bool
-        A rule such as "the longer answer wins", which a judge should beat.
+    A baseline is a rule such as "the longer answer wins", which a judge should beat.
     """
 
     name: str
@@ -94,16 +111,6 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and isfinite(value) else None
 
 
-def ordered(rows: Iterable[Estimate]) -> list[Estimate]:
-    """Return the best first, and those without a figure last, in the order given."""
-
-    def key(row: Estimate) -> tuple[bool, float]:
-        value = finite(row.value)
-        return value is None, -(value or 0.0)
-
-    return sorted(rows, key=key)
-
-
 def clean(name: str) -> str:
     """Return a name on one line, without what XML refuses and without what turns text around.
 
@@ -112,17 +119,15 @@ def clean(name: str) -> str:
     >>> clean("gpt\\n4\\x00\\u202eo "), clean(" ")
     ('gpt 4o', '(no name)')
     """
-    visible = "".join(" " if c.isspace() else c for c in name if c.isspace() or _shown(c))
+    # Cc control, Cf format (bidirectional overrides, zero widths), Cs surrogate, Cn not assigned.
+    hidden = ("Cc", "Cf", "Cs", "Cn")
+    spaced = (" " if letter.isspace() else letter for letter in name)
+    visible = "".join(letter for letter in spaced if unicodedata.category(letter) not in hidden)
     return " ".join(visible.split()) or "(no name)"
 
 
-def _shown(letter: str) -> bool:
-    # Cc control, Cf format (bidirectional overrides, zero widths), Cs surrogate, Cn not assigned.
-    return unicodedata.category(letter) not in ("Cc", "Cf", "Cs", "Cn")
-
-
 def shortened(name: str, units: float = NAME_UNITS) -> str:
-    """Return a name that fits, its middle left out where it does not.
+    """Return a name that fits, its middle left out where it does not: names differ at their ends.
 
     Parameters
     ----------
@@ -135,7 +140,7 @@ def shortened(name: str, units: float = NAME_UNITS) -> str:
     ('mistralai/…-large-2411', 'gpt')
     """
     name = clean(name)
-    if _units(name) <= units:
+    if width_of(name) <= units:
         return name
     half = (units - 1) / 2
     return f"{_fitting(name, half)}…{_fitting(name[::-1], half)[::-1]}"
@@ -170,8 +175,9 @@ def label(name: str, is_baseline: bool) -> str:
     return f"{shortened(name, NAME_UNITS - 9)} · baseline" if is_baseline else shortened(name)
 
 
-def _units(text: str) -> float:
-    return sum(_width(letter) for letter in text)
+def width_of(text: str) -> float:
+    """Return how wide a text is, in small Latin letters."""
+    return sum(map(_width, text))
 
 
 def _width(letter: str) -> float:
@@ -191,13 +197,7 @@ def _fitting(text: str, units: float) -> str:
     return text
 
 
-def title_lines(title: str) -> list[str]:
-    return textwrap.wrap(clean(title), _TITLE_LETTERS, max_lines=3, placeholder=" …")
-
-
-def domain(
-    axis: Axis, values: Iterable[float | None], *, zero: bool = False
-) -> tuple[float, float]:
+def domain(axis: Axis, values: Iterable[float | None], *, zero: bool = False) -> Ends:
     """Return the ends of an axis: the given ones, or round numbers around all values.
 
     Examples
@@ -233,3 +233,113 @@ def _step(span: float) -> float:
     """Return a round number that goes into a span about five times."""
     power = 10.0 ** floor(log10(span / 5))
     return next(step * power for step in _STEPS if step * power >= span / 5 * 0.999)
+
+
+def spread(places: Sequence[float], gap: float, bottom: float) -> list[float]:
+    """Move labels apart, keeping their order, as little as a sweep down and one up can.
+
+    Examples
+    --------
+    >>> spread([10, 90, 12], 14, 100)
+    [10, 90, 24]
+    """
+    order = sorted(range(len(places)), key=places.__getitem__)
+    moved = list(places)
+    for above, below in pairwise(order):
+        moved[below] = max(moved[below], moved[above] + gap)
+    for index in reversed(order):
+        moved[index] = min(moved[index], bottom)
+        bottom = moved[index] - gap
+    return moved
+
+
+def marks(rows: Iterable[Object], mark: str, encoding: Object, **options: Json) -> Object:
+    """Return a layer of marks, one for each row."""
+    rows = list(rows)
+    return {"data": {"values": rows}, "mark": {"type": mark, **options}, "encoding": encoding}
+
+
+def band(field: str, count: int) -> Object:
+    """Return the places of so many rows or columns, by their number."""
+    scale: Object = {"domain": list(range(count))}
+    return {"field": field, "type": "ordinal", "axis": None, "scale": scale}
+
+
+def numeric(axis: Axis, ends: Ends, field: str = "value") -> Object:
+    """Return places on an axis between these ends."""
+    drawn: Object = {
+        "title": shortened(axis.words, WORDS_UNITS) if axis.words else None,
+        "format": axis.form,
+        "values": ticks(*ends),
+    }
+    scale: Object = {"domain": ends, "zero": False, "nice": False}
+    return {"field": field, "type": "quantitative", "scale": scale, "axis": drawn}
+
+
+def unscaled(field: str) -> Object:
+    """Return a channel whose numbers are what is drawn, such as an opacity."""
+    return {"field": field, "type": "quantitative", "scale": None, "legend": None}
+
+
+def texts(rows: Iterable[Object], x: Object, y: Object, side: Side, **options: Json) -> Object:
+    """Return the `text` of each row as text."""
+    encoding: Object = {"x": x, "y": y, "text": {"field": "text", "type": "nominal"}}
+    return marks(rows, "text", encoding, align=side, **options)
+
+
+def column(
+    said: Mapping[int, str], place: float, side: Side, y: Object, style: str = "label"
+) -> Object:
+    """Return a column of texts by the number of their row, so many pixels from the plot."""
+    rows: list[Object] = [{"row": row, "text": text} for row, text in said.items()]
+    return texts(rows, {"value": place}, y, side, style=style)
+
+
+def open_dots(rows: Sequence[Object], encoding: Object, size: int) -> list[Object]:
+    """Return dots that hide what lies below them."""
+    return [
+        marks(rows, "point", encoding, style="under", size=size, filled=True),
+        marks(rows, "point", encoding, size=size),
+    ]
+
+
+def finished(
+    layers: Sequence[Object],
+    *,
+    title: str,
+    words: str,
+    height: float,
+    width: float = PLOT_WIDTH,
+    names: Mapping[str, str],
+    text: str = "",
+) -> Spec:
+    """Return a specification of layers.
+
+    Parameters
+    ----------
+    title, text : str
+        The heading, and a line under it.
+    words : str
+        What is to be seen, for those who cannot see it.
+    height, width : float
+        Of the plot, in pixels.
+    names : mapping of str to str
+        Labels and what they are in full, for tooltips where they were shortened.
+    """
+    whole = {short: clean(name) for short, name in names.items()}
+    head: Object = {"text": _wrapped(title), **({"subtitle": _wrapped(text)} if text else {})}
+    return {
+        "title": head,
+        "width": width,
+        "height": height,
+        "layer": layers,
+        "usermeta": {
+            "title": clean(title),
+            "words": clean(words),
+            "names": {short: name for short, name in whole.items() if name not in short},
+        },
+    }
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(clean(text), _TITLE_LETTERS, max_lines=3, placeholder=" …")

@@ -10,25 +10,27 @@ from functools import cache
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from types import ModuleType
+from typing import Final
 from xml.etree.ElementTree import Element, ParseError, SubElement, fromstring, tostring
 
-from PIL import Image
-
-from humanjudge.charts.look import (
+from humanjudge.charts.spec import Spec, Texts
+from humanjudge.charts.theme import (
+    CONFIG,
     FONT,
     PAPER,
     SYSTEM_FONT,
     THEMES,
     WIDE_FONT,
+    ChartRefused,
     Theme,
+    VegaConfig,
+    checked,
     merged,
 )
-from humanjudge.charts.parts import Spec
-from humanjudge.charts.restyling import ChartRefused, checked
 
-FONTS: Final = Path(__file__).parents[2] / "voting" / "fonts"
-# Version 6.4 of Vega-Lite, which the specifications are written for.
+_FONTS: Final = Path(__file__).parents[2] / "voting" / "fonts"
+# Of Vega-Lite, which the specifications are written for.
 _VERSION: Final = "6.4"
 _SVG: Final = "{http://www.w3.org/2000/svg}"
 _ELEMENTS: Final = frozenset(
@@ -41,20 +43,21 @@ _ATTRIBUTES: Final = frozenset(
     "stop-opacity text-anchor font-family font-size font-style font-weight".split()
 )
 _LOCAL: Final = re.compile(r"url\(#([\w-]+)\)")
+# A wider chart should be scrolled on a telephone, and not shrunk.
 _LARGE: Final = 560
 # A config may ask for letters a mile high; memory goes with the square of the size.
 _MOST_PIXELS: Final = 12_000_000
 
 
-def svg(spec: Spec, theme: Theme = "page", vega_config: Mapping[str, Any] | None = None) -> str:
-    """Draw a chart as SVG.
+def svg(spec: Spec, theme: Theme = "page", vega_config: VegaConfig | None = None) -> str:
+    """Draw a chart as SVG that may stand inside a page with a strict Content-Security-Policy.
 
-    Only presentation attributes are used, no style and no script, and nothing is loaded: it may
-    stand inside a page with a strict Content-Security-Policy. Several may stand in one page.
+    Only presentation attributes are used, no style and no script, and nothing is loaded. Several
+    may stand in one page.
 
     Parameters
     ----------
-    spec : dict
+    spec : Spec
         Of one of the functions of this package.
     theme : {'page', 'light', 'dark'}
         ``page`` takes its colours from the page's CSS and has no background.
@@ -64,94 +67,74 @@ def svg(spec: Spec, theme: Theme = "page", vega_config: Mapping[str, Any] | None
     Returns
     -------
     str
-        An ``svg`` element of the class ``plot``, and ``large`` where it should be scrolled on a
-        telephone and not shrunk.
+        An ``svg`` element of the class ``plot``, and ``large`` where it should be scrolled.
 
     Raises
     ------
     ChartRefused
         When nothing can be drawn with that config, or the picture would be too large.
     """
-    return _svg(spec, theme, vega_config or {}, (WIDE_FONT, SYSTEM_FONT))
+    return _svg(spec, theme, vega_config or {}, WIDE_FONT, SYSTEM_FONT)
 
 
 def png(
     spec: Spec,
     theme: Theme = "light",
     scale: float = 2.0,
-    vega_config: Mapping[str, Any] | None = None,
+    vega_config: VegaConfig | None = None,
 ) -> bytes:
-    """Draw a chart as PNG, on white or on the dark theme's paper.
-
-    Parameters
-    ----------
-    spec, theme, vega_config
-        As for `svg`.
-    scale : float
-        Pixels of the picture for one of the chart.
+    """Draw a chart as PNG, on white or on the dark theme's paper, `scale` pixels for one of it.
 
     Raises
     ------
     ChartRefused
-        When nothing can be drawn with that config, or the picture would be too large.
+        As `svg`.
     ValueError
         With the theme ``page``, whose colours only a page knows.
     """
     if theme == "page":
         raise ValueError("a PNG needs real colours: choose light or dark")
-    drawn = _svg(spec, theme, vega_config or {}, (FONT, FONT))
-    return _packed(_renderer().svg_to_png(drawn, scale=scale))
+    from PIL import Image
+
+    drawing = _svg(spec, theme, vega_config or {}, FONT, FONT)
+    # The renderer is in a hurry: packed again, the same picture has a third of the bytes.
+    packed = BytesIO()
+    with Image.open(BytesIO(_renderer().svg_to_png(drawing, scale=scale))) as picture:
+        picture.save(packed, "PNG")
+    return packed.getvalue()
 
 
-def _svg(spec: Spec, theme: Theme, vega_config: Mapping[str, Any], fonts: tuple[str, str]) -> str:
-    """Draw with one font's widths, and name another."""
-    measured, named = fonts
+def _svg(
+    spec: Spec, theme: Theme, vega_config: VegaConfig, measured_font: str, named_font: str
+) -> str:
     background = "transparent" if theme == "page" else PAPER
-    ours = spec["config"] | {"background": background, "font": measured}
-    drawn = _drawn({**spec, "config": merged(ours, checked(vega_config))})
-    prefix = f"chart-{sha256(drawn.encode()).hexdigest()[:10]}"
-    inherited = frozenset((("font-family", measured), ("opacity", "1")))
-    clean = _Cleaning(prefix, THEMES[theme], spec["usermeta"]["names"], inherited)
-    root = clean.root(_parsed(drawn), spec["usermeta"], named)
-    return tostring(root, encoding="unicode")
-
-
-def _drawn(spec: Spec) -> str:
+    ours = CONFIG | {"background": background, "font": measured_font}
     try:
-        whole = json.dumps(spec, allow_nan=False)
+        whole = json.dumps({**spec, "config": merged(ours, checked(vega_config))}, allow_nan=False)
         # By default any address may be read, should a specification name one.
-        return str(_renderer().vegalite_to_svg(whole, vl_version=_VERSION, allowed_base_urls=[]))
-    except (TypeError, ValueError) as error:
-        raise ChartRefused(f"the chart cannot be drawn: {_why(error)}") from error
-
-
-def _parsed(drawn: str) -> Element:
-    try:
+        drawing = _renderer().vegalite_to_svg(whole, vl_version=_VERSION, allowed_base_urls=[])
         # The renderer's own output: it has no document type, and so no entities.
-        root = fromstring(drawn)  # noqa: S314
-    except ParseError as error:
+        root = fromstring(drawing)  # noqa: S314
+    except ChartRefused:
+        raise
+    except (TypeError, ValueError, ParseError) as error:
         raise ChartRefused(f"the chart cannot be drawn: {_why(error)}") from error
     width, height = float(root.get("width", 0)), float(root.get("height", 0))
     if not 0 < width * height <= _MOST_PIXELS:
         raise ChartRefused(f"a chart of {width:.0f} by {height:.0f} pixels is too large")
-    return root
+    prefix = f"chart-{sha256(drawing.encode()).hexdigest()[:10]}"
+    inherited = frozenset((("font-family", measured_font), ("opacity", "1")))
+    copier = _Copier(prefix, THEMES[theme], spec["usermeta"]["names"], inherited)
+    return tostring(copier.root(root, spec["usermeta"], named_font), encoding="unicode")
 
 
 @cache
-def _renderer() -> Any:
+def _renderer() -> ModuleType:
     # Only where something is drawn: it is 30 MB of V8, and its threads do not survive a fork.
     import vl_convert
 
-    vl_convert.register_font_directory(str(FONTS))
+    vl_convert.register_font_directory(str(_FONTS))
     return vl_convert
-
-
-def _packed(drawn: bytes) -> bytes:
-    """Return the same picture in a third of the bytes: the renderer is in a hurry."""
-    packed = BytesIO()
-    with Image.open(BytesIO(drawn)) as picture:
-        picture.save(packed, "PNG")
-    return packed.getvalue()
 
 
 def _why(error: Exception) -> str:
@@ -161,7 +144,7 @@ def _why(error: Exception) -> str:
 
 
 @dataclass(frozen=True)
-class _Cleaning:
+class _Copier:
     """Copies of a drawing only what is known to be harmless, in the colours of a theme."""
 
     prefix: str
@@ -169,9 +152,9 @@ class _Cleaning:
     names: Mapping[str, str]
     inherited: frozenset[tuple[str, str]]
 
-    def root(self, drawn: Element, told: Mapping[str, str], font: str) -> Element:
-        width, height = drawn.get("width", ""), drawn.get("height", "")
-        about = {"title": told["title"], "desc": told["words"]}
+    def root(self, drawing: Element, texts: Texts, font: str) -> Element:
+        width, height = drawing.get("width", ""), drawing.get("height", "")
+        about = {"title": texts["title"], "desc": texts["words"]}
         root = Element(
             "svg",
             {
@@ -188,28 +171,24 @@ class _Cleaning:
         )
         for name, text in about.items():
             SubElement(root, name, {"id": f"{self.prefix}-{name}"}).text = text
-        root.extend(self._children(drawn))
+        self._copy_children(drawing, root)
         return root
 
-    def _children(self, parent: Element) -> list[Element]:
-        found = [self._copy(child) for child in parent]
-        return [child for child in found if child is not None]
-
-    def _copy(self, drawn: Element) -> Element | None:
-        tag = drawn.tag.removeprefix(_SVG)
-        if tag not in _ELEMENTS or _is_unseen(drawn):
-            return None
-        attributes = {name: self._value(name, value) for name, value in drawn.items()}
-        copy = Element(tag, {name: v for name, v in attributes.items() if v is not None})
-        copy.text = drawn.text
-        copy.extend(self._children(drawn))
-        if tag == "g" and not len(copy):
-            return None
-        whole = self.names.get(drawn.text or "") if tag == "text" else None
-        if whole is not None:
-            tooltip = SubElement(copy, "title")
-            tooltip.text, tooltip.tail, copy.text = whole, copy.text, None
-        return copy
+    def _copy_children(self, drawing: Element, into: Element) -> None:
+        for child in drawing:
+            tag = child.tag.removeprefix(_SVG)
+            if tag not in _ELEMENTS or _is_unseen(child):
+                continue
+            values = {name: self._value(name, value) for name, value in child.items()}
+            copy = Element(tag, {name: v for name, v in values.items() if v is not None})
+            copy.text = child.text
+            self._copy_children(child, copy)
+            whole = self.names.get(child.text or "") if tag == "text" else None
+            if whole is not None:
+                tooltip = SubElement(copy, "title")
+                tooltip.text, tooltip.tail, copy.text = whole, copy.text, None
+            if tag != "g" or len(copy):
+                into.append(copy)
 
     def _value(self, name: str, value: str) -> str | None:
         """Return an attribute's value; None where it is left out."""
@@ -223,10 +202,10 @@ class _Cleaning:
         return self.colours.get(local, local)
 
 
-def _is_unseen(drawn: Element) -> bool:
-    if drawn.get("display") == "none" or drawn.get("fill") == "transparent":
+def _is_unseen(drawing: Element) -> bool:
+    if drawing.get("display") == "none" or drawing.get("fill") == "transparent":
         return True
     # The frames of groups: without a colour of their own there is nothing of them.
-    return drawn.get("class") in ("background", "foreground") and not (
-        drawn.get("fill") or drawn.get("stroke")
+    return drawing.get("class") in ("background", "foreground") and not (
+        drawing.get("fill") or drawing.get("stroke")
     )
