@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import ttest_1samp
 
 from bench.lib.report import figure, note
-from judge_eval.metrics import (
+from judge_eval.stats import (
     AltTestSettings,
     alt_test,
     classification,

@@ -14,7 +14,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from judge_eval.statistics import elo
+from judge_eval.stats import elo
 from voting.choices import LABELS, WRONG
 from voting.models import ApiKey, Comparison, Inference, Project, Queue
 

@@ -12,8 +12,8 @@ from django.db.models.functions import Left
 from django.utils import timezone
 
 from judge_eval.models import Board, Call, Findings, Judge, JudgeRating, RatingPoint, Run, Verdict
-from judge_eval.statistics import elo
-from judge_eval.statistics.intervals import wilson
+from judge_eval.stats import elo
+from judge_eval.stats.intervals import wilson
 from voting.models import Comparison, Entry, Invite, Picture, Voter
 from voting.selectors import open_to, queue_counts, unusable_pairs
 

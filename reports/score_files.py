@@ -25,7 +25,7 @@ from judge_eval.models import Run
 from reports.models import ScoreReport
 
 if TYPE_CHECKING:
-    from judge_eval.metrics import Embedder
+    from judge_eval.stats import Embedder
 
 LEASE = timedelta(minutes=2)
 RENEWED_EVERY = timedelta(seconds=30)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge_eval.findings.slices import Slice
-from judge_eval.metrics import Figure
+from judge_eval.stats import Figure
 from reports.models import ScoreReport
 from reports.results.sections import Shown, shown
 from reports.results.table import PEOPLE

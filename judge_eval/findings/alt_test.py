@@ -10,7 +10,8 @@ from typing import Any
 from django.db.models import F
 
 from judge_eval.findings.load import RunOutcomes
-from judge_eval.metrics import (
+from judge_eval.models import Run
+from judge_eval.stats import (
     AgainstHuman,
     AltTestResult,
     AltTestSettings,
@@ -20,7 +21,6 @@ from judge_eval.metrics import (
     alt_test,
     in_words,
 )
-from judge_eval.models import Run
 from voting.choices import VERDICTS
 from voting.ledger.counts import counted_in
 from voting.models import Entry

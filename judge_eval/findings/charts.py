@@ -18,7 +18,7 @@ from humanjudge.charts import (
     lines,
     svg,
 )
-from judge_eval.metrics import PASSES
+from judge_eval.stats import PASSES
 
 START = Reference(1000, "start")
 Data = Mapping[str, Any]

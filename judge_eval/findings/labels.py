@@ -8,9 +8,9 @@ from typing import Final
 from uuid import UUID
 
 from judge_eval.findings.slices import WHOLE, Slice
-from judge_eval.metrics import Annotations
-from judge_eval.metrics.labels import Item
 from judge_eval.models import Judge, Run, Verdict
+from judge_eval.stats import Annotations
+from judge_eval.stats.labels import Item
 from voting.ledger.counts import counted_in
 from voting.models import Comparison, Entry
 

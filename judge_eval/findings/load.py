@@ -30,7 +30,7 @@ from django.db.models.functions import Cast, Coalesce, Length, Replace, Round
 from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Board, Call, Judge, Run, Verdict
 from judge_eval.selectors import UNPRICED
-from judge_eval.statistics.outcomes_table import (
+from judge_eval.stats.outcomes_table import (
     FAILED,
     NOT_ASKED,
     Codes,

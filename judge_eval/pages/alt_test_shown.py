@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from humanjudge.lib.text import listed
-from judge_eval.metrics import (
+from judge_eval.stats import (
     EPSILON_GUIDE,
     GRID,
     PASSES,

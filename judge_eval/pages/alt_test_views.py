@@ -15,7 +15,6 @@ from django.views.decorators.http import require_safe
 from humanjudge.http import HtmxRequest, Problem
 from humanjudge.lib.ratelimit import RateLimit
 from judge_eval.findings.query import Asked
-from judge_eval.metrics import AltTestSettings, Figure, ItemsNeeded, items_needed
 from judge_eval.models import Run
 from judge_eval.pages.alt_test_shown import EPSILONS, alt_test_shown, guide
 from judge_eval.pages.findings_page import (
@@ -26,6 +25,7 @@ from judge_eval.pages.findings_page import (
     run_with_board,
 )
 from judge_eval.pages.findings_shown import DASH, percent
+from judge_eval.stats import AltTestSettings, Figure, ItemsNeeded, items_needed
 
 DEFAULT_EPSILON = "0.20"
 FEWEST_PEOPLE = AltTestSettings().min_humans

@@ -16,7 +16,7 @@ from django.db.models.functions import Cast
 from pydantic_core import from_json, to_json
 
 from judge_eval.models import Run
-from judge_eval.statistics import elo
+from judge_eval.stats import elo
 from voting.ledger.bulk_sql import Answer, asked, prepared
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Queue

@@ -19,7 +19,7 @@ from judge_eval.ratings.elo_fold import (
     latest_payloads,
     standings_before,
 )
-from judge_eval.statistics import elo
+from judge_eval.stats import elo
 from voting.choices import ANSWERS, VERDICTS
 from voting.ledger.bulk_sql import executemany, key, update_many
 from voting.ledger.counts import counted_in, counts, uncounts

@@ -10,13 +10,13 @@ from django.core.exceptions import ValidationError
 
 from judge_eval.config.fields import ConfigError, Fields
 from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.metrics.local_encoder import EncoderMissing, LocalEncoder
-from judge_eval.metrics.semantic import Embedder, EmbeddingFailed
 from judge_eval.models import validate_base_url, validate_key_variable
 from judge_eval.providers.chat import Endpoint
 from judge_eval.providers.embeddings import EmbeddingClient, FloatArray
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import providers
+from judge_eval.stats.local_encoder import EncoderMissing, LocalEncoder
+from judge_eval.stats.semantic import Embedder, EmbeddingFailed
 
 # Exactly one of these says where; the last two say it of this machine, or of any other.
 _WHERE: Final = ("provider", "base_url", "local")

@@ -30,7 +30,7 @@ from humanjudge.charts import (
     png,
     svg,
 )
-from judge_eval.metrics import (
+from judge_eval.stats import (
     PASSES,
     AltTestScorer,
     Figure,
@@ -117,7 +117,7 @@ def write_charts(
         Restyles all charts; nobody knows what it looks like on a page that may be dark, so they
         bring their own colours then.
     among : mapping of unique name to ScoreResult or None, optional
-        The same metrics between people; see `judge_eval.metrics.among_people`.
+        The same metrics between people; see `judge_eval.stats.among_people`.
     baselines : collection of judge_id
 
     Returns

@@ -10,7 +10,7 @@ from typing import Any, Final
 from judge_eval.config.fields import ConfigError, Fields
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.findings.slices import WHOLE, Slice, SliceInvalid
-from judge_eval.metrics import (
+from judge_eval.stats import (
     SCORERS,
     Embedder,
     MetricConfig,
@@ -20,7 +20,7 @@ from judge_eval.metrics import (
     check_names,
     make_scorer,
 )
-from judge_eval.metrics.figures import AnnotatorAggregation, TaskStrategy
+from judge_eval.stats.figures import AnnotatorAggregation, TaskStrategy
 from reports.results.names import is_safe
 
 MOST_METRICS: Final = 100

@@ -7,7 +7,7 @@ from io import StringIO
 from typing import Any, Final
 
 from humanjudge.lib.text import harmless
-from judge_eval.metrics import Figure
+from judge_eval.stats import Figure
 from reports.results.table import PEOPLE, Cell, Column, Table
 
 NO_VALUE: Final = "\u2013"
@@ -49,7 +49,7 @@ def as_csv(table: Table) -> str:
 
     Examples
     --------
-    >>> from judge_eval.metrics import ClassificationScorer, MetricConfig, score
+    >>> from judge_eval.stats import ClassificationScorer, MetricConfig, score
     >>> from reports.results.table import tabulate
     >>> metric = MetricConfig(ClassificationScorer(), ["winner"], display_name="accuracy")
     >>> judges = {"=1+1": {"winner": {"q": "B"}}, "gpt": {"winner": {"q": "A"}}}

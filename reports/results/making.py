@@ -15,8 +15,8 @@ from judge_eval.config.fields import ConfigError
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.findings.labels import WINNER, RunLabels, labels_of
 from judge_eval.findings.slices import Slice
-from judge_eval.metrics import Annotations, MetricConfig, Results, ScoreResult, among_people, score
 from judge_eval.models import Run, Verdict
+from judge_eval.stats import Annotations, MetricConfig, Results, ScoreResult, among_people, score
 from reports.results.charts import write_charts
 from reports.results.config import NOTHING, Reach, default_metrics, parse
 from reports.results.names import judge_names

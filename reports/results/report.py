@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from judge_eval.metrics import MetricConfig, Results, ScoreResult
+from judge_eval.stats import MetricConfig, Results, ScoreResult
 from reports.results.formats import as_data
 from reports.results.table import Table, tabulate
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from judge_eval.metrics import (
+from judge_eval.stats import (
     AltTestScorer,
     Figure,
     LeftOut,

@@ -8,7 +8,7 @@ from functools import cached_property
 from math import inf
 from typing import Final
 
-from judge_eval.metrics import (
+from judge_eval.stats import (
     AltTestScorer,
     Figure,
     MetricConfig,
@@ -139,7 +139,7 @@ def tabulate(
 
     Examples
     --------
-    >>> from judge_eval.metrics import ClassificationScorer, score
+    >>> from judge_eval.stats import ClassificationScorer, score
     >>> metric = MetricConfig(ClassificationScorer(), ["winner"])
     >>> judges = {"=1+1": {"winner": {"q": "B"}}, "gpt": {"winner": {"q": "A"}}}
     >>> found = score([metric], judges, {"ann": {"winner": {"q": "A"}}})

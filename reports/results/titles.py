@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from humanjudge.lib.text import listed
-from judge_eval.metrics import (
+from judge_eval.stats import (
     AltTestScorer,
     ClassificationScorer,
     KrippendorffAlphaScorer,

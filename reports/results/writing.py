@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from judge_eval.metrics import MetricConfig
+from judge_eval.stats import MetricConfig
 from reports.results.folder import MADE_BY, MANIFEST
 from reports.results.formats import as_csv
 from reports.results.names import file_names

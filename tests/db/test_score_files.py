@@ -12,7 +12,7 @@ from django.db import IntegrityError
 from django.test import Client
 from django.utils import timezone
 
-from judge_eval.metrics import SCORERS
+from judge_eval.stats import SCORERS
 from reports import score_files, tasks
 from reports.models import ScoreReport
 from reports.results import making
@@ -157,7 +157,7 @@ def test_a_task_that_the_run_has_no_labels_of_is_told_in_the_end():
 
 
 MODULE = """
-from judge_eval.metrics import Figure, Scorer, register
+from judge_eval.stats import Figure, Scorer, register
 
 
 class Always(Scorer):

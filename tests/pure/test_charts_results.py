@@ -5,7 +5,7 @@ import re
 import pytest
 from PIL import Image
 
-from judge_eval.metrics import (
+from judge_eval.stats import (
     AltTestScorer,
     ClassificationScorer,
     CohenKappaScorer,

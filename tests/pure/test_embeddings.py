@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.metrics import SemanticSimilarityScorer, make_scorer, semantic_similarity
 from judge_eval.models import Provider
 from judge_eval.providers import embeddings as module
 from judge_eval.providers.chat import Endpoint
 from judge_eval.providers.embeddings import EmbeddingClient, embeddings
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs.embeddings import EndpointEmbedder, make_embedder
+from judge_eval.stats import SemanticSimilarityScorer, make_scorer, semantic_similarity
 from tests.helpers import model_calls
 from tests.helpers.model_calls import KEY
 from tests.provider import provider

@@ -12,10 +12,10 @@ from sklearn.metrics import (
     recall_score,
 )
 
-from judge_eval.metrics import Resampling, classification
-from judge_eval.metrics.class_sums import of_elements, share
-from judge_eval.metrics.paired import paired
-from judge_eval.statistics.intervals import wilson
+from judge_eval.stats import Resampling, classification
+from judge_eval.stats.class_sums import of_elements, share
+from judge_eval.stats.intervals import wilson
+from judge_eval.stats.pairs import paired
 
 METRICS = {"precision": precision_score, "recall": recall_score, "f1": f1_score}
 FEW = Resampling(resamples=20)

@@ -6,14 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from judge_eval.metrics.registry import SCORERS
+from judge_eval.stats.registry import SCORERS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "metrics.md"
 
 
 def test_examples_on_the_page_are_true(monkeypatch):
-    monkeypatch.setattr("judge_eval.metrics.registry.SCORERS", dict(SCORERS))
+    monkeypatch.setattr("judge_eval.stats.registry.SCORERS", dict(SCORERS))
     outcome = doctest.testfile(str(PAGE), module_relative=False, encoding="utf-8")
     assert outcome.attempted > 50
     assert outcome.failed == 0
@@ -26,7 +26,7 @@ def test_every_scorer_is_on_the_page():
 
 ALONE = """
 import sys
-from judge_eval.metrics import alt_test, cohen_kappa
+from judge_eval.stats import alt_test, cohen_kappa
 slow = {"django", "scipy", "sklearn"} & set(sys.modules)
 assert not slow, slow
 people = {name: {n: "AB"[n % 2] for n in range(30)} for name in ("ann", "ben", "cem")}

@@ -5,14 +5,14 @@ import json
 import pytest
 
 from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.metrics import SCORERS, registry
+from judge_eval.stats import SCORERS, registry
 from reports.results.config import Reach, default_metrics, parse
 from reports.results.config_file import finder, import_modules, read_config
 
 TASKS = ("winner", "rejection", "explanation", "helpful")
 
 CUSTOM = """
-from judge_eval.metrics import Scorer, register
+from judge_eval.stats import Scorer, register
 
 
 class Custom(Scorer):
@@ -256,7 +256,7 @@ def test_a_vega_config_is_read_from_beside_the_file(tmp_path):
 
 @pytest.fixture
 def _registry(monkeypatch):
-    monkeypatch.setattr("judge_eval.metrics.registry.SCORERS", dict(SCORERS))
+    monkeypatch.setattr("judge_eval.stats.registry.SCORERS", dict(SCORERS))
 
 
 @pytest.mark.usefixtures("_registry")

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from judge_eval.metrics import (
+from judge_eval.stats import (
     AltTestScorer,
     AltTestSettings,
     ClassificationScorer,

@@ -11,7 +11,7 @@ import pytest
 from judge_eval.exchange.formats import pathscore
 from judge_eval.exchange.reading import read, recognised
 from judge_eval.exchange.rows import JudgeOrder, LabelRow, LeftOut, Row
-from judge_eval.statistics.elo import Standings
+from judge_eval.stats.elo import Standings
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 DATA = SHARED / "data"

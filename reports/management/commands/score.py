@@ -7,10 +7,10 @@ from django.utils import timezone
 
 from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.findings.slices import Slice, SliceInvalid
-from judge_eval.metrics import Embedder
 from judge_eval.models import Run
 from judge_eval.prefixes import Ambiguous, by_prefix
 from judge_eval.runs.embeddings import make_embedder
+from judge_eval.stats import Embedder
 from reports.results.config import Reach
 from reports.results.config_file import finder, import_modules, read_config
 from reports.results.folder import FolderTaken, replacing

@@ -1,0 +1,189 @@
+"""A figure for each person, and the plain mean of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from judge_eval.stats.figures import Figure, LeftOut, left_out, no_figure
+from judge_eval.stats.intervals import wilson
+from judge_eval.stats.pairs import Paired
+from judge_eval.stats.resampling import (
+    Bootstrapped,
+    Resampling,
+    bootstrap,
+    interval_of,
+    sparse,
+)
+from judge_eval.stats.vocabulary import FloatArray, IntArray
+
+NOTHING_IN_COMMON = "no item has a label both of the judge and of a person"
+NOBODY_IN_COMMON = "no item has labels of two people"
+WILSON = "Wilson score interval"
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """The plain mean over people, and the figure of each of them.
+
+    Attributes
+    ----------
+    figure : Figure
+    by_human : mapping of str to Figure
+    """
+
+    figure: Figure
+    by_human: Mapping[str, Figure]
+
+
+def averaged(
+    pairs: Paired,
+    values: FloatArray,
+    intervals: Sequence[Bootstrapped],
+    of_mean: Bootstrapped,
+    why_not: Callable[[int], str],
+) -> Averaged:
+    """Put together the figure of each person and their mean.
+
+    Parameters
+    ----------
+    pairs : Paired
+    values : float array, shape (n_raters,)
+        NaN where there is no figure.
+    intervals : sequence of Bootstrapped, length n_raters
+    of_mean : Bootstrapped
+    why_not : function
+        From a rater without a figure to the reason. Such a rater is left out of the mean.
+    """
+    by_human = {
+        name: Figure(float(value), int(n), interval=found.interval, method=found.method)
+        if np.isfinite(value)
+        else no_figure(why_not(rater), int(n))
+        for rater, (name, value, n, found) in enumerate(
+            zip(pairs.raters, values, pairs.n_by_rater, intervals, strict=True)
+        )
+    }
+    gaps = (*pairs.left_out, *_without(by_human))
+    known = [figure for figure in by_human.values() if figure.value is not None]
+    n = sum(figure.n for figure in known)
+    if not known:
+        return Averaged(no_figure(_why_none(pairs, by_human), left_out=gaps), by_human)
+    mean = float(np.mean([figure.value for figure in known]))
+    return Averaged(
+        Figure(mean, n, interval=of_mean.interval, method=of_mean.method, left_out=gaps), by_human
+    )
+
+
+def mean_by_rater(
+    pairs: Paired,
+    values: FloatArray,
+    resampling: Resampling,
+    *,
+    is_rate: bool = False,
+    why_not: Callable[[int], str] = lambda _: NOTHING_IN_COMMON,
+) -> Averaged:
+    """Average a value of each pair of labels: per person, then over people.
+
+    Parameters
+    ----------
+    pairs : Paired
+    values : float array, shape (n_pairs,)
+    resampling : Resampling
+    is_rate : bool
+        Whether the values are 0 and 1. Then one person's interval is Wilson's, and so is the
+        mean's where there is one person only; several people's labels on one item are not
+        independent, so their mean is resampled by item.
+    """
+    sums = np.bincount(pairs.rater, values, len(pairs.raters))
+    with np.errstate(invalid="ignore"):
+        means = sums / pairs.n_by_rater
+    if is_rate and len(sums) == 1:
+        [only] = wilson_intervals(sums, pairs.n_by_rater)
+        return averaged(pairs, means, [only], only, why_not)
+    resampled = resampled_means(pairs, values, resampling)
+    intervals = (
+        wilson_intervals(sums, pairs.n_by_rater)
+        if is_rate
+        else intervals_by_rater(pairs, resampled, resampling)
+    )
+    of_mean = interval_of(mean_over_raters(resampled), pairs.items, resampling)
+    if is_rate and of_mean.interval is None and len(pairs):
+        of_mean = _wilson_of_mean(pairs, means)
+    return averaged(pairs, means, intervals, of_mean, why_not)
+
+
+def _wilson_of_mean(pairs: Paired, means: FloatArray) -> Bootstrapped:
+    """Return Wilson's interval of a mean over people that is the same in every resample.
+
+    It counts as that of so many items as would make it as sure: all of them, or fewer where some
+    people labelled few, since each person weighs the same in the mean.
+    """
+    of_each = pairs.n_by_rater[pairs.n_by_rater > 0]
+    items = min(pairs.items, int(len(of_each) ** 2 / (1 / of_each).sum()))
+    share = float(np.nanmean(means))
+    return Bootstrapped(wilson(share * items, items), f"{WILSON} of {items:,} items, all alike")
+
+
+def wilson_intervals(successes: FloatArray | IntArray, trials: IntArray) -> list[Bootstrapped]:
+    """Return the Wilson interval of each rater's rate."""
+    return [
+        Bootstrapped(wilson(round(float(good)), int(n)), WILSON)
+        for good, n in zip(successes, trials, strict=True)
+    ]
+
+
+def mean_over_raters(values: FloatArray) -> FloatArray:
+    """Average over raters, of shape (n_raters, n), those left out that have no value.
+
+    Examples
+    --------
+    >>> mean_over_raters(np.array([[1.0, np.nan], [0.0, np.nan]]))
+    array([0.5, nan])
+    """
+    known = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        mean: FloatArray = np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0)
+    return mean
+
+
+def intervals_by_rater(
+    pairs: Paired, resampled: FloatArray, resampling: Resampling
+) -> list[Bootstrapped]:
+    """Return the interval of each rater from bootstrapped values of shape (n_raters, resamples)."""
+    return [
+        interval_of(row, int(n), resampling)
+        for row, n in zip(resampled, pairs.n_by_rater, strict=True)
+    ]
+
+
+def resampled_means(pairs: Paired, values: FloatArray, resampling: Resampling) -> FloatArray:
+    """Return the mean of a value of each pair, per rater and resample: (n_raters, resamples)."""
+    raters, patterns = len(pairs.raters), pairs.patterns
+    if not len(pairs):
+        return np.empty((raters, 0))
+    rater = pairs.rater[patterns.pair]
+    cells = sparse(
+        np.concatenate([rater, rater + raters]),
+        np.tile(patterns.pattern, 2),
+        np.concatenate([values[patterns.pair], np.ones(len(rater))]),
+        (2 * raters, len(patterns.counts)),
+    )
+    return bootstrap(cells, patterns.counts, lambda sums: sums[:raters] / sums[raters:], resampling)
+
+
+def _without(by_human: Mapping[str, Figure]) -> tuple[LeftOut, ...]:
+    names = defaultdict(list)
+    for name, figure in by_human.items():
+        if figure.reason is not None:
+            names[figure.reason].append(name)
+    return tuple(gap for why, who in names.items() for gap in left_out("humans", who, why))
+
+
+def _why_none(pairs: Paired, by_human: Mapping[str, Figure]) -> str:
+    if not by_human:
+        return NOBODY_IN_COMMON if pairs.between_people else NOTHING_IN_COMMON
+    reasons = sorted({figure.reason for figure in by_human.values() if figure.reason})
+    return reasons[0] if len(reasons) == 1 else "no person's labels allow it: see each of them"
