@@ -45,7 +45,14 @@ def installation() -> Iterator[Installation]:
         database = stack.enter_context(postgres_server(durable=True))
         broker = stack.enter_context(valkey_server())
         site = stack.enter_context(
-            Site(folder, database.url, broker.url, SECRET_KEY="bench" * 10, **NO_LIMIT)
+            Site(
+                folder,
+                database.url,
+                broker.url,
+                afresh=True,
+                SECRET_KEY="bench" * 10,
+                **NO_LIMIT,
+            )
         )
         os.environ.update(site.environment)
         os.environ["DJANGO_SETTINGS_MODULE"] = "humanjudge.settings"

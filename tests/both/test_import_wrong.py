@@ -11,7 +11,6 @@ from judge_eval.models import Verdict
 from judge_eval.pages.reveal import reveal_of
 from reports.composite.config import parse
 from reports.composite.sources import Outputs
-from tests.helpers.board_rows import compute
 from tests.helpers.bundles import empty_the_instance, facts_of, findings_of, restored
 from tests.helpers.imports import (
     added,
@@ -25,6 +24,7 @@ from tests.helpers.imports import (
     votes_of,
 )
 from tests.helpers.pages import text_of
+from tests.helpers.run_findings import compute
 from tests.makers import judges_of, make_project, user_client, voter_client
 
 pytestmark = pytest.mark.django_db

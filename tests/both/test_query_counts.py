@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from judge_eval.models import Findings, Judge
-from tests.helpers.board_rows import compute
 from tests.helpers.pages import HTMX, queries_of, token_of
+from tests.helpers.run_findings import compute
 from tests.makers import (
     key_client,
     make_inference,
@@ -53,7 +53,7 @@ class Study:
         # Not a baseline: one that people can disagree with.
         Judge.objects.filter(run=self.run, position=1).update(provider="default")
         for part in ("", PART):
-            assert compute(self.run, part).data["disputed"]
+            assert compute(self.run, part, charts=True).data["disputed"]
 
     def _many_votes(self, size):
         voters = Voter.objects.bulk_create(

@@ -19,7 +19,7 @@ EXPECTED = (
 )
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def chromium():
     program = chromium_or_skip()
     with sync_playwright() as playwright:
@@ -28,7 +28,7 @@ def chromium():
         browser.close()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def product(tmp_path_factory, chromium):
     data = first_start().copied(tmp_path_factory.mktemp("e2e") / "data")
     with Product(data) as running:

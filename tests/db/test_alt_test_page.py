@@ -179,7 +179,7 @@ def test_one_person_with_enough_items_is_no_test():
 
 
 def test_the_chart_stands_on_the_page_where_there_is_one():
-    run = voted_run()
+    run = voted_run(charts=True)
     assert b"<svg" in shown(run).content
     Findings.objects.filter(run=run).update(charts={})
     assert b"chart-rates" not in shown(run).content
@@ -188,7 +188,7 @@ def test_the_chart_stands_on_the_page_where_there_is_one():
 def test_hostile_names_stay_text():
     run = voted_run(pairs=31)
     judges_of(run)[0].__class__.objects.filter(run=run, position=0).update(name="<b onclick=x>{}")
-    compute(run)
+    compute(run, charts=True)
     content = shown(run).content
     assert b"<b onclick" not in content
     assert b"&lt;b onclick=x&gt;{}" in content

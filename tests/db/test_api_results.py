@@ -3,7 +3,8 @@
 import pytest
 
 from judge_eval.models import JudgeRating
-from tests.helpers.board_rows import compute, make_studied_run, vote_all
+from tests.helpers.board_rows import make_studied_run, vote_all
+from tests.helpers.run_findings import compute
 from tests.makers import (
     judges_of,
     key_client,

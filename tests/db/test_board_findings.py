@@ -17,13 +17,13 @@ from tests.helpers.board_rows import (
     PAIRS,
     board_of,
     cells_of,
-    compute,
     make_studied_run,
     truth,
     vote_all,
     words_in,
 )
 from tests.helpers.pages import HTMX, text_of
+from tests.helpers.run_findings import compute
 from tests.makers import (
     judges_of,
     make_exposure,
@@ -385,7 +385,7 @@ def test_names_and_prompts_are_text_not_markup():
     run = make_studied_run()
     Judge.objects.filter(pk=judges_of(run)[0].pk).update(name="<b>good</b>")
     Inference.objects.update(prompt="<img src=x>")
-    compute(run)
+    compute(run, charts=True)
     page = get(run).content.decode()
     assert "<b>good" not in page
     assert "<img" not in page

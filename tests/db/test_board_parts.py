@@ -5,15 +5,9 @@ from django.test import Client
 
 from judge_eval.findings import cache
 from judge_eval.models import Findings
-from tests.helpers.board_rows import (
-    board_of,
-    cells_of,
-    compute,
-    make_studied_run,
-    vote_all,
-    words_in,
-)
+from tests.helpers.board_rows import board_of, cells_of, make_studied_run, vote_all, words_in
 from tests.helpers.pages import HTMX, text_of
+from tests.helpers.run_findings import compute
 from tests.makers import make_run, pairs_of, user_client
 from voting.models import Inference
 

@@ -13,8 +13,8 @@ from reports.composite.config import parse
 from reports.composite.sources import store
 from reports.composite.views import DASH
 from reports.models import CompositeDefinition
-from tests.helpers.board_rows import compute
 from tests.helpers.pages import queries_of, text_of
+from tests.helpers.run_findings import compute
 from tests.makers import (
     make_many_entries,
     make_many_votes,

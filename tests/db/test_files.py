@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 
 from judge_eval.models import Findings, Judge, JudgeRating
-from tests.helpers.board_rows import compute, make_studied_run
-from tests.helpers.run_findings import voted_run
+from tests.helpers.board_rows import make_studied_run
+from tests.helpers.run_findings import compute, voted_run
 from tests.makers import judges_of, make_run, make_voter, user_client, voter_client
 
 pytestmark = pytest.mark.django_db
@@ -115,7 +115,7 @@ def test_what_there_is_not(path):
 def test_a_chart_is_a_file_that_does_nothing_but_be_drawn(chart):
     run = voted_run()
     Judge.objects.filter(run=run, name="near-judge").update(name="<script>alert(1)</script>")
-    stored = compute(run).charts
+    stored = compute(run, charts=True).charts
     response = get(run, f"charts/{chart}.svg")
     assert response.status_code == 200
     assert response["Content-Type"] == "image/svg+xml; charset=utf-8"
@@ -141,7 +141,7 @@ def test_a_chart_is_a_file_that_does_nothing_but_be_drawn(chart):
     ],
 )
 def test_every_page_leads_to_its_files(tab, path, charts):
-    run = voted_run()
+    run = voted_run(charts=True)
     client = user_client()
     page = get(run, path, client).content.decode()
     links = re.findall(rf'href="(/runs/{run.pk}/(?:tables|charts)/[^"]+)"', page)
@@ -152,7 +152,7 @@ def test_every_page_leads_to_its_files(tab, path, charts):
 
 def test_the_files_of_a_part_are_of_that_part():
     run = voted_run()
-    compute(run, "ballot:decided")
+    compute(run, "ballot:decided", charts=True)
     page = get(run, "?part=ballot:decided").content.decode()
     assert f"/runs/{run.pk}/tables/board.csv?part=ballot%3Adecided" in page
     assert f"/runs/{run.pk}/charts/ratings.svg?part=ballot%3Adecided" in page
@@ -161,7 +161,7 @@ def test_the_files_of_a_part_are_of_that_part():
 @pytest.mark.parametrize("path", ["tables/board.csv", "tables/models.json", "charts/ratings.svg"])
 def test_files_are_for_those_who_may_see_the_board(path):
     run = make_studied_run(shared=True)
-    compute(run)
+    compute(run, charts=True)
     assert get(run, path, Client()).status_code == 200
     late = make_voter(run)
     run.queue.comparisons.filter(position=0).update(votes_wanted=9)

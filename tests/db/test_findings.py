@@ -9,6 +9,7 @@ from django.utils import timezone
 from judge_eval.findings import alt_test, cache
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Board, Findings, Judge, Run, Verdict
+from tests.helpers.run_findings import compute
 from tests.makers import (
     judges_of,
     make_judges,
@@ -24,11 +25,8 @@ from voting.services import undo_last_vote
 pytestmark = pytest.mark.django_db
 
 
-def computed(run, part=""):
-    Findings.objects.get_or_create(run=run, part=part)
-    Findings.objects.filter(run=run, part=part).update(not_before=timezone.now())
-    assert cache.compute(run.pk, part)
-    found = Findings.objects.get(run=run, part=part)
+def computed(run, part="", **options):
+    found = compute(run, part, **options)
     json.dumps(found.data, allow_nan=False)
     return found
 
@@ -141,7 +139,7 @@ def test_everybody_is_compared_however_many_they_are(monkeypatch):
 
 def test_charts_are_drawn_of_what_there_is():
     run = voted_run(people=4)
-    charts = computed(run).charts
+    charts = computed(run, charts=True).charts
     assert charts.keys() == {
         "agreement",
         "ratings",
@@ -150,7 +148,7 @@ def test_charts_are_drawn_of_what_there_is():
         "model_ratings",
     }
     assert all(chart.startswith("<svg ") and "<script" not in chart for chart in charts.values())
-    assert computed(make_run()).charts.keys() == {"same_verdict"}
+    assert computed(make_run(), charts=True).charts.keys() == {"same_verdict"}
 
 
 def test_a_failed_verdict_is_no_answer_and_no_disagreement():

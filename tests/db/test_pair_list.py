@@ -5,8 +5,9 @@ import re
 import pytest
 
 from judge_eval.models import Verdict
-from tests.helpers.board_rows import compute, make_studied_run, words_in
+from tests.helpers.board_rows import make_studied_run, words_in
 from tests.helpers.pages import text_of
+from tests.helpers.run_findings import compute
 from tests.makers import (
     change_verdicts,
     judges_of,

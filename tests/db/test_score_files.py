@@ -16,8 +16,8 @@ from judge_eval.stats import SCORERS
 from reports import score_files, tasks
 from reports.models import ScoreReport
 from reports.results import making
-from tests.helpers.board_rows import compute
 from tests.helpers.pages import HTMX, queries_of, text_of
+from tests.helpers.run_findings import compute
 from tests.helpers.scores import MoreAs
 from tests.makers import (
     key_client,

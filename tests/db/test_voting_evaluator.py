@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.helpers.board_rows import compute
 from tests.helpers.pages import text_of
+from tests.helpers.run_findings import compute
 from tests.makers import (
     make_run,
     make_vote,

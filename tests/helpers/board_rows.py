@@ -2,21 +2,9 @@
 
 import re
 
-from django.utils import timezone
-
-from judge_eval.findings import cache
-from judge_eval.models import Findings
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 
 PAIRS = 40
-
-
-def compute(run, part=""):
-    """Compute findings as the background does, and return them."""
-    Findings.objects.get_or_create(run=run, part=part)
-    Findings.objects.filter(run=run, part=part).update(not_before=timezone.now())
-    assert cache.compute(run.pk, part)
-    return Findings.objects.get(run=run, part=part)
 
 
 def make_studied_run(*, people=2, pairs=PAIRS, judges=3, **options):

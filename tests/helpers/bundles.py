@@ -3,10 +3,7 @@
 import io
 import json
 
-from django.utils import timezone
-
 from judge_eval.exchange.restore import restore
-from judge_eval.findings import cache
 from judge_eval.models import (
     Board,
     Call,
@@ -20,6 +17,7 @@ from judge_eval.models import (
     Verdict,
 )
 from judge_eval.selectors import board
+from tests.helpers.run_findings import compute
 from voting.ledger.counts import COUNTED
 from voting.models import (
     Assignment,
@@ -192,9 +190,7 @@ def facts_of(run):
 def findings_of(run):
     """Return all that is computed of a run, as it is stored; the run's number is the seed."""
     Findings.objects.filter(run=run).delete()
-    Findings.objects.create(run=run, part="", not_before=timezone.now())
-    assert cache.compute(run.pk, "")
-    return Findings.objects.get(run=run).data
+    return compute(run).data
 
 
 def numbers_of(run):

@@ -1,22 +1,35 @@
 """Runs with findings for the tests of their pages, computed as a worker would."""
 
+from contextlib import nullcontext
+from unittest.mock import patch
+
 from django.utils import timezone
 
 from judge_eval.findings import cache
+from judge_eval.findings import charts as drawing
 from judge_eval.models import Findings, Judge
 from tests.makers import make_many_votes, make_run, make_voter, pairs_of, seal_all
 
 JUDGES = ["near-judge", "contrary-judge", "floor-baseline"]
 
 
-def compute(run, part=""):
+def compute(run, part="", *, charts=False):
+    """Compute findings as the background does, and return them.
+
+    Charts take most of the time, and few tests look at them.
+    """
     Findings.objects.get_or_create(run=run, part=part)
     Findings.objects.filter(run=run, part=part).update(not_before=timezone.now())
-    assert cache.compute(run.pk, part)
+    with nullcontext() if charts else no_charts():
+        assert cache.compute(run.pk, part)
     return Findings.objects.get(run=run, part=part)
 
 
-def voted_run(*, people=3, pairs=40, computed=True, **fields):
+def no_charts():
+    return patch.object(drawing, "charts_of", return_value={})
+
+
+def voted_run(*, people=3, pairs=40, computed=True, charts=False, **fields):
     """A run in which everybody votes A, which is what generator-0 wrote, on three of four pairs.
 
     One judge says what people say on all pairs but two, one says B, and a baseline says A.
@@ -32,5 +45,5 @@ def voted_run(*, people=3, pairs=40, computed=True, **fields):
     make_many_votes(run, [(voter, *vote) for voter in voters for vote in chosen])
     seal_all(run.queue.project)
     if computed:
-        compute(run)
+        compute(run, charts=charts)
     return run

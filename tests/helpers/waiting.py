@@ -7,10 +7,12 @@ from pathlib import Path
 
 def eventually(condition, seconds=90):
     """The first true value of `condition()`, or a failure when the time is over."""
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, 0.02
     while not (value := condition()):
         assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)
+        time.sleep(pause)
+        # Who waits long need not look often: what is waited for needs the processor.
+        pause = min(1.2 * pause, 0.1)
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -16,6 +17,7 @@ import httpx
 from django.db import connection
 
 from humanjudge.management.commands import up
+from tests.helpers.waiting import eventually, gone
 from tests.servers import lifeline
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,11 +40,35 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-class Site:
-    """The processes of one installation, each in a process group of its own."""
+class Forked:
+    """A process that another one has forked, asked like a `Popen`."""
 
-    def __init__(self, folder: Path, database: str, broker: str, **environment: str) -> None:
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def poll(self) -> int | None:
+        return 0 if gone(self.pid) else None
+
+    def wait(self) -> None:
+        eventually(lambda: gone(self.pid))
+
+
+class Site:
+    """The processes of one installation, each in a process group of its own.
+
+    They are forked, as those of `manage.py up` are; `afresh` starts each by itself, in the
+    environment as it is by then.
+    """
+
+    def __init__(
+        self, folder: Path, database: str, broker: str, *, afresh: bool = False, **environment: str
+    ) -> None:
         self.folder = folder
+        self._afresh = afresh
+        self._nursery: subprocess.Popen[str] | None = None
         self.port = free_port()
         self.environment = {
             **os.environ,
@@ -51,7 +77,7 @@ class Site:
             "HUMANJUDGE_DATA": str(folder / "data"),
             **environment,
         }
-        self._running: list[subprocess.Popen[bytes]] = []
+        self._running: list[subprocess.Popen[bytes] | Forked] = []
 
     def __enter__(self) -> Self:
         return self
@@ -59,6 +85,8 @@ class Site:
     def __exit__(self, *_: object) -> None:
         for process in list(self._running):
             self.kill(process)
+        if self._nursery:
+            self._nursery.communicate()
 
     def manage(self, *arguments: str) -> str:
         """Run a management command to its end and return what it printed."""
@@ -78,7 +106,7 @@ class Site:
         data.mkdir(mode=0o700, exist_ok=True)
         (data / "static").symlink_to(collected)
 
-    def web(self) -> subprocess.Popen[bytes]:
+    def web(self) -> subprocess.Popen[bytes] | Forked:
         """Start the web server; it answers when this returns."""
         process = self._start("web", up.web(self.folder, HOST, self.port).command)
         deadline = time.monotonic() + START_SECONDS
@@ -88,17 +116,17 @@ class Site:
             time.sleep(0.02)
         return process
 
-    def worker(self) -> subprocess.Popen[bytes]:
+    def worker(self) -> subprocess.Popen[bytes] | Forked:
         return self._start("worker", up.worker(self.folder).command)
 
-    def workers(self) -> list[subprocess.Popen[bytes]]:
+    def workers(self) -> list[subprocess.Popen[bytes] | Forked]:
         """Start those that `make run` starts."""
         return [self._start(each.name, each.command) for each in up.workers(self.folder)]
 
-    def beat(self) -> subprocess.Popen[bytes]:
+    def beat(self) -> subprocess.Popen[bytes] | Forked:
         return self._start("beat", up.beat(self.folder).command)
 
-    def kill(self, process: subprocess.Popen[bytes]) -> None:
+    def kill(self, process: subprocess.Popen[bytes] | Forked) -> None:
         """End a process and what it started with kill -9."""
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -109,9 +137,15 @@ class Site:
         path = self.folder / f"{name}.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
-    def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
+    def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes] | Forked:
+        process = self._begun(name, command) if self._afresh else self._forked(name, command)
+        lifeline().add(process.pid)
+        self._running.append(process)
+        return process
+
+    def _begun(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         with self.folder.joinpath(f"{name}.log").open("ab") as log:
-            process = subprocess.Popen(
+            return subprocess.Popen(
                 command,
                 cwd=ROOT,
                 env=self.environment,
@@ -120,9 +154,20 @@ class Site:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        lifeline().add(process.pid)
-        self._running.append(process)
-        return process
+
+    def _forked(self, name: str, command: list[str]) -> Forked:
+        if self._nursery is None:
+            self._nursery = subprocess.Popen(
+                [sys.executable, "-m", "tests.process.nursery", str(self.folder)],
+                cwd=ROOT,
+                env=self.environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                bufsize=1,
+            )
+        print(json.dumps([name, command]), file=self._nursery.stdin)
+        return Forked(int(self._nursery.stdout.readline()))
 
     def _listens(self) -> bool:
         with socket.socket() as probe:

@@ -2,10 +2,8 @@
 
 import random
 import signal
-import subprocess
-import sys
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -15,7 +13,7 @@ from judge_eval.models import Call, Run, Verdict
 from judge_eval.runs import lifecycle, results
 from tests.helpers.scene import make_unjudged_run
 from tests.helpers.waiting import eventually, gone
-from tests.process.processes import ROOT, Site, test_database_url
+from tests.process.processes import Site, test_database_url
 from tests.process.run_scene import (
     asked_again,
     assert_judged_once,
@@ -72,30 +70,6 @@ def nothing_was_asked_twice(model, at_once=8):
     assert set(log["counts"].values()) == {1}
 
 
-@contextmanager
-def forked_workers(site):
-    """Say `start` and `kill` to it: see tests.process.forked_workers."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.process.forked_workers"],
-        cwd=ROOT,
-        env=site.environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        bufsize=1,
-    )
-
-    def say(word):
-        process.stdin.write(f"{word}\n")
-        return int(process.stdout.readline())
-
-    try:
-        yield say
-    finally:
-        process.communicate()
-
-
 def crews():
     """The crews that hold calls, those that are dead included."""
     held = Call.objects.filter(state="waiting", lease__isnull=False)
@@ -110,16 +84,15 @@ def test_workers_are_killed_again_and_again_in_the_middle_of_their_calls(site, m
     run = start_run(model.base_url, prompts=60, concurrency=at_once)
     eventually(lambda: done_calls(run) > 0)
     kills = 0
-    with forked_workers(site) as say:
-        while kills < KILLS and done_calls(run) < 250:
-            before = crews()
-            say("start")
-            eventually(lambda: crews() - before or done_calls(run) > 250)  # noqa: B023
-            # Others make no more calls than this at once.
-            eventually(lambda: model.log()["now"] > THREADS or done_calls(run) > 250)
-            time.sleep(random.uniform(0, 0.5))
-            say("kill")
-            kills += 1
+    while kills < KILLS and done_calls(run) < 250:
+        before = crews()
+        mortal = site.worker()
+        eventually(lambda: crews() - before or done_calls(run) > 250)  # noqa: B023
+        # Others make no more calls than this at once.
+        eventually(lambda: model.log()["now"] > THREADS or done_calls(run) > 250)
+        time.sleep(random.uniform(0, 0.5))
+        site.kill(mortal)
+        kills += 1
     model.control(latency_ms=100)
     reaches_voting(run, 120)
     assert_judged_once(run)

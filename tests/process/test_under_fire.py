@@ -1,8 +1,6 @@
 """People vote, workers seal, and meanwhile workers are killed and the broker forgets."""
 
 import random
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +11,7 @@ from django.db import connection
 from humanjudge.celery import app
 from tests.helpers.scene import assert_sound, make_scene
 from tests.helpers.waiting import eventually
-from tests.process.processes import ROOT, Site, test_database_url
+from tests.process.processes import Site, test_database_url
 from voting import services
 from voting.models import Comparison, Entry
 
@@ -79,32 +77,22 @@ def test_every_acknowledged_vote_is_sealed_exactly_once(tmp_path, settings):
     with Site(tmp_path, test_database_url(), settings.CELERY_BROKER_URL) as site:
         site.worker()
         site.beat()
-        mortal = subprocess.Popen(
-            [sys.executable, "-m", "tests.process.mortal_worker"],
-            cwd=ROOT,
-            env=site.environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        assert mortal.stdout.readline() == "ready\n"
         people[0].vote_on(0)
         eventually(lambda: not Entry.objects.filter(seq__isnull=True).exists())
         with ThreadPoolExecutor(VOTERS) as pool:
             voting = [pool.submit(person.vote_until, stop) for person in people]
             for second in range(SECONDS):
+                mortal = site.worker()
                 time.sleep(1)
+                site.kill(mortal)
                 if second in FLUSHES:
                     forget_all_tasks()
             scene.project.refresh_from_db()
             sealed_meanwhile = scene.project.head_seq
             stop.set()
-        kills, _ = mortal.communicate()
         eventually(lambda: not Entry.objects.filter(seq__isnull=True).exists())
 
     assert [future.result() for future in voting] == [None] * VOTERS
-    assert int(kills) >= SECONDS / 2
     acknowledged = set().union(*(person.acknowledged for person in people))
     undone = set().union(*(person.undone for person in people))
     assert sealed_meanwhile > len(acknowledged) / 2
