@@ -92,8 +92,8 @@ def main() -> None:
 
 
 def import_rows(name: str, count: int) -> object:
+    from judge_eval.exchange.formats import read
     from judge_eval.exchange.import_ import import_run
-    from judge_eval.exchange.reading import read
     from voting.models import Project
 
     stream = io.BufferedReader(Lines(lambda: records(count)))
@@ -107,8 +107,8 @@ def import_rows(name: str, count: int) -> object:
 
 
 def again(run: object) -> None:
+    from judge_eval.exchange.formats import read
     from judge_eval.exchange.import_ import import_into
-    from judge_eval.exchange.reading import read
 
     stream = io.BufferedReader(Lines(lambda: records(ROWS)))
     report, seconds = timed(lambda: import_into(run, read(stream, "rows.jsonl")))  # type: ignore[arg-type]

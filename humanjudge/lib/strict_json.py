@@ -53,16 +53,24 @@ def loads(text: str) -> object:
         return _decoder.decode(text)
     except json.JSONDecodeError as error:
         raise NotJson(f"not JSON: {error.msg} at character {error.pos + 1}") from error
-    except RecursionError as error:
-        raise NotJson("nested too deeply") from error
-    except NotJson:
-        raise
-    except ValueError as error:  # a number of thousands of digits
-        raise NotJson(f"not JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise _not_json(error) from None
+
+
+def _not_json(error: Exception) -> NotJson:
+    if isinstance(error, NotJson):
+        return error
+    if isinstance(error, RecursionError):
+        return NotJson("nested too deeply")
+    return NotJson(f"not JSON: {error}")  # a number of thousands of digits
 
 
 class Cursor:
     """Walks through one JSON text in bounded memory: only the current value is held.
+
+    Our own because no streaming library is as strict: ijson, the nearest, writes half a surrogate
+    pair as "?", cannot refuse a key that stands twice without a class that halves its speed (and
+    then raises SystemError), and bounds no record.
 
     Parameters
     ----------
@@ -131,12 +139,8 @@ class Cursor:
             value, end = _decoder.raw_decode(self._text, self._at)
         except json.JSONDecodeError as error:
             return f"not JSON: {error.msg}"
-        except RecursionError as error:
-            raise NotJson("nested too deeply") from error
-        except NotJson:
-            raise
-        except ValueError as error:  # a number of thousands of digits
-            raise NotJson(f"not JSON: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise _not_json(error) from None
         # A number may go on behind what was read so far.
         return (value, end) if end < len(self._text) or self._ended else "not JSON: it breaks off"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, BinaryIO, cast, get_args
+from typing import Any, BinaryIO, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -17,12 +17,11 @@ from judge_eval.api.run_requests import LONGEST_NAME, project_for
 from judge_eval.api.transfer_schema import ACCEPTED, EXPORTED, FORM_MORE, FORM_NEW, Imported, Shape
 from judge_eval.config.fields import ConfigError
 from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.exchange import bundle, import_jobs, import_options, mapping_config
+from judge_eval.exchange import bundle, import_jobs
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.import_ import open_to_imports
 from judge_eval.exchange.import_jobs import Source
-from judge_eval.exchange.import_report import ImportRefused
-from judge_eval.exchange.sources import Format, UnknownFormat, format_of
+from judge_eval.exchange.import_report import ImportRefused, json_text
 from judge_eval.exchange.vote_exports import grandjury_votes, votes_csv
 from judge_eval.models import Import, Run
 from voting.ledger import ledger
@@ -145,26 +144,12 @@ def _files(request: HttpRequest) -> list[Source]:
 def _form(request: HttpRequest, files: list[Source]) -> dict[str, Any]:
     """Return what stands beside the files, checked, as an import keeps it."""
     stated = {
-        path: import_options.json_text(path, request.POST[path])
+        path: json_text(path, request.POST[path])
         for path in ("options", "mapping")
         if request.POST.get(path)
     }
-    import_options.parse(stated.setdefault("options", {}))
-    if "mapping" in stated:
-        try:
-            mapping_config.parse(stated["mapping"])
-        except mapping_config.MappingError as error:
-            problems = [ConfigError(f"mapping.{path}", why) for path, why in error.problems]
-            raise ConfigInvalid(problems) from error
-    file_format = request.POST.get("format")
-    if file_format is not None and file_format not in get_args(Format):
-        raise _invalid("format", f"{file_format!r} is not one of {', '.join(get_args(Format))}")
-    try:
-        for file in () if file_format else files:
-            format_of(file.name)
-    except UnknownFormat as error:
-        raise _invalid("format", str(error)) from error
-    return {"mapping": None, "format": file_format} | stated
+    columns, file_format = stated.get("mapping"), request.POST.get("format")
+    return import_jobs.form_of(files, stated.get("options", {}), columns, file_format)
 
 
 def _accepted(response: HttpResponse, job: Import, files: list[Source]) -> Any:

@@ -24,6 +24,16 @@ _CHOICE_WORDS: Final[dict[str, str]] = {
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)", re.ASCII)
 
+_KINDS_OF: Final[dict[type, str]] = {
+    type(None): "nothing",
+    bool: "a truth value",
+    int: "a number",
+    float: "a number",
+    str: "text",
+    list: "a list",
+    dict: "an object",
+}
+
 Converter: TypeAlias = Callable[[object], object]
 
 
@@ -32,13 +42,7 @@ class Unfit(ValueError):
 
 
 def text(raw: object) -> str | None:
-    """Return a text that a database can hold; an empty one is none.
-
-    Examples
-    --------
-    >>> text("ok"), text("")
-    ('ok', None)
-    """
+    """Return a text that a database can hold; an empty one is none."""
     return output(raw) or None
 
 
@@ -114,13 +118,7 @@ def kind(raw: object) -> str | None:
 
 
 def flag(raw: object) -> bool | None:
-    """Return a truth value, or what the text ``true`` or ``false`` says.
-
-    Examples
-    --------
-    >>> flag(True), flag("FALSE")
-    (True, False)
-    """
+    """Return a truth value, or what the text ``true`` or ``false`` says."""
     word = _word(raw, {"true": "true", "false": "false"}, ("true", "false"))
     return None if word is None else word == "true"
 
@@ -138,7 +136,7 @@ def number(raw: object) -> int | float | None:
         if not bare:
             return None
         if not _DECIMAL.fullmatch(bare):
-            raise Unfit(f"{_shown(raw)} is not a number")
+            raise Unfit(f"{shorten(raw)!r} is not a number")
         raw = float(bare) if set(bare) & set(".eE") else int(bare)
     if isinstance(raw, bool) or not isinstance(raw, int | float):
         raise Unfit(f"must be a number, not {_kind_of(raw)}")
@@ -150,13 +148,7 @@ def number(raw: object) -> int | float | None:
 
 
 def score(raw: object) -> float | None:
-    """Return a score in [0, 10].
-
-    Examples
-    --------
-    >>> score("7"), score(9.5)
-    (7.0, 9.5)
-    """
+    """Return a score in [0, 10]."""
     value = number(raw)
     if value is None:
         return None
@@ -202,9 +194,9 @@ def _parsed(raw: str) -> datetime | None:
     try:
         at = datetime.fromisoformat(bare)
     except ValueError as error:
-        raise Unfit(f"{_shown(raw)} is not an ISO 8601 time") from error
+        raise Unfit(f"{shorten(raw)!r} is not an ISO 8601 time") from error
     if len(bare) <= len("2026-11-21"):
-        raise Unfit(f"{_shown(raw)} has no time of day")
+        raise Unfit(f"{shorten(raw)!r} has no time of day")
     return at
 
 
@@ -212,11 +204,11 @@ def zone_of(raw: object) -> tzinfo:
     """Return the zone that ``UTC`` or an offset such as ``+01:00`` names."""
     if raw == "UTC":
         return UTC
-    found = _OFFSET.fullmatch(raw) if isinstance(raw, str) else None
-    if not found or int(found[2]) > 23 or int(found[3]) > 59:
+    match = _OFFSET.fullmatch(raw) if isinstance(raw, str) else None
+    if not match or int(match[2]) > 23 or int(match[3]) > 59:
         raise Unfit("must be UTC or an offset such as +01:00")
-    offset = timedelta(hours=int(found[2]), minutes=int(found[3]))
-    return timezone(-offset if found[1] == "-" else offset)
+    offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
+    return timezone(-offset if match[1] == "-" else offset)
 
 
 def words(raw: object, separator: str = SEPARATOR) -> tuple[str, ...]:
@@ -235,13 +227,7 @@ def words(raw: object, separator: str = SEPARATOR) -> tuple[str, ...]:
 
 
 def label(raw: object) -> Label | None:
-    """Return an answer to a further task, of the type it has in the file; empty text is none.
-
-    Examples
-    --------
-    >>> label("toxic"), label(4), label(["a", "b"])
-    ('toxic', 4, ('a', 'b'))
-    """
+    """Return an answer to a further task, of the type it has in the file; empty text is none."""
     if isinstance(raw, str):
         return text(raw)
     if isinstance(raw, bool):
@@ -253,27 +239,18 @@ def label(raw: object) -> Label | None:
     raise Unfit(f"must be a text, a number, a truth value or a list, not {_kind_of(raw)}")
 
 
-def _word(raw: object, known: Mapping[str, str], shown: tuple[str, ...]) -> str | None:
+def shorten(raw: str) -> str:
+    return raw if len(raw) <= 40 else raw[:39] + "…"
+
+
+def _word(raw: object, meanings: Mapping[str, str], offered: tuple[str, ...]) -> str | None:
     word = plain(raw).strip()
     if not word:
         return None
-    if word.lower() not in known:
-        raise Unfit(f"{_shown(word)} is not one of {', '.join(shown)}")
-    return known[word.lower()]
-
-
-def _shown(raw: str) -> str:
-    return repr(raw if len(raw) <= 40 else raw[:39] + "…")
+    if word.lower() not in meanings:
+        raise Unfit(f"{shorten(word)!r} is not one of {', '.join(offered)}")
+    return meanings[word.lower()]
 
 
 def _kind_of(raw: object) -> str:
-    names = {
-        type(None): "nothing",
-        bool: "a truth value",
-        int: "a number",
-        float: "a number",
-        str: "text",
-        list: "a list",
-        dict: "an object",
-    }
-    return names.get(type(raw), f"a {type(raw).__name__}")
+    return _KINDS_OF.get(type(raw), f"a {type(raw).__name__}")

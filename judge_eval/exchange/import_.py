@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 from math import inf
 from pathlib import Path
@@ -140,7 +140,7 @@ def read(
     items = iter(items)
     if run is None:
         items, kind = _kind_of(items, options)
-        options = replace(options, kind=kind)
+        options = options.model_copy(update={"kind": kind})
     return _Reading(target, run, options, scratch).take(items, most, on_chunk)
 
 
@@ -315,7 +315,7 @@ class Writing:
         self._ballot: list[str] = outcome["ballot"]
         self._wants_floor: bool = outcome["wants_floor"]
         self._report = ImportReport.of_kept(outcome["report"])
-        self._options = replace(options, kind=outcome["kind"])
+        self._options = options.model_copy(update={"kind": outcome["kind"]})
         self._now = timezone.now()
 
     @property

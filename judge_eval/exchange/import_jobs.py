@@ -17,7 +17,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import timedelta
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple, get_args
 from uuid import UUID, uuid4
 
 from django.conf import settings
@@ -26,16 +26,23 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
-from judge_eval.exchange import bundle, import_options, mapping_config
+from judge_eval.config.fields import ConfigError
+from judge_eval.config.run_config import ConfigInvalid
+from judge_eval.exchange import bundle, mapping
+from judge_eval.exchange.formats import read as read_file
 from judge_eval.exchange.import_ import GONE, NO_MOST, WRITTEN, Most, Target, Writing, read
-from judge_eval.exchange.import_report import ImportRefused, ImportReport, ImportTooLarge
+from judge_eval.exchange.import_report import (
+    ImportRefused,
+    ImportReport,
+    ImportTooLarge,
+    parse_options,
+)
 from judge_eval.exchange.import_scratch import Scratch
 from judge_eval.exchange.import_steps import remove
-from judge_eval.exchange.reading import read as read_file
 from judge_eval.exchange.restore import Restoring, refusal
 from judge_eval.exchange.restore_rows import Start
 from judge_eval.exchange.rows import Broken, Item
-from judge_eval.exchange.sources import format_of
+from judge_eval.exchange.sources import Format, UnknownFormat, format_of
 from judge_eval.models import Import, Run
 from voting.models import ApiKey, Entry
 from voting.services import record_exposure
@@ -66,6 +73,31 @@ class _LeaseLost(Exception):
 
 
 # --- asking ---------------------------------------------------------------------------------------
+
+
+def form_of(
+    sources: Sequence[Source], options: object, columns: object, file_format: str | None
+) -> dict[str, Any]:
+    """Return what is said of files, checked, as an import keeps it; raises ConfigInvalid."""
+    parse_options(options)
+    try:
+        if columns is not None:
+            mapping.parse(columns)
+        if file_format not in (None, *get_args(Format)):
+            offered = ", ".join(get_args(Format))
+            raise _invalid("format", f"{file_format!r} is not one of {offered}")
+        for source in () if file_format else sources:
+            format_of(source.name)
+    except mapping.MappingError as error:
+        problems = [ConfigError(f"mapping.{path}", why) for path, why in error.problems]
+        raise ConfigInvalid(problems) from error
+    except UnknownFormat as error:
+        raise _invalid("format", str(error)) from error
+    return {"options": options, "mapping": columns, "format": file_format}
+
+
+def _invalid(path: str, why: str) -> ConfigInvalid:
+    return ConfigInvalid([ConfigError(path, why)])
 
 
 def begin_here(job: Import) -> Import | None:
@@ -240,7 +272,7 @@ def _files(job: Import, sources: Sequence[Source]) -> Iterator[Sequence[Source]]
 
 
 def _import(job: Import, files: Sequence[Source]) -> None:
-    options = import_options.parse(job.form["options"])
+    options = parse_options(job.form["options"])
     if not job.run_id and not job.name:
         raise ImportRefused(GONE)
     assert job.project_id is not None  # only a bundle brings its own
@@ -268,7 +300,7 @@ def _import(job: Import, files: Sequence[Source]) -> None:
 
 def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
     stated, file_format = job.form["mapping"], job.form["format"]
-    mapping = mapping_config.parse(stated) if stated is not None else None
+    columns = mapping.parse(stated) if stated is not None else None
     if not job.is_local:
         for source in files:
             if (file_format or format_of(source.name)) == "parquet":
@@ -276,7 +308,7 @@ def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
                     _refuse_large(source)
                 source.stream.seek(0)
     return chain.from_iterable(
-        [read_file(source.stream, source.name, mapping, file_format) for source in files]
+        [read_file(source.stream, source.name, columns, file_format) for source in files]
     )
 
 

@@ -10,9 +10,9 @@ from uuid import UUID, uuid4
 from django.db.models import Q, QuerySet
 
 from judge_eval.exchange.import_report import ImportReport
-from judge_eval.exchange.import_rows import MOST_ROWS, MOST_TEXT, OUTPUTS, UNREAD, PairDraft
+from judge_eval.exchange.import_rows import MOST_ROWS, MOST_TEXT, UNREAD, PairDraft
 from judge_eval.exchange.import_scratch import Scratch
-from judge_eval.exchange.rows import Row
+from judge_eval.exchange.rows import OUTPUTS, Row
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT as ABSENT
 from voting.ledger.bulk_sql import key, update_many
 from voting.models import Comparison, Inference, Picture, Queue, prompt_key

@@ -1,22 +1,34 @@
-"""What an import is told and what it has to say."""
+"""What an import is told, checked with every mistake named by its path, and what it has to say."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from pydantic import TypeAdapter
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
 
+from humanjudge.lib.strict_json import NotJson, loads
 from humanjudge.lib.text import number_of
+from judge_eval.config.fields import ConfigError
+from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.exchange.rows import Kind, LeftOut, RowError
+from voting.choices import Choice
 
 MOST_LISTED: Final = 1000
 # Of a source that is to be right in every row, no more is read after so many that are wrong.
 MOST_ERRORS: Final = 100
 WHAT: Final = ("pairs", "judges", "verdicts", "voters", "votes")
+
+_Text = Annotated[str, StringConstraints(min_length=1, max_length=20_000, pattern=r"^[^\x00]*$")]
 
 
 class ImportRefused(Exception):
@@ -27,8 +39,7 @@ class ImportTooLarge(ImportRefused):
     """It has more than is taken at once."""
 
 
-@dataclass(frozen=True)
-class ImportOptions:
+class ImportOptions(BaseModel):
     """How rows become a run.
 
     Attributes
@@ -38,7 +49,7 @@ class ImportOptions:
         first row that says, or ``text``.
     rubric : str, optional
         What people who vote here are asked; not given: the usual one for outputs of this kind.
-    ballot : sequence of str, optional
+    ballot : list of str, optional
         What they may answer; a vote that says anything else is an error. Not given: the choices
         that occur, and at least A, B and both_bad.
     open_for_voting : bool, optional
@@ -58,16 +69,50 @@ class ImportOptions:
         Where the verdicts come from. The same judge's name from two sources is two judges.
     """
 
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
     kind: Kind | None = None
-    rubric: str | None = None
-    ballot: Sequence[str] | None = None
-    votes_per_pair: int = 1
-    reveal: str = "after_each"
+    rubric: _Text | None = None
+    ballot: Annotated[list[Choice], Field(min_length=2)] | None = None
+    votes_per_pair: Annotated[int, Field(ge=1, le=100)] = 1
+    reveal: Literal["after_each", "at_end", "never"] = "after_each"
     open_for_voting: bool | None = None
     skip_errors: bool = False
     baselines: bool | None = None
-    inconsistent: str = "tie"
-    source: str = ""
+    inconsistent: Literal["tie", "wrong", "decided"] = "tie"
+    source: Annotated[str, StringConstraints(max_length=200)] = ""
+
+
+def parse_options(data: object) -> ImportOptions:
+    """Check options by name; raises ConfigInvalid with all that is wrong.
+
+    Examples
+    --------
+    >>> parse_options({"votes_per_pair": 3}).votes_per_pair
+    3
+    >>> parse_options({"ballot": ["A", "left"]})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    judge_eval.config.run_config.ConfigInvalid: ballot[1]: Input should be ...
+    """
+    try:
+        return ImportOptions.model_validate(data)
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_input=False)
+        raise ConfigInvalid([ConfigError(_path(p["loc"]), p["msg"]) for p in problems]) from error
+
+
+def json_text(path: str, text: str) -> object:
+    """Return what a JSON text holds; raises ConfigInvalid with its path."""
+    try:
+        return loads(text)
+    except NotJson as error:
+        raise ConfigInvalid([ConfigError(path, str(error))]) from error
+
+
+def _path(places: tuple[int | str, ...]) -> str:
+    path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in places)
+    return path.removeprefix(".")
 
 
 @dataclass

@@ -10,21 +10,9 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
-from judge_eval.exchange.rows import JudgeOrder, Label, PairPart, Row, RowError
+from judge_eval.exchange.rows import OF_A_PAIR, OUTPUTS, JudgeOrder, Label, PairPart, Row, RowError
 from judge_eval.prompts.output import with_namespaces
 
-FIELDS: Final = (
-    "prompt",
-    "prompt_id",
-    "cluster",
-    "tags",
-    "kind",
-    "generator_a",
-    "generator_b",
-    "output_a",
-    "output_b",
-)
-OUTPUTS: Final = ("output_a", "output_b")
 # Stands for an output that is stored and was not needed yet.
 UNREAD: Final = object()
 # A chunk is held and written at once: so many rows, or fewer where their texts are long.
@@ -42,7 +30,7 @@ class PairDraft:
     Attributes
     ----------
     known : dict
-        By the names of `FIELDS`; what nobody has said is not there.
+        By the names of `OF_A_PAIR`; what nobody has said is not there.
     added : set of str
         Fields that are not stored yet.
     position : int, optional
@@ -78,7 +66,7 @@ class PairDraft:
         >>> draft.take(Row("f", 3, PairPart("7", output_b="owl"))), draft.added
         (None, {'output_b'})
         """
-        said = {name: value for name in FIELDS if _is_said(value := getattr(row.pair, name))}
+        said = {name: value for name in OF_A_PAIR if _is_said(value := getattr(row.pair, name))}
         changes = _mend(said) if said.get("kind", self.known.get("kind")) == "svg" else {}
         for name, value in said.items():
             if self._contradicts(name, value):

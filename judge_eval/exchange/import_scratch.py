@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
-from judge_eval.exchange.import_rows import OUTPUTS, UNREAD, PairDraft
+from judge_eval.exchange.import_rows import UNREAD, PairDraft
+from judge_eval.exchange.rows import OUTPUTS
 
 # The hidden `rowid` numbers the rows of a table from 1, without gaps, in the order they came.
 _TABLES: Final = (

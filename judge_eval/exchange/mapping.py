@@ -1,16 +1,29 @@
-"""Which column of a file is which field of a row, and how its values read."""
+"""Which column of a file is which field of a row, how its values read, and the mapping of these
+as people write it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final, cast
+from functools import partial
+from typing import Annotated, Any, Final, Literal, cast
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from judge_eval.exchange import fields
-from judge_eval.exchange.assemble import OF_A_PAIR, Misfit, assemble, told_by_content
 from judge_eval.exchange.fields import Converter
-from judge_eval.exchange.rows import Label, Note, Row, RowError
+from judge_eval.exchange.rows import (
+    OF_A_PAIR,
+    Label,
+    Misfit,
+    Note,
+    Row,
+    RowError,
+    assemble,
+    name_by_content,
+)
 from judge_eval.exchange.sources import Record
 
 FIELDS: Final[dict[str, Converter]] = {
@@ -41,6 +54,7 @@ FIELDS: Final[dict[str, Converter]] = {
     "external_id": fields.name,
 }
 LABELS: Final = "labels"
+JUDGES: Final = "judges"
 # A column of one judge's verdicts beside others: ``verdict.NAME``.
 VERDICT_OF: Final = "verdict."
 _NEEDS: Final = {"vote": "voter", "voter": "vote", "verdict": "judge", "pick_ab": "judge"}
@@ -71,40 +85,34 @@ class Column:
     constant: object = None
 
     def read(self, record: Mapping[str, object]) -> object:
-        """Return the checked value, None where there is none.
-
-        Raises
-        ------
-        Misfit
-        """
+        """Return the checked value, None where there is none; raises Misfit."""
         if self.column is None:
             return self.constant
         raw = record.get(self.column)
         if raw is None:
             return None
         try:
-            return self.convert(raw) if self.values is None else self._looked_up(raw)
+            return self.convert(raw) if self.values is None else _looked_up(self.values, raw)
         except ValueError as error:
             named = "" if self.column == self.field else f" (column {self.column!r})"
             raise Misfit(self.field, f"{error}{named}") from error
 
-    def _looked_up(self, raw: object) -> object:
-        assert self.values is not None
-        word = fields.plain(raw)
-        if word not in self.values:
-            if not word.strip():
-                return None
-            raise ValueError(f"{word!r} is not one of {', '.join(self.values)}")
-        return self.values[word]
+
+def _looked_up(values: Mapping[str, object], raw: object) -> object:
+    word = fields.plain(raw)
+    if word in values:
+        return values[word]
+    if word.strip():
+        raise ValueError(f"{word!r} is not one of {', '.join(values)}")
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnMapping:
-    """How the records of one file become rows; made by `mapping_config.parse`.
+    """How the records of one file become rows; made by `parse`.
 
     Attributes
     ----------
-    columns : tuple of Column
     labels : mapping of task to Column, or None
         None takes a ``labels`` object and every column named ``labels.TASK``.
     judges : mapping of name to Column, or None
@@ -126,7 +134,7 @@ class ColumnMapping:
             verdicts = list(self._verdicts(record.values))
             constants = [source.field for source in self.columns if source.column is None]
             if not any(s.field == "pair" and s.column in record.values for s in self.columns):
-                values["pair"] = told_by_content(values)
+                values["pair"] = name_by_content(values)
             if not verdicts or any(values.get(field) is not None for field in _STATED):
                 yield assemble(file, record.line, values, labels, constants)
             about = {field: values.get(field) for field in ("pair", *OF_A_PAIR)}
@@ -153,34 +161,49 @@ class ColumnMapping:
             column
             for column in columns
             if column not in named
-            and not (self.labels is None and _is_label(column))
+            and not (self.labels is None and (column == LABELS or column.startswith("labels.")))
             and not (self.judges is None and column.startswith(VERDICT_OF))
         ]
 
     def _labels(self, record: Mapping[str, object]) -> dict[str, Label]:
         if self.labels is None:
-            return dict(_own_labels(record))
+            return _own_labels(record)
         answers = ((task, source.read(record)) for task, source in self.labels.items())
         return {task: cast(Label, answer) for task, answer in answers if answer is not None}
 
     def _verdicts(self, record: Mapping[str, object]) -> Iterator[tuple[str, object]]:
         """Return what each judge said that has a column of its own, and said anything."""
-        if self.judges is None:
-            columns = [name for name in record if name.startswith(VERDICT_OF)]
+        sources = self.judges
+        if sources is None:
+            columns = (name for name in record if name.startswith(VERDICT_OF))
             sources = {
                 name.removeprefix(VERDICT_OF): Column(name, name, fields.choice) for name in columns
             }
-        else:
-            sources = dict(self.judges)
         for judge, source in sources.items():
             if (verdict := source.read(record)) is not None:
                 yield judge, verdict
+
+
+def _own_labels(record: Mapping[str, object]) -> dict[str, Label]:
+    nested = record.get(LABELS)
+    if nested is not None and not isinstance(nested, Mapping):
+        raise Misfit(LABELS, "must be an object of answers by task")
+    raw = dict(nested or {})
+    raw |= {c.partition(".")[2]: v for c, v in record.items() if c.startswith("labels.")}
+    answers = {
+        task: Column(f"{LABELS}.{task}", task, fields.label).read({task: answer})
+        for task, answer in raw.items()
+    }
+    return {task: cast(Label, answer) for task, answer in answers.items() if answer is not None}
 
 
 # Reads files whose columns have the names of our own fields.
 OWN_NAMES: Final = ColumnMapping(
     tuple(Column(field, field, convert) for field, convert in FIELDS.items())
 )
+
+
+# --- a whole file -----------------------------------------------------------------------------
 
 
 def rows(
@@ -197,10 +220,8 @@ def rows(
 
     Examples
     --------
-    >>> found = list(
-    ...     rows([Record(2, {"pair": "7", "voter": "ann", "vote": "tie"})], OWN_NAMES, "f")
-    ... )
-    >>> found[0].pair.id, found[0].vote.choice
+    >>> [row] = rows([Record(2, {"pair": "7", "voter": "ann", "vote": "tie"})], OWN_NAMES, "f")
+    >>> row.pair.id, row.vote.choice
     ('7', 'tie')
     """
     columns = _Columns(mapping)
@@ -210,13 +231,13 @@ def rows(
             yield record
             continue
         line = record.line
-        fault, is_new = columns.meet(record.values)
+        fault, is_new = columns.check(record.values)
         if fault is None:
             yield from mapping.rows(file, record)
         elif is_new:
             yield RowError(file, line, None, f"{fault} (so with every row that has these columns)")
     if line:
-        yield from columns.missed(file, line)
+        yield from columns.missing(file, line)
     yield from columns.notes(file)
 
 
@@ -227,11 +248,11 @@ class _Columns:
         self._mapping = mapping
         self._last: list[str] | None = None
         self._fault: str | None = None
-        self._said: set[str] = set()
+        self._faults: set[str] = set()
         self._missing = set() if mapping is OWN_NAMES else mapping.named()
         self._unread: dict[str, None] = {}
 
-    def meet(self, record: Mapping[str, object]) -> tuple[str | None, bool]:
+    def check(self, record: Mapping[str, object]) -> tuple[str | None, bool]:
         """Return why no row can be made of a record with these columns, and if that is news."""
         columns = list(record)
         if columns == self._last:
@@ -244,12 +265,12 @@ class _Columns:
             if len(self._unread) <= MOST_NAMED:
                 self._unread |= dict.fromkeys(unread)
             return None, False
-        is_new = self._fault not in self._said
-        if len(self._said) < MOST_NAMED:
-            self._said.add(self._fault)
+        is_new = self._fault not in self._faults
+        if len(self._faults) < MOST_NAMED:
+            self._faults.add(self._fault)
         return self._fault, is_new
 
-    def missed(self, file: str, line: int) -> Iterator[RowError]:
+    def missing(self, file: str, line: int) -> Iterator[RowError]:
         for column in sorted(self._missing):
             why = f"no record has a column {column!r}{_nearest(column, self._last or ())}"
             yield RowError(file, line, None, why, is_fatal=True)
@@ -263,33 +284,27 @@ class _Columns:
 
 def _fault(columns: list[str], unread: list[str], mapping: ColumnMapping) -> str | None:
     """Return what is wrong with all rows that have these columns."""
-    known = set(columns)
+    present = set(columns)
     if unread and len(unread) == len(columns):
         return _unknown(columns)
     if mapping is not OWN_NAMES:
         return None
-    if "pair" not in known:
+    if "pair" not in present:
         if near := _nearest("pair", unread):
             return f"no column is called 'pair'{near}"
-        if not known & {"prompt", "prompt_id"} and not {"output_a", "output_b"} <= known:
+        if not present & {"prompt", "prompt_id"} and not {"output_a", "output_b"} <= present:
             return "no column says which pair a row is about: neither pair, nor a prompt or outputs"
     for field, needed in _NEEDS.items():
-        if field in known and needed not in known:
+        if field in present and needed not in present:
             return f"beside {field!r} there is no column {needed!r}{_nearest(needed, unread)}"
     return None
 
 
-def _nearest(column: str, known: Iterable[str]) -> str:
-    """Return a question for the column that may be meant, or nothing.
-
-    Examples
-    --------
-    >>> _nearest("votr", FIELDS), _nearest("seq", FIELDS)
-    (": is it 'voter'?", '')
-    """
-    by_lower = {name.lower(): name for name in known}
-    found = get_close_matches(column.lower(), by_lower, 1, 0.75)
-    return f": is it {by_lower[found[0]]!r}?" if found else ""
+def _nearest(column: str, names: Iterable[str]) -> str:
+    """Return a question for the column that may be meant, or nothing."""
+    by_lower = {name.lower(): name for name in names}
+    near = get_close_matches(column.lower(), by_lower, 1, 0.75)
+    return f": is it {by_lower[near[0]]!r}?" if near else ""
 
 
 def _unknown(columns: list[str]) -> str:
@@ -301,24 +316,193 @@ def _unknown(columns: list[str]) -> str:
 
 
 def _listed(columns: list[str]) -> str:
-    shown = [repr(column[:LONGEST_NAMED]) for column in columns[:MOST_NAMED]]
-    return ", ".join([*shown, *(["and more"] if len(columns) > MOST_NAMED else [])])
+    names = [repr(column[:LONGEST_NAMED]) for column in columns[:MOST_NAMED]]
+    return ", ".join([*names, *(["and more"] if len(columns) > MOST_NAMED else [])])
 
 
-def _is_label(column: str) -> bool:
-    return column == LABELS or column.startswith(f"{LABELS}.")
+# --- a mapping as people write it -------------------------------------------------------------
+
+LABEL_TYPES: Final[dict[str, Converter]] = {
+    "text": fields.text,
+    "number": fields.number,
+    "truth": fields.flag,
+}
+_Filled = Annotated[str, Field(min_length=1)]
 
 
-def _own_labels(record: Mapping[str, object]) -> Iterator[tuple[str, Label]]:
-    nested = record.get(LABELS)
-    if nested is not None and not isinstance(nested, Mapping):
-        raise Misfit(LABELS, "must be an object of answers by task")
-    raw = dict(nested or {})
-    raw |= {c.partition(".")[2]: v for c, v in record.items() if c.startswith(f"{LABELS}.")}
-    for task, answer in raw.items():
+class _Source(BaseModel):
+    """What a mapping says of one field."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    column: _Filled = ""
+    value: Any = None
+    values: Annotated[dict[str, Any], Field(min_length=1)] | None = None
+    separator: _Filled = ""
+    timezone: Annotated[Any, AfterValidator(fields.zone_of)] = None
+    type: Literal["text", "number", "truth"] | None = None
+
+    def converter(self, convert: Converter) -> Converter:
+        if self.separator:
+            convert = partial(fields.words, separator=self.separator)
+        if self.timezone:
+            convert = partial(fields.moment, zone=self.timezone)
+        return LABEL_TYPES[self.type] if self.type else convert
+
+
+_WHY: Final = {
+    "": "must be the name of a column or an object that holds one",
+    "column": "must be the name of a column",
+    "values": "must be an object of what each value stands for",
+    "separator": "must be the text between two values",
+    "type": f"must be one of {', '.join(LABEL_TYPES)}",
+    "extra_forbidden": f"not one of {', '.join(_Source.model_fields)}",
+}
+
+
+class MappingError(ValueError):
+    """A mapping that cannot be used.
+
+    Parameters
+    ----------
+    problems : iterable of (path, why)
+        Everything that is wrong with it; a path reads like ``labels.rating.type``.
+    """
+
+    def __init__(self, problems: Iterable[tuple[str, str]]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(f"{path}: {why}" for path, why in self.problems))
+
+
+def parse(config: object) -> ColumnMapping:
+    """Check a mapping and make it ready for use.
+
+    Parameters
+    ----------
+    config : mapping
+        By field (the keys of `FIELDS`) the name of a column, or an object of:
+
+        ``column`` or ``value``
+            The column, or one value for every row.
+        ``values``
+            What each raw value stands for; null for nothing. A value not listed is an error.
+        ``separator``
+            Between the texts of one cell (``tags``, and labels that are sets).
+        ``timezone``
+            The zone of times that name none: ``UTC`` or ``+01:00`` (``voted_at`` only).
+        ``type``
+            ``text``, ``number`` or ``truth`` (labels only; as in the file where not given).
+
+        ``labels`` holds the same by task, and ``judges`` by the names of judges whose verdicts are
+        columns of one row. What the mapping does not name is not read. Without ``pair``, rows of
+        one prompt, generators and outputs are of one pair.
+
+    Raises
+    ------
+    MappingError
+        With all that is wrong.
+
+    Examples
+    --------
+    >>> vote = {"column": "annotator1", "values": {"1": "A", "2": "B", "0": "tie"}}
+    >>> mapping = parse({"pair": "idx", "voter": {"value": "annotator 1"}, "vote": vote})
+    >>> sorted(mapping.named())
+    ['annotator1', 'idx']
+    >>> parse({"pair": "idx", "votes": "x"})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    judge_eval.exchange.mapping.MappingError: votes: not a field of a row: is ...
+    """
+    if not isinstance(config, Mapping):
+        raise MappingError([("mapping", "must be an object of columns by field")])
+    parser = _Parser()
+    columns = [
+        parser.column(field, spec, FIELDS[field])
+        for field, spec in config.items()
+        if parser.is_field(field)
+    ]
+    labels = parser.group(LABELS, "task", config, fields.label)
+    judges = parser.group(JUDGES, "judge", config, fields.choice)
+    if parser.problems:
+        raise MappingError(parser.problems)
+    return ColumnMapping(tuple(columns), labels, judges)
+
+
+class _Parser:
+    """Goes on behind a mistake, so that all of them are told at once."""
+
+    def __init__(self) -> None:
+        self.problems: list[tuple[str, str]] = []
+
+    def is_field(self, name: str) -> bool:
+        if name not in FIELDS and name not in (LABELS, JUDGES):
+            near = get_close_matches(name, [*FIELDS, LABELS, JUDGES], 1)
+            meant = f": is {near[0]!r} meant?" if near else ""
+            self.problems.append((name, f"not a field of a row{meant}"))
+        return name in FIELDS
+
+    def group(
+        self, group: str, of: str, config: Mapping[str, object], convert: Converter
+    ) -> dict[str, Column]:
+        specs = config.get(group, {})
+        if not isinstance(specs, Mapping):
+            self.problems.append((group, f"must be an object of columns by {of}"))
+            return {}
+        return {name: self.column(f"{group}.{name}", spec, convert) for name, spec in specs.items()}
+
+    def column(self, field: str, spec: object, convert: Converter) -> Column:
         try:
-            value = None if answer is None else fields.label(answer)
+            source = _Source.model_validate({"column": spec} if isinstance(spec, str) else spec)
+        except ValidationError as error:
+            self.problems += (_problem(field, each) for each in error.errors(include_url=False))
+            return Column(field, None, convert)
+        self._refuse_misplaced(field, source)
+        convert = source.converter(convert)
+        if "value" not in source.model_fields_set:
+            values = self._values(field, source, convert)
+            return Column(field, source.column, convert, values)
+        value = self._value(f"{field}.value", source.value, convert)
+        return Column(field, None, convert, constant=value)
+
+    def _refuse_misplaced(self, field: str, source: _Source) -> None:
+        is_label = field.startswith(f"{LABELS}.")
+        allowed = {
+            "separator": is_label or field == "tags",
+            "timezone": field == "voted_at",
+            "type": is_label,
+        }
+        stated = source.model_fields_set
+        if ("column" in stated) == ("value" in stated):
+            self.problems.append((field, "needs one of column and value"))
+        elif "value" in stated and (field == "pair" or source.values):
+            why = "cannot stand here: it is the same for every row"
+            self.problems.append((f"{field}.value", why))
+        self.problems += (
+            (f"{field}.{setting}", "does not belong here")
+            for setting, belongs in allowed.items()
+            if setting in stated and not belongs
+        )
+
+    def _values(self, field: str, source: _Source, convert: Converter) -> dict[str, object] | None:
+        return source.values and {
+            raw: None if meant is None else self._value(f'{field}.values["{raw}"]', meant, convert)
+            for raw, meant in source.values.items()
+        }
+
+    def _value(self, path: str, raw: object, convert: Converter) -> object:
+        try:
+            value = convert(raw)
         except ValueError as error:
-            raise Misfit(f"{LABELS}.{task}", str(error)) from error
-        if value is not None:
-            yield task, value
+            self.problems.append((path, str(error)))
+            return None
+        if value is None:
+            self.problems.append((path, "must not be empty"))
+        return value
+
+
+def _problem(field: str, error: ErrorDetails) -> tuple[str, str]:
+    path = ".".join(map(str, (field, *error["loc"])))
+    if error["type"] == "value_error":
+        return path, str(error["ctx"]["error"])
+    setting = str(error["loc"][0]) if error["loc"] else ""
+    return path, _WHY.get(error["type"]) or _WHY[setting]

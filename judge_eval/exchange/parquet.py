@@ -20,12 +20,7 @@ _MOST_UNPACKED = 4 << 30
 
 
 def open_file(stream: BinaryIO) -> Any:
-    """Open a Parquet file by its footer, of which nothing is believed that could be large.
-
-    Raises
-    ------
-    Broken
-    """
+    """Open a Parquet file by its footer, of which nothing is believed that could be large."""
     try:
         # Buffered and not read ahead: a file of one large row group must not be held whole.
         file = pq.ParquetFile(
@@ -46,12 +41,7 @@ def open_file(stream: BinaryIO) -> Any:
 
 
 def size_of(stream: BinaryIO) -> tuple[int, int]:
-    """Return how many rows a Parquet file has and how many bytes unpacked, as its footer says.
-
-    Raises
-    ------
-    Broken
-    """
+    """Return how many rows a Parquet file has and how many bytes unpacked, as its footer says."""
     about = open_file(stream).metadata
     groups = (about.row_group(number) for number in range(about.num_row_groups))
     return about.num_rows, sum(group.total_byte_size for group in groups)
@@ -72,20 +62,9 @@ def _unreadable(error: Exception) -> Broken:
 
 
 def parquet_batches(stream: BinaryIO) -> Iterator[list[dict[str, object] | str]]:
-    """Yield the rows of a Parquet file in small batches.
+    """Yield the rows of a seekable Parquet file in small batches; raises Broken.
 
-    Parameters
-    ----------
-    stream : seekable binary file
-
-    Yields
-    ------
-    list
-        One item per row: its values by column, or a text that says why it cannot be read.
-
-    Raises
-    ------
-    Broken
+    A row is its values by column, or a text that says why it cannot be read.
     """
     file = open_file(stream)
     try:

@@ -6,10 +6,13 @@ or both, or neither: then it only declares a pair.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from dataclasses import fields as fields_of
 from datetime import datetime
-from typing import Literal, TypeAlias
+from hashlib import sha256
+from typing import Any, Final, Literal, TypeAlias
 
 from voting.choices import Choice, Side
 
@@ -25,10 +28,10 @@ class PairPart:
     ----------
     id : str
         The pair's name in the source.
-    cluster : str, optional
-        What pairs that are no independent evidence share, where it is not the prompt.
     output_a, output_b : str, optional
         None where the source holds no texts; an empty text is a generator that wrote nothing.
+    cluster : str, optional
+        What pairs that are no independent evidence share, where it is not the prompt.
     """
 
     id: str
@@ -41,6 +44,14 @@ class PairPart:
     output_a: str | None = None
     output_b: str | None = None
     cluster: str | None = None
+
+
+OF_A_PAIR: Final = tuple(part.name for part in fields_of(PairPart) if part.name != "id")
+OUTPUTS: Final = ("output_a", "output_b")
+# What tells a pair from others in a file that has no names for them.
+_TELLING: Final = ("prompt", "prompt_id", "generator_a", "generator_b", *OUTPUTS)
+_OF_A_VERDICT: Final = ("judge", "score_a", "score_b", "feedback", "consistent")
+_OF_A_VOTE: Final = ("voter", "voted_at", "comment", "left_side")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +95,6 @@ class Row:
 
     Attributes
     ----------
-    file : str
     line : int
         Line of a CSV or JSON Lines file, number of the record elsewhere; both from 1.
     labels : mapping
@@ -136,9 +146,8 @@ class RowError:
     """What could not be read: where, which field, and why.
 
     `field` is None where it is about the whole record, `row` is 0 where it is about the whole file,
-    and `file` is empty where it is about all of them. Reading goes on after it where it can; the
-    caller decides whether one error refuses the file. Not where it `is_fatal`: then more than this
-    record is lost, nobody knows how much, and nothing of the file may be taken.
+    and `file` is empty where it is about all of them. Reading goes on after it where it can. Not
+    where it `is_fatal`: then an unknown part of the file is lost, and nothing of it may be taken.
     """
 
     file: str
@@ -160,8 +169,128 @@ class Note:
     text: str
 
 
+Item: TypeAlias = Row | LabelRow | JudgeOrder | LeftOut | Note | RowError
+
+
 class Broken(ValueError):
     """Reading cannot go on behind this point."""
 
 
-Item: TypeAlias = Row | LabelRow | JudgeOrder | LeftOut | Note | RowError
+class Misfit(ValueError):
+    """A field that its row cannot have, or not beside the others."""
+
+    def __init__(self, field: str, why: str) -> None:
+        super().__init__(why)
+        self.field, self.why = field, why
+
+
+# --- checked values into a row ----------------------------------------------------------------
+
+
+def assemble(
+    file: str,
+    line: int,
+    values: Mapping[str, Any],
+    labels: Mapping[str, Label],
+    constants: Collection[str] = (),
+) -> Row:
+    """Build a row.
+
+    Parameters
+    ----------
+    values : mapping
+        Checked values by field (`mapping.FIELDS`); what is absent or None is not there.
+    labels : mapping
+        Answers to further tasks.
+    constants : collection of str
+        Fields that every row of the file has, and that therefore claim no statement by themselves:
+        the judge's name in a file of one judge, on a row that the judge was not asked about.
+
+    Raises
+    ------
+    Misfit
+
+    Examples
+    --------
+    >>> assemble("f", 1, {"pair": "7", "voter": "ann", "vote": "A"}, {}).vote.choice
+    'A'
+    """
+    if values.get("pair") is None:
+        raise Misfit("pair", "missing: every row must name its pair")
+    given = {name: values[name] for name in OF_A_PAIR if values.get(name) is not None}
+    verdict, vote = _verdict(values, constants), _vote(values, constants)
+    if labels and (verdict is None) == (vote is None):
+        raise Misfit("labels", "must stand beside one vote or one verdict, to say whose they are")
+    pair = PairPart(values["pair"], **given)
+    return Row(file, line, pair, verdict, vote, dict(labels), values.get("external_id"))
+
+
+def name_by_content(values: Mapping[str, Any]) -> str:
+    """Return a name for the pair of a row in a file without names: the same for the same content.
+
+    Raises
+    ------
+    Misfit
+        Neither outputs nor a prompt tell the pair.
+
+    Examples
+    --------
+    >>> name_by_content({"prompt": "Why?", "generator_a": "x"})[:8]
+    '13f63c69'
+    """
+    telling = {name: values[name] for name in _TELLING if values.get(name) is not None}
+    if not telling.keys() & {"prompt", "prompt_id"} and not telling.keys() >= {*OUTPUTS}:
+        raise Misfit("pair", "missing, and neither a prompt nor outputs tell which pair it is")
+    return sha256(json.dumps(telling, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _verdict(values: Mapping[str, Any], constants: Collection[str]) -> VerdictPart | None:
+    winner, error, picks = values.get("verdict"), values.get("error"), _picks(values)
+    consistent = values.get("consistent")
+    if winner is None and error is None and picks is None:
+        _refuse(values, _OF_A_VERDICT, constants, "stands without a verdict or an error")
+        return None
+    if values.get("judge") is None:
+        raise Misfit("judge", "missing: a verdict must name its judge")
+    if error is not None:
+        if winner is not None or picks is not None:
+            raise Misfit("error", "stands beside a verdict: it is one or the other")
+        _refuse(
+            values, ("score_a", "score_b", "consistent"), constants, "a failed verdict has none"
+        )
+        return VerdictPart(values["judge"], None, feedback=values.get("feedback"), error=error)
+    if picks is not None and consistent is not None and consistent != (picks[0] == picks[1]):
+        raise Misfit("consistent", f"the picks {picks[0]} and {picks[1]} say otherwise")
+    scores = (values.get("score_a"), values.get("score_b"))
+    feedback = values.get("feedback")
+    return VerdictPart(values["judge"], winner, *scores, feedback, None, consistent, picks)
+
+
+def _picks(values: Mapping[str, Any]) -> tuple[Any, Any] | None:
+    picks = (values.get("pick_ab"), values.get("pick_ba"))
+    if picks == (None, None):
+        return None
+    if None in picks:
+        raise Misfit(
+            ("pick_ab", "pick_ba")[picks.index(None)], "missing: the other order's pick is there"
+        )
+    return picks
+
+
+def _vote(values: Mapping[str, Any], constants: Collection[str]) -> VotePart | None:
+    choice = values.get("vote")
+    if choice is None:
+        _refuse(values, _OF_A_VOTE, constants, "stands without a vote")
+        return None
+    if values.get("voter") is None:
+        raise Misfit("voter", "missing: a vote must name its voter")
+    beside = (values.get("voted_at"), values.get("comment"), values.get("left_side"))
+    return VotePart(values["voter"], choice, *beside)
+
+
+def _refuse(
+    values: Mapping[str, Any], names: Collection[str], constants: Collection[str], why: str
+) -> None:
+    for name in names:
+        if values.get(name) is not None and name not in constants:
+            raise Misfit(name, why)

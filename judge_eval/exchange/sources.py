@@ -43,10 +43,6 @@ class UnknownFormat(ValueError):
     """The file's format was not given and its name does not tell it."""
 
 
-class _NotUtf8(ValueError):
-    pass
-
-
 def format_of(name: str) -> Format:
     """Tell a file's format from its name.
 
@@ -75,7 +71,7 @@ def records(stream: BinaryIO, name: str, file_format: str | None = None) -> Reco
     name : str
         The file's name, for errors and for its format.
     file_format : str, optional
-        ``csv``, ``json``, ``jsonl`` or ``parquet``; from the name where it is not given.
+        A `Format`; from the name where it is not given.
 
     Yields
     ------
@@ -132,22 +128,20 @@ class _CsvLines:
         self.size += len(line)
         if self.size > MAX_RECORD:
             raise Broken(f"a record of more than {MAX_RECORD:,} bytes: is a quote left open?")
-        if self.number == 1:
-            line = line.removeprefix(_BOM)
-        try:
-            return _decoded(line)
-        except _NotUtf8 as error:
-            # The record is read to its end all the same: its quotes say where the next one begins.
-            self.wrong = self.wrong or str(error)
-            return line.decode(errors="replace")
+        # A record that is not UTF-8 is read to its end all the same: its quotes say where the next
+        # one begins.
+        text, wrong = _decoded(line.removeprefix(_BOM) if self.number == 1 else line)
+        self.wrong = self.wrong or wrong
+        return text
 
 
-def _decoded(line: bytes) -> str:
+def _decoded(line: bytes) -> tuple[str, str]:
+    """Return a line's text, and what is wrong with it."""
     try:
-        return line.decode()
+        return line.decode(), ""
     except UnicodeDecodeError as error:
         where = f"byte 0x{line[error.start]:02x} at {error.start + 1}"
-        raise _NotUtf8(f"not UTF-8 ({where}): save the file as UTF-8") from error
+        return line.decode(errors="replace"), f"not UTF-8 ({where}): save the file as UTF-8"
 
 
 def _csv(stream: BinaryIO, name: str) -> Records:
@@ -206,15 +200,18 @@ def _json_lines(stream: BinaryIO, name: str) -> Records:
             yield RowError(name, number, None, f"a record of more than {MAX_RECORD:,} bytes")
             while line and not line.endswith(b"\n"):
                 line = stream.readline(MAX_RECORD + 1)
-            continue
-        if number == 1:
-            line = line.removeprefix(_BOM)
-        if line.isspace():
-            continue
-        try:
-            yield _record(name, number, loads(_decoded(line).rstrip()))
-        except (_NotUtf8, NotJson) as error:
-            yield RowError(name, number, None, str(error))
+        elif not line.isspace():
+            yield _line(name, number, line.removeprefix(_BOM) if number == 1 else line)
+
+
+def _line(name: str, number: int, line: bytes) -> Record | RowError:
+    text, wrong = _decoded(line)
+    if wrong:
+        return RowError(name, number, None, wrong)
+    try:
+        return _record(name, number, loads(text.rstrip()))
+    except NotJson as error:
+        return RowError(name, number, None, str(error))
 
 
 def _json(stream: BinaryIO, name: str) -> Records:
@@ -240,26 +237,26 @@ def _json_values(cursor: Cursor) -> Iterator[object]:
 
 
 def _listed_values(cursor: Cursor) -> Iterator[object]:
-    found = None
+    taken = None
     for key in cursor.members():
         if key not in LISTS or cursor.peek() != "[":
             cursor.skip()
             continue
-        if found:
-            raise NotJson(f"two lists, {found!r} and {key!r}: put each into a file of its own")
-        found = key
+        if taken:
+            raise NotJson(f"two lists, {taken!r} and {key!r}: put each into a file of its own")
+        taken = key
         for _ in cursor.elements():
             yield cursor.value()
-    if not found:
+    if not taken:
         raise NotJson(f"the object holds no list named {', '.join(LISTS)}")
 
 
 def _record(name: str, number: int, value: object) -> Record | RowError:
-    if isinstance(value, dict):
-        if len(value) > MOST_COLUMNS:
-            return RowError(name, number, None, f"more than {MOST_COLUMNS:,} names of values")
-        return Record(number, value)
-    return RowError(name, number, None, "not an object with named values")
+    if not isinstance(value, dict):
+        return RowError(name, number, None, "not an object with named values")
+    if len(value) > MOST_COLUMNS:
+        return RowError(name, number, None, f"more than {MOST_COLUMNS:,} names of values")
+    return Record(number, value)
 
 
 def _parquet(batches: Iterator[list[dict[str, object] | str]], name: str) -> Records:

@@ -105,7 +105,7 @@ def kill_at(job, step):
 @pytest.fixture
 def small_chunks(monkeypatch, settings):
     settings.SEAL_BATCH = 4
-    for name in ("importing.MOST_ROWS", "import_rows.MOST_ROWS", "restoring.MOST_RECORDS"):
+    for name in ("import_.MOST_ROWS", "import_rows.MOST_ROWS", "restore.MOST_RECORDS"):
         monkeypatch.setattr(f"judge_eval.exchange.{name}", 4)
 
 

@@ -10,8 +10,8 @@ from django.db import connection
 
 from bench.imports import Lines, records
 from judge_eval.exchange.export import export_run
+from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_ import import_run
-from judge_eval.exchange.reading import read
 from judge_eval.exchange.restore import restore
 from judge_eval.models import Run
 from tests.makers import make_project
@@ -63,11 +63,11 @@ def small_pieces(monkeypatch, settings):
     settings.SEAL_BATCH = PIECE
     for constant in (
         "import_rows.MOST_ROWS",
-        "importing.MOST_ROWS",
+        "import_.MOST_ROWS",
         "import_pairs.MOST_ROWS",
-        "exporting.AT_ONCE",
-        "exporting.OUTPUTS_AT_ONCE",
-        "restoring.MOST_RECORDS",
+        "export.AT_ONCE",
+        "export.OUTPUTS_AT_ONCE",
+        "restore.MOST_RECORDS",
     ):
         monkeypatch.setattr(f"judge_eval.exchange.{constant}", PIECE)
 

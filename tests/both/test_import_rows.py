@@ -6,11 +6,11 @@ from itertools import count
 
 import pytest
 
+from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_ import import_into, import_run
 from judge_eval.exchange.import_report import MOST_LISTED, ImportOptions, ImportRefused
 from judge_eval.exchange.import_verdicts import MOST_JUDGES, imported_fingerprint
-from judge_eval.exchange.mapping_config import parse
-from judge_eval.exchange.reading import read
+from judge_eval.exchange.mapping import parse
 from judge_eval.exchange.rows import JudgeOrder, LabelRow, LeftOut
 from judge_eval.models import Judge, Run, RunEvent, Verdict
 from tests.helpers.imports import (

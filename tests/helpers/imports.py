@@ -3,9 +3,9 @@
 import io
 import json
 
+from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_ import import_into, import_run
 from judge_eval.exchange.import_report import ImportOptions
-from judge_eval.exchange.reading import read
 from judge_eval.models import Run
 from tests.makers import make_project
 from voting.ledger import chain, ledger

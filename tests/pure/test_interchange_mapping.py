@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from judge_eval.exchange.mapping import OWN_NAMES, rows
-from judge_eval.exchange.mapping_config import MappingError, parse
+from judge_eval.exchange.mapping import OWN_NAMES, MappingError, parse, rows
 from judge_eval.exchange.rows import Note, PairPart, Row, RowError, VerdictPart, VotePart
 from judge_eval.exchange.sources import Record, records
 

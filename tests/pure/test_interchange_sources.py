@@ -358,7 +358,7 @@ def test_damaged_parquet_is_told():
 def test_only_parquet_pays_for_pyarrow():
     script = (
         "import io, sys\n"
-        "from judge_eval.exchange.reading import read\n"
+        "from judge_eval.exchange.formats import read\n"
         "assert len(list(read(io.BytesIO(b'pair\\n1\\n'), 'v.csv'))) == 1\n"
         "assert not {'pyarrow', 'django'} & set(sys.modules)\n"
     )

@@ -11,9 +11,9 @@ import pytest
 from django.utils import timezone
 
 from judge_eval.exchange.export import export_run
+from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_ import import_into, import_run
 from judge_eval.exchange.import_report import ImportOptions
-from judge_eval.exchange.reading import read
 from judge_eval.models import JudgeRating, Run, Verdict
 from judge_eval.selectors import board
 from tests.helpers.bundles import empty_the_instance, facts_of, numbers_of, restored

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge_eval.exchange.reading import read
+from judge_eval.exchange.formats import read
 from judge_eval.exchange.rows import LabelRow, Row
 from judge_eval.stats import (
     AltTestScorer,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from judge_eval.baselines import always_first, longer_wins, random_choice
-from judge_eval.exchange.reading import read
+from judge_eval.exchange.formats import read
 from judge_eval.exchange.rows import Row
 from judge_eval.stats.claims import claims
 from judge_eval.stats.human_agreement import among_people

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from judge_eval.exchange.formats import pathscore
-from judge_eval.exchange.reading import read, recognised
+from judge_eval.exchange.formats import pathscore, read, recognised
 from judge_eval.exchange.rows import JudgeOrder, LabelRow, LeftOut, Row
 from judge_eval.stats.elo import Standings
 

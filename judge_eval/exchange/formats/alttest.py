@@ -9,13 +9,13 @@ Source: Alt-Test, arXiv 2501.10970.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson
 from judge_eval.exchange import fields
-from judge_eval.exchange.rows import LabelRow, LeftOut, RowError
+from judge_eval.exchange.rows import Item, LabelRow, LeftOut, RowError
 
 _NAME = re.compile(r"(human|llm)[-_]annotations?\b.*\.json", re.IGNORECASE)
 
@@ -28,24 +28,25 @@ def by_judges(name: str) -> bool | None:
     >>> by_judges("llm_annotations.json"), by_judges("human_annotations.json"), by_judges("a.json")
     (True, False, None)
     """
-    found = _NAME.fullmatch(PurePath(name).name)
-    return found[1].lower() == "llm" if found else None
+    match = _NAME.fullmatch(PurePath(name).name)
+    return match[1].lower() == "llm" if match else None
+
+
+def fits(record: Mapping[str, object]) -> bool:
+    return False  # these files are not made of records
 
 
 def rows(
-    stream: BinaryIO, name: str, is_judge: bool | None = None
-) -> Iterator[LabelRow | LeftOut | RowError]:
-    """Read the labels of a file.
+    stream: BinaryIO, name: str, file_format: str | None = None, is_judge: bool | None = None
+) -> Iterator[Item]:
+    """Read the labels of a file, numbered in its order; an item without a label is left out.
 
     Parameters
     ----------
+    file_format : str, optional
+        For the sake of the other readers: it is always JSON.
     is_judge : bool, optional
         Whether judges gave the labels; from the file's name where it is not given.
-
-    Yields
-    ------
-    LabelRow, LeftOut or RowError
-        Numbered in the order of the file. An item without a label is left out.
 
     Raises
     ------
@@ -65,7 +66,7 @@ def rows(
     return _rows(Cursor(stream), name, judged)
 
 
-def _rows(cursor: Cursor, name: str, is_judge: bool) -> Iterator[LabelRow | LeftOut | RowError]:
+def _rows(cursor: Cursor, name: str, is_judge: bool) -> Iterator[Item]:
     number = 0
     try:
         for annotator in cursor.members():
@@ -77,9 +78,7 @@ def _rows(cursor: Cursor, name: str, is_judge: bool) -> Iterator[LabelRow | Left
         yield RowError(name, number + 1, None, str(error), is_fatal=True)
 
 
-def _row(
-    name: str, number: int, annotator: str, item: str, is_judge: bool, raw: object
-) -> LabelRow | LeftOut | RowError:
+def _row(name: str, number: int, annotator: str, item: str, is_judge: bool, raw: object) -> Item:
     try:
         who, what = fields.name(annotator), fields.text(item)
         label = None if raw is None else fields.label(raw)

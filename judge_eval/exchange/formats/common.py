@@ -1,14 +1,31 @@
-"""What the readers of public formats share: facts of their records into our own fields."""
+"""What the readers of public formats share: records of theirs into rows of ours."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import BinaryIO
 
 from judge_eval.exchange import fields
-from judge_eval.exchange.assemble import Misfit
 from judge_eval.exchange.mapping import OWN_NAMES
-from judge_eval.exchange.rows import Row, RowError
-from judge_eval.exchange.sources import Record
+from judge_eval.exchange.rows import Item, Misfit, Row, RowError
+from judge_eval.exchange.sources import Record, records
+
+
+def rows_of(
+    stream: BinaryIO,
+    name: str,
+    file_format: str | None,
+    make: Callable[[Record], Iterator[Item]],
+) -> Iterator[Item]:
+    """Yield what `make` makes of each record, and an error where it raises Misfit."""
+    for record in records(stream, name, file_format):
+        if isinstance(record, RowError):
+            yield record
+            continue
+        try:
+            yield from make(record)
+        except Misfit as error:
+            yield RowError(name, record.line, error.field, error.why)
 
 
 def own_row(file: str, line: int, values: Mapping[str, object]) -> Row | RowError:
@@ -18,11 +35,7 @@ def own_row(file: str, line: int, values: Mapping[str, object]) -> Row | RowErro
 
 
 def need(record: Record, *columns: str) -> list[object]:
-    """Return the values of columns that every record of a format has.
-
-    Raises
-    ------
-    Misfit
+    """Return the values of columns that every record of a format has; raises Misfit.
 
     Examples
     --------
@@ -35,31 +48,16 @@ def need(record: Record, *columns: str) -> list[object]:
     return [record.values[column] for column in columns]
 
 
-def one_of(field: str, raw: object, known: Mapping[str, str]) -> str:
-    """Return what a word of the format stands for.
-
-    Raises
-    ------
-    Misfit
-    """
-    if not isinstance(raw, str) or raw not in known:
-        raise Misfit(field, f"{raw!r} is not one of {', '.join(known)}")
-    return known[raw]
+def one_of(field: str, raw: object, meanings: Mapping[str, str]) -> str:
+    """Return what a word of the format stands for; raises Misfit."""
+    if not isinstance(raw, str) or raw not in meanings:
+        raise Misfit(field, f"{raw!r} is not one of {', '.join(meanings)}")
+    return meanings[raw]
 
 
 def plain(field: str, raw: object) -> str:
-    """Return the text that stands for a text, a whole number or a truth value.
-
-    Raises
-    ------
-    Misfit
-    """
+    """Return the text that stands for a text, a whole number or a truth value; raises Misfit."""
     try:
         return fields.plain(raw)
     except ValueError as error:
         raise Misfit(field, str(error)) from error
-
-
-def holds(record: Mapping[str, object], columns: Iterable[str]) -> bool:
-    """Say whether a record has all these columns."""
-    return all(column in record for column in columns)

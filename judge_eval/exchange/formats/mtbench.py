@@ -15,13 +15,12 @@ Source: MT-bench, arXiv 2306.05685.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import BinaryIO
 
-from judge_eval.exchange.assemble import Misfit
-from judge_eval.exchange.formats.common import need, one_of, own_row, plain
-from judge_eval.exchange.rows import LeftOut, Row, RowError
-from judge_eval.exchange.sources import Record, records
+from judge_eval.exchange.formats.common import need, one_of, own_row, plain, rows_of
+from judge_eval.exchange.rows import Item, LeftOut, Misfit, Row
+from judge_eval.exchange.sources import Record
 
 COLUMNS = ("question_id", "model_a", "model_b", "winner", "judge", "turn")
 PEOPLE = ("expert", "author")
@@ -29,36 +28,29 @@ _WINNERS = {"model_a": "A", "model_b": "B", "tie": "tie", "tie (inconsistent)": 
 _TURNED = {"A": "B", "B": "A", "tie": "tie"}
 
 
-def rows(
-    stream: BinaryIO, name: str, file_format: str | None = None
-) -> Iterator[Row | LeftOut | RowError]:
-    """Read a file of MT-bench judgements.
+def fits(record: Mapping[str, object]) -> bool:
+    return record.keys() >= {*COLUMNS}
+
+
+def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
+    """Read a file of MT-bench judgements: votes of experts and authors, verdicts of all others.
 
     A person or judge counts once per pair: the first statement stands, as it does in a ledger, and
     a later one on the same two models, in whichever order, is left out. (In the published data
     that is one vote of 3,355, by an author, and both say the same.)
-
-    Yields
-    ------
-    Row, LeftOut or RowError
-        A vote where the judge is an expert or an author, else a verdict.
     """
     seen: set[str] = set()
-    for record in records(stream, name, file_format):
-        if isinstance(record, RowError):
-            yield record
-            continue
-        try:
-            row = own_row(name, record.line, _values(record))
-        except Misfit as error:
-            yield RowError(name, record.line, error.field, error.why)
-            continue
-        if isinstance(row, Row) and row.external_id is not None:
-            if row.external_id in seen:
-                yield LeftOut(name, record.line, f"{row.external_id} was stated before")
-                continue
+
+    def make(record: Record) -> Iterator[Item]:
+        row = own_row(name, record.line, _values(record))
+        if isinstance(row, Row) and row.external_id in seen:
+            yield LeftOut(name, record.line, f"{row.external_id} was stated before")
+            return
+        if isinstance(row, Row) and row.external_id:
             seen.add(row.external_id)
         yield row
+
+    return rows_of(stream, name, file_format, make)
 
 
 def is_person(judge: str) -> bool:

@@ -34,13 +34,13 @@ Source: PandaLM, arXiv 2306.05087.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import PurePath
 from typing import BinaryIO
 
-from judge_eval.exchange.assemble import Misfit
-from judge_eval.exchange.formats.common import need, own_row, plain
-from judge_eval.exchange.rows import Row, RowError
-from judge_eval.exchange.sources import Record, records
+from judge_eval.exchange.formats.common import need, own_row, plain, rows_of
+from judge_eval.exchange.rows import Item, Misfit
+from judge_eval.exchange.sources import Record
 
 TEXTS = ("idx", "cmp_key", "instruction", "response1", "response2")
 PEOPLE = ("annotator1", "annotator2", "annotator3")
@@ -48,26 +48,24 @@ _CHOICES = {"1": "A", "2": "B", "0": "tie"}
 _RESULT = "_result"
 
 
-def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Row | RowError]:
+def fits(record: Mapping[str, object]) -> bool:
+    is_of_a_judge = "idx" in record and judge_prefix(record) is not None
+    return is_of_a_judge or record.keys() >= {*TEXTS, *PEOPLE}
+
+
+def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
     """Read the test set (one vote row per person) or a judge's file (one verdict row per pair).
 
     The judge is called as its file is: ``pandalm-7b-testset-v1.json`` is by ``pandalm-7b``.
-
-    Yields
-    ------
-    Row or RowError
     """
-    for record in records(stream, name, file_format):
-        if isinstance(record, RowError):
-            yield record
-            continue
-        try:
-            if prefix := judge_prefix(record.values):
-                yield own_row(name, record.line, _verdict(record, prefix, _judge(name, prefix)))
-            else:
-                yield from _votes(name, record)
-        except Misfit as error:
-            yield RowError(name, record.line, error.field, error.why)
+    return rows_of(stream, name, file_format, partial(_rows, name))
+
+
+def _rows(name: str, record: Record) -> Iterator[Item]:
+    if prefix := judge_prefix(record.values):
+        yield own_row(name, record.line, _verdict(record, prefix, _judge(name, prefix)))
+    else:
+        yield from _votes(name, record)
 
 
 def judge_prefix(record: Mapping[str, object]) -> str | None:
@@ -93,10 +91,10 @@ def _judge(name: str, prefix: str) -> str:
 def _verdict(record: Record, prefix: str, judge: str) -> dict[str, object]:
     idx, result = need(record, "idx", prefix + _RESULT)
     word = plain(prefix + _RESULT, result)
-    said: dict[str, object] = {"verdict": _CHOICES.get(word)}
+    answer: dict[str, object] = {"verdict": _CHOICES.get(word)}
     if word not in _CHOICES:
-        said = {"error": f"{word!r} is not one of {', '.join(_CHOICES)}"}
-    return said | {
+        answer = {"error": f"{word!r} is not one of {', '.join(_CHOICES)}"}
+    return answer | {
         "pair": idx,
         "kind": "text",
         "judge": judge,
@@ -106,37 +104,30 @@ def _verdict(record: Record, prefix: str, judge: str) -> dict[str, object]:
     }
 
 
-def _votes(name: str, record: Record) -> Iterator[Row | RowError]:
+def _votes(name: str, record: Record) -> Iterator[Item]:
     idx, generators, instruction, *responses = need(record, *TEXTS)
     first, _, second = str(generators).partition("_")
     application = record.values.get("motivation_app")
-    asked = [plain("instruction", instruction), plain("input", record.values.get("input") or "")]
+    parts = [plain("instruction", instruction), plain("input", record.values.get("input") or "")]
+    output_a, output_b = (str(r) if isinstance(r, bool) else r for r in responses)
     pair = {
         "pair": idx,
-        "prompt": "\n\n".join(part for part in asked if part),
+        "prompt": "\n\n".join(filter(None, parts)),
         "tags": [application] if application else [],
         "kind": "text",
         "generator_a": first,
         "generator_b": second,
-        "output_a": _response(responses[0]),
-        "output_b": _response(responses[1]),
+        "output_a": output_a,
+        "output_b": output_b,
     }
     for person in PEOPLE:
-        said = plain(person, *need(record, person))
-        if said not in _CHOICES:
-            raise Misfit(person, f"{said!r} is not one of {', '.join(_CHOICES)}")
-        yield own_row(
-            name,
-            record.line,
-            pair
-            | {
-                "voter": person,
-                "vote": _CHOICES[said],
-                "labels": {"result": said},
-                "external_id": f"{plain('idx', idx)}__{person}",
-            },
-        )
-
-
-def _response(raw: object) -> object:
-    return str(raw) if isinstance(raw, bool) else raw
+        word = plain(person, *need(record, person))
+        if word not in _CHOICES:
+            raise Misfit(person, f"{word!r} is not one of {', '.join(_CHOICES)}")
+        vote = {
+            "voter": person,
+            "vote": _CHOICES[word],
+            "labels": {"result": word},
+            "external_id": f"{plain('idx', idx)}__{person}",
+        }
+        yield own_row(name, record.line, pair | vote)

@@ -12,33 +12,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson, loads
-from judge_eval.exchange.assemble import Misfit
-from judge_eval.exchange.formats.common import own_row, plain
-from judge_eval.exchange.rows import JudgeOrder, LeftOut, Row, RowError
-from judge_eval.exchange.sources import Record, format_of, records
+from judge_eval.exchange.formats.common import own_row, plain, rows_of
+from judge_eval.exchange.rows import Item, JudgeOrder, LeftOut, Misfit
+from judge_eval.exchange.sources import Record, format_of
 
 VOTER = "pathscore"
 
 
-def rows(
-    stream: BinaryIO, name: str, file_format: str | None = None
-) -> Iterator[Row | JudgeOrder | LeftOut | RowError]:
+def fits(record: Mapping[str, object]) -> bool:
+    return "verdicts" in record and ("human_winner" in record or "gen_a_id" in record)
+
+
+def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
     """Read the tasks of a run: a row per verdict, and one more for the vote.
 
     Verdicts stand in the run's order of judges, whatever order they arrived in; where the file
     states no order, in the order of each task. A task without verdict and vote declares its pair.
-
-    Parameters
-    ----------
-    stream : seekable binary file
-        A JSON file is passed over once before, since `judges` may stand behind the tasks.
-
-    Yields
-    ------
-    Row, JudgeOrder, LeftOut or RowError
+    A JSON file is passed over once before, since `judges` may stand behind the tasks.
     """
     order: tuple[str, ...] = ()
     if (file_format or format_of(name)) == "json":
@@ -46,14 +40,7 @@ def rows(
         stream.seek(0)
     if order:
         yield JudgeOrder(name, order)
-    for record in records(stream, name, file_format):
-        if isinstance(record, RowError):
-            yield record
-            continue
-        try:
-            yield from _task(name, record, order)
-        except Misfit as error:
-            yield RowError(name, record.line, error.field, error.why)
+    yield from rows_of(stream, name, file_format, partial(_task, name, order))
 
 
 def _stated_order(stream: BinaryIO) -> tuple[str, ...]:
@@ -92,7 +79,7 @@ def _configured(value: object) -> tuple[str, ...]:
     return _names(value.get("judges")) or _configured(value.get("config"))
 
 
-def _task(name: str, record: Record, order: Sequence[str]) -> Iterator[Row | LeftOut | RowError]:
+def _task(name: str, order: Sequence[str], record: Record) -> Iterator[Item]:
     pair = _pair(record)
     statements = list(_verdicts(record.values.get("verdicts"), order))
     seen: set[object] = set()
@@ -104,9 +91,8 @@ def _task(name: str, record: Record, order: Sequence[str]) -> Iterator[Row | Lef
             seen.add(judge)
             external = {"external_id": f"{pair['pair']}__{judge}"}
             yield own_row(name, record.line, pair | verdict | external)
-    choice = record.values.get("human_winner")
-    if choice is not None:
-        yield _vote(name, record, pair, choice)
+    if record.values.get("human_winner") is not None:
+        yield _vote(name, record, pair)
     elif not statements:
         yield own_row(name, record.line, pair)
 
@@ -127,15 +113,18 @@ def _pair(record: Record) -> dict[str, object]:
     }
 
 
-def _vote(
-    name: str, record: Record, pair: dict[str, object], choice: object
-) -> Row | LeftOut | RowError:
-    status = record.values.get("status", "complete")
+def _vote(name: str, record: Record, pair: dict[str, object]) -> Item:
+    task = record.values
+    status = task.get("status", "complete")
     if status != "complete":
         return LeftOut(name, record.line, f"the task is {status}: its vote was not counted there")
-    vote = {"voter": VOTER, "vote": choice, "voted_at": _moment(record.values.get("completed_at"))}
-    external = {"external_id": f"{pair['pair']}__{VOTER}"}
-    return own_row(name, record.line, pair | vote | external)
+    vote = {
+        "voter": VOTER,
+        "vote": task["human_winner"],
+        "voted_at": _moment(task.get("completed_at")),
+        "external_id": f"{pair['pair']}__{VOTER}",
+    }
+    return own_row(name, record.line, pair | vote)
 
 
 def _verdicts(raw: object, order: Sequence[str]) -> Sequence[dict[str, object]]:
@@ -154,19 +143,14 @@ def _verdicts(raw: object, order: Sequence[str]) -> Sequence[dict[str, object]]:
     return [_verdict(verdict) for verdict in raw]
 
 
-def _verdict(said: Mapping[str, object]) -> dict[str, object]:
-    judge = plain("verdicts.judge_model", said.get("judge_model"))
-    if said.get("winner") is None:
+def _verdict(stated: Mapping[str, object]) -> dict[str, object]:
+    judge = plain("verdicts.judge_model", stated.get("judge_model"))
+    if stated.get("winner") is None:
         # PathScore keeps the scores of a reply whose winner it could not read; they score nothing.
-        error = said.get("error") or "no winner could be read"
-        return {"judge": judge, "error": error, "feedback": said.get("feedback")}
-    return {
-        "judge": judge,
-        "verdict": said["winner"],
-        "score_a": said.get("score_a"),
-        "score_b": said.get("score_b"),
-        "feedback": said.get("feedback"),
-    }
+        error = stated.get("error") or "no winner could be read"
+        return {"judge": judge, "error": error, "feedback": stated.get("feedback")}
+    scores = {name: stated.get(name) for name in ("score_a", "score_b", "feedback")}
+    return {"judge": judge, "verdict": stated["winner"], **scores}
 
 
 def _moment(raw: object) -> object:
