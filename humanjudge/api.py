@@ -11,13 +11,13 @@ from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import ValidationError
 
+from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.api.events import router as events
 from judge_eval.api.exchange import imports
 from judge_eval.api.exchange import router as transfer
 from judge_eval.api.findings import router as findings
 from judge_eval.api.runs import router as runs
 from judge_eval.api.votes import router as judge_eval
-from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.runs.lifecycle import LifecycleRefused
 from reports.score_api import router as scores
 

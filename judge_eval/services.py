@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import transaction
 
 from humanjudge.enqueue import enqueue
-from judge_eval.config.parts import JudgeSpec, RunConfig
+from judge_eval.config.run_config import JudgeSpec, RunConfig
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.pairing import all_pairs, wants_overlap
 from judge_eval.prompts.request_hash import judge_fingerprint

@@ -12,9 +12,8 @@ from ninja import Schema, Status
 from ninja.errors import HttpError
 
 from humanjudge.lib import strict_json
+from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.api.access import KeyRouter, Prefix, is_blind, keep_blind, key_of, located, run_of
-from judge_eval.config.fields import ConfigError
-from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.models import Run
 from judge_eval.prefixes import Ambiguous, by_prefix
 from reports import score_files

@@ -20,7 +20,7 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from humanjudge.enqueue import enqueue
-from judge_eval.config.run_config import ConfigInvalid
+from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.models import Run
 from reports.models import ScoreReport
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import HtmxRequest, Problem
 from humanjudge.lib import strict_json
-from judge_eval.config.run_config import ConfigInvalid
+from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.models import Run
 from judge_eval.pages.run_access import refuse_calls
 from judge_eval.pages.run_views import find_run

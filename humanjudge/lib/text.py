@@ -86,3 +86,16 @@ def harmless(text: str) -> str:
     # Some spreadsheets leave blanks out before they look, and marks that nobody sees.
     seen = text.lstrip().lstrip("\u200b\ufeff").lstrip()
     return f"'{text}" if text.startswith(_FORMULA) or seen.startswith(_FORMULA) else text
+
+
+def excerpt(text: str, most: int = 120) -> str:
+    """Return the beginning of a text in quotes, as one line of printable characters.
+
+    Examples
+    --------
+    >>> excerpt("I cannot\\ndo that, sorry.", 8)
+    "'I cannot…'"
+    """
+    words = " ".join(text.strip()[: 8 * most].split())
+    line = "".join(each for each in words if each.isprintable())
+    return f"'{line[:most].rstrip()}…'" if len(line) > most else f"'{line}'"

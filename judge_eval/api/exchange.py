@@ -12,11 +12,10 @@ from django.utils.text import slugify
 from ninja import Status
 from ninja.errors import HttpError
 
+from humanjudge.lib.validation import LONGEST_NAME, ConfigError, ConfigInvalid
 from judge_eval.api.access import KeyRouter, Prefix, key_of, run_of
-from judge_eval.api.run_requests import LONGEST_NAME, project_for
+from judge_eval.api.run_requests import project_for
 from judge_eval.api.transfer_schema import ACCEPTED, EXPORTED, FORM_MORE, FORM_NEW, Imported, Shape
-from judge_eval.config.fields import ConfigError
-from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.exchange import bundle, import_jobs
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.import_ import open_to_imports

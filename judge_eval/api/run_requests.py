@@ -1,8 +1,8 @@
-"""What a script asks for when it asks for a run: a config or the demo, and in which project."""
+"""Requests for a run: a config or the demo, and in which project."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any, Literal
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -10,9 +10,8 @@ from django.http import HttpRequest
 from ninja.errors import HttpError
 
 from humanjudge.lib import strict_json
-from judge_eval.config.fields import ConfigError, Fields
-from judge_eval.config.parts import RunConfig
-from judge_eval.config.run_config import ConfigInvalid, parse
+from humanjudge.lib.validation import ConfigError, ConfigInvalid, Name, Part, validated
+from judge_eval.config.run_config import RunConfig, parse
 from judge_eval.models import Run
 from judge_eval.prefixes import Ambiguous, by_prefix
 from judge_eval.runs import lifecycle
@@ -20,19 +19,24 @@ from judge_eval.runs.demo import RUNS, spec
 from judge_eval.services import create_run
 from voting.models import ApiKey, Project
 
-LONGEST_NAME = 200
 # As much as one line of a bundle may have: it holds the config of a run.
 MOST_BYTES = 32_000_000
 MOST_NAMED = 20
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A config that is right, and what stands beside it in a request."""
+class Beside(Part):
+    """What a request for a run says beside its config."""
 
-    config: RunConfig
-    project: str
-    start: bool
+    project: Name = ""
+    start: bool = False
+
+
+class DemoRequest(Part):
+    """One more run of what the demo holds."""
+
+    kind: Literal["svg", "text"] = "svg"
+    name: Name = ""
+    project: Name = ""
 
 
 def body_of(request: HttpRequest) -> bytes:
@@ -43,52 +47,34 @@ def body_of(request: HttpRequest) -> bytes:
     return request.read()
 
 
-def read(body: bytes) -> Asked:
+def read(body: bytes) -> tuple[RunConfig, Beside]:
     """Read a config and what stands beside it; raises ConfigInvalid."""
     data = _json(body)
-    beside = {}
-    if isinstance(data, dict):
-        beside = {key: data.pop(key) for key in ("start", "project") if key in data}
-    project = _checked_project(beside)
-    if not isinstance(beside.get("start", False), bool):
-        raise _invalid("start", "must be true or false")
-    return Asked(parse(data), project, beside.get("start", False))
+    named = Beside.model_fields.keys() & data if isinstance(data, dict) else set()
+    beside = validated(Beside, {name: data.pop(name) for name in sorted(named)})
+    return parse(data), beside
 
 
-def make(asked: Asked, api_key: ApiKey) -> Run:
+def make(config: RunConfig, beside: Beside, api_key: ApiKey) -> Run:
     """Draft the run and start it, or do neither."""
-    project = project_for(api_key, asked.project)
+    project = project_for(api_key, beside.project)
     with transaction.atomic():
-        run = lifecycle.create_draft(project, asked.config)
-        return lifecycle.start(run.pk) if asked.start else run
+        run = lifecycle.create_draft(project, config)
+        return lifecycle.start(run.pk) if beside.start else run
 
 
 def make_demo(body: bytes, api_key: ApiKey) -> Run:
     """Make one more run of what the demo holds: stored outputs, judged by the baselines."""
-    errors: list[ConfigError] = []
-    asked = Fields(_json(body) if body else {}, "", errors)
-    kind = asked.choice("kind", tuple(RUNS), "svg")
-    name = asked.text("name", RUNS[kind], most=LONGEST_NAME)
-    project = asked.text("project", "", most=LONGEST_NAME)
-    asked.close()
-    if errors:
-        raise ConfigInvalid(errors)
-    return create_run(project_for(api_key, project), spec(kind, name))
+    wanted = validated(DemoRequest, _json(body) if body else {})
+    made_of = spec(wanted.kind, wanted.name or RUNS[wanted.kind])
+    return create_run(project_for(api_key, wanted.project), made_of)
 
 
-def _json(body: bytes) -> object:
+def _json(body: bytes) -> Any:
     try:
         return strict_json.loads(body.decode())
     except (UnicodeDecodeError, strict_json.NotJson) as error:
         raise _invalid("", f"the body is not JSON: {error}") from error
-
-
-def _checked_project(beside: dict[str, object]) -> str:
-    errors: list[ConfigError] = []
-    project = Fields(beside, "", errors).text("project", "", most=LONGEST_NAME)
-    if errors:
-        raise ConfigInvalid(errors)
-    return project
 
 
 def project_for(api_key: ApiKey, wanted: str, *, may_be_new: bool = False) -> Project:

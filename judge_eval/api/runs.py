@@ -74,9 +74,9 @@ def create(request: HttpRequest) -> Any:
     `project` is a name or an identifier; it may be left out where a key knows only one.
     """
     api_key = key_of(request, MANAGE)
-    asked = run_requests.read(run_requests.body_of(request))
-    run = run_requests.make(asked, api_key)
-    return Status(201, state(run) | estimated(asked.config))
+    config, beside = run_requests.read(run_requests.body_of(request))
+    run = run_requests.make(config, beside, api_key)
+    return Status(201, state(run) | estimated(config))
 
 
 @router.get("", response=Runs)
@@ -98,7 +98,8 @@ def list_runs(
 def estimate(request: HttpRequest) -> Any:
     """Check a config, say what it would ask for and cost, and write nothing."""
     key_of(request, READ)
-    return estimated(run_requests.read(run_requests.body_of(request)).config)
+    config, _ = run_requests.read(run_requests.body_of(request))
+    return estimated(config)
 
 
 @router.post("/demo", response={201: Created}, openapi_extra=DEMO)

@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from ninja import Schema
+from pydantic import BaseModel
 
+from humanjudge.lib.validation import json_schema
+from judge_eval.api.run_requests import Beside, DemoRequest
 from judge_eval.config.estimates import Estimate, Plan, estimate, plan
-from judge_eval.config.parts import (
-    KINDS,
-    MODES,
-    REVEALS,
-    VERDICT_ORDERS,
-    RunConfig,
-)
-from judge_eval.config.run_config import (
-    LONGEST_NAME,
-    LONGEST_PROVIDER,
-    LONGEST_TEXT,
-    MOST_JUDGES,
-    MOST_MODELS,
-    MOST_PROMPTS,
-    MOST_TAGS,
-    MOST_TOKENS,
-    MOST_USD,
-)
+from judge_eval.config.run_config import RunConfig
 from judge_eval.models import Judge, Run
-from judge_eval.prompts.judge import VERSIONS
 from judge_eval.runs import providers
-from judge_eval.runs.demo import RUNS
 from judge_eval.runs.progress import progress_of
-from voting.choices import CHOICES
 
 
 class PlanOut(Schema):
@@ -149,83 +131,20 @@ class Detailed(Listed):
     judges: list[JudgeOut]
 
 
-# --- requests, as `config.run_config` checks them: it says all that is wrong at once --------------
-
-
-def _line(longest: int = LONGEST_NAME) -> dict[str, Any]:
-    printable = r"[^\u0000-\u001f\u007f]*"
-    return _text(longest) | {"pattern": rf"^{printable}\S{printable}$"}
-
-
-def _text(longest: int) -> dict[str, Any]:
-    return {"type": "string", "minLength": 1, "maxLength": longest, "pattern": r"\S"}
-
-
-def _choice(options: Iterable[str]) -> dict[str, Any]:
-    return {"type": "string", "enum": list(options)}
-
-
-def _whole(most: int) -> dict[str, Any]:
-    return {"type": "integer", "minimum": 1, "maximum": most}
-
-
-def _number(most: float) -> dict[str, Any]:
-    return {"type": ["number", "null"], "minimum": 0, "maximum": most}
-
-
-def _list(items: dict[str, Any], least: int, most: int) -> dict[str, Any]:
-    return {"type": "array", "items": items, "minItems": least, "maxItems": most}
-
-
-def _object(*required: str, **properties: dict[str, Any]) -> dict[str, Any]:
-    shape = {"type": "object", "properties": properties, "additionalProperties": False}
-    return shape | ({"required": list(required)} if required else {})
-
-
-def _or_alone(key: str, **properties: dict[str, Any]) -> dict[str, Any]:
-    """An object, or the one of its values that is needed, alone."""
-    return {"anyOf": [properties[key], _object(key, **properties)]}
-
-
-def _body(schema: dict[str, Any], example: dict[str, Any], *, required: bool) -> dict[str, Any]:
-    content = {"application/json": {"schema": schema, "example": example}}
+def _body(*models: type[BaseModel], example: dict[str, Any], required: bool) -> dict[str, Any]:
+    """Describe a body that is read as one JSON object with the fields of all these models."""
+    schemas = [json_schema(model) for model in models]
+    shape = schemas[0] | {
+        "properties": {k: v for each in schemas for k, v in each["properties"].items()}
+    }
+    content = {"application/json": {"schema": shape, "example": example}}
     return {"requestBody": {"required": required, "content": content}}
 
 
-_PROMPT = _or_alone(
-    "text",
-    id=_line(),
-    text=_text(LONGEST_TEXT),
-    tags=_list(_line(), 0, MOST_TAGS),
-)
 CONFIG = _body(
-    _object(
-        *("name", "models", "judges", "prompts"),
-        name=_line(),
-        mode=_choice(MODES),
-        kind=_choice(KINDS),
-        models=_list(_or_alone("id", id=_line()), 1, MOST_MODELS),
-        judges=_list(_or_alone("id", id=_line(), provider=_line(LONGEST_PROVIDER)), 1, MOST_JUDGES),
-        prompts=_list(_PROMPT, 1, MOST_PROMPTS),
-        rubric=_text(LONGEST_TEXT),
-        ballot=_list(_choice(CHOICES), 2, len(CHOICES)) | {"uniqueItems": True},
-        votes_per_pair=_whole(100),
-        overlap=_object(share=_number(1), votes=_whole(100)),
-        reveal=_choice(REVEALS),
-        verdict_orders=_choice(VERDICT_ORDERS),
-        generation=_object(temperature=_number(2), max_tokens=_whole(MOST_TOKENS)),
-        judging=_object(
-            temperature=_number(2),
-            prompt_version=_choice(VERSIONS),
-            max_tokens=_whole(MOST_TOKENS),
-            samples=_whole(25),
-        ),
-        provider=_line(LONGEST_PROVIDER),
-        budget_usd={"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": MOST_USD},
-        project=_line(),
-        start={"type": "boolean"},
-    ),
-    {
+    RunConfig,
+    Beside,
+    example={
         "name": "Cats",
         "mode": "judge_eval",
         "models": [{"id": "model-a"}, {"id": "model-b"}],
@@ -238,8 +157,8 @@ CONFIG = _body(
     required=True,
 )
 DEMO = _body(
-    _object(kind=_choice(RUNS), name=_line(), project=_line()),
-    {"kind": "svg", "name": "Drawings", "project": "Demo"},
+    DemoRequest,
+    example={"kind": "svg", "name": "Drawings", "project": "Demo"},
     required=False,
 )
 

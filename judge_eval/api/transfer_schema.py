@@ -8,8 +8,8 @@ from uuid import UUID
 from django.conf import settings
 from ninja import Schema
 
+from humanjudge.lib.validation import LONGEST_NAME
 from judge_eval.api.access import Problem, located
-from judge_eval.config.run_config import LONGEST_NAME
 from judge_eval.exchange.sources import Format
 
 Shape = Literal["jsonl", "csv", "votes", "ledger"]

@@ -19,7 +19,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from judge_eval.config.parts import RUBRICS
+from judge_eval.config.run_config import RUBRICS
 from judge_eval.exchange import fields
 from judge_eval.exchange.import_baselines import Floor
 from judge_eval.exchange.import_opening import SIMULATED, lacking_text, open_run

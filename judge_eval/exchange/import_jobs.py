@@ -26,8 +26,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
-from judge_eval.config.fields import ConfigError
-from judge_eval.config.run_config import ConfigInvalid
+from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.exchange import bundle, mapping
 from judge_eval.exchange.formats import read as read_file
 from judge_eval.exchange.import_ import GONE, NO_MOST, WRITTEN, Most, Target, Writing, read

@@ -7,19 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import Field, StringConstraints, TypeAdapter
 
 from humanjudge.lib.strict_json import NotJson, loads
 from humanjudge.lib.text import number_of
-from judge_eval.config.fields import ConfigError
-from judge_eval.config.run_config import ConfigInvalid
+from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, Text, validated
 from judge_eval.exchange.rows import Kind, LeftOut, RowError
 from voting.choices import Choice
 
@@ -27,8 +19,6 @@ MOST_LISTED: Final = 1000
 # Of a source that is to be right in every row, no more is read after so many that are wrong.
 MOST_ERRORS: Final = 100
 WHAT: Final = ("pairs", "judges", "verdicts", "voters", "votes")
-
-_Text = Annotated[str, StringConstraints(min_length=1, max_length=20_000, pattern=r"^[^\x00]*$")]
 
 
 class ImportRefused(Exception):
@@ -39,7 +29,7 @@ class ImportTooLarge(ImportRefused):
     """It has more than is taken at once."""
 
 
-class ImportOptions(BaseModel):
+class ImportOptions(Part):
     """How rows become a run.
 
     Attributes
@@ -69,10 +59,8 @@ class ImportOptions(BaseModel):
         Where the verdicts come from. The same judge's name from two sources is two judges.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
     kind: Kind | None = None
-    rubric: _Text | None = None
+    rubric: Annotated[Text, Field(max_length=20_000)] | None = None
     ballot: Annotated[list[Choice], Field(min_length=2)] | None = None
     votes_per_pair: Annotated[int, Field(ge=1, le=100)] = 1
     reveal: Literal["after_each", "at_end", "never"] = "after_each"
@@ -90,16 +78,12 @@ def parse_options(data: object) -> ImportOptions:
     --------
     >>> parse_options({"votes_per_pair": 3}).votes_per_pair
     3
-    >>> parse_options({"ballot": ["A", "left"]})  # doctest: +ELLIPSIS
+    >>> parse_options({"ballot": ["A", "left"]})
     Traceback (most recent call last):
         ...
-    judge_eval.config.run_config.ConfigInvalid: ballot[1]: Input should be ...
+    humanjudge.lib.validation.ConfigInvalid: ballot[1]: 'left' is none of A, B, tie, both_bad
     """
-    try:
-        return ImportOptions.model_validate(data)
-    except ValidationError as error:
-        problems = error.errors(include_url=False, include_input=False)
-        raise ConfigInvalid([ConfigError(_path(p["loc"]), p["msg"]) for p in problems]) from error
+    return validated(ImportOptions, data)
 
 
 def json_text(path: str, text: str) -> object:
@@ -108,11 +92,6 @@ def json_text(path: str, text: str) -> object:
         return loads(text)
     except NotJson as error:
         raise ConfigInvalid([ConfigError(path, str(error))]) from error
-
-
-def _path(places: tuple[int | str, ...]) -> str:
-    path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in places)
-    return path.removeprefix(".")
 
 
 @dataclass

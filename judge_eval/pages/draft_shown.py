@@ -9,7 +9,7 @@ from typing import Any
 
 from humanjudge.lib.text import number_of, usd
 from judge_eval.config.estimates import Estimate, Plan, estimate, plan
-from judge_eval.config.parts import PromptSpec, RunConfig
+from judge_eval.config.run_config import PromptSpec, RunConfig
 from judge_eval.models import Run
 from judge_eval.prompts import generate, judge
 from judge_eval.runs import providers

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django_htmx.http import HttpResponseClientRedirect
 
 from humanjudge.http import HtmxRequest, Problem
-from judge_eval.config.parts import RUBRICS
+from judge_eval.config.run_config import RUBRICS
 from judge_eval.models import Judge, Run
 from judge_eval.pages.config_form import ConfigForm
 from judge_eval.pages.draft_shown import draft_of, generation_messages, judge_messages

@@ -16,8 +16,14 @@ from django.utils.html import format_html
 
 from judge_eval.baselines import BASELINES, names_for
 from judge_eval.config import prompt_files
-from judge_eval.config.parts import RUBRICS, RunConfig
-from judge_eval.config.run_config import DEFAULT_PROVIDER, ConfigError, ConfigInvalid, parse
+from judge_eval.config.run_config import (
+    DEFAULT_PROVIDER,
+    RUBRICS,
+    ConfigError,
+    ConfigInvalid,
+    RunConfig,
+    parse,
+)
 from judge_eval.models import Provider
 from judge_eval.pages.config_form import LINES, ProjectForm, shortened, small_file
 from voting.choices import LABELS, WITHOUT_SIDE

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from html import unescape
 from typing import Final, NamedTuple
 
-from judge_eval.prompts.reply_text import excerpt, fenced_blocks, without_dirt, without_thinking
+from humanjudge.lib.text import excerpt
+from judge_eval.prompts.reply_text import fenced_blocks, without_dirt, without_thinking
 
 SVG_NAMESPACE: Final = "http://www.w3.org/2000/svg"
 XLINK_NAMESPACE: Final = "http://www.w3.org/1999/xlink"

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
-from judge_eval.prompts.reply_text import excerpt, without_thinking
+from humanjudge.lib.text import excerpt
+from judge_eval.prompts.reply_text import without_thinking
 from voting.choices import TABLE, Choice
 
 Kind = Literal["empty", "refusal", "malformed", "winner", "score"]

@@ -101,16 +101,3 @@ def fenced_blocks(lines: list[str]) -> list[tuple[int, int]]:
             blocks.append((begin, number))
             begin = -1
     return blocks if begin < 0 else [*blocks, (begin, len(lines))]
-
-
-def excerpt(text: str, most: int = 120) -> str:
-    """Return the beginning of a text in quotes, as one line of printable characters.
-
-    Examples
-    --------
-    >>> excerpt("I cannot\\ndo that, sorry.", 8)
-    "'I cannot…'"
-    """
-    words = " ".join(text.strip()[: 8 * most].split())
-    line = "".join(each for each in words if each.isprintable())
-    return f"'{line[:most].rstrip()}…'" if len(line) > most else f"'{line}'"

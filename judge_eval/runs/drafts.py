@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import ProtectedError
 
-from judge_eval.config.parts import RunConfig
+from judge_eval.config.run_config import RunConfig
 from judge_eval.models import Judge, Run
 from judge_eval.runs.lifecycle import LifecycleRefused, create_draft
 from voting.models import Project

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Final
 
 from django.core.exceptions import ValidationError
+from pydantic import AfterValidator, Field
 
-from judge_eval.config.fields import ConfigError, Fields
-from judge_eval.config.run_config import ConfigInvalid
+from humanjudge.lib.validation import ConfigError, ConfigInvalid, Line, Name, Part, validated
 from judge_eval.models import validate_base_url, validate_key_variable
 from judge_eval.providers.chat import Endpoint
 from judge_eval.providers.embeddings import EmbeddingClient, FloatArray
@@ -17,10 +17,6 @@ from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import providers
 from judge_eval.stats.local_encoder import EncoderMissing, LocalEncoder
 from judge_eval.stats.semantic import Embedder, EmbeddingFailed
-
-# Exactly one of these says where; the last two say it of this machine, or of any other.
-_WHERE: Final = ("provider", "base_url", "local")
-_LONGEST: Final = 500
 
 
 class EndpointEmbedder:
@@ -40,6 +36,69 @@ class EndpointEmbedder:
         ]
 
 
+def _check_provider(name: str) -> None:
+    row = providers.find(name)
+    if row is None:
+        raise ValidationError(f"no provider is called {name!r}")
+    if providers.lacks_key(row):
+        raise ValidationError(f"its key is not here: set {row.key_variable}")
+
+
+def _check_variable(variable: str) -> None:
+    validate_key_variable(variable)
+    if not os.environ.get(variable):
+        raise ValidationError("no such variable is set here")
+
+
+def _checked(check: Callable[[str], None]) -> AfterValidator:
+    """Use a check of Django's for a value of a config."""
+
+    def validator(value: str) -> str:
+        try:
+            check(value)
+        except ValidationError as error:
+            raise ValueError(" ".join(error.messages)) from error
+        return value
+
+    return AfterValidator(validator)
+
+
+class _OfProvider(Part):
+    provider: Annotated[Line, Field(max_length=50), _checked(_check_provider)]
+    model: Name
+
+    def embedder(self) -> Embedder:
+        row = providers.find(self.provider)
+        assert row is not None  # as was checked
+        return EndpointEmbedder(EmbeddingClient(providers.endpoint_of(row), self.model))
+
+
+class _OfAddress(Part):
+    base_url: Annotated[Line, Field(max_length=500), _checked(validate_base_url)]
+    key_variable: Annotated[Line, Field(max_length=100), _checked(_check_variable)] | None = None
+    model: Name
+
+    def embedder(self) -> Embedder:
+        key = os.environ.get(self.key_variable, "") if self.key_variable else ""
+        endpoint = Endpoint(name=self.base_url, base_url=self.base_url, api_key=key or "none")
+        return EndpointEmbedder(EmbeddingClient(endpoint, self.model))
+
+
+class _OfFolder(Part):
+    local: Annotated[Line, Field(max_length=4_000)]
+
+    def embedder(self) -> Embedder:
+        return LocalEncoder(self.local)
+
+
+# Exactly one of these keys says where; the last two say it of this machine, or of any other.
+_KINDS: Final[dict[str, type[_OfProvider | _OfAddress | _OfFolder]]] = {
+    "provider": _OfProvider,
+    "base_url": _OfAddress,
+    "local": _OfFolder,
+}
+
+
 def make_embedder(
     options: Mapping[str, object], *, is_trusted: bool = False, path: str = "embedder"
 ) -> Embedder:
@@ -54,60 +113,15 @@ def make_embedder(
     ConfigInvalid
         With all that is wrong, each mistake named by its path.
     """
-    errors: list[ConfigError] = []
-    fields = Fields(dict(options), path, errors)
-    chosen = [name for name in _WHERE if name in options]
+    chosen = [name for name in _KINDS if name in options]
     if len(chosen) != 1:
-        fields.complain("", f"must name exactly one of {', '.join(_WHERE)}")
-    elif chosen[0] != "provider" and not is_trusted:
-        fields.complain(chosen[0], "is taken from the command line only; name a provider")
-    if errors:
-        raise ConfigInvalid(errors)
-    make = {"provider": _of_provider, "base_url": _of_address, "local": _of_folder}[chosen[0]]
-    embedder = make(fields)
-    fields.close()
-    if errors or embedder is None:
-        raise ConfigInvalid(errors)
-    return embedder
-
-
-def _of_provider(fields: Fields) -> Embedder | None:
-    name = fields.text("provider", most=50)
-    model = fields.text("model", most=200)
-    row = providers.find(name) if name else None
-    if name and row is None:
-        fields.complain("provider", f"no provider is called {name!r}")
-    elif row is not None and providers.lacks_key(row):
-        fields.complain("provider", f"its key is not here: set {row.key_variable}")
-    elif row is not None:
-        return EndpointEmbedder(EmbeddingClient(providers.endpoint_of(row), model))
-    return None
-
-
-def _of_address(fields: Fields) -> Embedder | None:
-    base_url = fields.text("base_url", most=_LONGEST)
-    variable = fields.text("key_variable", "", most=100)
-    model = fields.text("model", most=200)
-    for key, value, check in (
-        ("base_url", base_url, validate_base_url),
-        ("key_variable", variable, validate_key_variable),
-    ):
-        try:
-            if value:
-                check(value)
-        except ValidationError as error:
-            fields.complain(key, " ".join(error.messages))
-    key = os.environ.get(variable, "") if variable else ""
-    if variable and not key:
-        fields.complain("key_variable", "no such variable is set here")
-    endpoint = Endpoint(name=base_url, base_url=base_url, api_key=key or "none")
-    return EndpointEmbedder(EmbeddingClient(endpoint, model))
-
-
-def _of_folder(fields: Fields) -> Embedder | None:
-    folder = fields.text("local", most=4_000)
+        raise ConfigInvalid([ConfigError(path, f"must name exactly one of {', '.join(_KINDS)}")])
+    kind = chosen[0]
+    if kind != "provider" and not is_trusted:
+        words = "is taken from the command line only; name a provider"
+        raise ConfigInvalid([ConfigError(f"{path}.{kind}", words)])
+    config = validated(_KINDS[kind], dict(options), path=path)
     try:
-        return LocalEncoder(folder) if folder else None
+        return config.embedder()
     except EncoderMissing as missing:
-        fields.complain("local", str(missing))
-    return None
+        raise ConfigInvalid([ConfigError(f"{path}.{kind}", str(missing))]) from missing

@@ -12,8 +12,7 @@ from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
 from judge_eval.config.estimates import estimate
-from judge_eval.config.parts import RunConfig
-from judge_eval.config.run_config import parse
+from judge_eval.config.run_config import RunConfig, parse
 from judge_eval.models import Board, Call, Run, Verdict
 from judge_eval.runs import events, providers
 from judge_eval.runs.progress import RETRIED

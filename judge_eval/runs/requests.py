@@ -12,8 +12,7 @@ from django.core.files.storage import default_storage
 from django.db.models import Exists, OuterRef
 
 from judge_eval.config.estimates import Price, cost, most_tokens, reservation
-from judge_eval.config.parts import Generation, Judging, RunConfig
-from judge_eval.config.run_config import parse
+from judge_eval.config.run_config import Generation, Judging, RunConfig, parse
 from judge_eval.models import Call, Provider
 from judge_eval.prompts import generate, judge
 from judge_eval.prompts.parse import VerdictUnreadable

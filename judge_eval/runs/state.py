@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from judge_eval.config.parts import RunConfig
+from judge_eval.config.run_config import RunConfig
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.pairing import all_pairs
 from judge_eval.runs import events, leases

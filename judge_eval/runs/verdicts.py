@@ -11,8 +11,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from judge_eval.config.parts import RunConfig
-from judge_eval.config.run_config import parse
+from judge_eval.config.run_config import RunConfig, parse
 from judge_eval.models import Call, Judge, Run, Verdict
 from judge_eval.prompts.orders import AllSamplesFailed, Majority, answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict

@@ -18,8 +18,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Left, TruncQuarter
 
 from humanjudge.lib import strict_json
-from judge_eval.config.fields import ConfigError
-from judge_eval.config.run_config import ConfigInvalid
+from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Judge, Run, Verdict
 from reports.composite.compute import Tally, quarter_of

@@ -18,8 +18,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import Problem
 from humanjudge.lib.text import number_of
+from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.access import refuse_board, voter_of_run
-from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.findings.slices import Slice, SliceInvalid
 from judge_eval.models import Run
 from judge_eval.pages.config_form import LINES, shortened

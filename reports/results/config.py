@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from judge_eval.config.fields import ConfigError, Fields
-from judge_eval.config.run_config import ConfigInvalid
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+
+from humanjudge.lib.validation import ConfigError, ConfigInvalid, Name, Part, alone, validated
 from judge_eval.findings.slices import WHOLE, Slice, SliceInvalid
 from judge_eval.stats import (
     SCORERS,
@@ -26,10 +27,6 @@ from reports.results.names import is_safe
 MOST_METRICS: Final = 100
 MOST_TASKS: Final = 100
 MOST_RESAMPLES: Final = 100_000
-_LONGEST: Final = 200
-_STRATEGIES: Final[tuple[TaskStrategy, ...]] = ("single", "multitask", "multilabel")
-_AGGREGATIONS: Final[tuple[AnnotatorAggregation, ...]] = ("individual_average", "majority_vote")
-_KEYS: Final = ("metrics", "modules", "part", "vega_config")
 
 Finder = Callable[[str], Callable[..., object]]
 EmbedderMaker = Callable[[Mapping[str, object], str], Embedder]
@@ -74,6 +71,27 @@ class ScoreConfig:
     part: Slice = WHOLE
 
 
+class _Metric(Part):
+    scorer: Name
+    # Only the scorer understands them.
+    options: dict[str, Any] | None = None
+    task_names: Annotated[tuple[Name, ...], Field(strict=False, max_length=MOST_TASKS)] = ()
+    task_strategy: TaskStrategy = "single"
+    annotator_aggregation: AnnotatorAggregation = "individual_average"
+    display_name: Name | None = None
+
+
+_OneMetric = Annotated[_Metric, BeforeValidator(alone("scorer"))]
+_AnyMetric: TypeAdapter[_Metric] = TypeAdapter(_OneMetric)
+
+
+class _Config(Part):
+    metrics: Annotated[list[_OneMetric], Field(min_length=1, max_length=MOST_METRICS)] = []
+    modules: object = None
+    part: object = ""
+    vega_config: dict[str, Any] | None = None
+
+
 @dataclass
 class _Reading:
     tasks: Sequence[str] | None
@@ -108,26 +126,29 @@ def parse(data: object, tasks: Sequence[str] | None, reach: Reach = NOTHING) -> 
     >>> parse([{"scorer": "kappa", "task_names": ["winner"]}], ["winner"])
     Traceback (most recent call last):
     ...
-    judge_eval.config.run_config.ConfigInvalid: metrics[0].scorer: no scorer is called 'kappa'; \
+    humanjudge.lib.validation.ConfigInvalid: metrics[0].scorer: no scorer is called 'kappa'; \
 did you mean 'cohen_kappa'?
     """
     reading = _Reading(tasks, reach)
     whole = {"metrics": data} if isinstance(data, list) else data
     if not isinstance(whole, dict):
         raise ConfigInvalid([ConfigError("", "must be an object with a list of metrics")])
-    _refuse_unknown(whole, reading)
+    try:
+        validated(_Config, whole)
+    except ConfigInvalid as invalid:
+        reading.errors += invalid.errors
+    if "modules" in whole and reach.find is None:
+        message = "code is named on the command line only; here the setting SCORER_MODULES names it"
+        reading.complain("modules", message)
     part = _part(whole.get("part", ""), reading)
-    metrics = tuple(_metrics(whole, reading))
-    vega = whole.get("vega_config")
-    if vega is not None and not isinstance(vega, dict):
-        reading.complain("vega_config", "must be an object, the config of a Vega chart")
+    metrics = tuple(_metrics(whole.get("metrics"), reading))
     if reading.errors:
         raise ConfigInvalid(reading.errors)
     try:
         check_names(metrics)
     except MetricInvalid as error:
         raise ConfigInvalid([ConfigError("metrics", str(error))]) from error
-    return ScoreConfig(metrics, vega, part)
+    return ScoreConfig(metrics, whole.get("vega_config"), part)
 
 
 def default_metrics(humans: int) -> tuple[MetricConfig, ...]:
@@ -144,14 +165,6 @@ def default_metrics(humans: int) -> tuple[MetricConfig, ...]:
     return tuple(MetricConfig(make_scorer(name), ["winner"]) for name in names)
 
 
-def _refuse_unknown(whole: Mapping[object, object], reading: _Reading) -> None:
-    fields = Fields({key: None for key in whole if key not in _KEYS}, "", reading.errors)
-    fields.close()
-    if "modules" in whole and reading.reach.find is None:
-        message = "code is named on the command line only; here the setting SCORER_MODULES names it"
-        reading.complain("modules", message)
-
-
 def _part(part: object, reading: _Reading) -> Slice:
     try:
         return Slice.parse(part if isinstance(part, str) else repr(part))
@@ -160,44 +173,32 @@ def _part(part: object, reading: _Reading) -> Slice:
         return WHOLE
 
 
-def _metrics(whole: Mapping[object, object], reading: _Reading) -> list[MetricConfig]:
-    if "metrics" not in whole:
-        return []
-    given = whole["metrics"]
-    plain, options = given, list[object]()
-    if isinstance(given, list):
-        split = [_split(each) for each in given]
-        plain, options = [metric for metric, _ in split], [asked for _, asked in split]
-    fields = Fields({"metrics": plain}, "", reading.errors)
-    items = fields.items("metrics", "scorer", least=1, most=MOST_METRICS)
-    found = (
-        _metric(item, options[number], f"metrics[{number}]", reading)
-        for number, item in enumerate(items)
-    )
-    return [metric for metric in found if metric is not None]
+def _metrics(given: object, reading: _Reading) -> Iterator[MetricConfig]:
+    """Make the metrics whose shape is right, so that all that is wrong is said at once."""
+    for number, each in enumerate(given[:MOST_METRICS] if isinstance(given, list) else ()):
+        try:
+            metric = _AnyMetric.validate_python(each)
+        except ValidationError:
+            continue
+        made = _metric(metric, f"metrics[{number}]", reading)
+        if made is not None:
+            yield made
 
 
-def _split(metric: object) -> tuple[object, object]:
-    """Part a metric from its options, which only its scorer understands."""
-    if not isinstance(metric, dict):
-        return metric, None
-    plain = {key: value for key, value in metric.items() if key != "options"}
-    return plain, metric.get("options")
-
-
-def _metric(item: Fields, options: object, path: str, reading: _Reading) -> MetricConfig | None:
+def _metric(metric: _Metric, path: str, reading: _Reading) -> MetricConfig | None:
     before = len(reading.errors)
-    name = item.text("scorer", most=_LONGEST)
-    tasks = item.texts("task_names", most=MOST_TASKS, longest=_LONGEST)
-    strategy = item.choice("task_strategy", _STRATEGIES, "single")
-    aggregation = item.choice("annotator_aggregation", _AGGREGATIONS, "individual_average")
-    display_name = item.text("display_name", "", most=_LONGEST) or None
-    _check_tasks(tasks, path, reading)
-    scorer = _scorer(name, options, path, reading) if name else None
+    _check_tasks(metric.task_names, path, reading)
+    scorer = _scorer(metric.scorer, metric.options or {}, path, reading)
     if scorer is None or len(reading.errors) > before:
         return None
     try:
-        return MetricConfig(scorer, tasks or ["winner"], strategy, aggregation, display_name)
+        return MetricConfig(
+            scorer,
+            metric.task_names or ["winner"],
+            metric.task_strategy,
+            metric.annotator_aggregation,
+            metric.display_name,
+        )
     except MetricInvalid as error:
         reading.complain(path, str(error))
         return None
@@ -212,11 +213,7 @@ def _check_tasks(tasks: Sequence[str], path: str, reading: _Reading) -> None:
             reading.complain(f"{path}.task_names[{number}]", message)
 
 
-def _scorer(name: str, options: object, path: str, reading: _Reading) -> Scorer | None:
-    given = {} if options is None else options
-    if not isinstance(given, dict) or not all(isinstance(key, str) for key in given):
-        reading.complain(f"{path}.options", "must be an object")
-        return None
+def _scorer(name: str, given: Mapping[str, Any], path: str, reading: _Reading) -> Scorer | None:
     resamples = given.get("resamples", 0)
     if isinstance(resamples, int) and resamples > MOST_RESAMPLES:
         reading.complain(f"{path}.options.resamples", f"must be at most {MOST_RESAMPLES:,}")

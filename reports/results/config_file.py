@@ -12,8 +12,7 @@ from typing import Any, Final
 import yaml
 
 from humanjudge.lib import strict_json
-from judge_eval.config.fields import ConfigError
-from judge_eval.config.run_config import ConfigInvalid
+from humanjudge.lib.validation import ConfigError, ConfigInvalid
 
 MOST_BYTES: Final = 1_000_000
 

@@ -11,8 +11,7 @@ from uuid import UUID
 from django.db.models import Count, Q
 
 from humanjudge.charts import ChartRefused
-from judge_eval.config.fields import ConfigError
-from judge_eval.config.run_config import ConfigInvalid
+from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.findings.labels import WINNER, RunLabels, labels_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Run, Verdict

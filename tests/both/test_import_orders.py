@@ -4,8 +4,8 @@ from itertools import combinations
 
 import pytest
 
+from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.api.run_requests import project_for
-from judge_eval.config.run_config import ConfigInvalid
 from judge_eval.exchange.import_ import import_run
 from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.models import Verdict

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from judge_eval.config.run_config import ConfigInvalid
+from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Judge, Verdict
 from reports.composite.compute import Tally

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from judge_eval.config.parts import RUBRICS
+from judge_eval.config.run_config import RUBRICS
 from judge_eval.models import Provider, Run
 from judge_eval.runs import events, tryout
 from tests.db.test_run_pages import a_voting_evaluator, rows_of

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from humanjudge.lib.text import excerpt
 from judge_eval.prompts.output import Extracted, NotExtractable, extract
-from judge_eval.prompts.reply_text import excerpt, fenced_blocks, without_thinking
+from judge_eval.prompts.reply_text import fenced_blocks, without_thinking
 from voting.pictures.screening import UnsafeSvg, screen
 
 XMLNS = 'xmlns="http://www.w3.org/2000/svg"'

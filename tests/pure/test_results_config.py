@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from judge_eval.config.run_config import ConfigInvalid
+from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.stats import SCORERS, registry
 from reports.results.config import Reach, default_metrics, parse
 from reports.results.config_file import finder, import_modules, read_config
@@ -152,7 +152,7 @@ def test_what_is_wrong_is_named_by_its_place(data, complaint):
 
 def test_all_mistakes_are_found_at_once():
     found = complaints([metric(scorer="x"), metric(options=3), metric(task_names=["y"])])
-    assert [text.split(":")[0] for text in found] == [
+    assert sorted(text.split(":")[0] for text in found) == [
         "metrics[0].scorer",
         "metrics[1].options",
         "metrics[2].task_names[0]",

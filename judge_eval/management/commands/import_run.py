@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 from django.db.models import ProtectedError
 
-from judge_eval.config.run_config import ConfigInvalid
+from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange import bundle, import_jobs
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.exchange.import_report import WHAT, ImportOptions, json_text

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from judge_eval.config.run_config import ConfigInvalid
+from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.findings.slices import Slice, SliceInvalid
 from judge_eval.models import Run
 from judge_eval.prefixes import Ambiguous, by_prefix
