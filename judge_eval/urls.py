@@ -5,9 +5,12 @@ from judge_eval.pages import (
     draft_views,
     files_views,
     models_views,
+    pair,
+    pairs,
+    reveal,
     run_views,
     views,
-    voting_views,
+    voters,
 )
 
 # Computes with NumPy, which no other page needs.
@@ -32,8 +35,8 @@ urlpatterns = [
     path("runs/<uuid:run_id>/duplicate", run_views.duplicate_run, name="duplicate-run"),
     path("runs/<uuid:run_id>/calls/", run_views.run_calls, name="run-calls"),
     path("runs/<uuid:run_id>/calls/<int:call_id>/", run_views.run_call, name="run-call"),
-    path("runs/<uuid:run_id>/pairs/", views.run_pairs, name="run-pairs"),
-    path("runs/<uuid:run_id>/pairs/<uuid:comparison_id>/", views.run_pair, name="run-pair"),
+    path("runs/<uuid:run_id>/pairs/", pairs.run_pairs, name="run-pairs"),
+    path("runs/<uuid:run_id>/pairs/<uuid:comparison_id>/", pair.run_pair, name="run-pair"),
     path(
         "runs/<uuid:run_id>/alt-test/",
         on_demand(f"{_alt_test}.run_alt_test"),
@@ -51,12 +54,12 @@ urlpatterns = [
         name="run-table",
     ),
     path("runs/<uuid:run_id>/charts/<slug:chart>.svg", files_views.run_chart, name="run-chart"),
-    path("runs/<uuid:run_id>/vote/", voting_views.run_voting, name="run-voting"),
-    path("runs/<uuid:run_id>/vote/me", voting_views.vote_as_user, name="vote-as-user"),
+    path("runs/<uuid:run_id>/vote/", voters.run_voting, name="run-voting"),
+    path("runs/<uuid:run_id>/vote/me", voters.vote_as_user, name="vote-as-user"),
     path(
         "runs/<uuid:run_id>/vote/invites/<uuid:invite_id>/withdraw",
-        voting_views.withdraw_invite,
+        voters.withdraw_invite,
         name="withdraw-invite",
     ),
-    path("reveal/<uuid:vote_uid>/", views.reveal, name="reveal"),
+    path("reveal/<uuid:vote_uid>/", reveal.reveal, name="reveal"),
 ]

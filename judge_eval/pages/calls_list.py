@@ -79,6 +79,17 @@ class Alarm:
     # The last reason: as a rule it is that of all.
     reason: str
 
+    @property
+    def headline(self) -> str:
+        things = "verdicts" if self.purpose == Call.Purpose.JUDGE else "outputs"
+        return f"Every call to {self.model} ({self.provider}) for {things} has failed"
+
+    @property
+    def consequence(self) -> str:
+        if self.purpose == Call.Purpose.JUDGE:
+            return "It has given no verdict: votes will say nothing about this judge."
+        return "Without its outputs there are no pairs of this model."
+
 
 _GROUP = ("run", "purpose", "provider", "model")
 # Where more calls wait, so many that failed are no accident.

@@ -81,8 +81,17 @@ class Draft:
         return ", ".join(LABELS[choice] for choice in self.config.ballot)
 
     @property
-    def overlap_in_words(self) -> str:
-        return f"{100 * self.config.overlap.share:.3g} %"
+    def votes_in_words(self) -> str:
+        overlap = self.config.overlap
+        more = f", {overlap.votes} on {100 * overlap.share:.3g} % of the pairs"
+        votes = number_of(self.config.votes_per_pair, "vote")
+        return f"{votes} a pair{more if overlap.share else ''}"
+
+    @property
+    def orders_in_words(self) -> str:
+        orders = "both orders" if self.config.verdict_orders == "both" else "one order"
+        samples = self.config.judging.samples
+        return f"{orders}, {samples} samples" if samples > 1 else orders
 
     @property
     def lacks_overlap(self) -> bool:

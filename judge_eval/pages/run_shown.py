@@ -11,7 +11,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from humanjudge.lib.text import duration, latency, usd
+from humanjudge.lib.text import duration, latency, number_of, usd
 from judge_eval.models import Provider, Run, RunEvent
 from judge_eval.pages.calls_list import ModelCalls, alarms, calls_by_model
 from judge_eval.runs import lifecycle, limits, providers
@@ -84,6 +84,7 @@ def progress_context(run: Run) -> dict[str, Any]:
     actions = _actions(run)
     silent = alarms([run]).get(run.pk, [])
     paused = _paused(models) if out or progress.outputs.waiting or progress.calls.waiting else []
+    failed = progress.outputs.failed + progress.calls.failed
     stance = _digest(run.state, run.note, actions, silent, paused)
     return {
         "run": run,
@@ -95,7 +96,8 @@ def progress_context(run: Run) -> dict[str, Any]:
         "facts": _facts(run, progress, reserved, out),
         "models": [ShownModel(line) for line in models],
         "events": latest,
-        "failed_calls": f"{progress.outputs.failed + progress.calls.failed:,}",
+        "failed_calls": number_of(failed, "failed call") if failed else "",
+        "budget": "none" if progress.budget_usd is None else f"{progress.budget_usd.normalize()}",
         "alarms": silent,
         "paused": paused,
         "actions": actions,

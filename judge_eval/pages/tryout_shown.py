@@ -17,6 +17,8 @@ from judge_eval.runs.providers import NANO
 from voting.choices import LABELS
 from voting.models import Comparison
 
+DASH = "\N{EN DASH}"
+
 
 @dataclass(frozen=True)
 class TriedPair:
@@ -33,13 +35,31 @@ class TriedPair:
         return LABELS[winner] if winner else ""
 
     @property
-    def cost(self) -> str:
-        nano = (self.told or {}).get("cost_nano")
-        return "price not known" if nano is None else usd(Decimal(nano) / NANO)
+    def scores_and_reason(self) -> str:
+        """What stands behind the choice."""
+        told = self.told or {}
+        scores = [told.get("score_a"), told.get("score_b")]
+        given = " : ".join(DASH if score is None else str(score) for score in scores)
+        reason = f": {told['reason']}" if told.get("reason") else ""
+        return reason if scores == [None, None] else f" ({given}){reason}"
 
     @property
-    def latency(self) -> str:
-        return latency((self.told or {}).get("latency_ms"))
+    def details(self) -> str:
+        """Whose outputs these are, and what the answer took."""
+        told = self.told or {}
+        nano = told.get("cost_nano")
+        tokens = [
+            DASH if told.get(f"{side}_tokens") is None else told[f"{side}_tokens"]
+            for side in ("prompt", "completion")
+        ]
+        parts = [
+            f"A: {self.pair.a.generator}, B: {self.pair.b.generator}",
+            *([f"answered as {told['model']}"] if told.get("model") else []),
+            "{} tokens in, {} out".format(*(DASH if n is None else n for n in tokens)),
+            "price not known" if nano is None else usd(Decimal(nano) / NANO),
+            latency(told.get("latency_ms")),
+        ]
+        return " · ".join(parts)
 
 
 @dataclass(frozen=True)

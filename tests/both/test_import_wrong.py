@@ -90,7 +90,8 @@ def test_its_figures():
 
 def test_pairs_are_disputed_alike_on_the_board_and_in_the_list():
     run = imported(*ten_pairs(), inconsistent="wrong")
-    pairs = user_client().get(f"/runs/{run.pk}/pairs/?sort=disagreement").context["pairs"]
+    page = user_client().get(f"/runs/{run.pk}/pairs/?sort=disagreement")
+    pairs = [row.pair for row in page.context["rows"]]
     assert [
         {"position": pair.position, "wrong": pair.differing, "of": pair.compared} for pair in pairs
     ] == compute(run).data["disputed"]

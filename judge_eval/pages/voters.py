@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -35,9 +35,11 @@ def run_voting(request: HttpRequest, run_id: UUID) -> HttpResponse:
         make_invite(run.queue, label, form.expires_at(timezone.now()), cap)
         _record(request, run, "An invite was made", label)
         return redirect("run-voting", run.pk)
+    board = selectors.board(run)
     context = {
         "run": run,
-        "board": selectors.board(run),
+        "can_vote": run.queue.is_open and run.state != Run.State.COMPLETE,
+        "open_words": _open_in_words(run, board),
         "invites": [_invite(request, row) for row in selectors.invite_list(run)],
         "form": form,
         "tab": "vote",
@@ -50,13 +52,33 @@ def _record(request: HttpRequest, run: Run, what: str, label: str) -> None:
     events.record(run, "invite", f"{what} by {request.user.get_username()}{named}.")
 
 
-def _invite(request: HttpRequest, row: Invite) -> dict[str, Any]:
+def _open_in_words(run: Run, board: selectors.BoardView) -> str:
+    """Say how far the votes are."""
+    if not run.queue.is_open:
+        return "Voting has closed."
+    if run.state == Run.State.COMPLETE:
+        return "Every pair has enough votes."
+    preparing = f", {board.preparing} are still being prepared" if board.preparing else ""
+    return f"{board.done} of {board.total} pairs have enough votes{preparing}."
+
+
+@dataclass(frozen=True)
+class InviteLine:
+    """An invite as the page lists it: its address, unless nobody can join by it any more."""
+
+    row: Invite
+    url: str
+    refusal: str
+
+    @property
+    def joined(self) -> str:
+        most = f" of at most {self.row.max_voters}" if self.row.max_voters else ""
+        return f"{self.row.joined}{most} voter{'' if self.row.joined == 1 else 's'}"
+
+
+def _invite(request: HttpRequest, row: Invite) -> InviteLine:
     address = reverse("join", args=[invite_token(row)])
-    return {
-        "row": row,
-        "url": request.build_absolute_uri(address),
-        "refusal": refusal(row, timezone.now()),
-    }
+    return InviteLine(row, request.build_absolute_uri(address), refusal(row, timezone.now()))
 
 
 @require_POST

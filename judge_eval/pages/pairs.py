@@ -8,17 +8,26 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django.core.paginator import Paginator
 from django.db import connection
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.text import Truncator
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
 
 from humanjudge.http import Problem
+from judge_eval.access import is_voting, refuse_board
 from judge_eval.findings.query import known_parts
 from judge_eval.findings.slices import WHOLE, Slice, SliceInvalid, listed, parts_of_pairs
 from judge_eval.models import Run
-from voting.choices import VOTES_FOR
-from voting.models import Comparison
+from judge_eval.pages.run_views import find_run
+from voting.models import Comparison, Picture
 
+PAIRS_PER_PAGE = 30
+LETTERS_OF_PROMPT = 140
 DISPUTED = "disagreement"
 ORDERS = {"": "in the order of the run", DISPUTED: "most disputed first"}
 SORTED_BY = {"": ("position",), DISPUTED: ("-disagreement", "-differing", "position")}
@@ -33,15 +42,16 @@ class Wanted:
     part: Slice = WHOLE
 
     @classmethod
-    def parse(cls, order: str, part: str) -> Wanted:
+    def of(cls, request: HttpRequest) -> Wanted:
         """Read what the address says.
 
         Raises
         ------
         Problem
         """
+        order = request.GET.get("sort", "")
         try:
-            wanted = Slice.parse(part)
+            wanted = Slice.parse(request.GET.get("part", ""))
         except SliceInvalid as invalid:
             raise Problem(400, f"{invalid}.") from invalid
         if order not in ORDERS or (wanted.kind and wanted.kind not in KINDS):
@@ -50,9 +60,73 @@ class Wanted:
 
     @property
     def query(self) -> str:
-        """What an address says to ask for the same."""
-        said = {"sort": self.order, "part": str(self.part)}
-        return urlencode({name: value for name, value in said.items() if value})
+        """What an address ends with to ask for the same."""
+        options = {"sort": self.order, "part": str(self.part)}
+        query = urlencode({name: value for name, value in options.items() if value})
+        return f"?{query}" if query else ""
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """One line of the list."""
+
+    pair: Comparison
+    number: str
+    title: str
+    pictures: list[tuple[str, Picture | None]]
+    # How many answers differ from votes, of how many; empty where that is not known or not shown.
+    differing: str
+    state: str
+
+
+@never_cache
+@require_safe
+def run_pairs(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    run = find_run(run_id)
+    refused = refuse_board(request, run)
+    if refused is not None:
+        return refused
+    hides, wanted = is_voting(request, run), Wanted.of(request)
+    if hides and wanted.order:
+        raise Problem(403, "You still have pairs to vote on: vote first, then sort them.")
+    page = Paginator(places_wanted(run, wanted), PAIRS_PER_PAGE).get_page(request.GET.get("page"))
+    pairs = pairs_at(run, list(page.object_list))
+    context = {
+        "run": run,
+        "page": page,
+        "rows": [_row(pair, hides_answers=hides) for pair in pairs],
+        "wanted": wanted,
+        "part": str(wanted.part),
+        "is_voting": hides,
+        "orders": ORDERS,
+        "choices": choices_of(run),
+        "has_ids": any(pair.external_id for pair in pairs),
+        "has_pictures": bool(pairs) and pairs[0].a.picture is not None,
+        "empty": "There are no such pairs." if wanted.part.kind else "This run has no pairs.",
+        "tab": "pairs",
+    }
+    return render(request, "judge_eval/pairs.html", context)
+
+
+def _row(pair: Comparison, *, hides_answers: bool) -> PairRow:
+    number = f"{pair.position + 1:,}"
+    differ = f"{pair.differing} of {pair.compared}"
+    return PairRow(
+        pair,
+        number,
+        title=Truncator(pair.a.prompt).chars(LETTERS_OF_PROMPT) or f"Pair {number}",
+        pictures=[("A", pair.a.picture), ("B", pair.b.picture)],
+        differing=differ if pair.compared and not hides_answers else "",
+        state=_state(pair),
+    )
+
+
+def _state(pair: Comparison) -> str:
+    if pair.unusable:
+        return f"left out: {pair.unusable}"
+    if not pair.opened_at:
+        return "being prepared"
+    return "enough votes" if pair.votes >= pair.votes_wanted else "open"
 
 
 def places_wanted(run: Run, wanted: Wanted) -> QuerySet[Comparison, int] | list[int]:
@@ -111,9 +185,3 @@ def choices_of(run: Run) -> dict[str, list[tuple[str, str]]]:
     """Return the parts that the list can be narrowed to, as far as the findings know them."""
     parts = known_parts(run) or {}
     return listed(parts_of_pairs(parts.get("tags", []), parts.get("generators", [])))
-
-
-def majority(pair: Comparison) -> str:
-    """Return what more than half of the counted votes on a pair chose, nothing where none is."""
-    chosen = (c for c, column in VOTES_FOR.items() if 2 * getattr(pair, column) > pair.votes)
-    return next(chosen, "")
