@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from judge_eval.models import Board, Call, Findings, Judge, JudgeRating, RatingPoint, Run, Verdict
 from judge_eval.stats import elo
-from judge_eval.stats.intervals import wilson
+from judge_eval.stats.estimate import wilson
 from voting.models import Comparison, Entry, Invite, Picture, Voter
 from voting.selectors import open_to, queue_counts, unusable_pairs
 

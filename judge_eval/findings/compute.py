@@ -10,17 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge_eval.findings.load import RunOutcomes, Spent
-from judge_eval.stats.claims import Claims, claims
-from judge_eval.stats.human_agreement import AmongPeople, among_people
-from judge_eval.stats.judge_figures import JudgeFigures, judge_figures
-from judge_eval.stats.model_ratings import as_votes, model_board
-from judge_eval.stats.order import best_first
+from judge_eval.stats.bradley_terry import as_votes, model_board
+from judge_eval.stats.claims import Claims, claims, summary
+from judge_eval.stats.estimate import best_first
+from judge_eval.stats.judge_figures import (
+    AmongPeople,
+    Habits,
+    JudgeFigures,
+    among_people,
+    habits,
+    judge_figures,
+    left_share,
+)
 from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import WRONG, Codes, OutcomesTable
-from judge_eval.stats.overall import overall_agreement, per_answer
-from judge_eval.stats.positions import Habits, habits, left_share
-from judge_eval.stats.shares import Share
-from judge_eval.stats.wording import summary
+from judge_eval.stats.shares import Share, overall_agreement, per_answer
 
 MOST_DISPUTED = 12
 MOST_MODELS = 100

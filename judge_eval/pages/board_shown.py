@@ -16,7 +16,7 @@ from judge_eval.models import Findings, Run
 from judge_eval.pages.board_table import live_table, part_table
 from judge_eval.pages.matrix_shown import claims_matrix, same_verdict_matrix
 from judge_eval.selectors import BoardRow, BoardView
-from judge_eval.stats.order import best_first
+from judge_eval.stats.estimate import best_first
 
 # A matrix of more judges than these is folded away.
 MOST_UNFOLDED = 8

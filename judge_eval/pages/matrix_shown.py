@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge_eval.pages.findings_shown import DASH, percent
-from judge_eval.stats.intervals import SIGNIFICANCE
+from judge_eval.stats.estimate import SIGNIFICANCE
 
 
 @dataclass(frozen=True)

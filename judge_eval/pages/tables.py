@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from humanjudge.lib.text import harmless
-from judge_eval.stats.order import best_first
+from judge_eval.stats.estimate import best_first
 
 Data = Mapping[str, Any]
 Row = dict[str, Any]

@@ -15,8 +15,7 @@ from judge_eval.providers.chat import Endpoint
 from judge_eval.providers.embeddings import EmbeddingClient, FloatArray
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import providers
-from judge_eval.stats.local_encoder import EncoderMissing, LocalEncoder
-from judge_eval.stats.semantic import Embedder, EmbeddingFailed
+from judge_eval.stats.similarity import Embedder, EmbeddingFailed, EncoderMissing, LocalEncoder
 
 
 class EndpointEmbedder:

@@ -9,34 +9,422 @@ against at least half of the people passes.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from judge_eval.stats.alt_test_parts import (
-    ENOUGH_FOR_T,
-    AgainstHuman,
-    AltTestResult,
-    AltTestSettings,
-    epsilon_key,
-)
 from judge_eval.stats.averages import mean_over_raters
-from judge_eval.stats.figures import Figure, LeftOut, left_out, no_figure
+from judge_eval.stats.bootstrap import Resampling, bootstrap, interval_of, sparse
+from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure
 from judge_eval.stats.labels import (
+    MISSING,
+    BoolArray,
+    FloatArray,
     HumanData,
     HumanLabels,
+    IntArray,
     JudgeData,
     JudgeLabels,
+    Kind,
+    Label,
+    LabelsUnfit,
+    Vocabulary,
+    elements_of,
     human_labels,
     judge_labels,
+    kind_of,
+    numbered,
 )
-from judge_eval.stats.leave_one_out import LeftOutScores, Scoring, leave_one_out
-from judge_eval.stats.patterns import patterns_of
-from judge_eval.stats.resampling import bootstrap, interval_of, sparse
-from judge_eval.stats.significance import benjamini_yekutieli, t_test, wilcoxon
-from judge_eval.stats.vocabulary import BoolArray, FloatArray, IntArray
+from judge_eval.stats.pairs import partners, patterns_of
+from judge_eval.stats.significance import Penalty, benjamini_yekutieli, t_test, wilcoxon
+
+Scoring: TypeAlias = Literal["accuracy", "neg_rmse", "jaccard_similarity"]
+Jaccard: TypeAlias = Literal["set", "positional"]
+
+TIE = 1e-12
+
+
+@dataclass(frozen=True)
+class LeftOutScores:
+    """How well each person, left out, and each judge agree with the others on each item.
+
+    Attributes
+    ----------
+    item, human : int array, shape (n,)
+        One entry for each label of a person on an item with enough people, in order of item.
+    by_human : float array, shape (n,)
+        Agreement of the person left out with the others.
+    by_judge : float array, shape (n_judges, n)
+        Agreement of the judges with the same others; NaN where the judge gave no label.
+    """
+
+    item: IntArray
+    human: IntArray
+    by_human: FloatArray
+    by_judge: FloatArray
+
+    @property
+    def judge_holds(self) -> BoolArray:
+        """Where the judge agrees at least as well, shape (n_judges, n)."""
+        return np.asarray(self.by_judge >= self.by_human - TIE)
+
+    @property
+    def human_holds(self) -> BoolArray:
+        """Where the person agrees at least as well, shape (n_judges, n)."""
+        return np.asarray(self.by_human >= self.by_judge - TIE)
+
+    def outcomes(self, humans: int) -> IntArray:
+        """Count who agrees better with the others, per judge and person left out.
+
+        Returns
+        -------
+        int array, shape (n_judges, n_humans, 3)
+            Items on which both agree equally well, the person alone better, the judge alone.
+        """
+        judge, human = self.judge_holds, self.human_holds
+        kinds = (judge & human, human & ~judge, judge & ~human)
+        counted = [
+            [np.bincount(self.human[row], minlength=humans) for row in kind] for kind in kinds
+        ]
+        return np.array(counted, np.int64).transpose(1, 2, 0)
+
+
+def scoring_of(kinds: AbstractSet[Kind]) -> Scoring:
+    """Tell how labels of these kinds are compared.
+
+    Text and truth values by equality, numbers by RMSE, label sets by Jaccard; a mix by equality.
+
+    Examples
+    --------
+    >>> scoring_of({"text"}), scoring_of({"truth"}), scoring_of({"number"}), scoring_of({"set"})
+    ('accuracy', 'accuracy', 'neg_rmse', 'jaccard_similarity')
+    """
+    if kinds and kinds <= {"set", "vector"}:
+        return "jaccard_similarity"
+    return "neg_rmse" if kinds == {"number"} else "accuracy"
+
+
+def leave_one_out(
+    judges: Mapping[str, JudgeLabels],
+    people: HumanLabels,
+    min_humans_per_item: int,
+    scoring: Scoring,
+    jaccard: Jaccard = "set",
+) -> LeftOutScores:
+    """Score every label of a person, and the judges' on that item, against the other people's.
+
+    Parameters
+    ----------
+    judges : mapping of str to JudgeLabels
+    people : HumanLabels
+    min_humans_per_item : int
+        Items with fewer labels are left out; at least 2, since someone must be left to agree with.
+    scoring : {'accuracy', 'neg_rmse', 'jaccard_similarity'}
+        The mean over the others of ``[x = y]``; ``-sqrt(mean (x - y)²)``; the mean of the Jaccard
+        similarity.
+    jaccard : {'set', 'positional'}
+        See `jaccard_similarity`.
+    """
+    items = numbered(row.item for row in people)
+    people_numbers = numbered(people.humans)
+    item = np.array([items[row.item] for row in people], np.int64)
+    human = np.array([people_numbers[row.human] for row in people], np.int64)
+    said = [[judge.by_item.get(name) for name in items] for judge in judges.values()]
+    vocabulary = Vocabulary(
+        [row.label for row in people] + [x for labels in said for x in labels if x is not None]
+    )
+    code = vocabulary.codes([row.label for row in people])
+    enough = np.bincount(item, minlength=len(items)) >= max(2, min_humans_per_item)
+    order = np.argsort(item, kind="stable")
+    order = order[enough[item[order]]]
+    item, human, code = item[order], human[order], code[order]
+    judged = np.array([vocabulary.codes(labels)[item] for labels in said])
+    judged = judged.reshape(len(said), len(item))
+    if scoring == "accuracy":
+        scores = [_matches(item, code, one, len(vocabulary)) for one in (code, *judged)]
+    else:
+        compare = _Comparison(item, code, vocabulary, scoring, jaccard)
+        scores = [compare.with_others(one) for one in (code, *judged)]
+    by_judge = np.array(scores[1:]).reshape(judged.shape)
+    return LeftOutScores(item, human, scores[0], np.where(judged == MISSING, np.nan, by_judge))
+
+
+def _matches(item: IntArray, code: IntArray, said: IntArray, size: int) -> FloatArray:
+    """Return the share of the other people who gave the label `said`, shape (n,)."""
+    keys, counts = np.unique(item * size + code, return_counts=True)
+    wanted = item * size + said
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    matching = np.where(keys[at] == wanted, counts[at], 0) - (said == code)
+    others = np.bincount(item)[item] - 1
+    return np.asarray(matching / others)
+
+
+class _Comparison:
+    """Compares labels two by two, each combination of labels once."""
+
+    def __init__(
+        self,
+        item: IntArray,
+        code: IntArray,
+        vocabulary: Vocabulary,
+        scoring: Scoring,
+        jaccard: Jaccard,
+    ) -> None:
+        self._labels, self._scoring, self._jaccard = vocabulary.labels, scoring, jaccard
+        self._one, other = partners(item)
+        self._other = code[other]
+        _, self._starts = np.unique(self._one, return_index=True)
+
+    def with_others(self, said: IntArray) -> FloatArray:
+        """Return how well `said`, shape (n,), agrees with the other people, shape (n,)."""
+        if not len(said):
+            return np.empty(0)
+        mine = said[self._one]
+        if self._scoring == "neg_rmse":
+            numbers = np.array([_as_number(label) for label in self._labels])
+            squares = (numbers[mine] - numbers[self._other]) ** 2
+            return np.asarray(-np.sqrt(self._mean(squares)))
+        keys, where = np.unique(mine * len(self._labels) + self._other, return_inverse=True)
+        alike = [
+            jaccard_similarity(self._labels[a], self._labels[b], self._jaccard)
+            for a, b in (divmod(int(key), len(self._labels)) for key in keys)
+        ]
+        return self._mean(np.array(alike)[where])
+
+    def _mean(self, values: FloatArray) -> FloatArray:
+        sizes = np.diff(self._starts, append=len(values))
+        return np.asarray(np.add.reduceat(values, self._starts) / sizes)
+
+
+def _as_number(label: Label) -> float:
+    if not isinstance(label, int | float):
+        raise LabelsUnfit(f"the distance of numbers cannot be taken of a {kind_of(label)}: {label}")
+    return float(label)
+
+
+def jaccard_similarity(one: Label, other: Label, form: Jaccard = "set") -> float:
+    """Return how alike two label sets or vectors are.
+
+    Parameters
+    ----------
+    one, other : label set or vector
+    form : {'set', 'positional'}
+        ``set``: elements of both over elements of either, and 1 where both are empty.
+        ``positional``: for each label the positions that have it in both over those in either,
+        averaged over the labels; so agreeing on what is absent counts too.
+
+    Raises
+    ------
+    LabelsUnfit
+        When vectors are compared by position and their lengths differ.
+
+    Examples
+    --------
+    >>> a, b = ("hateful", "FALSE", "sexual"), ("hateful", "FALSE", "FALSE")
+    >>> jaccard_similarity(a, b), jaccard_similarity(a, b, "positional")
+    (0.5, 0.5)
+    """
+    if form == "set":
+        mine, theirs = elements_of(one), elements_of(other)
+        return len(mine & theirs) / len(mine | theirs) if mine | theirs else 1.0
+    if not (isinstance(one, tuple) and isinstance(other, tuple)) or len(one) != len(other):
+        raise LabelsUnfit("labels are compared by position only where they have as many positions")
+    either = list(zip(one, other, strict=True))
+    shares = [
+        sum(a == b == label for a, b in either) / sum(label in pair for pair in either)
+        for label in {*one, *other}
+    ]
+    return sum(shares) / len(shares) if shares else 1.0
+
+
+GRID: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
+PASSES: Final = 0.5
+ENOUGH_FOR_T: Final = 30
+
+
+@dataclass(frozen=True)
+class AltTestSettings:
+    """How the test is made.
+
+    Attributes
+    ----------
+    epsilon : float
+        Of the verdict. Winning rates are computed over the whole grid 0.00, 0.05 … 0.30.
+    more_epsilons : sequence of float
+        Further ones, beside the grid and `epsilon`.
+    multiplicative : bool
+        See `Penalty`.
+    q : float
+        False discovery rate.
+    min_humans_per_item : int
+        Items with fewer people are left out.
+    min_instances_per_human : int
+        People with fewer items are left out.
+    min_humans : int
+        With fewer people left to test, there is no figure. With one person nothing is corrected,
+        and a single win would pass; with two, each is measured against the other alone.
+    wilcoxon : bool
+        Test people with fewer than 30 items by Wilcoxon's signed-rank test, and do not leave them
+        out. Below that, the t-test's assumption of a normal mean is doubtful.
+    scoring : {'auto', 'accuracy', 'neg_rmse', 'jaccard_similarity'}
+        ``auto``: by the labels, see `scoring_of`.
+    jaccard : {'set', 'positional'}
+    resampling : Resampling
+        Of items, for the interval of the advantage probability.
+
+    Raises
+    ------
+    ValueError
+        When a setting makes no sense.
+    """
+
+    epsilon: float = 0.2
+    more_epsilons: Sequence[float] = ()
+    multiplicative: bool = False
+    q: float = 0.05
+    min_humans_per_item: int = 2
+    min_instances_per_human: int = 30
+    min_humans: int = 3
+    wilcoxon: bool = False
+    scoring: Scoring | Literal["auto"] = "auto"
+    jaccard: Jaccard = "set"
+    resampling: Resampling = field(default_factory=Resampling)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.q < 1:
+            raise ValueError("q must be between 0 and 1")
+        if self.min_humans_per_item < 2:
+            raise ValueError("min_humans_per_item must be at least 2: someone must be left")
+        if self.min_instances_per_human < 1:
+            raise ValueError("min_instances_per_human must be at least 1")
+        if self.min_humans < 1:
+            raise ValueError("min_humans must be at least 1")
+        for name, value, known in (
+            ("scoring", self.scoring, ("auto", *get_args(Scoring))),
+            ("jaccard", self.jaccard, get_args(Jaccard)),
+        ):
+            if value not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}")
+        _ = self.penalty
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """Every epsilon that is tested, ascending."""
+        return tuple(sorted({*GRID, self.epsilon, *self.more_epsilons}))
+
+    @property
+    def penalty(self) -> Penalty:
+        return Penalty(np.array(self.epsilons), self.multiplicative)
+
+    @property
+    def takes(self) -> str:
+        """Who it takes at least, in words."""
+        return f"{self.min_humans} people with {self.enough} each that others labelled too"
+
+    @property
+    def too_few(self) -> str:
+        """How many items are too few, in words."""
+        return "no item" if self._least == 1 else f"fewer than {self._least} items"
+
+    @property
+    def enough(self) -> str:
+        """How many items are enough, in words."""
+        return "an item" if self._least == 1 else f"{self._least} items or more"
+
+    @property
+    def _least(self) -> int:
+        return 1 if self.wilcoxon else self.min_instances_per_human
+
+    def is_enough(self, items: IntArray) -> BoolArray:
+        """Tell which people are tested, from their numbers of items."""
+        few = (items > 0) & (items < ENOUGH_FOR_T)
+        return np.asarray((items >= self.min_instances_per_human) | (self.wilcoxon & few))
+
+    def scoring_of(self, kinds: AbstractSet[Kind]) -> Scoring:
+        """Return how labels of these kinds are compared."""
+        return scoring_of(kinds) if self.scoring == "auto" else self.scoring
+
+
+@dataclass(frozen=True)
+class AgainstHuman:
+    """How a judge did against one person, left out.
+
+    Attributes
+    ----------
+    n : int
+        Items.
+    test : str
+        ``t-test`` or ``wilcoxon``.
+    judge_advantage, human_advantage : float
+        Share of the items on which the judge, or the person, agrees with the others at least as
+        well as the other one does. Ties count for both.
+    p_values : mapping of str to float
+        By epsilon: of "the judge is no worse than this person by more than that".
+    rejected : mapping of str to bool
+        By epsilon: whether it won against this person, all people considered.
+    """
+
+    n: int
+    test: str
+    judge_advantage: float
+    human_advantage: float
+    p_values: Mapping[str, float]
+    rejected: Mapping[str, bool]
+
+
+@dataclass(frozen=True)
+class AltTestResult:
+    """What the test says of one judge.
+
+    Attributes
+    ----------
+    winning_rate : mapping of str to Figure
+        By epsilon, as "0.00", "0.05" …: the share of people that the judge won against.
+    advantage_probability : Figure
+        Mean over people of `AgainstHuman.judge_advantage`, with a bootstrap interval.
+    by_human : mapping of str to AgainstHuman
+        Only people with enough items; also where they are too few for a figure.
+    untested : mapping of str to int
+        The items of the other people, those that the judge labelled too.
+    epsilon : str
+        The key of the epsilon that decides.
+    scoring : str
+    items, items_of_two : int
+        Items that counted, and those of them that only two people labelled.
+    left_out : tuple of LeftOut
+    """
+
+    winning_rate: Mapping[str, Figure]
+    advantage_probability: Figure
+    by_human: Mapping[str, AgainstHuman]
+    untested: Mapping[str, int]
+    epsilon: str
+    scoring: Scoring
+    items: int
+    items_of_two: int
+    left_out: tuple[LeftOut, ...]
+
+    @property
+    def passes(self) -> bool | None:
+        """Whether the judge wins against at least half of the people; None without a figure."""
+        rate = self.winning_rate[self.epsilon].value
+        return None if rate is None else rate >= PASSES
+
+
+def epsilon_key(epsilon: float) -> str:
+    """Return how an epsilon is called in results.
+
+    Examples
+    --------
+    >>> epsilon_key(0.1), epsilon_key(0.125)
+    ('0.10', '0.125')
+    """
+    short = f"{epsilon:.2f}"
+    return short if abs(float(short) - epsilon) < 1e-9 else f"{epsilon:g}"
 
 
 def alt_test(
@@ -263,3 +651,101 @@ class _Outcome:
             f"only {tested} {has} {self.settings.enough} {labelled}, and the test takes "
             f"{self.settings.min_humans}"
         )
+
+
+EPSILON_GUIDE: Final = {
+    0.2: "experts: reliable, and costly or hard to get",
+    0.15: "skilled people: trained, less reliable than experts",
+    0.1: "crowd workers",
+}
+_COMFORTABLE = 50
+
+
+def in_words(result: AltTestResult) -> str:
+    """Say whether the judge may take a person's place.
+
+    Examples
+    --------
+    >>> from judge_eval.stats import alt_test
+    >>> people = {name: dict.fromkeys(range(40), "A") for name in ("ann", "ben", "cem")}
+    >>> print(in_words(alt_test({"judge": people["ann"]}, people)["judge"]))
+    Passes at epsilon 0.20: it wins against 3 of 3 people, and half of them are enough. It agrees \
+with the others at least as well as the person left out on 100 % of the items.
+    """
+    rate, advantage = result.winning_rate[result.epsilon], result.advantage_probability
+    if rate.value is None or advantage.value is None:
+        return f"Not tested: {rate.reason}."
+    verdict = "Passes" if rate.value >= PASSES else "Fails"
+    people = len(result.by_human)
+    return (
+        f"{verdict} at epsilon {result.epsilon}: it wins against {round(rate.value * people)} of "
+        f"{people} people, and half of them are enough. It agrees with the others at least as well "
+        f"as the person left out on {advantage.value:.0%} of the items."
+    ).replace("%", " %")
+
+
+def advice(result: AltTestResult, settings: AltTestSettings) -> tuple[str, ...]:
+    """Say what makes this test weak, if anything does.
+
+    Parameters
+    ----------
+    result : AltTestResult
+    settings : AltTestSettings
+        What it was computed with.
+
+    Returns
+    -------
+    tuple of str
+    """
+    tested = result.by_human if result.passes is not None else {}
+    few = sorted(name for name, against in tested.items() if against.n < ENOUGH_FOR_T)
+    most = max((against.n for against in tested.values()), default=0)
+    found = []
+    if len(tested) == 1:
+        found.append("Only one person has enough items to be compared with.")
+    if len(tested) == 2:
+        found.append(
+            "With two people the test asks only whether the judge is closer to one of them than "
+            "the other is. Three or more make a consensus to be measured against."
+        )
+    elif tested and result.items_of_two:
+        found.append(
+            f"Only two people labelled {result.items_of_two} of the {result.items} items. On those "
+            "the judge is compared with a single other person, which says little; labels of a "
+            "third person would make the test stronger."
+        )
+    if few:
+        found.append(_few_items(few, settings))
+    elif 0 < most < _COMFORTABLE:
+        found.append(
+            f"At most {most} items per person: 50 to 100 are enough in most cases, and fewer make "
+            "it hard for a good judge to pass."
+        )
+    return tuple(found)
+
+
+def epsilon_advice() -> str:
+    """Say how to choose epsilon.
+
+    Examples
+    --------
+    >>> print(epsilon_advice().splitlines()[0])
+    Epsilon is how much worse a judge may be since it costs less than a person:
+    """
+    lines = [f"{epsilon:g} for {who}" for epsilon, who in EPSILON_GUIDE.items()]
+    end = "The less the people agree with each other, the smaller it should be."
+    head = "Epsilon is how much worse a judge may be since it costs less than a person:"
+    return "\n".join([head, *lines, end])
+
+
+def _few_items(names: list[str], settings: AltTestSettings) -> str:
+    who = ", ".join(names)
+    if settings.wilcoxon:
+        return (
+            f"Fewer than {ENOUGH_FOR_T} items: {who}. They are tested by Wilcoxon's signed-rank "
+            "test, since the t-test takes more items; the best remedy is more items."
+        )
+    return (
+        f"Fewer than {ENOUGH_FOR_T} items: {who}. The t-test assumes more; allow Wilcoxon's "
+        "signed-rank test, or better have more items labelled."
+    )

@@ -8,13 +8,25 @@ opponent of 1000, so that a judge that never lost has a rating too.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from judge_eval.stats.bootstrap import (
+    ALL_ALIKE,
+    MIN_COMPARISONS,
+    RESAMPLES,
+    TOO_FEW,
+    bounds,
+    resampled_sums,
+)
 from judge_eval.stats.elo import START
-from judge_eval.stats.outcomes_table import Floats
+from judge_eval.stats.estimate import best_first
+from judge_eval.stats.outcomes_table import Codes, Counts, Flags, Floats
+from judge_eval.stats.ranks import rank_ranges, ranks, tie_groups
+from voting.choices import CHOICES, TABLE
 
 POINTS: Final = 400 / math.log(10)
 PRIOR: Final = 0.5
@@ -115,3 +127,279 @@ def _strengths(wins: Floats) -> Floats:
 
 def _chance(difference: Floats) -> Floats:
     return np.asarray(1 / (1 + np.exp(-difference)))
+
+
+NO_GAMES = "it never was right where another was wrong, nor the reverse"
+# A rating that moves less than this from resample to resample does not move.
+_STILL = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """One rating, how sure it is, and the ranks it may take.
+
+    Attributes
+    ----------
+    value : float or None
+        On the ELO scale, the mean of all being 1000; None without any game.
+    low, high : float or None
+        95 % interval by bootstrap over comparisons; None where `why` says why.
+    rank : int or None
+        From 1; the same for equal ratings.
+    best_rank, worst_rank : int or None
+        The ranks in the central 95 % of the bootstrap; None where there is no interval either.
+    comparisons : int
+        Comparisons on which it had a game.
+    why : str or None
+        Why the rating or its interval is missing.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    rank: int | None
+    best_rank: int | None
+    worst_rank: int | None
+    comparisons: int
+    why: str | None = None
+
+
+def rate(wins: Floats | Counts, resampled_wins: Floats, comparisons: Counts) -> list[Rating]:
+    """Rate players from their wins and from resamples of them.
+
+    Parameters
+    ----------
+    wins : array, shape (n, n)
+        ``wins[i, j]``: how often i beat j.
+    resampled_wins : float array, shape (resamples, n, n)
+        The same for comparisons drawn with replacement; see `judge_eval.stats.bootstrap`.
+    comparisons : int array, shape (n,)
+        On how many comparisons each has a game; one with none is not rated.
+
+    Returns
+    -------
+    list of Rating, length n
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> wins = np.array([[0.0, 9.0, 0.0], [3.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> first, _, third = rate(wins, np.stack([wins, wins.T]), np.array([12, 12, 0]))
+    >>> round(first.value), round(first.low), round(first.high), first.rank, first.worst_rank
+    (1091, 911, 1089, 1, 2)
+    >>> third.value, third.why
+    (None, 'it never was right where another was wrong, nor the reverse')
+    """
+    rated = np.flatnonzero(comparisons)
+    found = [Rating(None, None, None, None, None, None, 0, NO_GAMES)] * len(comparisons)
+    if not rated.size:
+        return found
+    values = fit(wins[np.ix_(rated, rated)])
+    resampled = fit(resampled_wins[:, rated][:, :, rated])
+    low, high = bounds(resampled, comparisons[rated])
+    places = ranks(values)
+    for n, (player, (best, worst)) in enumerate(zip(rated, rank_ranges(resampled), strict=True)):
+        rating = Rating(
+            value=float(values[n]),
+            low=float(low[n]),
+            high=float(high[n]),
+            rank=int(places[n]),
+            best_rank=best,
+            worst_rank=worst,
+            comparisons=int(comparisons[player]),
+        )
+        found[player] = _honest(rating)
+    return found
+
+
+def _honest(rating: Rating) -> Rating:
+    """Take back an interval, and the ranks, that the resamples cannot support."""
+    assert rating.low is not None
+    assert rating.high is not None
+    if rating.comparisons < MIN_COMPARISONS:
+        why = TOO_FEW
+    elif rating.high - rating.low < _STILL:
+        why = ALL_ALIKE
+    else:
+        return rating
+    return replace(rating, low=None, high=None, best_rank=None, worst_rank=None, why=why)
+
+
+def apart(ratings: list[Rating]) -> Flags:
+    """Tell which intervals do not overlap, shape (n, n); a missing one overlaps with all.
+
+    Examples
+    --------
+    >>> a = Rating(1100.0, 1050.0, 1150.0, 1, 1, 1, 9)
+    >>> b = Rating(900.0, 850.0, 950.0, 2, 2, 2, 9)
+    >>> apart([a, b]).tolist(), apart([a, replace(b, low=None, high=None)]).any().item()
+    ([[False, True], [True, False]], False)
+    """
+    low = np.array([-np.inf if r.low is None else r.low for r in ratings])
+    high = np.array([np.inf if r.high is None else r.high for r in ratings])
+    below = high[:, None] < low[None, :]
+    return np.asarray(below | below.T)
+
+
+# What a vote for each choice comes to for A and for B, in halves; none for both rates no model.
+_HALVES: Final = np.array([[round(2 * grade) for grade in row.grades] for row in TABLE.values()])
+_RATES_NONE: Final = ~_HALVES.any(axis=1)
+UNKNOWN: Final = -1
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ModelBoard:
+    """Models ranked by one source of preferences.
+
+    Attributes
+    ----------
+    ratings : list of Rating, length n_models
+    ties : list of str, length n_models
+        Letters: models share one when their intervals overlap; empty without a rating.
+    wins : float array, shape (n_models, n_models)
+        ``wins[i, j]``: votes for i against j, a tie being half a vote for each.
+    both_bad, unpaired : int
+        Votes left out: of both bad, and on comparisons without two different known models.
+    """
+
+    ratings: list[Rating]
+    ties: list[str]
+    wins: Floats
+    both_bad: int
+    unpaired: int
+
+    @property
+    def win_rates(self) -> list[list[float | None]]:
+        """Share of each model's votes against each other one; None where there are none."""
+        games = self.wins + self.wins.T
+        return [
+            [float(won / played) if played else None for won, played in zip(*rows, strict=True)]
+            for rows in zip(self.wins, games, strict=True)
+        ]
+
+
+def as_votes(verdicts: Codes) -> Counts:
+    """Return one judge's verdicts as if each was the only vote on its comparison.
+
+    Parameters
+    ----------
+    verdicts : int8 array, shape (n_comparisons,)
+        A column of `OutcomesTable.verdicts`.
+
+    Returns
+    -------
+    int array, shape (n_comparisons, 4)
+        No vote where the judge has no verdict.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_votes(np.array([1, -1], dtype=np.int8)).tolist()
+    [[0, 1, 0, 0], [0, 0, 0, 0]]
+    """
+    return np.asarray(verdicts[:, None] == np.arange(len(CHOICES)), dtype=np.int64)
+
+
+def model_board(
+    models: Counts,
+    n_models: int,
+    votes: Counts,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+) -> ModelBoard:
+    """Rank the models by Bradley-Terry, with intervals by bootstrap over comparisons.
+
+    Parameters
+    ----------
+    models : int array, shape (n_comparisons, 2)
+        Which model wrote A and which wrote B; `UNKNOWN` where none is named.
+    n_models : int
+    votes : int array, shape (n_comparisons, 4)
+        By `CHOICES`: people's votes, or one judge's verdicts by `as_votes`.
+    rng : numpy.random.Generator
+        Seeded.
+    resamples : int
+
+    Returns
+    -------
+    ModelBoard
+
+    Raises
+    ------
+    ValueError
+        When a model's number is not below n_models.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pairs = np.array([[0, 1]] * 8)
+    >>> votes = np.array([[1, 0, 0, 0]] * 5 + [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+    >>> board = model_board(pairs, 2, votes, np.random.default_rng(1))
+    >>> board.wins.tolist(), board.both_bad, [round(r.value) for r in board.ratings]
+    ([[0.0, 5.5], [1.5, 0.0]], 1, [1103, 897])
+    """
+    if ((models < UNKNOWN) | (models >= n_models)).any():
+        raise ValueError("a model's number is unknown")
+    is_pair = (models[:, 0] != models[:, 1]) & (models != UNKNOWN).all(axis=1)
+    sided, scores = _by_lower_number(models[is_pair], votes[is_pair])
+    kinds, multiplicity = np.unique(np.hstack([sided, scores]), axis=0, return_counts=True)
+    wins, resampled = _wins(kinds, multiplicity, n_models, rng, resamples)
+    ratings = rate(wins, resampled, _comparisons(kinds, multiplicity, n_models))
+    return ModelBoard(
+        ratings=ratings,
+        ties=_tie_letters(ratings),
+        wins=wins,
+        both_bad=int(votes[is_pair][:, _RATES_NONE].sum()),
+        unpaired=int(votes[~is_pair].sum()),
+    )
+
+
+def _tie_letters(ratings: list[Rating]) -> list[str]:
+    """Return the tie groups of the models that have a rating; nothing for the others."""
+    rated = [n for n in best_first([r.value for r in ratings]) if ratings[n].value is not None]
+    letters = [""] * len(ratings)
+    groups = tie_groups(apart([ratings[n] for n in rated]), np.arange(len(rated)))
+    for model, group in zip(rated, groups, strict=True):
+        letters[model] = group
+    return letters
+
+
+def _by_lower_number(models: Counts, votes: Counts) -> tuple[Counts, Counts]:
+    """Return the decided comparisons: models in order of number, and half-votes for each."""
+    scores = votes @ _HALVES
+    is_swapped = models[:, 0] > models[:, 1]
+    models = models.copy()
+    models[is_swapped] = models[is_swapped, ::-1]
+    scores[is_swapped] = scores[is_swapped, ::-1]
+    is_decided = scores.any(axis=1)
+    return models[is_decided], scores[is_decided]
+
+
+def _wins(
+    kinds: Counts, multiplicity: Counts, n_models: int, rng: np.random.Generator, resamples: int
+) -> tuple[Floats, Floats]:
+    """Return the wins, shape (n_models, n_models), and those of each resample."""
+    wins, resampled = np.zeros((n_models, n_models)), np.zeros((resamples, n_models, n_models))
+    if not len(kinds):
+        return wins, resampled
+    low, high = kinds[:, 0], kinds[:, 1]
+    np.add.at(wins, (low, high), multiplicity * kinds[:, 2] / 2)
+    np.add.at(wins, (high, low), multiplicity * kinds[:, 3] / 2)
+    met, pair_of = np.unique(kinds[:, :2], axis=0, return_inverse=True)
+
+    def rows(part: slice) -> Floats:
+        pairs = pair_of[part]
+        table = np.zeros((len(pairs), 2, len(met)))
+        table[np.arange(len(pairs)), :, pairs] = kinds[part, 2:] / 2
+        return table.reshape(len(pairs), -1)
+
+    sums = resampled_sums(rows, multiplicity, rng, resamples).reshape(resamples, 2, len(met))
+    resampled[:, met[:, 0], met[:, 1]] = sums[:, 0]
+    resampled[:, met[:, 1], met[:, 0]] = sums[:, 1]
+    return wins, resampled
+
+
+def _comparisons(kinds: Counts, multiplicity: Counts, n_models: int) -> Counts:
+    """Count the comparisons with a decided vote that each model is in."""
+    weights = np.repeat(multiplicity, 2)
+    return np.bincount(kinds[:, :2].ravel(), weights, minlength=n_models).astype(np.int64)

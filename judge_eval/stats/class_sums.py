@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from judge_eval.stats.pairs import Paired
-from judge_eval.stats.patterns import partners
-from judge_eval.stats.resampling import Resampling, SparseArray, bootstrap, sparse
-from judge_eval.stats.vocabulary import NO_LABEL, FloatArray, IntArray
+from judge_eval.stats.bootstrap import Resampling, SparseArray, bootstrap, sparse
+from judge_eval.stats.labels import NO_LABEL, FloatArray, IntArray
+from judge_eval.stats.pairs import Paired, partners
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,12 +13,10 @@ from judge_eval.stats.averages import (
     intervals_by_rater,
     mean_over_raters,
 )
+from judge_eval.stats.bootstrap import Resampling, interval_of
 from judge_eval.stats.class_sums import Sums, kappa, of_labels
-from judge_eval.stats.graded import grades
-from judge_eval.stats.labels import HumanData, JudgeData, Label
+from judge_eval.stats.labels import FloatArray, HumanData, JudgeData, Label, grades
 from judge_eval.stats.pairs import Paired, paired
-from judge_eval.stats.resampling import Resampling, interval_of
-from judge_eval.stats.vocabulary import FloatArray
 
 Weights: TypeAlias = Literal["linear", "quadratic"]
 BANDS: Final = (

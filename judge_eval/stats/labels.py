@@ -22,7 +22,10 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import isfinite, isnan
-from typing import Literal, NamedTuple, TypeAlias, TypeVar, overload
+from typing import Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 Item: TypeAlias = Hashable
 Label: TypeAlias = str | int | float | tuple[object, ...] | frozenset[object]
@@ -284,3 +287,306 @@ def kind_of(label: object) -> Kind:
     if isinstance(label, tuple | list):
         return "vector" if label and not any(isinstance(part, str) for part in label) else "set"
     return "set" if isinstance(label, frozenset | set) else "text"
+
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+Element = tuple[int | None, object]
+
+MISSING = -1
+
+
+class _NoLabel(tuple[object, ...]):
+    """A label set of nothing that is not the empty one: it equals itself only."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __repr__(self) -> str:
+        return "no label"
+
+
+# Stands where a judge gave none and that shall count as wrong; no class of labels holds it.
+NO_LABEL = _NoLabel()
+
+
+class Vocabulary:
+    """The different labels of some data in alphabetical order, numbers by size and first.
+
+    A label's code is its place in that order, so codes do not depend on the order of the data.
+
+    Parameters
+    ----------
+    labels : iterable of Label
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary(["tie", "A", "tie", 10, 9])
+    >>> vocabulary.labels
+    (9, 10, 'A', 'tie')
+    >>> vocabulary.codes(["A", 9, None])
+    array([ 2,  0, -1])
+    """
+
+    def __init__(self, labels: Iterable[Label]) -> None:
+        self.labels: tuple[Label, ...] = tuple(sorted(set(labels), key=_order))
+        self._code = {label: code for code, label in enumerate(self.labels)}
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def code(self, label: object) -> int | None:
+        """Return a label's code, None where nothing has that label."""
+        return self._code.get(label)  # type: ignore[call-overload, no-any-return]
+
+    def codes(self, labels: Sequence[Label | None]) -> IntArray:
+        """Return the codes of labels, -1 for None."""
+        found = (MISSING if label is None else self._code[label] for label in labels)
+        return np.fromiter(found, np.int64, len(labels))
+
+    @cached_property
+    def is_multilabel(self) -> bool:
+        """Whether labels are sets or vectors."""
+        return any(
+            kind_of(label) in ("set", "vector") for label in self.labels if label is not NO_LABEL
+        )
+
+    @cached_property
+    def same(self) -> IntArray:
+        """The code of the first label that says the same, by code: label sets have no order.
+
+        Examples
+        --------
+        >>> Vocabulary([("a", "b"), ("b", "a"), ("b", "FALSE")]).same
+        array([0, 1, 0])
+        """
+        if not self.is_multilabel:
+            return np.arange(len(self))
+        first: dict[frozenset[Element], int] = {}
+        said = (
+            frozenset([(None, label)]) if label is NO_LABEL else elements_of(label)
+            for label in self.labels
+        )
+        return np.array([first.setdefault(part, code) for code, part in enumerate(said)], np.int64)
+
+    @cached_property
+    def elements(self) -> tuple[tuple[Element, ...], list[IntArray]]:
+        """The classes there are, and which of them each label stands for.
+
+        A single label is one class. A label set is its elements; an indicator vector the positions
+        that are on, and every position is a class, also one that is never on.
+        """
+        parts = [frozenset() if label is NO_LABEL else elements_of(label) for label in self.labels]
+        classes = {element for part in parts for element in part}
+        for label in self.labels:
+            if isinstance(label, tuple) and _is_indicator(label):
+                classes |= {(position, 1) for position in range(len(label))}
+        ordered = tuple(sorted(classes, key=lambda element: (element[0] or 0, _order(element[1]))))
+        number = {element: index for index, element in enumerate(ordered)}
+        return ordered, [
+            np.array(sorted(number[element] for element in part), np.int64) for part in parts
+        ]
+
+
+def numbered(items: Iterable[Item]) -> dict[Item, int]:
+    """Number things in the order of their first appearance."""
+    return {item: number for number, item in enumerate(dict.fromkeys(items))}
+
+
+def elements_of(label: object) -> frozenset[Element]:
+    """Return what a label says is there.
+
+    Zero, False, the empty text and the word ``FALSE`` say that something is absent.
+
+    Examples
+    --------
+    >>> sorted(elements_of(("hateful", "FALSE")))
+    [(None, 'hateful')]
+    >>> sorted(elements_of((1, 0, True)))
+    [(0, 1), (2, True)]
+    >>> elements_of("hateful")
+    frozenset({(None, 'hateful')})
+    """
+    kind = kind_of(label)
+    if kind == "vector" and isinstance(label, Sequence):
+        return frozenset((at, part) for at, part in enumerate(label) if not is_absent(part))
+    if kind == "set" and isinstance(label, Iterable):
+        return frozenset((None, part) for part in label if not is_absent(part))
+    return frozenset([(None, label)])
+
+
+def is_absent(part: object) -> bool:
+    """Say whether a part of a multilabel label means "not there"."""
+    return part in (0, "") or (isinstance(part, str) and part.casefold() == "false")
+
+
+def _is_indicator(label: tuple[object, ...]) -> bool:
+    return kind_of(label) == "vector" and all(part in (0, 1) for part in label)
+
+
+def _order(label: object) -> tuple[int, float, str, tuple[object, ...]]:
+    if isinstance(label, int | float):
+        return 0, label, "", ()
+    if isinstance(label, str):
+        return 1, 0, label, ()
+    if isinstance(label, tuple):
+        return 2, 0, "", tuple(_order(part) for part in label)
+    if isinstance(label, frozenset):
+        return 3, 0, "", tuple(sorted(_order(part) for part in label))
+    return 4, 0, repr(label), ()
+
+
+# With two labels there is one difference, and it is the same however it is counted.
+TWO_LABELS = 2
+
+
+def grades(vocabulary: Vocabulary, order: Sequence[Label] = ()) -> FloatArray:
+    """Return the number that each label stands for, by code.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    order : sequence of Label, optional
+        All labels from the lowest to the highest; they stand for 0, 1, 2 …. Without it the labels
+        must be numbers, or texts that can be read as numbers, and stand for these.
+
+    Raises
+    ------
+    LabelsUnfit
+        When the labels have no order, or some of them do not stand in it.
+
+    Examples
+    --------
+    >>> grades(Vocabulary([4, 2.5])).tolist(), grades(Vocabulary(["10", "9"])).tolist()
+    ([2.5, 4.0], [10.0, 9.0])
+    >>> grades(Vocabulary(["good", "bad"]), ["bad", "fair", "good"]).tolist()
+    [0.0, 2.0]
+    """
+    if order:
+        place = {label: float(number) for number, label in enumerate(order)}
+        strange = [label for label in vocabulary.labels if label not in place]
+        if strange:
+            raise LabelsUnfit(f"the order of labels does not hold {str(strange[0])[:60]!r}")
+        return np.array([place[label] for label in vocabulary.labels])
+    return np.array([_grade(label) for label in vocabulary.labels], np.float64)
+
+
+def _grade(label: Label) -> float:
+    if kind_of(label) in ("number", "text"):
+        try:
+            number = float(label)  # type: ignore[arg-type]
+        except ValueError:
+            number = np.nan
+        if np.isfinite(number):
+            return number
+    what = f"{str(label)[:60]!r} is no number"
+    raise LabelsUnfit(f"{what}: give the labels' `order`, from the lowest to the highest")
+
+
+def nominal_warning(labels: Sequence[object], fits: str) -> tuple[str, ...]:
+    """Warn where numbers are counted as mere categories.
+
+    Examples
+    --------
+    >>> print(*nominal_warning([1, 2, 5, 5], "rank_correlation"))
+    these labels are numbers, and here 4 differs from 5 as much as from 1; rank_correlation fits
+    >>> nominal_warning([0, 1, 1], "rank_correlation")
+    ()
+    """
+    numbers = {label for label in labels if kind_of(label) == "number"}
+    if len(numbers) <= TWO_LABELS:
+        return ()
+    why = "these labels are numbers, and here 4 differs from 5 as much as from 1"
+    return (f"{why}; {fits} fits",)
+
+
+TieRule: TypeAlias = Literal["alphabetical", "last"]
+
+NAME = "majority"
+
+
+def consensus(humans: HumanData, tie_rule: TieRule = "alphabetical") -> HumanLabels:
+    """Return the label that most people gave each item.
+
+    Parameters
+    ----------
+    humans : rows of (item, human, label), or ``{human: {item: label}}``
+        Vectors are decided position by position, and label sets element by element.
+    tie_rule : {'alphabetical', 'last'}
+        Of labels that equally many people gave, take the alphabetically first (of numbers the
+        smallest; of an element: that it is absent), or the last one.
+
+    Returns
+    -------
+    HumanLabels
+        One label per item, by a person called ``majority``.
+
+    Raises
+    ------
+    ValueError
+        When the tie rule is unknown.
+    LabelsUnfit
+        When vectors differ in length, or stand beside single labels.
+
+    Examples
+    --------
+    >>> people = {"ann": {"q": "good", "r": "ok"}, "ben": {"q": "bad", "r": "ok"}}
+    >>> [row.label for row in consensus(people)]
+    ['bad', 'ok']
+    >>> [row.label for row in consensus(people, "last")]
+    ['good', 'ok']
+    """
+    if tie_rule not in get_args(TieRule):
+        raise ValueError(f"tie_rule must be one of {', '.join(get_args(TieRule))}")
+    people = human_labels(humans)
+    items = numbered(row.item for row in people)
+    item = np.array([items[row.item] for row in people], np.int64)
+    labels = _decided(item, [row.label for row in people], tie_rule)
+    return HumanLabels((name, NAME, label) for name, label in zip(items, labels, strict=True))
+
+
+def _decided(item: IntArray, labels: Sequence[Label], tie_rule: TieRule) -> Sequence[Label]:
+    kinds = {kind_of(label) for label in labels}
+    if kinds == {"vector"}:
+        return _by_position(item, labels, tie_rule)
+    if kinds == {"set"}:
+        return _by_element(item, labels, tie_rule)
+    if kinds & {"vector", "set"}:
+        raise LabelsUnfit("label sets or vectors and single labels have no consensus")
+    return _most_said(item, labels, tie_rule) if labels else []
+
+
+def _most_said(item: IntArray, labels: Sequence[Label], tie_rule: TieRule) -> list[Label]:
+    vocabulary = Vocabulary(labels)
+    keys, counts = np.unique(item * len(vocabulary) + vocabulary.codes(labels), return_counts=True)
+    where, code = np.divmod(keys, len(vocabulary))
+    last_wins = code if tie_rule == "last" else -code
+    best = np.lexsort((last_wins, counts, where))
+    _, last_of_item = np.unique(where[best][::-1], return_index=True)
+    return [vocabulary.labels[code[best[::-1][at]]] for at in last_of_item]
+
+
+def _by_position(item: IntArray, labels: Sequence[Label], tie_rule: TieRule) -> list[Label]:
+    rows = [label for label in labels if isinstance(label, tuple)]
+    if len({len(row) for row in rows}) > 1:
+        raise LabelsUnfit("vectors of different lengths have no consensus")
+    columns = [
+        _most_said(item, cast("list[Label]", list(column)), tie_rule)
+        for column in zip(*rows, strict=True)
+    ]
+    return [type(rows[0])(parts) for parts in zip(*columns, strict=True)]
+
+
+def _by_element(item: IntArray, labels: Sequence[Label], tie_rule: TieRule) -> list[Label]:
+    sets = [elements_of(label) for label in labels]
+    every = sorted(frozenset().union(*sets), key=repr)
+    columns = [_most_said(item, [element in said for said in sets], tie_rule) for element in every]
+    chosen = zip(*columns, strict=True) if columns else [()] * (int(item.max()) + 1)
+    return [
+        frozenset(name for (_, name), there in zip(every, row, strict=True) if there)
+        for row in chosen
+    ]

@@ -19,11 +19,18 @@ from judge_eval.stats.averages import (
     mean_over_raters,
     wilson_intervals,
 )
+from judge_eval.stats.bootstrap import Bootstrapped, Resampling, SparseArray, interval_of
 from judge_eval.stats.class_sums import Average, ClassSums, Share, Sums, of_elements, share
-from judge_eval.stats.labels import HumanData, JudgeData, Label
+from judge_eval.stats.labels import (
+    MISSING,
+    NO_LABEL,
+    FloatArray,
+    HumanData,
+    IntArray,
+    JudgeData,
+    Label,
+)
 from judge_eval.stats.pairs import Missing, Paired, paired
-from judge_eval.stats.resampling import Bootstrapped, Resampling, SparseArray, interval_of
-from judge_eval.stats.vocabulary import MISSING, NO_LABEL, FloatArray, IntArray
 
 Metric: TypeAlias = Literal["accuracy", "f1", "precision", "recall"]
 

@@ -8,11 +8,9 @@ from typing import Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from judge_eval.stats.averages import Averaged, averaged, intervals_by_rater, mean_over_raters
-from judge_eval.stats.graded import grades
-from judge_eval.stats.labels import HumanData, JudgeData, Label
+from judge_eval.stats.bootstrap import Bootstrapped, Resampling, interval_of, weights
+from judge_eval.stats.labels import FloatArray, HumanData, IntArray, JudgeData, Label, grades
 from judge_eval.stats.pairs import Paired, paired
-from judge_eval.stats.resampling import Bootstrapped, Resampling, interval_of, weights
-from judge_eval.stats.vocabulary import FloatArray, IntArray
 
 Coefficient: TypeAlias = Literal["spearman", "kendall"]
 COEFFICIENTS: Final[tuple[Coefficient, ...]] = get_args(Coefficient)

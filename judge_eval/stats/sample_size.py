@@ -13,11 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from judge_eval.stats.alt_test_parts import PASSES
-from judge_eval.stats.figures import Figure
-from judge_eval.stats.intervals import wilson
+from judge_eval.stats.annotator_test import PASSES
+from judge_eval.stats.estimate import Figure, wilson
+from judge_eval.stats.labels import BoolArray, IntArray
 from judge_eval.stats.significance import Penalty, benjamini_yekutieli, t_test
-from judge_eval.stats.vocabulary import BoolArray, IntArray
 
 SIZES: Final = (30, 40, 50, 60, 80, 100, 150, 200, 300)
 _LABELS_AT_ONCE = 2_000_000

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from judge_eval.stats.figures import Figure, ScoreResult, TaskStrategy, no_figure
+from judge_eval.stats.estimate import Figure, ScoreResult, TaskStrategy, no_figure
 from judge_eval.stats.labels import HumanLabels, JudgeLabels, Label
 
 

@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import get_args
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final, get_args
 
+from judge_eval.stats.alpha import Level, krippendorff_alpha
+from judge_eval.stats.annotator_test import (
+    AgainstHuman,
+    AltTestResult,
+    AltTestSettings,
+    advice,
+    alt_test,
+    epsilon_key,
+    in_words,
+)
+from judge_eval.stats.averages import WILSON
+from judge_eval.stats.bootstrap import Resampling
 from judge_eval.stats.class_sums import Average
-from judge_eval.stats.figures import Figure, ScoreResult, TaskStrategy
-from judge_eval.stats.graded import nominal_warning
+from judge_eval.stats.estimate import Figure, ScoreResult, TaskStrategy, no_figure, wilson
 from judge_eval.stats.kappa import Weights, band, kappas
-from judge_eval.stats.krippendorff import Level, krippendorff_alpha
-from judge_eval.stats.labels import HumanLabels, JudgeLabels, Label, LabelsUnfit, kind_of
-from judge_eval.stats.majority import TieRule, consensus
+from judge_eval.stats.labels import (
+    HumanLabels,
+    JudgeLabels,
+    Label,
+    LabelsUnfit,
+    TieRule,
+    consensus,
+    kind_of,
+    nominal_warning,
+)
 from judge_eval.stats.pairs import Missing, Paired, paired, paired_people
 from judge_eval.stats.precision_recall import Classification, Metric, classify
 from judge_eval.stats.rank_correlations import COEFFICIENTS, rank_correlations
-from judge_eval.stats.resampling import Resampling
 from judge_eval.stats.scorer import Scorer
+from judge_eval.stats.similarity import (
+    BATCH_SIZE,
+    Embedder,
+    Similarity,
+    is_text,
+    semantics,
+    similarities,
+)
 
 PEOPLE = "people among themselves"
 INDIVIDUAL = {
@@ -288,3 +313,215 @@ class KrippendorffAlphaScorer(BuiltInScorer):
 
     def _alpha(self, humans: HumanLabels) -> Figure:
         return krippendorff_alpha(humans, self.level, order=self.order, resampling=self.resampling)
+
+
+class TextScorer(BuiltInScorer):
+    """Compares texts; the consensus is the person whose text is most alike."""
+
+    supports_majority = True
+    free_text = True
+
+    def can_score_task(self, sample_label: Label) -> bool:
+        return is_text(sample_label)
+
+    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
+        return self._found(paired(judge, humans), best_match=False)
+
+    def majority(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
+        return self._found(paired(judge, humans), best_match=True)
+
+    def among(self, humans: HumanLabels) -> Found:
+        return self._found(paired_people(humans), best_match=False)
+
+    def metadata(self) -> Mapping[str, object]:
+        return {}
+
+    def compare(self, pairs: Paired, *, best_match: bool) -> Similarity:
+        raise NotImplementedError
+
+    def _found(self, pairs: Paired, *, best_match: bool) -> Found:
+        found = self.compare(pairs, best_match=best_match)
+        method = {"scoring_method": "best_match"} if best_match else {}
+        metadata = {**INDIVIDUAL, **method, **self.metadata()}
+        metadata["similarities"] = asdict(found.spread)
+        return Found({self.figure_names[0]: found.figure}, found.by_human, metadata=metadata)
+
+
+class TextSimilarityScorer(TextScorer):
+    """How alike the letters of two texts are; see `text_similarity`."""
+
+    figure_names = ("similarity",)
+
+    def __init__(self, resampling: Resampling | None = None) -> None:
+        super().__init__("text_similarity")
+        self.resampling = resampling or Resampling()
+
+    def compare(self, pairs: Paired, *, best_match: bool) -> Similarity:
+        return similarities(pairs, best_match=best_match, resampling=self.resampling)
+
+
+class SemanticSimilarityScorer(TextScorer):
+    """How alike the meaning of two texts is; see `semantic_similarity`.
+
+    Parameters
+    ----------
+    embed : Embedder
+    """
+
+    figure_names = ("semantic_similarity",)
+
+    def __init__(
+        self, embed: Embedder, batch_size: int = BATCH_SIZE, resampling: Resampling | None = None
+    ) -> None:
+        super().__init__("semantic_similarity")
+        self.embed, self.batch_size = embed, batch_size
+        self.resampling = resampling or Resampling()
+
+    def metadata(self) -> Mapping[str, object]:
+        return {"embedding_model": self.embed.model, "batch_size": self.batch_size}
+
+    def compare(self, pairs: Paired, *, best_match: bool) -> Similarity:
+        return semantics(
+            pairs,
+            self.embed,
+            best_match=best_match,
+            resampling=self.resampling,
+            batch_size=self.batch_size,
+        )
+
+
+_JUDGE = "judge"
+
+
+class AltTestScorer(BuiltInScorer):
+    """May the judge take a person's place? See `alt_test`.
+
+    Parameters
+    ----------
+    settings : AltTestSettings, optional
+    """
+
+    figure_names = ("winning_rate", "advantage_probability")
+
+    def __init__(self, settings: AltTestSettings | None = None) -> None:
+        super().__init__("alt_test")
+        self.settings = settings or AltTestSettings()
+        self.min_humans = self.settings.min_humans
+
+    def can_score_task(self, sample_label: Label) -> bool:
+        return True
+
+    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
+        found = alt_test({_JUDGE: judge}, humans, self.settings)[_JUDGE]
+        return Found(
+            {
+                "winning_rate": found.winning_rate[found.epsilon],
+                "advantage_probability": found.advantage_probability,
+            },
+            by_human={name: _advantage(against) for name, against in found.by_human.items()},
+            series={"winning_rate": found.winning_rate},
+            metadata=self._metadata(found),
+            warnings=advice(found, self.settings),
+        )
+
+    def no_result(
+        self, judge_id: str, task_name: str, aggregation_mode: TaskStrategy, reason: str
+    ) -> ScoreResult:
+        figure = no_figure(reason)
+        rates: dict[str, Figure] = {epsilon_key(e): figure for e in self.settings.epsilons}
+        found = Found(dict.fromkeys(self.figure_names, figure), series={"winning_rate": rates})
+        return self._result(found, judge_id, task_name, aggregation_mode)
+
+    def _metadata(self, found: AltTestResult) -> dict[str, object]:
+        settings, people = self.settings, found.by_human.items()
+        return {
+            "human_advantage_probabilities": {
+                name: [against.judge_advantage, against.human_advantage] for name, against in people
+            },
+            "p_values": {name: dict(against.p_values) for name, against in people},
+            "won_against": {name: dict(against.rejected) for name, against in people},
+            "items": {name: against.n for name, against in people},
+            "tests": {name: against.test for name, against in people},
+            "passes": found.passes,
+            "in_words": in_words(found),
+            "scoring_function": found.scoring,
+            "epsilon": settings.epsilon,
+            "multiplicative_epsilon": settings.multiplicative,
+            "q_fdr": settings.q,
+            "min_human_annotators": settings.min_humans,
+            "min_humans_per_item": settings.min_humans_per_item,
+            "min_instances_per_human": settings.min_instances_per_human,
+            "ground_truth_method": "alt_test_procedure",
+            "scoring_method": "leave_one_out_cross_validation",
+        }
+
+
+def _advantage(against: AgainstHuman) -> Figure:
+    holds = round(against.judge_advantage * against.n)
+    interval = wilson(holds, against.n)
+    return Figure(against.judge_advantage, against.n, interval=interval, method=WILSON)
+
+
+def _alt_test(**settings: Any) -> AltTestScorer:
+    return AltTestScorer(AltTestSettings(**settings))
+
+
+SCORERS: Final[dict[str, Callable[..., Scorer]]] = {
+    "classification": ClassificationScorer,
+    "cohen_kappa": CohenKappaScorer,
+    "alt_test": _alt_test,
+    "text_similarity": TextSimilarityScorer,
+    "semantic_similarity": SemanticSimilarityScorer,
+    "krippendorff_alpha": KrippendorffAlphaScorer,
+    "rank_correlation": RankCorrelationScorer,
+}
+
+
+class ScorerUnknown(ValueError):
+    """A name that no scorer has, or options that the scorer cannot have."""
+
+
+def register(name: str, factory: Callable[..., Scorer]) -> None:
+    """Make a scorer known by a name.
+
+    Raises
+    ------
+    ValueError
+        When another scorer has it.
+    """
+    if SCORERS.get(name, factory) is not factory:
+        raise ValueError(f"another scorer is called {name}")
+    SCORERS[name] = factory
+
+
+def make_scorer(name: str, **options: Any) -> Scorer:
+    """Return a scorer by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of `SCORERS`.
+    **options
+        What the scorer takes; for the Alt-Test those of `AltTestSettings`. `resamples` and `seed`
+        are those of its intervals.
+
+    Raises
+    ------
+    ScorerUnknown
+
+    Examples
+    --------
+    >>> make_scorer("classification", metric="f1", average="macro", seed=7).scorer_name
+    'classification_f1'
+    >>> make_scorer("alt_test", epsilon=0.1).settings.epsilon
+    0.1
+    """
+    if name not in SCORERS:
+        raise ScorerUnknown(f"no scorer is called {name!r}; there are {', '.join(sorted(SCORERS))}")
+    drawing = {key: options.pop(key) for key in ("resamples", "seed") if key in options}
+    try:
+        if drawing:
+            options["resampling"] = Resampling(**drawing)
+        return SCORERS[name](**options)
+    except (TypeError, ValueError) as error:
+        raise ScorerUnknown(f"{name}: {error}") from error

@@ -11,7 +11,7 @@ from math import comb
 
 import numpy as np
 
-from judge_eval.stats.vocabulary import BoolArray, FloatArray, IntArray
+from judge_eval.stats.labels import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

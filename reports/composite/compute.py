@@ -19,11 +19,10 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from judge_eval.stats.figures import Figure, left_out, no_figure
-from judge_eval.stats.intervals import Z95
+from judge_eval.stats.bootstrap import Resampling, interval_of, weights
+from judge_eval.stats.estimate import Z95, Figure, left_out, no_figure
 from judge_eval.stats.rank_correlations import FEWEST, places_of
 from judge_eval.stats.rank_correlations import spearman as correlations
-from judge_eval.stats.resampling import Resampling, interval_of, weights
 from reports.composite.config import CompositeConfig
 
 # With fewer items in either quarter, no change is claimed or denied.

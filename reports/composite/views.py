@@ -25,7 +25,7 @@ from judge_eval.models import Run
 from judge_eval.pages.config_form import LINES, shortened
 from judge_eval.pages.run_access import pairs_to_vote_on
 from judge_eval.pages.run_views import find_run
-from judge_eval.stats.resampling import Resampling
+from judge_eval.stats.bootstrap import Resampling
 from reports.composite import compute, sources
 from reports.composite.config import CompositeConfig, Source
 from reports.parts import parts_of

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from judge_eval.stats.figures import Figure
-from judge_eval.stats.resampling import Resampling
+from judge_eval.stats.bootstrap import Resampling
+from judge_eval.stats.estimate import Figure
 from reports.composite.compute import (
     Drift,
     Tally,

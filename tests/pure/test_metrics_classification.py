@@ -14,7 +14,7 @@ from sklearn.metrics import (
 
 from judge_eval.stats import Resampling, classification
 from judge_eval.stats.class_sums import of_elements, share
-from judge_eval.stats.intervals import wilson
+from judge_eval.stats.estimate import wilson
 from judge_eval.stats.pairs import paired
 
 METRICS = {"precision": precision_score, "recall": recall_score, "f1": f1_score}

@@ -16,9 +16,8 @@ from judge_eval.stats import (
     paired,
     paired_people,
 )
-from judge_eval.stats.labels import clean, kind_of
-from judge_eval.stats.patterns import partners, patterns_of
-from judge_eval.stats.vocabulary import Vocabulary, elements_of
+from judge_eval.stats.labels import Vocabulary, clean, elements_of, kind_of
+from judge_eval.stats.pairs import partners, patterns_of
 
 votes = st.sampled_from(["A", "B", "tie", "both_bad"])
 items = st.integers(0, 8)

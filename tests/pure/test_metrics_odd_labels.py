@@ -20,7 +20,7 @@ from judge_eval.stats import (
     among_people,
     score,
 )
-from judge_eval.stats.figures import left_out
+from judge_eval.stats.estimate import left_out
 
 TEXTS = {"q1": "a cat", "q2": "a dog", "q3": "a fish"}
 FEW = Resampling(5)

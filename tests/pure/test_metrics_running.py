@@ -26,7 +26,7 @@ from judge_eval.stats import (
     score,
     score_async,
 )
-from judge_eval.stats.intervals import wilson
+from judge_eval.stats.estimate import wilson
 
 HUMANS = {
     "ann": {
@@ -492,7 +492,7 @@ def test_what_cannot_be_made_is_an_error(name, options, reason):
 
 
 def test_one_s_own_scorer_can_be_made_known(monkeypatch):
-    monkeypatch.setattr("judge_eval.stats.registry.SCORERS", known := dict(SCORERS))
+    monkeypatch.setattr("judge_eval.stats.scorers.SCORERS", known := dict(SCORERS))
     register("more_as", MoreAs)
     register("more_as", MoreAs)
     assert known["more_as"] is MoreAs

@@ -256,7 +256,7 @@ def test_a_vega_config_is_read_from_beside_the_file(tmp_path):
 
 @pytest.fixture
 def _registry(monkeypatch):
-    monkeypatch.setattr("judge_eval.stats.registry.SCORERS", dict(SCORERS))
+    monkeypatch.setattr("judge_eval.stats.scorers.SCORERS", dict(SCORERS))
 
 
 @pytest.mark.usefixtures("_registry")

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge_eval.stats.bootstrap import MIN_COMPARISONS, TOO_FEW
-from judge_eval.stats.intervals import wilson
+from judge_eval.stats.estimate import wilson
 from judge_eval.stats.shares import NOTHING, Share, shares
 
 trials_by_row = st.lists(

@@ -22,7 +22,7 @@ def test_no_public_name_is_that_of_a_module():
 
 
 def test_ratings_and_a_single_interval_are_imported_without_numpy():
-    code = "import sys; from judge_eval.stats import elo, intervals"
+    code = "import sys; from judge_eval.stats import elo, estimate"
     code += "; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=PACKAGE.parents[1]).returncode == 0
 

@@ -29,8 +29,8 @@ from judge_eval.stats import (
     paired_people,
     score,
 )
+from judge_eval.stats.bootstrap import Resampling
 from judge_eval.stats.kappa import kappas
-from judge_eval.stats.resampling import Resampling
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 DATA, CASES = SHARED / "data", SHARED / "cases"

@@ -1,19 +1,30 @@
-"""Runs scorers over judges and tasks."""
+"""Which figure is wanted of which tasks, and what it is called."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias, get_args
 
-from judge_eval.stats.config import MetricConfig, check_names
-from judge_eval.stats.figures import ScoreResult, mean_of_tasks
-from judge_eval.stats.fitting import FittingJudge, FittingPeople, with_gaps
+from judge_eval.stats.estimate import (
+    AnnotatorAggregation,
+    Figure,
+    LeftOut,
+    ScoreResult,
+    TaskStrategy,
+    left_out,
+    mean_of_tasks,
+)
 from judge_eval.stats.labels import (
+    HumanLabel,
     HumanLabels,
     Item,
+    JudgeLabel,
     JudgeLabels,
     Label,
     Vector,
@@ -21,6 +32,194 @@ from judge_eval.stats.labels import (
     human_labels,
     judge_labels,
 )
+from judge_eval.stats.scorer import Scorer
+
+# A name becomes a folder: no separators, nothing hidden, nothing that a file system may refuse.
+_NAME: Final = re.compile(r"[^\W_][\w .+-]{0,118}[\w+-]|[^\W_]")
+
+
+class MetricInvalid(ValueError):
+    """A metric, or several of them together, that cannot be; the message says why."""
+
+
+@dataclass(frozen=True)
+class MetricConfig:
+    """One scorer on one task, or on several taken together.
+
+    Attributes
+    ----------
+    scorer : Scorer
+    task_names : sequence of str
+    task_strategy : {'single', 'multitask', 'multilabel'}
+        Exactly one task; the mean over two or more; or two or more as one label per item.
+    annotator_aggregation : {'individual_average', 'majority_vote'}
+        Compare with each person and average, or with their consensus.
+    display_name : str, optional
+        What the metric is called instead of `unique_name`'s own.
+
+    Raises
+    ------
+    MetricInvalid
+
+    Examples
+    --------
+    >>> from judge_eval.stats import ClassificationScorer
+    >>> MetricConfig(ClassificationScorer(), ["rejection"]).unique_name
+    'classification_accuracy_1tasks_22e76eaf_single'
+    >>> MetricConfig(ClassificationScorer(), ["rejection"], "multitask")
+    Traceback (most recent call last):
+    ...
+    judge_eval.stats.scoring.MetricInvalid: task_strategy multitask takes two or more tasks, not 1
+    """
+
+    scorer: Scorer
+    task_names: Sequence[str]
+    task_strategy: TaskStrategy = "single"
+    annotator_aggregation: AnnotatorAggregation = "individual_average"
+    display_name: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "task_names", tuple(self.task_names))
+        _one_of("task_strategy", self.task_strategy, get_args(TaskStrategy))
+        _one_of("annotator_aggregation", self.annotator_aggregation, get_args(AnnotatorAggregation))
+        tasks = len(self.task_names)
+        if self.task_strategy == "single" and tasks != 1:
+            raise MetricInvalid(f"task_strategy single takes exactly one task, not {tasks}")
+        if self.task_strategy != "single" and tasks < 2:
+            raise MetricInvalid(
+                f"task_strategy {self.task_strategy} takes two or more tasks, not {tasks}"
+            )
+        if len(set(self.task_names)) < tasks:
+            raise MetricInvalid(f"a task is named twice: {', '.join(self.task_names)}")
+        if not _NAME.fullmatch(self.unique_name):
+            raise MetricInvalid(
+                f"{self.unique_name!r} cannot be a name: letters, digits, spaces and . _ + - only, "
+                "a letter or digit first, at most 120 characters"
+            )
+
+    @property
+    def unique_name(self) -> str:
+        """The display name, or one made of scorer, tasks and strategy.
+
+        The tasks stand in it as the first 8 hexadecimal digits of the MD5 of their sorted names.
+        """
+        if self.display_name is not None:
+            return self.display_name
+        joined = "_".join(sorted(self.task_names)).encode()
+        tasks = hashlib.md5(joined, usedforsecurity=False).hexdigest()[:8]
+        count = len(self.task_names)
+        return f"{self.scorer.scorer_name}_{count}tasks_{tasks}_{self.task_strategy}"
+
+
+def check_names(configs: Sequence[MetricConfig]) -> None:
+    """Refuse metrics that would overwrite each other.
+
+    Raises
+    ------
+    MetricInvalid
+        When two have the same name, or names that differ in case only: those are one folder on
+        some systems.
+    """
+    names = Counter(config.unique_name.casefold() for config in configs)
+    twice = sorted(
+        {config.unique_name for config in configs if names[config.unique_name.casefold()] > 1}
+    )
+    if twice:
+        raise MetricInvalid(
+            f"two metrics are called {' and '.join(twice)}: give one of them a display_name"
+        )
+
+
+def _one_of(name: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise MetricInvalid(f"{name} must be one of {', '.join(known)}, not {value}")
+
+
+@dataclass(frozen=True)
+class FittingPeople:
+    """People's labels that a scorer can take, and the first one of those that it cannot take."""
+
+    labels: HumanLabels
+    unfit: HumanLabel | None
+    gaps: tuple[LeftOut, ...]
+
+    @classmethod
+    def of(cls, scorer: Scorer, people: HumanLabels) -> FittingPeople:
+        """Drop what the scorer cannot take: one odd label must not cost all others their figure.
+
+        Examples
+        --------
+        >>> from judge_eval.stats import TextSimilarityScorer
+        >>> people = HumanLabels([("q1", "ann", "well"), ("q2", "ann", 5)])
+        >>> found = FittingPeople.of(TextSimilarityScorer(), people)
+        >>> len(found.labels), found.gaps[0].why
+        (1, 'text_similarity cannot take labels such as 5')
+        """
+        labels, unfit = people.only(scorer.can_score_task)
+        names = [row.human for row in unfit]
+        return cls(labels, next(iter(unfit), None), _unfit(scorer, names, unfit))
+
+    def why_not(self, scorer: Scorer) -> str | None:
+        """Say why these labels allow no figure, if they do not."""
+        if not self.labels:
+            return _cannot(scorer, self.unfit) if self.unfit else "no person labelled this task"
+        if len(self.labels.humans) < scorer.min_humans:
+            return (
+                f"{scorer.scorer_name} takes labels of at least {scorer.min_humans} people, and of "
+                f"this task there are those of {len(self.labels.humans)}"
+            )
+        return None
+
+
+@dataclass(frozen=True)
+class FittingJudge:
+    """The same of a judge."""
+
+    labels: JudgeLabels
+    unfit: JudgeLabel | None
+    gaps: tuple[LeftOut, ...]
+
+    @classmethod
+    def of(cls, scorer: Scorer, judge: JudgeLabels) -> FittingJudge:
+        labels, unfit = judge.only(scorer.can_score_task)
+        return cls(
+            labels, next(iter(unfit), None), _unfit(scorer, [row.item for row in unfit], unfit)
+        )
+
+    def why_not(self, scorer: Scorer) -> str | None:
+        if self.labels:
+            return None
+        return _cannot(scorer, self.unfit) if self.unfit else "the judge gave no label on this task"
+
+
+def with_gaps(result: ScoreResult, gaps: tuple[LeftOut, ...]) -> ScoreResult:
+    """Say at every figure of a result that these were left out too."""
+    if not gaps:
+        return result
+
+    def told(figure: Figure) -> Figure:
+        return replace(figure, left_out=(*figure.left_out, *gaps))
+
+    return replace(
+        result,
+        figures={name: told(figure) for name, figure in result.figures.items()},
+        series={
+            name: {key: told(figure) for key, figure in curve.items()}
+            for name, curve in result.series.items()
+        },
+    )
+
+
+def _unfit(
+    scorer: Scorer, names: Sequence[object], unfit: Sequence[HumanLabel | JudgeLabel]
+) -> tuple[LeftOut, ...]:
+    return left_out("labels", names, _cannot(scorer, unfit[0])) if unfit else ()
+
+
+def _cannot(scorer: Scorer, row: HumanLabel | JudgeLabel) -> str:
+    said = repr(row.label)
+    return f"{scorer.scorer_name} cannot take labels such as {said[:60]}"
+
 
 Annotations: TypeAlias = Mapping[str, Mapping[str, Mapping[Item, object]]]
 Results: TypeAlias = dict[str, list[ScoreResult]]

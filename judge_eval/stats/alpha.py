@@ -7,12 +7,20 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from judge_eval.stats.figures import Figure, left_out, no_figure
-from judge_eval.stats.graded import grades
-from judge_eval.stats.labels import HumanData, HumanLabels, Label, human_labels
-from judge_eval.stats.patterns import partners, patterns_of
-from judge_eval.stats.resampling import Resampling, SparseArray, bootstrap, interval_of, sparse
-from judge_eval.stats.vocabulary import FloatArray, IntArray, Vocabulary, numbered
+from judge_eval.stats.bootstrap import Resampling, SparseArray, bootstrap, interval_of, sparse
+from judge_eval.stats.estimate import Figure, left_out, no_figure
+from judge_eval.stats.labels import (
+    FloatArray,
+    HumanData,
+    HumanLabels,
+    IntArray,
+    Label,
+    Vocabulary,
+    grades,
+    human_labels,
+    numbered,
+)
+from judge_eval.stats.pairs import partners, patterns_of
 
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 
