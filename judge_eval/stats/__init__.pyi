@@ -19,7 +19,6 @@ from .bootstrap import Resampling as Resampling
 from .estimate import (
     Figure as Figure,
     LeftOut as LeftOut,
-    ScoreResult as ScoreResult,
     no_figure as no_figure,
 )
 from .kappa import band as band, cohen_kappa as cohen_kappa
@@ -39,7 +38,12 @@ from .sample_size import (
     Supposed as Supposed,
     items_needed as items_needed,
 )
-from .scorer import Scorer as Scorer
+from .scorer import (
+    AnnotatorAggregation as AnnotatorAggregation,
+    ScoreResult as ScoreResult,
+    Scorer as Scorer,
+    TaskStrategy as TaskStrategy,
+)
 from .scorers import (
     AltTestScorer as AltTestScorer,
     ClassificationScorer as ClassificationScorer,

@@ -45,205 +45,16 @@ from judge_eval.stats.significance import Penalty, benjamini_yekutieli, t_test, 
 Scoring: TypeAlias = Literal["accuracy", "neg_rmse", "jaccard_similarity"]
 Jaccard: TypeAlias = Literal["set", "positional"]
 
-TIE = 1e-12
-
-
-@dataclass(frozen=True)
-class LeftOutScores:
-    """How well each person, left out, and each judge agree with the others on each item.
-
-    Attributes
-    ----------
-    item, human : int array, shape (n,)
-        One entry for each label of a person on an item with enough people, in order of item.
-    by_human : float array, shape (n,)
-        Agreement of the person left out with the others.
-    by_judge : float array, shape (n_judges, n)
-        Agreement of the judges with the same others; NaN where the judge gave no label.
-    """
-
-    item: IntArray
-    human: IntArray
-    by_human: FloatArray
-    by_judge: FloatArray
-
-    @property
-    def judge_holds(self) -> BoolArray:
-        """Where the judge agrees at least as well, shape (n_judges, n)."""
-        return np.asarray(self.by_judge >= self.by_human - TIE)
-
-    @property
-    def human_holds(self) -> BoolArray:
-        """Where the person agrees at least as well, shape (n_judges, n)."""
-        return np.asarray(self.by_human >= self.by_judge - TIE)
-
-    def outcomes(self, humans: int) -> IntArray:
-        """Count who agrees better with the others, per judge and person left out.
-
-        Returns
-        -------
-        int array, shape (n_judges, n_humans, 3)
-            Items on which both agree equally well, the person alone better, the judge alone.
-        """
-        judge, human = self.judge_holds, self.human_holds
-        kinds = (judge & human, human & ~judge, judge & ~human)
-        counted = [
-            [np.bincount(self.human[row], minlength=humans) for row in kind] for kind in kinds
-        ]
-        return np.array(counted, np.int64).transpose(1, 2, 0)
-
-
-def scoring_of(kinds: AbstractSet[Kind]) -> Scoring:
-    """Tell how labels of these kinds are compared.
-
-    Text and truth values by equality, numbers by RMSE, label sets by Jaccard; a mix by equality.
-
-    Examples
-    --------
-    >>> scoring_of({"text"}), scoring_of({"truth"}), scoring_of({"number"}), scoring_of({"set"})
-    ('accuracy', 'accuracy', 'neg_rmse', 'jaccard_similarity')
-    """
-    if kinds and kinds <= {"set", "vector"}:
-        return "jaccard_similarity"
-    return "neg_rmse" if kinds == {"number"} else "accuracy"
-
-
-def leave_one_out(
-    judges: Mapping[str, JudgeLabels],
-    people: HumanLabels,
-    min_humans_per_item: int,
-    scoring: Scoring,
-    jaccard: Jaccard = "set",
-) -> LeftOutScores:
-    """Score every label of a person, and the judges' on that item, against the other people's.
-
-    Parameters
-    ----------
-    judges : mapping of str to JudgeLabels
-    people : HumanLabels
-    min_humans_per_item : int
-        Items with fewer labels are left out; at least 2, since someone must be left to agree with.
-    scoring : {'accuracy', 'neg_rmse', 'jaccard_similarity'}
-        The mean over the others of ``[x = y]``; ``-sqrt(mean (x - y)²)``; the mean of the Jaccard
-        similarity.
-    jaccard : {'set', 'positional'}
-        See `jaccard_similarity`.
-    """
-    items = numbered(row.item for row in people)
-    people_numbers = numbered(people.humans)
-    item = np.array([items[row.item] for row in people], np.int64)
-    human = np.array([people_numbers[row.human] for row in people], np.int64)
-    said = [[judge.by_item.get(name) for name in items] for judge in judges.values()]
-    vocabulary = Vocabulary(
-        [row.label for row in people] + [x for labels in said for x in labels if x is not None]
-    )
-    code = vocabulary.codes([row.label for row in people])
-    enough = np.bincount(item, minlength=len(items)) >= max(2, min_humans_per_item)
-    order = np.argsort(item, kind="stable")
-    order = order[enough[item[order]]]
-    item, human, code = item[order], human[order], code[order]
-    judged = np.array([vocabulary.codes(labels)[item] for labels in said])
-    judged = judged.reshape(len(said), len(item))
-    if scoring == "accuracy":
-        scores = [_matches(item, code, one, len(vocabulary)) for one in (code, *judged)]
-    else:
-        compare = _Comparison(item, code, vocabulary, scoring, jaccard)
-        scores = [compare.with_others(one) for one in (code, *judged)]
-    by_judge = np.array(scores[1:]).reshape(judged.shape)
-    return LeftOutScores(item, human, scores[0], np.where(judged == MISSING, np.nan, by_judge))
-
-
-def _matches(item: IntArray, code: IntArray, said: IntArray, size: int) -> FloatArray:
-    """Return the share of the other people who gave the label `said`, shape (n,)."""
-    keys, counts = np.unique(item * size + code, return_counts=True)
-    wanted = item * size + said
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    matching = np.where(keys[at] == wanted, counts[at], 0) - (said == code)
-    others = np.bincount(item)[item] - 1
-    return np.asarray(matching / others)
-
-
-class _Comparison:
-    """Compares labels two by two, each combination of labels once."""
-
-    def __init__(
-        self,
-        item: IntArray,
-        code: IntArray,
-        vocabulary: Vocabulary,
-        scoring: Scoring,
-        jaccard: Jaccard,
-    ) -> None:
-        self._labels, self._scoring, self._jaccard = vocabulary.labels, scoring, jaccard
-        self._one, other = partners(item)
-        self._other = code[other]
-        _, self._starts = np.unique(self._one, return_index=True)
-
-    def with_others(self, said: IntArray) -> FloatArray:
-        """Return how well `said`, shape (n,), agrees with the other people, shape (n,)."""
-        if not len(said):
-            return np.empty(0)
-        mine = said[self._one]
-        if self._scoring == "neg_rmse":
-            numbers = np.array([_as_number(label) for label in self._labels])
-            squares = (numbers[mine] - numbers[self._other]) ** 2
-            return np.asarray(-np.sqrt(self._mean(squares)))
-        keys, where = np.unique(mine * len(self._labels) + self._other, return_inverse=True)
-        alike = [
-            jaccard_similarity(self._labels[a], self._labels[b], self._jaccard)
-            for a, b in (divmod(int(key), len(self._labels)) for key in keys)
-        ]
-        return self._mean(np.array(alike)[where])
-
-    def _mean(self, values: FloatArray) -> FloatArray:
-        sizes = np.diff(self._starts, append=len(values))
-        return np.asarray(np.add.reduceat(values, self._starts) / sizes)
-
-
-def _as_number(label: Label) -> float:
-    if not isinstance(label, int | float):
-        raise LabelsUnfit(f"the distance of numbers cannot be taken of a {kind_of(label)}: {label}")
-    return float(label)
-
-
-def jaccard_similarity(one: Label, other: Label, form: Jaccard = "set") -> float:
-    """Return how alike two label sets or vectors are.
-
-    Parameters
-    ----------
-    one, other : label set or vector
-    form : {'set', 'positional'}
-        ``set``: elements of both over elements of either, and 1 where both are empty.
-        ``positional``: for each label the positions that have it in both over those in either,
-        averaged over the labels; so agreeing on what is absent counts too.
-
-    Raises
-    ------
-    LabelsUnfit
-        When vectors are compared by position and their lengths differ.
-
-    Examples
-    --------
-    >>> a, b = ("hateful", "FALSE", "sexual"), ("hateful", "FALSE", "FALSE")
-    >>> jaccard_similarity(a, b), jaccard_similarity(a, b, "positional")
-    (0.5, 0.5)
-    """
-    if form == "set":
-        mine, theirs = elements_of(one), elements_of(other)
-        return len(mine & theirs) / len(mine | theirs) if mine | theirs else 1.0
-    if not (isinstance(one, tuple) and isinstance(other, tuple)) or len(one) != len(other):
-        raise LabelsUnfit("labels are compared by position only where they have as many positions")
-    either = list(zip(one, other, strict=True))
-    shares = [
-        sum(a == b == label for a, b in either) / sum(label in pair for pair in either)
-        for label in {*one, *other}
-    ]
-    return sum(shares) / len(shares) if shares else 1.0
-
-
 GRID: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 PASSES: Final = 0.5
 ENOUGH_FOR_T: Final = 30
+TIE: Final = 1e-12
+EPSILON_GUIDE: Final = {
+    0.2: "experts: reliable, and costly or hard to get",
+    0.15: "skilled people: trained, less reliable than experts",
+    0.1: "crowd workers",
+}
+_COMFORTABLE: Final = 50
 
 
 @dataclass(frozen=True)
@@ -260,10 +71,8 @@ class AltTestSettings:
         See `Penalty`.
     q : float
         False discovery rate.
-    min_humans_per_item : int
-        Items with fewer people are left out.
-    min_instances_per_human : int
-        People with fewer items are left out.
+    min_humans_per_item, min_instances_per_human : int
+        Items with fewer people, and people with fewer items, are left out.
     min_humans : int
         With fewer people left to test, there is no figure. With one person nothing is corrected,
         and a single win would pass; with two, each is measured against the other alone.
@@ -272,7 +81,6 @@ class AltTestSettings:
         out. Below that, the t-test's assumption of a normal mean is doubtful.
     scoring : {'auto', 'accuracy', 'neg_rmse', 'jaccard_similarity'}
         ``auto``: by the labels, see `scoring_of`.
-    jaccard : {'set', 'positional'}
     resampling : Resampling
         Of items, for the interval of the advantage probability.
 
@@ -392,10 +200,8 @@ class AltTestResult:
         The items of the other people, those that the judge labelled too.
     epsilon : str
         The key of the epsilon that decides.
-    scoring : str
     items, items_of_two : int
         Items that counted, and those of them that only two people labelled.
-    left_out : tuple of LeftOut
     """
 
     winning_rate: Mapping[str, Figure]
@@ -415,18 +221,6 @@ class AltTestResult:
         return None if rate is None else rate >= PASSES
 
 
-def epsilon_key(epsilon: float) -> str:
-    """Return how an epsilon is called in results.
-
-    Examples
-    --------
-    >>> epsilon_key(0.1), epsilon_key(0.125)
-    ('0.10', '0.125')
-    """
-    short = f"{epsilon:.2f}"
-    return short if abs(float(short) - epsilon) < 1e-9 else f"{epsilon:g}"
-
-
 def alt_test(
     judges: Mapping[str, JudgeData], humans: HumanData, settings: AltTestSettings | None = None
 ) -> dict[str, AltTestResult]:
@@ -436,7 +230,6 @@ def alt_test(
     ----------
     judges : mapping of str to rows of (item, label) or ``{item: label}``
     humans : rows of (item, human, label), or ``{human: {item: label}}``
-    settings : AltTestSettings, optional
 
     Returns
     -------
@@ -483,11 +276,10 @@ def _tested(
     counts = scores.outcomes(len(people.humans))
     p_values = _p_values(counts, settings)
     rejected = benjamini_yekutieli(p_values.swapaxes(-1, -2), settings.q).swapaxes(-1, -2)
+    parts = zip(judges.items(), scores.by_judge, counts, p_values, rejected, strict=True)
     return {
-        name: _Outcome(people, judge, number, scores, counts, p_values, rejected, settings).result(
-            scoring
-        )
-        for number, (name, judge) in enumerate(judges.items())
+        name: _OfJudge(people, judge, settings, scores, *arrays).result(scoring)
+        for (name, judge), *arrays in parts
     }
 
 
@@ -503,90 +295,71 @@ def _p_values(counts: IntArray, settings: AltTestSettings) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class _Outcome:
-    """What was computed of all judges, and the number of the one that it is put in words for."""
+class _OfJudge:
+    """What was computed of one judge: its scores, and by person counts, p-values and rejections."""
 
     people: HumanLabels
     judge: JudgeLabels
-    number: int
-    scores: LeftOutScores
-    all_counts: IntArray
-    all_p_values: FloatArray
-    all_rejected: BoolArray
     settings: AltTestSettings
+    scores: LeftOutScores
+    by_judge: FloatArray
+    counts: IntArray
+    p_values: FloatArray
+    rejected: BoolArray
 
-    @property
-    def counts(self) -> IntArray:
-        return np.asarray(self.all_counts[self.number])
-
-    @property
+    @cached_property
     def n(self) -> IntArray:
         return np.asarray(self.counts.sum(axis=-1))
 
-    @property
+    @cached_property
     def tested(self) -> IntArray:
         """The people who were tested, by number."""
         return np.flatnonzero(self.settings.is_enough(self.n))
 
-    @property
-    def are_too_few(self) -> bool:
-        """Whether those who can be tested are too few for a figure."""
-        return len(self.tested) < self.settings.min_humans
-
-    @property
+    @cached_property
     def kept(self) -> BoolArray:
         """The labels that count: of people who were tested, on items that the judge labelled."""
-        judged = ~np.isnan(self.scores.by_judge[self.number])
-        return np.asarray(judged & np.isin(self.scores.human, self.tested))
-
-    @property
-    def items_of_two(self) -> int:
-        items, people = np.unique(self.scores.item, return_counts=True)
-        return int(np.isin(items[people == 2], self.scores.item[self.kept]).sum())
-
-    @cached_property
-    def keys(self) -> list[str]:
-        return [epsilon_key(epsilon) for epsilon in self.settings.epsilons]
+        return np.asarray(~np.isnan(self.by_judge) & np.isin(self.scores.human, self.tested))
 
     def result(self, scoring: Scoring) -> AltTestResult:
-        gaps = self.left_out()
-        people = [int(human) for human in self.tested]
+        keys = [epsilon_key(epsilon) for epsilon in self.settings.epsilons]
+        names, enough = self.people.humans, set(self.tested.tolist())
+        people = enumerate(zip(names, self.n.tolist(), strict=True))
+        untested = {name: n for number, (name, n) in people if number not in enough}
+        gaps = self._left_out(list(untested))
+        rates, advantage = self._figures(gaps)
+        items, sizes = np.unique(self.scores.item, return_counts=True)
+        counted = np.isin(items, self.scores.item[self.kept])
         return AltTestResult(
-            winning_rate=self.winning_rates(gaps),
-            advantage_probability=self.advantage_probability(gaps),
-            by_human={self.people.humans[human]: self.against(human) for human in people},
-            untested=self.untested(),
+            winning_rate=dict(zip(keys, rates, strict=True)),
+            advantage_probability=advantage,
+            by_human={names[human]: self._against(human, keys) for human in self.tested},
+            untested=untested,
             epsilon=epsilon_key(self.settings.epsilon),
             scoring=scoring,
-            items=len(np.unique(self.scores.item[self.kept])),
-            items_of_two=self.items_of_two,
+            items=int(counted.sum()),
+            items_of_two=int((sizes[counted] == 2).sum()),
             left_out=gaps,
         )
 
-    def winning_rates(self, gaps: tuple[LeftOut, ...]) -> dict[str, Figure]:
-        if self.are_too_few:
-            return {key: no_figure(self.why_none(), left_out=gaps) for key in self.keys}
-        rates = self.all_rejected[self.number][self.tested].mean(axis=0)
+    def _figures(self, gaps: tuple[LeftOut, ...]) -> tuple[list[Figure], Figure]:
+        """Return the winning rate of each epsilon, and the advantage probability."""
+        if len(self.tested) < self.settings.min_humans:
+            nothing = no_figure(self._why_none(), left_out=gaps)
+            return [nothing] * len(self.settings.epsilons), nothing
         n = int(self.n[self.tested].sum())
-        return {
-            key: Figure(float(rate), n, left_out=gaps)
-            for key, rate in zip(self.keys, rates, strict=True)
-        }
-
-    def advantage_probability(self, gaps: tuple[LeftOut, ...]) -> Figure:
-        if self.are_too_few:
-            return no_figure(self.why_none(), left_out=gaps)
-        mean = np.mean([self.advantages(int(human))[0] for human in self.tested])
-        values, items = self.resampled_advantage()
+        rates = self.rejected[self.tested].mean(axis=0)
+        mean = float(np.mean([self._advantages(human)[0] for human in self.tested]))
+        values, items = self._resampled_advantage()
         found = interval_of(values, items, self.settings.resampling)
-        n = int(self.n[self.tested].sum())
-        return Figure(float(mean), n, None, found.interval, found.method, gaps)
+        advantage = Figure(mean, n, None, found.interval, found.method, gaps)
+        return [Figure(float(rate), n, left_out=gaps) for rate in rates], advantage
 
-    def resampled_advantage(self) -> tuple[FloatArray, int]:
+    def _resampled_advantage(self) -> tuple[FloatArray, int]:
         """Return the advantage probability of each resample, and how many items there are."""
-        kept = self.kept
-        human, holds = self.scores.human[kept], self.scores.judge_holds[self.number][kept]
-        found = patterns_of(self.scores.item[kept], (human * 2 + holds).astype(np.uint64))
+        human = self.scores.human[self.kept]
+        holds = self.by_judge[self.kept] >= self.scores.by_human[self.kept] - TIE
+        found = patterns_of(self.scores.item[self.kept], (human * 2 + holds).astype(np.uint64))
         row, people = human[found.pair], len(self.people.humans)
         cells = sparse(
             np.concatenate([row, row + people]),
@@ -601,26 +374,23 @@ class _Outcome:
         values = bootstrap(cells, found.counts, statistic, self.settings.resampling)
         return values, int(found.counts.sum())
 
-    def against(self, human: int) -> AgainstHuman:
+    def _against(self, human: int, keys: Sequence[str]) -> AgainstHuman:
         n = int(self.n[human])
-        p_values, rejected = (
-            every[self.number, human].tolist() for every in (self.all_p_values, self.all_rejected)
-        )
         return AgainstHuman(
             n,
             "wilcoxon" if self.settings.wilcoxon and n < ENOUGH_FOR_T else "t-test",
-            *self.advantages(human),
-            dict(zip(self.keys, p_values, strict=True)),
-            dict(zip(self.keys, rejected, strict=True)),
+            *self._advantages(human),
+            dict(zip(keys, self.p_values[human].tolist(), strict=True)),
+            dict(zip(keys, self.rejected[human].tolist(), strict=True)),
         )
 
-    def advantages(self, human: int) -> tuple[float, float]:
+    def _advantages(self, human: int) -> tuple[float, float]:
         """Return the shares of items on which the judge, and the person, hold their own."""
         both, person_only, judge_only = map(int, self.counts[human])
         n = both + person_only + judge_only
         return (both + judge_only) / n, (both + person_only) / n
 
-    def left_out(self) -> tuple[LeftOut, ...]:
+    def _left_out(self, untested: Sequence[str]) -> tuple[LeftOut, ...]:
         people = Counter(row.item for row in self.people)
         least, judged = self.settings.min_humans_per_item, self.judge.by_item
         lonely = [item for item, n in people.items() if n < least]
@@ -630,35 +400,212 @@ class _Outcome:
             *left_out("items", lonely, f"labelled by fewer than {least} people"),
             *left_out("items", unjudged, "without a label of the judge"),
             *left_out("items", unseen, "labelled by nobody"),
-            *left_out(
-                "humans", list(self.untested()), f"they have {self.settings.too_few} to test on"
-            ),
+            *left_out("humans", untested, f"they have {self.settings.too_few} to test on"),
         )
 
-    def untested(self) -> dict[str, int]:
-        enough = self.settings.is_enough(self.n).tolist()
-        people = zip(self.people.humans, self.n.tolist(), enough, strict=True)
-        return {name: n for name, n, is_enough in people if not is_enough}
-
-    def why_none(self) -> str:
-        least = self.settings.min_humans_per_item
-        labelled = f"that the judge and at least {least} people labelled"
-        tested = len(self.tested)
+    def _why_none(self) -> str:
+        settings, tested = self.settings, len(self.tested)
+        labelled = f"that the judge and at least {settings.min_humans_per_item} people labelled"
         if not tested:
-            return f"everybody has {self.settings.too_few} {labelled}"
+            return f"everybody has {settings.too_few} {labelled}"
         has = "person has" if tested == 1 else "people have"
         return (
-            f"only {tested} {has} {self.settings.enough} {labelled}, and the test takes "
-            f"{self.settings.min_humans}"
+            f"only {tested} {has} {settings.enough} {labelled}, and the test takes "
+            f"{settings.min_humans}"
         )
 
 
-EPSILON_GUIDE: Final = {
-    0.2: "experts: reliable, and costly or hard to get",
-    0.15: "skilled people: trained, less reliable than experts",
-    0.1: "crowd workers",
-}
-_COMFORTABLE = 50
+@dataclass(frozen=True)
+class LeftOutScores:
+    """How well each person, left out, and each judge agree with the others on each item.
+
+    Attributes
+    ----------
+    item, human : int array, shape (n,)
+        One entry for each label of a person on an item with enough people, in order of item.
+    by_human : float array, shape (n,)
+        Agreement of the person left out with the others.
+    by_judge : float array, shape (n_judges, n)
+        Agreement of the judges with the same others; NaN where the judge gave no label.
+    """
+
+    item: IntArray
+    human: IntArray
+    by_human: FloatArray
+    by_judge: FloatArray
+
+    def outcomes(self, humans: int) -> IntArray:
+        """Count who agrees better with the others, per judge and person left out.
+
+        Returns
+        -------
+        int array, shape (n_judges, n_humans, 3)
+            Items on which both agree equally well, the person alone better, the judge alone.
+        """
+        judge = self.by_judge >= self.by_human - TIE
+        human = self.by_human >= self.by_judge - TIE
+        kinds = (judge & human, human & ~judge, judge & ~human)
+        counted = [
+            [np.bincount(self.human[row], minlength=humans) for row in kind] for kind in kinds
+        ]
+        return np.array(counted, np.int64).transpose(1, 2, 0)
+
+
+def scoring_of(kinds: AbstractSet[Kind]) -> Scoring:
+    """Tell how labels of these kinds are compared.
+
+    Text and truth values by equality, numbers by RMSE, label sets by Jaccard; a mix by equality.
+
+    Examples
+    --------
+    >>> scoring_of({"text"}), scoring_of({"truth"}), scoring_of({"number"}), scoring_of({"set"})
+    ('accuracy', 'accuracy', 'neg_rmse', 'jaccard_similarity')
+    """
+    if kinds and kinds <= {"set", "vector"}:
+        return "jaccard_similarity"
+    return "neg_rmse" if kinds == {"number"} else "accuracy"
+
+
+def leave_one_out(
+    judges: Mapping[str, JudgeLabels],
+    people: HumanLabels,
+    min_humans_per_item: int,
+    scoring: Scoring,
+    jaccard: Jaccard = "set",
+) -> LeftOutScores:
+    """Score every label of a person, and the judges' on that item, against the other people's.
+
+    Parameters
+    ----------
+    min_humans_per_item : int
+        Items with fewer labels are left out; at least 2, since someone must be left to agree with.
+    scoring : {'accuracy', 'neg_rmse', 'jaccard_similarity'}
+        The mean over the others of ``[x = y]``; ``-sqrt(mean (x - y)²)``; the mean of the Jaccard
+        similarity.
+    jaccard : {'set', 'positional'}
+        See `jaccard_similarity`.
+    """
+    items = numbered(row.item for row in people)
+    people_numbers = numbered(people.humans)
+    item = np.array([items[row.item] for row in people], np.int64)
+    human = np.array([people_numbers[row.human] for row in people], np.int64)
+    said = [[judge.by_item.get(name) for name in items] for judge in judges.values()]
+    vocabulary = Vocabulary(
+        [row.label for row in people] + [x for labels in said for x in labels if x is not None]
+    )
+    code = vocabulary.codes([row.label for row in people])
+    enough = np.bincount(item, minlength=len(items)) >= max(2, min_humans_per_item)
+    order = np.argsort(item, kind="stable")
+    order = order[enough[item[order]]]
+    item, human, code = item[order], human[order], code[order]
+    judged = np.array([vocabulary.codes(labels)[item] for labels in said])
+    judged = judged.reshape(len(said), len(item))
+    if scoring == "accuracy":
+        scores = [_matches(item, code, one, len(vocabulary)) for one in (code, *judged)]
+    else:
+        compare = _Comparison(item, code, vocabulary, scoring, jaccard)
+        scores = [compare.with_others(one) for one in (code, *judged)]
+    by_judge = np.array(scores[1:]).reshape(judged.shape)
+    return LeftOutScores(item, human, scores[0], np.where(judged == MISSING, np.nan, by_judge))
+
+
+def _matches(item: IntArray, code: IntArray, said: IntArray, size: int) -> FloatArray:
+    """Return the share of the other people who gave the label `said`, shape (n,)."""
+    keys, counts = np.unique(item * size + code, return_counts=True)
+    wanted = item * size + said
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    matching = np.where(keys[at] == wanted, counts[at], 0) - (said == code)
+    others = np.bincount(item)[item] - 1
+    return np.asarray(matching / others)
+
+
+class _Comparison:
+    """Compares labels two by two, each combination of labels once."""
+
+    def __init__(
+        self,
+        item: IntArray,
+        code: IntArray,
+        vocabulary: Vocabulary,
+        scoring: Scoring,
+        jaccard: Jaccard,
+    ) -> None:
+        self._labels, self._scoring, self._jaccard = vocabulary.labels, scoring, jaccard
+        self._one, other = partners(item)
+        self._other = code[other]
+        _, self._starts = np.unique(self._one, return_index=True)
+
+    def with_others(self, said: IntArray) -> FloatArray:
+        """Return how well `said`, shape (n,), agrees with the other people, shape (n,)."""
+        if not len(said):
+            return np.empty(0)
+        mine = said[self._one]
+        if self._scoring == "neg_rmse":
+            numbers = np.array([_as_number(label) for label in self._labels])
+            squares = (numbers[mine] - numbers[self._other]) ** 2
+            return np.asarray(-np.sqrt(self._mean(squares)))
+        keys, where = np.unique(mine * len(self._labels) + self._other, return_inverse=True)
+        alike = [
+            jaccard_similarity(self._labels[a], self._labels[b], self._jaccard)
+            for a, b in (divmod(int(key), len(self._labels)) for key in keys)
+        ]
+        return self._mean(np.array(alike)[where])
+
+    def _mean(self, values: FloatArray) -> FloatArray:
+        sizes = np.diff(self._starts, append=len(values))
+        return np.asarray(np.add.reduceat(values, self._starts) / sizes)
+
+
+def _as_number(label: Label) -> float:
+    if not isinstance(label, int | float):
+        raise LabelsUnfit(f"the distance of numbers cannot be taken of a {kind_of(label)}: {label}")
+    return float(label)
+
+
+def jaccard_similarity(one: Label, other: Label, form: Jaccard = "set") -> float:
+    """Return how alike two label sets or vectors are.
+
+    Parameters
+    ----------
+    form : {'set', 'positional'}
+        ``set``: elements of both over elements of either, and 1 where both are empty.
+        ``positional``: for each label the positions that have it in both over those in either,
+        averaged over the labels; so agreeing on what is absent counts too.
+
+    Raises
+    ------
+    LabelsUnfit
+        When vectors are compared by position and their lengths differ.
+
+    Examples
+    --------
+    >>> a, b = ("hateful", "FALSE", "sexual"), ("hateful", "FALSE", "FALSE")
+    >>> jaccard_similarity(a, b), jaccard_similarity(a, b, "positional")
+    (0.5, 0.5)
+    """
+    if form == "set":
+        mine, theirs = elements_of(one), elements_of(other)
+        return len(mine & theirs) / len(mine | theirs) if mine | theirs else 1.0
+    if not (isinstance(one, tuple) and isinstance(other, tuple)) or len(one) != len(other):
+        raise LabelsUnfit("labels are compared by position only where they have as many positions")
+    either = list(zip(one, other, strict=True))
+    shares = [
+        sum(a == b == label for a, b in either) / sum(label in pair for pair in either)
+        for label in {*one, *other}
+    ]
+    return sum(shares) / len(shares) if shares else 1.0
+
+
+def epsilon_key(epsilon: float) -> str:
+    """Return how an epsilon is called in results.
+
+    Examples
+    --------
+    >>> epsilon_key(0.1), epsilon_key(0.125)
+    ('0.10', '0.125')
+    """
+    short = f"{epsilon:.2f}"
+    return short if abs(float(short) - epsilon) < 1e-9 else f"{epsilon:g}"
 
 
 def in_words(result: AltTestResult) -> str:
@@ -685,18 +632,7 @@ with the others at least as well as the person left out on 100 % of the items.
 
 
 def advice(result: AltTestResult, settings: AltTestSettings) -> tuple[str, ...]:
-    """Say what makes this test weak, if anything does.
-
-    Parameters
-    ----------
-    result : AltTestResult
-    settings : AltTestSettings
-        What it was computed with.
-
-    Returns
-    -------
-    tuple of str
-    """
+    """Say what makes this test weak, if anything does; with the settings it was computed with."""
     tested = result.by_human if result.passes is not None else {}
     few = sorted(name for name, against in tested.items() if against.n < ENOUGH_FOR_T)
     most = max((against.n for against in tested.values()), default=0)

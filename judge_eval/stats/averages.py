@@ -20,13 +20,7 @@ WILSON = "Wilson score interval"
 
 @dataclass(frozen=True)
 class Averaged:
-    """The plain mean over people, and the figure of each of them.
-
-    Attributes
-    ----------
-    figure : Figure
-    by_human : mapping of str to Figure
-    """
+    """The plain mean over people, and the figure of each of them."""
 
     figure: Figure
     by_human: Mapping[str, Figure]
@@ -43,11 +37,9 @@ def averaged(
 
     Parameters
     ----------
-    pairs : Paired
     values : float array, shape (n_raters,)
         NaN where there is no figure.
     intervals : sequence of Bootstrapped, length n_raters
-    of_mean : Bootstrapped
     why_not : function
         From a rater without a figure to the reason. Such a rater is left out of the mean.
     """
@@ -82,9 +74,7 @@ def mean_by_rater(
 
     Parameters
     ----------
-    pairs : Paired
     values : float array, shape (n_pairs,)
-    resampling : Resampling
     is_rate : bool
         Whether the values are 0 and 1. Then one person's interval is Wilson's, and so is the
         mean's where there is one person only; several people's labels on one item are not

@@ -1,8 +1,10 @@
-"""Bootstrap over items: percentile intervals from multinomial weights on patterns of items.
+"""The bootstrap over items: what the figures would be, had other items been drawn.
 
-An item and all that was said of it is drawn as one, since what several people say of one item is
-not independent. Items that look alike are one pattern, so a resample of n items is one draw of the
-multinomial distribution over the patterns, and every sum over items is a matrix product.
+What several people say of one item is not independent, so an item (a comparison, a prompt) is drawn
+with all that was said of it. Items that look alike are one group, every figure is a function of
+sums over items, and so all resamples together are one product of matrices.
+
+Reference: B. Efron, "Bootstrap methods: another look at the jackknife", 1979.
 """
 
 from __future__ import annotations
@@ -16,22 +18,32 @@ from numpy.typing import NDArray
 
 from judge_eval.stats.estimate import Interval, bootstrap_tail
 from judge_eval.stats.labels import FloatArray, IntArray
-from judge_eval.stats.outcomes_table import Counts, Floats
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array  # type: ignore[import-untyped]
 
 SparseArray: TypeAlias = "csr_array"
 
-_CELLS_AT_ONCE = 4_000_000
-_SAME = 1e-12
+RESAMPLES: Final = 1000
+# With fewer of them no interval on a board holds what it says (docs/scoring.md has the figures).
+MIN_COMPARISONS: Final = 10
+TOO_FEW: Final = f"fewer than {MIN_COMPARISONS} comparisons to resample"
+ALL_ALIKE: Final = "the comparisons all say the same, so resampling cannot tell how sure this is"
+
+_SAME: Final = 1e-12
+# Drawing the size of one group takes about as long as drawing so many items one by one.
+_DRAWS_PER_GROUP: Final = 20
+_ITEMS_AT_ONCE: Final = 1_000_000
+_CELLS_AT_ONCE: Final = 4_000_000
+_NUMBERS_AT_ONCE: Final = 25_000_000
+_ROWS_AT_ONCE: Final = 2048
 
 
 @dataclass(frozen=True)
 class Resampling:
     """How often to resample and from which seed; the same seed gives the same interval."""
 
-    resamples: int = 1000
+    resamples: int = RESAMPLES
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -47,21 +59,68 @@ class Bootstrapped:
     method: str
 
 
+def draws(
+    counts: IntArray, rng: np.random.Generator, resamples: int, at_once: int
+) -> Iterator[NDArray[np.integer]]:
+    """Draw as many items as there are, with replacement, many times.
+
+    Parameters
+    ----------
+    counts : int array, shape (n_groups,)
+        Items of each group.
+    rng : numpy.random.Generator
+        Seeded; how many are drawn at once makes no difference to what is drawn.
+
+    Yields
+    ------
+    int array, shape (at most at_once, n_groups)
+        How often each group was drawn.
+
+    Raises
+    ------
+    ValueError
+        When there is nothing to draw from.
+    """
+    groups, items = len(counts), int(counts.sum())
+    if not items:
+        raise ValueError("there are no comparisons to draw from")
+    member_of = np.repeat(np.arange(groups), counts)
+    for first in range(0, resamples, at_once):
+        size = min(at_once, resamples - first)
+        if groups * _DRAWS_PER_GROUP < items:
+            yield rng.multinomial(items, counts / items, size=size)
+        else:
+            yield _drawn_singly(member_of, groups, rng, size)
+
+
+def _drawn_singly(
+    member_of: NDArray[np.intp], groups: int, rng: np.random.Generator, size: int
+) -> NDArray[np.int32]:
+    items = len(member_of)
+    drawn = np.empty((size, groups), dtype=np.int32)
+    step = max(1, _ITEMS_AT_ONCE // items)
+    for first in range(0, size, step):
+        part = drawn[first : first + step]
+        chosen = member_of[rng.integers(items, size=(len(part), items))]
+        chosen += np.arange(len(part))[:, np.newaxis] * groups
+        part[:] = np.bincount(chosen.ravel(), minlength=part.size).reshape(part.shape)
+    return drawn
+
+
 def weights(counts: IntArray, resampling: Resampling, rows: int = 1) -> Iterator[FloatArray]:
-    """Draw resamples of items.
+    """Draw resamples of items, as weights of the patterns.
 
     Parameters
     ----------
     counts : int array, shape (n_patterns,)
         Items of each pattern.
-    resampling : Resampling
     rows : int
         Sums that the caller takes of each resample; with more of them fewer come at once.
 
     Yields
     ------
     float array, shape (n_patterns, n_resamples_in_this_block)
-        How often each pattern was drawn; every column sums to the number of items.
+        Every column sums to the number of items.
 
     Examples
     --------
@@ -69,23 +128,10 @@ def weights(counts: IntArray, resampling: Resampling, rows: int = 1) -> Iterator
     >>> block.shape, {float(total) for total in block.sum(axis=0)}
     ((2, 5), {4.0})
     """
-    generator = np.random.default_rng(resampling.seed)
-    items = int(counts.sum())
-    # A draw costs as much as there are patterns, or as there are items, whichever way it is made.
-    by_pattern = len(counts) * 8 < items
-    at_once = max(1, _CELLS_AT_ONCE // max(rows, len(counts), 1 if by_pattern else items))
-    pattern = np.repeat(np.arange(len(counts)), counts)
-    left = resampling.resamples
-    while left:
-        block = min(left, at_once)
-        left -= block
-        if by_pattern:
-            drawn = generator.multinomial(items, counts / items, size=block)
-        else:
-            chosen = pattern[generator.integers(0, items, size=(block, items))]
-            chosen += np.arange(block)[:, np.newaxis] * len(counts)
-            drawn = np.bincount(chosen.ravel(), minlength=block * len(counts))
-        yield drawn.reshape(block, len(counts)).T.astype(np.float64)
+    at_once = max(1, _CELLS_AT_ONCE // max(rows, len(counts)))
+    rng = np.random.default_rng(resampling.seed)
+    for block in draws(counts, rng, resampling.resamples, at_once):
+        yield block.T.astype(np.float64)
 
 
 def bootstrap(
@@ -114,17 +160,61 @@ def bootstrap(
         return np.concatenate([statistic(cells @ block) for block in blocks], axis=-1)
 
 
-def interval_of(values: FloatArray, items: int, resampling: Resampling) -> Bootstrapped:
-    """Return the percentile interval of bootstrapped values.
-
-    With few items it reaches further out than 2.5 and 97.5 %, see `bootstrap_tail`. Where all
-    values are the same (judge and people agree on everything, or there is one item), resampling
-    cannot tell how sure the figure is, and there is no interval instead of one without width.
+def resampled_sums(
+    rows: Callable[[slice], NDArray[np.generic]],
+    multiplicity: IntArray,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+) -> FloatArray:
+    """Sum the rows of drawn comparisons, for many draws.
 
     Parameters
     ----------
-    values : float array, shape (resamples,)
-        NaN where a resample had no value (for instance a kappa of one label only).
+    rows : callable
+        Given a slice of groups, their rows, shape (n_groups_in_slice, n_columns): the table of
+        all of them may be too large for memory.
+    multiplicity : int array, shape (n_groups,)
+        How many comparisons have this row.
+
+    Returns
+    -------
+    float array, shape (resamples, n_columns)
+
+    Raises
+    ------
+    ValueError
+        When there is nothing to draw from.
+
+    Examples
+    --------
+    >>> ones = np.ones((3, 1))
+    >>> rng = np.random.default_rng(7)
+    >>> resampled_sums(lambda part: ones[part], np.array([1, 1, 2]), rng, 2).tolist()
+    [[4.0], [4.0]]
+    """
+    at_once = max(1, _NUMBERS_AT_ONCE // max(1, len(multiplicity)))
+    blocks = draws(multiplicity, rng, resamples, at_once)
+    return np.concatenate([_weighted_sums(rows, block) for block in blocks])
+
+
+def _weighted_sums(
+    rows: Callable[[slice], NDArray[np.generic]], drawn: NDArray[np.integer]
+) -> FloatArray:
+    starts = range(0, drawn.shape[1], _ROWS_AT_ONCE)
+    first, *others = (slice(start, start + _ROWS_AT_ONCE) for start in starts)
+    sums = drawn[:, first].astype(np.float64) @ rows(first).astype(np.float64)
+    for part in others:
+        sums += drawn[:, part].astype(np.float64) @ rows(part).astype(np.float64)
+    return np.asarray(sums)
+
+
+def interval_of(values: FloatArray, items: int, resampling: Resampling) -> Bootstrapped:
+    """Return the percentile interval of bootstrapped values, shape (resamples,).
+
+    With few items it reaches further out than 2.5 and 97.5 %, see `bootstrap_tail`. NaN is a
+    resample without a value (for instance a kappa of one label only). Where all values are the same
+    (judge and people agree on everything, or there is one item), resampling cannot tell how sure
+    the figure is, and there is no interval instead of one without width.
 
     Examples
     --------
@@ -148,115 +238,15 @@ def interval_of(values: FloatArray, items: int, resampling: Resampling) -> Boots
     return Bootstrapped((float(low), float(high)), method)
 
 
-def sparse(
-    rows: IntArray, columns: IntArray, values: FloatArray | None, shape: tuple[int, int]
-) -> SparseArray:
-    """Return a sparse array of sums; entries at the same place add up."""
-    from scipy.sparse import coo_array  # slow to import
-
-    data = np.ones(len(rows)) if values is None else values
-    return coo_array((data, (rows, columns)), shape=shape).tocsr()
-
-
-RESAMPLES: Final = 1000
-# With fewer of them no x interval holds what it says (docs/scoring.md has the figures).
-MIN_COMPARISONS: Final = 10
-TOO_FEW: Final = f"fewer than {MIN_COMPARISONS} comparisons to resample"
-ALL_ALIKE: Final = "the comparisons all say the same, so resampling cannot tell how sure this is"
-
-_NUMBERS_AT_ONCE: Final = 25_000_000
-_ROWS_AT_ONCE: Final = 2048
-# Drawing the size of one group takes about as long as drawing so many comparisons one by one.
-_DRAWS_PER_GROUP: Final = 20
-
-
-def resampled_sums(
-    rows: Callable[[slice], NDArray[np.generic]],
-    multiplicity: Counts,
-    rng: np.random.Generator,
-    resamples: int = RESAMPLES,
-) -> Floats:
-    """Sum the rows of drawn comparisons, for many draws.
-
-    Parameters
-    ----------
-    rows : callable
-        Given a slice of groups, their rows, shape (n_groups_in_slice, n_columns): the table of
-        all of them may be too large for memory.
-    multiplicity : int array, shape (n_groups,)
-        How many comparisons have this row. As many as these together are drawn each time.
-    rng : numpy.random.Generator
-        Seeded; the same seed, groups and multiplicities give the same sums.
-    resamples : int
-
-    Returns
-    -------
-    float array, shape (resamples, n_columns)
-
-    Raises
-    ------
-    ValueError
-        When there is nothing to draw from.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ones = np.ones((3, 1))
-    >>> rng = np.random.default_rng(7)
-    >>> resampled_sums(lambda part: ones[part], np.array([1, 1, 2]), rng, 2).tolist()
-    [[4.0], [4.0]]
-    """
-    groups = len(multiplicity)
-    member_of = np.repeat(np.arange(groups), multiplicity)
-    if not member_of.size:
-        raise ValueError("there are no comparisons to draw from")
-    at_once = max(1, _NUMBERS_AT_ONCE // groups)
-    return np.concatenate(
-        [
-            _weighted_sums(rows, _drawn(member_of, groups, rng, min(at_once, resamples - first)))
-            for first in range(0, resamples, at_once)
-        ]
-    )
-
-
-def _drawn(
-    member_of: NDArray[np.intp], groups: int, rng: np.random.Generator, resamples: int
-) -> NDArray[np.int32]:
-    """Return how often each group was drawn, shape (resamples, groups)."""
-    if groups * _DRAWS_PER_GROUP < member_of.size:
-        multiplicity = np.bincount(member_of, minlength=groups)
-        shares = multiplicity / member_of.size
-        return rng.multinomial(member_of.size, shares, size=resamples).astype(np.int32)
-    drawn = np.empty((resamples, groups), dtype=np.int32)
-    for weights in drawn:
-        chosen = rng.integers(member_of.size, size=member_of.size)
-        weights[:] = np.bincount(member_of[chosen], minlength=groups)
-    return drawn
-
-
-def _weighted_sums(
-    rows: Callable[[slice], NDArray[np.generic]], weights: NDArray[np.int32]
-) -> Floats:
-    parts = (
-        slice(first, first + _ROWS_AT_ONCE) for first in range(0, weights.shape[1], _ROWS_AT_ONCE)
-    )
-    first = next(parts)
-    sums = weights[:, first].astype(np.float64) @ rows(first).astype(np.float64)
-    for part in parts:
-        sums += weights[:, part].astype(np.float64) @ rows(part).astype(np.float64)
-    return np.asarray(sums)
-
-
-def bounds(values: Floats, comparisons: Counts) -> tuple[Floats, Floats]:
-    """Return the 95 % intervals of resampled figures, by linear interpolation.
+def bounds(values: FloatArray, comparisons: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the 95 % intervals of many resampled figures at once, see `bootstrap_tail`.
 
     Parameters
     ----------
     values : float array, shape (resamples, n_figures)
         NaN where a resample had nothing to make the figure of; those are left out.
     comparisons : int array, shape (n_figures,)
-        On how many comparisons each figure rests; with few of them the interval reaches further
-        out (`bootstrap_tail`).
+        On how many comparisons each figure rests.
 
     Returns
     -------
@@ -265,7 +255,6 @@ def bounds(values: Floats, comparisons: Counts) -> tuple[Floats, Floats]:
 
     Examples
     --------
-    >>> import numpy as np
     >>> values = np.tile(np.arange(101.0)[:, None], 3)
     >>> low, high = bounds(values, np.array([1_000_000, 10, 9]))
     >>> low.round(2).tolist(), high.round(2).tolist()
@@ -279,3 +268,13 @@ def bounds(values: Floats, comparisons: Counts) -> tuple[Floats, Floats]:
         same = tails == tail
         found[:, same] = np.nanquantile(values[:, same], [tail, 1 - tail], axis=0)
     return found[0], found[1]
+
+
+def sparse(
+    rows: IntArray, columns: IntArray, values: FloatArray | None, shape: tuple[int, int]
+) -> SparseArray:
+    """Return a sparse array of sums; entries at the same place add up."""
+    from scipy.sparse import coo_array  # slow to import
+
+    data = np.ones(len(rows)) if values is None else values
+    return coo_array((data, (rows, columns)), shape=shape).tocsr()

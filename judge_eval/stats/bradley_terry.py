@@ -24,7 +24,8 @@ from judge_eval.stats.bootstrap import (
 )
 from judge_eval.stats.elo import START
 from judge_eval.stats.estimate import best_first
-from judge_eval.stats.outcomes_table import Codes, Counts, Flags, Floats
+from judge_eval.stats.labels import BoolArray, FloatArray, IntArray
+from judge_eval.stats.outcomes_table import Codes
 from judge_eval.stats.ranks import rank_ranges, ranks, tie_groups
 from voting.choices import CHOICES, TABLE
 
@@ -40,7 +41,7 @@ class NotConverged(ArithmeticError):
     """No ratings were found, which only numbers beyond any count of votes can do."""
 
 
-def fit(wins: ArrayLike) -> Floats:
+def fit(wins: ArrayLike) -> FloatArray:
     """Fit one or many tables of wins at once.
 
     Parameters
@@ -101,7 +102,7 @@ def fit(wins: ArrayLike) -> Floats:
     return np.asarray(START + POINTS * strengths)
 
 
-def _strengths(wins: Floats) -> Floats:
+def _strengths(wins: FloatArray) -> FloatArray:
     """Return natural-unit strengths around the virtual opponent, shape (n_tables, n)."""
     strengths = np.zeros(wins.shape[:2])
     games = wins + wins.transpose(0, 2, 1)
@@ -125,7 +126,7 @@ def _strengths(wins: Floats) -> Floats:
     raise NotConverged(f"no ratings after {_LIMIT} steps")
 
 
-def _chance(difference: Floats) -> Floats:
+def _chance(difference: FloatArray) -> FloatArray:
     return np.asarray(1 / (1 + np.exp(-difference)))
 
 
@@ -164,7 +165,9 @@ class Rating:
     why: str | None = None
 
 
-def rate(wins: Floats | Counts, resampled_wins: Floats, comparisons: Counts) -> list[Rating]:
+def rate(
+    wins: FloatArray | IntArray, resampled_wins: FloatArray, comparisons: IntArray
+) -> list[Rating]:
     """Rate players from their wins and from resamples of them.
 
     Parameters
@@ -182,7 +185,6 @@ def rate(wins: Floats | Counts, resampled_wins: Floats, comparisons: Counts) -> 
 
     Examples
     --------
-    >>> import numpy as np
     >>> wins = np.array([[0.0, 9.0, 0.0], [3.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     >>> first, _, third = rate(wins, np.stack([wins, wins.T]), np.array([12, 12, 0]))
     >>> round(first.value), round(first.low), round(first.high), first.rank, first.worst_rank
@@ -225,7 +227,7 @@ def _honest(rating: Rating) -> Rating:
     return replace(rating, low=None, high=None, best_rank=None, worst_rank=None, why=why)
 
 
-def apart(ratings: list[Rating]) -> Flags:
+def apart(ratings: list[Rating]) -> BoolArray:
     """Tell which intervals do not overlap, shape (n, n); a missing one overlaps with all.
 
     Examples
@@ -253,7 +255,6 @@ class ModelBoard:
 
     Attributes
     ----------
-    ratings : list of Rating, length n_models
     ties : list of str, length n_models
         Letters: models share one when their intervals overlap; empty without a rating.
     wins : float array, shape (n_models, n_models)
@@ -264,7 +265,7 @@ class ModelBoard:
 
     ratings: list[Rating]
     ties: list[str]
-    wins: Floats
+    wins: FloatArray
     both_bad: int
     unpaired: int
 
@@ -278,7 +279,7 @@ class ModelBoard:
         ]
 
 
-def as_votes(verdicts: Codes) -> Counts:
+def as_votes(verdicts: Codes) -> IntArray:
     """Return one judge's verdicts as if each was the only vote on its comparison.
 
     Parameters
@@ -293,7 +294,6 @@ def as_votes(verdicts: Codes) -> Counts:
 
     Examples
     --------
-    >>> import numpy as np
     >>> as_votes(np.array([1, -1], dtype=np.int8)).tolist()
     [[0, 1, 0, 0], [0, 0, 0, 0]]
     """
@@ -301,9 +301,9 @@ def as_votes(verdicts: Codes) -> Counts:
 
 
 def model_board(
-    models: Counts,
+    models: IntArray,
     n_models: int,
-    votes: Counts,
+    votes: IntArray,
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
 ) -> ModelBoard:
@@ -313,16 +313,8 @@ def model_board(
     ----------
     models : int array, shape (n_comparisons, 2)
         Which model wrote A and which wrote B; `UNKNOWN` where none is named.
-    n_models : int
     votes : int array, shape (n_comparisons, 4)
         By `CHOICES`: people's votes, or one judge's verdicts by `as_votes`.
-    rng : numpy.random.Generator
-        Seeded.
-    resamples : int
-
-    Returns
-    -------
-    ModelBoard
 
     Raises
     ------
@@ -331,7 +323,6 @@ def model_board(
 
     Examples
     --------
-    >>> import numpy as np
     >>> pairs = np.array([[0, 1]] * 8)
     >>> votes = np.array([[1, 0, 0, 0]] * 5 + [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
     >>> board = model_board(pairs, 2, votes, np.random.default_rng(1))
@@ -364,7 +355,7 @@ def _tie_letters(ratings: list[Rating]) -> list[str]:
     return letters
 
 
-def _by_lower_number(models: Counts, votes: Counts) -> tuple[Counts, Counts]:
+def _by_lower_number(models: IntArray, votes: IntArray) -> tuple[IntArray, IntArray]:
     """Return the decided comparisons: models in order of number, and half-votes for each."""
     scores = votes @ _HALVES
     is_swapped = models[:, 0] > models[:, 1]
@@ -376,8 +367,8 @@ def _by_lower_number(models: Counts, votes: Counts) -> tuple[Counts, Counts]:
 
 
 def _wins(
-    kinds: Counts, multiplicity: Counts, n_models: int, rng: np.random.Generator, resamples: int
-) -> tuple[Floats, Floats]:
+    kinds: IntArray, multiplicity: IntArray, n_models: int, rng: np.random.Generator, resamples: int
+) -> tuple[FloatArray, FloatArray]:
     """Return the wins, shape (n_models, n_models), and those of each resample."""
     wins, resampled = np.zeros((n_models, n_models)), np.zeros((resamples, n_models, n_models))
     if not len(kinds):
@@ -387,7 +378,7 @@ def _wins(
     np.add.at(wins, (high, low), multiplicity * kinds[:, 3] / 2)
     met, pair_of = np.unique(kinds[:, :2], axis=0, return_inverse=True)
 
-    def rows(part: slice) -> Floats:
+    def rows(part: slice) -> FloatArray:
         pairs = pair_of[part]
         table = np.zeros((len(pairs), 2, len(met)))
         table[np.arange(len(pairs)), :, pairs] = kinds[part, 2:] / 2
@@ -399,7 +390,7 @@ def _wins(
     return wins, resampled
 
 
-def _comparisons(kinds: Counts, multiplicity: Counts, n_models: int) -> Counts:
+def _comparisons(kinds: IntArray, multiplicity: IntArray, n_models: int) -> IntArray:
     """Count the comparisons with a decided vote that each model is in."""
     weights = np.repeat(multiplicity, 2)
     return np.bincount(kinds[:, :2].ravel(), weights, minlength=n_models).astype(np.int64)

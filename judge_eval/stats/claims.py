@@ -15,7 +15,8 @@ import numpy as np
 from scipy.special import bdtr  # type: ignore[import-untyped]
 
 from judge_eval.stats.estimate import SIGNIFICANCE
-from judge_eval.stats.outcomes_table import Codes, Counts, Flags, Floats, OutcomesTable
+from judge_eval.stats.labels import BoolArray, FloatArray, IntArray
+from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 from judge_eval.stats.ranks import tie_group_members
 from judge_eval.stats.shares import Share
 
@@ -44,23 +45,23 @@ class Claims:
         Comparisons with votes that have a strict majority, and those that have none.
     """
 
-    beats: Flags
-    p: Floats
-    p_single: Floats
-    ahead: Counts
-    together: Counts
-    right: Counts
-    judged: Counts
+    beats: BoolArray
+    p: FloatArray
+    p_single: FloatArray
+    ahead: IntArray
+    together: IntArray
+    right: IntArray
+    judged: IntArray
     labelled: int
     unlabelled: int
 
     @property
-    def distinct(self) -> Flags:
+    def distinct(self) -> BoolArray:
         """Which two judges are told apart, whichever is better."""
         return self.beats | self.beats.T
 
 
-def strict_majority(votes: Counts) -> Codes:
+def strict_majority(votes: IntArray) -> Codes:
     """Return the choice that more than half of the votes on a comparison made.
 
     Parameters
@@ -76,7 +77,6 @@ def strict_majority(votes: Counts) -> Codes:
     --------
     Two of three; two of four; no vote at all.
 
-    >>> import numpy as np
     >>> strict_majority(np.array([[2, 1, 0, 0], [2, 1, 1, 0], [0, 0, 0, 0]])).tolist()
     [0, -1, -1]
     """
@@ -84,7 +84,7 @@ def strict_majority(votes: Counts) -> Codes:
     return np.where(has_one, votes.argmax(axis=1), NO_MAJORITY).astype(np.int8)
 
 
-def mcnemar(ahead: Counts, behind: Counts) -> Floats:
+def mcnemar(ahead: IntArray, behind: IntArray) -> FloatArray:
     """Return the exact two-sided p-values of McNemar's test.
 
     Parameters
@@ -105,7 +105,6 @@ def mcnemar(ahead: Counts, behind: Counts) -> Floats:
 
     Examples
     --------
-    >>> import numpy as np
     >>> mcnemar(np.array([6, 5, 0]), np.array([0, 0, 0])).tolist()
     [0.03125, 0.0625, 1.0]
     """
@@ -114,7 +113,7 @@ def mcnemar(ahead: Counts, behind: Counts) -> Floats:
     return np.asarray(np.minimum(1.0, 2 * tail), dtype=np.float64)
 
 
-def holm(p: Floats) -> Floats:
+def holm(p: FloatArray) -> FloatArray:
     """Correct p-values for their number, in the way of Holm.
 
     Parameters
@@ -132,7 +131,6 @@ def holm(p: Floats) -> Floats:
 
     Examples
     --------
-    >>> import numpy as np
     >>> holm(np.array([0.01, 0.04, 0.03])).round(4).tolist()
     [0.03, 0.06, 0.06]
     """
@@ -148,13 +146,8 @@ def claims(table: OutcomesTable, significance: float = SIGNIFICANCE) -> Claims:
 
     Parameters
     ----------
-    table : OutcomesTable
     significance : float
         The chance of any false claim at all among all pairs.
-
-    Returns
-    -------
-    Claims
 
     Examples
     --------
@@ -188,7 +181,7 @@ def claims(table: OutcomesTable, significance: float = SIGNIFICANCE) -> Claims:
     )
 
 
-def _whole(values: Floats) -> Counts:
+def _whole(values: FloatArray) -> IntArray:
     return np.rint(values).astype(np.int64)
 
 
@@ -203,7 +196,7 @@ _BOTH: Final = {1: "", 2: "both", 3: "all three", 4: "all four", 5: "all five", 
 
 def summary(
     names: Sequence[str],
-    beats: Flags,
+    beats: BoolArray,
     *,
     votes: int,
     people: int,
@@ -246,7 +239,6 @@ def summary(
 
     Examples
     --------
-    >>> import numpy as np
     >>> beats = np.zeros((4, 4), dtype=bool)
     >>> beats[[0, 1], 2] = True
     >>> print(summary(["A", "B", "C", "random"], beats, votes=120, people=3, baselines=[3]))
@@ -272,7 +264,7 @@ def summary(
 
 
 def _of_judges(
-    names: Sequence[str], beats: Flags, judges: list[int], floor: list[int], *, is_all: bool
+    names: Sequence[str], beats: BoolArray, judges: list[int], floor: list[int], *, is_all: bool
 ) -> list[str]:
     """Compare the judges; `is_all`: none of them is absent from the comparison."""
     if not judges and not is_all:
@@ -287,7 +279,7 @@ def _of_judges(
     return _in_full(names, beats, judges)
 
 
-def _in_full(names: Sequence[str], beats: Flags, judges: list[int]) -> list[str]:
+def _in_full(names: Sequence[str], beats: BoolArray, judges: list[int]) -> list[str]:
     """Say of every two judges either which one is better or that they cannot be told apart."""
     distinct = (beats | beats.T)[np.ix_(judges, judges)]
     beaten = {judge: tuple(other for other in judges if beats[judge, other]) for judge in judges}
@@ -308,7 +300,7 @@ def _in_full(names: Sequence[str], beats: Flags, judges: list[int]) -> list[str]
     return clauses
 
 
-def _in_short(names: Sequence[str], beats: Flags, judges: list[int]) -> list[str]:
+def _in_short(names: Sequence[str], beats: BoolArray, judges: list[int]) -> list[str]:
     """Say of many judges who is not beaten, and how many pairs can be told apart at all."""
     unbeaten = [judge for judge in judges if not beats[judges, judge].any()]
     pairs = list(combinations(judges, 2))
@@ -330,7 +322,9 @@ def _of_leader(leader: str, beaten: int, judges: int) -> str:
     return f"{leader} beats {beaten} of the {judges - 1} other judges and none beats it"
 
 
-def _of_floor(names: Sequence[str], beats: Flags, judges: list[int], floor: list[int]) -> list[str]:
+def _of_floor(
+    names: Sequence[str], beats: BoolArray, judges: list[int], floor: list[int]
+) -> list[str]:
     """Say who beats the baselines, and whom they beat."""
     if not judges:
         return []

@@ -34,7 +34,6 @@ class Sums:
     ----------
     both : float array
         Both said the class. With weights: how far the two agree where the judge said it.
-    judge, human : float array
     by_rater : sparse array, shape (n_raters, n_rows)
         Adds up the rows of each rater.
     counted : float array
@@ -57,10 +56,8 @@ class ClassSums:
 
     Attributes
     ----------
-    pairs : Paired
     classes : sequence of int array, length n_labels
         The classes that each label stands for.
-    n_classes : int
     is_multilabel : bool
         Whether every class counts for every rater, also one that neither said.
     agreement : float array, shape (n_labels, n_labels), or None
@@ -190,7 +187,6 @@ def share(sums: Sums, metric: Share, average: Average, only: SparseArray | None)
 
     Parameters
     ----------
-    sums : Sums
     metric : {'precision', 'recall', 'f1'}
     average : {'binary', 'macro', 'micro', 'weighted'}
     only : sparse array, shape (n_raters, n_rows)

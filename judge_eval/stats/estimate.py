@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from heapq import nsmallest
 from math import isfinite, sqrt
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 Interval: TypeAlias = tuple[float, float]
-TaskStrategy: TypeAlias = Literal["single", "multitask", "multilabel"]
-AnnotatorAggregation: TypeAlias = Literal["individual_average", "majority_vote"]
 
 _NAMES_KEPT = 20
 
@@ -27,7 +25,6 @@ class LeftOut:
     ----------
     what : str
         ``items``, ``labels`` (of a person on an item), ``humans`` or ``tasks``.
-    count : int
     why : str
         A sentence's end, to be read after "left out: ".
     names : tuple of str
@@ -56,7 +53,6 @@ class Figure:
         95 % interval.
     method : str or None
         How the interval was made.
-    left_out : tuple of LeftOut
 
     Raises
     ------
@@ -99,121 +95,10 @@ def no_figure(reason: str, n: int = 0, left_out: tuple[LeftOut, ...] = ()) -> Fi
     return Figure(None, n=n, reason=reason, left_out=left_out)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScoreResult:
-    """What one scorer found about one judge on one task, or on several taken together.
-
-    Attributes
-    ----------
-    figures : mapping of str to Figure
-        By name, for instance ``{"accuracy": …}``. These are the columns of a report.
-    series : mapping of str to mapping of str to Figure
-        Figures that form a curve: the Alt-Test's ``winning_rate`` by epsilon. In `scores` a series
-        stands in the place of the figure of the same name.
-    by_human, by_task : mapping
-        The parts that `figures` are the means of, where they are.
-    metadata : mapping
-        How it was computed; only what JSON can hold.
-    warnings : tuple of str
-        Sentences for people.
-    """
-
-    scorer_name: str
-    task_name: str
-    judge_id: str
-    figures: Mapping[str, Figure]
-    task_strategy: TaskStrategy = "single"
-    annotator_aggregation: AnnotatorAggregation = "individual_average"
-    series: Mapping[str, Mapping[str, Figure]] = field(default_factory=dict)
-    by_human: Mapping[str, Figure] = field(default_factory=dict)
-    by_task: Mapping[str, Mapping[str, Figure]] = field(default_factory=dict)
-    metadata: Mapping[str, object] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def scores(self) -> dict[str, float | dict[str, float | None] | None]:
-        """The bare values by name; None where a figure could not be computed."""
-        values: dict[str, float | dict[str, float | None] | None] = {
-            name: figure.value for name, figure in self.figures.items()
-        }
-        return values | {name: _values(curve) for name, curve in self.series.items()}
-
-    def as_dict(self, timestamp: str | None = None) -> dict[str, object]:
-        """Return what a result file holds; the caller knows the time, this package does not."""
-        return {
-            "scorer_name": self.scorer_name,
-            "task_name": self.task_name,
-            "task_strategy": self.task_strategy,
-            "annotator_aggregation": self.annotator_aggregation,
-            "judge_id": self.judge_id,
-            "scores": self.scores,
-            "metadata": dict(self.metadata),
-            "counts": {name: figure.n for name, figure in self.figures.items()},
-            "figures": _figures(self.figures),
-            "series": {name: _figures(curve) for name, curve in self.series.items()},
-            "by_human": _figures(self.by_human),
-            "by_task": {task: _figures(figures) for task, figures in self.by_task.items()},
-            "warnings": list(self.warnings),
-            "timestamp": timestamp,
-        }
-
-
-def mean_of_tasks(figures: Mapping[str, Figure]) -> Figure:
-    """Return the plain mean of the figures of several tasks.
-
-    Its interval goes from the mean of the lower ends to the mean of the upper ones. The tasks share
-    their items, so their errors may go together; this is the interval if they fully do, and too
-    wide otherwise.
-
-    Parameters
-    ----------
-    figures : mapping of task name to Figure
-        A task without a value is left out of the mean and reported.
-
-    Examples
-    --------
-    >>> mean_of_tasks({"a": Figure(0.5, n=10), "b": Figure(1.0, n=6)}).value
-    0.75
-    """
-    known = {task: figure for task, figure in figures.items() if figure.value is not None}
-    n = sum(figure.n for figure in known.values())
-    gaps = [
-        LeftOut("tasks", 1, figure.reason or "", (task,))
-        for task, figure in figures.items()
-        if figure.value is None
-    ]
-    gaps += [gap for figure in known.values() for gap in figure.left_out]
-    if not known:
-        return no_figure("no task has a figure: see why for each of them", left_out=tuple(gaps))
-    intervals = [figure.interval for figure in known.values() if figure.interval]
-    whole = len(intervals) == len(known)
-    return Figure(
-        _mean([figure.value for figure in known.values() if figure.value is not None]),
-        n=n,
-        interval=(_mean([i[0] for i in intervals]), _mean([i[1] for i in intervals]))
-        if whole
-        else None,
-        method="mean of the tasks' intervals, which is wide enough" if whole else None,
-        left_out=tuple(gaps),
-    )
-
-
 def left_out(what: str, names: Sequence[object], why: str) -> tuple[LeftOut, ...]:
     """Return what was left out as a tuple, empty where nothing was."""
     shown = tuple(nsmallest(_NAMES_KEPT, set(map(str, names))))
     return (LeftOut(what, len(names), why, shown),) if names else ()
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _values(curve: Mapping[str, Figure]) -> dict[str, float | None]:
-    return {key: figure.value for key, figure in curve.items()}
-
-
-def _figures(figures: Mapping[str, Figure]) -> dict[str, object]:
-    return {name: figure.as_dict() for name, figure in figures.items()}
 
 
 def _left_out(gap: LeftOut) -> dict[str, object]:
@@ -231,7 +116,6 @@ def wilson(successes: float, trials: int, z: float = Z95) -> tuple[float, float]
     ----------
     successes : float
         ``0 <= successes <= trials``; a whole number but where a trial may succeed in part.
-    trials : int
     z : float
         Quantile of the normal distribution; the default gives 95 %.
 

@@ -10,7 +10,8 @@ from judge_eval.stats.bootstrap import RESAMPLES, resampled_sums
 from judge_eval.stats.bradley_terry import Rating, rate
 from judge_eval.stats.claims import Claims
 from judge_eval.stats.estimate import best_first
-from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, Counts, Flags, Floats, OutcomesTable
+from judge_eval.stats.labels import BoolArray, FloatArray, IntArray
+from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, OutcomesTable
 from judge_eval.stats.ranks import tie_groups
 from judge_eval.stats.shares import Share, ratio, shares, shares_of
 
@@ -46,7 +47,7 @@ class AmongPeople:
 
 
 def among_people(
-    votes: Counts, rng: np.random.Generator, resamples: int = RESAMPLES
+    votes: IntArray, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> AmongPeople:
     """Measure how well people agree with each other.
 
@@ -55,19 +56,11 @@ def among_people(
     votes : int array, shape (n_comparisons, n_choices)
         Each person at most once per comparison. Without the column of a choice, the votes for it
         are left out.
-    rng : numpy.random.Generator
-        Seeded.
-    resamples : int
-
-    Returns
-    -------
-    AmongPeople
 
     Examples
     --------
     Two of three agree: one pair of three. The third cannot be compared with a majority of two.
 
-    >>> import numpy as np
     >>> found = among_people(np.array([[2, 1, 0, 0], [1, 0, 0, 0]]), np.random.default_rng(1))
     >>> found.pairs.successes, found.pairs.trials, found.with_majority.trials
     (1, 3, 1)
@@ -95,14 +88,14 @@ def among_people(
     )
 
 
-def _by_votes(votes: Counts, rng: np.random.Generator, resamples: int) -> Share:
+def _by_votes(votes: IntArray, rng: np.random.Generator, resamples: int) -> Share:
     several = votes[votes.sum(axis=1) > 1]
     people = several.sum(axis=1)
     agreeing = (several * (several - 1)).sum(axis=1) / (people - 1)
     return shares(agreeing[:, None], people[:, None], rng, resamples)[0]
 
 
-def _beside_others(votes: Counts) -> tuple[Flags, Flags]:
+def _beside_others(votes: IntArray) -> tuple[BoolArray, BoolArray]:
     """Tell where a vote equals the strict majority of the others, and where it differs from one."""
     others = votes.sum(axis=1, keepdims=True) - 1
     follows = 2 * (votes - 1) > others
@@ -129,8 +122,8 @@ class Habits:
 
 def habits(
     consistent: Codes,
-    first_picks: Counts,
-    side_picks: Counts,
+    first_picks: IntArray,
+    side_picks: IntArray,
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
 ) -> list[Habits]:
@@ -144,7 +137,6 @@ def habits(
         How many answers chose what was shown first, and how many chose a side at all.
     rng : numpy.random.Generator
         Seeded. Two answers about one comparison are drawn together.
-    resamples : int
 
     Returns
     -------
@@ -157,7 +149,6 @@ def habits(
 
     Examples
     --------
-    >>> import numpy as np
     >>> same = np.array([[1], [1], [0], [-1]], dtype=np.int8)
     >>> first, sided = np.array([[1], [1], [2], [1]]), np.array([[2], [2], [2], [1]])
     >>> [one] = habits(same, first, sided, np.random.default_rng(1))
@@ -170,7 +161,7 @@ def habits(
 
 
 def left_share(
-    left: Counts, sided: Counts, rng: np.random.Generator, resamples: int = RESAMPLES
+    left: IntArray, sided: IntArray, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> Share:
     """Return the same habit of people: the share of votes for what stood left.
 
@@ -181,7 +172,6 @@ def left_share(
 
     Examples
     --------
-    >>> import numpy as np
     >>> left_share(np.array([1, 0]), np.array([1, 1]), np.random.default_rng(1)).value
     0.5
     """
@@ -227,15 +217,9 @@ def judge_figures(
         Of the same table.
     rng : numpy.random.Generator
         Seeded. The same seed and comparisons, in any order, give the same figures.
-    resamples : int
-
-    Returns
-    -------
-    list of JudgeFigures, in the table's order of judges
 
     Examples
     --------
-    >>> import numpy as np
     >>> from judge_eval.stats.claims import claims
     >>> table = OutcomesTable.of([{"A": 1}] * 8 + [{"B": 1}] * 2, [["A", "B"]] * 10)
     >>> one, other = judge_figures(table, claims(table), np.random.default_rng(1))
@@ -269,7 +253,7 @@ def _letters(claims: Claims, ratings: list[Rating]) -> list[str]:
 
 def _resampled(
     voted: OutcomesTable, rng: np.random.Generator, resamples: int
-) -> tuple[Floats, Floats]:
+) -> tuple[FloatArray, FloatArray]:
     """Return wins, shape (resamples, n, n), and agreement, (resamples, n), of drawn comparisons."""
     judges = voted.n_judges
     wins = np.zeros((resamples, judges, judges))
@@ -278,7 +262,7 @@ def _resampled(
     groups, multiplicity = voted.grouped()
     others = ~np.eye(judges, dtype=bool)
 
-    def rows(part: slice) -> Counts:
+    def rows(part: slice) -> IntArray:
         some = groups.where(part)
         return np.hstack([some.games()[:, others], some.right(), some.judged()])
 

@@ -54,7 +54,6 @@ def cohen_kappa(
         For labels that have an order.
     order : sequence of Label, optional
         Of labels that are no numbers, from the lowest to the highest; one step is a distance of 1.
-    resampling : Resampling, optional
 
     Returns
     -------

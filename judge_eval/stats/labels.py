@@ -95,7 +95,6 @@ class HumanLabels(_Rows[HumanLabel]):
 
     Parameters
     ----------
-    rows : iterable of (item, human, label)
     free_text : bool
         Whether an empty text is a label.
 
@@ -152,7 +151,6 @@ class JudgeLabels(_Rows[JudgeLabel]):
 
     Parameters
     ----------
-    rows : iterable of (item, label)
     free_text : bool
         Whether an empty text is a label.
 
@@ -319,10 +317,6 @@ class Vocabulary:
 
     A label's code is its place in that order, so codes do not depend on the order of the data.
 
-    Parameters
-    ----------
-    labels : iterable of Label
-
     Examples
     --------
     >>> vocabulary = Vocabulary(["tie", "A", "tie", 10, 9])
@@ -449,7 +443,6 @@ def grades(vocabulary: Vocabulary, order: Sequence[Label] = ()) -> FloatArray:
 
     Parameters
     ----------
-    vocabulary : Vocabulary
     order : sequence of Label, optional
         All labels from the lowest to the highest; they stand for 0, 1, 2 …. Without it the labels
         must be numbers, or texts that can be read as numbers, and stand for these.

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge_eval.stats.elo import START, K
-from judge_eval.stats.outcomes_table import Counts, Flags, Floats, OutcomesTable
+from judge_eval.stats.labels import BoolArray, FloatArray, IntArray
+from judge_eval.stats.outcomes_table import OutcomesTable
 
 SHUFFLES: Final = 100
 MOST_VOTES: Final = 5000
@@ -32,14 +33,11 @@ def order_luck(
     rng: np.random.Generator,
     shuffles: int = SHUFFLES,
     most_votes: int = MOST_VOTES,
-) -> Floats | None:
+) -> FloatArray | None:
     """Return the standard deviation of each judge's ELO over shuffles of the votes.
 
     Parameters
     ----------
-    table : OutcomesTable
-    rng : numpy.random.Generator
-        Seeded.
     shuffles : int
         At least 2.
     most_votes : int
@@ -52,7 +50,6 @@ def order_luck(
 
     Examples
     --------
-    >>> import numpy as np
     >>> table = OutcomesTable.of([{"A": 3, "B": 3}], [["A", "B"]])
     >>> order_luck(table, np.random.default_rng(3)).round(1).tolist()
     [5.3, 5.3]
@@ -66,7 +63,7 @@ def shuffled_elo(
     rng: np.random.Generator,
     shuffles: int = SHUFFLES,
     most_votes: int = MOST_VOTES,
-) -> Floats:
+) -> FloatArray:
     """Return the ELO of each judge after each shuffle, shape (shuffles, n_judges)."""
     groups, multiplicity = table.grouped()
     comparison, choice = np.nonzero(groups.votes)
@@ -85,7 +82,7 @@ def shuffled_elo(
 
 
 def _drawn(
-    votes: Counts, moves: Flags, rng: np.random.Generator, shuffles: int, most_votes: int
+    votes: IntArray, moves: BoolArray, rng: np.random.Generator, shuffles: int, most_votes: int
 ) -> Positions:
     """Draw votes for every shuffle; return what kind each is, shape (shuffles, n_drawn).
 
@@ -104,7 +101,7 @@ def _drawn(
     return drawn
 
 
-def _listed(mask: Flags, filler: int) -> tuple[Positions, Positions]:
+def _listed(mask: BoolArray, filler: int) -> tuple[Positions, Positions]:
     """List the judges of each kind of vote in the run's order, and count them.
 
     One more kind lists nobody: it fills up what `_drawn` left open.
@@ -117,7 +114,7 @@ def _listed(mask: Flags, filler: int) -> tuple[Positions, Positions]:
 
 
 def _play(
-    ratings: Floats,
+    ratings: FloatArray,
     drawn: Positions,
     right: tuple[Positions, Positions],
     wrong: tuple[Positions, Positions],
@@ -137,7 +134,7 @@ def _play(
             _meet(flat, winners[first:end], losers[first + shift : end + shift])
 
 
-def _meet(flat: Floats, winners: Positions, losers: Positions) -> None:
+def _meet(flat: FloatArray, winners: Positions, losers: Positions) -> None:
     won, lost = flat.take(winners), flat.take(losers)
     points = K / (1 + np.exp((won - lost) * _PER_POINT))
     flat[winners] = won + points

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from judge_eval.stats.labels import BoolArray, IntArray
 from voting import choices
 from voting.choices import CHOICES
 
@@ -22,10 +23,8 @@ NOT_ASKED: Final = -2
 # Behind the choices, as no vote is for it: a verdict that is wrong whatever people say.
 WRONG: Final = len(CHOICES)
 
-Counts = NDArray[np.int64]
+Counts = IntArray
 Codes = NDArray[np.int8]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 _CODES: Final[dict[str | None, int]] = {
     **{c: n for n, c in enumerate(CHOICES)},
@@ -61,7 +60,7 @@ class OutcomesTable:
     [[0, 2, 0], [1, 0, 0], [0, 0, 0]]
     """
 
-    votes: Counts
+    votes: IntArray
     verdicts: Codes
 
     def __post_init__(self) -> None:
@@ -121,7 +120,7 @@ class OutcomesTable:
     def n_votes(self) -> int:
         return int(self.votes.sum())
 
-    def where(self, rows: Flags | NDArray[np.intp] | slice) -> OutcomesTable:
+    def where(self, rows: BoolArray | NDArray[np.intp] | slice) -> OutcomesTable:
         """Return some of the comparisons: a slice of the board."""
         return OutcomesTable(self.votes[rows], self.verdicts[rows])
 
@@ -129,7 +128,7 @@ class OutcomesTable:
         """Return the comparisons that somebody voted on."""
         return self.where(np.asarray(self.votes.any(axis=1)))
 
-    def grouped(self) -> tuple[OutcomesTable, Counts]:
+    def grouped(self) -> tuple[OutcomesTable, IntArray]:
         """Return the different rows, in an order of their own, and how often each one stands.
 
         Judges agree in few ways, so a table is often far longer than its groups; and what is
@@ -143,17 +142,17 @@ class OutcomesTable:
         _, first, multiplicity = np.unique(words, return_index=True, return_counts=True)
         return self.where(first), multiplicity.astype(np.int64)
 
-    def right(self) -> Counts:
+    def right(self) -> IntArray:
         """Return the votes that each verdict was right about, shape (n_comparisons, n_judges)."""
         is_choice = (self.verdicts >= 0) & (self.verdicts != WRONG)
         column = np.where(is_choice, self.verdicts, 0).astype(np.intp)
         return np.where(is_choice, np.take_along_axis(self.votes, column, axis=1), 0)
 
-    def judged(self) -> Counts:
+    def judged(self) -> IntArray:
         """Return the votes on which each judge has a verdict, shape (n_comparisons, n_judges)."""
         return np.where(self.verdicts >= 0, self.votes.sum(axis=1, keepdims=True), 0)
 
-    def playing(self) -> Flags:
+    def playing(self) -> BoolArray:
         """Tell which judges have a game on which comparison, shape (n_comparisons, n_judges).
 
         That is: some vote was right for the judge and wrong for another one, or the reverse.
@@ -166,13 +165,13 @@ class OutcomesTable:
         others_backed = backed.sum(axis=1, keepdims=True) > own_backed
         return np.asarray((self.verdicts >= 0) & ((own_backed & ~alone) | others_backed))
 
-    def games(self) -> Counts:
+    def games(self) -> IntArray:
         """Return what each comparison adds to `wins`, shape (n_comparisons, n_judges, n_judges)."""
         other = self.verdicts[:, :, None] != self.verdicts[:, None, :]
         wrong = other & (self.verdicts >= 0)[:, None, :]
         return np.asarray(self.right()[:, :, None] * wrong)
 
-    def wins(self) -> Counts:
+    def wins(self) -> IntArray:
         """Count how often one judge was right where another was wrong, in single votes.
 
         Returns
@@ -180,7 +179,7 @@ class OutcomesTable:
         int64 array, shape (n_judges, n_judges)
             ``wins[i, j]``: votes that judge i was right and judge j was wrong about.
         """
-        # Floats multiply fast, and hold whole numbers exactly up to 2 ** 53.
+        # FloatArray multiply fast, and hold whole numbers exactly up to 2 ** 53.
         right = self.right().astype(np.float64)
         wins = right.T @ (self.verdicts >= 0).astype(np.float64)
         for code in range(len(CHOICES)):

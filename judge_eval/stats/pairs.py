@@ -123,7 +123,6 @@ class Paired:
 
     Attributes
     ----------
-    vocabulary : Vocabulary
     raters : tuple of str
         Who stands on the right: the people. Between people, the names of both.
     names : tuple
@@ -131,8 +130,6 @@ class Paired:
     item, rater, left, right : int array, shape (n,)
         Number of the item and of the rater, and the codes of both labels. In a comparison with a
         judge its label is on the left.
-    between_people : bool
-    left_out : tuple of LeftOut
     """
 
     vocabulary: Vocabulary

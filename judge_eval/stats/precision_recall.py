@@ -1,7 +1,7 @@
 """Accuracy, precision, recall and F1 of a judge, each person being the truth in turn.
 
-The figures are scikit-learn's. Rates have Wilson intervals; what is no rate, or a mean over several
-people, is resampled by item.
+The figures are those of scikit-learn. Rates have Wilson intervals; what is no rate, or a mean over
+several people, is resampled by item.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from judge_eval.stats.averages import (
     mean_over_raters,
     wilson_intervals,
 )
-from judge_eval.stats.bootstrap import Bootstrapped, Resampling, SparseArray, interval_of
-from judge_eval.stats.class_sums import Average, ClassSums, Share, Sums, of_elements, share
+from judge_eval.stats.bootstrap import Bootstrapped, Resampling, interval_of
+from judge_eval.stats.class_sums import Average, Share, Sums, of_elements, share
 from judge_eval.stats.labels import (
     MISSING,
     NO_LABEL,
     FloatArray,
     HumanData,
-    IntArray,
     JudgeData,
     Label,
 )
@@ -41,14 +40,12 @@ class Classification:
 
     Attributes
     ----------
-    metric : {'accuracy', 'f1', 'precision', 'recall'}
     pos_label : label
         The positive label, with `average` binary.
     average : {'binary', 'macro', 'micro', 'weighted', 'samples'}
         How classes are put together, as in scikit-learn. Accuracy has no use for it.
     missing : {'drop', 'wrong'}
         Leave out items that the judge gave no label (and count them), or count them as wrong.
-    resampling : Resampling
     """
 
     metric: Metric = "accuracy"
@@ -110,20 +107,28 @@ def classification(
 
 def classify(pairs: Paired, asked: Classification) -> Averaged:
     """Compute a classification figure of pairs of labels."""
-    pairs, metric = pairs.merged, asked.metric
+    pairs, metric, resampling = pairs.merged, asked.metric, asked.resampling
     if metric == "accuracy":
         same = np.where(pairs.left == pairs.right, 1.0, 0.0)
-        return mean_by_rater(pairs, same, asked.resampling, is_rate=True)
+        return mean_by_rater(pairs, same, resampling, is_rate=True)
     if asked.average == "samples" and pairs.vocabulary.is_multilabel:
-        return mean_by_rater(pairs, _by_sample(pairs, metric), asked.resampling)
+        return mean_by_rater(pairs, _by_sample(pairs, metric), resampling)
+    counted, only = of_elements(pairs), None
+    if asked.average == "binary":
+        positive = pairs.vocabulary.code(asked.pos_label)
+        only = counted.rows_of(MISSING if positive is None else positive)
+
+    def statistic(sums: Sums) -> FloatArray:
+        return share(sums, metric, asked.average, only)
+
     reasons = [_why_not(pairs, asked, rater) for rater in range(len(pairs.raters))]
-    values = np.array(
-        [np.nan if why else _by_sklearn(pairs, asked, rater) for rater, why in enumerate(reasons)]
-    )
-    resampled = _resampled(pairs, asked, metric)
-    resampled[np.isnan(values)] = np.nan
-    intervals = intervals_by_rater(pairs, resampled, asked.resampling)
-    of_mean = interval_of(mean_over_raters(resampled), pairs.items, asked.resampling)
+    is_missing = np.array([reason is not None for reason in reasons], bool)
+    # Elements that nobody gave have a share of 0, as in scikit-learn.
+    values = np.where(is_missing, np.nan, np.nan_to_num(counted.values(statistic)))
+    resampled = counted.resampled(statistic, resampling)
+    resampled[is_missing] = np.nan
+    intervals = intervals_by_rater(pairs, resampled, resampling)
+    of_mean = interval_of(mean_over_raters(resampled), pairs.items, resampling)
     if asked.average == "binary" and metric != "f1":
         intervals = _intervals_of_rates(pairs, asked)
         of_mean = intervals[0] if len(intervals) == 1 else of_mean
@@ -156,58 +161,6 @@ def _why_no_average(pairs: Paired, asked: Classification) -> str | None:
     if not pairs.vocabulary.is_multilabel:
         return "the average samples takes label sets" if asked.average == "samples" else None
     return None if pairs.vocabulary.elements[0] else "every label is empty"
-
-
-def _by_sklearn(pairs: Paired, asked: Classification, rater: int) -> float:
-    from sklearn.metrics import (  # type: ignore[import-untyped]  # slow to import
-        precision_recall_fscore_support,
-    )
-
-    own = pairs.rater == rater
-    left, right, options = pairs.left[own], pairs.right[own], dict[str, object]()
-    if pairs.vocabulary.is_multilabel:
-        indicator = _indicator(pairs)
-        left, right = indicator[left], indicator[right]
-        options = {"labels": range(indicator.shape[1] - 1)}
-    elif asked.average == "binary":
-        options = {"labels": [pairs.vocabulary.code(asked.pos_label)]}
-    elif pairs.unlabelled:
-        nothing = pairs.vocabulary.code(NO_LABEL)
-        options = {"labels": np.setdiff1d(np.concatenate([left, right]), [nothing])}
-    # The mean of one class is that class.
-    average = "macro" if asked.average == "binary" else asked.average
-    found = precision_recall_fscore_support(
-        right, left, average=average, zero_division=0.0, **options
-    )
-    return float(found[("precision", "recall", "f1").index(asked.metric)])
-
-
-def _indicator(pairs: Paired) -> IntArray:
-    """Return which classes each label stands for, shape (n_labels, n_classes + 1).
-
-    Nothing is in the last column: scikit-learn takes a single column for a single label.
-    """
-    classes, parts = pairs.vocabulary.elements
-    indicator = np.zeros((len(parts), len(classes) + 1), np.int64)
-    for code, part in enumerate(parts):
-        indicator[code, part] = 1
-    return indicator
-
-
-def _resampled(pairs: Paired, asked: Classification, metric: Share) -> FloatArray:
-    """Return the figure of every person in every resample, from sums instead of labels."""
-    counted = of_elements(pairs)
-    only = _positive_rows(pairs, counted, asked) if asked.average == "binary" else None
-
-    def statistic(sums: Sums) -> FloatArray:
-        return share(sums, metric, asked.average, only)
-
-    return counted.resampled(statistic, asked.resampling)
-
-
-def _positive_rows(pairs: Paired, counted: ClassSums, asked: Classification) -> SparseArray:
-    positive = pairs.vocabulary.code(asked.pos_label)
-    return counted.rows_of(MISSING if positive is None else positive)
 
 
 def _by_sample(pairs: Paired, metric: Share) -> FloatArray:

@@ -6,13 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from judge_eval.stats.outcomes_table import Counts, Flags, Floats
+from judge_eval.stats.labels import BoolArray, FloatArray, IntArray
 
 # Equal ratings come out of the solver equal to about 1e-9 points.
 _SAME: Final = 1e-6
 
 
-def ranks(ratings: Floats) -> Counts:
+def ranks(ratings: FloatArray) -> IntArray:
     """Return ranks from 1, the same for equal ratings.
 
     Parameters
@@ -21,21 +21,19 @@ def ranks(ratings: Floats) -> Counts:
 
     Examples
     --------
-    >>> import numpy as np
     >>> ranks(np.array([1000.0, 1200.0, 1000.0])).tolist()
     [2, 1, 2]
     """
     return np.asarray(1 + (ratings[None, :] > ratings[:, None] + _SAME).sum(axis=1))
 
 
-def rank_ranges(resampled: Floats, share: float = 0.95) -> list[tuple[int, int]]:
+def rank_ranges(resampled: FloatArray, share: float = 0.95) -> list[tuple[int, int]]:
     """Return the ranks that each one takes in the central share of the resamples.
 
     Parameters
     ----------
     resampled : float array, shape (resamples, n)
         Ratings. Equal ones share all their ranks: two equal leaders are both 1 to 2.
-    share : float
 
     Returns
     -------
@@ -43,7 +41,6 @@ def rank_ranges(resampled: Floats, share: float = 0.95) -> list[tuple[int, int]]
 
     Examples
     --------
-    >>> import numpy as np
     >>> rank_ranges(np.array([[3.0, 2.0, 1.0]] * 9 + [[2.0, 3.0, 1.0]]))
     [(1, 2), (1, 2), (3, 3)]
     """
@@ -58,7 +55,7 @@ def rank_ranges(resampled: Floats, share: float = 0.95) -> list[tuple[int, int]]
     return [(int(a), int(b)) for a, b in zip(low, high, strict=True)]
 
 
-def tie_groups(distinct: Flags, order: Counts) -> list[str]:
+def tie_groups(distinct: BoolArray, order: IntArray) -> list[str]:
     """Return compact letters: two share a letter exactly when they cannot be told apart.
 
     Parameters
@@ -84,7 +81,6 @@ def tie_groups(distinct: Flags, order: Counts) -> list[str]:
 
     Examples
     --------
-    >>> import numpy as np
     >>> distinct = np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=bool)
     >>> tie_groups(distinct, np.array([0, 1, 2]))
     ['a', 'ab', 'b']
@@ -97,12 +93,11 @@ def tie_groups(distinct: Flags, order: Counts) -> list[str]:
     return letters
 
 
-def tie_group_members(distinct: Flags) -> list[list[int]]:
+def tie_group_members(distinct: BoolArray) -> list[list[int]]:
     """Return the groups behind the letters, as positions in the matrix; the first ones first.
 
     Examples
     --------
-    >>> import numpy as np
     >>> tie_group_members(np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=bool))
     [[0, 1], [1, 2]]
     """
@@ -111,7 +106,7 @@ def tie_group_members(distinct: Flags) -> list[list[int]]:
     return _without_spare(_groups(tied), len(tied))
 
 
-def _groups(tied: Flags) -> list[list[int]]:
+def _groups(tied: BoolArray) -> list[list[int]]:
     """Return groups of tied places that together cover every tied pair, first places first."""
     covered = np.zeros_like(tied)
     groups = []

@@ -33,7 +33,6 @@ class Supposed:
     human_noise : float
         Share of items that a person labels blindly. 0.1 makes people agree with a kappa of 0.81,
         0.2 with 0.64, 0.3 with 0.49.
-    humans, categories : int
     epsilon, q : float
         As in `AltTestSettings`.
 
@@ -74,8 +73,6 @@ class ItemsNeeded:
         What is often enough: the share of simulated tests that pass.
     passing : mapping of int to Figure
         By number of items: the share of tests that passed, with its interval.
-    supposed : Supposed
-    in_words : str
     """
 
     items: int | None
@@ -112,10 +109,6 @@ def items_needed(
         Tests played through for every size. A larger test continues the smaller one.
     seed : int
         The same seed gives the same answer.
-
-    Returns
-    -------
-    ItemsNeeded
 
     Examples
     --------

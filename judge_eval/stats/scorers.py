@@ -1,9 +1,9 @@
-"""The scorers of labels that come with this package; see also `text_scorers`."""
+"""The scorers that come with this package, and all scorers by name: yours too (`register`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from typing import Any, Final, get_args
 
 from judge_eval.stats.alpha import Level, krippendorff_alpha
@@ -19,13 +19,12 @@ from judge_eval.stats.annotator_test import (
 from judge_eval.stats.averages import WILSON
 from judge_eval.stats.bootstrap import Resampling
 from judge_eval.stats.class_sums import Average
-from judge_eval.stats.estimate import Figure, ScoreResult, TaskStrategy, no_figure, wilson
+from judge_eval.stats.estimate import Figure, no_figure, wilson
 from judge_eval.stats.kappa import Weights, band, kappas
 from judge_eval.stats.labels import (
     HumanLabels,
     JudgeLabels,
     Label,
-    LabelsUnfit,
     TieRule,
     consensus,
     kind_of,
@@ -34,7 +33,7 @@ from judge_eval.stats.labels import (
 from judge_eval.stats.pairs import Missing, Paired, paired, paired_people
 from judge_eval.stats.precision_recall import Classification, Metric, classify
 from judge_eval.stats.rank_correlations import COEFFICIENTS, rank_correlations
-from judge_eval.stats.scorer import Scorer
+from judge_eval.stats.scorer import BuiltInScorer, Scorer, ScoreResult, TaskStrategy
 from judge_eval.stats.similarity import (
     BATCH_SIZE,
     Embedder,
@@ -44,98 +43,14 @@ from judge_eval.stats.similarity import (
     similarities,
 )
 
-PEOPLE = "people among themselves"
-INDIVIDUAL = {
+INDIVIDUAL: Final = {
     "ground_truth_method": "individual_human_comparison",
     "scoring_method": "average_across_humans",
 }
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a built-in scorer computed, before it is known what about."""
-
-    figures: Mapping[str, Figure]
-    by_human: Mapping[str, Figure] = field(default_factory=dict)
-    series: Mapping[str, Mapping[str, Figure]] = field(default_factory=dict)
-    metadata: Mapping[str, object] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-
-
-class BuiltInScorer(Scorer):
-    """A scorer that needs to know the labels only."""
-
-    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
-        raise NotImplementedError
-
-    def majority(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
-        raise NotImplementedError
-
-    def among(self, humans: HumanLabels) -> Found | None:
-        return None
-
-    def compute_score(
-        self,
-        judge_data: JudgeLabels,
-        human_data: HumanLabels,
-        task_name: str,
-        judge_id: str,
-        aggregation_mode: TaskStrategy,
-    ) -> ScoreResult:
-        about = judge_id, task_name, aggregation_mode
-        try:
-            return self._result(self.individual(judge_data, human_data), *about)
-        except LabelsUnfit as unfit:
-            return self.no_result(*about, str(unfit))
-
-    def compute_majority(
-        self,
-        judge_data: JudgeLabels,
-        human_data: HumanLabels,
-        task_name: str,
-        judge_id: str,
-        aggregation_mode: TaskStrategy,
-    ) -> ScoreResult:
-        about = judge_id, task_name, aggregation_mode
-        try:
-            return self._result(self.majority(judge_data, human_data), *about)
-        except LabelsUnfit as unfit:
-            return self.no_result(*about, str(unfit))
-
-    def compute_among_people(
-        self, human_data: HumanLabels, task_name: str, aggregation_mode: TaskStrategy
-    ) -> ScoreResult | None:
-        about = PEOPLE, task_name, aggregation_mode
-        try:
-            found = self.among(human_data)
-        except LabelsUnfit as unfit:
-            return self.no_result(*about, str(unfit))
-        return self._result(found, *about) if found else None
-
-    def _result(
-        self, found: Found, judge_id: str, task_name: str, mode: TaskStrategy
-    ) -> ScoreResult:
-        return ScoreResult(
-            scorer_name=self.scorer_name,
-            task_name=task_name,
-            judge_id=judge_id,
-            task_strategy=mode,
-            figures=found.figures,
-            by_human=found.by_human,
-            series=found.series,
-            metadata=found.metadata,
-            warnings=found.warnings,
-        )
-
-
 class ClassificationScorer(BuiltInScorer):
-    """Accuracy, F1, precision or recall; see `classification` and `Classification`.
-
-    Parameters
-    ----------
-    tie_rule : {'alphabetical', 'last'}
-        Of the consensus, see `consensus`.
-    """
+    """Accuracy, F1, precision or recall; see `Classification`, and `consensus` for the tie rule."""
 
     supports_majority = True
 
@@ -152,46 +67,38 @@ class ClassificationScorer(BuiltInScorer):
         self.figure_names = (metric,)
         self.tie_rule = tie_rule
         drawn = resampling or Resampling()
-        self.asked = Classification(metric, pos_label, average, missing, drawn)
+        self.settings = Classification(metric, pos_label, average, missing, drawn)
 
-    def can_score_task(self, sample_label: Label) -> bool:
-        return True
+    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
+        return self._compared(paired(judge, humans, missing=self.settings.missing), INDIVIDUAL)
 
-    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
-        return self._found(paired(judge, humans, missing=self.asked.missing), INDIVIDUAL)
-
-    def majority(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
+    def majority(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
         method = {"scoring_method": "majority_vote", "tie_rule": self.tie_rule}
-        pairs = paired(judge, consensus(humans, self.tie_rule), missing=self.asked.missing)
-        return self._found(pairs, INDIVIDUAL | method)
+        pairs = paired(judge, consensus(humans, self.tie_rule), missing=self.settings.missing)
+        return self._compared(pairs, INDIVIDUAL | method)
 
-    def among(self, humans: HumanLabels) -> Found:
-        one_sided = self.asked.metric in ("precision", "recall") or self.asked.average == "weighted"
-        return self._found(paired_people(humans, ordered=one_sided), INDIVIDUAL)
+    def among(self, humans: HumanLabels) -> ScoreResult:
+        settings = self.settings
+        one_sided = settings.metric in ("precision", "recall") or settings.average == "weighted"
+        return self._compared(paired_people(humans, ordered=one_sided), INDIVIDUAL)
 
-    def _found(self, pairs: Paired, method: Mapping[str, object]) -> Found:
-        found, asked = classify(pairs, self.asked), {}
-        if self.asked.metric != "accuracy":
-            asked = {"pos_label": str(self.asked.pos_label), "average": self.asked.average}
+    def _compared(self, pairs: Paired, method: Mapping[str, object]) -> ScoreResult:
+        found, settings, options = classify(pairs, self.settings), self.settings, {}
+        if settings.metric != "accuracy":
+            options = {"pos_label": str(settings.pos_label), "average": settings.average}
         wrong = pairs.unlabelled
         items = f"{wrong:,} item{'' if wrong == 1 else 's'}"
-        return Found(
-            {self.asked.metric: found.figure},
-            found.by_human,
-            metadata={**method, **asked, "missing": self.asked.missing},
+        return ScoreResult(
+            scorer_name=self.scorer_name,
+            figures={settings.metric: found.figure},
+            by_human=found.by_human,
+            metadata={**method, **options, "missing": settings.missing},
             warnings=(f"{items} without the judge's label counted as wrong",) * bool(wrong),
         )
 
 
 class CohenKappaScorer(BuiltInScorer):
-    """Cohen's kappa; see `cohen_kappa`.
-
-    Parameters
-    ----------
-    weights : {'linear', 'quadratic'}, optional
-    order : sequence of Label
-        Of labels that are no numbers.
-    """
+    """Cohen's kappa; see `cohen_kappa`."""
 
     figure_names = ("kappa",)
 
@@ -208,16 +115,13 @@ class CohenKappaScorer(BuiltInScorer):
         self.weights, self.order = weights, order
         self.resampling = resampling or Resampling()
 
-    def can_score_task(self, sample_label: Label) -> bool:
-        return True
+    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
+        return self._compared(paired(judge, humans))
 
-    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
-        return self._found(paired(judge, humans))
+    def among(self, humans: HumanLabels) -> ScoreResult:
+        return self._compared(paired_people(humans))
 
-    def among(self, humans: HumanLabels) -> Found:
-        return self._found(paired_people(humans))
-
-    def _found(self, pairs: Paired) -> Found:
+    def _compared(self, pairs: Paired) -> ScoreResult:
         found = kappas(pairs, self.resampling, weights=self.weights, order=self.order)
         value = found.figure.value
         metadata: dict[str, object] = {**INDIVIDUAL, "weights": self.weights or "none"}
@@ -225,18 +129,17 @@ class CohenKappaScorer(BuiltInScorer):
             metadata["interpretation"] = band(value)
             metadata["interpretation_by"] = "Landis and Koch, a convention"
         fits = "cohen_kappa with weights, or rank_correlation,"
-        warnings = () if self.weights else nominal_warning(pairs.vocabulary.labels, fits)
-        return Found({"kappa": found.figure}, found.by_human, metadata=metadata, warnings=warnings)
+        return ScoreResult(
+            scorer_name=self.scorer_name,
+            figures={"kappa": found.figure},
+            by_human=found.by_human,
+            metadata=metadata,
+            warnings=() if self.weights else nominal_warning(pairs.vocabulary.labels, fits),
+        )
 
 
 class RankCorrelationScorer(BuiltInScorer):
-    """Spearman's and Kendall's rank correlations of grades; see `rank_correlation`.
-
-    Parameters
-    ----------
-    order : sequence of Label
-        Of labels that are no numbers.
-    """
+    """Spearman's and Kendall's rank correlations of grades; see `rank_correlation`."""
 
     figure_names = COEFFICIENTS
 
@@ -249,30 +152,27 @@ class RankCorrelationScorer(BuiltInScorer):
     def can_score_task(self, sample_label: Label) -> bool:
         return kind_of(sample_label) in ("number", "text")
 
-    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
-        return self._found(paired(judge, humans))
+    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
+        return self._compared(paired(judge, humans))
 
-    def among(self, humans: HumanLabels) -> Found:
-        return self._found(paired_people(humans))
+    def among(self, humans: HumanLabels) -> ScoreResult:
+        return self._compared(paired_people(humans))
 
-    def _found(self, pairs: Paired) -> Found:
-        spearman, kendall = (
-            rank_correlations(pairs, each, self.order, self.resampling) for each in COEFFICIENTS
+    def _compared(self, pairs: Paired) -> ScoreResult:
+        found = {
+            name: rank_correlations(pairs, name, self.order, self.resampling)
+            for name in COEFFICIENTS
+        }
+        return ScoreResult(
+            scorer_name=self.scorer_name,
+            figures={name: each.figure for name, each in found.items()},
+            by_human=found["spearman"].by_human,
+            metadata=INDIVIDUAL,
         )
-        figures = {"spearman": spearman.figure, "kendall": kendall.figure}
-        return Found(figures, spearman.by_human, metadata=INDIVIDUAL)
 
 
 class KrippendorffAlphaScorer(BuiltInScorer):
-    """Krippendorff's alpha among people, and with the judge as one more of them.
-
-    Parameters
-    ----------
-    level : {'nominal', 'ordinal', 'interval'}
-        See `krippendorff_alpha`.
-    order : sequence of Label
-        Of labels that are no numbers.
-    """
+    """Krippendorff's alpha among people, and with the judge as one more of them."""
 
     min_humans = 2
     figure_names = ("krippendorff_alpha", "with_judge")
@@ -284,30 +184,26 @@ class KrippendorffAlphaScorer(BuiltInScorer):
         level: Level = "nominal",
         order: Sequence[Label] = (),
     ) -> None:
-        plain = "krippendorff_alpha"
-        super().__init__(plain if level == "nominal" else f"{plain}_{level}")
+        super().__init__("krippendorff_alpha" + f"_{level}" * (level != "nominal"))
         if level not in get_args(Level):
             raise ValueError(f"level must be one of {', '.join(get_args(Level))}")
         self.level, self.order = level, order
         self.resampling = resampling or Resampling()
 
-    def can_score_task(self, sample_label: Label) -> bool:
-        return True
-
-    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
+    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
         people = self.among(humans)
         everybody = HumanLabels(
             [*humans, *((item, "the judge", label) for item, label in judge)], free_text=True
         )
         return replace(people, figures={**people.figures, "with_judge": self._alpha(everybody)})
 
-    def among(self, humans: HumanLabels) -> Found:
-        method = {"ground_truth_method": "people_among_themselves", "level": self.level}
+    def among(self, humans: HumanLabels) -> ScoreResult:
         labels = [row.label for row in humans] if self.level == "nominal" else []
         fits = "krippendorff_alpha with level ordinal or interval"
-        return Found(
-            {"krippendorff_alpha": self._alpha(humans)},
-            metadata=method,
+        return ScoreResult(
+            scorer_name=self.scorer_name,
+            figures={"krippendorff_alpha": self._alpha(humans)},
+            metadata={"ground_truth_method": "people_among_themselves", "level": self.level},
             warnings=nominal_warning(labels, fits),
         )
 
@@ -324,14 +220,14 @@ class TextScorer(BuiltInScorer):
     def can_score_task(self, sample_label: Label) -> bool:
         return is_text(sample_label)
 
-    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
-        return self._found(paired(judge, humans), best_match=False)
+    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
+        return self._compared(paired(judge, humans))
 
-    def majority(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
-        return self._found(paired(judge, humans), best_match=True)
+    def majority(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
+        return self._compared(paired(judge, humans), best_match=True)
 
-    def among(self, humans: HumanLabels) -> Found:
-        return self._found(paired_people(humans), best_match=False)
+    def among(self, humans: HumanLabels) -> ScoreResult:
+        return self._compared(paired_people(humans))
 
     def metadata(self) -> Mapping[str, object]:
         return {}
@@ -339,12 +235,16 @@ class TextScorer(BuiltInScorer):
     def compare(self, pairs: Paired, *, best_match: bool) -> Similarity:
         raise NotImplementedError
 
-    def _found(self, pairs: Paired, *, best_match: bool) -> Found:
+    def _compared(self, pairs: Paired, *, best_match: bool = False) -> ScoreResult:
         found = self.compare(pairs, best_match=best_match)
         method = {"scoring_method": "best_match"} if best_match else {}
-        metadata = {**INDIVIDUAL, **method, **self.metadata()}
-        metadata["similarities"] = asdict(found.spread)
-        return Found({self.figure_names[0]: found.figure}, found.by_human, metadata=metadata)
+        spread = {"similarities": asdict(found.spread)}
+        return ScoreResult(
+            scorer_name=self.scorer_name,
+            figures={self.figure_names[0]: found.figure},
+            by_human=found.by_human,
+            metadata={**INDIVIDUAL, **method, **self.metadata(), **spread},
+        )
 
 
 class TextSimilarityScorer(TextScorer):
@@ -361,12 +261,7 @@ class TextSimilarityScorer(TextScorer):
 
 
 class SemanticSimilarityScorer(TextScorer):
-    """How alike the meaning of two texts is; see `semantic_similarity`.
-
-    Parameters
-    ----------
-    embed : Embedder
-    """
+    """How alike the meaning of two texts is; see `semantic_similarity`."""
 
     figure_names = ("semantic_similarity",)
 
@@ -390,16 +285,8 @@ class SemanticSimilarityScorer(TextScorer):
         )
 
 
-_JUDGE = "judge"
-
-
 class AltTestScorer(BuiltInScorer):
-    """May the judge take a person's place? See `alt_test`.
-
-    Parameters
-    ----------
-    settings : AltTestSettings, optional
-    """
+    """May the judge take a person's place? See `alt_test`."""
 
     figure_names = ("winning_rate", "advantage_probability")
 
@@ -408,29 +295,29 @@ class AltTestScorer(BuiltInScorer):
         self.settings = settings or AltTestSettings()
         self.min_humans = self.settings.min_humans
 
-    def can_score_task(self, sample_label: Label) -> bool:
-        return True
-
-    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> Found:
-        found = alt_test({_JUDGE: judge}, humans, self.settings)[_JUDGE]
-        return Found(
-            {
-                "winning_rate": found.winning_rate[found.epsilon],
-                "advantage_probability": found.advantage_probability,
-            },
+    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
+        found = alt_test({"judge": judge}, humans, self.settings)["judge"]
+        figures = found.winning_rate[found.epsilon], found.advantage_probability
+        return ScoreResult(
+            scorer_name=self.scorer_name,
+            figures=dict(zip(self.figure_names, figures, strict=True)),
             by_human={name: _advantage(against) for name, against in found.by_human.items()},
             series={"winning_rate": found.winning_rate},
             metadata=self._metadata(found),
             warnings=advice(found, self.settings),
         )
 
+    def compute_among_people(
+        self, human_data: HumanLabels, task_name: str, aggregation_mode: TaskStrategy
+    ) -> None:
+        """People have no Alt-Test among themselves."""
+
     def no_result(
         self, judge_id: str, task_name: str, aggregation_mode: TaskStrategy, reason: str
     ) -> ScoreResult:
-        figure = no_figure(reason)
-        rates: dict[str, Figure] = {epsilon_key(e): figure for e in self.settings.epsilons}
-        found = Found(dict.fromkeys(self.figure_names, figure), series={"winning_rate": rates})
-        return self._result(found, judge_id, task_name, aggregation_mode)
+        found = super().no_result(judge_id, task_name, aggregation_mode, reason)
+        rates = {epsilon_key(e): no_figure(reason) for e in self.settings.epsilons}
+        return replace(found, series={"winning_rate": rates})
 
     def _metadata(self, found: AltTestResult) -> dict[str, object]:
         settings, people = self.settings, found.by_human.items()
@@ -457,19 +344,14 @@ class AltTestScorer(BuiltInScorer):
 
 
 def _advantage(against: AgainstHuman) -> Figure:
-    holds = round(against.judge_advantage * against.n)
-    interval = wilson(holds, against.n)
+    interval = wilson(round(against.judge_advantage * against.n), against.n)
     return Figure(against.judge_advantage, against.n, interval=interval, method=WILSON)
-
-
-def _alt_test(**settings: Any) -> AltTestScorer:
-    return AltTestScorer(AltTestSettings(**settings))
 
 
 SCORERS: Final[dict[str, Callable[..., Scorer]]] = {
     "classification": ClassificationScorer,
     "cohen_kappa": CohenKappaScorer,
-    "alt_test": _alt_test,
+    "alt_test": lambda **settings: AltTestScorer(AltTestSettings(**settings)),
     "text_similarity": TextSimilarityScorer,
     "semantic_similarity": SemanticSimilarityScorer,
     "krippendorff_alpha": KrippendorffAlphaScorer,
@@ -482,7 +364,7 @@ class ScorerUnknown(ValueError):
 
 
 def register(name: str, factory: Callable[..., Scorer]) -> None:
-    """Make a scorer known by a name.
+    """Give a scorer a name that a configuration file can use.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which figure is wanted of which tasks, and what it is called."""
+"""Metrics as they are asked for, and scorers at work on judges and tasks."""
 
 from __future__ import annotations
 
@@ -9,31 +9,29 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypeAlias, get_args
+from typing import Final, Generic, TypeAlias, TypeVar, get_args
 
-from judge_eval.stats.estimate import (
-    AnnotatorAggregation,
-    Figure,
-    LeftOut,
-    ScoreResult,
-    TaskStrategy,
-    left_out,
-    mean_of_tasks,
-)
+from judge_eval.stats.estimate import LeftOut, left_out
 from judge_eval.stats.labels import (
     HumanLabel,
     HumanLabels,
     Item,
     JudgeLabel,
     JudgeLabels,
-    Label,
     Vector,
     clean,
     human_labels,
     judge_labels,
 )
-from judge_eval.stats.scorer import Scorer
+from judge_eval.stats.scorer import (
+    AnnotatorAggregation,
+    Scorer,
+    ScoreResult,
+    TaskStrategy,
+    mean_of_tasks,
+)
 
+Labels = TypeVar("Labels", HumanLabels, JudgeLabels)
 # A name becomes a folder: no separators, nothing hidden, nothing that a file system may refuse.
 _NAME: Final = re.compile(r"[^\W_][\w .+-]{0,118}[\w+-]|[^\W_]")
 
@@ -48,8 +46,6 @@ class MetricConfig:
 
     Attributes
     ----------
-    scorer : Scorer
-    task_names : sequence of str
     task_strategy : {'single', 'multitask', 'multilabel'}
         Exactly one task; the mean over two or more; or two or more as one label per item.
     annotator_aggregation : {'individual_average', 'majority_vote'}
@@ -120,10 +116,9 @@ def check_names(configs: Sequence[MetricConfig]) -> None:
         When two have the same name, or names that differ in case only: those are one folder on
         some systems.
     """
-    names = Counter(config.unique_name.casefold() for config in configs)
-    twice = sorted(
-        {config.unique_name for config in configs if names[config.unique_name.casefold()] > 1}
-    )
+    names = [config.unique_name for config in configs]
+    counts = Counter(map(str.casefold, names))
+    twice = sorted({name for name in names if counts[name.casefold()] > 1})
     if twice:
         raise MetricInvalid(
             f"two metrics are called {' and '.join(twice)}: give one of them a display_name"
@@ -136,89 +131,43 @@ def _one_of(name: str, value: str, known: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class FittingPeople:
-    """People's labels that a scorer can take, and the first one of those that it cannot take."""
+class _Fitting(Generic[Labels]):
+    """The labels that a scorer can take, what was left out, and why there can be no figure."""
 
-    labels: HumanLabels
-    unfit: HumanLabel | None
+    labels: Labels
     gaps: tuple[LeftOut, ...]
-
-    @classmethod
-    def of(cls, scorer: Scorer, people: HumanLabels) -> FittingPeople:
-        """Drop what the scorer cannot take: one odd label must not cost all others their figure.
-
-        Examples
-        --------
-        >>> from judge_eval.stats import TextSimilarityScorer
-        >>> people = HumanLabels([("q1", "ann", "well"), ("q2", "ann", 5)])
-        >>> found = FittingPeople.of(TextSimilarityScorer(), people)
-        >>> len(found.labels), found.gaps[0].why
-        (1, 'text_similarity cannot take labels such as 5')
-        """
-        labels, unfit = people.only(scorer.can_score_task)
-        names = [row.human for row in unfit]
-        return cls(labels, next(iter(unfit), None), _unfit(scorer, names, unfit))
-
-    def why_not(self, scorer: Scorer) -> str | None:
-        """Say why these labels allow no figure, if they do not."""
-        if not self.labels:
-            return _cannot(scorer, self.unfit) if self.unfit else "no person labelled this task"
-        if len(self.labels.humans) < scorer.min_humans:
-            return (
-                f"{scorer.scorer_name} takes labels of at least {scorer.min_humans} people, and of "
-                f"this task there are those of {len(self.labels.humans)}"
-            )
-        return None
+    reason: str | None
 
 
-@dataclass(frozen=True)
-class FittingJudge:
-    """The same of a judge."""
-
-    labels: JudgeLabels
-    unfit: JudgeLabel | None
-    gaps: tuple[LeftOut, ...]
-
-    @classmethod
-    def of(cls, scorer: Scorer, judge: JudgeLabels) -> FittingJudge:
-        labels, unfit = judge.only(scorer.can_score_task)
-        return cls(
-            labels, next(iter(unfit), None), _unfit(scorer, [row.item for row in unfit], unfit)
+def _fitting_people(scorer: Scorer, people: HumanLabels) -> _Fitting[HumanLabels]:
+    """Drop what the scorer cannot take: one odd label must not cost all others their figure."""
+    labels, unfit = people.only(scorer.can_score_task)
+    gaps = _unfit(scorer, [row.human for row in unfit], unfit)
+    reason = None
+    if not labels:
+        reason = gaps[0].why if gaps else "no person labelled this task"
+    elif len(labels.humans) < scorer.min_humans:
+        reason = (
+            f"{scorer.scorer_name} takes labels of at least {scorer.min_humans} people, and of "
+            f"this task there are those of {len(labels.humans)}"
         )
-
-    def why_not(self, scorer: Scorer) -> str | None:
-        if self.labels:
-            return None
-        return _cannot(scorer, self.unfit) if self.unfit else "the judge gave no label on this task"
+    return _Fitting(labels, gaps, reason)
 
 
-def with_gaps(result: ScoreResult, gaps: tuple[LeftOut, ...]) -> ScoreResult:
-    """Say at every figure of a result that these were left out too."""
-    if not gaps:
-        return result
-
-    def told(figure: Figure) -> Figure:
-        return replace(figure, left_out=(*figure.left_out, *gaps))
-
-    return replace(
-        result,
-        figures={name: told(figure) for name, figure in result.figures.items()},
-        series={
-            name: {key: told(figure) for key, figure in curve.items()}
-            for name, curve in result.series.items()
-        },
-    )
+def _fitting_judge(scorer: Scorer, judge: JudgeLabels) -> _Fitting[JudgeLabels]:
+    labels, unfit = judge.only(scorer.can_score_task)
+    gaps = _unfit(scorer, [row.item for row in unfit], unfit)
+    nothing = gaps[0].why if gaps else "the judge gave no label on this task"
+    return _Fitting(labels, gaps, None if labels else nothing)
 
 
 def _unfit(
-    scorer: Scorer, names: Sequence[object], unfit: Sequence[HumanLabel | JudgeLabel]
+    scorer: Scorer, names: Sequence[object], rows: Sequence[HumanLabel | JudgeLabel]
 ) -> tuple[LeftOut, ...]:
-    return left_out("labels", names, _cannot(scorer, unfit[0])) if unfit else ()
-
-
-def _cannot(scorer: Scorer, row: HumanLabel | JudgeLabel) -> str:
-    said = repr(row.label)
-    return f"{scorer.scorer_name} cannot take labels such as {said[:60]}"
+    if not rows:
+        return ()
+    why = f"{scorer.scorer_name} cannot take labels such as {repr(rows[0].label)[:60]}"
+    return left_out("labels", names, why)
 
 
 Annotations: TypeAlias = Mapping[str, Mapping[str, Mapping[Item, object]]]
@@ -240,7 +189,6 @@ def score(
 
     Parameters
     ----------
-    configs : sequence of MetricConfig
     judges, humans : mapping of name to mapping of task to mapping of item to label
         What everybody said.
     scores_dir : Path, optional
@@ -283,102 +231,84 @@ async def score_async(
 ) -> Results:
     """Compute metrics of judges, waiting for all scorers that have to wait at the same time."""
     check_names(configs)
-    waiting = [_of_all_judges(config, judges, humans) for config in configs]
-    found = dict(
-        zip((config.unique_name for config in configs), await asyncio.gather(*waiting), strict=True)
-    )
+    results = await asyncio.gather(*(_of_all_judges(config, judges, humans) for config in configs))
+    found = {config.unique_name: part for config, part in zip(configs, results, strict=True)}
     if scores_dir is not None:
         for config in configs:
-            results = found[config.unique_name]
-            config.scorer.aggregate_results(results, scores_dir, config.unique_name)
+            name = config.unique_name
+            config.scorer.aggregate_results(found[name], scores_dir, name)
     return found
 
 
 def among_people(config: MetricConfig, humans: Annotations) -> ScoreResult | None:
-    """Compute the same metric between people: what a judge's figure is measured against.
-
-    Returns
-    -------
-    ScoreResult or None
-        None where the scorer has no such figure.
-    """
+    """Compute the same metric between people, where the scorer has such a figure."""
     known = []
     for task, people in _people(config, humans).items():
         part = config.scorer.compute_among_people(people.labels, task, config.task_strategy)
         if part is not None:
-            known.append(with_gaps(part, people.gaps))
-    return _joined(config, known) if known else None
+            known.append(part.leaving_out(people.gaps))
+    return _joined(known) if known else None
 
 
 async def _of_all_judges(
     config: MetricConfig, judges: Annotations, humans: Annotations
 ) -> list[ScoreResult]:
     people = _people(config, humans)
-    waiting = [_of_judge(config, judge, said, people) for judge, said in judges.items()]
-    return list(await asyncio.gather(*waiting))
 
+    async def one(judge_id: str, said: Mapping[str, Mapping[Item, object]]) -> ScoreResult:
+        tasks = _by_task(config, said).items()
+        waiting = (_of_task(config, task, judge_id, data, people[task]) for task, data in tasks)
+        return _joined(await asyncio.gather(*waiting))
 
-async def _of_judge(
-    config: MetricConfig,
-    judge_id: str,
-    said: Mapping[str, Mapping[Item, object]],
-    people: Mapping[str, FittingPeople],
-) -> ScoreResult:
-    waiting = [
-        _of_task(config, task, judge_id, _judge(config, labels), people[task])
-        for task, labels in _by_task(config, said).items()
-    ]
-    return _joined(config, await asyncio.gather(*waiting))
+    return list(await asyncio.gather(*(one(*judge) for judge in judges.items())))
 
 
 async def _of_task(
-    config: MetricConfig, task: str, judge_id: str, judge: JudgeLabels, people: FittingPeople
+    config: MetricConfig,
+    task: str,
+    judge_id: str,
+    data: Mapping[Item, object],
+    people: _Fitting[HumanLabels],
 ) -> ScoreResult:
     scorer = config.scorer
-    said = FittingJudge.of(scorer, judge)
-    reason = said.why_not(scorer) or people.why_not(scorer)
+    judge = _fitting_judge(scorer, judge_labels(data, free_text=scorer.free_text))
+    reason = judge.reason or people.reason
     found = (
         scorer.no_result(judge_id, task, config.task_strategy, reason)
         if reason
-        else await _scored(config, task, judge_id, said.labels, people.labels)
+        else await _scored(config, task, judge_id, judge.labels, people.labels)
     )
-    return with_gaps(found, (*said.gaps, *people.gaps))
+    return found.leaving_out((*judge.gaps, *people.gaps))
 
 
 async def _scored(
     config: MetricConfig, task: str, judge_id: str, judge: JudgeLabels, people: HumanLabels
 ) -> ScoreResult:
     scorer, mode = config.scorer, config.task_strategy
+    by_majority = config.annotator_aggregation == "majority_vote"
     try:
-        if config.annotator_aggregation == "individual_average":
-            return await scorer.compute_score_async(judge, people, task, judge_id, mode)
-        if scorer.supports_majority:
+        if by_majority and scorer.supports_majority:
             found = scorer.compute_majority(judge, people, task, judge_id, mode)
             return replace(found, annotator_aggregation="majority_vote")
         found = await scorer.compute_score_async(judge, people, task, judge_id, mode)
     except Exception as error:
         error.add_note(f"while {scorer.scorer_name} scored {judge_id} on {task}")
         raise
+    if not by_majority:
+        return found
     return replace(found, warnings=(*found.warnings, _NO_MAJORITY.format(scorer.scorer_name)))
 
 
-def _people(config: MetricConfig, humans: Annotations) -> dict[str, FittingPeople]:
+def _people(config: MetricConfig, humans: Annotations) -> dict[str, _Fitting[HumanLabels]]:
     """Return people's labels of each task, or of all of them together, as the scorer takes them."""
+    scorer = config.scorer
     said = {human: _by_task(config, given) for human, given in humans.items()}
-    return {
-        task: FittingPeople.of(
-            config.scorer,
-            human_labels(
-                {human: given[task] for human, given in said.items()},
-                free_text=config.scorer.free_text,
-            ),
-        )
-        for task in _by_task(config, {})
-    }
-
-
-def _judge(config: MetricConfig, labels: Mapping[Item, object]) -> JudgeLabels:
-    return judge_labels(labels, free_text=config.scorer.free_text)
+    fitting = {}
+    for task in _by_task(config, {}):
+        labels = {human: given[task] for human, given in said.items()}
+        people = human_labels(labels, free_text=scorer.free_text)
+        fitting[task] = _fitting_people(scorer, people)
+    return fitting
 
 
 def _by_task(
@@ -391,40 +321,37 @@ def _by_task(
     given = [said.get(task, {}) for task in config.task_names]
     if config.task_strategy != "multilabel":
         return dict(zip(config.task_names, given, strict=True))
+
+    def vector(item: Item) -> Vector | None:
+        free_text = config.scorer.free_text
+        parts = [clean(labels.get(item), free_text=free_text) for labels in given]
+        return None if None in parts else Vector(parts)
+
     items = dict.fromkeys(item for labels in given for item in labels)
-    return {
-        ", ".join(config.task_names): {
-            item: _vector(
-                [clean(labels.get(item), free_text=config.scorer.free_text) for labels in given]
-            )
-            for item in items
-        }
-    }
+    return {", ".join(config.task_names): {item: vector(item) for item in items}}
 
 
-def _vector(labels: Sequence[Label | None]) -> Vector | None:
-    return None if None in labels else Vector(labels)
-
-
-def _joined(config: MetricConfig, parts: Sequence[ScoreResult]) -> ScoreResult:
+def _joined(parts: Sequence[ScoreResult]) -> ScoreResult:
     """Return the mean over tasks, or the only part."""
-    if len(parts) == 1:
-        return parts[0]
     first = parts[0]
+    if len(parts) == 1:
+        return first
+    figures = {
+        name: mean_of_tasks({part.task_name: part.figures[name] for part in parts})
+        for name in first.figures
+    }
+    series = {
+        name: {
+            key: mean_of_tasks({part.task_name: part.series[name][key] for part in parts})
+            for key in curve
+        }
+        for name, curve in first.series.items()
+    }
     return replace(
         first,
         task_name=", ".join(part.task_name for part in parts),
-        figures={
-            name: mean_of_tasks({part.task_name: part.figures[name] for part in parts})
-            for name in first.figures
-        },
-        series={
-            name: {
-                key: mean_of_tasks({part.task_name: part.series[name][key] for part in parts})
-                for key in curve
-            }
-            for name, curve in first.series.items()
-        },
+        figures=figures,
+        series=series,
         by_human={},
         by_task={part.task_name: part.figures for part in parts},
         metadata={"tasks": {part.task_name: dict(part.metadata) for part in parts}},

@@ -16,7 +16,8 @@ import numpy as np
 
 from judge_eval.stats.bootstrap import MIN_COMPARISONS, RESAMPLES, TOO_FEW, bounds, resampled_sums
 from judge_eval.stats.estimate import wilson
-from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, Counts, Floats, OutcomesTable
+from judge_eval.stats.labels import FloatArray, IntArray
+from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, OutcomesTable
 
 NOTHING = "there is nothing to count"
 
@@ -50,7 +51,10 @@ class Share:
 
 
 def shares(
-    successes: Counts | Floats, trials: Counts, rng: np.random.Generator, resamples: int = RESAMPLES
+    successes: IntArray | FloatArray,
+    trials: IntArray,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
 ) -> list[Share]:
     """Make shares of counts by comparison.
 
@@ -58,9 +62,6 @@ def shares(
     ----------
     successes, trials : int array, shape (n_comparisons, n_shares)
         A trial may succeed in part; then the successes are no whole numbers.
-    rng : numpy.random.Generator
-        Seeded.
-    resamples : int
 
     Returns
     -------
@@ -73,7 +74,6 @@ def shares(
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(1)
     >>> [one] = shares(np.array([[1], [0], [1]]), np.ones((3, 1), dtype=int), rng)
     >>> one.method, round(one.value, 3), round(one.low, 3), round(one.high, 3)
@@ -91,13 +91,15 @@ def shares(
     return shares_of(successes, trials, resampled)
 
 
-def ratio(successes: Floats, trials: Floats) -> Floats:
+def ratio(successes: FloatArray, trials: FloatArray) -> FloatArray:
     """Divide; NaN where there were no trials."""
     nothing = np.full(np.shape(trials), np.nan)
     return np.asarray(np.divide(successes, trials, out=nothing, where=trials > 0))
 
 
-def shares_of(successes: Counts | Floats, trials: Counts, resampled: Floats) -> list[Share]:
+def shares_of(
+    successes: IntArray | FloatArray, trials: IntArray, resampled: FloatArray
+) -> list[Share]:
     """Make shares whose bootstrap was done elsewhere.
 
     Parameters
@@ -113,7 +115,7 @@ def shares_of(successes: Counts | Floats, trials: Counts, resampled: Floats) -> 
     ]
 
 
-def _share(successes: Counts | Floats, trials: Counts, low: float, high: float) -> Share:
+def _share(successes: IntArray | FloatArray, trials: IntArray, low: float, high: float) -> Share:
     right, total = float(successes.sum()), int(trials.sum())
     comparisons = int(np.count_nonzero(trials))
     if not total:
@@ -134,12 +136,11 @@ TOO_FEW_PROMPTS: Final = f"votes on fewer than {FEWEST_PROMPTS} prompts do not t
 TOO_FEW_PAIRS: Final = f"votes on fewer than {FEWEST_PROMPTS} pairs do not tell how sure it is"
 
 
-def overall_agreement(table: OutcomesTable, prompts: Counts) -> list[Share]:
+def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
     """Return the overall agreement of every judge with its 95 % interval.
 
     Parameters
     ----------
-    table : OutcomesTable
     prompts : int array, shape (n_comparisons,)
         Which prompt each comparison is of. Pairs of a prompt share outputs, and votes on a pair
         resemble each other, so prompts are what may be taken as independent.
@@ -154,7 +155,6 @@ def overall_agreement(table: OutcomesTable, prompts: Counts) -> list[Share]:
     --------
     A verdict that failed is on the side of the votes it did not agree with.
 
-    >>> import numpy as np
     >>> table = OutcomesTable.of([{"A": 1}] * 8 + [{"B": 1}] * 4, [["A", None]] * 12)
     >>> one, other = overall_agreement(table, np.arange(12))
     >>> round(one.value, 3), round(one.low, 3), round(one.high, 3), one.method
@@ -167,7 +167,7 @@ def overall_agreement(table: OutcomesTable, prompts: Counts) -> list[Share]:
     return _by_prompt(table.right(), votes, prompts)
 
 
-def per_answer(votes: Counts, answers: Codes, prompts: Counts) -> list[Share]:
+def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share]:
     """Return each judge's agreement per answer: every single answer in both orders counts.
 
     What it loses by contradicting itself is how much higher this is than its agreement.
@@ -189,7 +189,6 @@ def per_answer(votes: Counts, answers: Codes, prompts: Counts) -> list[Share]:
     --------
     Who always picks what stands first contradicts itself, and is right by half.
 
-    >>> import numpy as np
     >>> first = np.tile(np.array([0, 1], dtype=np.int8), (12, 1, 1))
     >>> [share] = per_answer(np.tile([1, 0, 0, 0], (12, 1)), first, np.arange(12))
     >>> share.value, share.trials
@@ -204,7 +203,7 @@ def per_answer(votes: Counts, answers: Codes, prompts: Counts) -> list[Share]:
     return _by_prompt(np.where(known, named[0] + named[1], 0), 2 * known * each, prompts)
 
 
-def _by_prompt(right: Counts, votes: Counts, prompts: Counts) -> list[Share]:
+def _by_prompt(right: IntArray, votes: IntArray, prompts: IntArray) -> list[Share]:
     """Return shares of counts of shape (n_comparisons, n_judges)."""
     number = np.unique(prompts, return_inverse=True)[1]
     sums = np.zeros((3, int(number.max(initial=-1)) + 1, right.shape[1]))
@@ -213,7 +212,7 @@ def _by_prompt(right: Counts, votes: Counts, prompts: Counts) -> list[Share]:
     return [_share_by_prompt(*sums[:, :, judge]) for judge in range(right.shape[1])]
 
 
-def _share_by_prompt(right: Floats, votes: Floats, pairs: Floats) -> Share:
+def _share_by_prompt(right: FloatArray, votes: FloatArray, pairs: FloatArray) -> Share:
     """Return one judge's share of its sums by prompt, each of shape (n_prompts,)."""
     asked = votes > 0
     right, votes = right[asked], votes[asked]
@@ -234,7 +233,7 @@ def _share_by_prompt(right: Floats, votes: Floats, pairs: Floats) -> Share:
 
 
 def prompt_interval(
-    right: Sequence[int] | Floats, votes: Sequence[int] | Floats
+    right: Sequence[int] | FloatArray, votes: Sequence[int] | FloatArray
 ) -> tuple[float, float]:
     """Return the 95 % interval of a share whose trials come in prompts.
 
@@ -248,10 +247,6 @@ def prompt_interval(
     ----------
     right, votes : float array, shape (n_prompts,)
         At least two prompts, and neither all votes right nor all wrong.
-
-    Returns
-    -------
-    (low, high) : tuple of float
 
     Examples
     --------
@@ -270,7 +265,7 @@ def prompt_interval(
     return float(low), float(high)
 
 
-def standard_error(right: Sequence[int] | Floats, votes: Sequence[int] | Floats) -> float:
+def standard_error(right: Sequence[int] | FloatArray, votes: Sequence[int] | FloatArray) -> float:
     """Return the standard error of a share whose trials come in prompts; see `prompt_interval`."""
     good, n = np.asarray(right, np.float64), np.asarray(votes, np.float64)
     apart = good - good.sum() / n.sum() * n

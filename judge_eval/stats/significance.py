@@ -59,7 +59,6 @@ def t_test(counts: IntArray, penalty: Penalty) -> FloatArray:
     counts : int array, shape (…, 3)
         Items on which both agree equally well with the others, the person alone better, the judge
         alone better.
-    penalty : Penalty
 
     Returns
     -------
@@ -101,7 +100,6 @@ def wilcoxon(counts: IntArray, penalty: Penalty) -> FloatArray:
     Parameters
     ----------
     counts : int array, shape (3,)
-    penalty : Penalty
 
     Returns
     -------
@@ -156,7 +154,6 @@ def benjamini_yekutieli(p_values: FloatArray, q: float = 0.05) -> BoolArray:
     ----------
     p_values : float array, shape (…, m)
         NaN where there is no test; m is then less by as many.
-    q : float
 
     Returns
     -------

@@ -31,7 +31,6 @@ class Spread:
     ----------
     mean, median, std : float or None
         `std` is that of these values, not an estimate for others (divided by n).
-    count : int
     """
 
     mean: float | None
@@ -205,12 +204,7 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True)
 class Semantic(Similarity):
-    """A semantic similarity, and by which model.
-
-    Attributes
-    ----------
-    model : str
-    """
+    """A semantic similarity, and by which model."""
 
     model: str
 

@@ -21,7 +21,7 @@ from judge_eval.stats import (
     check_names,
     make_scorer,
 )
-from judge_eval.stats.estimate import AnnotatorAggregation, TaskStrategy
+from judge_eval.stats.scorer import AnnotatorAggregation, TaskStrategy
 from reports.results.names import is_safe
 
 MOST_METRICS: Final = 100

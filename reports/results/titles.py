@@ -91,11 +91,11 @@ def is_of_people(scorer: Scorer, figure: str = "krippendorff_alpha") -> bool:
 def _metric(scorer: Scorer) -> str:
     if not isinstance(scorer, ClassificationScorer):
         return _capital(in_words(scorer.scorer_name))
-    asked = scorer.asked
-    name = _capital(in_words(asked.metric))
-    if asked.metric == "accuracy":
+    settings = scorer.settings
+    name = _capital(in_words(settings.metric))
+    if settings.metric == "accuracy":
         return name
-    of = f" of {asked.pos_label}" if asked.average == "binary" else f" ({asked.average})"
+    of = f" of {settings.pos_label}" if settings.average == "binary" else f" ({settings.average})"
     return f"{name}{of}"
 
 

@@ -60,7 +60,7 @@ def test_averages_over_classes_are_scikit_learn_s(said, metric, average):
 @settings(max_examples=40)
 @given(said_by, st.sampled_from([*METRICS]), st.sampled_from(["macro", "micro", "weighted"]))
 def test_sums_give_the_same_figures_as_scikit_learn(said, metric, average):
-    """The intervals are made of sums, the figures by scikit-learn: they must mean the same."""
+    """Figures and intervals are made of the same sums."""
     judge, *humans = said
     people = {str(number): dict(enumerate(human)) for number, human in enumerate(humans)}
     sums = of_elements(paired(dict(enumerate(judge)), people))

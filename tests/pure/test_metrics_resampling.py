@@ -16,8 +16,9 @@ from judge_eval.stats import (
 )
 from judge_eval.stats.averages import mean_by_rater, mean_over_raters
 from judge_eval.stats.bootstrap import interval_of, weights
-from judge_eval.stats.estimate import bootstrap_tail, mean_of_tasks, wilson
+from judge_eval.stats.estimate import bootstrap_tail, wilson
 from judge_eval.stats.pairs import paired
+from judge_eval.stats.scorer import mean_of_tasks
 
 counts = st.lists(st.integers(1, 40), min_size=1, max_size=12).map(lambda n: np.array(n, np.int64))
 

@@ -470,7 +470,10 @@ def test_every_scorer_is_found_by_name():
         "rank_correlation",
     }
     scorer = make_scorer("classification", metric="recall", pos_label="flag", resamples=10, seed=3)
-    assert (scorer.scorer_name, scorer.asked.resampling.resamples) == ("classification_recall", 10)
+    assert (scorer.scorer_name, scorer.settings.resampling.resamples) == (
+        "classification_recall",
+        10,
+    )
     alt = make_scorer("alt_test", min_humans=2, epsilon=0.15, seed=4)
     assert (alt.min_humans, alt.settings.epsilon, alt.settings.resampling.seed) == (2, 0.15, 4)
 

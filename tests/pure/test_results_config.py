@@ -5,7 +5,7 @@ import json
 import pytest
 
 from humanjudge.lib.validation import ConfigInvalid
-from judge_eval.stats import SCORERS, registry
+from judge_eval.stats import SCORERS, scorers
 from reports.results.config import Reach, default_metrics, parse
 from reports.results.config_file import finder, import_modules, read_config
 
@@ -53,9 +53,10 @@ def test_everything_that_can_be_said_of_a_metric():
         display_name="F1 of both",
     )
     [found] = parse({"metrics": [asked]}, TASKS).metrics
-    assert found.scorer.asked.metric == "f1"
-    assert found.scorer.asked.pos_label == "A"
-    assert (found.scorer.asked.resampling.seed, found.scorer.asked.resampling.resamples) == (7, 9)
+    assert found.scorer.settings.metric == "f1"
+    assert found.scorer.settings.pos_label == "A"
+    resampling = found.scorer.settings.resampling
+    assert (resampling.seed, resampling.resamples) == (7, 9)
     assert found.task_names == ("winner", "helpful")
     assert (found.task_strategy, found.annotator_aggregation) == ("multitask", "majority_vote")
     assert found.unique_name == "F1 of both"
@@ -283,7 +284,7 @@ def test_code_is_found_by_its_dotted_path_beside_the_file(tmp_path):
 def test_a_module_registers_its_scorers(tmp_path):
     written(tmp_path, CUSTOM, "registering_scorers.py")
     import_modules({"modules": ["registering_scorers"]}, tmp_path)
-    assert registry.SCORERS["custom_of_a_module"]().scorer_name == "custom"
+    assert scorers.SCORERS["custom_of_a_module"]().scorer_name == "custom"
     with pytest.raises(ConfigInvalid, match=r"^modules\[0\]: 'no_such_module' cannot be imported"):
         import_modules({"modules": ["no_such_module"]}, tmp_path)
     with pytest.raises(ConfigInvalid, match=r"^modules: must be a list"):
