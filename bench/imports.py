@@ -93,7 +93,7 @@ def main() -> None:
 
 def import_rows(name: str, count: int) -> object:
     from judge_eval.exchange.formats import read
-    from judge_eval.exchange.import_ import import_run
+    from tests.helpers.imports import import_run
     from voting.models import Project
 
     stream = io.BufferedReader(Lines(lambda: records(count)))
@@ -108,7 +108,7 @@ def import_rows(name: str, count: int) -> object:
 
 def again(run: object) -> None:
     from judge_eval.exchange.formats import read
-    from judge_eval.exchange.import_ import import_into
+    from tests.helpers.imports import import_into
 
     stream = io.BufferedReader(Lines(lambda: records(ROWS)))
     report, seconds = timed(lambda: import_into(run, read(stream, "rows.jsonl")))  # type: ignore[arg-type]

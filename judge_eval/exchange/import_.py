@@ -8,22 +8,21 @@ transactions with room for votes between them. A new run shows only when all of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from math import inf
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from humanjudge.enqueue import enqueue
+from humanjudge.lib.text import number_of
 from judge_eval.config.run_config import RUBRICS
-from judge_eval.exchange import fields
-from judge_eval.exchange.import_baselines import Floor
-from judge_eval.exchange.import_opening import SIMULATED, lacking_text, open_run
-from judge_eval.exchange.import_pairs import PairsRead, write_pairs
+from judge_eval.exchange import fields, import_scratch
+from judge_eval.exchange.import_pairs import PairsRead, lacking_outputs, write_pairs
 from judge_eval.exchange.import_report import (
     MOST_ERRORS,
     ImportOptions,
@@ -31,26 +30,28 @@ from judge_eval.exchange.import_report import (
     ImportReport,
     ImportTooLarge,
 )
-from judge_eval.exchange.import_rows import MOST_ROWS, MOST_TEXT, chunks, shown, text_of
-from judge_eval.exchange.import_scratch import Scratch
-from judge_eval.exchange.import_steps import step
-from judge_eval.exchange.import_verdicts import (
+from judge_eval.exchange.import_scratch import WRITTEN, Outcome, Scratch, chunks, quote, text_of
+from judge_eval.exchange.import_statements import (
+    Baselines,
     VerdictsRead,
+    VotesRead,
     add_imported_judges,
     append_verdicts,
+    append_votes,
     write_verdicts,
 )
-from judge_eval.exchange.import_votes import VotesRead, append_votes
-from judge_eval.exchange.rows import Item, JudgeOrder, Kind, LabelRow, LeftOut, Note, Row, RowError
-from judge_eval.models import Board, Run
+from judge_eval.exchange.rows import Item, JudgeOrder, LabelRow, LeftOut, Note, Row, RowError
+from judge_eval.exchange.writing import close_undrawn, step
+from judge_eval.models import Board, Run, Verdict
+from judge_eval.runs import events
 from judge_eval.services import create_queue
 from voting.choices import DEFAULT_BALLOT, in_order
-from voting.models import Project, Queue
+from voting.models import Picture, Project, Queue
 
 LOOKED_AT: Final = 20
 GONE: Final = "The run is gone, or it was not imported to its end."
-_AS_GIVEN = ImportOptions()
-WRITTEN: Final = ("pair", "verdict", "judged", "vote")
+NOTHING_TO_SHOW: Final = "Its pairs came without their outputs, so nobody can vote on them here."
+SIMULATED: Final = "This run holds simulated votes only; import into another one."
 
 
 @dataclass(frozen=True)
@@ -81,77 +82,6 @@ class Most:
 NO_MOST: Final = Most()
 
 
-def import_run(
-    project: Project, name: str, items: Iterable[Item], *, options: ImportOptions = _AS_GIVEN
-) -> ImportReport:
-    """Make a run of what a source says.
-
-    Where anything is wrong with it nothing is written and the report lists what; unless
-    `skip_errors` is asked for, then the rest is, as far as it can be told from what is wrong.
-    """
-    return _at_once(Target(project.pk, name=name), items, options)
-
-
-def import_into(
-    run_id: UUID, items: Iterable[Item], *, options: ImportOptions = _AS_GIVEN
-) -> ImportReport:
-    """Add to a run what a source says and the run does not hold yet.
-
-    The same source again changes nothing. What contradicts the run is an error. Of the options,
-    those that make a queue (rubric, ballot, votes_per_pair, reveal) do not matter. Nobody else may
-    import into the project meanwhile: `import_jobs` sees to that.
-
-    Raises
-    ------
-    ImportRefused
-    """
-    project = Queue.objects.values_list("project", flat=True).get(run=run_id)
-    return _at_once(Target(project, run=run_id), items, options)
-
-
-def _at_once(target: Target, items: Iterable[Item], options: ImportOptions) -> ImportReport:
-    with (
-        TemporaryDirectory() as folder,
-        closing(Scratch(Path(folder) / "rows", is_new=True)) as scratch,
-    ):
-        report = read(target, items, options, scratch)
-        return report if report.is_refused else Writing(target, options, scratch).write()
-
-
-# --- reading --------------------------------------------------------------------------------------
-
-
-def read(
-    target: Target,
-    items: Iterable[Item],
-    options: ImportOptions,
-    scratch: Scratch,
-    *,
-    most: Most = NO_MOST,
-    on_chunk: Callable[[int], None] = lambda rows: None,
-) -> ImportReport:
-    """Read and check everything; `on_chunk` is told now and then how many rows were read.
-
-    Raises
-    ------
-    ImportRefused
-    """
-    run = open_to_imports(target.run) if target.run else None
-    items = iter(items)
-    if run is None:
-        items, kind = _kind_of(items, options)
-        options = options.model_copy(update={"kind": kind})
-    return _Reading(target, run, options, scratch).take(items, most, on_chunk)
-
-
-def _kind_of(items: Iterator[Item], options: ImportOptions) -> tuple[Iterator[Item], Kind]:
-    """Find the kind of a run's outputs near the beginning of what is read; give all of it back."""
-    first = list(islice(items, LOOKED_AT))
-    stated = (item.pair.kind for item in first if isinstance(item, Row))
-    kind = options.kind or next(filter(None, stated), None)
-    return chain(first, items), kind or "text"
-
-
 def open_to_imports(run_id: UUID) -> Run:
     """Return a run that may be added to; raises ImportRefused for any other."""
     run = Run.objects.select_related("queue__rubric", "queue__project").filter(pk=run_id).first()
@@ -164,31 +94,68 @@ def open_to_imports(run_id: UUID) -> Run:
     return run
 
 
+# --- reading ----------------------------------------------------------------------------------
+
+
+def read(
+    target: Target,
+    items: Iterable[Item],
+    options: ImportOptions,
+    scratch: Scratch,
+    *,
+    most: Most = NO_MOST,
+    on_chunk: Callable[[int], None] = lambda rows: None,
+) -> ImportReport:
+    """Read and check everything; `on_chunk` gets now and then how many rows were read.
+
+    Where anything is wrong the report lists what, and nothing is to be written; unless
+    `skip_errors` is asked for, then the rest is, as far as it can be told from what is wrong.
+    Into a run, nobody else may import meanwhile: `import_jobs` sees to that.
+
+    Raises
+    ------
+    ImportRefused
+    """
+    run = open_to_imports(target.run) if target.run else None
+    items = iter(items)
+    if run is None:
+        # The kind of a new run's outputs is found near the beginning.
+        first = list(islice(items, LOOKED_AT))
+        kinds = (item.pair.kind for item in first if isinstance(item, Row))
+        kind = options.kind or next(filter(None, kinds), "text")
+        items, options = chain(first, items), options.model_copy(update={"kind": kind})
+    return _Reading(target, run, options, scratch, most, on_chunk).take(items)
+
+
 class _Reading:
     def __init__(
-        self, target: Target, run: Run | None, options: ImportOptions, scratch: Scratch
+        self,
+        target: Target,
+        run: Run | None,
+        options: ImportOptions,
+        scratch: Scratch,
+        most: Most,
+        on_chunk: Callable[[int], None],
     ) -> None:
         self._run, self._options, self._scratch = run, options, scratch
+        self._most, self._on_chunk = most, on_chunk
         self._report = report = ImportReport()
-        queue = run.queue if run else None
+        self._rows = self._text = 0
         # Of a new run without a stated ballot, every choice that occurs is on it.
         self._is_fixed = bool(run) or options.ballot is not None
         self._ballot = set(run.queue.ballot if run else options.ballot or DEFAULT_BALLOT)
         first_judges = not (run and run.judges.exists())
-        self._wants_floor = first_judges if options.baselines is None else options.baselines
-        self._pairs = PairsRead(queue, options.kind, scratch, report)
+        self._wants_baselines = first_judges if options.baselines is None else options.baselines
+        self._pairs = PairsRead(run.queue if run else None, options.kind, scratch, report)
         self._verdicts = VerdictsRead(run, options, scratch, report)
         self._votes = VotesRead(target.project, run, scratch, report)
 
-    def take(
-        self, items: Iterator[Item], most: Most, on_chunk: Callable[[int], None]
-    ) -> ImportReport:
-        self._rows = self._text = 0
-        for chunk in chunks(self._fitting(items, most, on_chunk)):
-            on_chunk(self._rows)
+    def take(self, items: Iterator[Item]) -> ImportReport:
+        for chunk in chunks(self._fitting(items)):
+            self._on_chunk(self._rows)
             if isinstance(chunk, JudgeOrder):
                 self._verdicts.order(chunk)
-                self._wants_floor = bool(self._options.baselines)
+                self._wants_baselines = bool(self._options.baselines)
                 continue
             taken = self._pairs.take(chunk)
             self._verdicts.take(taken)
@@ -200,40 +167,33 @@ class _Reading:
             self._report.nothing_written()
             return self._report
         if self._is_to_be_open() and (lacking := self._pairs.lacking()):
-            raise ImportRefused(lacking_text(lacking))
-        self._finish()
+            raise ImportRefused(_lacking_text(lacking))
+        ballot, report = in_order(self._ballot), self._report
+        kind, wants_baselines = self._options.kind, self._wants_baselines
+        self._scratch.finish(
+            Outcome(kind=kind, ballot=ballot, wants_baselines=wants_baselines, report=report)
+        )
         return self._report
 
     def _is_to_be_open(self) -> bool:
         stated = self._options.open_for_voting
         return bool(self._run and self._run.queue.is_open) if stated is None else stated
 
-    def _finish(self) -> None:
-        outcome = {
-            "kind": self._options.kind,
-            "ballot": in_order(self._ballot),
-            "wants_floor": self._wants_floor,
-            "report": self._report.as_kept(),
-        }
-        self._scratch.finish(outcome)
-
     def _has_pairs(self) -> bool:
         has_some = self._run and self._run.queue.comparisons.exists()
         return bool(has_some or self._scratch.count("pair"))
 
-    def _fitting(
-        self, items: Iterator[Item], most: Most, on_chunk: Callable[[int], None]
-    ) -> Iterator[Row | JudgeOrder]:
+    def _fitting(self, items: Iterator[Item]) -> Iterator[Row | JudgeOrder]:
         for item in items:
             self._rows += 1
-            if self._rows % MOST_ROWS == 0:
-                on_chunk(self._rows)
+            if self._rows % import_scratch.MOST_ROWS == 0:
+                self._on_chunk(self._rows)
             self._text += text_of(item) if isinstance(item, Row) else 0
-            most.refuse(self._rows, self._text)
+            self._most.refuse(self._rows, self._text)
             if isinstance(item, JudgeOrder) or (isinstance(item, Row) and self._fits(item)):
                 yield item
             elif not isinstance(item, Row):
-                self._tell(item)
+                self._report_item(item)
             if self._report.failures >= MOST_ERRORS and not self._options.skip_errors:
                 self._report.is_cut = True
                 return
@@ -244,7 +204,7 @@ class _Reading:
             self._report.fail(error)
         return error is None
 
-    def _tell(self, item: LabelRow | LeftOut | Note | RowError) -> None:
+    def _report_item(self, item: LabelRow | LeftOut | Note | RowError) -> None:
         if isinstance(item, LeftOut):
             self._report.leave_out(item)
         elif isinstance(item, Note):
@@ -256,11 +216,11 @@ class _Reading:
             self._report.fail(item)
 
     def _not_on_ballot(self, row: Row) -> RowError | None:
+        vote, verdict = row.vote and row.vote.choice, row.verdict and row.verdict.winner
         if not self._is_fixed:
-            self._ballot.update(_choices(row))
-        elif row.vote and row.vote.choice not in self._ballot:
-            offered = ", ".join(in_order(self._ballot))
-            why = f"{shown(row.vote.choice)} is not on the ballot: {offered}"
+            self._ballot |= {choice for choice in (vote, verdict) if choice}
+        elif vote and vote not in self._ballot:
+            why = f"{quote(vote)} is not on the ballot: {', '.join(in_order(self._ballot))}"
             return RowError(row.file, row.line, "vote", why)
         return None
 
@@ -274,14 +234,7 @@ def _unfit_labels(row: Row) -> RowError | None:
     return None
 
 
-def _choices(row: Row) -> Iterator[str]:
-    if row.vote:
-        yield row.vote.choice
-    if row.verdict and row.verdict.winner:
-        yield row.verdict.winner
-
-
-# --- writing --------------------------------------------------------------------------------------
+# --- writing ----------------------------------------------------------------------------------
 
 
 class Writing:
@@ -309,18 +262,12 @@ class Writing:
         on_chunk: Callable[[Run, int], None] = lambda run, done: None,
         on_end: Callable[[Run, ImportReport], None] = lambda run, report: None,
     ) -> None:
-        self._project, self._run_id, self._name = target.project, target.run, target.name
+        self._target, self._run_id, self._is_new = target, target.run, bool(target.name)
         self._scratch, self._done, self._on_chunk, self._on_end = scratch, done, on_chunk, on_end
-        outcome = scratch.outcome()
-        self._ballot: list[str] = outcome["ballot"]
-        self._wants_floor: bool = outcome["wants_floor"]
-        self._report = ImportReport.of_kept(outcome["report"])
-        self._options = options.model_copy(update={"kind": outcome["kind"]})
+        self._outcome = scratch.outcome()
+        self._report = self._outcome.report
+        self._options = options.model_copy(update={"kind": self._outcome.kind})
         self._now = timezone.now()
-
-    @property
-    def is_new(self) -> bool:
-        return bool(self._name)
 
     def write(self) -> ImportReport:
         with self._step() as run:
@@ -335,8 +282,8 @@ class Writing:
                     self._on_chunk(run, self._done)
             before += number
         with self._step() as run:
-            if self.is_new or self._report.changed or self._options.open_for_voting is not None:
-                open_run(run, self._options, self._report, is_new=self.is_new)
+            if self._is_new or self._report.changed or self._options.open_for_voting is not None:
+                self._open(run)
             self._report.runs.append(run.pk)
             self._on_end(run, self._report)
         return self._report
@@ -344,45 +291,108 @@ class Writing:
     def _write(self, run: Run, table: str, row: int) -> int:
         """Write what follows a row of a table; return how many rows of it."""
         if table == "pair":
-            drafts = self._scratch.pairs_behind(row, MOST_ROWS, MOST_TEXT)
+            drafts = self._scratch.pairs_after(row)
             write_pairs(run.queue, drafts)
             return len(drafts)
-        found: list[Any] = self._scratch.behind(table, row, MOST_ROWS, MOST_TEXT)
+        texts = self._scratch.texts_after(table, row)
         if table == "verdict":
-            write_verdicts(run, self._options, found)
+            write_verdicts(run, self._options, texts)
         elif table == "judged":
-            floor = Floor(run, self._options, self._report)
-            floor.is_wanted = self._wants_floor
-            append_verdicts(run, [UUID(hex=pair) for pair in found], floor)
+            is_wanted = self._outcome.wants_baselines
+            baselines = Baselines(run, self._options, self._report, is_wanted=is_wanted)
+            append_verdicts(run, [UUID(hex=pair) for pair in texts], baselines)
         else:
-            append_votes(run, found, self._now)
-        return len(found)
+            append_votes(run, texts, self._now)
+        return len(texts)
 
     @contextmanager
     def _step(self) -> Iterator[Run]:
         """Hold the project and the run, in the order that all keep."""
-        with step(self._project) as project:
-            yield self._found(self._run_id) if self._run_id else self._made(project)
+        with step(self._target.project) as project:
+            yield self._locked(self._run_id) if self._run_id else self._create(project)
 
-    def _made(self, project: Project) -> Run:
-        kind = self._options.kind or "text"
+    def _create(self, project: Project) -> Run:
+        name, kind = self._target.name, self._options.kind or "text"
         queue = create_queue(
             project,
-            self._name,
+            name,
             self._options.rubric or RUBRICS[kind],
-            ballot=self._ballot,
+            ballot=self._outcome.ballot,
             votes_per_item=self._options.votes_per_pair,
             reveal=self._options.reveal,
             is_open=False,
         )
-        run = Run.every.create(queue=queue, name=self._name, state=Run.State.IMPORTING)
+        run = Run.every.create(queue=queue, name=name, state=Run.State.IMPORTING)
         Board.objects.create(run=run)
         self._run_id = run.pk
         return run
 
-    def _found(self, run_id: UUID) -> Run:
+    def _locked(self, run_id: UUID) -> Run:
         runs = Run.every.select_for_update(of=("self",), no_key=True)
         run = runs.select_related("queue__rubric", "queue__project").filter(pk=run_id).first()
         if run is None:
             raise ImportRefused(GONE)
         return run
+
+    def _open(self, run: Run) -> None:
+        """Open pairs for voting, and the queue if it is to be, and set what the run does next."""
+        queue = run.queue
+        if not self._is_new and Queue.objects.filter(pk=queue.pk, is_simulated=True).exists():
+            raise ImportRefused(SIMULATED)  # meanwhile; from now on no more: it has real votes
+        is_waiting = _open_pairs(queue)
+        lacking = lacking_outputs(queue).count()
+        queue.is_open = self._is_to_be_open(queue, lacking)
+        queue.save(update_fields=["ballot", "is_open"])
+        run.state = self._next_state(run, is_waiting=is_waiting, lacking=lacking)
+        if run.state != Run.State.STOPPED:
+            run.note = NOTHING_TO_SHOW if run.state == Run.State.COMPLETE else ""
+        run.save(update_fields=["state", "note"])
+        if lacking:
+            note = f"Voting is closed: {_lacking(lacking)} that could be shown."
+            self._report.notes.append(note)
+        new = (number_of(self._report.new[f"{it}s"], it) for it in ("pair", "verdict", "vote"))
+        events.record(run, "imported", f"Imported: {', '.join(new)}.")
+        if run.state == Run.State.JUDGING:
+            enqueue("judge_eval.tasks.advance", str(run.pk))
+
+    def _is_to_be_open(self, queue: Queue, lacking: int) -> bool:
+        wanted = self._options.open_for_voting
+        if wanted is None:
+            wanted = not lacking if self._is_new else queue.is_open
+        if wanted and lacking:
+            raise ImportRefused(_lacking_text(lacking))
+        return wanted
+
+    def _next_state(self, run: Run, *, is_waiting: bool, lacking: int) -> str:
+        if run.state == Run.State.STOPPED:
+            return Run.State.STOPPED
+        if is_waiting or (run.state == Run.State.JUDGING and not self._is_new):
+            return Run.State.JUDGING
+        is_all = lacking == run.queue.comparisons.count()
+        return Run.State.COMPLETE if is_all else Run.State.VOTING
+
+
+def _open_pairs(queue: Queue) -> bool:
+    """Open the pairs that wait for nothing; say whether others wait."""
+    close_undrawn(queue)
+    closed = queue.comparisons.filter(opened_at__isnull=True, unusable="")
+    unjudged = Verdict.objects.filter(comparison=OuterRef("pk"), state=Verdict.State.WAITING)
+    ready = closed.filter(
+        ~Q(a__picture__state=Picture.State.WAITING),
+        ~Q(b__picture__state=Picture.State.WAITING),
+        ~Exists(unjudged),
+    )
+    ready.update(opened_at=timezone.now())
+    return closed.exists()
+
+
+def _lacking_text(pairs: int) -> str:
+    """Say why voting cannot be opened."""
+    return (
+        f"{_lacking(pairs)}, so nobody can vote on them: "
+        "give the outputs, or close the run for voting."
+    )
+
+
+def _lacking(pairs: int) -> str:
+    return f"{number_of(pairs, 'pair')} {'has' if pairs == 1 else 'have'} no outputs"

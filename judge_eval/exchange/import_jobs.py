@@ -29,19 +29,19 @@ from humanjudge.enqueue import enqueue
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.exchange import bundle, mapping
 from judge_eval.exchange.formats import read as read_file
-from judge_eval.exchange.import_ import GONE, NO_MOST, WRITTEN, Most, Target, Writing, read
+from judge_eval.exchange.import_ import GONE, NO_MOST, Most, Target, Writing, read
 from judge_eval.exchange.import_report import (
     ImportRefused,
     ImportReport,
     ImportTooLarge,
     parse_options,
 )
-from judge_eval.exchange.import_scratch import Scratch
-from judge_eval.exchange.import_steps import remove
+from judge_eval.exchange.import_scratch import WRITTEN, Scratch
 from judge_eval.exchange.restore import Restoring, refusal
 from judge_eval.exchange.restore_rows import Start
 from judge_eval.exchange.rows import Broken, Item
 from judge_eval.exchange.sources import Format, UnknownFormat, format_of
+from judge_eval.exchange.writing import remove
 from judge_eval.models import Import, Run
 from voting.models import ApiKey, Entry
 from voting.services import record_exposure

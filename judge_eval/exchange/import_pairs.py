@@ -10,34 +10,20 @@ from uuid import UUID, uuid4
 from django.db.models import Q, QuerySet
 
 from judge_eval.exchange.import_report import ImportReport
-from judge_eval.exchange.import_rows import MOST_ROWS, MOST_TEXT, UNREAD, PairDraft
-from judge_eval.exchange.import_scratch import Scratch
+from judge_eval.exchange.import_scratch import UNREAD, PairDraft, Scratch
 from judge_eval.exchange.rows import OUTPUTS, Row
+from judge_eval.exchange.writing import give_pictures
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT as ABSENT
 from voting.ledger.bulk_sql import key, update_many
-from voting.models import Comparison, Inference, Picture, Queue, prompt_key
+from voting.models import Comparison, Inference, Queue, prompt_key
 from voting.order import fresh_turn
-from voting.pictures.store import source_address
 
 # In an output's metadata.
 _NOTED: Final = ("prompt_id", "cluster")
 # What was changed in it before it was stored, in words, as a call keeps it of what it brought.
 CHANGES: Final = "changes"
-_STORED: Final = (
-    "pk",
-    "external_id",
-    "position",
-    "opened_at",
-    "a",
-    "b",
-    "a__prompt",
-    "a__kind",
-    "a__tags",
-    "a__metadata",
-    "b__metadata",
-    "a__generator",
-    "b__generator",
-)
+# A pair is read without its outputs: they are long, and seldom needed.
+_WITHOUT_OUTPUTS: Final = ("a__output", "b__output", "b__prompt")
 
 
 class PairsRead:
@@ -77,7 +63,7 @@ class PairsRead:
         """Count the pairs of the run that will have no outputs."""
         number = lacking_outputs(self._queue).count() if self._queue else 0
         row = 0
-        while drafts := self._scratch.pairs_behind(row, MOST_ROWS, MOST_TEXT):
+        while drafts := self._scratch.pairs_after(row):
             row += len(drafts)
             for draft in drafts:
                 if draft.position is None:
@@ -109,16 +95,16 @@ class PairsRead:
         if not self._queue:
             return
         names = set(wanted)
+        pairs = Comparison.objects.filter(queue=self._queue).select_related("a", "b")
+        pairs = pairs.defer(*_WITHOUT_OUTPUTS)
         # The first condition is that of the index on the names.
-        pairs = Comparison.objects.filter(queue=self._queue)
-        named = pairs.filter(~Q(external_id=""), external_id__in=names)
-        for row in named.values(*_STORED):
-            names.discard(row["external_id"])
-            yield _stored_draft(row["external_id"], row)
+        for pair in pairs.filter(~Q(external_id=""), external_id__in=names):
+            names.discard(pair.external_id)
+            yield _stored_draft(pair.external_id, pair)
         # A pair that was made here goes by its own number.
         numbers = [number for name in names if (number := uuid(name))]
-        for row in pairs.filter(external_id="", pk__in=numbers).values(*_STORED):
-            yield _stored_draft(str(row["pk"]), row)
+        for pair in pairs.filter(external_id="", pk__in=numbers):
+            yield _stored_draft(str(pair.pk), pair)
 
     def _read_outputs(self, drafts: Sequence[PairDraft]) -> None:
         for draft in drafts:
@@ -129,8 +115,8 @@ class PairsRead:
             for field in OUTPUTS
             if draft.known.get(field) is UNREAD
         ]
-        found = Inference.objects.filter(pk__in=[pk for *_, pk in sides])
-        outputs = dict(found.values_list("pk", "output"))
+        stored = Inference.objects.filter(pk__in=[pk for *_, pk in sides])
+        outputs = dict(stored.values_list("pk", "output"))
         for draft, field, pk in sides:
             draft.known[field] = outputs[pk]
 
@@ -144,27 +130,28 @@ def _new_draft(name: str, kind: str) -> PairDraft:
     return PairDraft(name, uuid4(), uuid4(), uuid4(), {"kind": kind})
 
 
-def _stored_draft(name: str, row: dict[str, Any]) -> PairDraft:
+def _stored_draft(name: str, pair: Comparison) -> PairDraft:
     known = {
-        "kind": row["a__kind"],
-        "prompt": row["a__prompt"] or None,
-        **{name: row["a__metadata"].get(name) for name in _NOTED},
-        "tags": tuple(row["a__tags"]) or None,
-        "generator_a": row["a__generator"] or None,
-        "generator_b": row["b__generator"] or None,
+        "kind": pair.a.kind,
+        "prompt": pair.a.prompt,
+        **{name: pair.a.metadata.get(name) for name in _NOTED},
+        "tags": tuple(pair.a.tags),
+        "generator_a": pair.a.generator,
+        "generator_b": pair.b.generator,
     }
-    for side in "ab":
-        if not row[f"{side}__metadata"].get(ABSENT):
-            known[f"output_{side}"] = UNREAD
+    known = {field: value for field, value in known.items() if value}
+    for field, output in zip(OUTPUTS, (pair.a, pair.b), strict=True):
+        if not output.metadata.get(ABSENT):
+            known[field] = UNREAD
     return PairDraft(
         name,
-        row["pk"],
-        row["a"],
-        row["b"],
-        known={field: value for field, value in known.items() if value is not None},
-        position=row["position"],
-        is_open=row["opened_at"] is not None,
-        is_complete=row["external_id"] == "",
+        pair.pk,
+        pair.a_id,
+        pair.b_id,
+        known,
+        position=pair.position,
+        is_open=pair.opened_at is not None,
+        is_complete=pair.external_id == "",
     )
 
 
@@ -259,29 +246,6 @@ def _fill(inference: Inference, known: dict[str, Any], side: str) -> None:
         inference.metadata[ABSENT] = True
     elif output is not UNREAD:
         inference.output = output
-
-
-def give_pictures(outputs: dict[UUID, Inference]) -> None:
-    """Give each drawing the picture of its source, made where there is none yet."""
-    drawings = {
-        pk: source_address(row.output)
-        for pk, row in outputs.items()
-        if row.kind == Inference.Kind.SVG and ABSENT not in row.metadata
-    }
-    addresses = set(drawings.values())
-    rows = [Picture(source_sha256=address) for address in sorted(addresses)]
-    Picture.objects.bulk_create(rows, ignore_conflicts=True)
-    found = Picture.objects.filter(source_sha256__in=addresses)
-    pictures = dict(found.values_list("source_sha256", "pk"))
-    for pk, address in drawings.items():
-        outputs[pk].picture_id = pictures[address]
-
-
-def close_undrawn(queue: Queue) -> None:
-    """Let pairs whose drawings came with an import wait until they are drawn here."""
-    waiting = Picture.State.WAITING
-    undrawn = Q(a__picture__state=waiting) | Q(b__picture__state=waiting)
-    Comparison.objects.filter(undrawn, queue=queue, unusable="").update(opened_at=None)
 
 
 def uuid(text: str) -> UUID | None:

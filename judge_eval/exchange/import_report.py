@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from pydantic import Field, StringConstraints, TypeAdapter
+from pydantic import Field, StringConstraints
 
 from humanjudge.lib.strict_json import NotJson, loads
 from humanjudge.lib.text import number_of
@@ -181,15 +181,6 @@ class ImportReport:
         self.filled = 0
         self.notes.clear()
 
-    def as_kept(self) -> dict[str, Any]:
-        """Return it as JSON can hold it, to be taken up again by `of_kept`."""
-        kept: dict[str, Any] = _REPORT.dump_python(self, mode="json")
-        return kept
-
-    @staticmethod
-    def of_kept(kept: dict[str, Any]) -> ImportReport:
-        return _REPORT.validate_python(kept)
-
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON can hold it."""
         return {
@@ -204,6 +195,3 @@ class ImportReport:
             "more_left_out": self.more_left_out,
             "notes": [*self.about_files, *self.notes],
         }
-
-
-_REPORT: Final = TypeAdapter(ImportReport)

@@ -22,15 +22,14 @@ from judge_eval.exchange import bundle
 from judge_eval.exchange import bundle_records as records
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_report import ImportReport
-from judge_eval.exchange.import_rows import MOST_TEXT, pieces
-from judge_eval.exchange.import_steps import remove, remove_unused, step
+from judge_eval.exchange.import_scratch import pieces
 from judge_eval.exchange.restore_ledger import Ledger, Rehearsal
 from judge_eval.exchange.restore_rows import Rows, Scope, Start
 from judge_eval.exchange.rows import RowError
+from judge_eval.exchange.writing import remove, remove_unused, step
 from judge_eval.models import Import, Run
 from voting.models import Project, VoterPrompt
 
-MOST_RECORDS: Final = 500
 _COUNTED: Final = {
     "judge": "judges",
     "comparison": "pairs",
@@ -227,7 +226,7 @@ class Restoring:
             return bundle.is_of_ledger(line[1]), line[0] <= self._done
 
         for _, alike in groupby(lines, key=kind):
-            yield from pieces(alike, _text_of, MOST_RECORDS, MOST_TEXT)
+            yield from pieces(alike, _text_of)
 
 
 def _text_of(line: Numbered) -> int:

@@ -16,7 +16,7 @@ from humanjudge.enqueue import enqueue
 from judge_eval.config import run_config
 from judge_eval.exchange import bundle_records as records
 from judge_eval.exchange.bundle import BundleError
-from judge_eval.exchange.import_pairs import close_undrawn, give_pictures
+from judge_eval.exchange.writing import close_undrawn, give_pictures
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.runs import events
 from voting.models import (

@@ -22,7 +22,6 @@ from django.utils import timezone
 
 from judge_eval.exchange import import_jobs
 from judge_eval.exchange.export import export_project, export_run
-from judge_eval.exchange.import_ import import_run
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.models import Import, Judge, Run
 from judge_eval.selectors import runs_to_advance
@@ -38,6 +37,7 @@ from tests.helpers.bundles import (
 )
 from tests.helpers.imports import (
     assert_whole,
+    import_run,
     imported,
     pair,
     rows,
@@ -105,7 +105,7 @@ def kill_at(job, step):
 @pytest.fixture
 def small_chunks(monkeypatch, settings):
     settings.SEAL_BATCH = 4
-    for name in ("import_.MOST_ROWS", "import_rows.MOST_ROWS", "restore.MOST_RECORDS"):
+    for name in ("import_scratch.MOST_ROWS",):
         monkeypatch.setattr(f"judge_eval.exchange.{name}", 4)
 
 

@@ -11,9 +11,9 @@ from django.db import connection
 from bench.imports import Lines, records
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.formats import read
-from judge_eval.exchange.import_ import import_run
 from judge_eval.exchange.restore import restore
 from judge_eval.models import Run
+from tests.helpers.imports import import_run
 from tests.makers import make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -61,14 +61,7 @@ def copied(run):
 @pytest.fixture
 def small_pieces(monkeypatch, settings):
     settings.SEAL_BATCH = PIECE
-    for constant in (
-        "import_rows.MOST_ROWS",
-        "import_.MOST_ROWS",
-        "import_pairs.MOST_ROWS",
-        "export.AT_ONCE",
-        "export.OUTPUTS_AT_ONCE",
-        "restore.MOST_RECORDS",
-    ):
+    for constant in ("import_scratch.MOST_ROWS", "export.AT_ONCE", "export.OUTPUTS_AT_ONCE"):
         monkeypatch.setattr(f"judge_eval.exchange.{constant}", PIECE)
 
 

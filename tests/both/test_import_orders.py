@@ -6,13 +6,13 @@ import pytest
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.api.run_requests import project_for
-from judge_eval.exchange.import_ import import_run
 from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.models import Verdict
 from tests.helpers.imports import (
     added,
     assert_whole,
     errors_of,
+    import_run,
     imported,
     pair,
     rows,

@@ -64,7 +64,7 @@ def test_a_run_may_be_stopped_and_resumed_while_an_import_is_written():
 
 
 def test_between_any_two_chunks_of_a_bundle_people_vote(monkeypatch):
-    monkeypatch.setattr("judge_eval.exchange.restore.MOST_RECORDS", 4)
+    monkeypatch.setattr("judge_eval.exchange.import_scratch.MOST_ROWS", 4)
     lines = list(export_run(make_eventful_run()))
     empty_the_instance()
     busy = make_run(pairs=40)

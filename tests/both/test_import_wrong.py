@@ -3,7 +3,6 @@
 import pytest
 
 from judge_eval.exchange.export import export_run
-from judge_eval.exchange.import_ import import_run
 from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.findings.labels import labels_of
 from judge_eval.findings.slices import Slice
@@ -16,6 +15,7 @@ from tests.helpers.imports import (
     added,
     assert_whole,
     errors_of,
+    import_run,
     imported,
     pair,
     rows,

@@ -3,12 +3,11 @@
 import pytest
 from django.utils import timezone
 
-from judge_eval.exchange.import_ import import_run
 from judge_eval.findings import cache
 from judge_eval.findings.labels import WINNER, labels_of
 from judge_eval.models import Findings
 from judge_eval.stats import AltTestScorer, MetricConfig, score
-from tests.helpers.imports import run_of
+from tests.helpers.imports import import_run, run_of
 from tests.makers import make_project
 from tests.real_data.test_imports import DATA, MTBENCH, items_of
 
