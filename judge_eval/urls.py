@@ -2,9 +2,10 @@ from django.urls import path
 
 from humanjudge.http import on_demand
 from judge_eval.pages import (
+    board,
     draft_views,
-    files_views,
-    models_views,
+    findings,
+    models,
     pair,
     pairs,
     reveal,
@@ -14,7 +15,7 @@ from judge_eval.pages import (
 )
 
 # Computes with NumPy, which no other page needs.
-_alt_test = "judge_eval.pages.alt_test_views"
+_alt_test = "judge_eval.pages.alt_test"
 
 urlpatterns = [
     path("", views.home, name="home"),
@@ -23,7 +24,7 @@ urlpatterns = [
     path("runs/", views.runs, name="runs"),
     path("runs/new/", draft_views.new_run, name="new-run"),
     path("runs/new/config/", draft_views.new_run_config, name="new-run-config"),
-    path("runs/<uuid:run_id>/", views.run_board, name="run"),
+    path("runs/<uuid:run_id>/", board.run_board, name="run"),
     path("runs/<uuid:run_id>/draft/", draft_views.run_draft, name="run-draft"),
     path("runs/<uuid:run_id>/draft/try", draft_views.try_judge, name="try-judge"),
     path("runs/<uuid:run_id>/draft/delete", draft_views.delete_draft, name="delete-draft"),
@@ -47,13 +48,13 @@ urlpatterns = [
         on_demand(f"{_alt_test}.run_items_needed"),
         name="run-items-needed",
     ),
-    path("runs/<uuid:run_id>/models/", models_views.run_models, name="run-models"),
+    path("runs/<uuid:run_id>/models/", models.run_models, name="run-models"),
     path(
         "runs/<uuid:run_id>/tables/<slug:table>.<slug:form>",
-        files_views.run_table,
+        findings.run_table,
         name="run-table",
     ),
-    path("runs/<uuid:run_id>/charts/<slug:chart>.svg", files_views.run_chart, name="run-chart"),
+    path("runs/<uuid:run_id>/charts/<slug:chart>.svg", findings.run_chart, name="run-chart"),
     path("runs/<uuid:run_id>/vote/", voters.run_voting, name="run-voting"),
     path("runs/<uuid:run_id>/vote/me", voters.vote_as_user, name="vote-as-user"),
     path(

@@ -130,47 +130,14 @@ def as_of_line(votes: int, newer: int) -> str:
 
 
 def findings_lines(findings: Mapping[str, Any]) -> Iterator[str]:
-    """Say what the votes show, and of which; then a row for each judge by overall agreement."""
+    """Say what the votes show, and of which; then a row for each judge as the server wrote it."""
     yield line("words", findings["words"])
     yield as_of_line(findings["as_of"]["votes"], findings["newer"])
-    for judge in sorted(findings["judges"], key=_by_overall):
-        rating, three = judge["rating"], ("value", "low", "high")
-        fields = (
-            judge["name"],
-            *(_percent(judge["overall"][name]) for name in three),
-            *(_percent(judge["agreement"][name]) for name in three),
-            _percent(judge["coverage"]["value"]),
-            *(_number(rating[name], 0) for name in three),
-            _range(rating["best_rank"], rating["worst_rank"]),
-            judge["ties"],
-        )
-        yield "\t".join(clean(field) for field in fields)
-
-
-def _by_overall(judge: Mapping[str, Any]) -> tuple[bool, float]:
-    value = judge["overall"]["value"]
-    return value is None, -(value or 0)
-
-
-def _range(best: int | None, worst: int | None) -> str:
-    """Write the ranks that something may have.
-
-    Examples
-    --------
-    >>> _range(1, 2), _range(3, 3), _range(None, None)
-    ('1-2', '3', '-')
-    """
-    if best is None:
-        return "-"
-    return f"{best}" if best == worst else f"{best}-{worst}"
+    yield from ("\t".join(map(clean, row)) for row in findings["rows"])
 
 
 def _number(value: float | None, decimals: int) -> str:
     return "-" if value is None else f"{value:.{decimals}f}"
-
-
-def _percent(share: float | None) -> str:
-    return _number(None if share is None else 100 * share, 1)
 
 
 def progress(job: Reply) -> str:

@@ -25,6 +25,7 @@ from judge_eval.api.access import (
     queue_of,
     run_of,
 )
+from judge_eval.findings.ranking import Ranking, agreement_intervals, ranking, stored_ranking
 from judge_eval.models import Run, Verdict
 from judge_eval.prefixes import Ambiguous, by_prefix, whole
 from voting.assignment import ballot_for
@@ -267,9 +268,9 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     keep_blind(api_key, run)
     _, is_sealed = own_votes(api_key, run)
     board = selectors.board(run)
-    found = selectors.kept_findings(run)
-    intervals = selectors.agreement_intervals(board, found)
-    overall = selectors.overall_agreement(board, found)
+    findings = stored_ranking(run)
+    intervals = agreement_intervals(board, findings)
+    overall = ranking(board, findings)
     return {
         "leaderboard": [
             _standing(row, intervals.get(row.judge.pk), overall)
@@ -293,11 +294,12 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
 
 
 def _standing(
-    row: selectors.BoardRow, interval: tuple[float, float] | None, overall: selectors.Overall
+    row: selectors.BoardRow, interval: tuple[float, float] | None, overall: Ranking
 ) -> dict[str, Any]:
     low, high = interval or (None, None)
-    share = overall.shares.get(str(row.judge.pk), {})
-    value, below, above = (share.get(name) for name in ("value", "low", "high"))
+    judge = str(row.judge.pk)
+    value = overall.values.get(judge)
+    below, above = overall.intervals.get(judge, (None, None))
     return {
         "judge": row.judge.name,
         "judge_id": row.judge.pk,
@@ -315,5 +317,5 @@ def _standing(
         "overall_agreement": None if value is None else 100 * value,
         "overall_low": None if below is None else 100 * below,
         "overall_high": None if above is None else 100 * above,
-        "order_luck": overall.order_luck.get(str(row.judge.pk)),
+        "order_luck": overall.order_luck.get(judge),
     }

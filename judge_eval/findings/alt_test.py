@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Hashable
 from dataclasses import dataclass
-from typing import Any
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from judge_eval.findings.load import RunOutcomes
-from judge_eval.models import Run
+from judge_eval.findings.model import AgainstPerson, AltTest, AltTestJudge
+from judge_eval.models import Judge, Run
 from judge_eval.stats import (
     AgainstHuman,
     AltTestResult,
     AltTestSettings,
-    Figure,
     LeftOut,
     advice,
     alt_test,
@@ -31,7 +30,6 @@ MOST_ANSWERS = 1_200_000
 # Everybody is tested; of very many people only some are listed one by one.
 MOST_LISTED = 200
 TOO_FEW = "too few items that others voted on too"
-Data = dict[str, Any]
 Labels = dict[Hashable, object]
 
 
@@ -43,33 +41,25 @@ class Voters:
     left_out: list[str]
 
 
-def alt_test_of(outcomes: RunOutcomes, voters: Voters) -> Data:
+def alt_test_of(outcomes: RunOutcomes, voters: Voters) -> tuple[AltTest | None, str | None]:
     """Test every judge against the people who voted, or say why that cannot be."""
     people, settings = voters.chose, AltTestSettings()
     if len(people) < settings.min_humans:
         voted = f"{len(people)} {'person' if len(people) == 1 else 'people'}"
-        why = f"The test takes {settings.takes}; {voted} voted."
-        return {"alt_test": None, "alt_test_why": why}
+        return None, f"The test takes {settings.takes}; {voted} voted."
     both = {position for chosen in people.values() for position in chosen}
-    judges = {str(judge.pk): _said(outcomes, n, both) for n, judge in enumerate(outcomes.judges)}
-    found = alt_test(judges, people, settings)
-    told = dict.fromkeys(line for result in found.values() for line in advice(result, settings))
-    return {
-        "alt_test": {
-            "judges": [
-                {"id": str(judge.pk), "name": judge.name, "is_baseline": judge.is_baseline}
-                | _result(found[str(judge.pk)])
-                for judge in outcomes.judges
-            ],
-            "advice": list(told),
-            "left_out": voters.left_out,
-            "epsilon": f"{settings.epsilon:.2f}",
-            "humans": len(people),
-            "choices": len({said for chosen in people.values() for said in chosen.values()}),
-            "items": max((result.items for result in found.values()), default=0),
-        },
-        "alt_test_why": None,
-    }
+    labels = {str(judge.pk): _labels(outcomes, n, both) for n, judge in enumerate(outcomes.judges)}
+    results = alt_test(labels, people, settings)
+    lines = (line for result in results.values() for line in advice(result, settings))
+    return AltTest(
+        judges=[_judge(judge, results[str(judge.pk)]) for judge in outcomes.judges],
+        advice=list(dict.fromkeys(lines)),
+        left_out=voters.left_out,
+        epsilon=f"{settings.epsilon:.2f}",
+        humans=len(people),
+        choices=len({choice for chosen in people.values() for choice in chosen.values()}),
+        items=max((result.items for result in results.values()), default=0),
+    ), None
 
 
 def voters_of(outcomes: RunOutcomes) -> Voters:
@@ -96,35 +86,34 @@ def voters_of(outcomes: RunOutcomes) -> Voters:
     return Voters(dict(people), left_out)
 
 
-def _votes(run: Run) -> Any:
+def _votes(run: Run) -> QuerySet[Entry]:
     return Entry.objects.filter(counted_in(run.queue), queue=run.queue_id, voter__isnull=False)
 
 
-def _said(outcomes: RunOutcomes, judge: int, voted: Container[Hashable]) -> Labels:
+def _labels(outcomes: RunOutcomes, judge: int, voted: Container[Hashable]) -> Labels:
     column = outcomes.table.verdicts[:, judge].tolist()
     pairs = zip(outcomes.positions.tolist(), column, strict=True)
     return {place: VERDICTS[code] for place, code in pairs if code >= 0 and place in voted}
 
 
-def _result(result: AltTestResult) -> Data:
+def _judge(judge: Judge, result: AltTestResult) -> AltTestJudge:
     rates = {key: rate.value for key, rate in result.winning_rate.items()}
     advantage = result.advantage_probability
-    return {
-        "winning_rates": rates if any(rate is not None for rate in rates.values()) else None,
-        "passes": result.passes,
-        "advantage": advantage.value,
-        "advantage_interval": _interval(advantage),
-        "words": in_words(result),
-        "humans": _people(result),
-        "tested": len(result.by_human),
-        "untested": len(result.untested),
-        "left_out": [_left_out(gap) for gap in result.left_out if gap.what != "humans"],
-        "items": result.items,
-    }
-
-
-def _interval(figure: Figure) -> list[float] | None:
-    return list(figure.interval) if figure.interval else None
+    return AltTestJudge(
+        id=str(judge.pk),
+        name=judge.name,
+        is_baseline=judge.is_baseline,
+        winning_rates=rates if any(rate is not None for rate in rates.values()) else None,
+        passes=result.passes,
+        advantage=advantage.value,
+        advantage_interval=advantage.interval or None,
+        words=in_words(result),
+        humans=_people(result),
+        tested=len(result.by_human),
+        untested=len(result.untested),
+        left_out=[_left_out(gap) for gap in result.left_out if gap.what != "humans"],
+        items=result.items,
+    )
 
 
 def _left_out(gap: LeftOut) -> str:
@@ -132,21 +121,24 @@ def _left_out(gap: LeftOut) -> str:
     return f"{gap.count:,} {what}: {gap.why}"
 
 
-def _people(result: AltTestResult) -> list[Data]:
+def _people(result: AltTestResult) -> list[AgainstPerson]:
     """List the people, those with the most items if they are very many."""
-    tested = {name: _against(name, against) for name, against in result.by_human.items()}
-    few = {name: {"name": name, "why": TOO_FEW, "items": n} for name, n in result.untested.items()}
-    most_first = sorted({**tested, **few}.values(), key=lambda human: -human["items"])
-    return sorted(most_first[:MOST_LISTED], key=lambda human: human["name"])
+    people = [_person(name, against) for name, against in result.by_human.items()]
+    people += [
+        AgainstPerson(name=name, why=TOO_FEW, items=items)
+        for name, items in result.untested.items()
+    ]
+    most_first = sorted(people, key=lambda person: -person.items)
+    return sorted(most_first[:MOST_LISTED], key=lambda person: person.name)
 
 
-def _against(name: str, against: AgainstHuman) -> Data:
-    return {
-        "name": name,
-        "why": None,
-        "items": against.n,
-        "judge": against.judge_advantage,
-        "human": against.human_advantage,
-        "p": dict(against.p_values),
-        "rejected": dict(against.rejected),
-    }
+def _person(name: str, against: AgainstHuman) -> AgainstPerson:
+    return AgainstPerson(
+        name=name,
+        why=None,
+        items=against.n,
+        judge=against.judge_advantage,
+        human=against.human_advantage,
+        p=dict(against.p_values),
+        rejected=dict(against.rejected),
+    )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from uuid import UUID
 
 from django.db import DatabaseError
@@ -13,7 +15,8 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
-from judge_eval.findings.slices import Slice
+from judge_eval.findings.model import Parts, RunFindings
+from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Board, Findings, Run
 
 # A worker that was killed in the middle leaves its findings to others after this time.
@@ -92,7 +95,7 @@ def compute(run_id: UUID, part: str) -> bool:
     """Compute findings, unless somebody is at it or it was done just now."""
     # Web processes import this module and never compute: SciPy and its like would cost each of
     # them a second of its start and 60 MB.
-    from judge_eval.findings.alt_test import alt_test_of, voters_of
+    from judge_eval.findings.alt_test import voters_of
     from judge_eval.findings.charts import charts_of
     from judge_eval.findings.compute import findings
     from judge_eval.findings.load import one_moment, outcomes_of
@@ -106,14 +109,12 @@ def compute(run_id: UUID, part: str) -> bool:
     with one_moment():
         outcomes = outcomes_of(run, Slice.parse(part))
         voters = voters_of(outcomes)
-    data = findings(outcomes) | alt_test_of(outcomes, voters)
-    if not part:
-        data["parts"] = {"tags": outcomes.tags.most_common(), "generators": outcomes.generators}
-    charts = charts_of(data)
+    computed = findings(outcomes, voters)
+    charts = charts_of(computed)
     seconds = time.perf_counter() - began
     done = timezone.now()
     row.update(
-        data=data,
+        data=computed.stored(),
         charts=charts,
         seq=outcomes.seq,
         seconds=seconds,
@@ -123,15 +124,68 @@ def compute(run_id: UUID, part: str) -> bool:
     return True
 
 
-def findings_of(run: Run, part: Slice) -> Findings:
+class PartUnknown(LookupError):
+    """The run has no such tag or generator; the message says so."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A part of a run that somebody wants figures of, and the rows that hold them.
+
+    While nothing is known of the run, it is not known either whether there is such a part: then
+    `row` is that of the run, which holds nothing.
+    """
+
+    part: Slice
+    row: Findings
+    whole: Findings
+
+    @cached_property
+    def findings(self) -> RunFindings | None:
+        """The figures; None while they are computed for the first time."""
+        return None if self.row.data is None else RunFindings.model_validate(self.row.data)
+
+    @cached_property
+    def parts(self) -> Parts | None:
+        """The parts there are of the whole run; None while nothing is known of it."""
+        data = self.whole.data
+        return None if data is None else Parts.model_validate(data.get("parts", {}))
+
+
+def request_findings(run: Run, part: str) -> Request:
+    """Return the findings of a part of a run, and see to it that they are computed.
+
+    Raises
+    ------
+    SliceInvalid, PartUnknown, TooManyParts
+    """
+    wanted = Slice.parse(part)
+    whole = _row(run, WHOLE)
+    request = Request(wanted, whole, whole)
+    if not wanted.kind or request.parts is None:
+        return request
+    values = {"tag": [tag for tag, _ in request.parts.tags], "generator": request.parts.generators}
+    if wanted.value not in values.get(wanted.kind, [wanted.value]):
+        raise PartUnknown(f"this run has no {wanted.kind} {wanted.value!r}")
+    return Request(wanted, _row(run, wanted), whole)
+
+
+def parts_of(run: Run) -> Parts | None:
+    """Return a run's tags and generators without its figures; None while nothing is known of it."""
+    row = Findings.objects.filter(run=run, part=str(WHOLE)).values("data__parts").first()
+    parts = row and row["data__parts"]
+    return None if parts is None else Parts.model_validate(parts)
+
+
+def _row(run: Run, part: Slice) -> Findings:
     """Return what is known, and see to it that what is looked at is kept up to date."""
     now = timezone.now()
-    found = Findings.objects.filter(run=run, part=str(part)).first()
-    if found is None and run.findings.count() >= MOST_PARTS:
+    row = Findings.objects.filter(run=run, part=str(part)).first()
+    if row is None and run.findings.count() >= MOST_PARTS:
         raise TooManyParts
-    if found is None:
-        found, _ = Findings.objects.get_or_create(run=run, part=str(part))
+    if row is None:
+        row, _ = Findings.objects.get_or_create(run=run, part=str(part))
         enqueue("judge_eval.tasks.compute_findings", str(run.pk), str(part))
-    elif now - found.asked_at > NOTED:
-        Findings.objects.filter(pk=found.pk).update(asked_at=now)
-    return found
+    elif now - row.asked_at > NOTED:
+        Findings.objects.filter(pk=row.pk).update(asked_at=now)
+    return row

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from judge_eval.findings.model import Parts
 from voting.choices import CHOICES, WRONG, Choice
 
 # Votes and verdicts for one side or the other; ties and both bad are left out on either part.
@@ -100,54 +101,50 @@ class Slice:
 WHOLE: Final = Slice()
 
 
-def offered(
-    tags: Iterable[tuple[str, int]], generators: Iterable[str], now: str = ""
-) -> dict[str, Any]:
-    """Return the parts that a page lets one choose from, as (value, words) in groups.
+@dataclass(frozen=True)
+class PartChoices:
+    """The parts that a page lets one choose from, as (value, words) in groups.
 
     Rarer tags are left to the address: `unlisted` counts them, `number` all that there are.
+    """
+
+    groups: Mapping[str, Sequence[tuple[str, str]]]
+    unlisted: int
+    number: int
+    now: str
+
+
+def part_choices(parts: Parts, now: str = "") -> PartChoices:
+    """Return the parts of a run, `now` being the one that is chosen.
 
     Examples
     --------
-    >>> offered([("animals", 3)], ["gpt-4"], "tag:animals")["groups"]["Prompts tagged"]
+    >>> part_choices(Parts(tags=[("animals", 3)])).groups["Prompts tagged"]
     [('tag:animals', 'animals (3)')]
     """
     sides = Slice("ballot", DECIDED)
-    all_of = parts_of_pairs(tags, generators)
-    groups = listed(all_of)
-    number = sum(map(len, all_of.values()))
-    return {
-        "groups": {"Votes": [(str(sides), sides.in_words)]} | groups,
-        "unlisted": number - sum(map(len, groups.values())),
-        "now": now,
-        "number": number,
-    }
+    groups = pair_choices(parts)
+    number = len(parts.tags) + len(parts.generators)
+    return PartChoices(
+        groups={"Votes": [(str(sides), sides.in_words)]} | groups,
+        unlisted=number - sum(map(len, groups.values())),
+        number=number,
+        now=now,
+    )
 
 
-def parts_of_pairs(
-    tags: Iterable[tuple[str, int]], generators: Iterable[str]
-) -> dict[str, list[tuple[str, str]]]:
-    """Return the parts that are made of whole pairs, as (value, words) in groups.
+def pair_choices(parts: Parts) -> dict[str, list[tuple[str, str]]]:
+    """Return the parts that are made of whole pairs, as many as a page has room for.
 
     Examples
     --------
-    >>> parts_of_pairs([], ["gpt-4"])
-    {'Prompts tagged': [], 'Pairs with an output of': [('generator:gpt-4', 'gpt-4')]}
+    >>> pair_choices(Parts(tags=[("b" * 301, 1)], generators=["gpt-4"]))
+    {'Pairs with an output of': [('generator:gpt-4', 'gpt-4')]}
     """
-    return {
-        "Prompts tagged": [(f"tag:{tag}", f"{tag} ({pairs:,})") for tag, pairs in tags],
-        "Pairs with an output of": [(f"generator:{name}", name) for name in generators],
+    groups = {
+        "Prompts tagged": [(f"tag:{tag}", f"{tag} ({pairs:,})") for tag, pairs in parts.tags],
+        "Pairs with an output of": [(f"generator:{name}", name) for name in parts.generators],
     }
-
-
-def listed(groups: Mapping[str, list[tuple[str, str]]]) -> dict[str, list[tuple[str, str]]]:
-    """Return the choices that a page has room for, without groups that have none.
-
-    Examples
-    --------
-    >>> listed({"Short": [("a", "a")], "Long": [("b" * 301, "b")]})
-    {'Short': [('a', 'a')]}
-    """
     short = {
         title: [choice for choice in choices if len(choice[0]) <= LONGEST][:MOST_OFFERED]
         for title, choices in groups.items()

@@ -20,8 +20,8 @@ from django.views.decorators.http import require_safe
 
 from humanjudge.http import Problem
 from judge_eval.access import is_voting, refuse_board
-from judge_eval.findings.query import known_parts
-from judge_eval.findings.slices import WHOLE, Slice, SliceInvalid, listed, parts_of_pairs
+from judge_eval.findings.cache import parts_of
+from judge_eval.findings.slices import WHOLE, Slice, SliceInvalid, pair_choices
 from judge_eval.models import Run
 from judge_eval.pages.run_views import find_run
 from voting.models import Comparison, Picture
@@ -183,5 +183,5 @@ def _next(pairs: QuerySet[Comparison], pair: Comparison, order: Sequence[str]) -
 
 def choices_of(run: Run) -> dict[str, list[tuple[str, str]]]:
     """Return the parts that the list can be narrowed to, as far as the findings know them."""
-    parts = known_parts(run) or {}
-    return listed(parts_of_pairs(parts.get("tags", []), parts.get("generators", [])))
+    parts = parts_of(run)
+    return pair_choices(parts) if parts else {}

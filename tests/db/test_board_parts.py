@@ -83,8 +83,8 @@ def test_a_part_says_when_the_ledger_has_gone_on(run):
 
 def test_the_order_of_a_part_is_by_its_own_rating(run):
     compute(run, "tag:animals")
-    lines = get(run, "tag:animals").context["table"].lines
-    assert [line.name for line in lines] == ["good", "weak", "always-first", lines[-1].name]
+    rows = get(run, "tag:animals").context["table"].rows
+    assert [row.name for row in rows] == ["good", "weak", "always-first", rows[-1].name]
 
 
 @pytest.mark.parametrize("part", ["generator:generator-1", "ballot:decided", ODD_IN_ADDRESS])

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from judge_eval.api.findings_schema import Ready
+from judge_eval.api.findings import Ready
 from judge_eval.findings import cache
 from judge_eval.models import Findings
 from tests.db.test_blindness import Study, assert_blind
@@ -49,6 +49,11 @@ def test_everything_that_is_stored_is_given_and_nothing_is_lost():
     assert named == [{"id", "external_id"}] * len(named) != []
     for pair in reply["disputed"]:
         del pair["id"], pair["external_id"]
+    assert [row[0] for row in reply.pop("rows")] == [
+        "near-judge",
+        "floor-baseline",
+        "contrary-judge",
+    ]
     assert reply == found.data
 
 
@@ -206,7 +211,7 @@ def test_the_document_describes_both_answers_and_every_figure():
     schemas = api["components"]["schemas"]
     run = voted_run(pairs=2)
     stored = Findings.objects.get(run=run).data
-    of_the_answer = {"state", "computed_at", "behind", "ledger_seq", "newer", "sealed"}
+    of_the_answer = {"state", "computed_at", "behind", "ledger_seq", "newer", "sealed", "rows"}
     assert set(stored) | of_the_answer == set(schemas["Ready"]["properties"])
     judge = stored["judges"][0]
     assert set(judge) == set(schemas["JudgeFindings"]["properties"])
