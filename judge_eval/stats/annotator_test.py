@@ -18,7 +18,7 @@ from typing import Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from judge_eval.stats.averages import mean_over_raters
-from judge_eval.stats.bootstrap import Resampling, bootstrap, interval_of, sparse
+from judge_eval.stats.bootstrap import Resampling, interval_of, resampled_rates
 from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure
 from judge_eval.stats.labels import (
     MISSING,
@@ -360,19 +360,14 @@ class _OfJudge:
         human = self.scores.human[self.kept]
         holds = self.by_judge[self.kept] >= self.scores.by_human[self.kept] - TIE
         found = patterns_of(self.scores.item[self.kept], (human * 2 + holds).astype(np.uint64))
-        row, people = human[found.pair], len(self.people.humans)
-        cells = sparse(
-            np.concatenate([row, row + people]),
-            np.tile(found.pattern, 2),
-            np.concatenate([holds[found.pair], np.ones(len(row))]),
-            (2 * people, len(found.counts)),
+        rates = resampled_rates(
+            found,
+            human[found.pair],
+            holds[found.pair].astype(np.float64),
+            len(self.people.humans),
+            self.settings.resampling,
         )
-
-        def statistic(sums: FloatArray) -> FloatArray:
-            return mean_over_raters(sums[:people] / sums[people:])
-
-        values = bootstrap(cells, found.counts, statistic, self.settings.resampling)
-        return values, int(found.counts.sum())
+        return mean_over_raters(rates), int(found.counts.sum())
 
     def _against(self, human: int, keys: Sequence[str]) -> AgainstHuman:
         n = int(self.n[human])

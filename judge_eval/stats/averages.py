@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import Bootstrapped, Resampling, bootstrap, interval_of, sparse
+from judge_eval.stats.bootstrap import Bootstrapped, Resampling, interval_of, resampled_rates
 from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, wilson
 from judge_eval.stats.labels import FloatArray, IntArray
 from judge_eval.stats.pairs import Paired
@@ -29,9 +29,12 @@ class Averaged:
 def averaged(
     pairs: Paired,
     values: FloatArray,
-    intervals: Sequence[Bootstrapped],
-    of_mean: Bootstrapped,
+    resampled: FloatArray,
+    resampling: Resampling,
     why_not: Callable[[int], str],
+    *,
+    intervals: Sequence[Bootstrapped] | None = None,
+    of_mean: Bootstrapped | None = None,
 ) -> Averaged:
     """Put together the figure of each person and their mean.
 
@@ -39,10 +42,17 @@ def averaged(
     ----------
     values : float array, shape (n_raters,)
         NaN where there is no figure.
-    intervals : sequence of Bootstrapped, length n_raters
+    resampled : float array, shape (n_raters, resamples)
     why_not : function
         From a rater without a figure to the reason. Such a rater is left out of the mean.
+    intervals, of_mean : optional
+        Each rater's interval and the mean's, where they are not those of the resamples.
     """
+    if intervals is None:
+        sizes = zip(resampled, pairs.n_by_rater, strict=True)
+        intervals = [interval_of(row, int(n), resampling) for row, n in sizes]
+    if of_mean is None:
+        of_mean = interval_of(mean_over_raters(resampled), pairs.items, resampling)
     by_human = {
         name: Figure(float(value), int(n), interval=found.interval, method=found.method)
         if np.isfinite(value)
@@ -83,19 +93,22 @@ def mean_by_rater(
     sums = np.bincount(pairs.rater, values, len(pairs.raters))
     with np.errstate(invalid="ignore"):
         means = sums / pairs.n_by_rater
-    if is_rate and len(sums) == 1:
-        [only] = wilson_intervals(sums, pairs.n_by_rater)
-        return averaged(pairs, means, [only], only, why_not)
-    resampled = resampled_means(pairs, values, resampling)
-    intervals = (
-        wilson_intervals(sums, pairs.n_by_rater)
-        if is_rate
-        else intervals_by_rater(pairs, resampled, resampling)
-    )
+    resampled = np.empty((len(sums), 0))
+    if len(pairs) and not (is_rate and len(sums) == 1):
+        pick = pairs.patterns.pair
+        row, kept = pairs.rater[pick], values[pick]
+        resampled = resampled_rates(pairs.patterns, row, kept, len(sums), resampling)
+    if not is_rate:
+        return averaged(pairs, means, resampled, resampling, why_not)
+    intervals = wilson_intervals(sums, pairs.n_by_rater)
     of_mean = interval_of(mean_over_raters(resampled), pairs.items, resampling)
-    if is_rate and of_mean.interval is None and len(pairs):
+    if len(sums) == 1:
+        [of_mean] = intervals
+    elif of_mean.interval is None and len(pairs):
         of_mean = _wilson_of_mean(pairs, means)
-    return averaged(pairs, means, intervals, of_mean, why_not)
+    return averaged(
+        pairs, means, resampled, resampling, why_not, intervals=intervals, of_mean=of_mean
+    )
 
 
 def _wilson_of_mean(pairs: Paired, means: FloatArray) -> Bootstrapped:
@@ -130,31 +143,6 @@ def mean_over_raters(values: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore"):
         mean: FloatArray = np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0)
     return mean
-
-
-def intervals_by_rater(
-    pairs: Paired, resampled: FloatArray, resampling: Resampling
-) -> list[Bootstrapped]:
-    """Return the interval of each rater from bootstrapped values of shape (n_raters, resamples)."""
-    return [
-        interval_of(row, int(n), resampling)
-        for row, n in zip(resampled, pairs.n_by_rater, strict=True)
-    ]
-
-
-def resampled_means(pairs: Paired, values: FloatArray, resampling: Resampling) -> FloatArray:
-    """Return the mean of a value of each pair, per rater and resample: (n_raters, resamples)."""
-    raters, patterns = len(pairs.raters), pairs.patterns
-    if not len(pairs):
-        return np.empty((raters, 0))
-    rater = pairs.rater[patterns.pair]
-    cells = sparse(
-        np.concatenate([rater, rater + raters]),
-        np.tile(patterns.pattern, 2),
-        np.concatenate([values[patterns.pair], np.ones(len(rater))]),
-        (2 * raters, len(patterns.counts)),
-    )
-    return bootstrap(cells, patterns.counts, lambda sums: sums[:raters] / sums[raters:], resampling)
 
 
 def _without(by_human: Mapping[str, Figure]) -> tuple[LeftOut, ...]:
@@ -202,12 +190,7 @@ def agreement(pairs: Paired, *, resampling: Resampling | None = None) -> Figure:
         interval = wilson(int(same.sum()), len(same))
         return Figure(value, len(pairs), None, interval, WILSON, pairs.left_out)
     settings, patterns = resampling or Resampling(), pairs.patterns
-    cells = sparse(
-        np.concatenate([np.zeros_like(patterns.pattern), np.ones_like(patterns.pattern)]),
-        np.tile(patterns.pattern, 2),
-        np.concatenate([same[patterns.pair], np.ones(len(patterns.pair))]),
-        (2, len(patterns.counts)),
-    )
-    resampled = bootstrap(cells, patterns.counts, lambda sums: sums[0] / sums[1], settings)
+    row = np.zeros_like(patterns.pair)
+    [resampled] = resampled_rates(patterns, row, same[patterns.pair], 1, settings)
     found = interval_of(resampled, pairs.items, settings)
     return Figure(value, len(pairs), None, found.interval, found.method, pairs.left_out)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from judge_eval.stats.estimate import Interval, bootstrap_tail
 from judge_eval.stats.labels import FloatArray, IntArray
+from judge_eval.stats.pairs import Patterns
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array  # type: ignore[import-untyped]
@@ -158,6 +159,31 @@ def bootstrap(
     blocks = weights(counts, resampling, cells.shape[0])
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.concatenate([statistic(cells @ block) for block in blocks], axis=-1)
+
+
+def resampled_rates(
+    patterns: Patterns, row: IntArray, values: FloatArray, rows: int, resampling: Resampling
+) -> FloatArray:
+    """Return the mean of values that belong to rows (people), for each row and resample of items.
+
+    Parameters
+    ----------
+    row, values : array, shape (n_kept,)
+        Of what was said of one item of each pattern.
+    rows : int
+
+    Returns
+    -------
+    float array, shape (rows, resamples)
+        NaN where a resample has nothing of a row.
+    """
+    cells = sparse(
+        np.concatenate([row, row + rows]),
+        np.tile(patterns.pattern, 2),
+        np.concatenate([values, np.ones(len(row))]),
+        (2 * rows, len(patterns.counts)),
+    )
+    return bootstrap(cells, patterns.counts, lambda sums: sums[:rows] / sums[rows:], resampling)
 
 
 def resampled_sums(

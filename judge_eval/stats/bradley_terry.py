@@ -8,7 +8,7 @@ opponent of 1000, so that a judge that never lost has a rating too.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -201,30 +201,23 @@ def rate(
     low, high = bounds(resampled, comparisons[rated])
     places = ranks(values)
     for n, (player, (best, worst)) in enumerate(zip(rated, rank_ranges(resampled), strict=True)):
-        rating = Rating(
-            value=float(values[n]),
-            low=float(low[n]),
-            high=float(high[n]),
-            rank=int(places[n]),
-            best_rank=best,
-            worst_rank=worst,
-            comparisons=int(comparisons[player]),
+        why = None
+        if comparisons[player] < MIN_COMPARISONS:
+            why = TOO_FEW
+        elif high[n] - low[n] < _STILL:
+            why = ALL_ALIKE
+        interval = (None,) * 4 if why else (float(low[n]), float(high[n]), best, worst)
+        found[player] = Rating(
+            float(values[n]),
+            interval[0],
+            interval[1],
+            int(places[n]),
+            interval[2],
+            interval[3],
+            int(comparisons[player]),
+            why,
         )
-        found[player] = _honest(rating)
     return found
-
-
-def _honest(rating: Rating) -> Rating:
-    """Take back an interval, and the ranks, that the resamples cannot support."""
-    assert rating.low is not None
-    assert rating.high is not None
-    if rating.comparisons < MIN_COMPARISONS:
-        why = TOO_FEW
-    elif rating.high - rating.low < _STILL:
-        why = ALL_ALIKE
-    else:
-        return rating
-    return replace(rating, low=None, high=None, best_rank=None, worst_rank=None, why=why)
 
 
 def apart(ratings: list[Rating]) -> BoolArray:
@@ -233,8 +226,9 @@ def apart(ratings: list[Rating]) -> BoolArray:
     Examples
     --------
     >>> a = Rating(1100.0, 1050.0, 1150.0, 1, 1, 1, 9)
+    >>> unsure = Rating(900.0, None, None, 2, None, None, 9)
     >>> b = Rating(900.0, 850.0, 950.0, 2, 2, 2, 9)
-    >>> apart([a, b]).tolist(), apart([a, replace(b, low=None, high=None)]).any().item()
+    >>> apart([a, b]).tolist(), apart([a, unsure]).any().item()
     ([[False, True], [True, False]], False)
     """
     low = np.array([-np.inf if r.low is None else r.low for r in ratings])
@@ -336,23 +330,14 @@ def model_board(
     kinds, multiplicity = np.unique(np.hstack([sided, scores]), axis=0, return_counts=True)
     wins, resampled = _wins(kinds, multiplicity, n_models, rng, resamples)
     ratings = rate(wins, resampled, _comparisons(kinds, multiplicity, n_models))
+    rated = [n for n in best_first([r.value for r in ratings]) if ratings[n].value is not None]
     return ModelBoard(
         ratings=ratings,
-        ties=_tie_letters(ratings),
+        ties=tie_groups(apart(ratings), rated),
         wins=wins,
         both_bad=int(votes[is_pair][:, _RATES_NONE].sum()),
         unpaired=int(votes[~is_pair].sum()),
     )
-
-
-def _tie_letters(ratings: list[Rating]) -> list[str]:
-    """Return the tie groups of the models that have a rating; nothing for the others."""
-    rated = [n for n in best_first([r.value for r in ratings]) if ratings[n].value is not None]
-    letters = [""] * len(ratings)
-    groups = tie_groups(apart([ratings[n] for n in rated]), np.arange(len(rated)))
-    for model, group in zip(rated, groups, strict=True):
-        letters[model] = group
-    return letters
 
 
 def _by_lower_number(models: IntArray, votes: IntArray) -> tuple[IntArray, IntArray]:

@@ -12,13 +12,13 @@ from itertools import combinations
 from typing import Final
 
 import numpy as np
-from scipy.special import bdtr  # type: ignore[import-untyped]
 
 from judge_eval.stats.estimate import SIGNIFICANCE
 from judge_eval.stats.labels import BoolArray, FloatArray, IntArray
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 from judge_eval.stats.ranks import tie_group_members
 from judge_eval.stats.shares import Share
+from judge_eval.stats.significance import holm, mcnemar
 
 NO_MAJORITY: Final = -1
 
@@ -82,63 +82,6 @@ def strict_majority(votes: IntArray) -> Codes:
     """
     has_one = 2 * votes.max(axis=1) > votes.sum(axis=1)
     return np.where(has_one, votes.argmax(axis=1), NO_MAJORITY).astype(np.int8)
-
-
-def mcnemar(ahead: IntArray, behind: IntArray) -> FloatArray:
-    """Return the exact two-sided p-values of McNemar's test.
-
-    Parameters
-    ----------
-    ahead, behind : int array of one shape
-        Comparisons on which only the one, or only the other, was right.
-
-    Returns
-    -------
-    float array of that shape
-        ``min(1, 2 P(X <= min(ahead, behind)))`` with X binomial of ``ahead + behind`` tosses of a
-        fair coin; 1 where there were none.
-
-    References
-    ----------
-    Q. McNemar, "Note on the sampling error of the difference between correlated proportions or
-    percentages", 1947; the exact form is the sign test.
-
-    Examples
-    --------
-    >>> mcnemar(np.array([6, 5, 0]), np.array([0, 0, 0])).tolist()
-    [0.03125, 0.0625, 1.0]
-    """
-    fewer = np.minimum(ahead, behind).astype(np.float64)
-    tail = bdtr(fewer, (ahead + behind).astype(np.int64), 0.5)
-    return np.asarray(np.minimum(1.0, 2 * tail), dtype=np.float64)
-
-
-def holm(p: FloatArray) -> FloatArray:
-    """Correct p-values for their number, in the way of Holm.
-
-    Parameters
-    ----------
-    p : float array, shape (n_tests,)
-
-    Returns
-    -------
-    float array, shape (n_tests,)
-        Corrected, in [0, 1]: the k-th smallest of m is the largest of ``(m + 1 - i) p_i`` so far.
-
-    References
-    ----------
-    S. Holm, "A simple sequentially rejective multiple test procedure", 1979.
-
-    Examples
-    --------
-    >>> holm(np.array([0.01, 0.04, 0.03])).round(4).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(p, kind="stable")
-    factors = np.arange(len(p), 0, -1)
-    corrected = np.empty(len(p))
-    corrected[order] = np.minimum(1.0, np.maximum.accumulate(factors * p[order]))
-    return corrected
 
 
 def claims(table: OutcomesTable, significance: float = SIGNIFICANCE) -> Claims:

@@ -232,23 +232,13 @@ def judge_figures(
     agreements = shares_of(voted.right(), voted.judged(), agreement)
     coverages = shares(1 * (table.verdicts >= 0), 1 * (table.verdicts != NOT_ASKED), rng)
     several = voted.votes.sum(axis=1) > 1
-    besides = agreements if several.all() else _agreements(voted.where(several), rng, resamples)
-    columns = ratings, _letters(claims, ratings), agreements, besides, coverages
-    return [JudgeFigures(*row) for row in zip(*columns, strict=True)]
-
-
-def _agreements(table: OutcomesTable, rng: np.random.Generator, resamples: int) -> list[Share]:
-    return shares(table.right(), table.judged(), rng, resamples)
-
-
-def _letters(claims: Claims, ratings: list[Rating]) -> list[str]:
-    """Return the tie groups of the judges that were tested; nothing for the others."""
+    besides = agreements
+    if not several.all():
+        some = voted.where(several)
+        besides = shares(some.right(), some.judged(), rng, resamples)
     tested = [n for n in best_first([r.value for r in ratings]) if claims.judged[n]]
-    letters = [""] * len(ratings)
-    groups = tie_groups(claims.distinct[np.ix_(tested, tested)], np.arange(len(tested)))
-    for judge, group in zip(tested, groups, strict=True):
-        letters[judge] = group
-    return letters
+    columns = ratings, tie_groups(claims.distinct, tested), agreements, besides, coverages
+    return [JudgeFigures(*row) for row in zip(*columns, strict=True)]
 
 
 def _resampled(

@@ -10,10 +10,8 @@ import numpy as np
 from judge_eval.stats.averages import (
     Averaged,
     averaged,
-    intervals_by_rater,
-    mean_over_raters,
 )
-from judge_eval.stats.bootstrap import Resampling, interval_of
+from judge_eval.stats.bootstrap import Resampling
 from judge_eval.stats.class_sums import Sums, kappa, of_labels
 from judge_eval.stats.labels import FloatArray, HumanData, JudgeData, Label, grades
 from judge_eval.stats.pairs import Paired, paired
@@ -99,13 +97,8 @@ def kappas(
 
     counted = of_labels(pairs, agreement)
     resampled = counted.resampled(statistic, resampling)
-    return averaged(
-        pairs,
-        counted.values(statistic),
-        intervals_by_rater(pairs, resampled, resampling),
-        interval_of(mean_over_raters(resampled), pairs.items, resampling),
-        lambda _: _constant(pairs),
-    )
+    values = counted.values(statistic)
+    return averaged(pairs, values, resampled, resampling, lambda _: _constant(pairs))
 
 
 def _agreement(values: FloatArray, weights: Weights) -> FloatArray:

@@ -19,10 +19,10 @@ empty.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from math import isfinite, isnan
-from typing import Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args, overload
+from typing import Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,28 +56,15 @@ class Vector(tuple[object, ...]):
 Row = TypeVar("Row", HumanLabel, JudgeLabel)
 
 
-class _Rows(Sequence[Row]):
-    _rows: list[Row]
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | list[Row]:
-        return self._rows[index]
-
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self._rows)
+class _Rows(list[Row]):
+    """Rows without the missing labels."""
 
     def _parted(self, fits: Callable[[Label], bool]) -> tuple[list[Row], list[Row]]:
         """Return the rows whose labels fit, and the others; each different label is asked once."""
         known: dict[tuple[type, Label], bool] = {}
         kept: list[Row] = []
         others: list[Row] = []
-        for row in self._rows:
+        for row in self:
             key = type(row.label), row.label
             if key not in known:
                 known[key] = fits(row.label)
@@ -87,7 +74,7 @@ class _Rows(Sequence[Row]):
     @cached_property
     def kinds(self) -> frozenset[Kind]:
         """The kinds of labels there are."""
-        return frozenset(kind_of(row.label) for row in self._rows)
+        return frozenset(kind_of(row.label) for row in self)
 
 
 class HumanLabels(_Rows[HumanLabel]):
@@ -123,7 +110,7 @@ class HumanLabels(_Rows[HumanLabel]):
         self, rows: Iterable[tuple[Item, str, object]], *, free_text: bool = False
     ) -> None:
         self.missing: Counter[str] = Counter()
-        self._rows = []
+        super().__init__()
         seen: set[tuple[Item, str]] = set()
         for item, human, raw in rows:
             if (item, human) in seen:
@@ -133,8 +120,8 @@ class HumanLabels(_Rows[HumanLabel]):
             if label is None:
                 self.missing[human] += 1
             else:
-                self._rows.append(HumanLabel(item, human, label))
-        self.humans = tuple(sorted({row.human for row in self._rows}))
+                self.append(HumanLabel(item, human, label))
+        self.humans = tuple(sorted({row.human for row in self}))
 
     def only(self, fits: Callable[[Label], bool]) -> tuple[HumanLabels, list[HumanLabel]]:
         """Return the labels that fit, and the rows of the others."""
@@ -181,7 +168,7 @@ class JudgeLabels(_Rows[JudgeLabel]):
             else:
                 self.by_item[item] = label
         self.missing = len(missing)
-        self._rows = [JudgeLabel(item, label) for item, label in self.by_item.items()]
+        super().__init__(JudgeLabel(item, label) for item, label in self.by_item.items())
 
     def only(self, fits: Callable[[Label], bool]) -> tuple[JudgeLabels, list[JudgeLabel]]:
         """Return the labels that fit, and the rows of the others."""

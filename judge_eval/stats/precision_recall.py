@@ -14,12 +14,10 @@ import numpy as np
 from judge_eval.stats.averages import (
     Averaged,
     averaged,
-    intervals_by_rater,
     mean_by_rater,
-    mean_over_raters,
     wilson_intervals,
 )
-from judge_eval.stats.bootstrap import Bootstrapped, Resampling, interval_of
+from judge_eval.stats.bootstrap import Bootstrapped, Resampling
 from judge_eval.stats.class_sums import Average, Share, Sums, of_elements, share
 from judge_eval.stats.labels import (
     MISSING,
@@ -127,12 +125,19 @@ def classify(pairs: Paired, asked: Classification) -> Averaged:
     values = np.where(is_missing, np.nan, np.nan_to_num(counted.values(statistic)))
     resampled = counted.resampled(statistic, resampling)
     resampled[is_missing] = np.nan
-    intervals = intervals_by_rater(pairs, resampled, resampling)
-    of_mean = interval_of(mean_over_raters(resampled), pairs.items, resampling)
+    intervals, of_mean = None, None
     if asked.average == "binary" and metric != "f1":
         intervals = _intervals_of_rates(pairs, asked)
-        of_mean = intervals[0] if len(intervals) == 1 else of_mean
-    return averaged(pairs, values, intervals, of_mean, lambda rater: reasons[rater] or "")
+        of_mean = intervals[0] if len(intervals) == 1 else None
+    return averaged(
+        pairs,
+        values,
+        resampled,
+        resampling,
+        lambda rater: reasons[rater] or "",
+        intervals=intervals,
+        of_mean=of_mean,
+    )
 
 
 def _why_not(pairs: Paired, asked: Classification, rater: int) -> str | None:

@@ -7,8 +7,8 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from judge_eval.stats.averages import Averaged, averaged, intervals_by_rater, mean_over_raters
-from judge_eval.stats.bootstrap import Bootstrapped, Resampling, interval_of, weights
+from judge_eval.stats.averages import Averaged, averaged
+from judge_eval.stats.bootstrap import Bootstrapped, Resampling, weights
 from judge_eval.stats.labels import FloatArray, HumanData, IntArray, JudgeData, Label, grades
 from judge_eval.stats.pairs import Paired, paired
 
@@ -81,12 +81,19 @@ def rank_correlations(
     values = np.array([_value(both[:, pick], coefficient) for pick in own])
     resampled = _resampled(pairs, both, coefficient, resampling)
     resampled[np.isnan(values)] = np.nan
-    of_mean = interval_of(mean_over_raters(resampled), pairs.items, resampling)
-    intervals = intervals_by_rater(pairs, resampled, resampling)
+    intervals, of_mean = None, None
     if resampled.shape[1] == 0 and len(pairs):
         of_mean = Bootstrapped(None, "no interval: too many different grades to resample tau")
         intervals = [of_mean] * len(pairs.raters)
-    return averaged(pairs, values, intervals, of_mean, lambda rater: _why_not(both[:, own[rater]]))
+    return averaged(
+        pairs,
+        values,
+        resampled,
+        resampling,
+        lambda rater: _why_not(both[:, own[rater]]),
+        intervals=intervals,
+        of_mean=of_mean,
+    )
 
 
 def _value(both: IntArray, coefficient: Coefficient) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -55,15 +56,16 @@ def rank_ranges(resampled: FloatArray, share: float = 0.95) -> list[tuple[int, i
     return [(int(a), int(b)) for a, b in zip(low, high, strict=True)]
 
 
-def tie_groups(distinct: BoolArray, order: IntArray) -> list[str]:
+def tie_groups(distinct: BoolArray, order: Sequence[int] | IntArray) -> list[str]:
     """Return compact letters: two share a letter exactly when they cannot be told apart.
 
     Parameters
     ----------
     distinct : bool array, shape (n, n)
         Symmetric: which two are told apart.
-    order : int array, shape (n,)
-        The positions of all, best first; groups of the best come first in the alphabet.
+    order : sequence of int
+        The positions of those to compare, best first; groups of the best come first in the
+        alphabet. The others have no letter.
 
     Returns
     -------
@@ -85,7 +87,7 @@ def tie_groups(distinct: BoolArray, order: IntArray) -> list[str]:
     >>> tie_groups(distinct, np.array([0, 1, 2]))
     ['a', 'ab', 'b']
     """
-    letters = [""] * len(order)
+    order, letters = np.array(order, np.intp), [""] * len(distinct)
     for number, group in enumerate(tie_group_members(distinct[np.ix_(order, order)])):
         letter = chr(ord("a") + number % 26) + (str(number // 26 + 1) if number >= 26 else "")
         for place in group:

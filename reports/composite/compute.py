@@ -19,10 +19,9 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import Resampling, interval_of, weights
-from judge_eval.stats.estimate import Z95, Figure, left_out, no_figure
-from judge_eval.stats.rank_correlations import FEWEST, places_of
-from judge_eval.stats.rank_correlations import spearman as correlations
+from judge_eval.stats import Figure, Resampling, no_figure, rank_correlation
+from judge_eval.stats.estimate import Z95, left_out
+from judge_eval.stats.rank_correlations import FEWEST
 from reports.composite.config import CompositeConfig
 
 # With fewer items in either quarter, no change is claimed or denied.
@@ -211,11 +210,9 @@ def _spearman(both: bytes, resampling: Resampling) -> Figure:
     for values, what in ((x, "composite"), (y, "rate among people")):
         if np.ptp(values) < _SAME:
             return no_figure(f"every item has the same {what}, so there is no order to compare", n)
-    places, counts = np.unique(np.array([places_of(x), places_of(y)]), axis=1, return_counts=True)
-    value = float(correlations(places, counts[:, np.newaxis].astype(np.float64))[0])
-    blocks = [correlations(places, block) for block in weights(counts, resampling, rows=4)]
-    resampled = interval_of(np.concatenate(blocks), n, resampling)
-    return Figure(value, n=n, interval=resampled.interval, method=resampled.method)
+    rates = ((item, "people", rate) for item, rate in enumerate(y.tolist()))
+    found = rank_correlation(enumerate(x.tolist()), rates, resampling=resampling)
+    return found.by_human["people"]
 
 
 def drift(
