@@ -6,11 +6,10 @@
 MAKEFLAGS += --no-print-directory
 
 PY = .venv/bin/python
-# A file stays on one worker, so that what its tests share is made once.
-PYTEST = $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 10
+PYTEST = $(PY) -m pytest --dist loadfile --no-loadscope-reorder --durations 10
 # Tests are sorted by what they need. What is in tests/both runs on either database.
 ON_SQLITE = tests/pure tests/db tests/both
-ON_POSTGRESQL = tests/both tests/process tests/browser tests/real_data
+ON_POSTGRESQL = tests/process tests/browser tests/both tests/real_data
 
 help:
 	@echo 'make run     start HumanJudge here: make run [PORT=8000] [HOST=127.0.0.1] [HUMANJUDGE_DATA=var]'
@@ -24,15 +23,18 @@ help:
 run: .venv/.installed
 	@exec $(PY) manage.py up
 
+# Tests of processes wait for much of their time: the others run meanwhile, and give way to them.
 test: .venv/.installed-dev
-	@printf '\n== on PostgreSQL, with processes and a browser ==\n'
-	@TEST_DATABASE=postgresql $(PYTEST) $(ON_POSTGRESQL) $(ARGS)
-	@printf '\n== on SQLite ==\n'
-	@TEST_DATABASE=sqlite $(PYTEST) $(ON_SQLITE) $(ARGS)
-	@printf '\nPassed: every test.\n'
+	@log=$$(mktemp) && trap 'rm -f "$$log"' EXIT; failed=0; \
+	TEST_DATABASE=sqlite nice $(PYTEST) -n 2 $(ON_SQLITE) $(ARGS) >"$$log" 2>&1 & beside=$$!; \
+	printf '\n== on PostgreSQL, with processes and a browser ==\n'; \
+	TEST_DATABASE=postgresql $(PYTEST) -n 3 $(ON_POSTGRESQL) $(ARGS) || failed=1; \
+	wait $$beside || failed=1; \
+	printf '\n== on SQLite, at the same time ==\n'; cat "$$log"; \
+	[ $$failed = 0 ] && printf '\nPassed: every test.\n'
 
 test-fast: .venv/.installed-dev
-	@TEST_DATABASE=sqlite $(PYTEST) tests/pure tests/db $(ARGS)
+	@TEST_DATABASE=sqlite $(PYTEST) -n 2 tests/pure tests/db $(ARGS)
 
 check: .venv/.installed-dev
 	$(PY) -m ruff check .
