@@ -8,17 +8,17 @@ MAKEFLAGS += --no-print-directory
 PY = .venv/bin/python
 PYTEST = $(PY) -m pytest --dist loadfile --no-loadscope-reorder --durations 10
 # Tests are sorted by what they need. What is in tests/both runs on either database.
-ON_SQLITE = tests/pure tests/db tests/both
+ON_SQLITE = tests/pure tests/db tests/both tests/real_data/test_imports.py
 ON_POSTGRESQL = tests/process tests/browser tests/both tests/real_data
 
 help:
-	@echo 'make run     start HumanJudge here: make run [PORT=8000] [HOST=127.0.0.1] [HUMANJUDGE_DATA=var]'
-	@echo 'make test    every test, with real servers, processes and a browser'
-	@echo 'make test-fast  those without: two thirds of all, in a minute'
-	@echo 'make check   formats, types, imports, templates, migrations, deployment, known holes'
-	@echo 'make bench   measure: votes, seals, replay, pages, rendering'
-	@echo 'make stats   count lines, modules, contracts and what else is to fall'
-	@echo 'make clean   remove .venv and caches; what people voted (var/) is kept'
+	@echo 'make run        start HumanJudge here: make run [PORT=8000] [HOST=127.0.0.1] [HUMANJUDGE_DATA=var]'
+	@echo 'make test       every test, with real servers, processes and a browser'
+	@echo 'make test-fast  those that need no server, process or browser: in a minute'
+	@echo 'make check      formats, types, imports, templates, migrations, deployment, known holes'
+	@echo 'make bench      measure: votes, seals, replay, pages, rendering'
+	@echo 'make stats      count lines, modules, contracts and what else is to fall'
+	@echo 'make clean      remove .venv and caches; what people voted (var/) is kept'
 
 run: .venv/.installed
 	@exec $(PY) manage.py up

@@ -6,7 +6,7 @@ from django.test import Client
 from judge_eval.analysis import keeping
 from judge_eval.models import Findings
 from judge_eval.rest.findings_schema import Ready
-from tests.db.test_blindness import Study, assert_blind
+from tests.both.test_blindness import Study, assert_blind
 from tests.helpers.pages import HTMX, queries_of
 from tests.helpers.run_findings import compute, voted_run
 from tests.makers import (
