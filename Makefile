@@ -6,33 +6,35 @@
 MAKEFLAGS += --no-print-directory
 
 PY = .venv/bin/python
-# A file stays on one worker, so that what its tests share is made once.
-PYTEST = $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 10
+PYTEST = $(PY) -m pytest --dist loadfile --no-loadscope-reorder --durations 10
 # Tests are sorted by what they need. What is in tests/both runs on either database.
-ON_SQLITE = tests/pure tests/db tests/both
-ON_POSTGRESQL = tests/both tests/process tests/browser tests/real_data
+ON_SQLITE = tests/pure tests/db tests/both tests/real_data/test_imports.py
+ON_POSTGRESQL = tests/process tests/browser tests/both tests/real_data
 
 help:
-	@echo 'make run     start HumanJudge here: make run [PORT=8000] [HOST=127.0.0.1] [HUMANJUDGE_DATA=var]'
-	@echo 'make test    every test, with real servers, processes and a browser'
-	@echo 'make test-fast  those without: two thirds of all, in a minute'
-	@echo 'make check   formats, types, imports, templates, migrations, deployment, known holes'
-	@echo 'make bench   measure: votes, seals, replay, pages, rendering'
-	@echo 'make stats   count lines, modules, contracts and what else is to fall'
-	@echo 'make clean   remove .venv and caches; what people voted (var/) is kept'
+	@echo 'make run        start HumanJudge here: make run [PORT=8000] [HOST=127.0.0.1] [HUMANJUDGE_DATA=var]'
+	@echo 'make test       every test, with real servers, processes and a browser'
+	@echo 'make test-fast  those that need no server, process or browser: in a minute'
+	@echo 'make check      formats, types, imports, templates, migrations, deployment, known holes'
+	@echo 'make bench      measure: votes, seals, replay, pages, rendering'
+	@echo 'make stats      count lines, modules, contracts and what else is to fall'
+	@echo 'make clean      remove .venv and caches; what people voted (var/) is kept'
 
 run: .venv/.installed
 	@exec $(PY) manage.py up
 
+# Tests of processes wait for much of their time: the others run meanwhile, and give way to them.
 test: .venv/.installed-dev
-	@printf '\n== on PostgreSQL, with processes and a browser ==\n'
-	@TEST_DATABASE=postgresql $(PYTEST) $(ON_POSTGRESQL) $(ARGS)
-	@printf '\n== on SQLite ==\n'
-	@TEST_DATABASE=sqlite $(PYTEST) $(ON_SQLITE) $(ARGS)
-	@printf '\nPassed: every test.\n'
+	@log=$$(mktemp) && trap 'rm -f "$$log"' EXIT; failed=0; \
+	TEST_DATABASE=sqlite nice $(PYTEST) -n 2 $(ON_SQLITE) $(ARGS) >"$$log" 2>&1 & beside=$$!; \
+	printf '\n== on PostgreSQL, with processes and a browser ==\n'; \
+	TEST_DATABASE=postgresql $(PYTEST) -n 3 $(ON_POSTGRESQL) $(ARGS) || failed=1; \
+	wait $$beside || failed=1; \
+	printf '\n== on SQLite, at the same time ==\n'; cat "$$log"; \
+	[ $$failed = 0 ] && printf '\nPassed: every test.\n'
 
 test-fast: .venv/.installed-dev
-	@TEST_DATABASE=sqlite $(PYTEST) tests/pure tests/db $(ARGS)
+	@TEST_DATABASE=sqlite $(PYTEST) -n 2 tests/pure tests/db $(ARGS)
 
 check: .venv/.installed-dev
 	$(PY) -m ruff check .

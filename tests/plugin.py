@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from tests import chromium, servers
 from tests.server_programs import ServerError, only_wheels
@@ -50,11 +51,27 @@ def pytest_report_header(config):
 def pytest_collection_modifyitems(config, items):
     """Leave out what this database cannot do, and begin with what takes long."""
     if os.environ["DATABASE_URL"].startswith("sqlite"):
-        config.hook.pytest_deselected(
-            items=[item for item in items if item.get_closest_marker("postgresql_only")]
-        )
+        unable = [item for item in items if item.get_closest_marker("postgresql_only")]
         items[:] = [item for item in items if not item.get_closest_marker("postgresql_only")]
+        config.hook.pytest_deselected(items=unable)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+class ByFileOrTest(LoadFileScheduling):
+    """A file stays on one worker, so that what its tests share is made once.
+
+    Tests of processes share nothing, and some wait for minutes: each goes where there is room.
+    """
+
+    def _split_scope(self, nodeid):
+        file = super()._split_scope(nodeid)
+        is_alone = file.startswith("tests/process/") and file != "tests/process/test_cli.py"
+        return nodeid if is_alone else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return ByFileOrTest(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_terminal_summary(terminalreporter):

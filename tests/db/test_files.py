@@ -111,43 +111,41 @@ def test_what_there_is_not(path):
     assert get(run, path).status_code == 404
 
 
-@pytest.mark.parametrize("chart", CHARTS)
-def test_a_chart_is_a_file_that_does_nothing_but_be_drawn(chart):
+def test_a_chart_is_a_file_that_does_nothing_but_be_drawn():
     run = voted_run()
     Judge.objects.filter(run=run, name="near-judge").update(name="<script>alert(1)</script>")
     stored = compute(run, charts=True).charts
-    response = get(run, f"charts/{chart}.svg")
-    assert response.status_code == 200
-    assert response["Content-Type"] == "image/svg+xml; charset=utf-8"
-    name = f'attachment; filename="a-run-of-pairs-{chart}.svg"'
-    assert response["Content-Disposition"] == name
-    assert response["X-Content-Type-Options"] == "nosniff"
-    policy = response["Content-Security-Policy"]
-    assert policy.startswith("default-src 'none';")
-    assert "sandbox" in policy
-    assert "script-src" not in policy
-    assert response.content.decode() == stored[chart]
-    drawing = ElementTree.fromstring(response.content)
-    assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
-    assert not [part for part in drawing.iter() if part.tag.endswith("script")]
+    assert list(stored) == CHARTS
+    for chart in CHARTS:
+        response = get(run, f"charts/{chart}.svg")
+        assert response.status_code == 200
+        assert response["Content-Type"] == "image/svg+xml; charset=utf-8"
+        name = f'attachment; filename="a-run-of-pairs-{chart}.svg"'
+        assert response["Content-Disposition"] == name
+        assert response["X-Content-Type-Options"] == "nosniff"
+        policy = response["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none';")
+        assert "sandbox" in policy
+        assert "script-src" not in policy
+        assert response.content.decode() == stored[chart]
+        drawing = ElementTree.fromstring(response.content)
+        assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
+        assert not [part for part in drawing.iter() if part.tag.endswith("script")]
 
 
-@pytest.mark.parametrize(
-    "tab, path, charts",
-    [
+def test_every_page_leads_to_its_files():
+    run = voted_run(charts=True)
+    client = user_client()
+    for tab, path, charts in (
         ("board", "", CHARTS[:3]),
         ("alt-test", "alt-test/", CHARTS[3:4]),
         ("models", "models/", CHARTS[4:]),
-    ],
-)
-def test_every_page_leads_to_its_files(tab, path, charts):
-    run = voted_run(charts=True)
-    client = user_client()
-    page = get(run, path, client).content.decode()
-    links = re.findall(rf'href="(/runs/{run.pk}/(?:tables|charts)/[^"]+)"', page)
-    names = [link.rpartition("/")[2] for link in links]
-    assert names == [f"{tab}.csv", f"{tab}.json", *(f"{chart}.svg" for chart in charts)]
-    assert {client.get(link).status_code for link in links} == {200}
+    ):
+        page = get(run, path, client).content.decode()
+        links = re.findall(rf'href="(/runs/{run.pk}/(?:tables|charts)/[^"]+)"', page)
+        names = [link.rpartition("/")[2] for link in links]
+        assert names == [f"{tab}.csv", f"{tab}.json", *(f"{chart}.svg" for chart in charts)]
+        assert {client.get(link).status_code for link in links} == {200}
 
 
 def test_the_files_of_a_part_are_of_that_part():

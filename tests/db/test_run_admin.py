@@ -6,7 +6,7 @@ import pytest
 
 from judge_eval.models import Provider, RunEvent
 from judge_eval.runs import events
-from tests.db.test_admin import admin_client
+from tests.both.test_admin import admin_client
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_rows import make_asked_run, make_calls, make_outputs, make_provider
 from tests.makers import user_client
