@@ -444,9 +444,8 @@ class Flag(models.Model):
 class Entry(models.Model):
     """One fact of a project's ledger. It is inserted unsealed; voting.ledger.ledger seals it.
 
-    A sealed entry is never changed in anything its hash covers. `retracted`, `retracted_seq` and
-    `history` are not facts: the first two say that a later entry names this one, the last is what
-    the projections made of it.
+    A sealed entry is never changed in anything its hash covers. `retracted` and `retracted_seq`
+    are not covered: they say that a later entry names this one.
     """
 
     class Kind(models.TextChoices):
@@ -500,8 +499,6 @@ class Entry(models.Model):
 
     # Every other kind says what it has to say here.
     payload = models.JSONField(null=True)
-    # JSON as a text: written and compared a great many times, seldom read.
-    history = models.TextField(null=True, editable=False)  # noqa: DJ001  none is no text
 
     class Meta:
         verbose_name = "ledger entry"
