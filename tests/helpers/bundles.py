@@ -7,6 +7,7 @@ from judge_eval.exchange.restore import restore
 from judge_eval.models import (
     Board,
     Call,
+    Checkpoint,
     Findings,
     Import,
     Judge,
@@ -37,6 +38,7 @@ from voting.models import (
 EVERYTHING = [
     Import,
     Findings,
+    Checkpoint,
     RatingPoint,
     Board,
     JudgeRating,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, F, Q
 
-from voting.choices import SIDES, VOTES_FOR, Choice
+from voting.kinds import COMPARISON
 from voting.ledger.bulk_sql import add_many, key
 from voting.ledger.entries import Fact
 from voting.ledger.ledger import Difference
@@ -26,7 +26,7 @@ _PRETEND = _STANDING & Q(simulated=True)
 COUNTED = _PEOPLES & Q(queue__is_simulated=False) | _PRETEND & Q(queue__is_simulated=True)
 
 _CHANGED = ("queue_id", "votes", "votes_wanted", "prompt_key", "turn")
-TALLY = ("votes", *VOTES_FOR.values(), "votes_sided", "votes_left")
+TALLY = COMPARISON.tally
 
 
 def counted_in(queue: Queue) -> Q:
@@ -116,10 +116,7 @@ class VoteCounts:
 @cache
 def _places(choice: str, left_side: str) -> tuple[int, ...]:
     """Return which counts of `TALLY` a vote is counted in."""
-    names = ["votes", VOTES_FOR[cast(Choice, choice)]]
-    if left_side and choice in SIDES:
-        names += ["votes_sided", "votes_left"] if choice == left_side else ["votes_sided"]
-    return tuple(TALLY.index(name) for name in names)
+    return tuple(map(TALLY.index, COMPARISON.counted_in(choice, left_side)))
 
 
 def _add(tally: list[int], votes: int, choice: str, left_side: str) -> None:
