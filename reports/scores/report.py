@@ -92,8 +92,7 @@ class Source:
     @property
     def in_words(self) -> str:
         people = f"{self.people:,} {'person' if self.people == 1 else 'people'}"
-        votes, pairs = number_of(self.votes, "vote"), number_of(self.pairs, "pair")
-        return f"{votes} by {people} on {pairs} ({self.part})"
+        return f"{self.votes:,} by {people} on {number_of(self.pairs, 'pair')} ({self.part})"
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def run_scores(request: HtmxRequest, run_id: UUID) -> HttpResponse:
     refused = refuse_calls(request, run)
     if refused is not None:
         return refused
-    template = "reports/_jobs.html" if request.htmx else "reports/scores.html"
+    template = "reports/_score_files.html" if request.htmx else "reports/scores.html"
     return render(request, template, _context(run))
 
 
