@@ -19,7 +19,7 @@ from judge_eval.api.findings import router as findings
 from judge_eval.api.runs import router as runs
 from judge_eval.api.votes import router as judge_eval
 from judge_eval.runs.lifecycle import LifecycleRefused
-from reports.score_api import router as scores
+from reports.scores.api import router as scores
 
 api = NinjaAPI(
     title="HumanJudge",

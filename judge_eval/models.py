@@ -393,6 +393,23 @@ class RatingPoint(models.Model):
         return f"{self.run_id}: {self.votes}"
 
 
+class Checkpoint(models.Model):
+    """The standings of a run's judges after a counted vote: an undo counts again from there."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
+    # The vote's entry.
+    seq = models.BigIntegerField()
+    standings = models.JSONField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run", "seq"], name="checkpoint_seq")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}: {self.seq}"
+
+
 class Findings(models.Model):
     """What a run's votes and verdicts show, or a part of them; analysis.keeping computes it.
 

@@ -194,7 +194,8 @@ class Comparison(models.Model):
     # Pairs of one prompt are no independent evidence: a hash of its text, or what an import says.
     prompt_key = models.CharField(max_length=200)
     a = models.ForeignKey(Inference, models.PROTECT, related_name="+")
-    b = models.ForeignKey(Inference, models.PROTECT, related_name="+")
+    # The other output of a pair; an item of one output has none.
+    b = models.ForeignKey(Inference, models.PROTECT, related_name="+", null=True, blank=True)
     votes_wanted = models.PositiveSmallIntegerField(default=1)
     # Sealed votes that count; kept by voting.ledger.counts. Then by what they chose, and of
     # those for a side how many were seen to stand left or right, and chose the left.
@@ -257,6 +258,17 @@ class Comparison(models.Model):
 
     def __str__(self) -> str:
         return f"{self.queue_id}:{self.position}"
+
+    @property
+    def pair(self) -> tuple[Inference, Inference]:
+        """The two outputs of an item that is a pair."""
+        assert self.b is not None
+        return self.a, self.b
+
+    def seen(self, left: str) -> tuple[Inference, Inference]:
+        """Return the two outputs as they stand where A or B is on the left."""
+        a, b = self.pair
+        return (b, a) if left == "B" else (a, b)
 
     @property
     def compared(self) -> int:
@@ -444,9 +456,8 @@ class Flag(models.Model):
 class Entry(models.Model):
     """One fact of a project's ledger. It is inserted unsealed; voting.ledger.ledger seals it.
 
-    A sealed entry is never changed in anything its hash covers. `retracted`, `retracted_seq` and
-    `history` are not facts: the first two say that a later entry names this one, the last is what
-    the projections made of it.
+    A sealed entry is never changed in anything its hash covers. `retracted` and `retracted_seq`
+    are not covered: they say that a later entry names this one.
     """
 
     class Kind(models.TextChoices):
@@ -500,8 +511,6 @@ class Entry(models.Model):
 
     # Every other kind says what it has to say here.
     payload = models.JSONField(null=True)
-    # JSON as a text: written and compared a great many times, seldom read.
-    history = models.TextField(null=True, editable=False)  # noqa: DJ001  none is no text
 
     class Meta:
         verbose_name = "ledger entry"

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from humanjudge.lib.markdown import render
 from voting import ballots
 from voting.assignment import ballot_for
-from voting.choices import TABLE, WITHOUT_SIDE, ChoiceRow, Side, spoken
+from voting.choices import Side, spoken
 from voting.models import Comparison, Entry, Inference, Picture, Queue, Voter
 
 
@@ -44,9 +44,7 @@ def shown_output(inference: Inference) -> ShownOutput:
 
 def shown_pair(voter: Voter, queue: Queue, comparison: Comparison) -> ShownPair:
     ballot = ballot_for(voter, queue, comparison)
-    first, second = (
-        (comparison.a, comparison.b) if ballot.left == "A" else (comparison.b, comparison.a)
-    )
+    first, second = comparison.seen(ballot.left)
     return ShownPair(
         comparison=comparison,
         prompt=comparison.a.prompt,
@@ -71,11 +69,6 @@ def own_vote(vote: Entry) -> OwnVote:
     comparison = vote.comparison
     assert comparison is not None  # only votes on pairs are listed
     left: Side = "B" if vote.left_side == "B" else "A"
-    first, second = (comparison.a, comparison.b) if left == "A" else (comparison.b, comparison.a)
+    first, second = comparison.seen(left)
     chosen = spoken(vote.choice, left)
     return OwnVote(vote, comparison.a.prompt, chosen, first.picture, second.picture)
-
-
-def buttons(queue: Queue) -> list[ChoiceRow]:
-    """The ballot's buttons in the order of the page: what is for a side stands on that side."""
-    return [TABLE[choice] for choice in ("A", *WITHOUT_SIDE, "B") if choice in queue.ballot]

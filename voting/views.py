@@ -34,6 +34,7 @@ from voting.forms import (
     first_error,
     read_vote,
 )
+from voting.kinds import kind_of
 from voting.models import Comparison, Entry, Flag, Invite, Queue, Voter
 from voting.pictures.store import png_path, thumbnail_path
 from voting.selectors import (
@@ -43,7 +44,7 @@ from voting.selectors import (
     taken_back,
     votes_in_order,
 )
-from voting.shown import buttons, own_vote, shown_pair
+from voting.shown import own_vote, shown_pair
 from voting.voters import InviteRefused, admit, find_invite, has_come_in, join, refusal
 
 AnyForm = TypeVar("AnyForm", bound=forms.Form)
@@ -180,7 +181,8 @@ def _context(voter: Voter, queue: Queue, pairs: list[Comparison]) -> dict[str, A
         "queue": queue,
         "voter": voter,
         "pairs": [shown_pair(voter, queue, comparison) for comparison in pairs],
-        "buttons": buttons(queue),
+        "kind": kind_of(queue),
+        "buttons": kind_of(queue).buttons(queue.ballot),
         "flag_categories": Flag.Category.choices,
     }
 

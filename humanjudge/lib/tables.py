@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from django.utils.html import conditional_escape, format_html, html_safe
@@ -210,14 +210,14 @@ def span(low: float, high: float, decimals: int = 0) -> str:
     return f"{low:.{decimals}f}{DASH}{high:.{decimals}f}"
 
 
-def as_csv(names: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+def as_csv(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     r"""Write rows under the names of their columns; what is missing stays empty.
 
     No text is taken for a formula by a spreadsheet.
 
     Examples
     --------
-    >>> as_csv(["name", "elo", "rank"], [{"name": "=1", "elo": 1016.0, "rank": None}])
+    >>> as_csv(["name", "elo", "rank"], [["=1", 1016.0, None]])
     "name,elo,rank\r\n'=1,1016.0,\r\n"
     """
     file = io.StringIO()
@@ -225,7 +225,6 @@ def as_csv(names: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
         writer = csv.writer(file)
         writer.writerow(map(harmless, names))
         writer.writerows(
-            [harmless(value) if isinstance(value, str) else value for value in map(row.get, names)]
-            for row in rows
+            [harmless(value) if isinstance(value, str) else value for value in row] for row in rows
         )
     return file.getvalue()

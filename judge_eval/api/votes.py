@@ -171,15 +171,16 @@ def pending(
 
 
 def _task(comparison: Comparison, verdicts: list[Verdict] | None) -> dict[str, Any]:
-    what = "svg" if comparison.a.kind == "svg" else "text"
+    a, b = comparison.pair
+    what = "svg" if a.kind == "svg" else "text"
     task = {
         "id": comparison.pk,
         "gen_a_id": comparison.a_id,
         "gen_b_id": comparison.b_id,
-        "prompt_text": comparison.a.prompt,
-        "kind": comparison.a.kind,
-        f"{what}_a": comparison.a.output,
-        f"{what}_b": comparison.b.output,
+        "prompt_text": a.prompt,
+        "kind": a.kind,
+        f"{what}_a": a.output,
+        f"{what}_b": b.output,
     }
     if verdicts is not None:
         task["verdicts"] = json.dumps([_verdict(verdict) for verdict in verdicts])

@@ -100,6 +100,7 @@ def _run(run: Run) -> Iterator[records.Record]:
     outputs = Inference.objects.filter(used)
     yield from map(_output, in_chunks(outputs, "pk", OUTPUTS_AT_ONCE))
     for pair in in_chunks(pairs, "position"):
+        assert pair.b_id is not None  # a bundle holds pairs
         yield records.Pair(
             id=pair.pk,
             run=run.pk,

@@ -131,23 +131,24 @@ def _new_draft(name: str, kind: str) -> PairDraft:
 
 
 def _stored_draft(name: str, pair: Comparison) -> PairDraft:
+    a, b = pair.pair
     known = {
-        "kind": pair.a.kind,
-        "prompt": pair.a.prompt,
-        **{name: pair.a.metadata.get(name) for name in _NOTED},
-        "tags": tuple(pair.a.tags),
-        "generator_a": pair.a.generator,
-        "generator_b": pair.b.generator,
+        "kind": a.kind,
+        "prompt": a.prompt,
+        **{name: a.metadata.get(name) for name in _NOTED},
+        "tags": tuple(a.tags),
+        "generator_a": a.generator,
+        "generator_b": b.generator,
     }
     known = {field: value for field, value in known.items() if value}
-    for field, output in zip(OUTPUTS, (pair.a, pair.b), strict=True):
+    for field, output in zip(OUTPUTS, (a, b), strict=True):
         if not output.metadata.get(ABSENT):
             known[field] = UNREAD
     return PairDraft(
         name,
         pair.pk,
-        pair.a_id,
-        pair.b_id,
+        a.pk,
+        b.pk,
         known,
         position=pair.position,
         is_open=pair.opened_at is not None,

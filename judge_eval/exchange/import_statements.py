@@ -332,7 +332,7 @@ class Baselines:
 
     def _verdict(self, judge: Judge, pair: Comparison, orders: str | None) -> Verdict:
         verdict = Verdict(judge=judge, comparison=pair, decided_at=timezone.now())
-        is_unseen = any(output.metadata.get(OUTPUT_ABSENT) for output in (pair.a, pair.b))
+        is_unseen = any(output.metadata.get(OUTPUT_ABSENT) for output in pair.pair)
         if is_unseen and judge.name not in BLIND:
             verdict.state, verdict.error = Verdict.State.FAILED, UNSEEN
             return verdict

@@ -160,14 +160,14 @@ def request_findings(run: Run, part: str) -> Request:
     SliceInvalid, PartUnknown, TooManyParts
     """
     wanted = Slice.parse(part)
-    whole = _row(run, WHOLE)
+    whole = findings_of(run, WHOLE)
     request = Request(wanted, whole, whole)
     if not wanted.kind or request.parts is None:
         return request
     values = {"tag": [tag for tag, _ in request.parts.tags], "generator": request.parts.generators}
     if wanted.value not in values.get(wanted.kind, [wanted.value]):
         raise PartUnknown(f"this run has no {wanted.kind} {wanted.value!r}")
-    return Request(wanted, _row(run, wanted), whole)
+    return Request(wanted, findings_of(run, wanted), whole)
 
 
 def parts_of(run: Run) -> Parts | None:
@@ -177,7 +177,7 @@ def parts_of(run: Run) -> Parts | None:
     return None if parts is None else Parts.model_validate(parts)
 
 
-def _row(run: Run, part: Slice) -> Findings:
+def findings_of(run: Run, part: Slice) -> Findings:
     """Return what is known, and see to it that what is looked at is kept up to date."""
     now = timezone.now()
     row = Findings.objects.filter(run=run, part=str(part)).first()

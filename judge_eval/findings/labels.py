@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -10,12 +10,11 @@ from uuid import UUID
 from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.stats import Annotations
-from judge_eval.stats.labels import Item
 from voting.ledger.counts import counted_in
 from voting.models import Comparison, Entry
 
 WINNER: Final = "winner"
-Tasks = dict[str, dict[Item, object]]
+Tasks = dict[str, dict[Hashable, object]]
 Said = dict[str, Tasks]
 
 

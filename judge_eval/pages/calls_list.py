@@ -160,7 +160,7 @@ def made_of(pair: Comparison) -> dict[str, Made]:
     calls = {call.inference_id: call for call in found}
     return {
         side: _made(output, calls.get(output.pk))
-        for side, output in zip("ab", (pair.a, pair.b), strict=True)
+        for side, output in zip("ab", pair.pair, strict=True)
     }
 
 

@@ -122,7 +122,7 @@ def run_table(request: HtmxRequest, run_id: UUID, table: str, form: str) -> Http
     figures = _computed(wanted)
     rows = TABLES[table](run, wanted, figures)
     if form == "csv":
-        text = as_csv(list(rows[0]) if rows else [], rows)
+        text = as_csv(list(rows[0]) if rows else [], (list(row.values()) for row in rows))
         answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
     else:
         answer = JsonResponse({"as_of": figures.as_of.model_dump(), "rows": rows})

@@ -181,8 +181,8 @@ def run_pair(request: HttpRequest, run_id: UUID, comparison_id: UUID) -> HttpRes
         "nav_label": _nav_label(wanted),
         "beside": beside(run, wanted, pair),
         "sides": [
-            ("A", pair.a.generator, shown_output(pair.a), made["a"]),
-            ("B", pair.b.generator, shown_output(pair.b), made["b"]),
+            (side, output.generator, shown_output(output), made[side.lower()])
+            for side, output in zip("AB", pair.pair, strict=True)
         ],
         "majority": LABELS.get(most_chose, ""),
         "verdicts": verdicts,

@@ -115,7 +115,7 @@ def _row(pair: Comparison, *, hides_answers: bool) -> PairRow:
         pair,
         number,
         title=Truncator(pair.a.prompt).chars(LETTERS_OF_PROMPT) or f"Pair {number}",
-        pictures=[("A", pair.a.picture), ("B", pair.b.picture)],
+        pictures=[(side, output.picture) for side, output in zip("AB", pair.pair, strict=True)],
         differing=differ if pair.compared and not hides_answers else "",
         state=_state(pair),
     )

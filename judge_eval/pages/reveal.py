@@ -171,13 +171,13 @@ def reveal_of(vote: Entry) -> Reveal:
     comparison = vote.comparison
     assert comparison is not None  # only votes on pairs are revealed
     left = "A" if vote.left_side != "B" else "B"
-    a, b = comparison.a.generator, comparison.b.generator
+    left_output, right_output = comparison.seen(left)
     return Reveal(
         vote=vote,
         comparison=comparison,
         chosen=spoken(vote.choice, left),
-        left_generator=a if left == "A" else b,
-        right_generator=b if left == "A" else a,
+        left_generator=left_output.generator,
+        right_generator=right_output.generator,
         judges=[
             JudgeLine(verdict, verdict.winner == vote.choice if verdict.winner else None, left)
             for verdict in verdicts_on(comparison)

@@ -53,7 +53,7 @@ class TriedPair:
             for side in ("prompt", "completion")
         ]
         parts = [
-            f"A: {self.pair.a.generator}, B: {self.pair.b.generator}",
+            "A: {}, B: {}".format(*(output.generator for output in self.pair.pair)),
             *([f"answered as {told['model']}"] if told.get("model") else []),
             "{} tokens in, {} out".format(*(DASH if n is None else n for n in tokens)),
             "price not known" if nano is None else usd(Decimal(nano) / NANO),

@@ -3,60 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
-from pydantic_core import from_json, to_json
 
-from judge_eval.models import Run
+from judge_eval.models import Checkpoint, Run
 from judge_eval.stats import elo
-from voting.ledger.bulk_sql import Answer, asked, prepared
+from voting.ledger.bulk_sql import prepared
 from voting.ledger.counts import counted_in
-from voting.models import Entry, Queue
+from voting.models import Entry
 
 split = cache(elo.split)
-# Few enough that PostgreSQL can hand them over while Python counts the ones before.
 CHUNK = 1_000
-_NOTHING = nullcontext(Answer())
+# Standings are kept after so many votes, and after each batch.
+CHECKPOINT_EVERY = 100
 
 Verdicts = tuple[str | None, ...]
-
-
-class CountedVote(NamedTuple):
-    """A sealed vote that counts."""
-
-    pk: int
-    seq: int
-    comparison: UUID
-    choice: str
-    history: str | None = None
-
-
-def as_history(standings: elo.Standings) -> str:
-    """Return the standings after a vote as the entry keeps them: every entry is a checkpoint."""
-    return to_json(vars(standings)).decode()
-
-
-def is_history(text: str | None, standings: elo.Standings) -> bool:
-    """Say whether a stored text says this, to the last bit, however it is written."""
-    if text is None:
-        return False
-    try:
-        said: object = from_json(text)
-    except ValueError:  # for the database it is any text
-        return False
-    return said == vars(standings)
-
-
-def from_history(history: str | None) -> elo.Standings:
-    return elo.Standings(**from_json(history)) if history else elo.Standings()
 
 
 def by_position(payload: Any) -> Verdicts:
@@ -70,9 +38,22 @@ class Fold:
     """Counts a run's votes one by one and remembers what has to be written."""
 
     run: Run
-    standings: elo.Standings
+    standings: elo.Standings = field(default_factory=elo.Standings)
+    # The entry behind which it begins, and the last that is counted.
+    base: int = 0
+    seq: int = 0
     verdicts: dict[UUID, Verdicts] = field(default_factory=dict)
     points: list[tuple[int, list[float]]] = field(default_factory=list)
+    # By entry: the standings after it.
+    checkpoints: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def before(cls, run: Run, seq: int) -> Fold:
+        """Begin with the last standings that are kept of before an entry."""
+        kept = Checkpoint.objects.filter(run=run, seq__lt=seq).order_by("-seq").first()
+        if kept is None:
+            return cls(run)
+        return cls(run, elo.Standings(**kept.standings), base=kept.seq, seq=kept.seq)
 
     def look_up(self, comparisons: Iterable[UUID]) -> None:
         """Learn the verdicts on comparisons, as far as they are not known yet."""
@@ -80,33 +61,35 @@ class Fold:
         if unknown:
             self.verdicts |= latest_verdicts(self.run, unknown)
 
-    def count(self, comparison: UUID, choice: str) -> None:
+    def count(self, seq: int, comparison: UUID, choice: str) -> None:
         verdicts = self.verdicts.get(comparison, ())
         self.standings.apply(*split(choice, verdicts), judges=len(verdicts))
-        votes = self.standings.votes
+        self.seq, votes = seq, self.standings.votes
         if votes % elo.graph_stride(votes) == 0:
             self.points.append((votes, [round(rating, 2) for rating in self.standings.elo]))
+        if votes % CHECKPOINT_EVERY == 0:
+            self.keep()
 
-    def recount(self, from_seq: int) -> Iterator[list[tuple[CountedVote, str]]]:
-        """Count stored votes again; yield, by chunks, those whose history must be another."""
-        with _sealed_votes(self.run, from_seq) as found:
-            pass
-        while votes := [CountedVote(*row) for row in found.rows]:
-            self.look_up(vote.comparison for vote in votes)
+    def keep(self) -> None:
+        """Keep the standings as they are now."""
+        if self.seq > self.base:
+            self.checkpoints[self.seq] = asdict(self.standings)
+
+    def count_stored(self, also_keep: Collection[int] = ()) -> None:
+        """Count all sealed votes behind the last that is counted."""
+        votes = Entry.objects.filter(
+            counted_in(self.run.queue), queue=self.run.queue_id, comparison__isnull=False
+        ).order_by("seq")
+        columns = votes.values_list("seq", "comparison_id", "choice")
+        while rows := list(columns.filter(seq__gt=self.seq)[:CHUNK]):
+            self.look_up(comparison for _, comparison, _ in rows)
+            for seq, comparison, choice in rows:
+                self.count(seq or 0, comparison, choice)
+                if seq in also_keep:
+                    self.keep()
             # Behind a short chunk is nothing to ask for: most undos touch a few votes.
-            is_full = len(votes) == CHUNK
-            ahead = _sealed_votes(self.run, votes[-1].seq + 1) if is_full else _NOTHING
-            with ahead as found:
-                changed = self._count_again(votes)
-            yield changed
-
-    def _count_again(self, votes: Sequence[CountedVote]) -> list[tuple[CountedVote, str]]:
-        changed = []
-        for vote in votes:
-            self.count(vote.comparison, vote.choice)
-            if not is_history(vote.history, self.standings):
-                changed.append((vote, as_history(self.standings)))
-        return changed
+            if len(rows) < CHUNK:
+                return
 
 
 def _sealed_verdicts(run: Run, comparisons: Iterable[UUID | None] | None) -> QuerySet[Entry]:
@@ -122,7 +105,8 @@ def latest_payloads(run: Run, comparisons: Iterable[UUID | None] | None) -> dict
 
 
 def latest_verdicts(run: Run, comparisons: Iterable[UUID]) -> dict[UUID, Verdicts]:
-    return {pair: by_position_in(text) for pair, text in _payload_texts(run, list(comparisons))}
+    texts = _payload_texts(run, list(comparisons))
+    return {pair: _by_position_in(text) for pair, text in texts}
 
 
 def _payload_texts(run: Run, comparisons: list[UUID]) -> Iterable[tuple[UUID, str]]:
@@ -141,26 +125,6 @@ def _payload_texts(run: Run, comparisons: list[UUID]) -> Iterable[tuple[UUID, st
 
 
 @lru_cache(maxsize=10_000)
-def by_position_in(payload: str) -> Verdicts:
+def _by_position_in(payload: str) -> Verdicts:
     """Judges agree in few ways, so most payloads of a run are texts that were read before."""
     return by_position(json.loads(payload))
-
-
-def _sealed_votes(run: Run, from_seq: int) -> AbstractContextManager[Answer]:
-    """Ask for the next of the run's counted votes in the order of the ledger."""
-    votes = Entry.objects.filter(
-        counted_in(run.queue), queue=run.queue_id, comparison__isnull=False, seq__gte=from_seq
-    )
-    columns = votes.order_by("seq").values_list("pk", "seq", "comparison_id", "choice", "history")
-    return asked(columns[:CHUNK])
-
-
-def standings_before(queue: Queue, seq: int) -> elo.Standings:
-    counted = counted_in(queue)
-    history = (
-        Entry.objects.filter(counted, queue=queue, seq__lt=seq, comparison__isnull=False)
-        .order_by("-seq")
-        .values_list("history", flat=True)
-        .first()
-    )
-    return from_history(history)

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
 
-from judge_eval.models import Board, Judge, JudgeRating, RatingPoint, Run
-from judge_eval.ratings.elo_fold import (
-    CountedVote,
-    Fold,
-    Verdicts,
-    as_history,
-    by_position,
-    latest_payloads,
-    standings_before,
-)
+from judge_eval.models import Board, Checkpoint, Judge, JudgeRating, RatingPoint, Run
+from judge_eval.ratings.elo_fold import Fold, Verdicts, by_position, latest_payloads
 from judge_eval.stats import elo
 from voting.choices import ANSWERS, VERDICTS
 from voting.ledger.bulk_sql import executemany, key, update_many
@@ -29,88 +21,79 @@ from voting.models import Comparison, Entry, Project
 
 
 class JudgeElo:
-    """Keeps JudgeRating, Board, RatingPoint, how many judges answered what on each comparison, and
-    the history on the entries of votes.
+    """Keeps JudgeRating, Board, RatingPoint, Checkpoint, and how many judges answered what on each
+    comparison.
     """
 
-    def apply(self, project: Project, entries: Sequence[Fact]) -> Generator[None]:
+    def __init__(self, project: Project) -> None:
+        self.project = project
+
+    def read(self, batch: Sequence[Fact]) -> None:
         batches: dict[UUID, list[Fact]] = defaultdict(list)
-        for entry in entries:
+        for entry in batch:
             queue = entry.target.queue_id if entry.target else entry.queue_id
             if queue:
                 batches[queue].append(entry)
-        runs = Run.every.filter(queue__in=batches).select_related("queue")
-        parts = [_Batch(run, batches[run.queue_id]) for run in runs.order_by("pk")]
-        for part in parts:
-            part.read()
-        yield
-        for part in parts:
-            part.count()
-        yield
-        for part in parts:
+        runs = Run.every.filter(queue__in=batches).select_related("queue").order_by("pk")
+        self.parts = [_Batch(run, batches[run.queue_id]) for run in runs]
+
+    def compute(self) -> None:
+        for part in self.parts:
+            part.compute()
+
+    def write(self) -> None:
+        for part in self.parts:
             part.write()
 
-    def rebuild(self, project: Project, *, write: bool) -> list[Difference]:
-        differences: list[Difference] = []
-        runs = Run.every.filter(queue__project=project).select_related("queue")
-        for run in runs.order_by("pk"):
-            differences += _rebuild(run, write=write)
-        return differences
+    def rebuild(self, *, write: bool) -> list[Difference]:
+        runs = Run.every.filter(queue__project=self.project).select_related("queue")
+        return [
+            difference for run in runs.order_by("pk") for difference in _rebuild(run, write=write)
+        ]
 
 
 class _Batch:
-    """One run's part of a sealed batch."""
+    """One run's part of a sealed batch: how the ratings stood before, and what judges say."""
 
     def __init__(self, run: Run, entries: Sequence[Fact]) -> None:
-        self.run = run
-        self.entries = entries
+        self.run, self.entries = run, entries
         self.first_seq = entries[0].seq or 0
         self.is_simulated = run.queue.is_simulated
         self.votes = [
-            entry
+            (entry.seq or 0, entry.comparison_id, entry.choice)
             for entry in entries
             if entry.comparison_id and counts(entry, is_simulated=self.is_simulated)
         ]
         self.new_verdicts = [e for e in entries if e.kind == Entry.Kind.VERDICTS]
+        self.board, _ = Board.objects.get_or_create(run=run)
+        self.fold = Fold.before(run, self._first_changed())
+        self.fold.verdicts = self._new_verdicts_by_pair()
+        # Votes that were counted before and are counted again.
+        self.is_recounted = self.fold.standings.votes != self.board.votes
+        if self.is_recounted:
+            _forget_after(run, self.fold)
+            self.fold.count_stored()
+        self.fold.look_up(comparison for _, comparison, _ in self.votes)
 
-    def read(self) -> None:
-        """Learn how the ratings stood before these votes, and what judges say of their pairs."""
-        self._cover()
-        self.restart = self._restart()
-        start = self.first_seq if self.restart is None else self.restart
-        standings = standings_before(self.run.queue, start)
-        self.fold = Fold(self.run, standings, self._new_verdicts_by_pair())
-        if self.restart is not None:
-            RatingPoint.objects.filter(run=self.run, votes__gt=standings.votes).delete()
-            for changed in self.fold.recount(start):
-                _write_histories(changed)
-        self.fold.look_up(entry.comparison_id for entry in self.votes if entry.comparison_id)
-
-    def count(self) -> None:
-        for entry in self.votes:
-            assert entry.comparison_id is not None  # self.votes are votes on pairs
-            self.fold.count(entry.comparison_id, entry.choice)
-            entry.history = as_history(self.fold.standings)
+    def compute(self) -> None:
+        for seq, comparison, choice in self.votes:
+            self.fold.count(seq, comparison, choice)
+        self.fold.keep()
 
     def write(self) -> None:
-        if self.votes or self.restart is not None:
+        self._count_answers()
+        if self.votes or self.is_recounted:
             _write_ratings(self.run, self.fold.standings)
-            _write_points(self.run, self.fold.points)
-        unblinded = sum(e.kind == Entry.Kind.VOTE and _is_unblinded(e) for e in self.entries)
-        unblinded -= sum(
-            bool(e.target and _is_unblinded(e.target))
-            for e in self.entries
-            if e.kind == Entry.Kind.RETRACTION
-        )
-        board, _ = Board.objects.get_or_create(run=self.run)
-        board.votes = self.fold.standings.votes
-        board.unblinded += unblinded
-        board.seq = self.entries[-1].seq or 0
-        board.save()
+            _remember(self.run, self.fold)
+        self.board.votes = self.fold.standings.votes
+        self.board.unblinded += sum(map(_unblinded, self.entries))
+        self.board.seq = self.entries[-1].seq or 0
+        self.board.save()
 
-    def _restart(self) -> int | None:
-        """Return the earliest sealed vote whose part in the ratings has changed."""
-        seqs = [
+    def _first_changed(self) -> int:
+        """Return the earliest vote whose part in the ratings is new or has changed."""
+        seqs: list[int | None] = [self.first_seq]
+        seqs += [
             entry.target.seq
             for entry in self.entries
             if uncounts(entry, self.first_seq, is_simulated=self.is_simulated) and entry.target
@@ -126,7 +109,7 @@ class _Batch:
                 .first()
             )
             seqs.append(first)
-        return min((seq for seq in seqs if seq is not None), default=None)
+        return min(seq for seq in seqs if seq is not None)
 
     def _new_verdicts_by_pair(self) -> dict[UUID, Verdicts]:
         return {
@@ -135,7 +118,7 @@ class _Batch:
             if entry.comparison_id
         }
 
-    def _cover(self) -> None:
+    def _count_answers(self) -> None:
         if not self.new_verdicts:
             return
         known = latest_payloads(self.run, {e.comparison_id for e in self.new_verdicts})
@@ -156,9 +139,12 @@ class _Batch:
         _write_answers(_answers(self.run, known))
 
 
-def _is_unblinded(vote: Fact) -> bool:
-    """Say whether a person voted who had seen the verdicts; pretend votes need not be blind."""
-    return vote.unblinded and not vote.simulated
+def _unblinded(entry: Fact) -> int:
+    """Return by how much an entry changes the votes of people who had seen the verdicts."""
+    vote = entry.target if entry.kind == Entry.Kind.RETRACTION else entry
+    if vote is None or vote.kind != Entry.Kind.VOTE or not vote.unblinded or vote.simulated:
+        return 0
+    return -1 if entry.kind == Entry.Kind.RETRACTION else 1
 
 
 def _answers(run: Run, payloads: Mapping[UUID, Any]) -> dict[UUID, tuple[int, ...]]:
@@ -179,10 +165,6 @@ def _write_answers(answers: Mapping[UUID, Sequence[int]]) -> None:
     update_many(Comparison, ANSWERS, [(*answers[pair], key(pair)) for pair in pairs])
 
 
-def _write_histories(changed: Sequence[tuple[CountedVote, str]]) -> None:
-    update_many(Entry, ["history"], [(history, vote.pk) for vote, history in changed])
-
-
 def _write_ratings(run: Run, standings: elo.Standings) -> None:
     judges = list(run.judges.order_by("position").values_list("pk", flat=True))
     standings.grow(len(judges))
@@ -195,30 +177,60 @@ def _write_ratings(run: Run, standings: elo.Standings) -> None:
     )
 
 
-def _write_points(run: Run, points: Sequence[tuple[int, list[float]]]) -> None:
+def _forget_after(run: Run, fold: Fold) -> None:
+    """Remove what is kept of votes behind those that a fold has counted."""
+    Checkpoint.objects.filter(run=run, seq__gt=fold.seq).delete()
+    RatingPoint.objects.filter(run=run, votes__gt=fold.standings.votes).delete()
+
+
+def _remember(run: Run, fold: Fold) -> None:
     RatingPoint.objects.bulk_create(
-        [RatingPoint(run=run, votes=votes, ratings=ratings) for votes, ratings in points]
+        RatingPoint(run=run, votes=votes, ratings=ratings) for votes, ratings in fold.points
+    )
+    Checkpoint.objects.bulk_create(
+        Checkpoint(run=run, seq=seq, standings=kept) for seq, kept in fold.checkpoints.items()
     )
 
 
 def _rebuild(run: Run, *, write: bool) -> list[Difference]:
     payloads = latest_payloads(run, None)
-    fold = Fold(run, elo.Standings(), {pair: by_position(p) for pair, p in payloads.items()})
-    differences = []
-    for changed in fold.recount(from_seq=0):
-        differences += [
-            Difference(f"history of entry {vote.seq}", vote.history, history)
-            for vote, history in changed
-        ]
-        if write:
-            _write_histories(changed)
-    standings = fold.standings
+    checkpoints = dict(Checkpoint.objects.filter(run=run).values_list("seq", "standings"))
+    fold = Fold(run, verdicts={pair: by_position(p) for pair, p in payloads.items()})
+    fold.count_stored(also_keep=checkpoints)
+    fold.keep()
+    differences = _differing_checkpoints(checkpoints, fold.checkpoints)
+    points = dict(RatingPoint.objects.filter(run=run).values_list("votes", "ratings"))
+    if points != dict(fold.points):
+        where = f"rating graph of run {run.pk}"
+        differences.append(Difference(where, len(points), len(fold.points)))
+    if differences and write:
+        _forget_after(run, Fold(run))
+        _remember(run, fold)
+    differences += _rebuild_ratings(run, fold.standings, payloads, write=write)
+    differences += _rebuild_answers(run, payloads, write=write)
+    return differences + _rebuild_board(run, fold.standings.votes, write=write)
+
+
+def _differing_checkpoints(
+    stored: Mapping[int, object], replayed: Mapping[int, object]
+) -> list[Difference]:
+    return [
+        Difference(f"standings after entry {seq}", stored.get(seq), replayed.get(seq))
+        for seq in sorted(stored.keys() | replayed.keys())
+        if stored.get(seq) != replayed.get(seq)
+    ]
+
+
+def _rebuild_ratings(
+    run: Run, standings: elo.Standings, payloads: Mapping[UUID, Any], *, write: bool
+) -> list[Difference]:
     asked: Counter[str] = Counter()
     answered: Counter[str] = Counter()
     for payload in payloads.values():
         for item in payload["verdicts"]:
             asked[item["judge"]] += 1
             answered[item["judge"]] += item["winner"] is not None
+    differences = []
     ratings = list(JudgeRating.objects.filter(judge__run=run).order_by("judge__position"))
     standings.grow(len(ratings))
     for place, rating in enumerate(ratings):
@@ -231,9 +243,7 @@ def _rebuild(run: Run, *, write: bool) -> list[Difference]:
             "answered": answered[judge],
         }
         differences += _correct(rating, f"judge {judge} of run {run.pk}", replayed, write=write)
-    differences += _rebuild_answers(run, payloads, write=write)
-    differences += _rebuild_board(run, standings.votes, write=write)
-    return differences + _rebuild_points(run, fold.points, write=write)
+    return differences
 
 
 def _rebuild_answers(run: Run, payloads: Mapping[UUID, Any], *, write: bool) -> list[Difference]:
@@ -280,15 +290,3 @@ def _correct(
     if differences and write:
         row.save()
     return differences
-
-
-def _rebuild_points(
-    run: Run, points: Sequence[tuple[int, list[float]]], *, write: bool
-) -> list[Difference]:
-    stored = dict(RatingPoint.objects.filter(run=run).values_list("votes", "ratings"))
-    if stored == dict(points):
-        return []
-    if write:
-        RatingPoint.objects.filter(run=run).delete()
-        _write_points(run, points)
-    return [Difference(f"rating graph of run {run.pk}", len(stored), len(points))]

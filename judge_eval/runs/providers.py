@@ -35,7 +35,7 @@ def ask_baseline(judge: Judge, comparison: Comparison, orders: Sequence[str]) ->
         raise ProviderFailed(f"no provider answers for {judge.name!r}")
     # A pair that is imported twice is the same pair, whatever its number here.
     seed = comparison.external_id or str(comparison.pk)
-    a, b = comparison.a.output, comparison.b.output
+    a, b = (output.output for output in comparison.pair)
     started = perf_counter()
     said = {
         order: baseline(*((a, b) if order == Verdict.Order.STORED else (b, a)), f"{seed} {order}")

@@ -119,9 +119,7 @@ def _question_of(call: Call, provider: Provider) -> Question:
 def _judging(call: Call, provider: Provider, config: RunConfig) -> Question:
     assert call.verdict is not None  # the database says so
     comparison = call.verdict.comparison
-    shown = [comparison.a, comparison.b]
-    if call.order == "BA":
-        shown.reverse()
+    shown = comparison.seen(left=call.order[0])
     first, second = map(_as_shown, shown)
     queue = call.run.queue
     messages = judge.messages(

@@ -108,7 +108,7 @@ def _asked(
 
 def toss(verdict: Verdict) -> str:
     """Draw the order in which a pair is shown to a judge, for ever."""
-    a, b = verdict.comparison.a, verdict.comparison.b
+    a, b = verdict.comparison.pair
     # Not by their numbers: a copy of the run shows the same first, and finds the stored reply.
     first, second = sorted((a, b), key=lambda output: output.generator)
     names = (verdict.judge.name, a.prompt, first.generator, second.generator)

@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from judge_eval.api.votes import limit
-from judge_eval.ratings.elo_fold import from_history
+from judge_eval.models import Checkpoint
 from tests.makers import (
     key_client,
     make_key,
@@ -232,7 +232,7 @@ def test_votes_of_a_script_rate_judges_like_any_other():
     vote = post(voting_key(), run, pairs_of(run)[0], "A").json()
     seal_all(run.queue.project)
     entry = Entry.objects.get(uid=vote["vote_id"])
-    assert from_history(entry.history).elo == [1016.0, 984.0]
+    assert Checkpoint.objects.get(seq=entry.seq).standings["elo"] == [1016.0, 984.0]
     assert pairs_of(run)[0].votes == 1
 
 

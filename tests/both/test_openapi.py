@@ -17,8 +17,8 @@ from schemathesis.core.parameters import ParameterLocation
 from judge_eval.api import events
 from judge_eval.models import Import
 from judge_eval.runs import lifecycle
-from reports import score_files
 from reports.models import ScoreReport
+from reports.scores import jobs
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_config, make_provider, set_state
 from tests.makers import make_project, make_run, make_vote, make_voter, pairs_of, seal_all
@@ -119,7 +119,7 @@ class Rows:
     @cached_property
     def report(self):
         report = ScoreReport.objects.create(run=self.voted, state="done", table={})
-        path = score_files.path_of(report)
+        path = jobs.path_of(report)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"a zip")
         return report

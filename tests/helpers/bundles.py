@@ -7,6 +7,7 @@ from judge_eval.exchange.restore import restore
 from judge_eval.models import (
     Board,
     Call,
+    Checkpoint,
     Findings,
     Import,
     Judge,
@@ -18,7 +19,6 @@ from judge_eval.models import (
 )
 from judge_eval.selectors import board
 from tests.helpers.run_findings import compute
-from voting.ledger.counts import COUNTED
 from voting.models import (
     Assignment,
     Comparison,
@@ -38,6 +38,7 @@ from voting.models import (
 EVERYTHING = [
     Import,
     Findings,
+    Checkpoint,
     RatingPoint,
     Board,
     JudgeRating,
@@ -170,8 +171,6 @@ def facts_of(run):
                 "retracted",
             )
         ),
-        # Votes that do not count have none, or one of the time when they did.
-        "histories": list(entries.filter(COUNTED).values_list("history", flat=True)),
         "queue": Queue.objects.values(
             "ballot",
             "votes_per_item",

@@ -16,7 +16,7 @@ from judge_eval.stats import (
     among_people,
     score,
 )
-from reports.results.charts import write_charts
+from reports.scores.charts import write_charts
 
 ITEMS = [f"q{n}" for n in range(60)]
 

@@ -6,8 +6,8 @@ import pytest
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.stats import SCORERS, scorers
-from reports.results.config import Reach, default_metrics, parse
-from reports.results.config_file import finder, import_modules, read_config
+from reports.scores.config import Reach, default_metrics, parse
+from reports.scores.config_file import finder, import_modules, read_config
 
 TASKS = ("winner", "rejection", "explanation", "helpful")
 

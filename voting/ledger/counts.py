@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, F, Q
 
-from voting.choices import SIDES, VOTES_FOR, Choice
-from voting.ledger.bulk_sql import adding, key
+from voting.kinds import COMPARISON
+from voting.ledger.bulk_sql import add_many, key
 from voting.ledger.entries import Fact
 from voting.ledger.ledger import Difference
 from voting.models import Comparison, Entry, Project, Queue
@@ -26,7 +26,7 @@ _PRETEND = _STANDING & Q(simulated=True)
 COUNTED = _PEOPLES & Q(queue__is_simulated=False) | _PRETEND & Q(queue__is_simulated=True)
 
 _CHANGED = ("queue_id", "votes", "votes_wanted", "prompt_key", "turn")
-TALLY = ("votes", *VOTES_FOR.values(), "votes_sided", "votes_left")
+TALLY = COMPARISON.tally
 
 
 def counted_in(queue: Queue) -> Q:
@@ -61,25 +61,31 @@ def _is_of_its_kind(vote: Fact, is_simulated: bool) -> bool:
 class VoteCounts:
     """Keeps the counts of votes on `Comparison`, its turn, and `Queue.done`: how many are done."""
 
-    def apply(self, project: Project, entries: Sequence[Fact]) -> Generator[None]:
-        first_seq = entries[0].seq or 0
-        pretend = _simulated_queues(entries)
+    def __init__(self, project: Project) -> None:
+        self.project = project
+
+    def read(self, batch: Sequence[Fact]) -> None:
+        self.batch, self.first_seq = batch, batch[0].seq or 0
+        self.pretend = _simulated_queues(batch)
+
+    def compute(self) -> None:
         change: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
-        for entry in entries:
-            subject = entry.target or entry
-            is_simulated = subject.queue_id in pretend
+        for entry in self.batch:
+            vote = entry.target or entry
+            is_simulated = vote.queue_id in self.pretend
             if entry.comparison_id and counts(entry, is_simulated=is_simulated):
                 _add(change[entry.comparison_id], 1, entry.choice, entry.left_side)
-            elif uncounts(entry, first_seq, is_simulated=is_simulated) and subject.comparison_id:
-                _add(change[subject.comparison_id], -1, subject.choice, subject.left_side)
-        rows = [(*by, key(pk)) for pk, by in change.items() if any(by)]
-        yield
-        with adding(Comparison, TALLY, rows, _CHANGED) as answer:
-            yield
-        _count_done(rows, answer.rows)
-        _begin_prompts(answer.rows, first_seq)
+            elif vote.comparison_id and uncounts(entry, self.first_seq, is_simulated=is_simulated):
+                _add(change[vote.comparison_id], -1, vote.choice, vote.left_side)
+        self.rows = [(*by, key(pk)) for pk, by in change.items() if any(by)]
 
-    def rebuild(self, project: Project, *, write: bool) -> list[Difference]:
+    def write(self) -> None:
+        counted = add_many(Comparison, TALLY, self.rows, _CHANGED)
+        _count_done(self.rows, counted)
+        _begin_prompts(counted, self.first_seq)
+
+    def rebuild(self, *, write: bool) -> list[Difference]:
+        project = self.project
         tallies: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
         counted = Entry.objects.filter(COUNTED, project=project, comparison__isnull=False)
         kinds = counted.values_list("comparison", "choice", "left_side").annotate(Count("pk"))
@@ -110,10 +116,7 @@ class VoteCounts:
 @cache
 def _places(choice: str, left_side: str) -> tuple[int, ...]:
     """Return which counts of `TALLY` a vote is counted in."""
-    names = ["votes", VOTES_FOR[cast(Choice, choice)]]
-    if left_side and choice in SIDES:
-        names += ["votes_sided", "votes_left"] if choice == left_side else ["votes_sided"]
-    return tuple(TALLY.index(name) for name in names)
+    return tuple(map(TALLY.index, COMPARISON.counted_in(choice, left_side)))
 
 
 def _add(tally: list[int], votes: int, choice: str, left_side: str) -> None:

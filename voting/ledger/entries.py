@@ -57,7 +57,6 @@ class EntryRow:
     hash: bytes | None = None
     retracted: bool = False
     retracted_seq: int | None = None
-    history: str | None = None
 
 
 # What a projection is handed: a row that was voted here, or a new entry of an import.

@@ -9,12 +9,10 @@ UPDATEs make one number per entry of it. What was voted elsewhere is appended, s
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
-from itertools import zip_longest
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
@@ -27,14 +25,11 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from voting.ledger import chain
-from voting.ledger.bulk_sql import executemany, insist, updating
+from voting.ledger.bulk_sql import executemany, insist, update_many
 from voting.ledger.entries import EntryRow, Fact, read_facts
 from voting.models import Entry, Project, Voter, VoterPrompt
 
 AnyFact = TypeVar("AnyFact", Entry, EntryRow)
-
-# A part of a batch is written while the next one is hashed.
-_PART = 250
 
 # What the database fills in by itself must be known before a new entry is hashed.
 _DEFAULTS = {
@@ -57,24 +52,30 @@ class Difference:
 
 
 class Projection(Protocol):
-    """A score made of a project's entries and of nothing else."""
+    """A score made of a project's entries and of nothing else.
 
-    def apply(self, project: Project, entries: Sequence[Fact]) -> Generator[None]:
-        """Take in a batch that was just numbered, inside the sealing transaction.
+    One is made for each batch that is sealed, and takes it in by three steps inside the sealing
+    transaction. What it wants to remember of earlier batches it keeps in tables of its own.
+    """
 
-        It is asked in three steps, ended by a `yield` each but the last, so that one computes
-        while PostgreSQL works for another: read; send at most one statement
-        (`bulk_sql.sent`) or compute, and ask the database nothing; write. What it leaves in
-        `history`, a JSON text, is stored with the entry.
-        """
+    def __init__(self, project: Project) -> None: ...
 
-    def rebuild(self, project: Project, *, write: bool) -> list[Difference]:
+    def read(self, batch: Sequence[Fact]) -> None:
+        """Read from the database what the numbered entries of a batch have to be set beside."""
+
+    def compute(self) -> None:
+        """Make the new figures, without the database."""
+
+    def write(self) -> None:
+        """Write them."""
+
+    def rebuild(self, *, write: bool) -> list[Difference]:
         """Compute everything from the entries, say what differs, and write it if asked."""
 
 
 @cache
-def projections() -> tuple[Projection, ...]:
-    return tuple(import_string(path)() for path in settings.LEDGER_PROJECTIONS)
+def projections() -> tuple[type[Projection], ...]:
+    return tuple(import_string(path) for path in settings.LEDGER_PROJECTIONS)
 
 
 def content(entry: Fact) -> dict[str, Any]:
@@ -195,11 +196,11 @@ def _seal(
 
 
 def _apply_projections(project: Project, batch: Sequence[Fact]) -> None:
-    """Ask all for their first step, then all for their second, and so on."""
-    with ExitStack() as stack:
-        steps = [closing(projection.apply(project, batch)) for projection in projections()]
-        for _ in zip_longest(*map(stack.enter_context, steps)):
-            pass
+    for projection in projections():
+        part = projection(project)
+        part.read(batch)
+        part.compute()
+        part.write()
 
 
 def _hash(head: bytes, entries: Sequence[Fact]) -> bytes:
@@ -237,16 +238,11 @@ def _mark_retracted(batch: Sequence[Fact]) -> None:
 
 
 def _write(head: bytes, batch: Sequence[EntryRow]) -> bytes:
-    """Write what sealing made of rows, a part while the next one is hashed; return the new head."""
-    names = ("seq", "hash", "reputation", "unblinded", "history")
+    """Write what sealing made of rows; return the new head."""
+    head = _hash(head, batch)
+    names = ("seq", "hash", "reputation", "unblinded")
     values = attrgetter(*names, "id")
-    with ExitStack() as writing:
-        for start in range(0, len(batch), _PART):
-            part = batch[start : start + _PART]
-            head = _hash(head, part)
-            writing.close()
-            rows = [values(entry) for entry in part]
-            writing.enter_context(updating(Entry, names, rows, while_null="seq"))
+    update_many(Entry, names, [values(entry) for entry in batch], while_null="seq")
     return head
 
 
@@ -269,7 +265,7 @@ def replay(project: Project, *, write: bool) -> list[Difference]:
         return [
             difference
             for projection in projections()
-            for difference in projection.rebuild(locked, write=write)
+            for difference in projection(locked).rebuild(write=write)
         ]
 
 

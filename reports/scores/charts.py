@@ -39,9 +39,8 @@ from judge_eval.stats import (
     ScoreResult,
     no_figure,
 )
-from reports.results.names import file_names
-from reports.results.table import PEOPLE
-from reports.results.titles import in_words, is_of_people
+from reports.scores.files import file_names
+from reports.scores.table import PEOPLE, in_words, is_of_people
 
 _CLASSIFICATION: Final = "classification_"
 _MISSING: Final = no_figure("the scorer gave this judge no such figure")

@@ -8,9 +8,10 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from humanjudge.lib.text import number_of
 from judge_eval.stats import MetricConfig, Results, ScoreResult
-from reports.results.formats import as_data
-from reports.results.table import Table, tabulate
+from reports.scores import table
+from reports.scores.table import ScoreTable, Summary, tabulate
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,11 @@ class Source:
     part: str = "all pairs"
     not_counted: tuple[NotCounted, ...] = ()
 
+    @property
+    def in_words(self) -> str:
+        people = f"{self.people:,} {'person' if self.people == 1 else 'people'}"
+        return f"{self.votes:,} by {people} on {number_of(self.pairs, 'pair')} ({self.part})"
+
 
 @dataclass(frozen=True)
 class Report:
@@ -114,21 +120,21 @@ class Report:
     baselines: frozenset[str] = frozenset()
 
     @cached_property
-    def table(self) -> Table:
+    def table(self) -> ScoreTable:
         judges = list(self.judges)
         return tabulate(self.configs, self.results, judges, self.among, self.baselines)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Summary:
         """Return the table with what it was computed from, as JSON can hold it."""
         source = self.source
-        about = {
-            "ledger_seq": source.ledger_seq,
-            "votes": source.votes,
-            "people": source.people,
-            "pairs": source.pairs,
-            "part": source.part,
-        }
-        return as_data(self.table) | {"as_of": about}
+        about = table.Source(
+            ledger_seq=source.ledger_seq,
+            votes=source.votes,
+            people=source.people,
+            pairs=source.pairs,
+            part=source.part,
+        )
+        return table.summary(self.table, about)
 
     def result_file(self, result: ScoreResult) -> dict[str, Any]:
         """Return what the file of one judge's result holds."""

@@ -26,6 +26,7 @@ from reports.models import ScoreReport
 
 if TYPE_CHECKING:
     from judge_eval.stats import Embedder
+    from reports.scores.table import Summary
 
 LEASE = timedelta(minutes=2)
 RENEWED_EVERY = timedelta(seconds=30)
@@ -56,7 +57,7 @@ def ask(run: Run, config: object) -> ScoreReport:
     Raises ConfigInvalid, or ScoresRefused while others of this run are being made.
     """
     if config is not None:
-        from reports.results.config import Reach, parse  # slow: it knows every scorer
+        from reports.scores.config import Reach, parse  # slow: it knows every scorer
 
         # Whether the run has labels of those tasks, a worker looks up.
         parse(config, None, Reach(embed=lambda options, path: _Unmade()))
@@ -86,9 +87,8 @@ def reports_of(run: Run) -> QuerySet[ScoreReport]:
 def make(report_id: UUID) -> None:
     """Make the files, unless they are made or another worker is at it."""
     # Web processes import this module, and never make any.
-    from reports.results.config import Reach
-    from reports.results.making import ScoringFailed, make_report
-    from reports.results.writing import NotWritable
+    from reports.scores.config import Reach
+    from reports.scores.make import NotWritable, ScoringFailed, make_report
 
     report = _claim(report_id)
     if report is None:
@@ -161,7 +161,7 @@ def _finish(report: ScoreReport, state: str, error: str = "", **made: Any) -> bo
     return bool(_mine(report).update(**done, **made))
 
 
-def _keep(report: ScoreReport, folder: Path, table: Mapping[str, Any]) -> None:
+def _keep(report: ScoreReport, folder: Path, summary: Summary) -> None:
     """Put the files where they are fetched from, unless another worker is at them by now."""
     path = path_of(report)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -170,7 +170,7 @@ def _keep(report: ScoreReport, folder: Path, table: Mapping[str, Any]) -> None:
         _zip(folder, partial, _folder_name(report))
         with transaction.atomic():
             size = partial.stat().st_size
-            if _finish(report, ScoreReport.State.DONE, size=size, table=table):
+            if _finish(report, ScoreReport.State.DONE, size=size, table=summary.model_dump()):
                 partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

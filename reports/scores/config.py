@@ -22,7 +22,7 @@ from judge_eval.stats import (
     make_scorer,
 )
 from judge_eval.stats.scorer import AnnotatorAggregation, TaskStrategy
-from reports.results.names import is_safe
+from reports.scores.files import is_safe
 
 MOST_METRICS: Final = 100
 MOST_TASKS: Final = 100

@@ -1,11 +1,18 @@
-"""The parts of a report's page in words: figures, tables of parts, notes."""
+"""The report as one page that needs nothing else: no server, no network, no other file."""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final
 
+from django.template.loader import render_to_string
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
 from judge_eval.stats import (
     AltTestScorer,
     Figure,
@@ -14,10 +21,19 @@ from judge_eval.stats import (
     ScoreResult,
     epsilon_advice,
 )
-from reports.results.formats import NO_VALUE, number
-from reports.results.report import Report
-from reports.results.table import PEOPLE, Cell, best_of
-from reports.results.titles import in_words, is_of_people, metric_title
+from reports.scores.report import Report
+from reports.scores.table import (
+    PEOPLE,
+    best_of,
+    figure_cell,
+    in_words,
+    is_of_people,
+    metric_title,
+    number,
+    span_of,
+    summary,
+    summary_page,
+)
 
 HINTS: Final = {
     "highest": "highest is best",
@@ -29,45 +45,51 @@ _SHORT: Final = 12
 _SMALLEST_P: Final = 0.001
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A figure in words; `sort` is what its column is sorted by, empty where there is none."""
+def as_html(report: Report, drawings: Sequence[str] = ()) -> str:
+    """Return the page; everything in it that came from a run or a judge is escaped.
 
-    value: str
-    sort: str = ""
-    interval: str = ""
-    n: str = ""
-    why: str = ""
-    said: str = ""
-    is_best: bool = False
+    Parameters
+    ----------
+    report : Report
+    drawings : sequence of str
+        Charts as `humanjudge.charts.svg` makes them: shapes and texts with attributes, nothing
+        that runs or loads. They take their colours from the page.
+    """
+    style = render_to_string("reports/score_report.css")
+    script = render_to_string("reports/score_report.js")
+    table = report.table
+    columns = [table.columns[place] for place in table.of_judges]
+    sorted_by = next((column for column in columns if column.best), None)
+    figures = summary_page(summary(table))
+    context = {
+        "source": report.source,
+        "heads": [
+            (column, HINTS.get(column.best or ""), column is sorted_by) for column in columns
+        ],
+        "figures": figures.table,
+        "among_people": figures.among_people,
+        "drawings": [SafeString(drawing) for drawing in drawings],
+        "sections": [section(report, config) for config in report.configs],
+        # They are ours, and their hashes stand in the page's own policy.
+        "style": SafeString(style),
+        "script": SafeString(script),
+        "style_hash": _hash(style),
+        "script_hash": _hash(script),
+    }
+    return render_to_string("reports/score_report.html", context)
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of parts: the heads of its columns, and groups of rows of a name and figures."""
+    """A table of parts, which is folded up when it is long."""
 
-    caption: str
-    heads: Sequence[str]
-    groups: Sequence[tuple[str, Sequence[tuple[str, Sequence[Shown]]]]]
-
-    @property
-    def number(self) -> int:
-        return sum(len(rows) for _, rows in self.groups)
-
-    @property
-    def is_long(self) -> bool:
-        return self.number > _SHORT or len(self.groups) > 1
-
-
-@dataclass(frozen=True)
-class Line:
-    """One figure in full."""
-
-    judge: str
-    is_baseline: bool
-    name: str
-    figure: Shown
-    gaps: Sequence[str]
+    table: Table
+    number: int
+    is_long: bool
 
 
 @dataclass(frozen=True)
@@ -77,7 +99,7 @@ class Section:
     title: str
     name: str
     about: str
-    lines: Sequence[Line]
+    figures: Table
     methods: Sequence[str]
     grids: Sequence[Grid]
     notes: Sequence[tuple[str, str]]
@@ -86,28 +108,6 @@ class Section:
     @property
     def has_many_notes(self) -> bool:
         return len(self.notes) > _SHORT
-
-
-def shown(figure: Figure, *, said: str = "", is_best: bool = False) -> Shown:
-    """Return a figure in words."""
-    span = ""
-    if figure.interval is not None:
-        low, high = figure.interval
-        span = f"{number(low)} to {number(high)}"
-    return Shown(
-        value=NO_VALUE if figure.value is None else number(figure.value),
-        sort="" if figure.value is None else repr(figure.value),
-        interval=span,
-        n=f"{figure.n:,}",
-        why=figure.reason or "",
-        said=said,
-        is_best=is_best,
-    )
-
-
-def shown_cell(cell: Cell) -> Shown:
-    """Return a cell of the summary in words."""
-    return shown(cell.figure, said=cell.said, is_best=cell.is_best)
 
 
 def section(report: Report, config: MetricConfig) -> Section:
@@ -122,7 +122,7 @@ def section(report: Report, config: MetricConfig) -> Section:
         title=metric_title(config),
         name=name,
         about=_about(config),
-        lines=[line for result in everybody for line in _lines(report, config, result)],
+        figures=_figures_table(report, config, everybody),
         methods=_methods(everybody),
         grids=[*_series(judged), *_by_part(judged, people), *_alt_test(judged)],
         notes=list(_notes(judged)),
@@ -144,7 +144,18 @@ def _about(config: MetricConfig) -> str:
     return "; ".join(parts)
 
 
-def _lines(report: Report, config: MetricConfig, result: ScoreResult) -> Iterable[Line]:
+def _figures_table(report: Report, config: MetricConfig, results: Sequence[ScoreResult]) -> Table:
+    """Show every figure in full, with what was left out of it."""
+    heads = [
+        *(Head("Judge", css=""), Head("Figure", css=""), Head("Value")),
+        *(Head("95\N{NO-BREAK SPACE}% interval", css="span"), Head("n")),
+        Head("Left out", css="wide"),
+    ]
+    rows = [row for result in results for row in _rows(report, config, result)]
+    return Table(f"{metric_title(config)}: figures", heads, rows)
+
+
+def _rows(report: Report, config: MetricConfig, result: ScoreResult) -> Iterable[Row]:
     columns = [each for each in report.table.columns if each.metric == config.unique_name]
     names = {column.figure for column in columns}
     for name, figure in result.figures.items():
@@ -152,9 +163,20 @@ def _lines(report: Report, config: MetricConfig, result: ScoreResult) -> Iterabl
         if is_of_people(config.scorer, name) and result.judge_id != PEOPLE:
             continue
         if name in names or figure.value is not None or len(result.figures) == 1:
-            gaps = [_gap(gap) for gap in figure.left_out]
-            is_baseline = result.judge_id in report.baselines
-            yield Line(result.judge_id, is_baseline, in_words(name), shown(figure), gaps)
+            tag = "baseline" if result.judge_id in report.baselines else ""
+            gaps = format_html_join(
+                "", '<span class="small">{}</span>', ((_gap(gap),) for gap in figure.left_out)
+            )
+            value = DASH if figure.value is None else number(figure.value)
+            cells = [
+                name_cell(result.judge_id, tag=tag),
+                text_cell(in_words(name)),
+                Cell(value, figure.reason or "", css="num why" if figure.reason else "num"),
+                text_cell(span_of(figure)),
+                Cell(f"{figure.n:,}"),
+                text_cell(gaps, "wide") if gaps else text_cell("nothing", "wide soft"),
+            ]
+            yield Row(result.judge_id, cells)
 
 
 def _gap(gap: LeftOut) -> str:
@@ -180,13 +202,13 @@ def _by_part(results: Sequence[ScoreResult], people: ScoreResult | None) -> Iter
     if people and people.by_human:
         yield _grid("People two by two", {people.judge_id: people.by_human})
     for name in dict.fromkeys(name for result in results for name in result.figures):
-        parts = {
+        of_tasks = {
             result.judge_id: {task: part[name] for task, part in result.by_task.items()}
             for result in results
             if result.by_task
         }
-        if parts:
-            yield _grid(f"{name.replace('_', ' ').capitalize()}, task by task", parts)
+        if of_tasks:
+            yield _grid(f"{name.replace('_', ' ').capitalize()}, task by task", of_tasks)
 
 
 def _alt_test(results: Sequence[ScoreResult]) -> Iterable[Grid]:
@@ -199,36 +221,50 @@ def _alt_test(results: Sequence[ScoreResult]) -> Iterable[Grid]:
     if tested:
         every = [values for people in tested.values() for values in people.values()]
         heads = list(dict.fromkeys(epsilon for values in every for epsilon in values))
-        groups = [
-            (judge, [(human, _p_values(values, heads)) for human, values in people.items()])
-            for judge, people in tested.items()
-        ]
-        yield Grid("p of “no worse than this person by epsilon”, judge by judge", heads, groups)
+        rows = []
+        for judge, people in tested.items():
+            rows.append(Row(judge, [name_cell(judge)]))
+            rows += [
+                Row(human, [name_cell(human, css="inner"), *_p_values(values, heads)])
+                for human, values in people.items()
+            ]
+        caption = "p of “no worse than this person by epsilon”, judge by judge"
+        yield Grid(_parts_table(caption, heads, rows), len(every), is_long=True)
 
 
-def _p_values(values: Mapping[str, float], heads: Sequence[str]) -> list[Shown]:
-    return [_p_value(values[head]) if head in values else Shown(NO_VALUE) for head in heads]
+def _p_values(values: Mapping[str, float], heads: Sequence[str]) -> list[Cell]:
+    return [_p_value(values[head]) if head in values else Cell(DASH) for head in heads]
 
 
-def _p_value(p: float) -> Shown:
-    return Shown(f"{p:.3f}" if p >= _SMALLEST_P else f"< {_SMALLEST_P}", repr(p))
+def _p_value(p: float) -> Cell:
+    return Cell(f"{p:.3f}" if p >= _SMALLEST_P else f"< {_SMALLEST_P}")
 
 
 def _grid(caption: str, parts: Mapping[str, Mapping[str, Figure]]) -> Grid:
     """Return judges by parts, or parts by judges: the longer list goes down the page."""
-    rows: Mapping[str, Mapping[str, Figure]] = parts
+    lines: Mapping[str, Mapping[str, Figure]] = parts
     heads = list(dict.fromkeys(name for figures in parts.values() for name in figures))
     if len(heads) > len(parts):
-        rows = {
+        lines = {
             name: {judge: figures[name] for judge, figures in parts.items() if name in figures}
             for name in heads
         }
         heads = list(parts)
-    lines = [
-        (name, [shown(figures[head]) if head in figures else Shown(NO_VALUE) for head in heads])
-        for name, figures in rows.items()
+    rows = [
+        Row(
+            name,
+            [
+                name_cell(name),
+                *(figure_cell(figures[head]) if head in figures else Cell(DASH) for head in heads),
+            ],
+        )
+        for name, figures in lines.items()
     ]
-    return Grid(caption, heads, [("", lines)])
+    return Grid(_parts_table(caption, heads, rows), len(rows), is_long=len(rows) > _SHORT)
+
+
+def _parts_table(caption: str, heads: Sequence[str], rows: Sequence[Row]) -> Table:
+    return Table(caption, [Head(), *map(Head, heads)], rows)
 
 
 def _notes(results: Sequence[ScoreResult]) -> Iterable[tuple[str, str]]:

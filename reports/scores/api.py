@@ -16,8 +16,8 @@ from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.api.access import KeyRouter, Prefix, is_blind, keep_blind, key_of, located, run_of
 from judge_eval.models import Run
 from judge_eval.prefixes import Ambiguous, by_prefix
-from reports import score_files
 from reports.models import ScoreReport
+from reports.scores import jobs
 from voting.models import ApiKey
 
 router = KeyRouter("scores")
@@ -100,8 +100,8 @@ def ask(request: HttpRequest, response: HttpResponse, run_id: Prefix) -> Any:
     """
     run = run_of(key_of(request, ApiKey.Scope.MANAGE), run_id)
     try:
-        report = score_files.ask(run, _config(request.body))
-    except score_files.ScoresRefused as refused:
+        report = jobs.ask(run, _config(request.body))
+    except jobs.ScoresRefused as refused:
         raise HttpError(409, str(refused)) from refused
     answer = _out(run, report)
     response["Location"] = answer["location"]
@@ -153,10 +153,10 @@ def download(request: HttpRequest, run_id: Prefix, report_id: Prefix) -> Any:
 def zip_response(report: ScoreReport) -> FileResponse | None:
     """Return the files as an answer, None where they are not there any more."""
     try:
-        stream = score_files.path_of(report).open("rb")
+        stream = jobs.path_of(report).open("rb")
     except FileNotFoundError:
         return None
-    name = score_files.file_name(report)
+    name = jobs.file_name(report)
     return FileResponse(stream, as_attachment=True, filename=name, content_type="application/zip")
 
 
@@ -171,7 +171,7 @@ def _config(body: bytes) -> object:
 
 def _report(run: Run, report_id: str) -> ScoreReport:
     try:
-        report = by_prefix(score_files.reports_of(run).select_related("run"), report_id)
+        report = by_prefix(jobs.reports_of(run).select_related("run"), report_id)
     except Ambiguous as ambiguous:
         raise HttpError(409, str(ambiguous)) from ambiguous
     if report is None:

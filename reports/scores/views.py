@@ -1,4 +1,4 @@
-"""The page of a run's score files: ask for them, wait, fetch them."""
+"""The page of a run's score files: ask for them, wait, fetch them, see the latest figures."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import HtmxRequest, Problem
 from humanjudge.lib import strict_json
+from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
+from judge_eval.findings.slices import Slice
 from judge_eval.models import Run
 from judge_eval.pages.run_access import refuse_calls
 from judge_eval.pages.run_views import find_run
-from reports import score_files
 from reports.models import ScoreReport
 from reports.parts import parts_of
-from reports.score_api import zip_response
-from reports.score_shown import shown_report, shown_table
+from reports.scores import jobs
+from reports.scores.api import zip_response
+from reports.scores.table import Source, Summary, summary_page
 
 
 @never_cache
@@ -43,10 +45,10 @@ def ask_for_scores(request: HttpRequest, run_id: UUID) -> HttpResponse:
     run = find_run(run_id)
     text, part = request.POST.get("config", "").strip(), request.POST.get("part", "")
     try:
-        score_files.ask(run, _with_part(strict_json.loads(text) if text else None, part))
+        jobs.ask(run, _with_part(strict_json.loads(text) if text else None, part))
     except ConfigInvalid as invalid:
         errors = [str(error) for error in invalid.errors]
-    except (score_files.ScoresRefused, strict_json.NotJson) as refused:
+    except (jobs.ScoresRefused, strict_json.NotJson) as refused:
         errors = [str(refused)]
     else:
         return redirect("run-scores", run.pk)
@@ -77,14 +79,30 @@ def _with_part(config: object, part: str) -> object:
 
 
 def _context(run: Run, part: str = "") -> dict[str, Any]:
-    reports = list(score_files.reports_of(run)[: score_files.MOST_KEPT])
+    reports = list(jobs.reports_of(run)[: jobs.MOST_KEPT])
     latest = next((report for report in reports if report.table), None)
+    summary = Summary.model_validate(latest.table) if latest else None
     return {
         "run": run,
-        "reports": [shown_report(report) for report in reports],
+        "reports": [(report, *_about(report)) for report in reports],
         "latest": latest,
-        "figures": shown_table(latest.table) if latest and latest.table else None,
+        "as_of": _as_of(summary.as_of) if summary and summary.as_of else "",
+        "figures": summary_page(summary) if summary else None,
         "is_waiting": any(report.state == ScoreReport.State.WAITING for report in reports),
         "parts": parts_of(run, part),
         "tab": "scores",
     }
+
+
+def _about(report: ScoreReport) -> tuple[str, str]:
+    """Say which metrics were asked for, and of what part of the run."""
+    config = report.config if isinstance(report.config, dict) else {"metrics": report.config}
+    part = Slice.parse(config.get("part") or "").in_words
+    return "chosen" if config.get("metrics") else "usual", part
+
+
+def _as_of(source: Source) -> str:
+    people = f"{source.people:,} {'person' if source.people == 1 else 'people'}"
+    votes, pairs = number_of(source.votes, "vote"), number_of(source.pairs, "pair")
+    entry = f"ledger entry {source.ledger_seq:,}"
+    return f"As of {votes} by {people} on {pairs} ({source.part}), {entry}."

@@ -1,7 +1,8 @@
-"""From a run to a report of its figures in a folder."""
+"""From a run to a report of its figures, as files in a folder that is there already."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,16 +17,17 @@ from judge_eval.findings.labels import WINNER, RunLabels, labels_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Run, Verdict
 from judge_eval.stats import Annotations, MetricConfig, Results, ScoreResult, among_people, score
-from reports.results.charts import write_charts
-from reports.results.config import NOTHING, Reach, default_metrics, parse
-from reports.results.names import judge_names
-from reports.results.report import NotCounted, Report, Source
-from reports.results.titles import is_of_people
-from reports.results.writing import SCORES, folder_of, write_report
+from reports.scores.charts import write_charts
+from reports.scores.config import NOTHING, Reach, default_metrics, parse
+from reports.scores.files import MADE_BY, MANIFEST, file_names, judge_names
+from reports.scores.page import as_html
+from reports.scores.report import NotCounted, Report, Source
+from reports.scores.table import is_of_people, table_csv
 from voting.ledger.counts import counted_in
 from voting.models import Entry
 
 CHARTS: Final = "charts"
+SCORES: Final = "scores"
 _ENDS: Final = {
     Verdict.State.FAILED: ("failed", "failed"),
     Verdict.State.WAITING: ("are still waited for", "is still waited for"),
@@ -41,6 +43,10 @@ _WHY: Final = {
         "was not yet sealed when this was made",
     ),
 }
+
+
+class NotWritable(ValueError):
+    """A scorer's result holds something that a file cannot."""
 
 
 class ScoringFailed(ValueError):
@@ -179,3 +185,43 @@ def _not_counted(run: Run) -> tuple[NotCounted, ...]:
             for judge, state, count in failed
         ),
     )
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+def folder_of(config: MetricConfig, scores: Path) -> Path:
+    """Return where a metric's files are."""
+    return scores / config.scorer.scorer_name / config.unique_name
+
+
+def write_report(report: Report, folder: Path, drawings: Sequence[str] = ()) -> None:
+    """Write the results, the table and the page with its charts, and what they are."""
+    _write_results(report, folder / SCORES)
+    (folder / "score_report.csv").write_text(table_csv(report.table), "utf-8", newline="")
+    (folder / "score_report.html").write_text(as_html(report, drawings), "utf-8")
+    _write_manifest(report, folder)
+
+
+def _write_manifest(report: Report, folder: Path) -> None:
+    """Say of a folder that it is a report, of what, and which files belong to it."""
+    files = sorted({*(path.name for path in folder.iterdir()), MANIFEST})
+    about = {"made_by": MADE_BY, **report.manifest(), "files": files}
+    (folder / MANIFEST).write_text(_json(about, "the report"), "utf-8")
+
+
+def _write_results(report: Report, scores: Path) -> None:
+    files = file_names(report.judges)
+    for config in report.configs:
+        folder = folder_of(config, scores)
+        folder.mkdir(parents=True, exist_ok=True)
+        for result in report.results[config.unique_name]:
+            text = _json(report.result_file(result), f"{config.unique_name} of {result.judge_id}")
+            (folder / f"{files[result.judge_id]}_result.json").write_text(text, "utf-8")
+
+
+def _json(value: Mapping[str, Any], what: str) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    except (TypeError, ValueError) as error:
+        raise NotWritable(f"{what} cannot be written as JSON: {error}") from error
