@@ -226,19 +226,19 @@ def _in_full(names: Sequence[str], beats: BoolArray, judges: list[int]) -> list[
     """Say of every two judges either which one is better or that they cannot be told apart."""
     distinct = (beats | beats.T)[np.ix_(judges, judges)]
     beaten = {judge: tuple(other for other in judges if beats[judge, other]) for judge in judges}
-    untold = [judge for judge in judges if beaten[judge]]
+    winners_left = [judge for judge in judges if beaten[judge]]
     clauses = []
     for places in tie_group_members(distinct):
         group = [judges[place] for place in places]
         if len(group) > 1:
             clauses.append(f"{_list(names, group)} cannot be told apart")
         same = {beaten[judge] for judge in group}
-        if len(same) == 1 and all(judge in untold for judge in group):
+        if len(same) == 1 and all(judge in winners_left for judge in group):
             subject = _BOTH[len(group)] or names[group[0]]
             clauses.append(_beat(subject, len(group), _list(names, beaten[group[0]])))
-            untold = [judge for judge in untold if judge not in group]
-    for victims in dict.fromkeys(beaten[judge] for judge in untold):
-        group = [judge for judge in untold if beaten[judge] == victims]
+            winners_left = [judge for judge in winners_left if judge not in group]
+    for victims in dict.fromkeys(beaten[judge] for judge in winners_left):
+        group = [judge for judge in winners_left if beaten[judge] == victims]
         clauses.append(_beat(_list(names, group), len(group), _list(names, victims)))
     return clauses
 
@@ -247,8 +247,8 @@ def _in_short(names: Sequence[str], beats: BoolArray, judges: list[int]) -> list
     """Say of many judges who is not beaten, and how many pairs can be told apart at all."""
     unbeaten = [judge for judge in judges if not beats[judges, judge].any()]
     pairs = list(combinations(judges, 2))
-    told = sum(bool(beats[a, b] or beats[b, a]) for a, b in pairs)
-    if not told:
+    distinct = sum(bool(beats[a, b] or beats[b, a]) for a, b in pairs)
+    if not distinct:
         return [f"no two of the {len(judges)} judges can be told apart"]
     if len(unbeaten) == 1:
         first = _of_leader(names[unbeaten[0]], int(beats[unbeaten[0], judges].sum()), len(judges))
@@ -256,7 +256,7 @@ def _in_short(names: Sequence[str], beats: BoolArray, judges: list[int]) -> list
         first = f"{len(unbeaten)} of the {len(judges)} judges are beaten by none"
     else:
         first = f"of {len(judges)} judges none beats {_list(names, unbeaten, 'or')}"
-    return [first, f"{told:,} of {len(pairs):,} pairs of judges can be told apart"]
+    return [first, f"{distinct:,} of {len(pairs):,} pairs of judges can be told apart"]
 
 
 def _of_leader(leader: str, beaten: int, judges: int) -> str:
@@ -315,10 +315,12 @@ def _of_contradicting(
     names: Sequence[str], judges: list[int], losses: Mapping[int, float]
 ) -> list[str]:
     """Say who loses most by answering otherwise when the pair stands the other way round."""
-    told = sorted((n for n in judges if losses.get(n, 0) >= 1), key=lambda n: -losses[n])
-    points = [f"{names[n]} loses {losses[n]:.0f}" for n in told[:MOST_NAMES]]
-    said = [f"{points[0]} point{'' if round(losses[told[0]]) == 1 else 's'}"] if told else []
-    return [f"by contradicting itself {_joined([*said, *points[1:]])}"] if told else []
+    losers = sorted((n for n in judges if losses.get(n, 0) >= 1), key=lambda n: -losses[n])
+    if not losers:
+        return []
+    first, *others = (f"{names[n]} loses {losses[n]:.0f}" for n in losers[:MOST_NAMES])
+    points = "point" if round(losses[losers[0]]) == 1 else "points"
+    return [f"by contradicting itself {_joined([f'{first} {points}', *others])}"]
 
 
 def _percent(share: Share) -> str:

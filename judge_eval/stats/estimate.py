@@ -97,8 +97,8 @@ def no_figure(reason: str, n: int = 0, left_out: tuple[LeftOut, ...] = ()) -> Fi
 
 def left_out(what: str, names: Sequence[object], why: str) -> tuple[LeftOut, ...]:
     """Return what was left out as a tuple, empty where nothing was."""
-    shown = tuple(nsmallest(_NAMES_KEPT, set(map(str, names))))
-    return (LeftOut(what, len(names), why, shown),) if names else ()
+    few = tuple(nsmallest(_NAMES_KEPT, set(map(str, names))))
+    return (LeftOut(what, len(names), why, few),) if names else ()
 
 
 def _left_out(gap: LeftOut) -> dict[str, object]:
@@ -198,8 +198,5 @@ def best_first(values: Sequence[float | None]) -> list[int]:
     >>> best_first([0.5, None, 0.7])
     [2, 0, 1]
     """
-    return sorted(range(len(values)), key=lambda n: _or_last(values[n]))
-
-
-def _or_last(value: float | None) -> float:
-    return float("inf") if value is None else -value
+    placed = [float("inf") if value is None else -value for value in values]
+    return sorted(range(len(placed)), key=placed.__getitem__)

@@ -12,9 +12,9 @@ from judge_eval.stats.averages import (
     averaged,
 )
 from judge_eval.stats.bootstrap import Resampling
-from judge_eval.stats.class_sums import Sums, kappa, of_labels
 from judge_eval.stats.labels import FloatArray, HumanData, JudgeData, Label, grades
 from judge_eval.stats.pairs import Paired, paired
+from judge_eval.stats.precision_recall import Sums, of_labels
 
 Weights: TypeAlias = Literal["linear", "quadratic"]
 BANDS: Final = (
@@ -89,7 +89,7 @@ def kappas(
     agreement = _agreement(grades(pairs.vocabulary, order), weights) if weights else None
 
     def statistic(sums: Sums) -> FloatArray:
-        values = kappa(sums)
+        values = kappa_of(sums)
         if pairs.between_people:  # then the one on the left is a person too
             varied = sums.by_rater @ (sums.judge > 0) > 1
             values = np.where(varied, values, np.nan)
@@ -99,6 +99,15 @@ def kappas(
     resampled = counted.resampled(statistic, resampling)
     values = counted.values(statistic)
     return averaged(pairs, values, resampled, resampling, lambda _: _constant(pairs))
+
+
+def kappa_of(sums: Sums) -> FloatArray:
+    """Return Cohen's kappa, NaN where the person said one label only."""
+    n, agreed = sums.by_rater @ sums.human, sums.by_rater @ sums.both
+    beside = sums.human if sums.agreement is None else sums.agreement @ sums.human
+    expected = sums.by_rater @ (sums.judge * beside)
+    varied = sums.by_rater @ (sums.human > 0).astype(np.float64) > 1
+    return np.where(varied, (n * agreed - expected) / (n * n - expected), np.nan)
 
 
 def _agreement(values: FloatArray, weights: Weights) -> FloatArray:

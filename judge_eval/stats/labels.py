@@ -537,10 +537,10 @@ def _decided(item: IntArray, labels: Sequence[Label], tie_rule: TieRule) -> Sequ
         return _by_element(item, labels, tie_rule)
     if kinds & {"vector", "set"}:
         raise LabelsUnfit("label sets or vectors and single labels have no consensus")
-    return _most_said(item, labels, tie_rule) if labels else []
+    return _plurality(item, labels, tie_rule) if labels else []
 
 
-def _most_said(item: IntArray, labels: Sequence[Label], tie_rule: TieRule) -> list[Label]:
+def _plurality(item: IntArray, labels: Sequence[Label], tie_rule: TieRule) -> list[Label]:
     vocabulary = Vocabulary(labels)
     keys, counts = np.unique(item * len(vocabulary) + vocabulary.codes(labels), return_counts=True)
     where, code = np.divmod(keys, len(vocabulary))
@@ -555,7 +555,7 @@ def _by_position(item: IntArray, labels: Sequence[Label], tie_rule: TieRule) -> 
     if len({len(row) for row in rows}) > 1:
         raise LabelsUnfit("vectors of different lengths have no consensus")
     columns = [
-        _most_said(item, cast("list[Label]", list(column)), tie_rule)
+        _plurality(item, cast("list[Label]", list(column)), tie_rule)
         for column in zip(*rows, strict=True)
     ]
     return [type(rows[0])(parts) for parts in zip(*columns, strict=True)]
@@ -564,7 +564,7 @@ def _by_position(item: IntArray, labels: Sequence[Label], tie_rule: TieRule) -> 
 def _by_element(item: IntArray, labels: Sequence[Label], tie_rule: TieRule) -> list[Label]:
     sets = [elements_of(label) for label in labels]
     every = sorted(frozenset().union(*sets), key=repr)
-    columns = [_most_said(item, [element in said for said in sets], tie_rule) for element in every]
+    columns = [_plurality(item, [element in said for said in sets], tie_rule) for element in every]
     chosen = zip(*columns, strict=True) if columns else [()] * (int(item.max()) + 1)
     return [
         frozenset(name for (_, name), there in zip(every, row, strict=True) if there)

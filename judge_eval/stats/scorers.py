@@ -18,7 +18,6 @@ from judge_eval.stats.annotator_test import (
 )
 from judge_eval.stats.averages import WILSON
 from judge_eval.stats.bootstrap import Resampling
-from judge_eval.stats.class_sums import Average
 from judge_eval.stats.estimate import Figure, no_figure, wilson
 from judge_eval.stats.kappa import Weights, band, kappas
 from judge_eval.stats.labels import (
@@ -31,7 +30,7 @@ from judge_eval.stats.labels import (
     nominal_warning,
 )
 from judge_eval.stats.pairs import Missing, Paired, paired, paired_people
-from judge_eval.stats.precision_recall import Classification, Metric, classify
+from judge_eval.stats.precision_recall import Average, Classification, Metric, classify
 from judge_eval.stats.rank_correlations import COEFFICIENTS, rank_correlations
 from judge_eval.stats.scorer import BuiltInScorer, Scorer, ScoreResult, TaskStrategy
 from judge_eval.stats.similarity import (
@@ -47,6 +46,19 @@ INDIVIDUAL: Final = {
     "ground_truth_method": "individual_human_comparison",
     "scoring_method": "average_across_humans",
 }
+
+
+class PairScorer(BuiltInScorer):
+    """Compares labels two by two: a judge's with people's, or people's among themselves."""
+
+    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
+        return self.compared(paired(judge, humans, free_text=self.free_text))
+
+    def among(self, humans: HumanLabels) -> ScoreResult:
+        return self.compared(paired_people(humans, free_text=self.free_text))
+
+    def compared(self, pairs: Paired) -> ScoreResult:
+        raise NotImplementedError
 
 
 class ClassificationScorer(BuiltInScorer):
@@ -97,7 +109,7 @@ class ClassificationScorer(BuiltInScorer):
         )
 
 
-class CohenKappaScorer(BuiltInScorer):
+class CohenKappaScorer(PairScorer):
     """Cohen's kappa; see `cohen_kappa`."""
 
     figure_names = ("kappa",)
@@ -115,13 +127,7 @@ class CohenKappaScorer(BuiltInScorer):
         self.weights, self.order = weights, order
         self.resampling = resampling or Resampling()
 
-    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
-        return self._compared(paired(judge, humans))
-
-    def among(self, humans: HumanLabels) -> ScoreResult:
-        return self._compared(paired_people(humans))
-
-    def _compared(self, pairs: Paired) -> ScoreResult:
+    def compared(self, pairs: Paired) -> ScoreResult:
         found = kappas(pairs, self.resampling, weights=self.weights, order=self.order)
         value = found.figure.value
         metadata: dict[str, object] = {**INDIVIDUAL, "weights": self.weights or "none"}
@@ -138,7 +144,7 @@ class CohenKappaScorer(BuiltInScorer):
         )
 
 
-class RankCorrelationScorer(BuiltInScorer):
+class RankCorrelationScorer(PairScorer):
     """Spearman's and Kendall's rank correlations of grades; see `rank_correlation`."""
 
     figure_names = COEFFICIENTS
@@ -152,13 +158,7 @@ class RankCorrelationScorer(BuiltInScorer):
     def can_score_task(self, sample_label: Label) -> bool:
         return kind_of(sample_label) in ("number", "text")
 
-    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
-        return self._compared(paired(judge, humans))
-
-    def among(self, humans: HumanLabels) -> ScoreResult:
-        return self._compared(paired_people(humans))
-
-    def _compared(self, pairs: Paired) -> ScoreResult:
+    def compared(self, pairs: Paired) -> ScoreResult:
         found = {
             name: rank_correlations(pairs, name, self.order, self.resampling)
             for name in COEFFICIENTS
@@ -211,7 +211,7 @@ class KrippendorffAlphaScorer(BuiltInScorer):
         return krippendorff_alpha(humans, self.level, order=self.order, resampling=self.resampling)
 
 
-class TextScorer(BuiltInScorer):
+class TextScorer(PairScorer):
     """Compares texts; the consensus is the person whose text is most alike."""
 
     supports_majority = True
@@ -220,23 +220,17 @@ class TextScorer(BuiltInScorer):
     def can_score_task(self, sample_label: Label) -> bool:
         return is_text(sample_label)
 
-    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
-        return self._compared(paired(judge, humans))
-
     def majority(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
-        return self._compared(paired(judge, humans), best_match=True)
-
-    def among(self, humans: HumanLabels) -> ScoreResult:
-        return self._compared(paired_people(humans))
+        return self.compared(paired(judge, humans, free_text=True), best_match=True)
 
     def metadata(self) -> Mapping[str, object]:
         return {}
 
-    def compare(self, pairs: Paired, *, best_match: bool) -> Similarity:
+    def similarity(self, pairs: Paired, *, best_match: bool) -> Similarity:
         raise NotImplementedError
 
-    def _compared(self, pairs: Paired, *, best_match: bool = False) -> ScoreResult:
-        found = self.compare(pairs, best_match=best_match)
+    def compared(self, pairs: Paired, *, best_match: bool = False) -> ScoreResult:
+        found = self.similarity(pairs, best_match=best_match)
         method = {"scoring_method": "best_match"} if best_match else {}
         spread = {"similarities": asdict(found.spread)}
         return ScoreResult(
@@ -256,7 +250,7 @@ class TextSimilarityScorer(TextScorer):
         super().__init__("text_similarity")
         self.resampling = resampling or Resampling()
 
-    def compare(self, pairs: Paired, *, best_match: bool) -> Similarity:
+    def similarity(self, pairs: Paired, *, best_match: bool) -> Similarity:
         return similarities(pairs, best_match=best_match, resampling=self.resampling)
 
 
@@ -275,7 +269,7 @@ class SemanticSimilarityScorer(TextScorer):
     def metadata(self) -> Mapping[str, object]:
         return {"embedding_model": self.embed.model, "batch_size": self.batch_size}
 
-    def compare(self, pairs: Paired, *, best_match: bool) -> Similarity:
+    def similarity(self, pairs: Paired, *, best_match: bool) -> Similarity:
         return semantics(
             pairs,
             self.embed,

@@ -298,8 +298,8 @@ def _embedded(
             try:
                 vectors[text] = _unit(row, size=len(next(iter(vectors.values()), ())))
             except EmbeddingFailed as error:
-                told = error is row
-                errors[text] = f"{embed.model}: {error}" if told else f"{embed.model} gave {error}"
+                says = ":" if error is row else " gave"
+                errors[text] = f"{embed.model}{says} {error}"
     return vectors, errors
 
 

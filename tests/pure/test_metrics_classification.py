@@ -13,9 +13,9 @@ from sklearn.metrics import (
 )
 
 from judge_eval.stats import Resampling, classification
-from judge_eval.stats.class_sums import of_elements, share
 from judge_eval.stats.estimate import wilson
 from judge_eval.stats.pairs import paired
+from judge_eval.stats.precision_recall import of_elements, share
 
 METRICS = {"precision": precision_score, "recall": recall_score, "f1": f1_score}
 FEW = Resampling(resamples=20)
