@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from humanjudge.launcher.start_summary import summary
-from humanjudge.management.commands.up import base_url
+from humanjudge.launcher.up import base_url, summary
 from tests.plugin import numbered_broker
 
 ACCESS = {
