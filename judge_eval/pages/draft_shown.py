@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from humanjudge.lib.text import number_of, usd
-from judge_eval.config.estimates import Estimate, Plan, estimate, plan
+from judge_eval.config.estimates import Estimate, Line, Plan, estimate, plan
 from judge_eval.config.run_config import PromptSpec, RunConfig
 from judge_eval.models import Run
 from judge_eval.prompts import generate, judge
@@ -17,6 +17,16 @@ from judge_eval.runs.lifecycle import config_of
 from voting.choices import LABELS
 
 FIRST_PROMPTS = 100
+
+
+class CostLine(NamedTuple):
+    """One model in one role: what it will be asked, and what that costs."""
+
+    line: Line
+    calls: str
+    tokens_in: str
+    tokens_out: str
+    usd: str
 
 
 @dataclass(frozen=True)
@@ -85,7 +95,7 @@ class Draft:
         overlap = self.config.overlap
         more = f", {overlap.votes} on {100 * overlap.share:.3g} % of the pairs"
         votes = number_of(self.config.votes_per_pair, "vote")
-        return f"{votes} a pair{more if overlap.share else ''}"
+        return f"{votes} per pair{more if overlap.share else ''}"
 
     @property
     def orders_in_words(self) -> str:
@@ -100,15 +110,15 @@ class Draft:
         return self.config.mode != "standard" and max(self.config.votes_per_pair, more) < 2
 
     @property
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[CostLine]:
         return [
-            {
-                "line": line,
-                "calls": f"{line.calls:,}",
-                "tokens_in": f"{line.prompt_tokens:,}",
-                "tokens_out": f"{line.completion_tokens:,}",
-                "usd": "price not known" if line.usd is None else usd(line.usd),
-            }
+            CostLine(
+                line,
+                calls=f"{line.calls:,}",
+                tokens_in=f"{line.prompt_tokens:,}",
+                tokens_out=f"{line.completion_tokens:,}",
+                usd="price not known" if line.usd is None else usd(line.usd),
+            )
             for line in self.estimate.lines
         ]
 

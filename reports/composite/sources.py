@@ -121,8 +121,7 @@ class Outputs:
             case OfOutput():
                 return self._rendered
             case Metadata():
-                data = self._metadata.items()
-                return _scaled(source, ((output, each.get(source.key)) for output, each in data))
+                return _scaled(source, ((pk, data.get(source.key)) for pk, data in self._metadata))
             case Label():
                 return _scaled(source, self._answers(source))
             case _:
@@ -136,20 +135,18 @@ class Outputs:
     @cached_property
     def _rendered(self) -> list[tuple[UUID, Tally]]:
         """1 for what could be rendered or needs no rendering, 0 for a failure."""
-        values = {Picture.State.DONE.value: 1, Picture.State.FAILED.value: 0}
+        done, failed = Picture.State.DONE, Picture.State.FAILED
         rows = self._inferences.values_list("pk", "kind", "picture__state")
-        rendered = {
-            output: values.get(state or "") if kind == Inference.Kind.SVG else 1
-            for output, kind, state in rows
-        }
         return [
-            (output, Tally(value, 1)) for output, value in rendered.items() if value is not None
+            (output, Tally(float(kind != Inference.Kind.SVG or state == done), 1))
+            for output, kind, state in rows
+            if kind != Inference.Kind.SVG or state in (done, failed)
         ]
 
     @cached_property
-    def _metadata(self) -> dict[UUID, dict[str, Any]]:
+    def _metadata(self) -> list[tuple[UUID, Any]]:
         # It may be large and is seldom wanted, so no other query reads it.
-        return dict(self._inferences.values_list("pk", "metadata"))
+        return list(self._inferences.values_list("pk", "metadata"))
 
     @cached_property
     def _verdicts(self) -> Mapping[str, list[Any]]:

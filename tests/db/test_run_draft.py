@@ -149,7 +149,7 @@ def test_prompts_and_the_rules_of_voting_are_shown():
     assert "And 30 more." in text
     assert RUBRICS["text"][:60] in text
     assert "They may say: A is better, B is better, both bad." in text
-    assert "2 votes a pair, 4 on 15 % of the pairs; what the judges said is shown never" in text
+    assert "2 votes per pair, 4 on 15 % of the pairs; what the judges said is shown never" in text
 
 
 def test_a_draft_is_for_evaluators():
