@@ -3,14 +3,14 @@ from django.urls import path
 from humanjudge.http import on_demand
 from judge_eval.pages import (
     board,
-    draft_views,
+    draft,
     findings,
     models,
     pair,
     pairs,
+    progress,
     reveal,
-    run_views,
-    views,
+    runs,
     voters,
 )
 
@@ -18,24 +18,24 @@ from judge_eval.pages import (
 _alt_test = "judge_eval.pages.alt_test"
 
 urlpatterns = [
-    path("", views.home, name="home"),
+    path("", runs.home, name="home"),
     # Where browsers look on pages that name no icon, as those of the admin.
-    path("favicon.ico", views.favicon, name="favicon"),
-    path("runs/", views.runs, name="runs"),
-    path("runs/new/", draft_views.new_run, name="new-run"),
-    path("runs/new/config/", draft_views.new_run_config, name="new-run-config"),
+    path("favicon.ico", runs.favicon, name="favicon"),
+    path("runs/", runs.runs, name="runs"),
+    path("runs/new/", draft.new_run, name="new-run"),
+    path("runs/new/config/", draft.new_run_config, name="new-run-config"),
     path("runs/<uuid:run_id>/", board.run_board, name="run"),
-    path("runs/<uuid:run_id>/draft/", draft_views.run_draft, name="run-draft"),
-    path("runs/<uuid:run_id>/draft/try", draft_views.try_judge, name="try-judge"),
-    path("runs/<uuid:run_id>/draft/delete", draft_views.delete_draft, name="delete-draft"),
-    path("runs/<uuid:run_id>/progress/", run_views.run_progress, name="run-progress"),
-    path("runs/<uuid:run_id>/start", run_views.start_run, name="start-run"),
-    path("runs/<uuid:run_id>/stop", run_views.stop_run, name="stop-run"),
-    path("runs/<uuid:run_id>/resume", run_views.resume_run, name="resume-run"),
-    path("runs/<uuid:run_id>/retry", run_views.retry_run, name="retry-run"),
-    path("runs/<uuid:run_id>/duplicate", run_views.duplicate_run, name="duplicate-run"),
-    path("runs/<uuid:run_id>/calls/", run_views.run_calls, name="run-calls"),
-    path("runs/<uuid:run_id>/calls/<int:call_id>/", run_views.run_call, name="run-call"),
+    path("runs/<uuid:run_id>/draft/", draft.run_draft, name="run-draft"),
+    path("runs/<uuid:run_id>/draft/try", draft.try_judge, name="try-judge"),
+    path("runs/<uuid:run_id>/draft/delete", draft.delete_draft, name="delete-draft"),
+    path("runs/<uuid:run_id>/progress/", progress.run_progress, name="run-progress"),
+    path("runs/<uuid:run_id>/start", runs.start_run, name="start-run"),
+    path("runs/<uuid:run_id>/stop", runs.stop_run, name="stop-run"),
+    path("runs/<uuid:run_id>/resume", runs.resume_run, name="resume-run"),
+    path("runs/<uuid:run_id>/retry", runs.retry_run, name="retry-run"),
+    path("runs/<uuid:run_id>/duplicate", runs.duplicate_run, name="duplicate-run"),
+    path("runs/<uuid:run_id>/calls/", progress.run_calls, name="run-calls"),
+    path("runs/<uuid:run_id>/calls/<int:call_id>/", progress.run_call, name="run-call"),
     path("runs/<uuid:run_id>/pairs/", pairs.run_pairs, name="run-pairs"),
     path("runs/<uuid:run_id>/pairs/<uuid:comparison_id>/", pair.run_pair, name="run-pair"),
     path(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from uuid import UUID
@@ -16,13 +17,13 @@ from django.views.decorators.http import require_safe
 from humanjudge.lib.text import latency, usd
 from judge_eval import selectors
 from judge_eval.access import refuse_pair
-from judge_eval.models import Call, Verdict
-from judge_eval.pages.calls_list import calls_of, made_of
+from judge_eval.exchange.import_pairs import CHANGES
+from judge_eval.models import Call, Judge, Verdict
 from judge_eval.pages.pairs import Wanted, beside
-from judge_eval.pages.run_views import find_run
+from judge_eval.pages.runs import find_run
 from judge_eval.runs.providers import NANO
 from voting.choices import LABELS, SWAPPED, VOTES_FOR, short_name
-from voting.models import Comparison
+from voting.models import Comparison, Inference
 from voting.shown import shown_output
 
 LETTERS_OF_ERROR = 200
@@ -203,3 +204,39 @@ def majority(pair: Comparison) -> str:
     """Return what more than half of the counted votes on a pair chose, nothing where none is."""
     chosen = (c for c, column in VOTES_FOR.items() if 2 * getattr(pair, column) > pair.votes)
     return next(chosen, "")
+
+
+@dataclass(frozen=True)
+class Made:
+    """How an output came about, as far as it is known."""
+
+    call: Call | None
+    changes: Sequence[str]
+    # What its drawing refers to outside itself.
+    left_out: str
+
+
+def made_of(pair: Comparison) -> dict[str, Made]:
+    """Return how the outputs of a pair came about, by their sides."""
+    found = Call.objects.filter(inference__in=[pair.a_id, pair.b_id]).defer("reply")
+    calls = {call.inference_id: call for call in found}
+    return {
+        side: _made(output, calls.get(output.pk))
+        for side, output in zip("ab", pair.pair, strict=True)
+    }
+
+
+def _made(output: Inference, call: Call | None) -> Made:
+    changes = call.changes if call else output.metadata.get(CHANGES, [])
+    return Made(call, changes, output.picture.left_out if output.picture else "")
+
+
+def calls_of(verdicts: Iterable[Verdict]) -> dict[int, list[Call]]:
+    """Return each verdict's calls, order by order and sample by sample, without their replies."""
+    calls: dict[int, list[Call]] = defaultdict(list)
+    asked = [verdict.pk for verdict in verdicts if verdict.judge.provider != Judge.BASELINE]
+    found = Call.objects.filter(verdict__in=asked).defer("reply").order_by("order", "sample")
+    for call in found:
+        assert call.verdict_id is not None  # it was asked for
+        calls[call.verdict_id].append(call)
+    return calls

@@ -23,7 +23,7 @@ from judge_eval.access import is_voting, refuse_board
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.slices import WHOLE, Slice, SliceInvalid, pair_choices
 from judge_eval.models import Run
-from judge_eval.pages.run_views import find_run
+from judge_eval.pages.runs import find_run
 from voting.models import Comparison, Picture
 
 PAIRS_PER_PAGE = 30

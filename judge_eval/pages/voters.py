@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from judge_eval import selectors
 from judge_eval.models import Run
-from judge_eval.pages.run_views import find_run
+from judge_eval.pages.runs import find_run
 from judge_eval.runs import events
 from voting.cookies import remember
 from voting.forms import InviteForm

@@ -19,7 +19,7 @@ from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Run
 from judge_eval.pages.run_access import refuse_calls
-from judge_eval.pages.run_views import find_run
+from judge_eval.pages.runs import find_run
 from reports.models import ScoreReport
 from reports.parts import parts_of
 from reports.scores import jobs

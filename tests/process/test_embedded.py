@@ -17,7 +17,7 @@ from tests.helpers.waiting import eventually, gone
 pytestmark = pytest.mark.fault
 
 ROOT = Path(__file__).resolve().parents[2]
-HOLD = "import sys; from humanjudge import embedded; from pathlib import Path"
+HOLD = "import sys; from humanjudge.launcher import embedded; from pathlib import Path"
 
 
 def in_another_process(code: str, *arguments: str) -> subprocess.Popen:
