@@ -57,8 +57,11 @@ class Lines(io.RawIOBase):
         return True
 
     def seek(self, place: int, whence: int = 0) -> int:
-        self._lines, self._rest = self._make(), b""
-        return 0
+        if whence == 0:
+            self._lines, self._rest, self._at = self._make(), b"", 0
+            while self._at < place:
+                self.readinto(bytearray(min(place - self._at, 1 << 16)))
+        return self._at
 
     def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
         while len(self._rest) < len(buffer):
@@ -68,6 +71,7 @@ class Lines(io.RawIOBase):
             self._rest += part
         size = min(len(buffer), len(self._rest))
         buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        self._at += size
         return size
 
 
@@ -119,8 +123,8 @@ def again(run: object) -> None:
 
 def bundle(run: object) -> None:
     from judge_eval.exchange.export import export_run
-    from judge_eval.exchange.restore import restore
     from judge_eval.models import Run
+    from tests.helpers.bundles import restore
     from voting.ledger.ledger import replay
     from voting.models import Project
 

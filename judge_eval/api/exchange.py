@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Final, Literal, cast, get_args
 from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils.text import slugify
-from ninja import Status
+from ninja import Schema, Status
 from ninja.errors import HttpError
 
 from humanjudge.lib.validation import LONGEST_NAME, ConfigError, ConfigInvalid
-from judge_eval.api.access import KeyRouter, Prefix, key_of, run_of
+from judge_eval.api.access import KeyRouter, Prefix, Problem, key_of, located, run_of
 from judge_eval.api.run_requests import project_for
-from judge_eval.api.transfer_schema import ACCEPTED, EXPORTED, FORM_MORE, FORM_NEW, Imported, Shape
 from judge_eval.exchange import bundle, import_jobs
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.import_ import open_to_imports
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.exchange.import_report import ImportRefused, json_text
+from judge_eval.exchange.sources import Format
 from judge_eval.exchange.vote_exports import grandjury_votes, votes_csv
 from judge_eval.models import Import, Run
 from voting.ledger import ledger
@@ -32,6 +32,93 @@ _BLOCK = 64 * 1024
 
 router = KeyRouter("runs")
 imports = KeyRouter("imports")
+
+# --- what goes in and comes out ---------------------------------------------------------------
+
+Shape = Literal["jsonl", "csv", "votes", "ledger"]
+
+
+class RowProblem(Schema):
+    file: str
+    row: int
+    field: str | None
+    why: str
+
+
+class NotTaken(Schema):
+    file: str
+    row: int
+    why: str
+
+
+class Report(Schema):
+    run_id: UUID | None
+    runs: list[UUID]
+    new: dict[str, int]
+    already: dict[str, int]
+    filled: int
+    errors: list[RowProblem]
+    more_errors: int
+    left_out: list[NotTaken]
+    more_left_out: int
+    notes: list[str]
+
+
+class Imported(Schema):
+    """An import: how far it has come, and at last what came of it."""
+
+    id: UUID
+    state: Literal["waiting", "reading", "writing", "done", "refused", "failed"]
+    run_id: UUID | None
+    rows_read: int
+    written: int
+    to_write: int
+    status: int | None
+    detail: str
+    report: Report | None
+
+
+_JSON: Final = {"type": "string", "contentMediaType": "application/json"}
+_MORE: Final[dict[str, Any]] = {
+    "file": {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": settings.IMPORT_MAX_FILES,
+        "items": {"type": "string", "format": "binary"},
+    },
+    "format": {"type": "string", "enum": [*get_args(Format)]},
+    "mapping": _JSON,
+    "options": _JSON,
+}
+_NEW: Final = {
+    # Needed but for a bundle, which brings its own.
+    "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
+    "project": {"type": "string", "maxLength": LONGEST_NAME},
+}
+
+
+def _multipart(fields: dict[str, Any]) -> dict[str, Any]:
+    schema = {"type": "object", "required": ["file"], "properties": fields}
+    body = {"required": True, "content": {"multipart/form-data": {"schema": schema}}}
+    return {"requestBody": body, **located("import_state", import_id="id")}
+
+
+FORM_NEW: Final = _multipart(_NEW | _MORE)
+FORM_MORE: Final = _multipart(_MORE)
+EXPORTED: Final[dict[str, Any]] = {
+    "responses": {
+        200: {
+            "description": "A file",
+            "content": {
+                kind: {"schema": {"type": "string"}} for kind in ("application/jsonl", "text/csv")
+            },
+        }
+    }
+}
+ACCEPTED: Final[dict[Any, Any]] = {202: Imported, 429: Problem}
+
+
+# --- addresses --------------------------------------------------------------------------------
 
 
 @router.post("/import", response=ACCEPTED, openapi_extra=FORM_NEW)

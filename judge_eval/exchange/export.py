@@ -23,8 +23,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
-from judge_eval.exchange import bundle
-from judge_eval.exchange import bundle_records as records
+from judge_eval.exchange import bundle as records
 from judge_eval.models import Call, Run, Verdict
 from judge_eval.selectors import UNPRICED
 from voting.models import Comparison, Entry, Flag, Inference, Project, Voter, VoterPrompt
@@ -55,15 +54,18 @@ def export_project(project: Project) -> Iterator[str]:
 def _lines(project: Project, runs: Sequence[Run], entries: Q) -> Iterator[str]:
     lines = 0
     for record in _records(project, runs, entries):
-        yield bundle.line(record)
+        yield record.model_dump_json()
         lines += 1
-    yield bundle.line(records.End(lines=lines))
+    yield records.End(lines=lines).model_dump_json()
 
 
 def _records(project: Project, runs: Sequence[Run], of_runs: Q) -> Iterator[records.Record]:
     sealed = Entry.objects.filter(of_runs, project=project, seq__lte=project.head_seq)
-    yield records.Header(project=_project(project), runs=[run.pk for run in runs])
-    yield from map(_rubric, _rubrics(runs, sealed))
+    about = _same(project, "name", "created_at", "head_seq", "head")
+    part = records.ProjectPart(id=project.pk, **about)
+    yield records.Header(project=part, runs=[run.pk for run in runs])
+    for rubric in _rubrics(runs, sealed):
+        yield records.Rubric(**_same(rubric, "name", "version", "text", "created_at"))
     by_queue = {run.queue_id: run.pk for run in runs}
     for run in runs:
         yield from _run(run)
@@ -75,7 +77,10 @@ def _records(project: Project, runs: Sequence[Run], of_runs: Q) -> Iterator[reco
     for voter in in_chunks(voters, "pseudonym"):
         yield records.VoterPart(pseudonym=voter.pseudonym, reputation=voter.reputation)
     flags = Flag.objects.filter(comparison__queue__in=by_queue).select_related("voter")
-    yield from map(_flag, in_chunks(flags, "pk"))
+    for flag in in_chunks(flags, "pk"):
+        about = _same(flag, "category", "comment", "created_at")
+        pair, voter_name = flag.comparison_id, flag.voter.pseudonym
+        yield records.FlagPart(comparison=pair, voter=voter_name, **about)
     yield from _ledger(sealed, by_queue)
 
 
@@ -89,26 +94,19 @@ def _rubrics(runs: Sequence[Run], sealed: QuerySet[Entry]) -> QuerySet[VoterProm
 def _run(run: Run) -> Iterator[records.Record]:
     yield _run_part(Run.objects.select_related("queue__rubric").get(pk=run.pk))
     for judge in run.judges.order_by("position"):
-        yield records.JudgePart(
-            id=judge.pk,
-            run=run.pk,
-            **_same(judge, "position", "name", "provider", "model", "reported_model"),
-            fingerprint=judge.fingerprint,
-        )
+        names = records.JudgePart.model_fields.keys() - {"type", "id", "run"}
+        yield records.JudgePart(id=judge.pk, run=run.pk, **_same(judge, *names))
     pairs = Comparison.objects.filter(queue=run.queue_id)
     used = Q(Exists(pairs.filter(a=OuterRef("pk")))) | Q(Exists(pairs.filter(b=OuterRef("pk"))))
     outputs = Inference.objects.filter(used)
-    yield from map(_output, in_chunks(outputs, "pk", OUTPUTS_AT_ONCE))
+    names = records.Output.model_fields.keys() - {"type", "id"}
+    for output in in_chunks(outputs, "pk", OUTPUTS_AT_ONCE):
+        yield records.Output(id=output.pk, **_same(output, *names))
     for pair in in_chunks(pairs, "position"):
         assert pair.b_id is not None  # a bundle holds pairs
-        yield records.Pair(
-            id=pair.pk,
-            run=run.pk,
-            a=pair.a_id,
-            b=pair.b_id,
-            **_same(pair, "position", "external_id", "prompt_key"),
-            **_same(pair, "votes_wanted", "opened_at", "unusable"),
-        )
+        names = records.Pair.model_fields.keys() - {"type", "id", "run", "a", "b"}
+        about = _same(pair, *names)
+        yield records.Pair(id=pair.pk, run=run.pk, a=pair.a_id, b=pair.b_id, **about)
     yield from map(_verdict, in_chunks(_with_cost(Verdict.objects.filter(judge__run=run)), "pk"))
 
 
@@ -125,16 +123,6 @@ def in_chunks(rows: QuerySet[Row], order: str, at_once: int | None = None) -> It
 def _same(row: Model, *names: str) -> dict[str, Any]:
     """Return the fields that a record calls as the row does."""
     return {name: getattr(row, name) for name in names}
-
-
-def _project(project: Project) -> records.ProjectPart:
-    return records.ProjectPart(
-        id=project.pk, head=project.head, **_same(project, "name", "created_at", "head_seq")
-    )
-
-
-def _rubric(rubric: VoterPrompt) -> records.Rubric:
-    return records.Rubric(**_same(rubric, "name", "version", "text", "created_at"))
 
 
 def _reference(rubric: VoterPrompt) -> records.RubricRef:
@@ -154,11 +142,6 @@ def _run_part(run: Run) -> records.RunPart:
     )
 
 
-def _output(row: Inference) -> records.Output:
-    names = ("prompt", "output", "kind", "generator", "tags", "metadata", "created_at")
-    return records.Output(id=row.pk, **_same(row, *names))
-
-
 def _with_cost(verdicts: QuerySet[Verdict]) -> QuerySet[Any]:
     """Add what a verdict's calls cost: they stay here, and what they cost is on the board."""
     calls = Call.objects.filter(verdict=OuterRef("pk")).exclude(state=Call.State.WAITING)
@@ -176,13 +159,6 @@ def _verdict(row: Any) -> records.VerdictPart:
     names = records.VerdictPart.model_fields.keys() - {"type", "judge", "comparison", *of_calls}
     return records.VerdictPart(
         judge=row.judge_id, comparison=row.comparison_id, **_same(row, *names), **of_calls
-    )
-
-
-def _flag(row: Flag) -> records.FlagPart:
-    names = ("category", "comment", "created_at")
-    return records.FlagPart(
-        comparison=row.comparison_id, voter=row.voter.pseudonym, **_same(row, *names)
     )
 
 

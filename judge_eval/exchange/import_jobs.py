@@ -356,11 +356,11 @@ def _restoring(job: Import, source: Source) -> Restoring:
     return Restoring(
         source.stream,
         job.project,
-        start=Start.of_kept(start) if start else None,
+        start=Start.model_validate(start) if start else None,
         done=job.written,
         on_read=_Reading(job),
         on_step=lambda start, done: _note(
-            job, form=job.form | {"start": start.as_kept()}, written=done, attempts=0
+            job, form=job.form | {"start": start.model_dump(mode="json")}, written=done, attempts=0
         ),
         on_end=lambda report: _finished(job, report),
     )

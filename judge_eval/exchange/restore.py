@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
 from itertools import groupby, islice
 from typing import Any, BinaryIO, Final, TypeAlias
 from uuid import UUID, uuid5
@@ -19,7 +18,7 @@ from django.db.models import Max, ProtectedError
 from django.utils import timezone
 
 from judge_eval.exchange import bundle
-from judge_eval.exchange import bundle_records as records
+from judge_eval.exchange import bundle as records
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.import_scratch import pieces
@@ -38,19 +37,6 @@ _COUNTED: Final = {
 }
 
 Numbered: TypeAlias = tuple[int, Any]
-
-
-def restore(stream: BinaryIO, name: str, project: Project | None = None) -> ImportReport:
-    """Write a bundle into a project: the one given, or the one of its name, made if need be.
-
-    A bundle whose runs are in that project already changes nothing.
-    """
-    restoring = Restoring(stream, project)
-    try:
-        return restoring.write()
-    except BundleError as error:
-        restoring.take_back()
-        return refusal(name, error)
 
 
 def refusal(name: str, error: BundleError) -> ImportReport:
@@ -93,6 +79,8 @@ class Restoring:
         self._stream, self._project, self._start, self._done = stream, project, start, done
         self._on_read, self._on_step, self._on_end = on_read, on_step, on_end
         self._report = ImportReport()
+        # Where the ledger begins: how many bytes and lines stand before it.
+        self._ledger_at: tuple[int, int] | None = None
 
     def write(self) -> ImportReport:
         """Write what is not written yet.
@@ -114,9 +102,8 @@ class Restoring:
         scope = Scope(header, start)
         rows, ledger = Rows(scope), Ledger(scope)
         self._write_rows(lines, start, rows, scope)
-        for chunk in self._chunks(self._lines()):
-            if bundle.is_of_ledger(chunk[0][1]):
-                self._write(chunk, start, ledger.append)
+        for chunk in self._chunks(self._ledger_lines()):
+            self._write(chunk, start, ledger.append)
         with step(start.project):
             rows.finish()
             self._report.notes.append(ledger.note())
@@ -130,13 +117,15 @@ class Restoring:
         with transaction.atomic():
             project, is_made = _project(header, self._project)
             last = VoterPrompt.objects.aggregate(last=Max("pk"))["last"] or 0
-            start = Start(project.pk, is_made, None, timezone.now(), last)
+            start = Start(
+                project=project.pk, is_made=is_made, space=None, at=timezone.now(), last_rubric=last
+            )
             while taken := Run.every.filter(pk__in=map(start.number, header.runs)):
                 # One that was given up is in the way of nobody.
                 whole = taken.exclude(state=Run.State.IMPORTING).filter(queue__project=project)
                 here += whole.values_list("pk", flat=True)
                 space = uuid5(start.space, "next") if start.space else project.pk
-                start = replace(start, space=space)
+                start = start.model_copy(update={"space": space})
             if header.runs and len(here) == len(header.runs):
                 self._report.runs = here
                 self._report.notes.append("It is here already; nothing was changed.")
@@ -155,7 +144,7 @@ class Restoring:
             for chunk in self._chunks(lines):
                 last, record = chunk[-1]
                 if not bundle.is_of_ledger(record):
-                    self._write(chunk, start, rows.write, rows.know)
+                    self._write(chunk, start, rows.write, rows.look_up)
                 elif last <= self._done:
                     return
                 else:
@@ -168,9 +157,9 @@ class Restoring:
         chunk: Sequence[Numbered],
         start: Start,
         write: Callable[[Sequence[Numbered]], None],
-        know: Callable[[Sequence[Numbered]], None] = lambda lines: None,
+        look_up: Callable[[Sequence[Numbered]], None] = lambda lines: None,
     ) -> None:
-        """Write a chunk, or where it is written, know again what others refer to."""
+        """Write a chunk, or where it is written, look up what others refer to."""
         first, last = chunk[0][0], chunk[-1][0]
         if last > self._done:
             try:
@@ -183,7 +172,7 @@ class Restoring:
                 raise BundleError(first, None, why) from error
             self._done = last
         else:
-            know(chunk)
+            look_up(chunk)
         new = self._report.new
         new.update(_COUNTED[record.type] for _, record in chunk if record.type in _COUNTED)
         if voters := [record.pseudonym for _, record in chunk if record.type == "voter"]:
@@ -212,9 +201,22 @@ class Restoring:
 
     def _lines(self) -> Iterator[Numbered]:
         self._stream.seek(0)
+        end = 0
         for number, record in bundle.read(self._stream):
+            if self._ledger_at is None and bundle.is_of_ledger(record):
+                self._ledger_at = (end, number - 1)
+            end = self._stream.tell()
             self._on_read(number)
             yield number, record
+
+    def _ledger_lines(self) -> Iterator[Numbered]:
+        """Read the ledger once more, and not what stands before it."""
+        if self._ledger_at is not None:
+            place, lines = self._ledger_at
+            self._stream.seek(place)
+            for number, record in bundle.read(self._stream, after=lines):
+                self._on_read(number)
+                yield number, record
 
     def _written(self) -> Iterator[Numbered]:
         return islice(self._lines(), self._done)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 from uuid import UUID
 
-from judge_eval.exchange import bundle_records as records
+from judge_eval.exchange import bundle as records
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.restore_rows import Lines, Scope, lacks
 from voting.choices import VERDICTS
@@ -60,16 +60,18 @@ class Ledger:
         self._queues = scope.queues({record.comparison for record in stated if record.comparison})
         self._outputs = scope.outputs({record.inference for record in stated if record.inference})
         targets = [scope.number(target) for r in stated if (target := getattr(r, "target", None))]
-        self._known: dict[UUID, Entry] = {entry.uid: entry for entry in self._found(targets)}
+        self._known: dict[UUID, Entry] = {entry.uid: entry for entry in self._stored(targets)}
 
-    def _found(self, uids: Collection[UUID]) -> Iterable[Entry]:
-        found = Entry.objects.filter(project=self._scope.project, uid__in=uids)
-        return found.select_related("voter")
+    def _stored(self, uids: Collection[UUID]) -> Iterable[Entry]:
+        stored = Entry.objects.filter(project=self._scope.project, uid__in=uids)
+        return stored.select_related("voter")
 
     def _vote(self, line: int, stated: records.Vote) -> Entry:
-        for said, hashed in ((stated.comment, "comment_sha256"), (stated.labels, "labels_sha256")):
-            if said and _hash(stated.salt, said) != getattr(stated, hashed):
-                raise BundleError(line, hashed, "is not the hash of what was said")
+        salt, comment, labels = stated.salt, stated.comment, stated.labels
+        if comment and chain.salted_hash(salt, comment) != stated.comment_sha256:
+            raise BundleError(line, "comment_sha256", "is not the hash of what was said")
+        if labels and ledger.labels_sha256(salt, labels) != stated.labels_sha256:
+            raise BundleError(line, "labels_sha256", "is not the hash of what was said")
         payload = {"labels_sha256": stated.labels_sha256} if stated.labels_sha256 else None
         return Entry(
             **self._common(line, stated),
@@ -123,11 +125,11 @@ class Ledger:
 
     def _verdicts(self, line: int, stated: records.EntryPart) -> dict[str, Any]:
         try:
-            said = [self._verdict(line, stated, item) for item in stated.payload["verdicts"]]
+            verdicts = [self._verdict(line, stated, item) for item in stated.payload["verdicts"]]
             run = self._scope.runs[UUID(stated.payload["run"])]
         except (KeyError, TypeError, ValueError) as error:
             raise BundleError(line, "payload", "is not what verdicts are written as") from error
-        return {**stated.payload, "run": str(run.pk), "verdicts": said}
+        return {**stated.payload, "run": str(run.pk), "verdicts": verdicts}
 
     def _verdict(self, line: int, stated: records.EntryPart, item: Any) -> dict[str, Any]:
         judge = self._scope.judge(line, UUID(item["judge"]))
@@ -175,8 +177,8 @@ class Rehearsal(Ledger):
         standing = entries.filter(kind=Entry.Kind.VOTE, retracted=False, inference__in=rated)
         self._keep_known(standing.filter(project=self._scope.project))
 
-    def _found(self, uids: Collection[UUID]) -> Iterable[Entry]:
-        self._keep_known(super()._found(uids))
+    def _stored(self, uids: Collection[UUID]) -> Iterable[Entry]:
+        self._keep_known(super()._stored(uids))
         marks = ", ".join("?" * len(uids))
         select = f"SELECT uid, kind, voter, stands FROM entry WHERE uid IN ({marks})"  # noqa: S608
         for uid, kind, voter, stands in self._db.execute(select, [uid.hex for uid in uids]):
@@ -219,9 +221,3 @@ def _row(entry: Entry) -> tuple[object, ...]:
         thing and thing.hex,
         is_vote and entry.retracted is not True,
     )
-
-
-def _hash(salt: str, said: Any) -> str:
-    if isinstance(said, dict):
-        return ledger.labels_sha256(salt, said)
-    return chain.salted_hash(salt, said)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any, Final, TypeAlias
 from uuid import UUID, uuid5
 
 from django.db.models import Model, QuerySet
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict
 
 from humanjudge.enqueue import enqueue
 from judge_eval.config import run_config
-from judge_eval.exchange import bundle_records as records
+from judge_eval.exchange import bundle as records
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.writing import close_undrawn, give_pictures
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
@@ -39,13 +38,11 @@ _OF_RUN: Final = set("name note budget_nano spent_nano created_at started_at".sp
 Lines: TypeAlias = Sequence[tuple[int, Any]]
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(BaseModel):
     """What is settled before a bundle is written, and holds for whoever goes on with it.
 
     Attributes
     ----------
-    project : UUID
     is_made : bool
         The project was made for it.
     space : UUID, optional
@@ -55,6 +52,8 @@ class Start:
     last_rubric : int
         Rubrics with a key above this one are new.
     """
+
+    model_config = ConfigDict(frozen=True)
 
     project: UUID
     is_made: bool
@@ -70,18 +69,6 @@ class Start:
         return Voter.objects.filter(
             project=self.project, pseudonym__in=pseudonyms, created_at=self.at
         )
-
-    def as_kept(self) -> dict[str, Any]:
-        """Return it as JSON can hold it, to be taken up again by `of_kept`."""
-        kept: dict[str, Any] = _START.dump_python(self, mode="json")
-        return kept
-
-    @staticmethod
-    def of_kept(kept: dict[str, Any]) -> Start:
-        return _START.validate_python(kept)
-
-
-_START: Final = TypeAdapter(Start)
 
 
 class Scope:
@@ -114,27 +101,28 @@ class Scope:
 
     def outputs(self, olds: Collection[UUID]) -> set[UUID]:
         """Return the new numbers of those outputs that are in the project."""
-        found = Inference.objects.filter(project=self.project, pk__in=map(self.number, olds))
-        return set(found.values_list("pk", flat=True))
+        stored = Inference.objects.filter(project=self.project, pk__in=map(self.number, olds))
+        return set(stored.values_list("pk", flat=True))
 
     def queues(self, olds: Collection[UUID]) -> dict[UUID, UUID]:
         """Return the queue of each pair, by the pair's new number."""
         mine = [run.queue_id for run in self.runs.values()]
-        found = Comparison.objects.filter(queue__in=mine, pk__in=map(self.number, olds))
-        return dict(found.values_list("pk", "queue_id"))
+        stored = Comparison.objects.filter(queue__in=mine, pk__in=map(self.number, olds))
+        return dict(stored.values_list("pk", "queue_id"))
 
     def voters(self, pseudonyms: Collection[str]) -> dict[str, Voter]:
-        found = Voter.objects.filter(project=self.project, pseudonym__in=pseudonyms)
-        return {voter.pseudonym: voter for voter in found}
+        stored = Voter.objects.filter(project=self.project, pseudonym__in=pseudonyms)
+        return {voter.pseudonym: voter for voter in stored}
 
 
 def lacks(line: int, field: str, what: object) -> Any:
     raise BundleError(line, field, f"{what} does not stand before it in the file")
 
 
-def _type(line: tuple[int, Any]) -> str:
-    kind: str = line[1].type
-    return kind
+def by_type(lines: Lines) -> Iterator[tuple[str, Lines]]:
+    """Yield the lines of each type that follow each other."""
+    for kind, alike in groupby(lines, key=lambda line: str(line[1].type)):
+        yield kind, list(alike)
 
 
 class Rows:
@@ -152,21 +140,22 @@ class Rows:
             "voter": self._voters,
             "flag": self._flags,
         }
-        self._knowers: dict[str, Callable[[Lines], object]] = {
+        # Others refer to these: where they are written, they are looked up again.
+        self._look_ups: dict[str, Callable[[Lines], object]] = {
             "rubric": self._rubrics,
-            "run": self._known_runs,
-            "judge": self._known_judges,
+            "run": self._written_runs,
+            "judge": self._make_judges,
         }
 
     def write(self, lines: Lines) -> None:
-        for kind, alike in groupby(lines, key=_type):
-            self._writers[kind](list(alike))
+        for kind, alike in by_type(lines):
+            self._writers[kind](alike)
 
-    def know(self, lines: Lines) -> None:
-        """Know again what is written and others refer to."""
-        for kind, alike in groupby(lines, key=_type):
-            if kind in self._knowers:
-                self._knowers[kind](list(alike))
+    def look_up(self, lines: Lines) -> None:
+        """Take up again what is written and others refer to."""
+        for kind, alike in by_type(lines):
+            if kind in self._look_ups:
+                self._look_ups[kind](alike)
 
     def _rubrics(self, lines: Lines) -> None:
         for _, stated in lines:
@@ -203,21 +192,21 @@ class Rows:
                 **stated.model_dump(include=_OF_RUN),
             )
             Board.objects.create(run=run)
-        self._known_runs(lines)
+        self._written_runs(lines)
 
-    def _known_runs(self, lines: Lines) -> None:
+    def _written_runs(self, lines: Lines) -> None:
         for _, stated in lines:
-            found = Run.every.select_related("queue").get(pk=self._scope.number(stated.id))
-            self._scope.runs[stated.id] = found
-            self._scope.ends[found.pk] = (stated.state, stated.is_open)
+            run = Run.every.select_related("queue").get(pk=self._scope.number(stated.id))
+            self._scope.runs[stated.id] = run
+            self._scope.ends[run.pk] = (stated.state, stated.is_open)
 
     def _judges(self, lines: Lines) -> None:
-        new = self._known_judges(lines)
+        new = self._make_judges(lines)
         self._insist_on_free(lines, Judge, [judge.pk for judge in new])
         Judge.objects.bulk_create(new)
         JudgeRating.objects.bulk_create(JudgeRating(judge=judge) for judge in new)
 
-    def _known_judges(self, lines: Lines) -> list[Judge]:
+    def _make_judges(self, lines: Lines) -> list[Judge]:
         for line, stated in lines:
             self._scope.judges[stated.id] = Judge(
                 pk=self._scope.number(stated.id),
@@ -285,16 +274,12 @@ class Rows:
 
     def _voters(self, lines: Lines) -> None:
         known = self._scope.voters({stated.pseudonym for _, stated in lines})
-        new = [
-            Voter(
-                project=self._scope.project,
-                created_at=self._scope.start.at,
-                **stated.model_dump(exclude={"type"}),
-            )
+        at, project = self._scope.start.at, self._scope.project
+        Voter.objects.bulk_create(
+            Voter(project=project, created_at=at, **stated.model_dump(exclude={"type"}))
             for _, stated in lines
             if stated.pseudonym not in known
-        ]
-        Voter.objects.bulk_create(new)
+        )
 
     def _flags(self, lines: Lines) -> None:
         voters = self._scope.voters({stated.voter for _, stated in lines})

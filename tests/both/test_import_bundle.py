@@ -8,7 +8,6 @@ import pytest
 
 from judge_eval.exchange.bundle import is_bundle
 from judge_eval.exchange.export import export_project, export_run
-from judge_eval.exchange.restore import restore
 from judge_eval.models import Run, Verdict
 from judge_eval.runs import lifecycle
 from tests.both.test_export_round_trip import make_eventful_run
@@ -18,6 +17,7 @@ from tests.helpers.bundles import (
     empty_the_instance,
     facts_of,
     numbers_of,
+    restore,
     restored,
     rows_of_everything,
 )

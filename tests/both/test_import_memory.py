@@ -11,8 +11,8 @@ from django.db import connection
 from bench.imports import Lines, records
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.formats import read
-from judge_eval.exchange.restore import restore
 from judge_eval.models import Run
+from tests.helpers.bundles import restore
 from tests.helpers.imports import import_run
 from tests.makers import make_project
 

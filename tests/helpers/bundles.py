@@ -3,7 +3,8 @@
 import io
 import json
 
-from judge_eval.exchange.restore import restore
+from judge_eval.exchange.bundle import BundleError
+from judge_eval.exchange.restore import Restoring, refusal
 from judge_eval.models import (
     Board,
     Call,
@@ -60,6 +61,16 @@ EVERYTHING = [
     VoterPrompt,
     Project,
 ]
+
+
+def restore(stream, name, project=None):
+    """Write a bundle into a project, the one given or the one of its name, as a worker does it."""
+    restoring = Restoring(stream, project)
+    try:
+        return restoring.write()
+    except BundleError as error:
+        restoring.take_back()
+        return refusal(name, error)
 
 
 def as_file(lines):
