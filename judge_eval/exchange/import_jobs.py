@@ -79,24 +79,17 @@ def form_of(
 ) -> dict[str, Any]:
     """Return what is said of files, checked, as an import keeps it; raises ConfigInvalid."""
     parse_options(options)
+    if columns is not None:
+        mapping.parse(columns)
+    if file_format not in (None, *get_args(Format)):
+        why = f"{file_format!r} is not one of {', '.join(get_args(Format))}"
+        raise ConfigInvalid([ConfigError("format", why)])
     try:
-        if columns is not None:
-            mapping.parse(columns)
-        if file_format not in (None, *get_args(Format)):
-            offered = ", ".join(get_args(Format))
-            raise _invalid("format", f"{file_format!r} is not one of {offered}")
         for source in () if file_format else sources:
             format_of(source.name)
-    except mapping.MappingError as error:
-        problems = [ConfigError(f"mapping.{path}", why) for path, why in error.problems]
-        raise ConfigInvalid(problems) from error
     except UnknownFormat as error:
-        raise _invalid("format", str(error)) from error
+        raise ConfigInvalid([ConfigError("format", str(error))]) from error
     return {"options": options, "mapping": columns, "format": file_format}
-
-
-def _invalid(path: str, why: str) -> ConfigInvalid:
-    return ConfigInvalid([ConfigError(path, why)])
 
 
 def begin_here(job: Import) -> Import | None:

@@ -9,9 +9,9 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Annotated, Any, Final, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import AfterValidator, Field
 
+from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, meant, validated
 from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Converter
 from judge_eval.exchange.rows import (
@@ -330,10 +330,8 @@ LABEL_TYPES: Final[dict[str, Converter]] = {
 _Filled = Annotated[str, Field(min_length=1)]
 
 
-class _Source(BaseModel):
+class _Source(Part):
     """What a mapping says of one field."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     column: _Filled = ""
     value: Any = None
@@ -348,30 +346,6 @@ class _Source(BaseModel):
         if self.timezone:
             convert = partial(fields.moment, zone=self.timezone)
         return LABEL_TYPES[self.type] if self.type else convert
-
-
-_WHY: Final = {
-    "": "must be the name of a column or an object that holds one",
-    "column": "must be the name of a column",
-    "values": "must be an object of what each value stands for",
-    "separator": "must be the text between two values",
-    "type": f"must be one of {', '.join(LABEL_TYPES)}",
-    "extra_forbidden": f"not one of {', '.join(_Source.model_fields)}",
-}
-
-
-class MappingError(ValueError):
-    """A mapping that cannot be used.
-
-    Parameters
-    ----------
-    problems : iterable of (path, why)
-        Everything that is wrong with it; a path reads like ``labels.rating.type``.
-    """
-
-    def __init__(self, problems: Iterable[tuple[str, str]]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("; ".join(f"{path}: {why}" for path, why in self.problems))
 
 
 def parse(config: object) -> ColumnMapping:
@@ -399,8 +373,8 @@ def parse(config: object) -> ColumnMapping:
 
     Raises
     ------
-    MappingError
-        With all that is wrong.
+    ConfigInvalid
+        With all that is wrong; its paths begin with ``mapping``.
 
     Examples
     --------
@@ -408,13 +382,13 @@ def parse(config: object) -> ColumnMapping:
     >>> mapping = parse({"pair": "idx", "voter": {"value": "annotator 1"}, "vote": vote})
     >>> sorted(mapping.named())
     ['annotator1', 'idx']
-    >>> parse({"pair": "idx", "votes": "x"})  # doctest: +ELLIPSIS
+    >>> parse({"pair": "idx", "votes": "x"})
     Traceback (most recent call last):
         ...
-    judge_eval.exchange.mapping.MappingError: votes: not a field of a row: is ...
+    humanjudge.lib.validation.ConfigInvalid: mapping.votes: unknown; did you mean 'vote'?
     """
     if not isinstance(config, Mapping):
-        raise MappingError([("mapping", "must be an object of columns by field")])
+        raise ConfigInvalid([ConfigError("mapping", "must be an object of columns by field")])
     parser = _Parser()
     columns = [
         parser.column(field, spec, FIELDS[field])
@@ -423,22 +397,23 @@ def parse(config: object) -> ColumnMapping:
     ]
     labels = parser.group(LABELS, "task", config, fields.label)
     judges = parser.group(JUDGES, "judge", config, fields.choice)
-    if parser.problems:
-        raise MappingError(parser.problems)
+    if parser.errors:
+        raise ConfigInvalid(parser.errors)
     return ColumnMapping(tuple(columns), labels, judges)
 
 
 class _Parser:
-    """Goes on behind a mistake, so that all of them are told at once."""
+    """Goes on behind a mistake, so that all of them are found at once."""
 
     def __init__(self) -> None:
-        self.problems: list[tuple[str, str]] = []
+        self.errors: list[ConfigError] = []
+
+    def _refuse(self, path: str, why: str) -> None:
+        self.errors.append(ConfigError(f"mapping.{path}", why))
 
     def is_field(self, name: str) -> bool:
         if name not in FIELDS and name not in (LABELS, JUDGES):
-            near = get_close_matches(name, [*FIELDS, LABELS, JUDGES], 1)
-            meant = f": is {near[0]!r} meant?" if near else ""
-            self.problems.append((name, f"not a field of a row{meant}"))
+            self._refuse(name, f"unknown{meant(name, [*FIELDS, LABELS, JUDGES])}")
         return name in FIELDS
 
     def group(
@@ -446,63 +421,53 @@ class _Parser:
     ) -> dict[str, Column]:
         specs = config.get(group, {})
         if not isinstance(specs, Mapping):
-            self.problems.append((group, f"must be an object of columns by {of}"))
+            self._refuse(group, f"must be an object of columns by {of}")
             return {}
         return {name: self.column(f"{group}.{name}", spec, convert) for name, spec in specs.items()}
 
     def column(self, field: str, spec: object, convert: Converter) -> Column:
         try:
-            source = _Source.model_validate({"column": spec} if isinstance(spec, str) else spec)
-        except ValidationError as error:
-            self.problems += (_problem(field, each) for each in error.errors(include_url=False))
+            stated = {"column": spec} if isinstance(spec, str) else spec
+            source = validated(_Source, stated, path=f"mapping.{field}")
+        except ConfigInvalid as invalid:
+            self.errors += invalid.errors
             return Column(field, None, convert)
         self._refuse_misplaced(field, source)
         convert = source.converter(convert)
-        if "value" not in source.model_fields_set:
-            values = self._values(field, source, convert)
-            return Column(field, source.column, convert, values)
-        value = self._value(f"{field}.value", source.value, convert)
-        return Column(field, None, convert, constant=value)
+        if "value" in source.model_fields_set:
+            constant = self._value(f"{field}.value", source.value, convert)
+            return Column(field, None, convert, constant=constant)
+        values = source.values and {
+            raw: self._value(f'{field}.values["{raw}"]', word, convert, may_be_none=True)
+            for raw, word in source.values.items()
+        }
+        return Column(field, source.column, convert, values)
 
     def _refuse_misplaced(self, field: str, source: _Source) -> None:
-        is_label = field.startswith(f"{LABELS}.")
+        stated, is_label = source.model_fields_set, field.startswith(f"{LABELS}.")
+        if ("column" in stated) == ("value" in stated):
+            self._refuse(field, "needs one of column and value")
+        elif "value" in stated and (field == "pair" or source.values):
+            self._refuse(f"{field}.value", "cannot stand here: it is the same for every row")
         allowed = {
             "separator": is_label or field == "tags",
             "timezone": field == "voted_at",
             "type": is_label,
         }
-        stated = source.model_fields_set
-        if ("column" in stated) == ("value" in stated):
-            self.problems.append((field, "needs one of column and value"))
-        elif "value" in stated and (field == "pair" or source.values):
-            why = "cannot stand here: it is the same for every row"
-            self.problems.append((f"{field}.value", why))
-        self.problems += (
-            (f"{field}.{setting}", "does not belong here")
-            for setting, belongs in allowed.items()
-            if setting in stated and not belongs
-        )
+        for setting, belongs in allowed.items():
+            if setting in stated and not belongs:
+                self._refuse(f"{field}.{setting}", "does not belong here")
 
-    def _values(self, field: str, source: _Source, convert: Converter) -> dict[str, object] | None:
-        return source.values and {
-            raw: None if meant is None else self._value(f'{field}.values["{raw}"]', meant, convert)
-            for raw, meant in source.values.items()
-        }
-
-    def _value(self, path: str, raw: object, convert: Converter) -> object:
+    def _value(
+        self, path: str, raw: object, convert: Converter, *, may_be_none: bool = False
+    ) -> object:
+        if raw is None and may_be_none:
+            return None
         try:
             value = convert(raw)
         except ValueError as error:
-            self.problems.append((path, str(error)))
+            self._refuse(path, str(error))
             return None
         if value is None:
-            self.problems.append((path, "must not be empty"))
+            self._refuse(path, "must not be empty")
         return value
-
-
-def _problem(field: str, error: ErrorDetails) -> tuple[str, str]:
-    path = ".".join(map(str, (field, *error["loc"])))
-    if error["type"] == "value_error":
-        return path, str(error["ctx"]["error"])
-    setting = str(error["loc"][0]) if error["loc"] else ""
-    return path, _WHY.get(error["type"]) or _WHY[setting]
