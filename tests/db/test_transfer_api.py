@@ -180,11 +180,11 @@ def test_with_skip_errors_the_others_are_imported():
         ({"name": "x" * 201}, "name", "a line of 1 to 200 characters is needed"),
         ({"format": "xml"}, "format", "'xml' is not one of csv, json, jsonl, parquet"),
         ({"mapping": "{"}, "mapping", "not JSON"),
-        ({"mapping": '{"pairs": "x"}'}, "mapping.pairs", "not a field of a row"),
-        ({"options": '{"ballot": ["A"]}'}, "ballot", "List should have at least 2 items"),
-        ({"options": '{"ballott": []}'}, "ballott", "Extra inputs are not permitted"),
-        ({"options": "[]"}, "", "Input should be"),
-        ({"options": '{"votes_per_pair": 0}'}, "votes_per_pair", "greater than or equal to 1"),
+        ({"mapping": '{"pairs": "x"}'}, "mapping.pairs", "unknown; did you mean 'pair'?"),
+        ({"options": '{"ballot": ["A"]}'}, "ballot", "has 1, the least is 2"),
+        ({"options": '{"ballott": []}'}, "ballott", "unknown; did you mean 'ballot'?"),
+        ({"options": "[]"}, "", "must be an object"),
+        ({"options": '{"votes_per_pair": 0}'}, "votes_per_pair", "must be at least 1"),
     ],
 )
 def test_a_field_that_is_wrong_is_422_with_its_path(fields, path, message):
