@@ -11,7 +11,7 @@ from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 
 from judge_eval.config.run_config import RUBRICS, parse
 from judge_eval.models import Run
-from judge_eval.pages.run_forms import RunForm, empty_values, form_values
+from judge_eval.pages.run_form import RunForm, empty_values, form_values
 from judge_eval.runs import drafts, lifecycle
 from tests.helpers.pages import text_of
 from tests.helpers.run_rows import make_provider

@@ -6,7 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.conf import settings
@@ -14,6 +14,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.urls import reverse
 from django.utils.html import format_html
 
+from humanjudge.lib import strict_json
 from judge_eval.baselines import BASELINES, names_for
 from judge_eval.config import prompt_files
 from judge_eval.config.run_config import (
@@ -25,10 +26,13 @@ from judge_eval.config.run_config import (
     parse,
 )
 from judge_eval.models import Provider
-from judge_eval.pages.config_form import LINES, ProjectForm, shortened, small_file
 from voting.choices import LABELS, WITHOUT_SIDE
-from voting.models import Inference, Queue
+from voting.models import Inference, Project, Queue
 
+MOST_FILE_BYTES = 5_000_000
+MOST_ERRORS = 20
+# Of a text field whose lines are names, code or the like.
+LINES: Final = {"spellcheck": "false", "autocomplete": "off", "class": "lines"}
 # Where the form asks for what a config has at this path.
 _FIELDS = {
     "overlap.share": "overlap_percent",
@@ -40,6 +44,41 @@ _FIELDS = {
     "judging.samples": "samples",
 }
 _LISTED = re.compile(r"(models|judges|prompts)\[(\d+)\](?:\.(.+))?")
+
+
+class ProjectForm(forms.Form):
+    """Where a run belongs: every form of a new run asks for it."""
+
+    project = forms.ModelChoiceField(
+        Project.objects.order_by("name"), required=False, empty_label="a new one:"
+    )
+    new_project = forms.CharField(label="Name of the new project", max_length=200, required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **(kwargs | {"label_suffix": ""}))
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        if "project" not in self.errors and "new_project" not in self.errors:
+            if cleaned.get("project") and cleaned.get("new_project"):
+                self.add_error("new_project", "Choose a project or name a new one, not both.")
+            elif not cleaned.get("project") and not cleaned.get("new_project"):
+                self.add_error("new_project", "Name the new project, or choose one.")
+        return cleaned
+
+    @property
+    def is_too_large(self) -> bool:
+        return any(
+            error.code == "too_large"
+            for errors in self.errors.as_data().values()
+            for error in errors
+        )
+
+
+def small_file(file: UploadedFile[bytes] | None) -> UploadedFile[bytes] | None:
+    if file is not None and (file.size or 0) > MOST_FILE_BYTES:
+        raise forms.ValidationError("It is larger than 5 MB.", code="too_large")
+    return file
 
 
 def _whole(label: str, help_text: str = "") -> forms.IntegerField:
@@ -315,3 +354,45 @@ def _says_all(config: RunConfig, values: dict[str, Any]) -> bool:
 
 def as_json(config: RunConfig, **changed: Any) -> str:
     return json.dumps(config.as_dict() | changed, indent=2, ensure_ascii=False)
+
+
+class ConfigForm(ProjectForm):
+    """The whole config of a run as JSON."""
+
+    config = forms.CharField(
+        label="Config", required=False, widget=forms.Textarea(attrs=LINES | {"rows": 22})
+    )
+    config_file = forms.FileField(
+        label="or a file", required=False, help_text="JSON in UTF-8, at most 5 MB."
+    )
+    run_config: RunConfig | None = None
+
+    def clean_config_file(self) -> UploadedFile[bytes] | None:
+        return small_file(self.cleaned_data["config_file"])
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        text, file = cleaned.get("config", ""), cleaned.get("config_file")
+        if "config_file" in self.errors:
+            return cleaned
+        field = "config_file" if file else "config"
+        if bool(file) == bool(text):
+            self.add_error("config_file", "Paste a config or give a file: one of the two.")
+            return cleaned
+        try:
+            self.run_config = parse(strict_json.loads(_utf8(file) if file else text))
+        except ConfigInvalid as invalid:
+            self.add_error(field, shortened([str(error) for error in invalid.errors]))
+        except (strict_json.NotJson, UnicodeDecodeError) as error:
+            not_utf8 = isinstance(error, UnicodeDecodeError)
+            self.add_error(field, "It is not UTF-8." if not_utf8 else f"It is {error}.")
+        return cleaned
+
+
+def _utf8(file: UploadedFile[bytes]) -> str:
+    return bytes(file.read()).decode("utf-8-sig")
+
+
+def shortened(messages: Sequence[str]) -> list[str]:
+    more = len(messages) - MOST_ERRORS
+    return [*messages[:MOST_ERRORS], *([f"And {more:,} more."] if more > 0 else [])]
