@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -42,21 +41,24 @@ def import_files(
     options: Path | None,
     skip_errors: bool,
     as_json: bool,
-    **given: Any,
+    file_format: str | None,
+    name: str | None,
+    project: str | None,
 ) -> None:
     """Import pairs, verdicts and votes from CSV, JSON, JSONL or Parquet, or one exported bundle.
 
     Nothing is imported where one row is wrong, and nothing twice.
     """
-    wanted = _object(options) if options else {}
-    if skip_errors:
-        wanted["skip_errors"] = True
+    wanted = {
+        **(_object(options) if options else {}),
+        **({"skip_errors": True} if skip_errors else {}),
+    }
     fields = {
         "mapping": json.dumps(_object(mapping)) if mapping else "",
         "options": json.dumps(wanted) if wanted else "",
-        "format": given["file_format"] or "",
-        "name": "" if run else given["name"] or files[0].stem,
-        "project": given["project"] or "",
+        "format": file_format or "",
+        "name": "" if run else name or files[0].stem,
+        "project": project or "",
     }
     path = run_path(run, "import") if run else "/runs/import"
     sent = {name: value for name, value in fields.items() if value}
@@ -89,7 +91,7 @@ def _waited_for(
     return report
 
 
-def _object(path: Path) -> dict[str, Any]:
+def _object(path: Path) -> lines.Reply:
     try:
         found = json.loads(path.read_bytes())
     except OSError as error:

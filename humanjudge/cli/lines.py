@@ -80,7 +80,7 @@ def _calls(progress: Reply) -> dict[str, int]:
     return {name: sum(part[name] for part in parts) for name in parts[0]}
 
 
-def _named(values: Mapping[str, object], *names: str) -> list[object]:
+def _named(values: Mapping[str, int], *names: str) -> list[object]:
     return [field for name in names for field in (name, values[name])]
 
 
@@ -129,7 +129,7 @@ def as_of_line(votes: int, newer: int) -> str:
     return line("as-of-vote", votes, "newer", newer)
 
 
-def findings_lines(findings: Mapping[str, Any]) -> Iterator[str]:
+def findings_lines(findings: Reply) -> Iterator[str]:
     """Say what the votes show, and of which; then a row for each judge as the server wrote it."""
     yield line("words", findings["words"])
     yield as_of_line(findings["as_of"]["votes"], findings["newer"])

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from humanjudge.cli.client import Client
@@ -69,7 +68,7 @@ def _is_left_here(url: str, data: Path) -> bool:
 def _key(path: Path) -> str:
     text = _text(path, "HUMANJUDGE_API_KEY")
     with suppress(ValueError, AttributeError):
-        access: dict[str, Any] = json.loads(text)
+        access = json.loads(text)
         key = access.get("cli_key") or access.get("api_key")
         if isinstance(key, str):
             return key
