@@ -411,16 +411,17 @@ class Checkpoint(models.Model):
 
 
 class Findings(models.Model):
-    """What a run's votes and verdicts show, or a part of them; analysis.keeping computes it.
+    """What a run's votes and verdicts show, or a part of them; findings.cache computes it.
 
     A row without data has been asked for and is being computed.
     """
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="findings", db_index=False)
-    # As analysis.slices writes it; empty for the whole run.
+    # As findings.slices writes it; empty for the whole run.
     part = models.CharField(max_length=300, blank=True, db_default="")
+    # As findings.model.RunFindings stores it.
     data = models.JSONField(null=True)
-    # By name, as SVG that analysis.drawing made.
+    # By name, as SVG that findings.charts made.
     charts = models.JSONField(default=dict)
     # The last ledger entry that is in it, and how long it took.
     seq = models.BigIntegerField(default=0)

@@ -114,7 +114,7 @@ def section(report: Report, config: MetricConfig) -> Section:
     """Return one metric in full, the judges as they are ranked, people last."""
     name = config.unique_name
     by_judge = {result.judge_id: result for result in report.results[name]}
-    results = [by_judge[row.judge] for row in report.table.ranked]
+    results = [by_judge[row.judge_id] for row in report.table.ranked]
     people = report.among.get(name)
     everybody = [*results, *([people] if people else [])]
     judged = [each for each in everybody if each is not people]

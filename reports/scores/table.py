@@ -73,22 +73,24 @@ class Column:
     is_of_people: bool = False
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(BaseModel):
     """A figure in the table; `said` is what it comes to in a word, such as ``passes``."""
 
-    figure: Figure
-    is_best: bool = False
+    # A whole number of a scorer of one's own stays one in every file.
+    value: int | float | None
+    interval: tuple[float, float] | None
+    n: int
+    reason: str | None
+    is_best: bool
     said: str = ""
 
 
-@dataclass(frozen=True)
-class Judged:
+class JudgeScores(BaseModel):
     """The scores of one judge, or of people."""
 
-    judge: str
-    scores: tuple[Score, ...]
+    judge_id: str
     is_baseline: bool = False
+    figures: list[Score]
 
 
 @dataclass(frozen=True)
@@ -98,15 +100,15 @@ class ScoreTable:
     Attributes
     ----------
     columns : tuple of Column
-    rows : tuple of Judged
+    rows : tuple of JudgeScores
         In the order of the judges; `ranked` has the best first.
-    people : Judged or None
+    people : JudgeScores or None
         The same figures between people, which judges are measured against, where there are any.
     """
 
     columns: tuple[Column, ...]
-    rows: tuple[Judged, ...]
-    people: Judged | None = None
+    rows: tuple[JudgeScores, ...]
+    people: JudgeScores | None = None
 
     @cached_property
     def of_judges(self) -> tuple[int, ...]:
@@ -118,23 +120,23 @@ class ScoreTable:
         """The figures that are people's alone."""
         places = [n for n, column in enumerate(self.columns) if column.is_of_people]
         row = self.people or next(iter(self.rows), None)
-        return tuple((self.columns[n], row.scores[n]) for n in places) if row else ()
+        return tuple((self.columns[n], row.figures[n]) for n in places) if row else ()
 
     @cached_property
-    def people_row(self) -> Judged | None:
+    def people_row(self) -> JudgeScores | None:
         """People's row beneath the judges, where it holds a figure."""
         row = self.people
-        known = row and any(row.scores[n].figure.value is not None for n in self.of_judges)
+        known = row and any(row.figures[n].value is not None for n in self.of_judges)
         return row if known else None
 
     @cached_property
-    def ranked(self) -> tuple[Judged, ...]:
+    def ranked(self) -> tuple[JudgeScores, ...]:
         """The rows by the first figure that has a best value, those without it last."""
         place = next((n for n in self.of_judges if self.columns[n].best), None)
         if place is None:
             return self.rows
         best = self.columns[place].best
-        return tuple(sorted(self.rows, key=lambda row: _rank(best, row.scores[place].figure.value)))
+        return tuple(sorted(self.rows, key=lambda row: _rank(best, row.figures[place].value)))
 
 
 def tabulate(
@@ -164,9 +166,9 @@ def tabulate(
     >>> judges = {"=1+1": {"winner": {"q": "B"}}, "gpt": {"winner": {"q": "A"}}}
     >>> found = score([metric], judges, {"ann": {"winner": {"q": "A"}}})
     >>> table = tabulate([metric], found, list(judges), baselines=["=1+1"])
-    >>> [cell.is_best for row in table.rows for cell in row.scores]
+    >>> [cell.is_best for row in table.rows for cell in row.figures]
     [False, True]
-    >>> [row.judge for row in table.ranked]
+    >>> [row.judge_id for row in table.ranked]
     ['gpt', '=1+1']
     """
     columns: list[Column] = []
@@ -176,13 +178,18 @@ def tabulate(
         found = results[config.unique_name]
         for column in _columns(config, found):
             columns.append(column)
-            by_column.append(_cells(column, found))
+            by_column.append(_scores(column, found))
             people.append(_of_people(column, (among or {}).get(config.unique_name)))
     rows = [
-        Judged(judge, tuple(cells[number] for cells in by_column), judge in baselines)
+        JudgeScores(
+            judge_id=judge,
+            is_baseline=judge in baselines,
+            figures=[scores[number] for scores in by_column],
+        )
         for number, judge in enumerate(judges)
     ]
-    return ScoreTable(tuple(columns), tuple(rows), Judged(PEOPLE, tuple(people)) if among else None)
+    of_people = JudgeScores(judge_id=PEOPLE, figures=people) if among else None
+    return ScoreTable(tuple(columns), tuple(rows), of_people)
 
 
 def best_of(scorer: Scorer) -> str | None:
@@ -216,22 +223,32 @@ def _figure_names(results: Sequence[ScoreResult]) -> list[str]:
     return list(dict.fromkeys(name for result in computed or results for name in result.figures))
 
 
-def _cells(column: Column, results: Sequence[ScoreResult]) -> list[Score]:
+def _scores(column: Column, results: Sequence[ScoreResult]) -> list[Score]:
     figures = [_figure(column, result) for result in results]
-    values = [figure.value for figure in figures if figure.value is not None]
-    best = _best(column.best, values)
+    best = _best(column.best, [figure.value for figure in figures if figure.value is not None])
     return [
-        Score(
+        _score(
             figure,
-            best is not None and figure.value is not None and _is_same(figure.value, best),
-            _said(column, result),
+            is_best=best is not None and figure.value is not None and _is_same(figure.value, best),
+            said=_said(column, result),
         )
         for figure, result in zip(figures, results, strict=True)
     ]
 
 
+def _score(figure: Figure, *, is_best: bool = False, said: str = "") -> Score:
+    return Score(
+        value=figure.value,
+        interval=figure.interval or None,
+        n=figure.n,
+        reason=figure.reason,
+        is_best=is_best,
+        said=said,
+    )
+
+
 def _of_people(column: Column, people: ScoreResult | None) -> Score:
-    return Score(_figure(column, people) if people else no_figure("people have no such figure"))
+    return _score(_figure(column, people) if people else no_figure("people have no such figure"))
 
 
 def _said(column: Column, result: ScoreResult) -> str:
@@ -359,21 +376,6 @@ def _capital(words: str) -> str:
 # --- as files, text and JSON --------------------------------------------------------------------
 
 
-class StoredScore(BaseModel):
-    value: float | None
-    interval: tuple[float, float] | None
-    n: int
-    reason: str | None
-    is_best: bool
-    said: str = ""
-
-
-class StoredJudge(BaseModel):
-    judge_id: str
-    is_baseline: bool = False
-    figures: list[StoredScore]
-
-
 class Source(BaseModel):
     """What a table was computed from."""
 
@@ -390,8 +392,8 @@ class Summary(BaseModel):
     columns: list[str]
     titles: list[str] | None = None
     of_people: list[bool] | None = None
-    judges: list[StoredJudge]
-    people: list[StoredScore] | None = None
+    judges: list[JudgeScores]
+    people: list[Score] | None = None
     as_of: Source | None = None
 
 
@@ -401,28 +403,9 @@ def summary(table: ScoreTable, source: Source | None = None) -> Summary:
         columns=[column.name for column in table.columns],
         titles=[column.title for column in table.columns],
         of_people=[column.is_of_people for column in table.columns],
-        judges=[
-            StoredJudge(
-                judge_id=row.judge,
-                is_baseline=row.is_baseline,
-                figures=[_stored(score) for score in row.scores],
-            )
-            for row in table.ranked
-        ],
-        people=[_stored(score) for score in table.people.scores] if table.people else None,
+        judges=list(table.ranked),
+        people=table.people.figures if table.people else None,
         as_of=source,
-    )
-
-
-def _stored(score: Score) -> StoredScore:
-    figure = score.figure
-    return StoredScore(
-        value=figure.value,
-        interval=figure.interval or None,
-        n=figure.n,
-        reason=figure.reason,
-        is_best=score.is_best,
-        said=score.said,
     )
 
 
@@ -449,7 +432,7 @@ def table_csv(table: ScoreTable) -> str:
     """
     names = ["judge_id", *(column.name for column in table.columns)]
     return as_csv(
-        names, ([row.judge, *(score.figure.value for score in row.scores)] for row in table.rows)
+        names, ([row.judge_id, *(score.value for score in row.figures)] for row in table.rows)
     )
 
 
@@ -462,8 +445,8 @@ def table_text(table: ScoreTable) -> str:
     heads = [f"({number})" for number, _ in enumerate(columns, start=1)]
     lines = [["judge_id", *heads]]
     for row in [*table.ranked, *([table.people_row] if table.people_row else [])]:
-        name = f"{_printable(row.judge)}{' (baseline)' * row.is_baseline}"
-        lines.append([name, *(_text(row.scores[place]) for place in places)])
+        name = f"{_printable(row.judge_id)}{' (baseline)' * row.is_baseline}"
+        lines.append([name, *(_text(row.figures[place]) for place in places)])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     padded = [
         "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
@@ -481,12 +464,11 @@ def _names(column: Column) -> str:
 
 def _text(score: Score) -> str:
     """Return a figure with its interval and n."""
-    figure = score.figure
-    if figure.value is None:
+    if score.value is None:
         return DASH
     said, star = f" {score.said}" if score.said else "", " *" if score.is_best else ""
-    interval = " [{:.2f}, {:.2f}]".format(*figure.interval) if figure.interval else ""
-    return f"{number(figure.value)}{said}{interval} n={figure.n}{star}"
+    interval = " [{:.2f}, {:.2f}]".format(*score.interval) if score.interval else ""
+    return f"{number(score.value)}{said}{interval} n={score.n}{star}"
 
 
 def _printable(text: str) -> str:
@@ -502,12 +484,12 @@ def number(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 1e6 else f"{value:.6g}"
 
 
-def span_of(figure: Figure) -> str:
+def span_of(figure: Figure | Score) -> str:
     """Return a figure's interval in words, or nothing."""
     return "{} to {}".format(*map(number, figure.interval)) if figure.interval else ""
 
 
-def figure_cell(figure: Figure, *, said: str = "", is_best: bool = False) -> Cell:
+def figure_cell(figure: Figure | Score, *, said: str = "", is_best: bool = False) -> Cell:
     """Show a figure with its interval and n, or why there is none; it sorts by its value."""
     if figure.value is None:
         return Cell(DASH, figure.reason or "", css="num why", sort="")
@@ -559,11 +541,10 @@ def summary_page(stored: Summary) -> ShownSummary:
     )
 
 
-def _row(name: str, scores: Sequence[StoredScore], places: Sequence[int], tag: str = "") -> Row:
+def _row(name: str, scores: Sequence[Score], places: Sequence[int], tag: str = "") -> Row:
     head = replace(name_cell(name, tag=tag), sort=name)
     return Row(name, [head, *(_cell(scores[place]) for place in places)])
 
 
-def _cell(score: StoredScore) -> Cell:
-    figure = Figure(score.value, score.n, score.reason, score.interval)
-    return figure_cell(figure, said=score.said, is_best=score.is_best)
+def _cell(score: Score) -> Cell:
+    return figure_cell(score, said=score.said, is_best=score.is_best)

@@ -60,22 +60,22 @@ def rows_of(table):
 def test_a_scorer_says_which_value_is_the_best(best, marked):
     figures = {"a": {"x": -3.0}, "b": {"x": 2.0}, "c": {"x": -0.5}, "d": None}
     table = table_of(Given(figures, best), list(figures))
-    assert "".join(row.judge for row in table.rows if row.scores[0].is_best) == marked
+    assert "".join(row.judge_id for row in table.rows if row.figures[0].is_best) == marked
 
 
 def test_values_that_are_the_same_share_the_mark_unless_all_are():
     same = {"a": {"x": 0.3}, "b": {"x": 0.1 + 0.2}}
     table = table_of(Given(same | {"c": {"x": 0.0}}), ["a", "b", "c"])
-    assert [row.scores[0].is_best for row in table.rows] == [True, True, False]
+    assert [row.figures[0].is_best for row in table.rows] == [True, True, False]
     table = table_of(Given(same | {"c": None}), ["a", "b", "c"])
-    assert [row.scores[0].is_best for row in table.rows] == [False, False, False]
+    assert [row.figures[0].is_best for row in table.rows] == [False, False, False]
 
 
 def test_several_figures_of_a_scorer_are_columns_of_their_own():
     figures = {"a": None, "b": {"x": 1.0, "y": 2.0}}
     table = table_of(Given(figures), ["a", "b"])
     assert rows_of(table) == [["judge_id", "it", "it_y"], ["a", "", ""], ["b", "1.0", "2.0"]]
-    assert table.rows[0].scores[1].figure.reason == "there is nothing"
+    assert table.rows[0].figures[1].reason == "there is nothing"
 
 
 def test_the_alt_test_has_two_columns():
@@ -91,8 +91,8 @@ def test_what_is_no_matter_of_judges_marks_nobody():
     }
     judges = {name: {"winner": {"q1": "A"}} for name in ("a", "b")}
     table = tabulate([config], score([config], judges, people), list(judges))
-    assert [row.scores[0].figure.value for row in table.rows] == [1.0, 1.0]
-    assert not any(row.scores[0].is_best for row in table.rows)
+    assert [row.figures[0].value for row in table.rows] == [1.0, 1.0]
+    assert not any(row.figures[0].is_best for row in table.rows)
     assert [column.best for column in table.columns] == [None, "highest"]
 
 
@@ -128,7 +128,7 @@ def test_the_best_stands_first_and_people_and_baselines_are_marked():
     }
     among = {config.unique_name: among_people(config, people)}
     table = tabulate([config], score([config], judges, people), list(judges), among, ["rule"])
-    assert [row.judge for row in table.ranked] == ["good", "rule", "silent"]
+    assert [row.judge_id for row in table.ranked] == ["good", "rule", "silent"]
     assert [row[0] for row in rows_of(table)] == ["judge_id", *judges], "the CSV keeps its order"
     shown = table_text(table).splitlines()
     assert [line.split("  ")[0] for line in shown[1:5]] == [
@@ -151,8 +151,8 @@ def test_the_alt_test_says_who_passes_and_at_which_epsilon():
     config = MetricConfig(AltTestScorer(AltTestSettings(epsilon=0.12)), ["winner"])
     table = tabulate([config], score([config], judges, people), list(judges))
     assert table.columns[0].title == "Alt-Test at 0.12, winner"
-    assert [row.scores[0].said for row in table.rows] == ["passes", "fails"]
-    assert [row.scores[1].said for row in table.rows] == ["", ""]
+    assert [row.figures[0].said for row in table.rows] == ["passes", "fails"]
+    assert [row.figures[1].said for row in table.rows] == ["", ""]
     assert "1.000 passes n=" in table_text(table)
 
 
