@@ -85,22 +85,22 @@ def _waited_for(
     if sys.stderr.isatty():
         click.echo("", err=True)
     if job["state"] != "done":
-        said = lines.refusal((job["report"] or {}) | {"detail": job["detail"]})
-        raise Failed(CODES.get(job["status"], Code.REFUSED), said)
+        reason = lines.refusal((job["report"] or {}) | {"detail": job["detail"]})
+        raise Failed(CODES.get(job["status"], Code.REFUSED), reason)
     report: lines.Reply = job["report"]
     return report
 
 
 def _object(path: Path) -> lines.Reply:
     try:
-        found = json.loads(path.read_bytes())
+        value = json.loads(path.read_bytes())
     except OSError as error:
         raise Failed(Code.USAGE, f"cannot read {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise Failed(Code.INVALID, f"{path} is not JSON: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise Failed(Code.INVALID, f"{path}: must be an object")
-    return found
+    return value
 
 
 @click.command("export")

@@ -120,14 +120,14 @@ class Cursor:
         """Take the next value, which may be at most `MAX_RECORD` characters long."""
         self.peek()
         wanted = _CHUNK
-        while isinstance(found := self._attempt(), str):
+        while isinstance(result := self._attempt(), str):
             if len(self._text) - self._at > MAX_RECORD:
-                raise NotJson(f"{found}, or a record of more than {MAX_RECORD:,} characters")
+                raise NotJson(f"{result}, or a record of more than {MAX_RECORD:,} characters")
             if self._ended:
-                raise NotJson(found)
+                raise NotJson(result)
             self._fill(wanted)
             wanted *= 2
-        value, end = found
+        value, end = result
         if end - self._at > MAX_RECORD:
             raise NotJson(f"a record of more than {MAX_RECORD:,} characters")
         self._at = end
@@ -174,9 +174,9 @@ class Cursor:
             self._take(",")
 
     def _take(self, wanted: str) -> None:
-        found = self.peek()
-        if found != wanted:
-            where = repr(found) if found else "the file's end"
+        next_one = self.peek()
+        if next_one != wanted:
+            where = repr(next_one) if next_one else "the file's end"
             raise NotJson(f"not JSON: {wanted!r} expected, found {where}")
         self._at += 1
 

@@ -200,8 +200,8 @@ def export(
     api_key = key_of(request, MANAGE)
     run = run_of(api_key, run_id)
     project = run.queue.project
-    shown = Run.objects.filter(queue__project=project) if format == "ledger" else [run]
-    import_jobs.remember_seen(api_key, shown)
+    seen = Run.objects.filter(queue__project=project) if format == "ledger" else [run]
+    import_jobs.remember_seen(api_key, seen)
     lines, kind, ending = {
         "jsonl": (_with_ends(export_run(run)), "application/jsonl", ".jsonl"),
         "csv": (votes_csv(run), "text/csv; charset=utf-8", ".csv"),

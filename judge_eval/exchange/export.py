@@ -86,9 +86,9 @@ def _records(project: Project, runs: Sequence[Run], of_runs: Q) -> Iterator[reco
 
 def _rubrics(runs: Sequence[Run], sealed: QuerySet[Entry]) -> QuerySet[VoterPrompt]:
     """Return the rubrics that these runs ask now, and those that their votes answered."""
-    shown = sealed.filter(kind=Entry.Kind.VOTE).order_by().values("rubric").distinct()
-    asked = Q(queues__run__in=runs) | Q(pk__in=shown)
-    return VoterPrompt.objects.filter(asked).distinct().order_by("name", "version")
+    answered = sealed.filter(kind=Entry.Kind.VOTE).order_by().values("rubric").distinct()
+    used = Q(queues__run__in=runs) | Q(pk__in=answered)
+    return VoterPrompt.objects.filter(used).distinct().order_by("name", "version")
 
 
 def _run(run: Run) -> Iterator[records.Record]:
@@ -180,10 +180,10 @@ def _retractions(
 ) -> dict[int | None, records.Retracted]:
     """Return when votes were taken back, by the votes' keys; as far as the export knows."""
     targets = [vote.pk for vote in votes if vote.retracted_seq]
-    found = Entry.objects.filter(kind=Entry.Kind.RETRACTION, target__in=targets)
+    retractions = Entry.objects.filter(kind=Entry.Kind.RETRACTION, target__in=targets)
     return {
         entry.target_id: records.Retracted(seq=entry.seq or 0, at=entry.at)
-        for entry in sealed.filter(pk__in=found).only("target", "seq", "at")
+        for entry in sealed.filter(pk__in=retractions).only("target", "seq", "at")
     }
 
 

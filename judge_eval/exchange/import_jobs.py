@@ -404,9 +404,9 @@ def _end(job: Import, state: str, report: ImportReport, **facts: Any) -> None:
 
 def _give_up(job: Import, status: int, detail: str, report: ImportReport | None = None) -> None:
     """Leave nothing of a run that is not whole; what a run had added to it stays, row by row."""
-    said = {"report": report.as_dict()} if report else {}
+    facts = {"report": report.as_dict()} if report else {}
     # From here on nobody goes on writing it.
-    _note(job, status=status, detail=detail, **said)
+    _note(job, status=status, detail=detail, **facts)
     try:
         detail += _taken_back(job)
     except (OperationalError, _LeaseLost):

@@ -159,12 +159,12 @@ class ImportReport:
 
     def refusal(self) -> str:
         """Say that nothing was imported, in a line."""
-        told = number_of(self.failures, "error")
+        line = number_of(self.failures, "error")
         if self.is_cut:
-            told += ", where reading stopped"
+            line += ", where reading stopped"
         if self.is_fatal:
-            told += ", not all of them about single rows"
-        return f"{told}; nothing was imported"
+            line += ", not all of them about single rows"
+        return f"{line}; nothing was imported"
 
     def leave_out(self, item: LeftOut) -> None:
         if len(self.left_out) < MOST_LISTED:

@@ -99,8 +99,8 @@ def _first_difference(stated: Facts, before: Facts) -> tuple[str, object, object
 
 
 def _json_labels(labels: Mapping[str, Label]) -> dict[str, Any] | None:
-    plain = {task: list(said) if isinstance(said, tuple) else said for task, said in labels.items()}
-    return plain or None
+    lists = {task: list(x) if isinstance(x, tuple) else x for task, x in labels.items()}
+    return lists or None
 
 
 # --- verdicts ---------------------------------------------------------------------------------

@@ -62,8 +62,8 @@ def read(
     """
     public = recognised(stream, name, file_format) if mapping is None else None
     if public is not None:
-        found: Iterator[Item] = READERS[public].rows(stream, name, file_format)
-        return found
+        items: Iterator[Item] = READERS[public].rows(stream, name, file_format)
+        return items
     return rows(records(stream, name, file_format), mapping or OWN_NAMES, name)
 
 

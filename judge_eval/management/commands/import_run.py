@@ -88,11 +88,11 @@ class Command(BaseCommand):
         return job, project if is_new else None
 
     def _done(self, job: Import, sources: list[Source]) -> Import:
-        is_told = False
+        has_waited = False
         while not (claimed := import_jobs.begin_here(job)):
-            if not is_told:
+            if not has_waited:
                 self.stderr.write("Another import is at work; this one is next.")
-            is_told = True
+            has_waited = True
             time.sleep(0.5)
         if self.stderr.isatty():
             claimed.on_progress = lambda: self._show(claimed)

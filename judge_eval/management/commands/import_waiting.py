@@ -40,7 +40,7 @@ def limit_memory() -> None:
     # Linux counts what a process may write to; elsewhere there is no such limit.
     with suppress(OSError, ValueError):
         status = Path("/proc/self/status").read_text()
-        found = re.search(r"VmData:\s+(\d+) kB", status)
-        if found:
-            most = int(found[1]) * 1024 + MEMORY
+        size = re.search(r"VmData:\s+(\d+) kB", status)
+        if size:
+            most = int(size[1]) * 1024 + MEMORY
             resource.setrlimit(resource.RLIMIT_DATA, (most, most))
