@@ -15,6 +15,7 @@ from typing import Any
 os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
 
 import numpy as np
+import scipy.special  # noqa: F401 (imported when first needed: no part of what is measured)
 
 from bench.lib.report import figure, note
 from judge_eval.stats import bradley_terry

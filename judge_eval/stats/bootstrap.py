@@ -34,9 +34,10 @@ ALL_ALIKE: Final = "the comparisons all say the same, so resampling cannot tell 
 _SAME: Final = 1e-12
 # Drawing the size of one group takes about as long as drawing so many items one by one.
 _DRAWS_PER_GROUP: Final = 20
-_ITEMS_AT_ONCE: Final = 1_000_000
+_ITEMS_AT_ONCE: Final = 20_000
 _CELLS_AT_ONCE: Final = 4_000_000
-_NUMBERS_AT_ONCE: Final = 25_000_000
+# Two blocks of so many numbers are in memory at once: the one in use and the next.
+_NUMBERS_AT_ONCE: Final = 12_500_000
 _ROWS_AT_ONCE: Final = 2048
 
 
