@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
-from uuid import UUID
 
 from django import forms
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from humanjudge.http import HtmxRequest, Problem
 from humanjudge.lib.ratelimit import RateLimit
@@ -33,10 +30,9 @@ from judge_eval.findings.model import AltTest, AltTestJudge
 from judge_eval.models import Run
 from judge_eval.pages.findings import (
     findings_context,
+    findings_page,
     live_part,
-    refuse,
     requested,
-    run_with_board,
 )
 from judge_eval.stats import (
     EPSILON_GUIDE,
@@ -64,14 +60,9 @@ MOST_LEFT_OUT = 12
 limit = RateLimit(per_second=1, burst=8)
 
 
-@never_cache
-@require_safe
-def run_alt_test(request: HtmxRequest, run_id: UUID) -> HttpResponse:
+@findings_page
+def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
     """The panel; htmx asks for it again while votes come in."""
-    run = run_with_board(run_id)
-    refused = refuse(request, run)
-    if refused is not None:
-        return refused
     wanted = requested(request, run)
     context = _context(request, run, wanted)
     if not request.htmx:
@@ -332,14 +323,9 @@ class ItemsForm(forms.Form):
     )
 
 
-@never_cache
-@require_safe
-def run_items_needed(request: HtmxRequest, run_id: UUID) -> HttpResponse:
+@findings_page
+def run_items_needed(request: HtmxRequest, run: Run) -> HttpResponse:
     """How many items are needed: apart from the panel, since it is computed while one waits."""
-    run = run_with_board(run_id)
-    refused = refuse(request, run)
-    if refused is not None:
-        return refused
     form = ItemsForm(request.GET, label_suffix="")
     context: dict[str, Any] = {"run": run, "form": form}
     # Readers of a shared board have one allowance between them.

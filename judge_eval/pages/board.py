@@ -14,8 +14,6 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from humanjudge.charts import RatingGraph, rating_graph
 from humanjudge.http import HtmxRequest
@@ -41,10 +39,9 @@ from judge_eval.findings.slices import Slice
 from judge_eval.models import Run
 from judge_eval.pages.findings import (
     findings_context,
+    findings_page,
     live_part,
-    refuse,
     requested,
-    run_with_board,
 )
 from judge_eval.selectors import BoardRow, BoardView
 from judge_eval.stats.estimate import SIGNIFICANCE, best_first
@@ -56,14 +53,9 @@ MOST_UNFOLDED = 8
 PROMPT_LETTERS = 110
 
 
-@never_cache
-@require_safe
-def run_board(request: HtmxRequest, run_id: UUID) -> HttpResponse:
+@findings_page
+def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     """The board, or a part of it; htmx asks for its live part again while people vote."""
-    run = run_with_board(run_id)
-    refused = refuse(request, run)
-    if refused is not None:
-        return refused
     wanted = requested(request, run)
     board = selectors.board(run)
     is_owner = request.user.is_authenticated

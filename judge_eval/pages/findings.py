@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from functools import wraps
+from typing import Any, Concatenate, Final, ParamSpec
 from uuid import UUID
 
 from csp.constants import HEADER
@@ -39,19 +40,28 @@ COMPUTING = "These figures are still being computed. Ask again in some seconds."
 # A drawing needs nothing from anywhere, whoever opens it and whatever the names in it say.
 INERT = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 FileRow = dict[str, Value]
+P = ParamSpec("P")
 
 
-def run_with_board(run_id: UUID) -> Run:
-    runs = Run.objects.select_related("queue__project", "board")
-    return get_object_or_404(runs, pk=run_id)
+def findings_page(
+    view: Callable[Concatenate[HtmxRequest, Run, P], HttpResponse],
+) -> Callable[Concatenate[HtmxRequest, UUID, P], HttpResponse]:
+    """Make a page of a run's findings, for those who may see them; it is read and never kept."""
 
+    @never_cache
+    @require_safe
+    @wraps(view)
+    def page(
+        request: HtmxRequest, /, run_id: UUID, *args: P.args, **options: P.kwargs
+    ) -> HttpResponse:
+        runs = Run.objects.select_related("queue__project", "board")
+        run = get_object_or_404(runs, pk=run_id)
+        refused = refuse_board(request, run)
+        if refused is not None and refused.status_code == 302 and request.htmx:
+            return HttpResponseClientRefresh()  # the login has ended: not its form amid the page
+        return refused or view(request, run, *args, **options)
 
-def refuse(request: HtmxRequest, run: Run) -> HttpResponse | None:
-    """Return the answer to who may not see a run's findings, None to who may."""
-    refused = refuse_board(request, run)
-    if refused is not None and refused.status_code == 302 and request.htmx:
-        return HttpResponseClientRefresh()  # the login has ended: not its form amid the page
-    return refused
+    return page  # type: ignore[return-value]
 
 
 def requested(request: HtmxRequest, run: Run) -> Request:
@@ -108,14 +118,9 @@ def _as_of(as_of: AsOf, request: Request, *, is_behind: bool) -> str:
 # --- files --------------------------------------------------------------------------------------
 
 
-@never_cache
-@require_safe
-def run_table(request: HtmxRequest, run_id: UUID, table: str, form: str) -> HttpResponse:
+@findings_page
+def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResponse:
     """A table of the board, the Alt-Test or the models, as of the findings that there are."""
-    run = run_with_board(run_id)
-    refused = refuse(request, run)
-    if refused is not None:
-        return refused
     if table not in TABLES or form not in ("csv", "json"):
         raise Http404
     wanted = requested(request, run)
@@ -129,14 +134,9 @@ def run_table(request: HtmxRequest, run_id: UUID, table: str, form: str) -> Http
     return _attached(answer, run, wanted, f"{table}.{form}")
 
 
-@never_cache
-@require_safe
-def run_chart(request: HtmxRequest, run_id: UUID, chart: str) -> HttpResponse:
+@findings_page
+def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
     """A chart as it was drawn with the findings."""
-    run = run_with_board(run_id)
-    refused = refuse(request, run)
-    if refused is not None:
-        return refused
     wanted = requested(request, run)
     _computed(wanted)
     svg = wanted.row.charts.get(chart)

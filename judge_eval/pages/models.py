@@ -7,12 +7,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from humanjudge.http import HtmxRequest
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, span, text_cell
@@ -23,10 +20,9 @@ from judge_eval.findings.model import PEOPLE, ModelBoard, Models
 from judge_eval.models import Run
 from judge_eval.pages.findings import (
     findings_context,
+    findings_page,
     live_part,
-    refuse,
     requested,
-    run_with_board,
 )
 
 # With more models than this a cell of the heat map has no room for a second number.
@@ -37,14 +33,9 @@ MOST_NAMES = 4
 MOST_LINES = 5
 
 
-@never_cache
-@require_safe
-def run_models(request: HtmxRequest, run_id: UUID) -> HttpResponse:
+@findings_page
+def run_models(request: HtmxRequest, run: Run) -> HttpResponse:
     """The boards; htmx asks for them again while votes come in."""
-    run = run_with_board(run_id)
-    refused = refuse(request, run)
-    if refused is not None:
-        return refused
     context = _context(request, run, requested(request, run))
     if not request.htmx:
         return render(request, "judge_eval/models.html", context)

@@ -16,17 +16,7 @@ from reports.scores.table import ScoreTable, Summary, tabulate
 
 @dataclass(frozen=True)
 class NotCounted:
-    """Votes or verdicts that are in the ledger, but not in the figures.
-
-    Attributes
-    ----------
-    count : int
-    what : str
-        One of them: ``vote``, or ``verdict of gpt``.
-    why : str
-        What is to be said of several.
-    why_one : str
-        What is to be said of one.
+    """Votes or verdicts that are in the ledger, but not in the figures; `why` is said of several.
 
     Examples
     --------
@@ -58,24 +48,7 @@ class NotCounted:
 
 @dataclass(frozen=True)
 class Source:
-    """What the figures were computed from.
-
-    Attributes
-    ----------
-    run_id, run_name : str
-    made_at : datetime
-    ledger_seq : int
-        The last entry of the ledger that was read.
-    ledger_head : str
-        Its hash, in hexadecimal digits.
-    is_simulated : bool
-        The votes are made up.
-    people, votes, pairs : int
-        Votes that count, who gave them, and on how many pairs.
-    part : str
-        What of the run is compared, in words.
-    not_counted : tuple of NotCounted
-    """
+    """What the figures were computed from, up to which entry of the ledger and its hash."""
 
     run_id: str
     run_name: str
@@ -97,19 +70,9 @@ class Source:
 
 @dataclass(frozen=True)
 class Report:
-    """The figures of all judges.
+    """The figures of all judges; `judges` are their ids by what each is called here.
 
-    Attributes
-    ----------
-    source : Source
-    judges : mapping of str to str
-        What each judge is called here, which is unique, to its id.
-    configs : sequence of MetricConfig
-    results : Results
-    among : mapping of str to ScoreResult
-        The same figures between people, by unique name, where there are any.
-    baselines : frozenset of str
-        Which of the judges are rules to be beaten.
+    `among` are the same figures between people by unique name, where there are any.
     """
 
     source: Source

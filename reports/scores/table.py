@@ -95,16 +95,7 @@ class JudgeScores(BaseModel):
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """Figures by judge and column.
-
-    Attributes
-    ----------
-    columns : tuple of Column
-    rows : tuple of JudgeScores
-        In the order of the judges; `ranked` has the best first.
-    people : JudgeScores or None
-        The same figures between people, which judges are measured against, where there are any.
-    """
+    """Figures by judge, in their order, and column; `people` are the same between people."""
 
     columns: tuple[Column, ...]
     rows: tuple[JudgeScores, ...]
