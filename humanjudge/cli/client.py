@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from email.message import Message
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
-from urllib.error import HTTPError
-from urllib.parse import quote, urlencode, urlsplit
-from urllib.request import (
-    HTTPHandler,
-    HTTPRedirectHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    ProxyHandler,
-    Request,
-    build_opener,
-)
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
 
 from humanjudge.cli.failed import Code, Failed
 from humanjudge.cli.lines import refusal
+
+if TYPE_CHECKING:
+    from httpx2 import Response
 
 SECONDS = 60.0
 SECONDS_FOR_FILES = 3600.0
@@ -38,192 +29,104 @@ CODES = {
     413: Code.INVALID,
     422: Code.INVALID,
 }
-_TROUBLE = (OSError, http.client.HTTPException)
-
-
-class _Patient(http.client.HTTPConnection):
-    """Reads what a server says that refuses a file before it has read it all, and hangs up."""
-
-    def send(self, data: Any) -> None:
-        with suppress(BrokenPipeError, ConnectionResetError):
-            super().send(data)
-
-
-class _PatientAndSafe(_Patient, http.client.HTTPSConnection):
-    pass
-
-
-class _Http(HTTPHandler):
-    def http_open(self, req: Request) -> http.client.HTTPResponse:
-        return self.do_open(_Patient, req)
-
-
-class _Https(HTTPSHandler):
-    def https_open(self, req: Request) -> http.client.HTTPResponse:
-        return self.do_open(_PatientAndSafe, req)
-
-
-class _NoRedirect(HTTPRedirectHandler):
-    """A key is shown to the server it was meant for, and to no other."""
-
-    def redirect_request(
-        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
-    ) -> None:
-        raise Failed(Code.UNREACHABLE, f"the server has moved to {newurl}: set HUMANJUDGE_URL")
 
 
 class Client:
-    """A server and the key to it."""
+    """A server and the key to it, which no other server is shown: no redirect is followed."""
 
     def __init__(self, url: str, key: str) -> None:
+        import httpx2  # what only prints its help or a mistake starts without it
+
         self.url = url
         self._key = key
-        self._opener = _opener(urlsplit(url).hostname or "")
+        self._errors = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError)
+        self._http = httpx2.Client(
+            headers={
+                "Authorization": f"Bearer {key}",
+                "Accept": "application/json",
+                "Accept-Encoding": "identity",
+            },
+            # A proxy of this network knows no server of this machine.
+            trust_env=urlsplit(url).hostname not in _LOCAL,
+        )
 
     def get(self, path: str, **parameters: object) -> Any:
-        return self._json("GET", _with(path, parameters))
+        return self._json("GET", path, params=_given(parameters))
 
     def post(self, path: str, body: object = None) -> Any:
-        data = b"" if body is None else json.dumps(body).encode()
-        return self._json("POST", path, data, {"Content-Type": "application/json"})
+        return self._json("POST", path, json=body)
 
     def upload(self, path: str, files: Sequence[Path], fields: Mapping[str, str]) -> Any:
         """Send files of any size, with fields beside them."""
-        boundary = secrets.token_hex(16)
-        parts = [*_fields(boundary, fields), *_files(boundary, files)]
-        closing = f"--{boundary}--\r\n".encode()
-        length = sum(len(head) + size + 2 for head, size, _ in parts) + len(closing)
-        headers = {
-            "Content-Type": f"multipart/form-data; boundary={boundary}",
-            "Content-Length": str(length),
-        }
-        return self._json("POST", path, _sent(parts, closing), headers, SECONDS_FOR_FILES)
+        with ExitStack() as stack:
+            parts = [("file", (_name(file), stack.enter_context(_opened(file)))) for file in files]
+            return self._json("POST", path, SECONDS_FOR_FILES, data=fields, files=parts)
 
     def download(self, path: str, **parameters: object) -> Iterator[bytes]:
         """Yield a file piece by piece."""
-        reply = self._reply("GET", _with(path, parameters), None, {}, SECONDS_FOR_FILES)
-        with reply:
-            try:
-                while piece := reply.read(PIECE):
-                    yield piece
-            except _TROUBLE as error:
-                raise self._unreachable(error) from error
+        with self._reply("GET", path, SECONDS_FOR_FILES, params=_given(parameters)) as reply:
+            yield from reply.iter_bytes(PIECE)
 
-    def _json(
-        self,
-        method: str,
-        path: str,
-        data: bytes | Iterable[bytes] | None = None,
-        headers: Mapping[str, str] | None = None,
-        seconds: float = SECONDS,
-    ) -> Any:
+    def _json(self, method: str, path: str, seconds: float = SECONDS, **content: Any) -> Any:
+        with self._reply(method, path, seconds, **content) as reply:
+            text = reply.read()
         try:
-            with self._reply(method, path, data, headers or {}, seconds) as reply:
-                return json.loads(reply.read())
-        except _TROUBLE as error:
-            raise self._unreachable(error) from error
+            return json.loads(text)
         except ValueError as error:
             raise Failed(Code.UNREACHABLE, f"no HumanJudge answers at {self.url}") from error
 
-    def _reply(
-        self,
-        method: str,
-        path: str,
-        data: bytes | Iterable[bytes] | None,
-        headers: Mapping[str, str],
-        seconds: float,
-    ) -> http.client.HTTPResponse:
-        request = Request(  # noqa: S310  the scheme was looked at
-            f"{self.url}/api{path}",
-            data,
-            {"Authorization": f"Bearer {self._key}", "Accept": "application/json", **headers},
-            method=method,
-        )
+    @contextmanager
+    def _reply(self, method: str, path: str, seconds: float, **content: Any) -> Iterator[Response]:
+        address = f"{self.url}/api{path}"
         try:
-            reply: http.client.HTTPResponse = self._opener.open(request, timeout=seconds)
-        except HTTPError as error:
-            raise _refused(error) from error
-        except _TROUBLE as error:
-            raise self._unreachable(error) from error
-        return reply
-
-    def _unreachable(self, error: Exception) -> Failed:
-        reason = getattr(error, "reason", error)
-        said = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
-        return Failed(Code.UNREACHABLE, f"cannot reach {self.url}: {said}")
+            with self._http.stream(method, address, timeout=seconds, **content) as reply:
+                if not reply.is_success:
+                    raise _refused(reply)
+                yield reply
+        except self._errors as error:
+            words = _cause(error) or str(error) or type(error).__name__
+            raise Failed(Code.UNREACHABLE, f"cannot reach {self.url}: {words}") from error
 
 
 def run_path(run: str, *rest: str) -> str:
     return "/".join(["/runs", quote(run, safe=""), *rest])
 
 
-def _opener(host: str) -> OpenerDirector:
-    # A proxy of this network knows no server of this machine.
-    proxies = [ProxyHandler({})] if host in _LOCAL else []
-    return build_opener(_Http, _Https, _NoRedirect, *proxies)
+def _given(parameters: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(value) for name, value in parameters.items() if value is not None}
 
 
-def _with(path: str, parameters: Mapping[str, object]) -> str:
-    given = {name: value for name, value in parameters.items() if value is not None}
-    return f"{path}?{urlencode(given)}" if given else path
-
-
-def _refused(error: HTTPError) -> Failed:
+def _refused(reply: Response) -> Failed:
+    status = reply.status_code
+    if reply.has_redirect_location:
+        moved = f"the server has moved to {reply.headers['location']}: set HUMANJUDGE_URL"
+        return Failed(Code.UNREACHABLE, moved)
     try:
-        said = refusal(json.loads(error.read()))
-    except (*_TROUBLE, ValueError, KeyError, TypeError, AttributeError):
-        said = error.reason or ""
-    if error.code in CODES:
-        return Failed(CODES[error.code], said)
-    code = Code.UNREACHABLE if error.code >= 500 else Code.REFUSED
-    return Failed(code, f"{error.code}: {said}")
+        said = refusal(json.loads(reply.read()))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        said = reply.reason_phrase
+    if status in CODES:
+        return Failed(CODES[status], said)
+    code = Code.UNREACHABLE if status >= 500 else Code.REFUSED
+    return Failed(code, f"{status}: {said}")
 
 
-# A part of a form: what stands before its content, how long that is, and where it comes from.
-Part = tuple[bytes, int, bytes | Path]
+def _cause(error: BaseException | None) -> str:
+    """Return what the system says of a failure, without its number."""
+    while error is not None:
+        if isinstance(error, OSError) and error.strerror:
+            return error.strerror
+        error = error.__cause__ or error.__context__
+    return ""
 
 
-def _fields(boundary: str, fields: Mapping[str, str]) -> Iterator[Part]:
-    for name, value in fields.items():
-        content = value.encode()
-        yield _head(boundary, f'name="{name}"'), len(content), content
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise Failed(Code.USAGE, f"cannot read {path}: {error.strerror}") from error
 
 
-def _files(boundary: str, files: Sequence[Path]) -> Iterator[Part]:
-    for path in files:
-        try:
-            size = path.stat().st_size
-            path.open("rb").close()
-        except OSError as error:
-            raise Failed(Code.USAGE, f"cannot read {path}: {error.strerror}") from error
-        yield _head(boundary, f'name="file"; filename="{_quoted(path.name)}"'), size, path
-
-
-def _quoted(name: str) -> str:
-    """Return a file's name as browsers send it, so that errors name it as it is."""
-    return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _head(boundary: str, what: str) -> bytes:
-    head = f"--{boundary}\r\nContent-Disposition: form-data; {what}\r\n\r\n"
-    return head.encode("utf-8", "surrogateescape")
-
-
-def _sent(parts: Sequence[Part], closing: bytes) -> Iterator[bytes]:
-    for head, size, content in parts:
-        yield head
-        if isinstance(content, bytes):
-            yield content
-        else:
-            yield from _pieces(content, size)
-        yield b"\r\n"
-    yield closing
-
-
-def _pieces(path: Path, size: int) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while size and (piece := file.read(min(PIECE, size))):
-            size -= len(piece)
-            yield piece
-    if size:
-        raise Failed(Code.USAGE, f"{path} became shorter while it was read")
+def _name(path: Path) -> str:
+    """Return a file's name as text, whatever its bytes are."""
+    return os.fsencode(path.name).decode("utf-8", "replace")

@@ -143,7 +143,15 @@ def test_nothing_of_the_server_is_loaded_for_it():
         [sys.executable, "-c", code], cwd=place.ROOT, capture_output=True, text=True, check=True
     )
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
-    assert not loaded & {"django", "celery", "ninja", "judge_eval", "reports", "httpx", "httpcore2"}
+    assert not loaded & {
+        "django",
+        "celery",
+        "ninja",
+        "judge_eval",
+        "reports",
+        "httpx2",
+        "httpcore2",
+    }
 
 
 # --- where --------------------------------------------------------------------------------------
