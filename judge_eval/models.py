@@ -6,7 +6,7 @@ import re
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
-from typing import ClassVar
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
@@ -138,6 +138,10 @@ class Run(models.Model):
     @property
     def budget_usd(self) -> Decimal | None:
         return None if self.budget_nano is None else Decimal(self.budget_nano) / 1_000_000_000
+
+    def record(self, kind: str, text: str, **data: Any) -> None:
+        """Note what happened, for all who follow the run."""
+        RunEvent.objects.create(run=self, kind=kind, text=text, data=data)
 
 
 class Judge(models.Model):

@@ -6,12 +6,12 @@ import logging
 from uuid import UUID
 
 from celery import shared_task
-from celery.worker import state
+from celery.worker import state as celery
 from django.db import DatabaseError
 
 from judge_eval.exchange import import_jobs
 from judge_eval.findings import cache
-from judge_eval.runs import judging, verdicts, worker
+from judge_eval.runs import state, verdicts, worker
 from judge_eval.runs.tryout import try_out
 from judge_eval.selectors import runs_to_advance
 from voting.pictures.store import render_picture
@@ -22,23 +22,23 @@ logger = logging.getLogger(__name__)
 @shared_task(acks_late=True)
 def render(picture_id: int, run_id: str) -> None:
     render_picture(picture_id)
-    judging.advance(UUID(run_id))
+    state.advance(UUID(run_id))
 
 
 @shared_task(acks_late=True)
 def judge(verdict_id: int) -> None:
-    judging.decide(verdict_id)
-    judging.go_on_after(verdict_id)
+    verdicts.decide(verdict_id)
+    state.go_on_after(verdict_id)
 
 
 @shared_task
 def advance(run_id: str) -> None:
-    judging.advance(UUID(run_id))
+    state.advance(UUID(run_id))
 
 
 def is_stopping() -> bool:
     # Celery sets them to an exit code, which may be 0 (and 0 == False), or to True.
-    words: tuple[object, object] = (state.should_stop, state.should_terminate)
+    words: tuple[object, object] = (celery.should_stop, celery.should_terminate)
     return any(word is not None and word is not False for word in words)
 
 
@@ -54,13 +54,13 @@ def sweep() -> None:
     for run_id in runs_to_advance():
         try:
             verdicts.settle_left(run_id)
-            judging.advance(run_id)
+            state.advance(run_id)
         except DatabaseError:
             raise
         except Exception:
             # One run that cannot go on must not hold up the others.
             logger.exception("run %s cannot go on", run_id)
-    judging.complete_voted_runs()
+    state.complete_voted_runs()
     import_jobs.ask_again_for_lost()
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from PIL import Image
 
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
-from judge_eval.runs.judging import verdicts_entry, write_verdicts
+from judge_eval.runs.verdicts import verdicts_entry, write_verdicts
 from voting.assignment import ballot_for
 from voting.cookies import remember
 from voting.keys import create_key

@@ -43,7 +43,6 @@ from judge_eval.exchange.import_statements import (
 from judge_eval.exchange.rows import Item, JudgeOrder, LabelRow, LeftOut, Note, Row, RowError
 from judge_eval.exchange.writing import close_undrawn, step
 from judge_eval.models import Board, Run, Verdict
-from judge_eval.runs import events
 from judge_eval.services import create_queue
 from voting.choices import DEFAULT_BALLOT, in_order
 from voting.models import Picture, Project, Queue
@@ -351,7 +350,7 @@ class Writing:
             note = f"Voting is closed: {_lacking(lacking)} that could be shown."
             self._report.notes.append(note)
         new = (number_of(self._report.new[f"{it}s"], it) for it in ("pair", "verdict", "vote"))
-        events.record(run, "imported", f"Imported: {', '.join(new)}.")
+        run.record("imported", f"Imported: {', '.join(new)}.")
         if run.state == Run.State.JUDGING:
             enqueue("judge_eval.tasks.advance", str(run.pk))
 

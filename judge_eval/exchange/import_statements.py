@@ -32,8 +32,8 @@ from judge_eval.exchange.rows import JudgeOrder, Label, Row, RowError, VerdictPa
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.prompts.orders import combine, swap
 from judge_eval.prompts.parse import ParsedVerdict
-from judge_eval.runs.judging import answer_of_baseline, verdicts_entry
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
+from judge_eval.runs.verdicts import answer_of_baseline, verdicts_entry
 from judge_eval.services import add_judges, baseline
 from voting.choices import WRONG
 from voting.ledger import chain, ledger

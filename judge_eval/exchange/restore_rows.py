@@ -17,7 +17,6 @@ from judge_eval.exchange import bundle as records
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.writing import close_undrawn, give_pictures
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
-from judge_eval.runs import events
 from voting.models import (
     Comparison,
     Flag,
@@ -307,7 +306,7 @@ class Rows:
         """Show the runs, and let people vote where they could."""
         for run in self._scope.runs.values():
             _go_on(run, *self._scope.ends[run.pk])
-            events.record(run, "imported", "Imported from a bundle.")
+            run.record("imported", "Imported from a bundle.")
 
     def _insist_on_free(self, lines: Lines, model: type[Model], pks: list[UUID]) -> None:
         taken = model._default_manager.filter(pk__in=pks).values_list("pk", flat=True).first()

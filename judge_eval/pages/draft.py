@@ -27,7 +27,7 @@ from judge_eval.pages.run_access import may_read_verdicts, refuse_calls
 from judge_eval.pages.run_form import ConfigForm, RunForm, as_json, empty_values, form_values
 from judge_eval.pages.runs import find_run, refusal, run_page
 from judge_eval.prompts import generate, judge
-from judge_eval.runs import drafts, lifecycle, providers, tryout
+from judge_eval.runs import lifecycle, providers, tryout
 from judge_eval.runs.lifecycle import LifecycleRefused, config_of
 from judge_eval.runs.providers import NANO
 from voting.choices import LABELS
@@ -122,7 +122,7 @@ def _only_project() -> dict[str, Any]:
 def _create(request: HttpRequest, form: RunForm | ConfigForm) -> HttpResponse:
     if form.is_valid() and form.run_config is not None:
         project = form.cleaned_data["project"] or form.cleaned_data["new_project"]
-        return run_page(drafts.create(project, form.run_config))
+        return run_page(lifecycle.create(project, form.run_config))
     return _page(request, form, status=413 if form.is_too_large else 422)
 
 
@@ -338,7 +338,7 @@ def _text_of(content: object) -> str:
 def delete_draft(request: HttpRequest, run_id: UUID) -> HttpResponse:
     run = find_run(run_id)
     try:
-        drafts.delete(run.pk)
+        lifecycle.delete(run.pk)
     except LifecycleRefused as refused:
         return refusal(request, run, refused)
     return redirect("runs")

@@ -16,7 +16,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 from judge_eval import selectors
 from judge_eval.models import Run
 from judge_eval.pages.runs import find_run
-from judge_eval.runs import events
 from voting.cookies import remember
 from voting.forms import InviteForm
 from voting.models import Invite
@@ -49,7 +48,7 @@ def run_voting(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 def _record(request: HttpRequest, run: Run, what: str, label: str) -> None:
     named = f": {label}" if label else ""
-    events.record(run, "invite", f"{what} by {request.user.get_username()}{named}.")
+    run.record("invite", f"{what} by {request.user.get_username()}{named}.")
 
 
 def _open_in_words(run: Run, board: selectors.BoardView) -> str:

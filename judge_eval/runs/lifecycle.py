@@ -7,14 +7,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models import Exists, OuterRef, ProtectedError, Q, QuerySet, Sum
 from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
 from judge_eval.config.estimates import estimate
 from judge_eval.config.run_config import RunConfig, parse
-from judge_eval.models import Board, Call, Run, Verdict
-from judge_eval.runs import events, providers
+from judge_eval.models import Board, Call, Judge, Run, Verdict
+from judge_eval.runs import providers, state
 from judge_eval.runs.progress import RETRIED
 from judge_eval.runs.requests import answered_by_another
 from judge_eval.selectors import used_pictures
@@ -24,8 +24,6 @@ from voting.models import Comparison, Picture, Project
 AT_ONCE = 1000
 # What an import notes in the metadata of an output that its source does not hold.
 OUTPUT_ABSENT = "output_absent"
-# What the reason says of a pair that is left out because of a drawing.
-COULD_NOT_BE_DRAWN = "could not be drawn:"
 # What is known of a call or a verdict before anybody was asked. What a call has cost stays, and so
 # does the name of the model that answered it: it wants another reply than the one in storage.
 _UNASKED: dict[str, Any] = {
@@ -86,7 +84,7 @@ def create_draft(project: Project, config: RunConfig) -> Run:
         )
         Board.objects.create(run=run)
         add_judges(run, [judge_of(run, config, spec) for spec in config.judges])
-        events.record(run, "created", f"{run.name} was drafted.")
+        run.record("created", f"{run.name} was drafted.")
     return run
 
 
@@ -146,17 +144,11 @@ def _refuse_unpriced(config: RunConfig) -> None:
         raise LifecycleRefused(providers.unpriced(*unpriced))
 
 
-def tell_voters(run: Run) -> None:
-    """Let the voting page know whether a run may still bring more pairs."""
-    run.queue.more_may_come = run.state in (Run.State.DRAFT, *Run.AT_WORK)
-    run.queue.save(update_fields=["more_may_come"])
-
-
-def _go_on(run: Run, state: str, kind: str, text: str, **data: Any) -> None:
-    run.state, run.note = state, ""
+def _go_on(run: Run, entered: str, kind: str, text: str, **data: Any) -> None:
+    run.state, run.note = entered, ""
     run.save(update_fields=["state", "note", "started_at", "budget_nano"])
-    tell_voters(run)
-    events.record(run, kind, text, **data)
+    state.tell_voters(run)
+    run.record(kind, text, **data)
     enqueue("judge_eval.tasks.advance", str(run.pk))
     enqueue("judge_eval.tasks.work")
 
@@ -171,8 +163,8 @@ def stop(run_id: UUID, note: str = "Stopped by hand.") -> Run:
         run.save(update_fields=["state", "note"])
         run.queue.is_open = False
         run.queue.save(update_fields=["is_open"])
-        tell_voters(run)
-        events.record(run, "stopped", note)
+        state.tell_voters(run)
+        run.record("stopped", note)
     return run
 
 
@@ -256,7 +248,7 @@ def _undrawn(run: Run) -> QuerySet[Picture]:
 def _left_out_for_nothing(run: Run) -> QuerySet[Comparison]:
     """Return pairs that are left out because of a drawing that has not failed any more."""
     failed = Picture.objects.filter(state=Picture.State.FAILED)
-    left_out = run.queue.comparisons.filter(unusable__contains=COULD_NOT_BE_DRAWN)
+    left_out = run.queue.comparisons.filter(unusable__contains=state.COULD_NOT_BE_DRAWN)
     return left_out.exclude(Q(a__picture__in=failed) | Q(b__picture__in=failed))
 
 
@@ -290,3 +282,26 @@ def duplicate(run_id: UUID) -> Run:
     longest = Run._meta.get_field("name").max_length or 0
     data["name"] = f"{run.name[: longest - 7]} (copy)"
     return create_draft(run.queue.project, parse(data))
+
+
+def create(project: Project | str, config: RunConfig) -> Run:
+    """Draft a run in a project, or in a new one of this name."""
+    with transaction.atomic():
+        if isinstance(project, str):
+            project = Project.objects.create(name=project)
+        return create_draft(project, config)
+
+
+def delete(run_id: UUID) -> None:
+    """Delete a draft with its judges and its queue; its project and its rubric stay."""
+    try:
+        with transaction.atomic():
+            runs = Run.objects.select_for_update(of=("self",), no_key=True)
+            run = runs.select_related("queue").get(pk=run_id)
+            if run.state != Run.State.DRAFT:
+                raise LifecycleRefused(f"This run is {run.state}; only a draft can be deleted.")
+            Judge.objects.filter(run=run).delete()
+            run.delete()
+            run.queue.delete()
+    except ProtectedError as error:
+        raise LifecycleRefused("Something refers to this draft already, so it stays.") from error

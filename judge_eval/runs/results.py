@@ -14,11 +14,15 @@ from django.db.models import F
 from django.utils import timezone
 
 from judge_eval.models import Call, Run
+from judge_eval.prompts.output import NotExtractable, extract
+from judge_eval.prompts.parse import VerdictUnreadable, parse
 from judge_eval.providers.chat import ChatReply
-from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import events, leases, replies
+from judge_eval.providers.errors import CallFailed, as_text
+from judge_eval.runs import leases
 from judge_eval.runs.bulk import update_rows
 from judge_eval.runs.requests import Question, answered_by_another
+from judge_eval.services import picture_of
+from voting.models import Inference
 
 # Waits of 1, 2, 4 … 30 seconds: a provider may be away for a minute and a half.
 MOST_ATTEMPTS = 8
@@ -107,7 +111,7 @@ def _tell(became: Sequence[tuple[Call, dict[str, Any]]]) -> None:
     for call, fields in became:
         if fields["state"] == Call.State.FAILED:
             text = f"{call.model}: {fields['error']}"
-            events.record(call.run, "call_failed", text, call=call.pk)
+            call.run.record("call_failed", text, call=call.pk)
 
 
 def _fields(answer: Answer) -> dict[str, Any]:
@@ -117,11 +121,11 @@ def _fields(answer: Answer) -> dict[str, Any]:
         return _after_failure(call, answer.failure)
     assert reply is not None
     try:
-        fields = replies.read(question, reply)
-    except replies.NoAnswer as reason:
+        fields = _read(question, reply)
+    except _NoAnswer as reason:
         if reason.may_be_repaired and not question.problem and answer.stored is None:
             return _once_more(str(reason), reply)
-        return _failed(str(reason), replies.raw(reply))
+        return _failed(str(reason), _raw(reply))
     if answer.stored is not None:
         fields |= {"reused": answer.stored, "changes": answer.stored.changes}
     return fields | {"state": Call.State.DONE, "error": "", "done_at": timezone.now()}
@@ -251,3 +255,65 @@ def reply_of(stored: Call) -> ChatReply:
         raw={},
         structured=False,
     )
+
+
+class _NoAnswer(Exception):
+    """A reply came, and it is no output or no verdict; the text says why."""
+
+    def __init__(self, reason: str, *, may_be_repaired: bool = False) -> None:
+        super().__init__(reason)
+        self.may_be_repaired = may_be_repaired
+
+
+def _read(question: Question, reply: ChatReply) -> dict[str, Any]:
+    """Return what a call has to keep of a reply, or raise _NoAnswer."""
+    if reply.refusal:
+        raise _NoAnswer(f"refused: {reply.refusal[:300]}")
+    is_output = question.call.purpose == Call.Purpose.GENERATE
+    fields = _output(question, reply) if is_output else _verdict(question, reply)
+    return fields | {"reply": reply.text}
+
+
+def _raw(reply: ChatReply) -> str:
+    """Return what came, for people to read; where no text did, all that came instead."""
+    return reply.text or as_text(reply.raw)
+
+
+def _verdict(question: Question, reply: ChatReply) -> dict[str, Any]:
+    try:
+        said = parse(reply.text, question.call.run.queue.ballot)
+    except VerdictUnreadable as unreadable:
+        raise _NoAnswer(f"{unreadable.reason}{_cut(reply)}", may_be_repaired=True) from unreadable
+    return {
+        "winner": said.winner,
+        "score_a": said.score_a,
+        "score_b": said.score_b,
+        "reason": said.reason,
+    }
+
+
+def _output(question: Question, reply: ChatReply) -> dict[str, Any]:
+    call, config = question.call, question.config
+    assert call.prompt is not None  # the database says so
+    cut = _cut(reply)
+    try:
+        extracted = extract(reply.text, config.kind)
+    except NotExtractable as failure:
+        raise _NoAnswer(f"{failure.reason}{cut}") from failure
+    prompt = config.prompts[call.prompt]
+    inference = Inference.objects.create(
+        project_id=call.run.queue.project_id,
+        prompt=prompt.text,
+        output=extracted.output,
+        kind=config.kind,
+        generator=call.model,
+        tags=list(prompt.tags),
+        metadata={"prompt_id": prompt.id, "reported_model": reply.model},
+        picture=picture_of(extracted.output) if config.kind == "svg" else None,
+    )
+    changes = [*extracted.changes, *([cut.strip(" ()")] if cut else [])]
+    return {"inference": inference, "changes": changes}
+
+
+def _cut(reply: ChatReply) -> str:
+    return " (it reached max_tokens)" if reply.finish_reason == "length" else ""

@@ -1,138 +1,194 @@
-"""From outputs to pairs, and from pairs to the calls that ask for verdicts on them."""
+"""How a run gets on by itself: what can be done next is asked for, and it enters its next state."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
 
-from django.conf import settings
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from judge_eval.config.run_config import RunConfig
-from judge_eval.models import Call, Judge, Provider, Run, Verdict
-from judge_eval.pairing import all_pairs
-from judge_eval.runs import events, leases
-from judge_eval.runs.bulk import add_rows
-from judge_eval.services import add_comparisons
-from voting.models import Comparison, Inference, Picture
-from voting.order import keyed_number
+from humanjudge.enqueue import enqueue
+from judge_eval.config.run_config import parse
+from judge_eval.models import Call, Run, Verdict
+from judge_eval.runs import leases, pairing, verdicts
+from judge_eval.selectors import left_out, ready_verdicts, waiting_pictures
+from voting.models import Comparison, Picture
 
-# The run is locked meanwhile, and those who write answers down may have to wait for it.
-PROMPTS_AT_ONCE = 50
-VERDICTS_AT_ONCE = 250
+# What the reason says of a pair that is left out because of a drawing.
+COULD_NOT_BE_DRAWN = "could not be drawn:"
+LEASE = timedelta(seconds=20)
+MOST_AT_ONCE = 500
+# So many reasons for pairs that are left out are named in a note.
+REASONS = 3
 
 
-def pair_outputs(run: Run, config: RunConfig) -> bool:
-    """Pair the outputs of prompts that every model has answered, or failed to; each pair once.
+def advance(run_id: UUID) -> None:
+    """Ask for all that can be done next for a run. Safe to repeat, at any time, by anyone."""
+    with transaction.atomic():
+        _go_on(_locked().get(pk=run_id))
 
-    Return whether there may be more to pair.
+
+def advance_unless_busy(run_id: UUID) -> bool:
+    """Advance a run unless somebody else does so at this moment; return whether it was advanced."""
+    with transaction.atomic():
+        run = _locked(skip_locked=True).filter(pk=run_id).first()
+        if run is not None:
+            _go_on(run)
+    return run is not None
+
+
+def _locked(*, skip_locked: bool = False) -> QuerySet[Run]:
+    runs = Run.objects.select_for_update(of=("self",), no_key=True, skip_locked=skip_locked)
+    return runs.select_related("queue")
+
+
+def _go_on(run: Run) -> None:
+    if run.state not in Run.AT_WORK:
+        return
+    if run.config:
+        _next_calls(run)
+    _render(run)
+    _give_up_on_undrawable(run)
+    _ask_baselines(run)
+    _move_on(run)
+
+
+def _next_calls(run: Run) -> None:
+    config = parse(run.config)
+    pairing.fail_without_provider(run)
+    more_pairs = pairing.pair_outputs(run, config)
+    more_calls = pairing.ask_for_verdicts(run, config)
+    if more_pairs or more_calls:
+        enqueue("judge_eval.tasks.advance", str(run.pk))
+    if leases.waiting_calls([run.pk]).exists():
+        enqueue("judge_eval.tasks.work")
+
+
+def _render(run: Run) -> None:
+    pictures = list(waiting_pictures(run).values_list("pk", flat=True)[:MOST_AT_ONCE])
+    Picture.objects.filter(pk__in=pictures).update(leased_until=timezone.now() + LEASE)
+    for picture in pictures:
+        enqueue("judge_eval.tasks.render", picture, str(run.pk))
+
+
+def _ask_baselines(run: Run) -> None:
+    verdicts = list(ready_verdicts(run).values_list("pk", flat=True)[:MOST_AT_ONCE])
+    Verdict.objects.filter(pk__in=verdicts).update(leased_until=timezone.now() + LEASE)
+    for verdict in verdicts:
+        enqueue("judge_eval.tasks.judge", verdict)
+
+
+def _give_up_on_undrawable(run: Run) -> None:
+    """Leave out pairs with a drawing that cannot be rendered: no vote, no verdict, a reason.
+
+    One that came with all its votes keeps them: nobody has to see it any more.
     """
+    waiting = Verdict.objects.filter(comparison=OuterRef("pk"), state=Verdict.State.WAITING)
+    wants_votes = Q(votes__lt=F("votes_wanted"))
+    for side in ("a", "b"):
+        failed = Comparison.objects.filter(
+            wants_votes | Exists(waiting),
+            queue=run.queue_id,
+            unusable="",
+            **{f"{side}__picture__state": Picture.State.FAILED},
+        ).select_related(f"{side}__picture")
+        for comparison in failed:
+            picture = getattr(comparison, side).picture
+            reason = f"{side.upper()} {COULD_NOT_BE_DRAWN} {picture.error}"
+            if comparison.votes < comparison.votes_wanted:
+                comparison.unusable = reason
+                comparison.save(update_fields=["unusable"])
+            Verdict.objects.filter(comparison=comparison, state=Verdict.State.WAITING).update(
+                state=Verdict.State.FAILED, error=reason, decided_at=timezone.now()
+            )
+
+
+def _move_on(run: Run) -> None:
+    """Open what can be opened, and go over to the next state once nothing is left in this one."""
+    closed = Comparison.objects.filter(queue=run.queue_id, opened_at__isnull=True, unusable="")
+    # Not by the state that waits: before it has statistics, PostgreSQL would read the whole index
+    # of those that do for each pair.
+    final = (Verdict.State.DONE, Verdict.State.FAILED)
+    undecided = Verdict.objects.exclude(state__in=final).filter(comparison=OuterRef("pk"))
+    undrawn = Q(a__picture__state=Picture.State.WAITING) | Q(
+        b__picture__state=Picture.State.WAITING
+    )
+    unjudged = closed.filter(~Exists(undecided), ~undrawn)
+    verdicts.open_those_final(list(unjudged.values_list("pk", flat=True)[:MOST_AT_ONCE]))
     generating = run.calls.filter(purpose=Call.Purpose.GENERATE)
-    open_prompts = generating.filter(prompt=OuterRef("prompt"), state=Call.State.WAITING)
-    fresh = generating.filter(~Exists(open_prompts), is_paired=False)
-    prompts = fresh.order_by("prompt").values_list("prompt", flat=True).distinct()[:PROMPTS_AT_ONCE]
-    if not prompts:
-        return False
-    of_prompts = generating.filter(prompt__in=list(prompts))
-    comparisons = add_comparisons(run.queue, _missing_pairs(run, of_prompts))
-    judges = _judges(run, config)
-    asked = [(judge.pk, pair.pk) for pair in comparisons for judge in judges]
-    add_rows(Verdict, ("judge", "comparison"), asked)
-    of_prompts.update(is_paired=True)
-    return len(prompts) == PROMPTS_AT_ONCE
+    if generating.filter(Q(state=Call.State.WAITING) | Q(is_paired=False)).exists():
+        return
+    waiting = Verdict.objects.filter(comparison__queue=run.queue_id, state=Verdict.State.WAITING)
+    if closed.exists() or waiting.exists():
+        _enter(run, Run.State.JUDGING)
+    elif not run.queue.comparisons.filter(unusable="").exists():
+        _end_without_pairs(run)
+    elif (run.config or {}).get("mode") == "standard":
+        _enter(run, Run.State.COMPLETE)
+    else:
+        _enter(run, Run.State.VOTING)
 
 
-def _missing_pairs(run: Run, calls: QuerySet[Call]) -> list[tuple[Inference, Inference]]:
-    outputs: dict[int | None, list[Inference]] = defaultdict(list)
-    for call in calls.filter(state=Call.State.DONE).select_related("inference").order_by("pk"):
-        assert call.inference is not None  # it is done
-        outputs[call.prompt].append(call.inference)
-    known = {inference.pk for made in outputs.values() for inference in made}
-    paired = {
-        frozenset(pair)
-        for pair in Comparison.objects.filter(queue=run.queue_id, a__in=known).values_list("a", "b")
-    }
-    by_pk = {inference.pk: inference for made in outputs.values() for inference in made}
-    return [
-        (by_pk[a], by_pk[b])
-        for made in outputs.values()
-        for a, b in all_pairs([inference.pk for inference in made], settings.SECRET_KEY)
-        if frozenset((a, b)) not in paired
-    ]
+def _end_without_pairs(run: Run) -> None:
+    config = run.config or {}
+    if run.queue.comparisons.exists():
+        _enter(run, Run.State.FAILED, _why_unusable(run))
+    elif config.get("mode") != "standard" or len(config["models"]) > 1:
+        _enter(run, Run.State.FAILED, "No two outputs of a prompt came, so there is no pair.")
+    elif run.calls.filter(purpose=Call.Purpose.GENERATE, state=Call.State.DONE).exists():
+        _enter(run, Run.State.COMPLETE)
+    else:
+        _enter(run, Run.State.FAILED, "No output came.")
 
 
-def _judges(run: Run, config: RunConfig) -> list[Judge]:
-    """Return the judges of the config, not those that a changed model became meanwhile."""
-    return list(run.judges.order_by("position")[: len(config.judges)])
+def _why_unusable(run: Run) -> str:
+    """Say why no pair can be shown: the most frequent reasons, each with its number of pairs."""
+    reasons = "; ".join(f"{pairs} × {why}" for why, pairs in left_out(run)[:REASONS])  # noqa: RUF001
+    return f"No pair can be shown. {reasons}."
 
 
-def ask_for_verdicts(run: Run, config: RunConfig) -> bool:
-    """Make the calls for verdicts on pairs that are drawn; return whether there may be more."""
-    undrawn = Picture.objects.exclude(state=Picture.State.DONE)
-    ready = (
-        Verdict.objects.filter(
-            ~Exists(Call.objects.filter(verdict=OuterRef("pk"))),
-            judge__run=run,
-            state=Verdict.State.WAITING,
-        )
-        .exclude(judge__provider=Judge.BASELINE)
-        .exclude(comparison__a__picture__in=undrawn)
-        .exclude(comparison__b__picture__in=undrawn)
-        .order_by("pk")[:VERDICTS_AT_ONCE]
+def _enter(run: Run, entered: str, note: str = "") -> None:
+    if run.state == entered:
+        return
+    run.state, run.note = entered, note
+    run.save(update_fields=["state", "note"])
+    tell_voters(run)
+    run.record("state", note or f"The run is {entered} now.", state=entered)
+
+
+def tell_voters(run: Run) -> None:
+    """Let the voting page know whether a run may still bring more pairs."""
+    run.queue.more_may_come = run.state in (Run.State.DRAFT, *Run.AT_WORK)
+    run.queue.save(update_fields=["more_may_come"])
+
+
+def complete_voted_runs() -> None:
+    """Say of runs whose pairs all have enough votes that they are complete, and of others not."""
+    usable = Comparison.objects.filter(queue=OuterRef("queue"), unusable="")
+    wanting = Exists(usable.filter(votes__lt=F("votes_wanted")))
+    voting = Run.objects.filter(~wanting, Exists(usable), state=Run.State.VOTING)
+    undone = Run.objects.filter(wanting, state=Run.State.COMPLETE, queue__is_open=True).exclude(
+        config__mode="standard"
     )
-    asked = [
-        (verdict, provider, model, order, sample)
-        for verdict, provider, model, orders in _asked(config, ready)
-        for order in orders
-        for sample in range(config.judging.samples)
-    ]
-    names = ("verdict", "provider", "model", "order", "sample")
-    add_rows(Call, names, asked, run=run, purpose=Call.Purpose.JUDGE)
-    return len({verdict for verdict, *_ in asked}) == VERDICTS_AT_ONCE
+    for runs, next_state in ((voting, Run.State.COMPLETE), (undone, Run.State.VOTING)):
+        for pk in runs.values_list("pk", flat=True):
+            with transaction.atomic():
+                # It may have been stopped since, or a vote taken back.
+                locked = runs.select_for_update(of=("self",), no_key=True).filter(pk=pk).first()
+                if locked is not None:
+                    _enter(locked, next_state)
 
 
-def _asked(
-    config: RunConfig, verdicts: QuerySet[Verdict]
-) -> list[tuple[int, str, str, Sequence[str]]]:
-    """Return of each verdict the provider, the model and the orders to be asked in."""
-    if config.verdict_orders == "both":
-        rows = verdicts.values_list("pk", "judge__provider", "judge__model")
-        return [(*row, ("AB", "BA")) for row in rows]
-    about = verdicts.select_related("judge", "comparison__a", "comparison__b")
-    return [
-        (verdict.pk, verdict.judge.provider, verdict.judge.model, (toss(verdict),))
-        for verdict in about.defer("comparison__a__output", "comparison__b__output")
-    ]
+def go_on_after(verdict_id: int) -> None:
+    """Advance the run of a baseline's verdict when it was the last of those that were handed out.
 
-
-def toss(verdict: Verdict) -> str:
-    """Draw the order in which a pair is shown to a judge, for ever."""
-    a, b = verdict.comparison.pair
-    # Not by their numbers: a copy of the run shows the same first, and finds the stored reply.
-    first, second = sorted((a, b), key=lambda output: output.generator)
-    names = (verdict.judge.name, a.prompt, first.generator, second.generator)
-    toss = keyed_number(settings.SECRET_KEY, "order", *names)
-    shown_first = second if toss & 1 else first
-    return "AB" if shown_first is a else "BA"
-
-
-def fail_without_provider(run: Run) -> None:
-    """Fail calls whose provider is gone: nobody would ever claim them."""
-    now = timezone.now()
-    gone = (
-        run.calls.filter(leases.unleased(now), state=Call.State.WAITING)
-        .exclude(provider__in=Provider.objects.values("name"))
-        .select_for_update(no_key=True, skip_locked=True)
+    The sweep would too, but some seconds later.
+    """
+    run_id = Verdict.objects.values_list("judge__run", flat=True).get(pk=verdict_id)
+    handed_out = Verdict.objects.filter(
+        judge__run=run_id, state=Verdict.State.WAITING, leased_until__gt=timezone.now()
     )
-    for call in gone.order_by("pk")[:VERDICTS_AT_ONCE]:
-        error = f"there is no provider named {call.provider}"
-        leases.write_off([(call.pk, run.pk, call.reserved_nano)])
-        Call.objects.filter(pk=call.pk).update(
-            state=Call.State.FAILED,
-            error=error,
-            lease=None,
-            leased_until=None,
-            done_at=now,
-        )
-        events.record(run, "call_failed", f"{call.model}: {error}", call=call.pk)
+    if not handed_out.exists():
+        advance(run_id)

@@ -23,7 +23,7 @@ from judge_eval.models import Call, Judge, Run, RunEvent, Verdict
 from judge_eval.prompts.parse import VerdictUnreadable, parse
 from judge_eval.providers.chat import ChatReply, chat
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import budget, events, limits, providers
+from judge_eval.runs import budget, limits, providers
 from judge_eval.runs.demo import PROJECT as DEMO
 from judge_eval.runs.lifecycle import LifecycleRefused, config_of
 from judge_eval.runs.requests import Question, question_of
@@ -71,7 +71,7 @@ def ask(run_id: UUID, judge_id: UUID) -> None:
             raise LifecycleRefused("There are no pairs of this kind yet to try it on.")
         number = f"{len(pairs)} pair{'s' if len(pairs) > 1 else ''}"
         told = {"judge": str(judge.pk), "pairs": [str(pair) for pair in pairs]}
-        events.record(run, ASKED, f"{judge.name} is tried on {number}.", **told)
+        run.record(ASKED, f"{judge.name} is tried on {number}.", **told)
         event = run.events.filter(kind=ASKED).latest("pk")
         enqueue("judge_eval.tasks.tryout", event.pk)
 
@@ -171,7 +171,7 @@ def _tell(run: Run, judge: Judge, asked: RunEvent, item: int, said: dict[str, An
         if not Run.objects.select_for_update(of=("self",), no_key=True).filter(pk=run.pk).exists():
             return False
         text = f"{judge.name} was tried on pair {item + 1} of {len(asked.data['pairs'])}."
-        events.record(run, TOLD, text, tryout=asked.pk, item=item, **said)
+        run.record(TOLD, text, tryout=asked.pk, item=item, **said)
     return True
 
 

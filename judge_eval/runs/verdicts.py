@@ -1,25 +1,28 @@
-"""One verdict of a judge, from its calls in both orders and all samples."""
+"""Verdicts: made of the calls in both orders and all samples, and put into the ledger when all of a
+pair are final, which opens it for voting.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from judge_eval.config.run_config import RunConfig, parse
 from judge_eval.models import Call, Judge, Run, Verdict
 from judge_eval.prompts.orders import AllSamplesFailed, Majority, answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
-from judge_eval.runs import events
+from judge_eval.runs import pairing, providers
 from judge_eval.runs.bulk import update_rows
-from judge_eval.runs.judging import open_those_final
 from judge_eval.services import add_judges, model_fingerprint
-from voting.models import Comparison
+from voting.ledger.scheduler import nudge
+from voting.models import Comparison, Entry
 
 AT_ONCE = 500
 ORDERS = {"AB": "as stored", "BA": "swapped"}
@@ -196,7 +199,7 @@ def _changed(run: Run, judge: Judge, reported: str, config: RunConfig) -> Judge:
     )
     changed.fingerprint = _fingerprint(run, changed, config)
     text = f"{judge.name} now answers as {reported}: it is a new judge and starts at 1000."
-    events.record(run, "judge_changed", text, judge=str(judge.pk))
+    run.record("judge_changed", text, judge=str(judge.pk))
     return add_judges(run, [changed])[0]
 
 
@@ -210,3 +213,114 @@ def _fingerprint(run: Run, judge: Judge, config: RunConfig) -> str:
         return usual
     both = f"{judge.model}, which answers as {judge.reported_model}"
     return model_fingerprint(config, judge.provider, both)
+
+
+def decide(verdict_id: int) -> None:
+    """Ask one judge about one comparison, once; a repeat finds the verdict and does nothing."""
+    verdict = (
+        Verdict.objects.select_related("judge", "comparison__a__picture", "comparison__b__picture")
+        # The whole config may be long.
+        .annotate(verdict_orders=F("judge__run__config__verdict_orders"))
+        .get(pk=verdict_id)
+    )
+    if verdict.state == Verdict.State.WAITING:
+        Verdict.objects.filter(pk=verdict_id, state=Verdict.State.WAITING).update(
+            decided_at=timezone.now(), **answer_of_baseline(verdict, verdict.verdict_orders)
+        )
+    open_if_final(verdict.comparison_id)
+
+
+def answer_of_baseline(verdict: Verdict, verdict_orders: str | None) -> dict[str, Any]:
+    """Return the fields of a verdict that is asked for here; its pair has its outputs.
+
+    `verdict_orders` is the run's, by which its judges are asked; an imported run states none.
+    """
+    orders = ("AB", "BA") if verdict_orders in (None, "both") else (pairing.toss(verdict),)
+    try:
+        return providers.ask_baseline(verdict.judge, verdict.comparison, orders)
+    except providers.ProviderFailed as failure:
+        return {"state": Verdict.State.FAILED, "error": str(failure)}
+
+
+def open_if_final(comparison_id: UUID) -> None:
+    """Open a comparison whose verdicts are all final, and put them into the ledger, once."""
+    open_those_final([comparison_id])
+
+
+def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
+    """Open comparisons whose verdicts are all final, and put them into the ledger, once.
+
+    With `amend`, those of open ones are put there again if one is another than before.
+    """
+    wanted = Q(unusable="") if amend else Q(unusable="", opened_at__isnull=True)
+    # No savepoint: who has begun a transaction wants all of it or none.
+    with transaction.atomic(savepoint=False):
+        comparisons = (
+            Comparison.objects.select_for_update(of=("self",), no_key=True)
+            .select_related("queue__run")
+            .defer("queue__run__config")
+            .filter(wanted, pk__in=pairs)
+            .order_by("pk")
+        )
+        final = _final(list(comparisons))
+        opened = [pair.pk for pair, _ in final if pair.opened_at is None]
+        Comparison.objects.filter(pk__in=opened).update(opened_at=timezone.now())
+        last = _last_words([pair.pk for pair, _ in final])
+        entries = [verdicts_entry(pair, verdicts) for pair, verdicts in final]
+        # An import has put them there already.
+        _append([entry for entry in entries if entry.payload != last.get(entry.comparison_id)])
+
+
+def _final(comparisons: list[Comparison]) -> list[tuple[Comparison, list[Verdict]]]:
+    """Return those of which no verdict is missing, with all their verdicts."""
+    verdicts: dict[UUID, list[Verdict]] = {pair.pk: [] for pair in comparisons}
+    about = Verdict.objects.filter(comparison__in=verdicts).select_related("judge")
+    for verdict in about.order_by("judge__position"):
+        verdicts[verdict.comparison_id].append(verdict)
+    return [
+        (pair, verdicts[pair.pk])
+        for pair in comparisons
+        if all(verdict.state != Verdict.State.WAITING for verdict in verdicts[pair.pk])
+    ]
+
+
+def _last_words(pairs: Collection[UUID]) -> dict[UUID | None, Any]:
+    """Return what the ledger says last of the verdicts on each of some comparisons."""
+    entries = Entry.objects.filter(comparison__in=pairs, kind=Entry.Kind.VERDICTS)
+    return dict(entries.order_by("pk").values_list("comparison", "payload"))
+
+
+def write_verdicts(comparison: Comparison, verdicts: list[Verdict]) -> None:
+    """Append all judges' final verdicts on a comparison to the ledger."""
+    _append([verdicts_entry(comparison, verdicts)])
+
+
+def _append(entries: list[Entry]) -> None:
+    Entry.objects.bulk_create(entries)
+    for project in {entry.project_id for entry in entries}:
+        transaction.on_commit(partial(nudge, project))
+
+
+def verdicts_entry(comparison: Comparison, verdicts: list[Verdict]) -> Entry:
+    """Return the entry, not saved yet, that puts final verdicts into the ledger."""
+    queue = comparison.queue
+    return Entry(
+        project_id=queue.project_id,
+        kind=Entry.Kind.VERDICTS,
+        at=timezone.now(),
+        queue=queue,
+        comparison=comparison,
+        payload={
+            "run": str(queue.run.pk),
+            "verdicts": [
+                {
+                    "judge": str(verdict.judge_id),
+                    "position": verdict.judge.position,
+                    "fingerprint": verdict.judge.fingerprint,
+                    "winner": verdict.winner or None,
+                    "consistent": verdict.consistent,
+                }
+                for verdict in verdicts
+            ],
+        },
+    )

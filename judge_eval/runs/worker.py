@@ -21,9 +21,8 @@ from django.utils import timezone
 from judge_eval.models import Call, Provider
 from judge_eval.providers.chat import prepare
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import budget, judging, leases, limits, providers, results, verdicts
-from judge_eval.runs.backoff import Backoff
-from judge_eval.runs.pace import Pace
+from judge_eval.runs import budget, leases, limits, providers, results, state, verdicts
+from judge_eval.runs.pace import Backoff, Pace
 from judge_eval.runs.pool import Hands
 from judge_eval.runs.requests import Question, question_of
 from judge_eval.runs.results import Answer, Written
@@ -287,7 +286,7 @@ class _Crew:
         runs, self._written.runs = self._written.runs, set()
         for run in runs:
             if at_once:
-                judging.advance(run)
-            elif not judging.advance_unless_busy(run):
+                state.advance(run)
+            elif not state.advance_unless_busy(run):
                 self._written.runs.add(run)
         self._advanced = time.monotonic()

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Sum
 
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
-from judge_eval.runs import judging, leases, lifecycle, results, verdicts
+from judge_eval.runs import leases, lifecycle, results, state, verdicts
 from judge_eval.runs.results import Written
 from tests.helpers.purse import money, priced
 from tests.helpers.run_maker import (
@@ -156,7 +156,7 @@ def test_a_model_that_changed_is_one_new_judge_whoever_notices(at):
 def test_many_who_advance_a_run_make_each_pair_and_each_call_once(at):
     run = make_started(at, {"concurrency": 100}, models=["a", "b", "c"], prompts=MANY[:4])
     attempt()
-    assert together(*[partial(judging.advance, run.pk)] * 6) == [None] * 6
+    assert together(*[partial(state.advance, run.pk)] * 6) == [None] * 6
     positions = Comparison.objects.values_list("position", flat=True)
     assert sorted(positions) == list(range(12))
     assert Call.objects.filter(purpose="judge").count() == 12 * 2 * 2
@@ -190,7 +190,7 @@ def test_a_budget_holds_while_crews_ask_write_and_lose_their_leases(at):
     )
     for number in range(12):
         together(*[crew_round] * 3)
-        judging.advance(run.pk)
+        state.advance(run.pk)
         time_passes()
         if number % 3 == 2:
             leases_run_out()

@@ -8,7 +8,7 @@ from django.utils import timezone
 from judge_eval.baselines import names_for
 from judge_eval.findings.load import outcomes_of
 from judge_eval.models import Judge, JudgeRating, Run, Verdict
-from judge_eval.runs import judging
+from judge_eval.runs import state, verdicts
 from judge_eval.selectors import ready_verdicts, waiting_pictures
 from judge_eval.services import PromptOutputs, RunSpec, create_run
 from judge_eval.tasks import judge, sweep
@@ -50,11 +50,11 @@ def make_new_run(kind="text", outputs=("short", "longer", "the longest of all"),
 def work_on(run):
     """Do what the workers do with the tasks that `advance` hands out."""
     for _ in range(3):
-        judging.advance(run.pk)
+        state.advance(run.pk)
         for picture in Picture.objects.filter(state="waiting"):
             render_picture(picture.pk)
         for verdict in waiting(run).filter(leased_until__isnull=False):
-            judging.decide(verdict.pk)
+            verdicts.decide(verdict.pk)
     run.refresh_from_db()
 
 
@@ -88,7 +88,7 @@ def test_baselines_are_measured_by_the_judges_own_rule():
 def test_where_judges_are_asked_once_baselines_are_too():
     run = make_new_run(prompts=4)
     for verdict in waiting(run).select_related("judge", "comparison__a", "comparison__b"):
-        said = judging.answer_of_baseline(verdict, "random")
+        said = verdicts.answer_of_baseline(verdict, "random")
         assert (said["consistent"], len(said["picks"])) == (None, 1)
         if verdict.judge.name == "always-first":
             assert said["winner"] == {"AB": "A", "BA": "B"}[said["order"]]
@@ -133,7 +133,7 @@ def test_pairs_of_a_new_run_are_voted_on_and_judged_end_to_end():
 
 def test_drawings_are_rendered_before_any_judge_is_asked():
     run = make_new_run("svg", [GOOD, ALSO_GOOD])
-    judging.advance(run.pk)
+    state.advance(run.pk)
     assert not ready_verdicts(run).exists()
     assert not comparisons(run).filter(opened_at__isnull=False).exists()
     work_on(run)
@@ -206,13 +206,13 @@ def test_a_pair_opens_with_its_last_verdict_and_is_entered_once():
     pair = comparisons(run).get()
     *early, last = waiting(run)
     for verdict in early:
-        judging.decide(verdict.pk)
+        verdicts.decide(verdict.pk)
     pair.refresh_from_db()
     assert pair.opened_at is None
     assert not verdict_entries(run).exists()
     for _ in range(3):
-        judging.decide(last.pk)
-        judging.open_if_final(pair.pk)
+        verdicts.decide(last.pk)
+        verdicts.open_if_final(pair.pk)
     pair.refresh_from_db()
     assert pair.opened_at is not None
     assert verdict_entries(run).count() == 1
@@ -221,32 +221,32 @@ def test_a_pair_opens_with_its_last_verdict_and_is_entered_once():
 def test_a_verdict_is_decided_once():
     run = make_new_run(outputs=("short", "longer"))
     verdict = waiting(run).first()
-    judging.decide(verdict.pk)
+    verdicts.decide(verdict.pk)
     verdict.refresh_from_db()
     first = verdict.decided_at
-    judging.decide(verdict.pk)
+    verdicts.decide(verdict.pk)
     verdict.refresh_from_db()
     assert verdict.decided_at == first
 
 
 def test_advance_hands_out_leases_and_respects_them(monkeypatch):
     handed = []
-    monkeypatch.setattr(judging, "enqueue", lambda *task: handed.append(task))
+    monkeypatch.setattr(state, "enqueue", lambda *task: handed.append(task))
     run = make_new_run(outputs=("short", "longer"))
-    judging.advance(run.pk)
+    state.advance(run.pk)
     assert sorted(handed) == sorted(("judge_eval.tasks.judge", v.pk) for v in waiting(run))
-    judging.advance(run.pk)
+    state.advance(run.pk)
     assert len(handed) == 3
     Verdict.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
-    judging.advance(run.pk)
+    state.advance(run.pk)
     assert len(handed) == 6
 
 
 def test_advance_hands_out_pictures_first(monkeypatch):
     handed = []
-    monkeypatch.setattr(judging, "enqueue", lambda *task: handed.append(task))
+    monkeypatch.setattr(state, "enqueue", lambda *task: handed.append(task))
     run = make_new_run("svg", [GOOD, ALSO_GOOD])
-    judging.advance(run.pk)
+    state.advance(run.pk)
     pictures = Picture.objects.values_list("pk", flat=True)
     assert sorted(handed) == sorted(
         ("judge_eval.tasks.render", picture, str(run.pk)) for picture in pictures
@@ -257,7 +257,7 @@ def test_advance_hands_out_pictures_first(monkeypatch):
 def test_the_sweep_goes_on_with_what_a_lost_task_left():
     run = make_new_run(outputs=("short", "longer"))
     for verdict in waiting(run):
-        judging.decide(verdict.pk)
+        verdicts.decide(verdict.pk)
     sweep()
     run.refresh_from_db()
     assert run.state == Run.State.VOTING
@@ -268,7 +268,7 @@ def test_the_sweep_goes_on_with_what_a_lost_task_left():
 
 def test_the_last_verdict_takes_the_run_to_voting_and_no_other_does():
     run = make_new_run(outputs=("short", "longer"))
-    judging.advance(run.pk)
+    state.advance(run.pk)
     *early, last = waiting(run)
     for verdict in early:
         judge(verdict.pk)
@@ -281,9 +281,9 @@ def test_the_last_verdict_takes_the_run_to_voting_and_no_other_does():
 
 
 def test_when_all_that_was_handed_out_is_judged_the_next_are_handed_out(monkeypatch):
-    monkeypatch.setattr(judging, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(state, "MOST_AT_ONCE", 2)
     run = make_new_run(outputs=("short", "longer"))
-    judging.advance(run.pk)
+    state.advance(run.pk)
     for verdict in waiting(run).filter(leased_until__isnull=False):
         judge(verdict.pk)
     assert waiting(run).filter(leased_until__gt=timezone.now()).count() == 1
@@ -291,10 +291,10 @@ def test_when_all_that_was_handed_out_is_judged_the_next_are_handed_out(monkeypa
 
 def test_a_run_that_is_stopped_is_left_alone(monkeypatch):
     handed = []
-    monkeypatch.setattr(judging, "enqueue", lambda *task: handed.append(task))
+    monkeypatch.setattr(state, "enqueue", lambda *task: handed.append(task))
     run = make_new_run()
     Run.objects.filter(pk=run.pk).update(state=Run.State.STOPPED)
-    judging.advance(run.pk)
+    state.advance(run.pk)
     assert handed == []
 
 

@@ -7,9 +7,9 @@ from django.db import connection
 
 from judge_eval.exchange import import_pairs
 from judge_eval.models import Call, Provider, Run, Verdict
-from judge_eval.runs import judging, leases, lifecycle, results
-from judge_eval.runs.judging import complete_voted_runs
+from judge_eval.runs import leases, lifecycle, results, state, verdicts
 from judge_eval.runs.lifecycle import LifecycleRefused
+from judge_eval.runs.state import complete_voted_runs
 from tests.helpers.run_maker import (
     ask,
     attempt,
@@ -167,7 +167,7 @@ class TestStop:
     def test_a_pair_judged_by_then_is_open_and_the_others_follow(self, at):
         run = make_started(at, judges=["judge-long"])
         attempt()
-        judging.advance(run.pk)
+        state.advance(run.pk)
         attempt(slots=2)
         lifecycle.stop(run.pk)
         assert sorted(pair.opened_at is None for pair in pairs_of(run)) == [False, True]
@@ -182,7 +182,7 @@ class TestVotingMeanwhile:
         attempt(slots=2)
         first, second = pairs_of(run)
         assert first.opened_at is None
-        judging.decide(Verdict.objects.get(comparison=first, judge__name="longer-wins").pk)
+        verdicts.decide(Verdict.objects.get(comparison=first, judge__name="longer-wins").pk)
         first, second = pairs_of(run)
         assert (first.opened_at is None, second.opened_at) == (False, None)
         assert Run.objects.get(pk=run.pk).state == "judging"

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from judge_eval.models import Run
-from judge_eval.runs import judging, lifecycle
+from judge_eval.runs import lifecycle, state, verdicts
 from tests.helpers.pages import text_of
 from tests.helpers.run_maker import attempt, go_on, make_draft, make_started
 from tests.makers import make_vote, make_voter, pairs_of, voter_client
@@ -48,9 +48,9 @@ def test_between_two_prompts_nothing_is_left_for_the_moment_only(at):
     run.calls.filter(prompt=1).update(not_before=timezone.now() + timedelta(hours=1))
     while run.calls.filter(prompt=0, state="waiting").exists():
         attempt()
-    judging.advance(run.pk)
+    state.advance(run.pk)
     for verdict in run.judges.get().verdicts.all():
-        judging.decide(verdict.pk)
+        verdicts.decide(verdict.pk)
     voter = make_voter(run)
     [pair] = pairs_of(run)
     make_vote(voter, pair)
@@ -77,6 +77,6 @@ def test_a_run_that_is_stopped_resumed_or_tried_again(at):
 def test_runs_that_are_complete_after_all_votes_bring_no_more(at):
     run = go_on(make_started(at))
     Comparison.objects.filter(queue=run.queue).update(votes=1)
-    judging.complete_voted_runs()
+    state.complete_voted_runs()
     assert Run.objects.get(pk=run.pk).state == "complete"
     assert not may_come(run)

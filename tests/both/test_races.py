@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from judge_eval.models import Verdict
-from judge_eval.runs import judging
+from judge_eval.runs import state, verdicts
 from tests.helpers.scene import assert_sound, make_scene, make_unjudged_run
 from tests.helpers.together import only, together
 from tests.makers import judges_of, make_invite, seal_all
@@ -234,7 +234,7 @@ def test_a_pair_whose_verdicts_are_final_is_opened_once():
     run, (pair,) = make_unjudged_run(["random", "longer-wins"], pairs=1)
     make_verdict_rows(run, [pair], state="done", winner="A")
 
-    answers = together(*[partial(judging.open_if_final, pair.pk)] * 8)
+    answers = together(*[partial(verdicts.open_if_final, pair.pk)] * 8)
 
     assert answers == [None] * 8
     assert Entry.objects.get(kind=Entry.Kind.VERDICTS).comparison == pair
@@ -244,7 +244,7 @@ def test_judges_that_are_asked_twice_at_once_answer_once():
     run, pairs = make_unjudged_run(["random", "longer-wins"], pairs=2)
     verdicts = make_verdict_rows(run, pairs)
 
-    answers = together(*[partial(judging.decide, verdict.pk) for verdict in verdicts * 2])
+    answers = together(*[partial(verdicts.decide, verdict.pk) for verdict in verdicts * 2])
 
     assert answers == [None] * 8
     assert set(Verdict.objects.values_list("state", flat=True)) == {"done"}
@@ -259,7 +259,7 @@ def test_a_run_that_many_advance_at_once_goes_over_to_voting_once():
     run, pairs = make_unjudged_run(["random", "longer-wins"], pairs=4)
     make_verdict_rows(run, pairs, state="done", winner="B")
 
-    answers = together(*[partial(judging.advance, run.pk)] * 6)
+    answers = together(*[partial(state.advance, run.pk)] * 6)
 
     assert answers == [None] * 6
     run.refresh_from_db()

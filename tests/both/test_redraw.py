@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from judge_eval.models import Run, Verdict
-from judge_eval.runs import judging, lifecycle
+from judge_eval.runs import lifecycle, state
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.selectors import left_out
 from tests.both.test_judging import ALSO_GOOD, BAD, GOOD, make_new_run, work_on
@@ -92,7 +92,7 @@ def a_run_with_a_slow_drawing(monkeypatch):
     run = make_new_run("svg", [GOOD, ALSO_GOOD, drawing('<rect width="7" height="7"/>')])
     with monkeypatch.context() as busy:
         busy.setattr(rendering, "WALL_SECONDS", 0.0)
-        judging.advance(run.pk)
+        state.advance(run.pk)
         slow = Picture.objects.order_by("-pk").first()
         render_picture(slow.pk)
     slow.refresh_from_db()

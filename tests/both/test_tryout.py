@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
-from judge_eval.runs import drafts, leases, lifecycle, limits, tryout
+from judge_eval.runs import leases, lifecycle, limits, tryout
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.tasks import tryout as tryout_task
 from tests.helpers.run_maker import (
@@ -403,7 +403,7 @@ def test_a_draft_that_is_deleted_meanwhile_is_left_alone(at):
     run = make_draft(at)
     tryout.ask(run.pk, judge_of(run).pk)
     event = RunEvent.objects.get(kind=tryout.ASKED)
-    drafts.delete(run.pk)
+    lifecycle.delete(run.pk)
     tryout_task(event.pk)
     assert at.requests == []
 
@@ -412,7 +412,7 @@ def test_a_draft_is_deleted_with_all_that_is_its_own(at):
     run = make_draft(at)
     queues = Queue.objects.count()
     try_it(run)
-    drafts.delete(run.pk)
+    lifecycle.delete(run.pk)
     assert not Run.objects.filter(pk=run.pk).exists()
     assert Queue.objects.count() == queues - 1
     assert not Judge.objects.filter(name=JUDGE).exists()
@@ -426,10 +426,10 @@ def test_nothing_but_a_draft_is_ever_deleted(at, state):
     # A run that is still being imported is found by nobody.
     refused = Run.DoesNotExist if state == "importing" else LifecycleRefused
     with pytest.raises(refused, match=r"only a draft can be deleted|does not exist"):
-        drafts.delete(run.pk)
+        lifecycle.delete(run.pk)
     assert Run.every.filter(pk=run.pk).exists()
 
 
 def test_a_draft_of_a_new_project(at):
-    run = drafts.create("Fresh", make_config())
+    run = lifecycle.create("Fresh", make_config())
     assert (run.queue.project.name, run.state) == ("Fresh", "draft")

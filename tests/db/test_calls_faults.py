@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from judge_eval.models import Call, JudgeRating, Provider, Run, Verdict
-from judge_eval.runs import judging, lifecycle
+from judge_eval.runs import lifecycle, state
 from tests.helpers.run_maker import (
     asked_of,
     attempt,
@@ -133,7 +133,7 @@ def test_a_reply_that_does_not_end_in_time_is_no_reply(at, mode):
     for call in attempt(timeout_s=0.15):
         assert call.state == "failed"
         assert call.error == "no complete reply within 0.1 s (tried 8 times)"
-    judging.advance(run.pk)
+    state.advance(run.pk)
     assert Run.objects.get(pk=run.pk).state == "voting"
     assert Verdict.objects.get(judge__run=run).state == "failed"
 

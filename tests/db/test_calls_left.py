@@ -3,7 +3,7 @@
 import pytest
 
 from judge_eval.models import Call, Provider, Run, Verdict
-from judge_eval.runs import judging, lifecycle, verdicts
+from judge_eval.runs import lifecycle, state, verdicts
 from tests.helpers.purse import money, priced
 from tests.helpers.run_maker import (
     attempt,
@@ -35,12 +35,12 @@ class TestWhoWroteTheLastCallIsLost:
     def test_before_the_verdict_was_made(self, at):
         run = make_judging(at)
         attempt(settles=False)
-        judging.advance(run.pk)
+        state.advance(run.pk)
         assert Verdict.objects.get().state == "waiting"
         verdicts.settle_left(run.pk)
         assert Verdict.objects.get().state == "done"
         assert pairs_of(run)[0].opened_at is not None
-        judging.advance(run.pk)
+        state.advance(run.pk)
         assert Run.objects.get(pk=run.pk).state == "voting"
 
     def test_before_a_verdict_on_an_open_pair_was_made_again(self, at):
@@ -74,8 +74,8 @@ class TestWhoWroteTheLastCallIsLost:
 def test_a_pair_is_judged_and_opened_once_however_often_all_is_repeated(at):
     run = make_started(at)
     for _ in range(4):
-        judging.advance(run.pk)
-        judging.advance(run.pk)
+        state.advance(run.pk)
+        state.advance(run.pk)
         attempt(slots=3)
         leases_run_out()
     run = go_on(run)
@@ -91,7 +91,7 @@ def test_outputs_written_down_but_never_paired_are_paired_by_the_next(at):
     attempt()
     assert Comparison.objects.count() == 0
     for _ in range(2):
-        judging.advance(run.pk)
+        state.advance(run.pk)
     assert Comparison.objects.count() == 2
     assert Call.objects.filter(purpose="judge").count() == 2 * 2 * 2
 
@@ -124,7 +124,7 @@ class TestAProviderThatIsGone:
         run = make_judging(at)
         Call.objects.filter(order="AB").update(lease=run.pk, leased_until="2999-01-01T00:00Z")
         Provider.objects.all().delete()
-        judging.advance(run.pk)
+        state.advance(run.pk)
         states = Call.objects.filter(purpose="judge").order_by("order").values_list("state")
         assert list(states) == [("waiting",), ("failed",)]
         leases_run_out()
@@ -143,7 +143,7 @@ class TestAProviderThatIsGone:
         Call.objects.filter(order="AB").update(reserved_nano=500, lease=run.pk)
         Run.objects.filter(pk=run.pk).update(reserved_nano=500)
         Provider.objects.all().delete()
-        judging.advance(run.pk)
+        state.advance(run.pk)
         assert money(run) == (before + 500, 0)
         assert Call.objects.get(order="AB").cost_nano == 500
 

@@ -9,7 +9,7 @@ import pytest
 from django.core.files.storage import default_storage
 
 from judge_eval.models import Call, Verdict
-from judge_eval.runs import judging, lifecycle, requests
+from judge_eval.runs import lifecycle, requests, state
 from tests.helpers.run_maker import asked_of, attempt, go_on, make_judging, make_started, says
 from tests.makers import make_voter, pairs_of, voter_client
 from tests.provider import provider
@@ -153,10 +153,10 @@ class TestWhatCannotBeAsked:
     def run(self, at):
         run = make_started(at, kind="svg", judges=["judge-hash"], prompts=["a cat"])
         attempt()
-        judging.advance(run.pk)
+        state.advance(run.pk)
         for picture in Picture.objects.all():
             render_picture(picture.pk)
-        judging.advance(run.pk)
+        state.advance(run.pk)
         at.control(reset=True)
         return run
 

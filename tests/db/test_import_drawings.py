@@ -3,7 +3,7 @@
 import pytest
 
 from judge_eval.models import Run
-from judge_eval.runs import judging
+from judge_eval.runs import state
 from tests.helpers.imports import (
     added,
     assert_whole,
@@ -35,7 +35,7 @@ def drawings(number=1, a=RED, b=BLUE, **fields):
 def render_all(run):
     for picture in Picture.objects.filter(state="waiting"):
         render_picture(picture.pk)
-    judging.advance(run.pk)
+    state.advance(run.pk)
     run.refresh_from_db()
 
 

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from judge_eval.models import Call, Run, Verdict
-from judge_eval.runs import judging, lifecycle
+from judge_eval.runs import lifecycle, state, verdicts
 from judge_eval.runs.progress import Part, progress_of
 from judge_eval.selectors import ready_verdicts
 from tests.helpers.purse import NAMES, money, priced
@@ -34,11 +34,11 @@ def at():
 
 
 def advanced(run):
-    judging.advance(run.pk)
+    state.advance(run.pk)
     Verdict.objects.update(leased_until=None)
     for verdict in ready_verdicts(run):
-        judging.decide(verdict.pk)
-    judging.advance(run.pk)
+        verdicts.decide(verdict.pk)
+    state.advance(run.pk)
     return Run.objects.get(pk=run.pk)
 
 

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from judge_eval.models import Provider, RunEvent
-from judge_eval.runs import events
 from tests.both.test_admin import admin_client
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_rows import make_asked_run, make_calls, make_outputs, make_provider
@@ -110,7 +109,7 @@ def test_providers_are_for_staff():
 def test_calls_and_events_can_only_be_read(model):
     run = make_asked_run()
     [call] = make_outputs(run, 1, reply="<script>alert(1)</script>")
-    events.record(run, "started", "It began.")
+    run.record("started", "It began.")
     pk = call.pk if model == "call" else RunEvent.objects.get().pk
     client = admin_client()
     lists = f"/admin/judge_eval/{model}/"
@@ -132,7 +131,7 @@ def test_the_lists_cost_the_same_however_long():
         for place in range(number):
             run = make_asked_run()
             make_calls(run)
-            events.record(run, "started", "It began.")
+            run.record("started", "It began.")
             make_provider(name=f"provider-{number}-{place}")
         return [queries_of(client, f"/admin/judge_eval/{name}/") for name in names]
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from judge_eval.config.run_config import RUBRICS
 from judge_eval.models import Provider, Run
-from judge_eval.runs import events, tryout
+from judge_eval.runs import tryout
 from tests.db.test_run_pages import a_voting_evaluator, rows_of
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_rows import PRICES, make_draft, make_provider
@@ -181,7 +181,7 @@ def make_tried(*, told=2, pairs=3, **fields):
     run.queue.save()
     judge = run.judges.get(name="judge-long")
     shown = [str(pair.pk) for pair in pairs_of(other)]
-    events.record(run, tryout.ASKED, "It is tried.", judge=str(judge.pk), pairs=shown, begun=_now())
+    run.record(tryout.ASKED, "It is tried.", judge=str(judge.pk), pairs=shown, begun=_now())
     asked = run.events.get(kind=tryout.ASKED)
     for item in range(told):
         tell(run, asked, item, **fields)
@@ -196,7 +196,7 @@ def tell(run, asked, item, **fields):
     said = {"winner": "A", "reason": "villach", "reply": "raw-ulm", "cost_nano": 75_000}
     said |= {"score_a": 8.0, "score_b": 5.0, "prompt_tokens": 10, "completion_tokens": 5}
     said |= {"latency_ms": 1260, "model": "judge-long-2026"}
-    events.record(run, tryout.TOLD, "Tried.", tryout=asked.pk, item=item, **(said | fields))
+    run.record(tryout.TOLD, "Tried.", tryout=asked.pk, item=item, **(said | fields))
 
 
 def test_what_a_tried_judge_said_is_shown():

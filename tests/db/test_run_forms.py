@@ -12,7 +12,7 @@ from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from judge_eval.config.run_config import RUBRICS, parse
 from judge_eval.models import Run
 from judge_eval.pages.run_form import RunForm, empty_values, form_values
-from judge_eval.runs import drafts, lifecycle
+from judge_eval.runs import lifecycle
 from tests.helpers.pages import text_of
 from tests.helpers.run_rows import make_provider
 from tests.makers import make_project, make_run, user_client
@@ -138,9 +138,9 @@ def test_one_project_and_only_one(both):
 def test_the_rubric_follows_the_kind_until_somebody_writes_one():
     # As the form stood for drawings, without a script that changes it.
     assert made(post(filled(rubric=RUBRICS["svg"]))).rubric == RUBRICS["text"]
-    drafts.delete(Run.objects.get().pk)
+    lifecycle.delete(Run.objects.get().pk)
     assert made(post(filled(rubric=""))).rubric == RUBRICS["text"]
-    drafts.delete(Run.objects.get().pk)
+    lifecycle.delete(Run.objects.get().pk)
     assert made(post(filled(rubric="Mine.\r\nOnly mine."))).rubric == "Mine.\nOnly mine."
 
 

@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from judge_eval.models import Call, Provider, Run, Verdict
-from judge_eval.runs import events, limits
+from judge_eval.runs import limits
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_rows import (
     PRICES,
@@ -63,8 +63,8 @@ def a_run_at_work():
     Call.objects.update(is_paired=True)  # else pairs would be to come
     make_calls(run, orders=["AB"], is_repaired=True)
     make_calls(run, orders=["BA"], state="waiting", attempts=0)
-    events.record(run, "started", "Outputs are being asked for.")
-    events.record(run, "call_failed", "model-a: 404 Not Found: no such model")
+    run.record("started", "Outputs are being asked for.")
+    run.record("call_failed", "model-a: 404 Not Found: no such model")
     return run
 
 
@@ -554,7 +554,7 @@ def costs_of(size):
     make_calls(run, orders=["AB"], state="failed")
     make_calls(run, orders=["BA"])
     for number in range(size // 50 + 1):
-        events.record(run, "started", f"Event {number}")
+        run.record("started", f"Event {number}")
     client, _ = a_voting_evaluator(run)
     make_vote(make_voter(run), pairs_of(run)[0])
     seal_all(run.queue.project)

@@ -1,7 +1,7 @@
 """Runs with a budget: what they may spend, what they have spent, and a look at both meanwhile."""
 
 from judge_eval.models import Run
-from judge_eval.runs import judging, worker
+from judge_eval.runs import state, worker
 from tests.helpers.run_maker import PRICES, time_passes
 
 NAMES = ("model-a", "model-b", "judge-long")
@@ -35,7 +35,7 @@ def work_within(run):
     """Do what the workers would; return the most that was ever spent and set aside."""
     seen = []
     for _ in range(20):
-        judging.advance(run.pk)
+        state.advance(run.pk)
         run.refresh_from_db()
         if run.state not in Run.AT_WORK:
             break

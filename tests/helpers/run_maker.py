@@ -10,7 +10,7 @@ from judge_eval.config.run_config import parse
 from judge_eval.models import Call, Provider, Run, Verdict
 from judge_eval.providers.chat import chat
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import judging, leases, lifecycle, providers, results, verdicts, worker
+from judge_eval.runs import leases, lifecycle, providers, results, state, verdicts, worker
 from judge_eval.runs.requests import question_of
 from judge_eval.runs.results import Answer, Written
 from judge_eval.selectors import ready_verdicts, used_pictures
@@ -60,7 +60,7 @@ def make_judging(at, provider=(), /, **changes):
     run = make_started(at, provider, **{"judges": ["judge-long"], "prompts": ["Say hi."]} | changes)
     while Call.objects.filter(purpose="generate", state="waiting").exists():
         attempt()
-    judging.advance(run.pk)
+    state.advance(run.pk)
     return Run.objects.get(pk=run.pk)
 
 
@@ -68,7 +68,7 @@ def go_on(run, rounds=20):
     """Do what the workers would until the run is not at work any more; return it."""
     for _ in range(rounds):
         verdicts.settle_left(run.pk)
-        judging.advance(run.pk)
+        state.advance(run.pk)
         run = Run.objects.get(pk=run.pk)
         if run.state not in Run.AT_WORK:
             return run
@@ -76,7 +76,7 @@ def go_on(run, rounds=20):
             render_picture(picture.pk)
         Verdict.objects.update(leased_until=None)
         for verdict in ready_verdicts(run):
-            judging.decide(verdict.pk)
+            verdicts.decide(verdict.pk)
         worker.work(should_stop=time_passes)
     return run
 
