@@ -1,13 +1,21 @@
-"""Who may see boards and pair pages: never a voter who could still vote on what they show."""
+"""Who may see boards, pair pages and calls: never a voter who could still vote on what they show.
+
+Calls name models and quote judges, so they are for evaluators alone; one who also votes is kept
+from what was said of the pairs that are still open to them.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Collection
+from uuid import UUID
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
+from django_htmx.http import HttpResponseClientRefresh
 
-from humanjudge.http import problem
+from humanjudge.http import HtmxRequest, problem
 from judge_eval.models import Run
 from voting.cookies import voter_here
 from voting.models import Assignment, Comparison, Voter
@@ -46,7 +54,7 @@ def refuse_pair(request: HttpRequest, run: Run, comparison: Comparison) -> HttpR
     let in has seen the verdicts, so a vote of theirs on this pair after that is not blind.
     """
     voter = voter_of_run(request, run)
-    if voter is not None and _has_open(voter, run, comparison):
+    if voter is not None and _open_to(voter, run, [comparison.pk]):
         return _vote_first(
             request, run, "You have not voted on this pair yet. Its page opens once you have."
         )
@@ -54,6 +62,26 @@ def refuse_pair(request: HttpRequest, run: Run, comparison: Comparison) -> HttpR
     if refused is None:
         _remember_seen(request, run, voter, comparison)
     return refused
+
+
+def refuse_calls(request: HtmxRequest, run: Run) -> HttpResponse | None:
+    """Return the answer to who may not see a run's calls, None to who may."""
+    if request.user.is_authenticated:
+        return None
+    if request.htmx:  # the login has ended: not its form in the middle of the page
+        return HttpResponseClientRefresh()
+    return refuse_board(request, run) or redirect_to_login(request.get_full_path())
+
+
+def pairs_to_vote_on(request: HttpRequest, run: Run, pairs: Collection[UUID]) -> set[UUID]:
+    """Return those of a run's pairs that whoever reads this could still vote on."""
+    voter = voter_of_run(request, run)
+    return _open_to(voter, run, pairs) if voter is not None else set()
+
+
+def may_read_verdicts(request: HttpRequest, pair: Comparison) -> bool:
+    """Say whether what judges say of a pair may be shown, and remember it if it is."""
+    return refuse_pair(request, pair.queue.run, pair) is None
 
 
 def is_voting(request: HttpRequest, run: Run) -> bool:
@@ -71,14 +99,15 @@ def _vote_first(request: HttpRequest, run: Run, why: str) -> HttpResponse:
     return problem(request, 403, why, action=action)
 
 
-def _has_open(voter: Voter, run: Run, comparison: Comparison) -> bool:
-    """Say whether somebody who votes in this run could still vote on this pair.
+def _open_to(voter: Voter, run: Run, pairs: Collection[UUID]) -> set[UUID]:
+    """Return those of a run's pairs that somebody who votes in it could still vote on.
 
     An evaluator who has only read pair pages is no voter of the run until pairs are handed out.
     """
     handed_out = Assignment.objects.filter(voter=voter, comparison__queue=run.queue_id)
-    is_open = open_to(voter, run.queue).filter(pk=comparison.pk)
-    return (voter.user_id is None or handed_out.exists()) and is_open.exists()
+    if voter.user_id is not None and not handed_out.exists():
+        return set()
+    return set(open_to(voter, run.queue).filter(pk__in=pairs).values_list("pk", flat=True))
 
 
 def _remember_seen(

@@ -20,10 +20,10 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from humanjudge.http import HtmxRequest, Problem
 from humanjudge.lib.text import latency, number_of, usd
+from judge_eval.access import may_read_verdicts, refuse_calls
 from judge_eval.config.estimates import Estimate, Line, Plan, estimate, plan
 from judge_eval.config.run_config import RUBRICS, PromptSpec, RunConfig
 from judge_eval.models import Judge, Run
-from judge_eval.pages.run_access import may_read_verdicts, refuse_calls
 from judge_eval.pages.run_form import ConfigForm, RunForm, as_json, empty_values, form_values
 from judge_eval.pages.runs import find_run, refusal, run_page
 from judge_eval.prompts import generate, judge

@@ -22,9 +22,8 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from humanjudge.http import HtmxRequest, Problem
 from humanjudge.lib.text import duration, latency, number_of, usd
-from judge_eval.access import refuse_pair
+from judge_eval.access import pairs_to_vote_on, refuse_calls, refuse_pair
 from judge_eval.models import Call, Provider, Run, RunEvent, Verdict
-from judge_eval.pages.run_access import pairs_to_vote_on, refuse_calls
 from judge_eval.pages.runs import DONE, FAILED, WAITING, alarms, find_run
 from judge_eval.runs import lifecycle, limits, providers
 from judge_eval.runs.progress import Part, RunProgress, progress_of

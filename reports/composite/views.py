@@ -19,10 +19,9 @@ from django.views.decorators.http import require_POST, require_safe
 from humanjudge.http import Problem
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
-from judge_eval.access import refuse_board, voter_of_run
+from judge_eval.access import pairs_to_vote_on, refuse_board, voter_of_run
 from judge_eval.findings.slices import Slice, SliceInvalid
 from judge_eval.models import Run
-from judge_eval.pages.run_access import pairs_to_vote_on
 from judge_eval.pages.run_form import LINES, shortened
 from judge_eval.pages.runs import find_run
 from judge_eval.stats.bootstrap import Resampling

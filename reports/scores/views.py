@@ -16,9 +16,9 @@ from humanjudge.http import HtmxRequest, Problem
 from humanjudge.lib import strict_json
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
+from judge_eval.access import refuse_calls
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Run
-from judge_eval.pages.run_access import refuse_calls
 from judge_eval.pages.runs import find_run
 from reports.models import ScoreReport
 from reports.parts import parts_of
