@@ -9,8 +9,8 @@ from uuid import UUID
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
-from django.utils import timezone
 
+from humanjudge.lib import leases
 from judge_eval.models import Board, Call, Judge, JudgeRating, RatingPoint, Run, Verdict
 from judge_eval.stats import elo
 from voting.models import Comparison, Entry, Invite, Picture, Voter
@@ -18,10 +18,6 @@ from voting.selectors import open_to, queue_counts, unusable_pairs
 
 # Of calls: what one cost is not known.
 UNPRICED: Final = Q(cost_nano__isnull=True, state=Call.State.DONE)
-
-
-def _unleased() -> Q:
-    return Q(leased_until__isnull=True) | Q(leased_until__lt=timezone.now())
 
 
 def used_pictures(run: Run) -> QuerySet[Picture]:
@@ -32,14 +28,14 @@ def used_pictures(run: Run) -> QuerySet[Picture]:
 
 
 def waiting_pictures(run: Run) -> QuerySet[Picture]:
-    return used_pictures(run).filter(_unleased(), state=Picture.State.WAITING)
+    return used_pictures(run).filter(leases.free(), state=Picture.State.WAITING)
 
 
 def ready_verdicts(run: Run) -> QuerySet[Verdict]:
     """Baselines' verdicts to ask for: nobody is at it, and what they must see is there."""
     undrawn = Picture.objects.exclude(state=Picture.State.DONE)
     return Verdict.objects.filter(
-        _unleased(),
+        leases.free(),
         judge__run=run,
         judge__provider=Judge.BASELINE,
         state=Verdict.State.WAITING,

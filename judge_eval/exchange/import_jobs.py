@@ -26,6 +26,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
+from humanjudge.lib import leases
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.exchange import bundle, mapping
 from judge_eval.exchange.formats import read as read_file
@@ -150,7 +151,7 @@ def _for_workers() -> QuerySet[Import]:
 
 
 def _is_at_work() -> bool:
-    return unfinished().filter(leased_until__gt=timezone.now()).exists()
+    return unfinished().filter(leases.held()).exists()
 
 
 def _folder(job: Import) -> Path:
@@ -209,7 +210,7 @@ def perform(job: Import, sources: Sequence[Source] = ()) -> Import:
     except (OperationalError, SystemExit, KeyboardInterrupt):
         # The database is locked, full or away, or this process is to stop: a sweep goes on with it.
         with suppress(Error):
-            _mine(job).update(leased_until=None, attempts=0)
+            leases.release(_mine(job), attempts=0)
         raise
     job.refresh_from_db()
     if job.state not in Import.UNFINISHED:
@@ -382,7 +383,7 @@ def _mine(job: Import) -> QuerySet[Import]:
 
 
 def _note(job: Import, **facts: Any) -> None:
-    if not _mine(job).update(leased_until=timezone.now() + LEASE, **facts):
+    if not leases.renew(_mine(job), LEASE, **facts):
         raise _LeaseLost
     for name, value in facts.items():
         setattr(job, name, value)

@@ -21,6 +21,7 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
 from humanjudge.http import HtmxRequest, Problem
+from humanjudge.lib.leases import held
 from humanjudge.lib.text import duration, latency, number_of, usd
 from judge_eval.access import pairs_to_vote_on, refuse_calls, refuse_pair
 from judge_eval.models import Call, Provider, Run, RunEvent, Verdict
@@ -164,7 +165,7 @@ def calls_by_model(run: Run) -> list[ModelCalls]:
             done=Count("pk", filter=Q(state=DONE)),
             failed=Count("pk", filter=Q(state=FAILED)),
             waiting=Count("pk", filter=Q(state=WAITING)),
-            out=Count("pk", filter=Q(state=WAITING, leased_until__gt=timezone.now())),
+            out=Count("pk", filter=held() & Q(state=WAITING)),
             tokens_in=Sum("prompt_tokens", default=0),
             tokens_out=Sum("completion_tokens", default=0),
             cost=Sum("cost_nano", default=0),

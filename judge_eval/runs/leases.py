@@ -18,6 +18,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from humanjudge.lib import leases
 from judge_eval.models import Call, Provider, Run
 from judge_eval.runs import limits
 from voting.models import Comparison
@@ -42,12 +43,8 @@ def waiting_calls(runs: Collection[UUID]) -> QuerySet[Call]:
     return Call.objects.filter(_WAITING, run__in=runs)
 
 
-def unleased(now: datetime) -> Q:
-    return Q(leased_until__isnull=True) | Q(leased_until__lt=now)
-
-
 def _free(now: datetime) -> Q:
-    return Q(not_before__lte=now) & unleased(now)
+    return Q(not_before__lte=now) & leases.free(now)
 
 
 def claim(
@@ -198,7 +195,7 @@ def write_off(rows: Sequence[tuple[int, UUID, int]]) -> None:
 
 def renew(lease: UUID, calls: Collection[int]) -> None:
     mine = Call.objects.filter(_WAITING, pk__in=calls, lease=lease)
-    mine.update(leased_until=timezone.now() + LEASE)
+    leases.renew(mine, LEASE)
 
 
 def take(calls: Sequence[Call], lease: UUID) -> None:

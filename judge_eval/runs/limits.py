@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from humanjudge.lib.leases import held
 from judge_eval.models import Call, Provider
 
 # Crews look for calls about ten times a second: what a limit allows meanwhile may start at once.
@@ -31,8 +32,7 @@ TURN = timedelta(seconds=3)
 
 def calls_out(now: datetime) -> QuerySet[Call]:
     """Return the calls that somebody makes at this moment."""
-    leased = Call.objects.filter(state=Call.State.WAITING, lease__isnull=False)
-    return leased.filter(leased_until__gt=now)
+    return Call.objects.filter(held(now), state=Call.State.WAITING, lease__isnull=False)
 
 
 def free_places(provider: Provider, now: datetime, out: int) -> int:

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
+from humanjudge.lib.leases import free
 from judge_eval.config.run_config import RunConfig
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.pairing import all_pairs
@@ -121,7 +122,7 @@ def fail_without_provider(run: Run) -> None:
     """Fail calls whose provider is gone: nobody would ever claim them."""
     now = timezone.now()
     gone = (
-        run.calls.filter(leases.unleased(now), state=Call.State.WAITING)
+        run.calls.filter(free(now), state=Call.State.WAITING)
         .exclude(provider__in=Provider.objects.values("name"))
         .select_for_update(no_key=True, skip_locked=True)
     )

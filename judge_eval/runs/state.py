@@ -10,6 +10,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
+from humanjudge.lib.leases import held, renew
 from judge_eval.config.run_config import parse
 from judge_eval.models import Call, Run, Verdict
 from judge_eval.runs import leases, pairing, verdicts
@@ -68,14 +69,14 @@ def _next_calls(run: Run) -> None:
 
 def _render(run: Run) -> None:
     pictures = list(waiting_pictures(run).values_list("pk", flat=True)[:MOST_AT_ONCE])
-    Picture.objects.filter(pk__in=pictures).update(leased_until=timezone.now() + LEASE)
+    renew(Picture.objects.filter(pk__in=pictures), LEASE)
     for picture in pictures:
         enqueue("judge_eval.tasks.render", picture, str(run.pk))
 
 
 def _ask_baselines(run: Run) -> None:
     verdicts = list(ready_verdicts(run).values_list("pk", flat=True)[:MOST_AT_ONCE])
-    Verdict.objects.filter(pk__in=verdicts).update(leased_until=timezone.now() + LEASE)
+    renew(Verdict.objects.filter(pk__in=verdicts), LEASE)
     for verdict in verdicts:
         enqueue("judge_eval.tasks.judge", verdict)
 
@@ -187,8 +188,6 @@ def go_on_after(verdict_id: int) -> None:
     The sweep would too, but some seconds later.
     """
     run_id = Verdict.objects.values_list("judge__run", flat=True).get(pk=verdict_id)
-    handed_out = Verdict.objects.filter(
-        judge__run=run_id, state=Verdict.State.WAITING, leased_until__gt=timezone.now()
-    )
+    handed_out = Verdict.objects.filter(held(), judge__run=run_id, state=Verdict.State.WAITING)
     if not handed_out.exists():
         advance(run_id)

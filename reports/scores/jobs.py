@@ -20,6 +20,7 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from humanjudge.enqueue import enqueue
+from humanjudge.lib import leases
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.models import Run
 from reports.models import ScoreReport
@@ -120,10 +121,8 @@ def ask_again_for_lost() -> None:
 
 
 def _claim(report_id: UUID) -> ScoreReport | None:
-    now = timezone.now()
-    free = Q(leased_until=None) | Q(leased_until__lt=now)
-    waiting = ScoreReport.objects.filter(free, pk=report_id, state=ScoreReport.State.WAITING)
-    if not waiting.update(leased_until=now + LEASE, attempts=F("attempts") + 1):
+    waiting = ScoreReport.objects.filter(pk=report_id, state=ScoreReport.State.WAITING)
+    if not leases.claim(waiting, LEASE, attempts=F("attempts") + 1):
         return None
     return ScoreReport.objects.select_related("run").get(pk=report_id)
 
@@ -144,7 +143,7 @@ def _renewed(report: ScoreReport) -> Iterator[None]:
         while not done.wait(RENEWED_EVERY.total_seconds()):
             # A database that is away for a moment is asked again.
             with suppress(Error):
-                _mine(report).update(leased_until=timezone.now() + LEASE)
+                leases.renew(_mine(report), LEASE)
             connection.close()
 
     thread = Thread(target=renew, name="score-files-lease", daemon=True)
@@ -157,8 +156,8 @@ def _renewed(report: ScoreReport) -> Iterator[None]:
 
 
 def _finish(report: ScoreReport, state: str, error: str = "", **made: Any) -> bool:
-    done = {"state": state, "error": error, "done_at": timezone.now(), "leased_until": None}
-    return bool(_mine(report).update(**done, **made))
+    done = {"state": state, "error": error, "done_at": timezone.now()}
+    return bool(leases.release(_mine(report), **done, **made))
 
 
 def _keep(report: ScoreReport, folder: Path, summary: Summary) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from django.conf import settings
 from django.core.files.storage import default_storage
-from django.utils import timezone
 
+from humanjudge.lib import leases
 from voting.models import Inference, Picture
 from voting.pictures import rendering
 
@@ -39,7 +39,7 @@ def render_picture(picture_id: int) -> None:
     picture = Picture.objects.get(pk=picture_id)
     if picture.state != Picture.State.WAITING:
         return
-    Picture.objects.filter(pk=picture_id).update(leased_until=timezone.now() + LEASE)
+    leases.renew(Picture.objects.filter(pk=picture_id), LEASE)
     source = Inference.objects.filter(picture=picture).values_list("output", flat=True)[:1].get()
     try:
         rendered = rendering.render(source, renderer=settings.SVG_RENDERER)
