@@ -10,21 +10,24 @@ from ninja import Field, Schema, Status
 from ninja.errors import HttpError
 from pydantic import BaseModel, ConfigDict, WithJsonSchema
 
-from judge_eval.api import run_listing, run_requests
+from judge_eval.api import run_requests
 from judge_eval.api.access import WHOLE, KeyRouter, Prefix, Problem, key_of, run_of
 from judge_eval.api.runs_schema import (
     CONFIG,
     DEMO,
     Created,
+    CursorInvalid,
     Detailed,
     Estimated,
     Retried,
     Runs,
     State,
+    counted,
     detailed,
     estimated,
     listed,
     nothing_to_ask,
+    page,
     state,
 )
 from judge_eval.config.run_config import MOST_USD
@@ -88,8 +91,8 @@ def list_runs(
     """The runs that this key knows, the newest first; pass `next_cursor` on until it is null."""
     api_key = key_of(request, READ)
     try:
-        runs, following = run_listing.page(api_key.project_id, cursor, limit)
-    except run_listing.CursorInvalid as invalid:
+        runs, following = page(api_key.project_id, cursor, limit)
+    except CursorInvalid as invalid:
         raise HttpError(422, str(invalid)) from invalid
     return {"runs": [listed(run) for run in runs], "next_cursor": following}
 
@@ -116,7 +119,7 @@ def create_demo(request: HttpRequest) -> Any:
 def get_run(request: HttpRequest, run_id: Prefix) -> Any:
     """Where a run stands: its state, its pairs and votes, its work, its cost, its judges."""
     run = run_of(key_of(request, READ), run_id)
-    return detailed(run_listing.counted(Run.objects.filter(pk=run.pk)).get())
+    return detailed(counted(Run.objects.filter(pk=run.pk)).get())
 
 
 @router.post("/{run_id}/start", response=State)

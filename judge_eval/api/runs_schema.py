@@ -1,12 +1,15 @@
-"""Runs as the API speaks of them."""
+"""Runs as the API lists, describes and answers them, with a fixed number of queries."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 from ninja import Schema
 from pydantic import BaseModel
 
@@ -17,37 +20,20 @@ from judge_eval.config.run_config import RunConfig
 from judge_eval.models import Judge, Run
 from judge_eval.runs import providers
 from judge_eval.runs.progress import progress_of
-
-
-class PlanOut(Schema):
-    generations: int
-    pairs: int
-    verdict_calls: int
-
-
-class LineOut(Schema):
-    role: str
-    provider: str
-    model: str
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    usd: float | None
+from voting.models import Comparison
 
 
 class EstimateOut(Schema):
+    """An estimate without its lines."""
+
     usd: float | None
     known_usd: float
     unpriced: list[str]
 
 
-class EstimateLines(EstimateOut):
-    lines: list[LineOut]
-
-
 class Estimated(Schema):
-    plan: PlanOut
-    estimate: EstimateLines
+    plan: Plan
+    estimate: Estimate
 
 
 class State(Schema):
@@ -58,7 +44,7 @@ class State(Schema):
 
 
 class Created(State):
-    plan: PlanOut
+    plan: Plan
     estimate: EstimateOut
 
 
@@ -171,7 +157,7 @@ def state(run: Run) -> dict[str, Any]:
 
 
 def listed(run: Any) -> dict[str, Any]:
-    """Return a run that `run_listing.counted` has counted."""
+    """Return a run that `counted` has counted."""
     return state(run) | {
         "project": run.queue.project.name,
         "project_id": run.queue.project_id,
@@ -205,3 +191,48 @@ def nothing_to_ask(pairs: int) -> dict[str, Any]:
     """Return the same of a run whose outputs are there and whose judges answer here."""
     nothing = Decimal(0)
     return {"plan": Plan(0, pairs, 0), "estimate": Estimate(nothing, nothing, (), ())}
+
+
+# --- lists ----------------------------------------------------------------------------------------
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class CursorInvalid(ValueError):
+    """Not a cursor that a page of runs ended with."""
+
+
+def counted(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Count the usable pairs of runs as `total`; it costs the same however many there are."""
+    pairs = Comparison.objects.filter(queue=OuterRef("queue"))
+    last = pairs.order_by("-position").values("position")[:1]
+    unusable = pairs.filter(~Q(unusable="")).values("queue").annotate(n=Count("pk")).values("n")
+    nothing = Value(0, IntegerField())
+    total = Coalesce(Subquery(last) + 1, nothing) - Coalesce(Subquery(unusable), nothing)
+    return runs.select_related("board", "queue__project").annotate(
+        total=total, done=F("queue__done")
+    )
+
+
+def page(project: UUID | None, cursor: str, limit: int) -> tuple[Sequence[Run], str | None]:
+    """Return runs, the newest first, and the cursor of the next page if there is one."""
+    runs = counted(Run.objects.order_by("-created_at", "-pk"))
+    if project is not None:
+        runs = runs.filter(queue__project=project)
+    if cursor:
+        at, pk = _read(cursor)
+        runs = runs.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=pk))
+    found = list(runs[: limit + 1])
+    return found[:limit], _cursor(found[limit - 1]) if len(found) > limit else None
+
+
+def _cursor(run: Run) -> str:
+    return f"{(run.created_at - _EPOCH) // timedelta(microseconds=1)}-{run.pk.hex}"
+
+
+def _read(cursor: str) -> tuple[datetime, UUID]:
+    at, _, pk = cursor.partition("-")
+    try:
+        return _EPOCH + timedelta(microseconds=int(at)), UUID(hex=pk)
+    except (ValueError, OverflowError) as error:
+        raise CursorInvalid("cursor: not one that a page of runs ended with") from error

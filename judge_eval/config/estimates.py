@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from math import comb
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import PlainSerializer
 
 from judge_eval.config.run_config import RunConfig
 from judge_eval.prompts.judge import messages
@@ -44,6 +46,8 @@ class Price:
     picture_tokens: int = PICTURE_TOKENS
 
 
+# Exact here, and a number in JSON.
+Usd = Annotated[Decimal, PlainSerializer(float, return_type=float)]
 # A price belongs to a model at a provider: (provider, model).
 Prices = Mapping[tuple[str, str], Price]
 
@@ -75,7 +79,7 @@ class Line:
     calls: int
     prompt_tokens: int
     completion_tokens: int
-    usd: Decimal | None
+    usd: Usd | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +97,8 @@ class Estimate:
     lines : tuple of Line
     """
 
-    usd: Decimal | None
-    known_usd: Decimal
+    usd: Usd | None
+    known_usd: Usd
     unpriced: tuple[str, ...]
     lines: tuple[Line, ...]
 
