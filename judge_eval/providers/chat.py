@@ -73,14 +73,13 @@ def chat(endpoint: Endpoint, request: ChatRequest) -> ChatReply:
     the same time; the process remembers it. That repairs no reply: there was none.
     """
     check(endpoint)
-    line = line_to(endpoint)
     ends = time.monotonic() + endpoint.timeout_s
     known = (endpoint.base_url, request.model)
     avoided = _avoided.get(known, frozenset())
     while True:
         body = _body(endpoint, request, avoided)
         try:
-            return _ask(line, endpoint.api_key, body, ends)
+            return _ask(endpoint, body, ends)
         except CallFailed as failed:
             refusal = _refused_field(failed, body)
             if refusal is None:
@@ -116,20 +115,28 @@ def _body(endpoint: Endpoint, request: ChatRequest, avoided: frozenset[str]) -> 
     return {name: value for name, value in body.items() if value is not None}
 
 
-def _ask(line: Line, api_key: str, body: dict[str, Any], ends: float) -> ChatReply:
+def _ask(endpoint: Endpoint, body: dict[str, Any], ends: float) -> ChatReply:
     started = time.monotonic()
-    response = line.send(body, ends - started)
-    latency_ms = (time.monotonic() - started) * 1000
-    data = readable(response.content, api_key)
-    if not response.is_success:
-        raise refused(response.status_code, response.headers, data)
-    if error := error_in(data):
-        raise refused_within(response.headers, error)
+    status, data, ended = exchange(endpoint, body, ends - started, "/chat/completions")
     if not isinstance(data, dict):
-        raise malformed(response.status_code, "the reply is not a JSON object", data)
+        raise malformed(status, "the reply is not a JSON object", data)
     if not isinstance(data.get("choices"), list):
-        raise malformed(response.status_code, "the reply is not a chat completion", data)
-    return _reply(data, body, latency_ms)
+        raise malformed(status, "the reply is not a chat completion", data)
+    return _reply(data, body, (ended - started) * 1000)
+
+
+def exchange(
+    endpoint: Endpoint, body: dict[str, Any], seconds: float, address: str
+) -> tuple[int, Any, float]:
+    """Return a reply's status, its data without the key, and when it was there; or CallFailed."""
+    reply = _line(endpoint.base_url, endpoint.api_key).send(body, seconds, address)
+    ended = time.monotonic()
+    data = readable(reply.content, endpoint.api_key)
+    if not reply.is_success:
+        raise refused(reply.status_code, reply.headers, data)
+    if error := error_in(data):
+        raise refused_within(reply.headers, error)
+    return reply.status_code, data, ended
 
 
 def _reply(data: dict[str, Any], body: dict[str, Any], latency_ms: float) -> ChatReply:
@@ -191,11 +198,6 @@ def check(endpoint: Endpoint) -> None:
         raise CallFailed(unusable_url, was_sent=False)
 
 
-def line_to(endpoint: Endpoint) -> Line:
-    """Return the line to an endpoint, which all calls to it share."""
-    return _line(endpoint.base_url, endpoint.api_key)
-
-
 def prepare() -> None:
     """Import what the first call would: while it holds a lease is no time for that."""
     import judge_eval.providers.transport  # noqa: F401
@@ -203,6 +205,7 @@ def prepare() -> None:
 
 @functools.lru_cache(maxsize=CLIENTS)
 def _line(base_url: str, api_key: str) -> Line:
+    """Return the line to an endpoint, which all calls to it share."""
     # Half a second to import, which a web process that calls no model need not pay.
     from judge_eval.providers.transport import Line
 

@@ -14,15 +14,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from judge_eval.providers.chat import Endpoint, check, line_to
-from judge_eval.providers.errors import (
-    CallFailed,
-    error_in,
-    malformed,
-    readable,
-    refused,
-    refused_within,
-)
+from judge_eval.providers.chat import Endpoint, check, exchange
+from judge_eval.providers.errors import CallFailed, malformed
 
 FloatArray = npt.NDArray[np.float64]
 Row = FloatArray | CallFailed
@@ -53,13 +46,7 @@ def embeddings(endpoint: Endpoint, model: str, texts: Sequence[str]) -> Embeddin
     """
     check(endpoint)
     body = {"model": model, "input": list(texts)}
-    response = line_to(endpoint).send(body, endpoint.timeout_s, "/embeddings")
-    data = readable(response.content, endpoint.api_key)
-    status = response.status_code
-    if not response.is_success:
-        raise refused(status, response.headers, data)
-    if error := error_in(data):
-        raise refused_within(response.headers, error)
+    status, data, _ = exchange(endpoint, body, endpoint.timeout_s, "/embeddings")
     if not isinstance(data, dict) or not isinstance(data.get("data"), list):
         raise malformed(status, "the reply holds no embeddings", "")
     reported = data.get("model")

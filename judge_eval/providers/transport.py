@@ -170,9 +170,7 @@ class Line:
         self._lock = threading.Lock()
         weakref.finalize(self, _close_all, self._idle)
 
-    def send(
-        self, body: dict[str, Any], seconds: float, address: str = "/chat/completions"
-    ) -> Reply:
+    def send(self, body: dict[str, Any], seconds: float, address: str) -> Reply:
         """Return the reply, whatever its status, or raise CallFailed; follow no redirect."""
         content = _encoded(body)
         if content is None:
