@@ -31,7 +31,7 @@ from judge_eval.baselines import BASELINES, names_for
 from judge_eval.prompts import judge
 from voting.choices import CHOICES, DEFAULT_BALLOT, SIDES, Choice
 
-__all__ = ["ConfigError", "ConfigInvalid", "RunConfig", "parse", "parse_prompt_lines"]
+__all__ = ["ConfigError", "ConfigInvalid", "RunConfig", "parse"]
 
 MOST_PROMPTS: Final = 5_000
 MOST_USD: Final = 1_000_000
@@ -209,18 +209,6 @@ def parse(data: object) -> RunConfig:
     """
     conflicts = list(_conflicts(data)) if isinstance(data, Mapping) else []
     return _completed(validated(RunConfig, data, conflicts=conflicts))
-
-
-def parse_prompt_lines(text: str) -> list[str]:
-    """Return one prompt for each line that is not blank.
-
-    Examples
-    --------
-    >>> parse_prompt_lines("a cat\\n\\n  a dog \\n")
-    ['a cat', 'a dog']
-    """
-    lines = (line.strip() for line in text.removeprefix("\ufeff").splitlines())
-    return [line for line in lines if line]
 
 
 def _completed(config: RunConfig) -> RunConfig:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.baselines import BASELINES
+from judge_eval.config.prompt_files import from_lines
 from judge_eval.config.run_config import (
     KINDS,
     RUBRICS,
@@ -19,7 +20,6 @@ from judge_eval.config.run_config import (
     Overlap,
     PromptSpec,
     parse,
-    parse_prompt_lines,
 )
 from judge_eval.prompts.judge import CURRENT, VERSIONS
 from voting.choices import CHOICES
@@ -342,11 +342,9 @@ def test_a_value_nested_deeply_is_refused_like_any_other():
 
 
 def test_one_prompt_for_each_line():
-    assert parse_prompt_lines("\ufeffa cat\r\n\n  a dog, running \n\t\n") == [
-        "a cat",
-        "a dog, running",
-    ]
-    assert parse_prompt_lines(" \n") == []
+    found = from_lines("\ufeffa cat\r\n\n  a dog, running \n\t\n")
+    assert [prompt.entry for prompt in found] == ["a cat", "a dog, running"]
+    assert from_lines(" \n") == []
 
 
 @given(anything)
