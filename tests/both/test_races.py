@@ -242,9 +242,9 @@ def test_a_pair_whose_verdicts_are_final_is_opened_once():
 
 def test_judges_that_are_asked_twice_at_once_answer_once():
     run, pairs = make_unjudged_run(["random", "longer-wins"], pairs=2)
-    verdicts = make_verdict_rows(run, pairs)
+    asked = make_verdict_rows(run, pairs)
 
-    answers = together(*[partial(verdicts.decide, verdict.pk) for verdict in verdicts * 2])
+    answers = together(*[partial(verdicts.decide, verdict.pk) for verdict in asked * 2])
 
     assert answers == [None] * 8
     assert set(Verdict.objects.values_list("state", flat=True)) == {"done"}
