@@ -23,10 +23,10 @@ help:
 run: .venv/.installed
 	@exec $(PY) manage.py up
 
-# Tests of processes wait for much of their time: the others run meanwhile, and give way to them.
+# Tests of processes wait for much of their time: what needs only SQLite runs meanwhile.
 test: .venv/.installed-dev
 	@log=$$(mktemp) && trap 'rm -f "$$log"' EXIT; failed=0; \
-	TEST_DATABASE=sqlite nice $(PYTEST) -n 2 $(ON_SQLITE) $(ARGS) >"$$log" 2>&1 & beside=$$!; \
+	TEST_DATABASE=sqlite $(PYTEST) -n 2 $(ON_SQLITE) $(ARGS) >"$$log" 2>&1 & beside=$$!; \
 	printf '\n== on PostgreSQL, with processes and a browser ==\n'; \
 	TEST_DATABASE=postgresql $(PYTEST) -n 3 $(ON_POSTGRESQL) $(ARGS) || failed=1; \
 	wait $$beside || failed=1; \
