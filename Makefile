@@ -14,7 +14,7 @@ ON_POSTGRESQL = tests/process tests/browser tests/both tests/real_data
 help:
 	@echo 'make run        start HumanJudge here: make run [PORT=8000] [HOST=127.0.0.1] [HUMANJUDGE_DATA=var]'
 	@echo 'make test       every test, with real servers, processes and a browser'
-	@echo 'make test-fast  those that need no server, process or browser: in a minute'
+	@echo 'make test-fast  those that are quick and need no server, process or browser'
 	@echo 'make check      formats, types, imports, templates, migrations, deployment, known holes'
 	@echo 'make bench      measure: votes, seals, replay, pages, rendering'
 	@echo 'make stats      count lines, modules, contracts and what else is to fall'
@@ -34,7 +34,7 @@ test: .venv/.installed-dev
 	[ $$failed = 0 ] && printf '\nPassed: every test.\n'
 
 test-fast: .venv/.installed-dev
-	@TEST_DATABASE=sqlite $(PYTEST) -n 2 tests/pure tests/db $(ARGS)
+	@TEST_DATABASE=sqlite $(PYTEST) -n 2 -m 'not slow' tests/pure tests/db $(ARGS)
 
 check: .venv/.installed-dev
 	$(PY) -m ruff check .
