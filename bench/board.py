@@ -17,15 +17,13 @@ os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
 import numpy as np
 
 from bench.lib.report import figure, note
-from judge_eval.statistics import bradley_terry
-from judge_eval.statistics.bootstrap import RESAMPLES, resampled_sums
-from judge_eval.statistics.human_agreement import among_people
-from judge_eval.statistics.judge_figures import judge_figures
-from judge_eval.statistics.model_ratings import as_votes, model_board
-from judge_eval.statistics.order_luck import order_luck
-from judge_eval.statistics.outcomes_table import OutcomesTable
-from judge_eval.statistics.significance import claims
-from judge_eval.statistics.wording import summary
+from judge_eval.stats import bradley_terry
+from judge_eval.stats.bootstrap import RESAMPLES, resampled_sums
+from judge_eval.stats.bradley_terry import as_votes, model_board
+from judge_eval.stats.claims import claims, summary
+from judge_eval.stats.judge_figures import among_people, judge_figures
+from judge_eval.stats.order_luck import order_luck
+from judge_eval.stats.outcomes_table import OutcomesTable
 
 VOTES = int(os.environ.get("BENCH_BOARD_VOTES", "1000000"))
 COMPARISONS = int(os.environ.get("BENCH_BOARD_COMPARISONS", "50000"))

@@ -7,8 +7,7 @@ import statistics
 import time
 from collections.abc import Callable
 
-from humanjudge.charts import SHARE, Axis, Curve, Estimate, bars, heat_map, lines, png, svg
-from humanjudge.charts.parts import Spec
+from humanjudge.charts import SHARE, Axis, Curve, Estimate, Spec, bars, heat_map, lines, png, svg
 
 ROUNDS = 7
 
@@ -18,14 +17,14 @@ def estimates(judges: int) -> list[Estimate]:
     return [Estimate(f"judge-{n}", v, v - 0.05, v + 0.05) for n, v in enumerate(values)]
 
 
-def charts(judges: int) -> dict[str, Callable[[], Spec]]:
+def charts(judges: int) -> dict[str, Callable[[], Spec | None]]:
     names = [f"judge-{n}" for n in range(judges)]
     cells = [[None if i == j else (i + j) % 10 / 10 for j in range(judges)] for i in range(judges)]
     curves = [Curve(name, [(e / 20, min(1.0, e / 6)) for e in range(7)]) for name in names]
     return {
-        "bars": lambda: bars(estimates(judges), title="Accuracy", axis=SHARE) or {},
-        "lines": lambda: lines(curves, title="Winning rate", x=Axis("epsilon"), y=SHARE) or {},
-        "heat map": lambda: heat_map(names, cells, title="Same verdict", text="share") or {},
+        "bars": lambda: bars(estimates(judges), title="Accuracy", axis=SHARE),
+        "lines": lambda: lines(curves, title="Winning rate", x=Axis("epsilon"), y=SHARE),
+        "heat map": lambda: heat_map(names, cells, title="Same verdict", text="share"),
     }
 
 
@@ -36,7 +35,7 @@ def milliseconds(draw: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    print(f"first chart, Altair and the renderer loaded: {milliseconds(a_first):.0f} ms")
+    print(f"first chart, the renderer loaded: {milliseconds(a_first):.0f} ms")
     for judges in (6, 20):
         for name, make in charts(judges).items():
             for form in (svg, png):
@@ -44,7 +43,7 @@ def main() -> None:
                 print(f"{name} of {judges} judges as {form.__name__.upper()}: {middle:.0f} ms")
 
 
-def median_of(make: Callable[[], Spec], form: Callable[[Spec], object]) -> float:
+def median_of(make: Callable[[], Spec | None], form: Callable[[Spec], object]) -> float:
     return statistics.median(milliseconds(lambda: form(make())) for _ in range(ROUNDS))
 
 

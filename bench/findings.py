@@ -75,7 +75,7 @@ def main() -> None:
 def measure() -> None:
     from django.db import connection
 
-    from judge_eval.analysis import keeping
+    from judge_eval.findings import cache
     from judge_eval.models import Board, Findings, Run
     from tests.makers import make_judges, make_queue, make_voter
 
@@ -100,7 +100,7 @@ def measure() -> None:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     before = peak_mb()
     began, used = time.perf_counter(), time.process_time()
-    keeping.compute(run.pk, "")
+    cache.compute(run.pk, "")
     seconds = time.perf_counter() - began
     found = Findings.objects.get(run=run)
     assert found.data is not None

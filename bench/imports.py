@@ -57,8 +57,11 @@ class Lines(io.RawIOBase):
         return True
 
     def seek(self, place: int, whence: int = 0) -> int:
-        self._lines, self._rest = self._make(), b""
-        return 0
+        if whence == 0:
+            self._lines, self._rest, self._at = self._make(), b"", 0
+            while self._at < place:
+                self.readinto(bytearray(min(place - self._at, 1 << 16)))
+        return self._at
 
     def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
         while len(self._rest) < len(buffer):
@@ -68,6 +71,7 @@ class Lines(io.RawIOBase):
             self._rest += part
         size = min(len(buffer), len(self._rest))
         buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        self._at += size
         return size
 
 
@@ -92,8 +96,8 @@ def main() -> None:
 
 
 def import_rows(name: str, count: int) -> object:
-    from judge_eval.interchange.reading import read
-    from judge_eval.transfer.importing import import_run
+    from judge_eval.exchange.formats import read
+    from tests.helpers.imports import import_run
     from voting.models import Project
 
     stream = io.BufferedReader(Lines(lambda: records(count)))
@@ -107,8 +111,8 @@ def import_rows(name: str, count: int) -> object:
 
 
 def again(run: object) -> None:
-    from judge_eval.interchange.reading import read
-    from judge_eval.transfer.importing import import_into
+    from judge_eval.exchange.formats import read
+    from tests.helpers.imports import import_into
 
     stream = io.BufferedReader(Lines(lambda: records(ROWS)))
     report, seconds = timed(lambda: import_into(run, read(stream, "rows.jsonl")))  # type: ignore[arg-type]
@@ -118,10 +122,10 @@ def again(run: object) -> None:
 
 
 def bundle(run: object) -> None:
+    from judge_eval.exchange.export import export_run
     from judge_eval.models import Run
-    from judge_eval.transfer.exporting import export_run
-    from judge_eval.transfer.restoring import restore
-    from voting.ledger import replay
+    from tests.helpers.bundles import restore
+    from voting.ledger.ledger import replay
     from voting.models import Project
 
     before = most_megabytes()

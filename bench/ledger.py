@@ -63,7 +63,7 @@ def measure_seal(scene: Scene, cost: Cost) -> None:
 
 
 def measure_replay(scene: Scene, cost: Cost) -> None:
-    from voting import ledger
+    from voting.ledger import ledger
 
     cost.start()
     started = time.perf_counter()
@@ -82,7 +82,8 @@ def measure_undo(scene: Scene) -> None:
 
     from django.utils import timezone
 
-    from voting import ledger, services
+    from voting import services
+    from voting.ledger import ledger
 
     milliseconds = []
     for _ in range(UNDOS):

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import ttest_1samp
 
 from bench.lib.report import figure, note
-from judge_eval.metrics import (
+from judge_eval.stats import (
     AltTestSettings,
     alt_test,
     classification,
@@ -68,7 +68,7 @@ def measure_intervals() -> None:
     one = {"human": annotator(generator, truth, 0.8)}
     third = truth[: LABELS // 3]
     three = {f"human {n}": annotator(generator, third, 0.8) for n in range(3)}
-    classification({"a": "x"}, {"h": {"a": "x"}}, "f1", average="macro")  # imports scikit-learn
+    classification({"a": "x"}, {"h": {"a": "x"}}, "f1", average="macro")  # imports scipy
     together = 0.0
     for name, call in (
         ("kappa", lambda: cohen_kappa(judge, one).figure),

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from voting.render_child import load_resvg
-from voting.rendering import render, target_size
-from voting.screening import screen
+from voting.pictures.child import load_resvg
+from voting.pictures.rendering import render, target_size
+from voting.pictures.screening import screen
 
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "judge_eval" / "demo" / "svg"

@@ -11,15 +11,15 @@ from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import ValidationError
 
-from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.engine.lifecycle import LifecycleRefused
-from judge_eval.rest.api import router as judge_eval
-from judge_eval.rest.events_api import router as events
-from judge_eval.rest.findings_api import router as findings
-from judge_eval.rest.runs_api import router as runs
-from judge_eval.rest.transfer_api import imports
-from judge_eval.rest.transfer_api import router as transfer
-from reports.score_api import router as scores
+from humanjudge.lib.validation import ConfigInvalid
+from judge_eval.api.events import router as events
+from judge_eval.api.exchange import imports
+from judge_eval.api.exchange import router as transfer
+from judge_eval.api.findings import router as findings
+from judge_eval.api.runs import router as runs
+from judge_eval.api.votes import router as judge_eval
+from judge_eval.runs.lifecycle import LifecycleRefused
+from reports.scores.api import router as scores
 
 api = NinjaAPI(
     title="HumanJudge",

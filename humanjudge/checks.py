@@ -9,16 +9,12 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import connections
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from voting.rendering import PACKAGES
+from voting.pictures.rendering import PACKAGES
 
-# The last migrations of the versions that had one for every change.
-LAST = {
-    ("voting", "0014_answers_wrong"),
-    ("judge_eval", "0011_verdict_wrong"),
-    ("reports", "0002_score_report"),
-}
+APPS = ("voting", "judge_eval", "reports")
 LEAST = {"WEB_THREADS": 1, "BODY_SECONDS": 1, "JUDGING_THREADS": 1, "VOTES_BURST": 1}
 
 
@@ -48,15 +44,15 @@ def numbers(app_configs: Any, **kwargs: Any) -> Iterable[CheckMessage]:
 
 
 @register(Tags.database)
-def earlier_version(
+def other_version(
     app_configs: Any, databases: Iterable[str] | None = None, **kwargs: Any
 ) -> Iterable[CheckMessage]:
-    """Refuse a database that an earlier version left half way: nothing here would mend it."""
+    """Refuse a database that another version made: nothing here would bring it up to date."""
+    here = MigrationLoader(None).disk_migrations.keys()
     for name in databases or ():
         applied = MigrationRecorder(connections[name]).applied_migrations().keys()
-        has_more = any(app == "voting" and not step.startswith("0001_") for app, step in applied)
-        if has_more and not applied >= LAST:
-            text = "This database is of an earlier version and was never brought up to its last."
-            hint = "Bring it up to date with that version first, or begin with an empty one."
+        if any(app in APPS and (app, step) not in here for app, step in applied):
+            text = "This database was made by another version, and this one cannot read it."
+            hint = "Go on with that version, or begin with an empty database."
             return [Error(text, hint=hint, id="humanjudge.E004")]
     return []

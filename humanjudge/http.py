@@ -163,7 +163,9 @@ def problem(
     return render(request, template, _context(status, message, action), status=status)
 
 
-def _context(status: int, message: str, action: tuple[str, str] | None = None) -> dict[str, object]:
+def _context(
+    status: int, message: str, action: tuple[str, str] | None = None
+) -> dict[str, int | str | tuple[str, str]]:
     return {
         "status": status,
         "title": TITLES.get(status, "That did not work"),

@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from humanjudge.http import Problem
-from humanjudge.ratelimit import RateLimit
+from humanjudge.lib.ratelimit import RateLimit
 
 BY_ADDRESS = RateLimit(per_second=1 / 3, burst=30)
 BY_BOTH = RateLimit(per_second=1 / 15, burst=5)

@@ -9,7 +9,7 @@ from csp.constants import NONE, SELF
 from dotenv import dotenv_values
 from environs import Env
 
-from humanjudge import embedded
+from humanjudge.launcher import embedded
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -208,7 +208,7 @@ SCORER_MODULES: list[str] = env.list("SCORER_MODULES", [])
 # Votes younger than this wait for the next round, so that a batch is in the order of its times.
 SEAL_WINDOW_MS = 40
 SEAL_BATCH = 1000
-LEDGER_PROJECTIONS = ["voting.projection.VoteCounts", "judge_eval.projection.JudgeElo"]
+LEDGER_PROJECTIONS = ["voting.ledger.counts.VoteCounts", "judge_eval.ratings.projection.JudgeElo"]
 
 # --- voting -------------------------------------------------------------------------------------
 

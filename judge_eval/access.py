@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from humanjudge.http import problem
 from judge_eval.models import Run
-from voting.identity import voter_here
+from voting.cookies import voter_here
 from voting.models import Assignment, Comparison, Voter
 from voting.selectors import open_to, released_by_me
 from voting.services import record_exposure

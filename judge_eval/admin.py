@@ -6,9 +6,9 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from judge_eval.engine import providers
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
 from judge_eval.pages.provider_form import ProviderForm
+from judge_eval.runs import providers
 from voting.admin import KeptAdmin, ReadOnlyAdmin
 
 

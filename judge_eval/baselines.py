@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from voting.screening import element_count
+from voting.pictures.screening import element_count
 
 Winner = Literal["A", "B", "tie"]
 

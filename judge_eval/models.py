@@ -14,9 +14,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from judge_eval import elo
-from voting.models import ApiKey, Choice, Comparison, Inference, Project, Queue
-from voting.sides import WRONG
+from judge_eval.stats import elo
+from voting.choices import LABELS, WRONG
+from voting.models import ApiKey, Comparison, Inference, Project, Queue
 
 # Instead of a provider's name: a baseline, or a judge whose verdicts were imported.
 NOT_ASKED = ("baseline", "imported")
@@ -190,7 +190,7 @@ class Verdict(models.Model):
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
     leased_until = models.DateTimeField(null=True, blank=True)
     order = models.CharField(max_length=4, choices=Order, default=Order.STORED)
-    winner = models.CharField(max_length=8, choices=[*Choice.choices, (WRONG, "wrong")], blank=True)
+    winner = models.CharField(max_length=8, choices=[*LABELS.items(), (WRONG, WRONG)], blank=True)
     # Whether both orders agreed; empty where only one was asked.
     consistent = models.BooleanField(null=True, blank=True)
     # What was picked in each order as it stood there, with one vote of several samples.
@@ -277,7 +277,7 @@ class Call(models.Model):
     changes = models.JSONField(default=list)
     is_repaired = models.BooleanField(default=False)
     error = models.TextField(blank=True)
-    winner = models.CharField(max_length=8, choices=Choice, blank=True)
+    winner = models.CharField(max_length=8, choices=LABELS.items(), blank=True)
     score_a = models.FloatField(null=True)
     score_b = models.FloatField(null=True)
     reason = models.TextField(blank=True)
@@ -351,7 +351,7 @@ class RunEvent(models.Model):
 
 
 class JudgeRating(models.Model):
-    """A judge's standing; judge_eval.projection makes it from the ledger alone."""
+    """A judge's standing; judge_eval.ratings.projection makes it from the ledger alone."""
 
     judge = models.OneToOneField(Judge, models.CASCADE, primary_key=True, related_name="rating")
     elo = models.FloatField(default=elo.START)
@@ -391,6 +391,23 @@ class RatingPoint(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id}: {self.votes}"
+
+
+class Checkpoint(models.Model):
+    """The standings of a run's judges after a counted vote: an undo counts again from there."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
+    # The vote's entry.
+    seq = models.BigIntegerField()
+    standings = models.JSONField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run", "seq"], name="checkpoint_seq")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}: {self.seq}"
 
 
 class Findings(models.Model):

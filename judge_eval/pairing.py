@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from itertools import combinations
 from typing import TypeVar
 
-from voting.sides import keyed_number
+from voting.order import keyed_number
 
 Output = TypeVar("Output", bound=Hashable)
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
 from django.utils import timezone
 
-from judge_eval import elo
-from judge_eval.models import Board, Call, Findings, Judge, JudgeRating, RatingPoint, Run, Verdict
-from judge_eval.statistics.intervals import wilson
+from judge_eval.models import Board, Call, Judge, JudgeRating, RatingPoint, Run, Verdict
+from judge_eval.stats import elo
 from voting.models import Comparison, Entry, Invite, Picture, Voter
 from voting.selectors import open_to, queue_counts, unusable_pairs
 
@@ -113,95 +112,6 @@ def board(run: Run) -> BoardView:
         preparing=preparing,
         unusable=unusable_pairs(run.queue).count(),
     )
-
-
-@dataclass(frozen=True)
-class Overall:
-    """The overall agreement of a run's judges, and which votes it is of.
-
-    Attributes
-    ----------
-    shares : mapping of str to mapping
-        By a judge's identifier: value, low and high as `statistics.shares.Share` has them.
-    order_luck : mapping of str to float
-    votes, seq : int
-        How many votes, up to which ledger entry.
-    is_computed : bool
-        Whether the findings say it; otherwise it is counted as of this moment, without intervals.
-    """
-
-    shares: Mapping[str, Mapping[str, Any]]
-    order_luck: Mapping[str, float | None]
-    votes: int
-    seq: int
-    is_computed: bool = True
-
-    def best_first(self, rows: Iterable[BoardRow]) -> list[BoardRow]:
-        """Order judges by it; of whom it is not known stands last."""
-        return sorted(rows, key=lambda row: -self._value(str(row.judge.pk)))
-
-    def rank(self, row: BoardRow) -> int:
-        """Return the judge's place; who agree equally share one."""
-        own = self._value(str(row.judge.pk))
-        return 1 + sum(self._value(judge) > own for judge in self.shares)
-
-    def _value(self, judge: str) -> float:
-        """Return a judge's share, below all others where it is not known."""
-        value = self.shares.get(judge, {}).get("value")
-        return -1.0 if value is None else value
-
-
-def overall_agreement(board: BoardView, data: Mapping[str, Any] | None) -> Overall:
-    """Return what the findings say; until there are any, the shares of this moment alone."""
-    judges = data["judges"] if data else []
-    # What was computed before anybody voted says nothing of the votes since.
-    if data and (data["as_of"]["votes"] or not board.votes):
-        return Overall(
-            {judge["id"]: judge["overall"] for judge in judges},
-            {judge["id"]: judge["order_luck"] for judge in judges},
-            data["as_of"]["votes"],
-            data["as_of"]["seq"],
-        )
-    asked = Verdict.objects.filter(judge__run=board.run).exclude(state=Verdict.State.WAITING)
-    votes = dict(asked.order_by().values_list("judge").annotate(Sum("comparison__votes")))
-    shares = {
-        str(row.judge.pk): {
-            "value": row.agree / votes[row.judge.pk] if votes.get(row.judge.pk) else None,
-            "low": None,
-            "high": None,
-        }
-        for row in board.rows
-    }
-    return Overall(shares, {}, board.votes, board.seq, is_computed=False)
-
-
-def kept_findings(run: Run) -> dict[str, Any] | None:
-    """Return what was computed of a run's judges, and of which votes; None before it was."""
-    found = Findings.objects.filter(run=run, part="", data__isnull=False)
-    judges, as_of = found.values_list("data__judges", "data__as_of").first() or (None, None)
-    return {"judges": judges, "as_of": as_of} if judges is not None else None
-
-
-def agreement_intervals(
-    board: BoardView, data: Mapping[str, Any] | None
-) -> dict[UUID, tuple[float, float]]:
-    """Return 95 % intervals of the judges' agreement, in percent, where one is known.
-
-    That of the findings where they are of the same votes. Until they are, Wilson's, which holds
-    only while no pair has several votes: those are not independent.
-    """
-    shares = {judge["id"]: judge["agreement"] for judge in (data or {"judges": []})["judges"]}
-    several = Comparison.objects.filter(queue=board.run.queue_id, votes__gt=1).exists()
-    intervals = {}
-    for row in board.rows:
-        share = shares.get(str(row.judge.pk), {})
-        is_current = (share.get("successes"), share.get("trials")) == (row.agree, row.total)
-        bounds = None if several else wilson(row.agree, row.total)
-        if is_current:
-            bounds = None if share["low"] is None else (share["low"], share["high"])
-        if bounds is not None:
-            intervals[row.judge.pk] = (100 * bounds[0], 100 * bounds[1])
-    return intervals
 
 
 def _row(rating: JudgeRating) -> BoardRow:

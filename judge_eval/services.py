@@ -13,11 +13,12 @@ from django.conf import settings
 from django.db import transaction
 
 from humanjudge.enqueue import enqueue
-from judge_eval.config.parts import JudgeSpec, RunConfig
-from judge_eval.dialogue.call_keys import judge_fingerprint
+from judge_eval.config.run_config import JudgeSpec, RunConfig
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.pairing import all_pairs, wants_overlap
-from voting.chain import canonical
+from judge_eval.prompts.request_hash import judge_fingerprint
+from voting.choices import DEFAULT_BALLOT
+from voting.ledger.chain import canonical
 from voting.models import (
     Comparison,
     Inference,
@@ -28,8 +29,8 @@ from voting.models import (
     prompt_key,
 )
 from voting.order import fresh_turn
-from voting.pictures import source_address
-from voting.rendering import renderer_id
+from voting.pictures.rendering import renderer_id
+from voting.pictures.store import source_address
 
 # A change of what a baseline answers must change its fingerprint: it is another competitor then.
 BASELINE_VERSION = 2
@@ -53,7 +54,7 @@ class RunSpec:
     rubric: str
     prompts: Sequence[PromptOutputs]
     judges: Sequence[str]
-    ballot: Sequence[str] = ("A", "B", "both_bad")
+    ballot: Sequence[str] = DEFAULT_BALLOT
     votes_per_item: int = 1
     overlap_share: float = 0.0
     overlap_votes: int = 3

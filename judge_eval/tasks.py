@@ -9,12 +9,12 @@ from celery import shared_task
 from celery.worker import state
 from django.db import DatabaseError
 
-from judge_eval.analysis import keeping
-from judge_eval.engine import assembling, crew, judging
-from judge_eval.engine.tryout import try_out
+from judge_eval.exchange import import_jobs
+from judge_eval.findings import cache
+from judge_eval.runs import judging, verdicts, worker
+from judge_eval.runs.tryout import try_out
 from judge_eval.selectors import runs_to_advance
-from judge_eval.transfer import import_jobs
-from voting.pictures import render_picture
+from voting.pictures.store import render_picture
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ def is_stopping() -> bool:
 @shared_task
 def work() -> None:
     """Make the calls that wait, as many at once as this process has threads for them."""
-    crew.work(should_stop=is_stopping)
+    worker.work(should_stop=is_stopping)
 
 
 @shared_task
@@ -53,7 +53,7 @@ def sweep() -> None:
     """Go on with every run whose tasks were lost: leases that ran out are asked for again."""
     for run_id in runs_to_advance():
         try:
-            assembling.settle_left(run_id)
+            verdicts.settle_left(run_id)
             judging.advance(run_id)
         except DatabaseError:
             raise
@@ -71,12 +71,12 @@ def tryout(event_id: int) -> None:
 
 @shared_task
 def refresh_findings() -> None:
-    keeping.refresh()
+    cache.refresh()
 
 
 @shared_task
 def compute_findings(run_id: str, part: str) -> None:
-    keeping.compute(UUID(run_id), part)
+    cache.compute(UUID(run_id), part)
 
 
 @shared_task

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from judge_eval.analysis.asked import known_parts
-from judge_eval.analysis.slices import offered
+from judge_eval.findings import cache
+from judge_eval.findings.slices import PartChoices, part_choices
 from judge_eval.models import Run
 
 
-def parts_of(run: Run, now: str = "") -> dict[str, Any] | None:
+def parts_of(run: Run, now: str = "") -> PartChoices | None:
     """Return them, `now` being the one that is chosen; None while nothing is known of the run."""
-    parts = known_parts(run)
-    return parts and offered(parts.get("tags", []), parts.get("generators", []), now)
+    parts = cache.parts_of(run)
+    return part_choices(parts, now) if parts else None

@@ -6,15 +6,15 @@ from uuid import UUID
 
 from celery import shared_task
 
-from reports import score_files
+from reports.scores import jobs
 
 
 @shared_task
 def make_score_files(report_id: str) -> None:
-    score_files.make(UUID(report_id))
+    jobs.make(UUID(report_id))
 
 
 @shared_task
 def sweep() -> None:
     """Ask again for score files whose tasks were lost."""
-    score_files.ask_again_for_lost()
+    jobs.ask_again_for_lost()

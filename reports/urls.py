@@ -3,7 +3,7 @@ from django.urls import path
 from humanjudge.http import on_demand
 
 # These pages know every scorer or draw ranks with NumPy, which no other page needs.
-_composite, _scores = "reports.composite.views", "reports.score_views"
+_composite, _scores = "reports.composite.views", "reports.scores.views"
 
 urlpatterns = [
     path(

@@ -10,12 +10,12 @@ from django.test import Client
 from django.utils import timezone
 from PIL import Image
 
-from judge_eval.engine.judging import verdicts_entry, write_verdicts
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
-from voting import ledger
-from voting.allotment import ballot_for
-from voting.identity import remember
+from judge_eval.runs.judging import verdicts_entry, write_verdicts
+from voting.assignment import ballot_for
+from voting.cookies import remember
 from voting.keys import create_key
+from voting.ledger import ledger
 from voting.models import (
     Comparison,
     Entry,
@@ -29,7 +29,7 @@ from voting.models import (
     VoterPrompt,
 )
 from voting.order import fresh_turn
-from voting.pictures import store
+from voting.pictures.store import store
 from voting.services import cast_vote, skip
 
 ALL_CHOICES = ("A", "B", "tie", "both_bad")

@@ -14,10 +14,10 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from voting.choices import LABELS, SIDES, Choice, in_order
 from voting.keys import create_key
 from voting.models import (
     ApiKey,
-    Choice,
     Comparison,
     Entry,
     Flag,
@@ -100,7 +100,7 @@ class VoterPromptAdmin(KeptAdmin):
 
 class QueueForm(ModelForm):  # type: ignore[type-arg]
     ballot = MultipleChoiceField(
-        choices=Choice.choices,
+        choices=LABELS.items(),
         widget=CheckboxSelectMultiple,
         help_text="What voters are offered: A and B always.",
     )
@@ -123,11 +123,11 @@ class QueueForm(ModelForm):  # type: ignore[type-arg]
         rubrics = VoterPrompt.objects.filter(project=self.instance.project_id)
         cast("ModelChoiceField[VoterPrompt]", self.fields["rubric"]).queryset = rubrics
 
-    def clean_ballot(self) -> list[str]:
+    def clean_ballot(self) -> list[Choice]:
         chosen = self.cleaned_data["ballot"]
-        if not {Choice.A, Choice.B} <= set(chosen):
+        if not set(SIDES) <= set(chosen):
             raise ValidationError("A ballot without A and B cannot be voted with.")
-        return [choice for choice in Choice.values if choice in chosen]
+        return in_order(chosen)
 
 
 @admin.register(Queue)

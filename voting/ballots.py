@@ -9,7 +9,7 @@ from functools import cache
 
 from django.core import signing
 
-from voting.sides import Choice, Position, Side, choice_at
+from voting.choices import Choice, Position, Side, choice_at
 
 MAX_AGE = timedelta(hours=24)
 _SALT = "voting.ballot"

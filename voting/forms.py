@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 from django import forms
 
+from voting.choices import POSITIONS, Position
 from voting.models import Flag
-from voting.sides import POSITIONS, Position
 
 LONGEST_BALLOT = 2000
 LONGEST_LOOK_MS = 24 * 60 * 60 * 1000

@@ -12,8 +12,8 @@ from uuid import UUID
 from django.db import connection
 from django.utils import timezone
 
+from voting.ledger.bulk_sql import prepared
 from voting.models import ApiKey, Project
-from voting.rows import prepared
 
 _MARK = "hj"
 

@@ -10,7 +10,7 @@ import secrets
 import uuid
 from functools import reduce
 from hashlib import sha256
-from operator import add
+from operator import add, sub
 from typing import ClassVar
 
 from django.conf import settings
@@ -20,15 +20,8 @@ from django.db.models.functions import Cast, Coalesce, NullIf
 from django.utils import timezone
 from django.utils.functional import cached_property
 
-from voting import chain
-from voting.sides import VERDICTS
-
-
-class Choice(models.TextChoices):
-    A = "A", "A is better"
-    B = "B", "B is better"
-    TIE = "tie", "tie"
-    BOTH_BAD = "both_bad", "both bad"
+from voting.choices import ANSWERS, LABELS, VOTES_FOR
+from voting.ledger import chain
 
 
 class Project(models.Model):
@@ -37,7 +30,7 @@ class Project(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=200)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
-    # The end of the sealed chain; only voting.ledger writes these two.
+    # The end of the sealed chain; only voting.ledger.ledger writes these two.
     head_seq = models.BigIntegerField(default=0, editable=False)
     head_hash = models.BinaryField(max_length=32, editable=False)
 
@@ -138,7 +131,7 @@ class Queue(models.Model):
     project = models.ForeignKey(Project, models.PROTECT, related_name="queues")
     name = models.CharField(max_length=200)
     rubric = models.ForeignKey(VoterPrompt, models.PROTECT, related_name="queues")
-    ballot = models.JSONField(default=list, help_text="Choices offered, of A, B, tie, both_bad.")
+    ballot = models.JSONField(default=list, help_text="Choices offered, see voting.choices.")
     votes_per_item = models.PositiveSmallIntegerField(default=1)
     overlap_share = models.FloatField(default=0.0)
     overlap_votes = models.PositiveSmallIntegerField(default=3)
@@ -148,7 +141,7 @@ class Queue(models.Model):
     more_may_come = models.BooleanField(default=False, editable=False)
     # Pretend votes only: what people vote and what a script makes up never meet in one run.
     is_simulated = models.BooleanField(default=False, editable=False)
-    # Comparisons with enough votes; kept by voting.projection.VoteCounts.
+    # Comparisons with enough votes; kept by voting.ledger.counts.VoteCounts.
     done = models.PositiveIntegerField(default=0, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -179,16 +172,11 @@ def prompt_key(prompt: str) -> str:
     return sha256(prompt.encode()).hexdigest()
 
 
-# The fields that count what judges say of a pair.
-ANSWERS = tuple(f"answers_{said.lower()}" for said in VERDICTS)
 _COMPARED = F("votes") * reduce(add, map(F, ANSWERS))
-_DIFFERING = (
-    _COMPARED
-    - F("votes_a") * F("answers_a")
-    - F("votes_b") * F("answers_b")
-    - F("votes_tie") * F("answers_tie")
-    - F("votes_both_bad") * F("answers_both_bad")
+_ALIKE = (
+    F(votes) * F(answers) for votes, answers in zip(VOTES_FOR.values(), ANSWERS, strict=False)
 )
+_DIFFERING = reduce(sub, _ALIKE, _COMPARED)
 _DISAGREEMENT = Coalesce(
     Cast(_DIFFERING, models.FloatField()) / NullIf(Cast(_COMPARED, models.FloatField()), 0.0), -1.0
 )
@@ -206,9 +194,10 @@ class Comparison(models.Model):
     # Pairs of one prompt are no independent evidence: a hash of its text, or what an import says.
     prompt_key = models.CharField(max_length=200)
     a = models.ForeignKey(Inference, models.PROTECT, related_name="+")
-    b = models.ForeignKey(Inference, models.PROTECT, related_name="+")
+    # The other output of a pair; an item of one output has none.
+    b = models.ForeignKey(Inference, models.PROTECT, related_name="+", null=True, blank=True)
     votes_wanted = models.PositiveSmallIntegerField(default=1)
-    # Sealed votes that count; kept by voting.projection.VoteCounts. Then by what they chose, and of
+    # Sealed votes that count; kept by voting.ledger.counts. Then by what they chose, and of
     # those for a side how many were seen to stand left or right, and chose the left.
     votes = models.PositiveIntegerField(default=0, editable=False)
     votes_a = models.PositiveIntegerField(default=0, editable=False)
@@ -217,7 +206,7 @@ class Comparison(models.Model):
     votes_both_bad = models.PositiveIntegerField(default=0, editable=False)
     votes_sided = models.PositiveIntegerField(default=0, editable=False)
     votes_left = models.PositiveIntegerField(default=0, editable=False)
-    # How many judges answered so, baselines left aside; kept by judge_eval.projection.JudgeElo.
+    # How many judges answered so, baselines left aside; kept by judge_eval.ratings.projection.
     answers_a = models.PositiveIntegerField(default=0, editable=False)
     answers_b = models.PositiveIntegerField(default=0, editable=False)
     answers_tie = models.PositiveIntegerField(default=0, editable=False)
@@ -269,6 +258,17 @@ class Comparison(models.Model):
 
     def __str__(self) -> str:
         return f"{self.queue_id}:{self.position}"
+
+    @property
+    def pair(self) -> tuple[Inference, Inference]:
+        """The two outputs of an item that is a pair."""
+        assert self.b is not None
+        return self.a, self.b
+
+    def seen(self, left: str) -> tuple[Inference, Inference]:
+        """Return the two outputs as they stand where A or B is on the left."""
+        a, b = self.pair
+        return (b, a) if left == "B" else (a, b)
 
     @property
     def compared(self) -> int:
@@ -454,11 +454,10 @@ class Flag(models.Model):
 
 
 class Entry(models.Model):
-    """One fact of a project's ledger. It is inserted unsealed; voting.ledger seals it.
+    """One fact of a project's ledger. It is inserted unsealed; voting.ledger.ledger seals it.
 
-    A sealed entry is never changed in anything its hash covers. `retracted`, `retracted_seq` and
-    `history` are not facts: the first two say that a later entry names this one, the last is what
-    the projections made of it.
+    A sealed entry is never changed in anything its hash covers. `retracted` and `retracted_seq`
+    are not covered: they say that a later entry names this one.
     """
 
     class Kind(models.TextChoices):
@@ -486,7 +485,7 @@ class Entry(models.Model):
     voter = models.ForeignKey(Voter, models.PROTECT, null=True, related_name="+", db_index=False)
 
     # A vote: a choice on a pair, or a value in millionths on an item.
-    choice = models.CharField(max_length=8, choices=Choice, db_default="")
+    choice = models.CharField(max_length=8, choices=LABELS.items(), db_default="")
     value = models.PositiveIntegerField(null=True)
     category = models.CharField(max_length=10, db_default="")
     left_side = models.CharField(max_length=1, db_default="")
@@ -512,8 +511,6 @@ class Entry(models.Model):
 
     # Every other kind says what it has to say here.
     payload = models.JSONField(null=True)
-    # JSON as a text: written and compared a great many times, seldom read.
-    history = models.TextField(null=True, editable=False)  # noqa: DJ001  none is no text
 
     class Meta:
         verbose_name = "ledger entry"

@@ -1,11 +1,16 @@
-"""The order in which pairs are handed out, which has nothing to do with who is right."""
+"""What keyed chance decides, so that it is fair and can be checked: the order of pairs, and sides.
+
+Neither has to do with who is right.
+"""
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Hashable, Sequence
+from hashlib import sha256
 from typing import Final, TypeVar
 
-from voting.sides import keyed_number
+from voting.choices import Side
 
 Pair = TypeVar("Pair", bound=Hashable)
 
@@ -14,6 +19,36 @@ Pair = TypeVar("Pair", bound=Hashable)
 FRESH: Final = 2**62
 # So many prompts are shuffled for each voter.
 SHUFFLED_PROMPTS: Final = 10
+
+
+def keyed_number(key: str, *parts: object) -> int:
+    """Return a 64-bit number that only the holder of the key can predict.
+
+    Examples
+    --------
+    >>> keyed_number("k", "a", 1) == keyed_number("k", "a", 1)
+    True
+    """
+    text = "\x1f".join(str(part) for part in parts)
+    return int.from_bytes(hmac.digest(key.encode(), text.encode(), sha256)[:8], "big")
+
+
+def left_side(key: str, voter: object, comparison: object) -> Side:
+    """Decide which stored output a voter sees on the left.
+
+    Parameters
+    ----------
+    key : str
+        Secret of the installation.
+    voter, comparison
+        Anything with a stable text; the same two always give the same side.
+
+    Examples
+    --------
+    >>> left_side("k", "voter", "comparison") in ("A", "B")
+    True
+    """
+    return "B" if keyed_number(key, "side", voter, comparison) & 1 else "A"
 
 
 def prompt_order(queue: object, prompt_key: str) -> int:

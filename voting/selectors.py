@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from humanjudge.lib.text import number_of
 from voting.models import Assignment, Comparison, Entry, Exposure, Project, Queue, Voter
 
 
@@ -105,6 +106,41 @@ class Progress:
     @property
     def ready(self) -> int:
         return self.total - self.preparing
+
+    @property
+    def counted_in_words(self) -> str:
+        """Say how many votes are mine, and which of them count in the ratings of the judges."""
+        voted = f"You voted on {number_of(self.mine, 'pair')}"
+        if self.unblinded:
+            blind = f"{self.blind or 'None'} of your votes count{'s' if self.blind == 1 else ''}"
+            return (
+                f"{voted}. {blind} in the ratings of the judges; {self.unblinded} came after you "
+                f"had seen what they said, and {_are(self.unblinded)} kept apart."
+            )
+        if self.mine:
+            counts = "it counts" if self.mine == 1 else "every one of them counts"
+            return f"{voted}, and {counts}."
+        return f"{voted}."
+
+    @property
+    def last_in_words(self) -> str:
+        """Say that others hold the last pairs at this moment."""
+        few = self.left_for_me == 1
+        return (
+            f"Others have just voted on the last {'pair' if few else f'{self.left_for_me} pairs'}. "
+            f"Should {'it' if few else 'one of them'} want another vote, it comes to you: this "
+            "page looks again by itself."
+        )
+
+    @property
+    def preparing_in_words(self) -> str:
+        if not self.preparing:
+            return "There is nothing to vote on just now."
+        return f"{number_of(self.preparing, 'pair')} {_are(self.preparing)} not ready yet."
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def unusable_pairs(queue: Queue) -> QuerySet[Comparison]:

@@ -16,9 +16,9 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from voting.ballots import Ballot
+from voting.ledger.bulk_sql import key, prepared
+from voting.ledger.scheduler import nudge
 from voting.models import ApiKey, Assignment, Comparison, Entry, Exposure, Flag, Queue, Voter
-from voting.nudge import nudge
-from voting.rows import key, prepared
 
 SKIPS_BEFORE_RELEASE = 2
 _ONLY_SIMULATED = "This run holds simulated votes only; make another run for people."

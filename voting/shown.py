@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 from django.utils.safestring import SafeString
 
-from humanjudge.markdown import render
+from humanjudge.lib.markdown import render
 from voting import ballots
-from voting.allotment import ballot_for
+from voting.assignment import ballot_for
+from voting.choices import Side, spoken
 from voting.models import Comparison, Entry, Inference, Picture, Queue, Voter
-from voting.sides import Choice, Side, position_of
-
-SPOKEN = {"left": "Left", "right": "Right", "tie": "Tie", "both_bad": "Both bad"}
 
 
 @dataclass(frozen=True)
@@ -47,9 +44,7 @@ def shown_output(inference: Inference) -> ShownOutput:
 
 def shown_pair(voter: Voter, queue: Queue, comparison: Comparison) -> ShownPair:
     ballot = ballot_for(voter, queue, comparison)
-    first, second = (
-        (comparison.a, comparison.b) if ballot.left == "A" else (comparison.b, comparison.a)
-    )
+    first, second = comparison.seen(ballot.left)
     return ShownPair(
         comparison=comparison,
         prompt=comparison.a.prompt,
@@ -74,32 +69,6 @@ def own_vote(vote: Entry) -> OwnVote:
     comparison = vote.comparison
     assert comparison is not None  # only votes on pairs are listed
     left: Side = "B" if vote.left_side == "B" else "A"
-    first, second = (comparison.a, comparison.b) if left == "A" else (comparison.b, comparison.a)
-    chosen = SPOKEN[position_of(cast(Choice, vote.choice), left)]
+    first, second = comparison.seen(left)
+    chosen = spoken(vote.choice, left)
     return OwnVote(vote, comparison.a.prompt, chosen, first.picture, second.picture)
-
-
-# What stands on a button, the keys shown on it, and the names browsers give to those keys.
-BUTTONS = {
-    "left": ("Left", "is better", "←1", "ArrowLeft 1"),
-    "tie": ("Tie", "", "↑4", "ArrowUp 4"),
-    "both_bad": ("Both bad", "", "↓3", "ArrowDown 3"),
-    "right": ("Right", "is better", "→2", "ArrowRight 2"),
-}
-
-
-def buttons(queue: Queue) -> list[dict[str, str]]:
-    """The ballot's buttons in the order of the page, each with its keys."""
-    offered = {"left": "A", "right": "B", "tie": "tie", "both_bad": "both_bad"}
-    return [
-        {
-            "position": position,
-            "said": SPOKEN[position],
-            "label": label,
-            "rest": rest,
-            "keys": keys,
-            "codes": codes,
-        }
-        for position, (label, rest, keys, codes) in BUTTONS.items()
-        if offered[position] in queue.ballot
-    ]

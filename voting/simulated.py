@@ -8,9 +8,9 @@ from functools import partial
 from django.db import transaction
 
 from voting.ballots import Ballot
+from voting.ledger.bulk_sql import prepared
+from voting.ledger.scheduler import nudge
 from voting.models import Entry, Queue
-from voting.nudge import nudge
-from voting.rows import prepared
 from voting.services import VotingClosed, insert_vote
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from celery import shared_task
 from django.conf import settings
 
-from voting import ledger
+from voting.ledger import ledger
 from voting.selectors import projects_with_unsealed
 
 

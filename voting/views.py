@@ -21,8 +21,10 @@ from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
 from humanjudge.http import HtmxRequest, Problem, is_from_htmx
-from humanjudge.ratelimit import RateLimit
-from voting import allotment, ballots, services
+from humanjudge.lib.ratelimit import RateLimit
+from voting import assignment, ballots, services
+from voting.choices import spoken
+from voting.cookies import remember, voter_here, voter_id_here, voter_known_here
 from voting.forms import (
     FlagForm,
     JoinForm,
@@ -32,9 +34,9 @@ from voting.forms import (
     first_error,
     read_vote,
 )
-from voting.identity import remember, voter_here, voter_id_here, voter_known_here
+from voting.kinds import kind_of
 from voting.models import Comparison, Entry, Flag, Invite, Queue, Voter
-from voting.pictures import png_path, thumbnail_path
+from voting.pictures.store import png_path, thumbnail_path
 from voting.selectors import (
     has_seen_verdicts,
     own_votes,
@@ -42,8 +44,7 @@ from voting.selectors import (
     taken_back,
     votes_in_order,
 )
-from voting.shown import SPOKEN, buttons, own_vote, shown_pair
-from voting.sides import position_of
+from voting.shown import own_vote, shown_pair
 from voting.voters import InviteRefused, admit, find_invite, has_come_in, join, refusal
 
 AnyForm = TypeVar("AnyForm", bound=forms.Form)
@@ -158,7 +159,7 @@ def leave(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     """Give back what a page had leased that nobody looks at any more."""
     voter, queue = _voter_and_queue(request, queue_id)
     have = _uuids(request.POST.get("have", ""))
-    allotment.give_back(voter, queue, have, timezone.now())
+    assignment.give_back(voter, queue, have, timezone.now())
     return HttpResponse(status=204)
 
 
@@ -169,10 +170,10 @@ def _uuids(text: str) -> list[UUID]:
         raise Problem(400, "A list of identifiers was expected.") from None
 
 
-def _next_pairs(voter: Voter, queue: Queue, have: list[UUID]) -> allotment.Handed:
+def _next_pairs(voter: Voter, queue: Queue, have: list[UUID]) -> assignment.Handed:
     if not queue.is_open or queue.is_simulated:
-        return allotment.Handed([], [])
-    return allotment.next_pairs(voter, queue, have, settings.PAIRS_HELD, timezone.now())
+        return assignment.Handed([], [])
+    return assignment.next_pairs(voter, queue, have, settings.PAIRS_HELD, timezone.now())
 
 
 def _context(voter: Voter, queue: Queue, pairs: list[Comparison]) -> dict[str, Any]:
@@ -180,7 +181,8 @@ def _context(voter: Voter, queue: Queue, pairs: list[Comparison]) -> dict[str, A
         "queue": queue,
         "voter": voter,
         "pairs": [shown_pair(voter, queue, comparison) for comparison in pairs],
-        "buttons": buttons(queue),
+        "kind": kind_of(queue),
+        "buttons": kind_of(queue).buttons(queue.ballot),
         "flag_categories": Flag.Category.choices,
     }
 
@@ -201,7 +203,7 @@ def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     try:
         recorded = services.cast_vote(ballot, choice, sent.elapsed_ms)
     except services.VoteConflict as conflict:
-        stands = SPOKEN[position_of(conflict.recorded.choice, ballot.left)]
+        stands = spoken(conflict.recorded.choice, ballot.left)
         raise Problem(
             409, f"You chose {stands} on this pair before, and that stands. Undo it to change it."
         ) from conflict

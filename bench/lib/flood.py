@@ -43,7 +43,7 @@ def insert_votes(scene: Scene, first: int, last: int) -> None:
 
 def seal(scene: Scene) -> tuple[int, float]:
     """Seal all there is; return how many and in how many seconds."""
-    from voting import ledger
+    from voting.ledger import ledger
 
     sealed, started = 0, time.perf_counter()
     while batch := ledger.seal(scene.project.pk):

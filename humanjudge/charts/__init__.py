@@ -3,9 +3,6 @@
 A chart is made in two steps: a function of plain data returns a specification, or None where there
 is nothing to draw; `svg` and `png` draw it. Rendering starts threads: never render before a fork.
 
-Altair takes more than half a second to load, for which neither a web process nor a command that
-draws nothing should wait: the modules here load it inside the functions that need it.
-
 Examples
 --------
 >>> from humanjudge.charts import SCORE, Estimate, bars, png, svg
@@ -16,16 +13,13 @@ Examples
 True
 """
 
-from humanjudge.charts.cells import Cells
-from humanjudge.charts.curves import lines
-from humanjudge.charts.drawing import png, svg
-from humanjudge.charts.judged import bars, intervals
-from humanjudge.charts.look import Theme
-from humanjudge.charts.matrix import P_VALUES, SHARES, heat_map
-from humanjudge.charts.parts import RATING, SCORE, SHARE, Axis, Estimate, Reference, Spec
-from humanjudge.charts.rates import Curve
-from humanjudge.charts.restyling import ChartRefused
-from humanjudge.charts.versus import Versus, grouped
+from humanjudge.charts.bars import Versus, bars, grouped, intervals
+from humanjudge.charts.draw import png, svg
+from humanjudge.charts.heatmap import P_VALUES, SHARES, Cells, heat_map
+from humanjudge.charts.lines import Curve, lines
+from humanjudge.charts.rating_graph import RatingGraph, rating_graph
+from humanjudge.charts.spec import RATING, SCORE, SHARE, Axis, Estimate, Reference, Spec
+from humanjudge.charts.theme import ChartRefused, Theme, VegaConfig
 
 __all__ = [
     "P_VALUES",
@@ -38,9 +32,11 @@ __all__ = [
     "ChartRefused",
     "Curve",
     "Estimate",
+    "RatingGraph",
     "Reference",
     "Spec",
     "Theme",
+    "VegaConfig",
     "Versus",
     "bars",
     "grouped",
@@ -48,5 +44,6 @@ __all__ = [
     "intervals",
     "lines",
     "png",
+    "rating_graph",
     "svg",
 ]

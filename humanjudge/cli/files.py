@@ -16,7 +16,7 @@ from humanjudge.cli.client import CODES, Client, run_path
 from humanjudge.cli.failed import Code, Failed
 from humanjudge.cli.place import connect
 from humanjudge.cli.runs import as_json
-from voting import chain
+from voting.ledger import chain
 
 EVERY_SECONDS = 0.3
 
@@ -61,12 +61,12 @@ def import_files(
     path = run_path(run, "import") if run else "/runs/import"
     sent = {name: value for name, value in fields.items() if value}
     report = _waited_for(connect(), path, files, sent)
-    click.echo(lines.document(report) if as_json else lines.joined(lines.report_lines(report)))
+    lines.show(report, lines.report_lines(report), as_json=as_json)
 
 
 def _waited_for(
     client: Client, path: str, files: Sequence[Path], fields: Mapping[str, str]
-) -> Mapping[str, Any]:
+) -> lines.Reply:
     """Send files, tell how far the import has come, and return its report."""
     job = client.upload(path, files, fields)
     address = f"/imports/{job['id']}"
@@ -85,7 +85,7 @@ def _waited_for(
     if job["state"] != "done":
         said = lines.refusal((job["report"] or {}) | {"detail": job["detail"]})
         raise Failed(CODES.get(job["status"], Code.REFUSED), said)
-    report: Mapping[str, Any] = job["report"]
+    report: lines.Reply = job["report"]
     return report
 
 
@@ -123,7 +123,7 @@ def export(run: str, shape: str, out: Path | None, as_json: bool) -> None:
         return
     size = _saved(pieces, out)
     done = {"file": str(out), "bytes": size}
-    click.echo(lines.document(done) if as_json else lines.line("exported", out, "bytes", size))
+    lines.show(done, [lines.line("exported", out, "bytes", size)], as_json=as_json)
 
 
 def _saved(pieces: Iterator[bytes], out: Path) -> int:
@@ -164,7 +164,7 @@ def verify(file: Path, head: str | None, as_json: bool) -> None:
         "head_known": head is not None,
     }
     line = lines.line("verified", found.entries, "head", found.head, "known", int(head is not None))
-    click.echo(lines.document(done) if as_json else line)
+    lines.show(done, [line], as_json=as_json)
 
 
 COMMANDS = (import_files, export, verify)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
+
+import click
+
+# What a server answers, as JSON: the server checks what it says, and this side only shows it.
+Reply: TypeAlias = Mapping[str, Any]
 
 PREFIX = 8
 LONGEST_PROMPT = 80
@@ -45,14 +50,14 @@ def short(identifier: str) -> str:
     return identifier[:PREFIX]
 
 
-def run_line(run: Mapping[str, Any]) -> str:
+def run_line(run: Reply) -> str:
     return line(
         *("run", short(run["id"]), run["state"], "total", run["total"], "done", run["done"]),
         *("simulated", int(run["simulated"]), f"name:{run['name']}"),
     )
 
 
-def status_lines(run: Mapping[str, Any], pending: Mapping[str, Any]) -> Iterator[str]:
+def status_lines(run: Reply, pending: Reply) -> Iterator[str]:
     """Say where a run stands, what to vote on next, and what the judges say of that."""
     yield line("run", short(run["id"]))
     yield line("state", run["state"])
@@ -70,16 +75,16 @@ def status_lines(run: Mapping[str, Any], pending: Mapping[str, Any]) -> Iterator
         yield from map(verdict_line, json.loads(task.get("verdicts") or "[]"))
 
 
-def _calls(progress: Mapping[str, Any]) -> dict[str, int]:
+def _calls(progress: Reply) -> dict[str, int]:
     parts = (progress["outputs"], progress["calls"])
     return {name: sum(part[name] for part in parts) for name in parts[0]}
 
 
-def _named(values: Mapping[str, Any], *names: str) -> list[object]:
+def _named(values: Mapping[str, object], *names: str) -> list[object]:
     return [field for name in names for field in (name, values[name])]
 
 
-def verdict_line(verdict: Mapping[str, Any]) -> str:
+def verdict_line(verdict: Reply) -> str:
     """Say what a judge said.
 
     Examples
@@ -98,7 +103,7 @@ def voted_line(voted: int, skipped: int, *, unblinded: bool = False) -> str:
     return line("voted", voted, "skipped", skipped, *(("unblinded", 1) if unblinded else ()))
 
 
-def result_lines(results: Mapping[str, Any]) -> Iterator[str]:
+def result_lines(results: Reply) -> Iterator[str]:
     """Write a row for each judge, by overall agreement; the command says what stands in it."""
     for row in results["leaderboard"]:
         overall = (row[f"overall_{name}"] for name in ("agreement", "low", "high"))
@@ -125,50 +130,17 @@ def as_of_line(votes: int, newer: int) -> str:
 
 
 def findings_lines(findings: Mapping[str, Any]) -> Iterator[str]:
-    """Say what the votes show, and of which; then a row for each judge by overall agreement."""
+    """Say what the votes show, and of which; then a row for each judge as the server wrote it."""
     yield line("words", findings["words"])
     yield as_of_line(findings["as_of"]["votes"], findings["newer"])
-    for judge in sorted(findings["judges"], key=_by_overall):
-        rating, three = judge["rating"], ("value", "low", "high")
-        fields = (
-            judge["name"],
-            *(_percent(judge["overall"][name]) for name in three),
-            *(_percent(judge["agreement"][name]) for name in three),
-            _percent(judge["coverage"]["value"]),
-            *(_number(rating[name], 0) for name in three),
-            _range(rating["best_rank"], rating["worst_rank"]),
-            judge["ties"],
-        )
-        yield "\t".join(clean(field) for field in fields)
-
-
-def _by_overall(judge: Mapping[str, Any]) -> tuple[bool, float]:
-    value = judge["overall"]["value"]
-    return value is None, -(value or 0)
-
-
-def _range(best: int | None, worst: int | None) -> str:
-    """Write the ranks that something may have.
-
-    Examples
-    --------
-    >>> _range(1, 2), _range(3, 3), _range(None, None)
-    ('1-2', '3', '-')
-    """
-    if best is None:
-        return "-"
-    return f"{best}" if best == worst else f"{best}-{worst}"
+    yield from ("\t".join(map(clean, row)) for row in findings["rows"])
 
 
 def _number(value: float | None, decimals: int) -> str:
     return "-" if value is None else f"{value:.{decimals}f}"
 
 
-def _percent(share: float | None) -> str:
-    return _number(None if share is None else 100 * share, 1)
-
-
-def progress(job: Mapping[str, Any]) -> str:
+def progress(job: Reply) -> str:
     """Say how far an import has come.
 
     Examples
@@ -183,7 +155,7 @@ def progress(job: Mapping[str, Any]) -> str:
     return f"{job['state']}, {job['rows_read']:,} rows" if job["rows_read"] else str(job["state"])
 
 
-def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
+def report_lines(report: Reply) -> Iterator[str]:
     """Say what an import brought, and what it left out and why."""
     counts = [field for name, count in report["new"].items() for field in (name, count)]
     first, *others = [short(run) for run in report["runs"]] or [""]
@@ -199,7 +171,7 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield from (line("note", note) for note in report["notes"])
 
 
-def refusal(reply: Mapping[str, Any]) -> str:
+def refusal(reply: Reply) -> str:
     """Write what a server refused as one line, the first wrong rows of a file with it.
 
     Examples
@@ -213,7 +185,7 @@ def refusal(reply: Mapping[str, Any]) -> str:
     return ": ".join([one_line(reply["detail"]), *(["; ".join(more)] if more else [])])
 
 
-def _row(error: Mapping[str, Any]) -> str:
+def _row(error: Reply) -> str:
     where = f"{error['file']}:{error['row']}" if error["row"] else error["file"]
     return clean(": ".join(part for part in (where, error["field"], error["why"]) if part))
 
@@ -237,9 +209,7 @@ def one_line(detail: object) -> str:
     return clean(": ".join(part for part in (where, what) if part))
 
 
-def document(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=1)
-
-
-def joined(texts: Iterable[str]) -> str:
-    return "\n".join(texts)
+def show(value: object, texts: Iterable[str], *, as_json: bool) -> None:
+    """Print a reply: all of it as JSON, or these lines."""
+    document = json.dumps(value, ensure_ascii=False, indent=1) if as_json else "\n".join(texts)
+    click.echo(document)

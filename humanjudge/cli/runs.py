@@ -52,10 +52,9 @@ def create(config: str | None, wait: bool, timeout: float, as_json: bool, **give
     if not as_json:
         click.echo(lines.line("created", lines.short(made["id"])))
     reached = _wait(client, made["id"], timeout) if wait else None
-    if as_json:
-        click.echo(lines.document(reached or made))
-    elif reached:
-        click.echo(lines.line("state", reached["state"]))
+    if as_json or reached:
+        state = [lines.line("state", reached["state"])] if reached else []
+        lines.show(reached or made, state, as_json=as_json)
     if reached and reached["state"] in ENDED:
         raise Failed(Code.REFUSED, f"{reached['state']}: {reached['note']}")
 
@@ -115,10 +114,8 @@ def status(run: str, blind: bool, as_json: bool) -> None:
     found = client.get(run_path(run))
     verdicts = "false" if blind else None
     pending = client.get(run_path(found["id"], "judge-eval", "pending"), limit=1, verdicts=verdicts)
-    if as_json:
-        click.echo(lines.document({"run": found, "pending": pending}))
-    else:
-        click.echo(lines.joined(lines.status_lines(found, pending)))
+    both = {"run": found, "pending": pending}
+    lines.show(both, lines.status_lines(found, pending), as_json=as_json)
 
 
 @click.command("list-runs")
@@ -136,10 +133,8 @@ def list_runs(limit: int, as_json: bool) -> None:
         cursor = page["next_cursor"]
         if cursor is None:
             break
-    if as_json:
-        click.echo(lines.document(found))
-    for run in found if not as_json else ():
-        click.echo(lines.run_line(run))
+    if found or as_json:
+        lines.show(found, map(lines.run_line, found), as_json=as_json)
 
 
 @click.command("stop")
@@ -179,7 +174,7 @@ def retry(run: str, as_json: bool) -> None:
 
 def _done(what: str, reply: dict[str, Any], as_json: bool, *more: object) -> None:
     line = lines.line(what, lines.short(reply["id"]), *more)
-    click.echo(lines.document(reply) if as_json else line)
+    lines.show(reply, [line], as_json=as_json)
 
 
 COMMANDS = (create, status, list_runs, start, stop, resume, retry)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from time import monotonic, sleep
-from typing import Any
 
 import click
 
@@ -12,13 +11,14 @@ from humanjudge.cli.client import Client, run_path
 from humanjudge.cli.failed import Code, Failed
 from humanjudge.cli.place import connect
 from humanjudge.cli.runs import as_json
+from voting.choices import CHOICES
 
 AUTO = "auto"
 
 
 @click.command("judge-eval-vote")
 @click.argument("run")
-@click.argument("choice", default=AUTO, type=click.Choice(["A", "B", "tie", "both_bad", AUTO]))
+@click.argument("choice", default=AUTO, type=click.Choice([*CHOICES, AUTO]))
 @click.option("--limit", type=click.IntRange(min=1), help="Vote on so many pairs at most.")
 @click.option("--seed", default=0, show_default=True, help="The same seed makes the same votes.")
 @click.option("--task", help="Cast one real vote, on this pair, as the key's own voter.")
@@ -39,10 +39,10 @@ def vote(
     else:
         done = _really(client, run, choice, task)
     line = lines.voted_line(done["voted"], done["skipped"], unblinded=done.get("unblinded", False))
-    click.echo(lines.document(done) if as_json else line)
+    lines.show(done, [line], as_json=as_json)
 
 
-def _pretend(client: Client, run: str, choice: str, limit: int | None, seed: int) -> dict[str, Any]:
+def _pretend(client: Client, run: str, choice: str, limit: int | None, seed: int) -> lines.Reply:
     """Vote until nothing is left: the server takes so many at once."""
     voted = skipped = 0
     while True:
@@ -55,7 +55,7 @@ def _pretend(client: Client, run: str, choice: str, limit: int | None, seed: int
             return {"voted": voted, "skipped": skipped, "simulated": True}
 
 
-def _really(client: Client, run: str, choice: str, task: str) -> dict[str, Any]:
+def _really(client: Client, run: str, choice: str, task: str) -> lines.Reply:
     body = {"task_id": task, "winner": choice}
     reply = client.post(run_path(run, "judge-eval", "vote"), body)
     is_new = not reply["repeated"]
@@ -85,10 +85,7 @@ def results(run: str, timeout: float, as_json: bool) -> None:
         if monotonic() >= until:
             raise Failed(Code.TIMED_OUT, "not all votes are counted yet: are the workers running?")
         sleep(0.1)
-    if as_json:
-        click.echo(lines.document(found))
-        return
-    click.echo(lines.joined(lines.result_lines(found)))
+    lines.show(found, lines.result_lines(found), as_json=as_json)
 
 
 @click.command("judge-eval-findings")
@@ -110,20 +107,17 @@ def findings(run: str, part: str | None, timeout: float, as_json: bool) -> None:
     percent, Bradley-Terry rating, low, high, its range of ranks, ties.
     """
     found = _computed(connect(), run_path(run, "findings"), part, monotonic() + timeout)
-    if as_json:
-        click.echo(lines.document(found))
-    else:
-        click.echo(lines.joined(lines.findings_lines(found)))
+    lines.show(found, lines.findings_lines(found), as_json=as_json)
 
 
-def _computed(client: Client, path: str, part: str | None, until: float) -> dict[str, Any]:
+def _computed(client: Client, path: str, part: str | None, until: float) -> lines.Reply:
     """Return figures of all votes that were cast before this was asked, or older ones at the end.
 
     Not of all votes at all: where people go on voting, those would never come.
     """
     wanted: int | None = None
     while True:
-        found: dict[str, Any] = client.get(path, part=part)
+        found: lines.Reply = client.get(path, part=part)
         is_ready = found["state"] == "ready"
         if is_ready and found["sealed"] and wanted is None:
             wanted = found["ledger_seq"]

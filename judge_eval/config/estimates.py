@@ -12,7 +12,7 @@ from math import comb
 from typing import Any, Final
 
 from judge_eval.config.run_config import RunConfig
-from judge_eval.dialogue import judge_prompt
+from judge_eval.prompts.judge import messages
 
 # Our pictures measure at most 1024 x 1024. Published rules then give 765 tokens (GPT-4o), 1,032
 # (Gemini), 1,369 (Qwen-VL) and 1,399 (Claude); this is above them all. Some models count far
@@ -224,7 +224,7 @@ def _judging_lines(config: RunConfig, prices: Prices) -> Iterator[Line]:
 def _judging_tokens(config: RunConfig, picture_tokens: int) -> int:
     """Return the prompt tokens of one judge's calls on all pairs."""
     shown = picture_tokens if config.kind == "svg" else config.generation.max_tokens
-    around = judge_prompt.messages(
+    around = messages(
         config.judging.prompt_version,
         kind=config.kind,
         prompt="",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import Final
 
-from judge_eval.interchange import strict_json
+from humanjudge.lib import strict_json
 
 COLUMNS: Final = ("id", "text", "tags")
 

@@ -1,56 +1,185 @@
-"""The config of a run, checked as a whole: all that is wrong with it is said at once.
+"""The config of a run: one model for the form, the API and the command line.
 
-The shape is PathScore's. The form, the API and the command line all come through `parse`. What it
-returns is complete, every default filled in, so that a stored config means the same later.
+The shape is PathScore's. What `parse` returns is complete, every default filled in, so that a
+stored config means the same later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Final
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
-from judge_eval.baselines import BASELINES, names_for
-from judge_eval.config.fields import ConfigError, Fields
-from judge_eval.config.parts import (
-    BASELINE,
-    KINDS,
-    MODES,
-    REVEALS,
-    RUBRICS,
-    VERDICT_ORDERS,
-    Generation,
-    JudgeSpec,
-    Judging,
-    ModelSpec,
-    Overlap,
-    PromptSpec,
-    RunConfig,
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic_core import PydanticKnownError
+
+from humanjudge.lib.text import excerpt
+from humanjudge.lib.validation import (
+    ConfigError,
+    ConfigInvalid,
+    Line,
+    Name,
+    Part,
+    Place,
+    Text,
+    alone,
+    one_of,
+    validated,
 )
-from judge_eval.dialogue import judge_prompt
-from judge_eval.dialogue.reply_text import excerpt
-from voting.sides import CHOICES, Choice
+from judge_eval.baselines import BASELINES, names_for
+from judge_eval.prompts import judge
+from voting.choices import CHOICES, DEFAULT_BALLOT, SIDES, Choice
 
 __all__ = ["ConfigError", "ConfigInvalid", "RunConfig", "parse", "parse_prompt_lines"]
 
-MOST_MODELS: Final = 50
-MOST_JUDGES: Final = 50
 MOST_PROMPTS: Final = 5_000
-MOST_TAGS: Final = 50
-MOST_TOKENS: Final = 1_000_000
 MOST_USD: Final = 1_000_000
-LONGEST_NAME: Final = 200
-LONGEST_PROVIDER: Final = 50
-LONGEST_TEXT: Final = 20_000
 DEFAULT_PROVIDER: Final = "default"
+# Provider of the judges that are answered here; no endpoint can be called this.
+BASELINE: Final = "baseline"
+
+Kind = Literal["svg", "text", "code"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+RUBRICS: Final = MappingProxyType[Kind, str](
+    {
+        "svg": "Which drawing better shows what was asked? First check that everything in the "
+        "prompt is there, in the right number and place; then judge how well it is drawn: "
+        "composition, colour, readable text, clean shapes. A plain drawing that fits the prompt "
+        "can beat a rich one that does not.",
+        "text": "Which answer would you rather have received? First check that it is right and "
+        "does what was asked, including any limit on length or form; then weigh how clear and "
+        "pleasant it is to read. Length is not a merit in itself.",
+        "code": "Which code would you rather have received? First check that it is correct and "
+        "does what was asked, edge cases included; then weigh how clear and simple it is to read "
+        "and to change. Length and comments are not a merit in themselves.",
+    }
+)
 
 
-class ConfigInvalid(ValueError):
-    """A config is wrong; the text has one line for each of its errors."""
+def _decimal(value: object) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise PydanticKnownError("float_type")
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
-    def __init__(self, errors: Sequence[ConfigError]) -> None:
-        super().__init__("\n".join(map(str, errors)))
-        self.errors = tuple(errors)
+
+Long: TypeAlias = Annotated[Text, Field(max_length=20_000)]
+Provider: TypeAlias = Annotated[Line, Field(max_length=50)]
+Temperature: TypeAlias = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None
+Tokens: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
+Votes: TypeAlias = Annotated[int, Field(ge=1, le=100)]
+Usd: TypeAlias = Annotated[
+    Decimal,
+    Field(gt=0, le=MOST_USD),
+    BeforeValidator(_decimal),
+    PlainSerializer(float),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": MOST_USD}),
+]
+
+
+class ModelSpec(Part):
+    """A model that generates."""
+
+    id: Name
+
+
+class JudgeSpec(Part):
+    """A model that judges, or a baseline, which is asked nowhere."""
+
+    id: Name
+    provider: Provider = ""
+
+    @property
+    def is_baseline(self) -> bool:
+        return self.provider == BASELINE
+
+
+class PromptSpec(Part):
+    """What every model is given."""
+
+    id: Name = ""
+    text: Long
+    tags: Annotated[tuple[Name, ...], Field(strict=False, max_length=50)] = ()
+
+
+class _Sampling(Part):
+    temperature: Temperature
+    max_tokens: Tokens
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is sent: no temperature where it is None, since some models refuse any."""
+        return self.model_dump(include={"temperature", "max_tokens"}, exclude_none=True)
+
+
+class Generation(_Sampling):
+    """How outputs are asked for."""
+
+    temperature: Temperature = 0.7
+    max_tokens: Tokens = 4_000
+
+
+class Judging(_Sampling):
+    """How verdicts are asked for.
+
+    Examples
+    --------
+    >>> Judging(temperature=None).parameters
+    {'max_tokens': 400}
+    """
+
+    temperature: Temperature = 0.0
+    prompt_version: one_of(tuple(judge.VERSIONS)) = judge.CURRENT  # type: ignore[valid-type]
+    max_tokens: Tokens = 400
+    samples: Annotated[int, Field(ge=1, le=25)] = 1
+
+
+class Overlap(Part):
+    """The share of the pairs that several people vote on, and how many."""
+
+    share: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.0
+    votes: Votes = 3
+
+
+_Model = Annotated[ModelSpec, BeforeValidator(alone("id"), json_schema_input_type=Name | ModelSpec)]
+_Judge = Annotated[JudgeSpec, BeforeValidator(alone("id"), json_schema_input_type=Name | JudgeSpec)]
+_Prompt = Annotated[
+    PromptSpec, BeforeValidator(alone("text"), json_schema_input_type=Long | PromptSpec)
+]
+
+
+class RunConfig(Part):
+    """A config that is right and complete; `parse` makes them."""
+
+    name: Name
+    mode: Literal["judge_eval", "standard"] = "judge_eval"
+    kind: Kind = "svg"
+    # How few there may be depends on the mode.
+    models: Annotated[
+        tuple[_Model, ...],
+        Field(strict=False, max_length=50, json_schema_extra={"minItems": 1}),
+    ]
+    judges: Annotated[tuple[_Judge, ...], Field(strict=False, min_length=1, max_length=50)]
+    prompts: Annotated[
+        tuple[_Prompt, ...], Field(strict=False, min_length=1, max_length=MOST_PROMPTS)
+    ]
+    rubric: Long = ""
+    ballot: Annotated[
+        tuple[Choice, ...],
+        Field(strict=False, max_length=len(CHOICES), json_schema_extra={"uniqueItems": True}),
+    ] = DEFAULT_BALLOT
+    votes_per_pair: Votes = 1
+    overlap: Overlap = Overlap()
+    reveal: Literal["after_each", "at_end", "never"] = "after_each"
+    verdict_orders: Literal["both", "random"] = "both"
+    generation: Generation = Generation()
+    judging: Judging = Judging()
+    provider: Provider = DEFAULT_PROVIDER
+    budget_usd: Usd | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the config as JSON can hold it, such that it parses back to an equal one."""
+        return self.model_dump(mode="json")
 
 
 def parse(data: object) -> RunConfig:
@@ -64,7 +193,7 @@ def parse(data: object) -> RunConfig:
     Raises
     ------
     ConfigInvalid
-        With every error of the config, in the order in which they were met.
+        With every error of the config.
 
     Examples
     --------
@@ -74,15 +203,12 @@ def parse(data: object) -> RunConfig:
     >>> parse({"name": "r", "models": [{"id": "m"}, {"id": ""}], "judge": ["j"], "prompts": ["p"]})
     Traceback (most recent call last):
         ...
-    judge_eval.config.run_config.ConfigInvalid: models[1].id: is empty
+    humanjudge.lib.validation.ConfigInvalid: models[1].id: is empty
     judges: is missing
     judge: unknown; did you mean 'judges'?
     """
-    errors: list[ConfigError] = []
-    config = _config(Fields(data, "", errors))
-    if errors:
-        raise ConfigInvalid(errors)
-    return config
+    conflicts = list(_conflicts(data)) if isinstance(data, Mapping) else []
+    return _completed(validated(RunConfig, data, conflicts=conflicts))
 
 
 def parse_prompt_lines(text: str) -> list[str]:
@@ -97,109 +223,77 @@ def parse_prompt_lines(text: str) -> list[str]:
     return [line for line in lines if line]
 
 
-def _config(run: Fields) -> RunConfig:
-    kind = run.choice("kind", KINDS, "svg")
-    mode = run.choice("mode", MODES, "judge_eval")
-    provider = run.text("provider", DEFAULT_PROVIDER, most=LONGEST_PROVIDER)
-    if provider == BASELINE:
-        run.complain("provider", "is what baselines are asked through; no model answers there")
-    budget = run.number("budget_usd", None, low=0, high=MOST_USD, is_above=True)
-    config = RunConfig(
-        name=run.text("name", most=LONGEST_NAME),
-        mode=mode,
-        kind=kind,
-        models=_models(run, least=2 if mode == "judge_eval" else 1),
-        judges=_judges(run, kind, provider),
-        prompts=_prompts(run),
-        rubric=run.text("rubric", RUBRICS[kind], most=LONGEST_TEXT, is_line=False),
-        ballot=_ballot(run),
-        votes_per_pair=run.whole("votes_per_pair", 1, low=1, high=100),
-        overlap=_overlap(run.part("overlap")),
-        reveal=run.choice("reveal", REVEALS, "after_each"),
-        verdict_orders=run.choice("verdict_orders", VERDICT_ORDERS, "both"),
-        generation=_generation(run.part("generation")),
-        judging=_judging(run.part("judging")),
-        provider=provider,
-        budget_usd=None if budget is None else Decimal(repr(budget)),
+def _completed(config: RunConfig) -> RunConfig:
+    """Fill in what depends on other values."""
+    prompts = [
+        prompt if prompt.id else prompt.model_copy(update={"id": str(number)})
+        for number, prompt in enumerate(config.prompts, start=1)
+    ]
+    judges = [
+        JudgeSpec(id=each.id, provider=each.provider or _usual_provider(each.id, config.provider))
+        for each in config.judges
+    ]
+    return config.model_copy(
+        update={
+            "prompts": tuple(prompts),
+            "judges": tuple(judges),
+            "rubric": config.rubric or RUBRICS[config.kind],
+            "ballot": tuple(choice for choice in CHOICES if choice in config.ballot),
+        }
     )
-    run.close()
-    return config
 
 
-def _models(run: Fields, least: int) -> tuple[ModelSpec, ...]:
-    models: dict[str, ModelSpec] = {}
-    for item in run.items("models", "id", least=least, most=MOST_MODELS):
-        name = _new_id(item, models)
-        if name in BASELINES:
-            item.complain("id", f"{name} is a baseline: it judges and generates nothing")
-        models[name] = ModelSpec(name)
-    return tuple(models.values())
+def _usual_provider(name: str, provider: str) -> str:
+    return BASELINE if name in BASELINES else provider
 
 
-def _judges(run: Fields, kind: str, provider: str) -> tuple[JudgeSpec, ...]:
-    judges: dict[str, JudgeSpec] = {}
-    for item in run.items("judges", "id", least=1, most=MOST_JUDGES):
-        name = _new_id(item, judges)
-        usual = BASELINE if name in BASELINES else provider
-        own = item.text("provider", usual, most=LONGEST_PROVIDER)
-        if name in BASELINES and name not in names_for(kind):
-            item.complain("id", f"{name} judges drawings only; the kind of this run is {kind}")
-        if (own == BASELINE) != (usual == BASELINE):
-            item.complain("provider", f"{BASELINE} is the provider of all baselines and no others")
-        judges[name] = JudgeSpec(name, own)
-    return tuple(judges.values())
+def _objects(config: Mapping[Any, Any], key: str) -> Iterator[tuple[int, dict[Any, Any]]]:
+    items = config.get(key)
+    for number, item in enumerate(items[:MOST_PROMPTS] if isinstance(items, list | tuple) else ()):
+        if isinstance(item, str):
+            yield number, {"text" if key == "prompts" else "id": item}
+        elif isinstance(item, dict):
+            yield number, item
 
 
-def _prompts(run: Fields) -> tuple[PromptSpec, ...]:
-    prompts: dict[str, PromptSpec] = {}
-    items = run.items("prompts", "text", least=1, most=MOST_PROMPTS)
-    for number, item in enumerate(items, start=1):
-        name = _new_id(item, prompts, default=str(number))
-        text = item.text("text", most=LONGEST_TEXT, is_line=False)
-        tags = item.texts("tags", most=MOST_TAGS, longest=LONGEST_NAME)
-        prompts[name] = PromptSpec(name, text, tags)
-    return tuple(prompts.values())
+def _line(item: Mapping[Any, Any], key: str) -> str:
+    text = item.get(key)
+    return text.strip() if isinstance(text, str) else ""
 
 
-def _new_id(item: Fields, taken: Container[str], default: str | None = None) -> str:
-    name = item.text("id", default, most=LONGEST_NAME)
-    if name and name in taken:
-        item.complain("id", f"{excerpt(name, 60)} stands twice")
-    return name
+def _conflicts(config: Mapping[Any, Any]) -> Iterator[tuple[Place, str]]:
+    """Find what is wrong between values, on the data itself: it is said with all the rest."""
+    for key in ("models", "judges", "prompts"):
+        seen = {""}
+        for number, item in _objects(config, key):
+            name = _line({"id": str(number + 1), **item} if key == "prompts" else item, "id")
+            if name and name in seen:
+                yield (key, number, "id"), f"{excerpt(name, 60)} stands twice"
+            seen.add(name)
+    yield from _conflicts_of_baselines(config)
+    models, ballot = config.get("models"), config.get("ballot")
+    least = 1 if config.get("mode") == "standard" else 2
+    if isinstance(models, list) and len(models) < least:
+        yield ("models",), f"has {len(models)}, the least is {least}"
+    if isinstance(ballot, list | tuple):
+        twice = [n for n, each in enumerate(ballot[:10]) if each in ballot[:n]]
+        yield from ((("ballot", n), "stands twice") for n in twice)
+        if not all(side in ballot for side in SIDES):
+            yield ("ballot",), "must offer A and B"
 
 
-def _ballot(run: Fields) -> tuple[Choice, ...]:
-    ballot = run.choices("ballot", CHOICES)
-    if ballot is None:
-        return ("A", "B", "both_bad")
-    if not {"A", "B"} <= set(ballot):
-        run.complain("ballot", "must offer A and B")
-    return ballot
-
-
-def _overlap(part: Fields) -> Overlap:
-    share = part.number("share", 0.0, low=0, high=1)
-    overlap = Overlap(share=share or 0.0, votes=part.whole("votes", 3, low=1, high=100))
-    part.close()
-    return overlap
-
-
-def _generation(part: Fields) -> Generation:
-    generation = Generation(
-        temperature=part.number("temperature", 0.7, low=0, high=2),
-        max_tokens=part.whole("max_tokens", 4_000, low=1, high=MOST_TOKENS),
-    )
-    part.close()
-    return generation
-
-
-def _judging(part: Fields) -> Judging:
-    versions = tuple(judge_prompt.VERSIONS)
-    judging = Judging(
-        temperature=part.number("temperature", 0.0, low=0, high=2),
-        prompt_version=part.choice("prompt_version", versions, judge_prompt.CURRENT),
-        max_tokens=part.whole("max_tokens", 400, low=1, high=MOST_TOKENS),
-        samples=part.whole("samples", 1, low=1, high=25),
-    )
-    part.close()
-    return judging
+def _conflicts_of_baselines(config: Mapping[Any, Any]) -> Iterator[tuple[Place, str]]:
+    if _line(config, "provider") == BASELINE:
+        yield ("provider",), "is what baselines are asked through; no model answers there"
+    for number, model in _objects(config, "models"):
+        if (name := _line(model, "id")) in BASELINES:
+            yield ("models", number, "id"), f"{name} is a baseline: it judges and generates nothing"
+    kind = config.get("kind", "svg")
+    for number, each in _objects(config, "judges"):
+        name = _line(each, "id")
+        if kind in KINDS and name in BASELINES and name not in names_for(kind):
+            words = f"{name} judges drawings only; the kind of this run is {kind}"
+            yield ("judges", number, "id"), words
+        if "provider" in each and (_line(each, "provider") == BASELINE) != (name in BASELINES):
+            words = f"{BASELINE} is the provider of all baselines and no others"
+            yield ("judges", number, "provider"), words

@@ -8,9 +8,8 @@ from typing import Any, Final
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
-from judge_eval.config.parts import RunConfig
-from judge_eval.config.run_config import ConfigInvalid, parse
-from judge_eval.interchange import strict_json
+from humanjudge.lib import strict_json
+from judge_eval.config.run_config import ConfigInvalid, RunConfig, parse
 from voting.models import Project
 
 MOST_FILE_BYTES = 5_000_000

@@ -16,11 +16,18 @@ from django.utils.html import format_html
 
 from judge_eval.baselines import BASELINES, names_for
 from judge_eval.config import prompt_files
-from judge_eval.config.parts import RUBRICS, RunConfig
-from judge_eval.config.run_config import DEFAULT_PROVIDER, ConfigError, ConfigInvalid, parse
+from judge_eval.config.run_config import (
+    DEFAULT_PROVIDER,
+    RUBRICS,
+    ConfigError,
+    ConfigInvalid,
+    RunConfig,
+    parse,
+)
 from judge_eval.models import Provider
 from judge_eval.pages.config_form import LINES, ProjectForm, shortened, small_file
-from voting.models import Choice, Inference, Queue
+from voting.choices import LABELS, WITHOUT_SIDE
+from voting.models import Inference, Queue
 
 # Where the form asks for what a config has at this path.
 _FIELDS = {
@@ -87,7 +94,7 @@ class RunForm(ProjectForm):
     ballot = forms.MultipleChoiceField(
         label="Beside A and B one may say",
         required=False,
-        choices=[(choice.value, choice.label) for choice in (Choice.TIE, Choice.BOTH_BAD)],
+        choices=[(choice, LABELS[choice]) for choice in WITHOUT_SIDE],
         widget=forms.CheckboxSelectMultiple,
     )
     rubric = forms.CharField(

@@ -19,11 +19,9 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from judge_eval.metrics.figures import Figure, left_out, no_figure
-from judge_eval.metrics.rank_correlation import FEWEST, places_of
-from judge_eval.metrics.rank_correlation import spearman as correlations
-from judge_eval.metrics.resampling import Resampling, interval_of, weights
-from judge_eval.statistics.intervals import Z95
+from judge_eval.stats import Figure, Resampling, no_figure, rank_correlation
+from judge_eval.stats.estimate import Z95, left_out
+from judge_eval.stats.rank_correlations import FEWEST
 from reports.composite.config import CompositeConfig
 
 # With fewer items in either quarter, no change is claimed or denied.
@@ -47,11 +45,7 @@ class Composite(NamedTuple):
 
 @dataclass(frozen=True)
 class CompositeRow(Generic[Item]):
-    """One line of a table: the components first, then what they come to.
-
-    The components are in the order of the config, None where missing. An item that has no
-    composite has an error as its reason.
-    """
+    """An item's components, in the order of the config, and what they come to or why to nothing."""
 
     item: Item
     components: Mapping[str, float | None]
@@ -65,10 +59,7 @@ def composite_of_item(
     weights: Mapping[str, float],
     gates: Collection[str] = (),
 ) -> Composite:
-    """Compute the composite of one item.
-
-    ``sum(weight * component) / sum(weight)`` over the weighted components; 0 where a gate is below
-    1 or missing.
+    """Return ``sum(weight * component) / sum(weight)``, or 0 where a gate is below 1 or missing.
 
     Parameters
     ----------
@@ -191,21 +182,10 @@ def quarter_of(at: datetime) -> str:
 def spearman(
     xs: Sequence[float], ys: Sequence[float], resampling: Resampling | None = None
 ) -> Figure:
-    """Compute Spearman's rank correlation with a 95 % bootstrap interval.
+    """Compute Spearman's rank correlation of items' composites and rates, with a 95 % interval.
 
-    Pearson's correlation of the ranks; equal values share the mean of their ranks.
-
-    Parameters
-    ----------
-    xs, ys : sequences of float, shape (n_items,)
-        The composite of each item, and its rate among people.
-    resampling : Resampling, optional
-        1,000 resamples of items from seed 0; an item and all its votes are drawn as one.
-
-    Returns
-    -------
-    Figure
-        No value for fewer than 3 items, or where all are alike in one of the two.
+    Items are resampled, each with all its votes. There is no value for fewer than 3 items, or
+    where all are alike in one of the two.
 
     Examples
     --------
@@ -230,11 +210,9 @@ def _spearman(both: bytes, resampling: Resampling) -> Figure:
     for values, what in ((x, "composite"), (y, "rate among people")):
         if np.ptp(values) < _SAME:
             return no_figure(f"every item has the same {what}, so there is no order to compare", n)
-    places, counts = np.unique(np.array([places_of(x), places_of(y)]), axis=1, return_counts=True)
-    value = float(correlations(places, counts[:, np.newaxis].astype(np.float64))[0])
-    blocks = [correlations(places, block) for block in weights(counts, resampling, rows=4)]
-    resampled = interval_of(np.concatenate(blocks), n, resampling)
-    return Figure(value, n=n, interval=resampled.interval, method=resampled.method)
+    rates = ((item, "people", rate) for item, rate in enumerate(y.tolist()))
+    found = rank_correlation(enumerate(x.tolist()), rates, resampling=resampling)
+    return found.by_human["people"]
 
 
 def drift(
@@ -244,11 +222,7 @@ def drift(
 ) -> list[Drift]:
     """Compare the composite with people's votes, quarter by quarter, the oldest first.
 
-    Parameters
-    ----------
-    composites : mapping of item to float
-        None where an item has none: it is left out, and counted.
-    votes : mapping of quarter to mapping of item to Tally
+    Items without a composite are left out, and counted.
 
     Examples
     --------
@@ -266,8 +240,11 @@ def _drift(
     votes: Mapping[Item, Tally],
     resampling: Resampling | None,
 ) -> Drift:
-    pairs = [(composites.get(item), tally) for item, tally in votes.items()]
-    compared = [(value, tally) for value, tally in pairs if value is not None]
+    compared = [
+        (value, tally)
+        for item, tally in votes.items()
+        if (value := composites.get(item)) is not None
+    ]
     missing = [item for item in votes if composites.get(item) is None]
     figure = spearman(
         [value for value, _ in compared], [tally.mean for _, tally in compared], resampling

@@ -5,23 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import Annotated, Final, Literal, Self, TypeAlias, get_args
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    ValidationError,
-    model_validator,
-)
-from pydantic_core import ErrorDetails
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
-from judge_eval.config.fields import ConfigError, meant
-from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.dialogue.reply_text import excerpt
+from humanjudge.lib.validation import Line, Part, Place, alone, validated
 
 LARGEST: Final = 1_000_000_000
 MOST_COMPONENTS: Final = 30
@@ -59,41 +47,32 @@ def _gates(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Name: TypeAlias = Annotated[str, StringConstraints(max_length=60, pattern=_NAME)]
-# One line without control characters.
-Line: TypeAlias = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, pattern=r"^[^\p{C}\p{Zl}\p{Zp}]*$"),
-]
 End: TypeAlias = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 Range: TypeAlias = Annotated[tuple[End, End], Field(strict=False), AfterValidator(_range)]
 Scalar: TypeAlias = Annotated[object, AfterValidator(_scalar)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class Weight(_Part):
+class Weight(Part):
     """How much a component counts, relative to the others, and why so much."""
 
     weight: float = Field(gt=0, le=LARGEST)
     reason: Annotated[Line, AfterValidator(_reason)] = Field(max_length=500)
 
 
-class OfOutput(_Part):
+class OfOutput(Part):
     """The share of votes that an output won or that passed it, or whether it was rendered."""
 
     kind: Literal["win_rate", "pass_rate", "rendered"] = Field(alias="from")
 
 
-class OfVerdicts(_Part):
+class OfVerdicts(Part):
     """How often a judge chose an output, or how far its choices agree with people's."""
 
     kind: Literal["judge_wins", "agreement"] = Field(alias="from")
     judge: Line = Field(max_length=200)
 
 
-class Score(_Part):
+class Score(Part):
     """A judge's scores of an output."""
 
     kind: Literal["judge_score"] = Field(alias="from")
@@ -104,7 +83,7 @@ class Score(_Part):
         return _scaled(value, self.range)
 
 
-class _Value(_Part):
+class _Value(Part):
     """Values of which a range becomes 0 to 1, or which count 1 where they equal one value."""
 
     range: Range | None = None
@@ -149,7 +128,7 @@ class Metadata(_Value):
 Source: TypeAlias = OfOutput | OfVerdicts | Score | Label | Metadata
 
 
-class CompositeConfig(_Part):
+class CompositeConfig(Part):
     """Weights and gates of a composite, with what is needed to read its components.
 
     Attributes
@@ -183,7 +162,7 @@ class CompositeConfig(_Part):
         Annotated[
             Source,
             Field(discriminator="kind"),
-            BeforeValidator(lambda value: {"from": value} if isinstance(value, str) else value),
+            BeforeValidator(alone("from")),
         ],
     ] = Field(default={}, max_length=MOST_COMPONENTS)
     check: Literal["win_rate", "pass_rate"] = "win_rate"
@@ -247,20 +226,14 @@ def parse(data: object, *, needs_sources: bool = False) -> CompositeConfig:
     >>> parse({"weights": {"brevity": {"weight": 0, "reason": "x"}}, "gate": []})
     Traceback (most recent call last):
         ...
-    judge_eval.config.run_config.ConfigInvalid: weights.brevity.weight: must be greater than 0
+    humanjudge.lib.validation.ConfigInvalid: weights.brevity.weight: must be greater than 0
     gate: unknown; did you mean 'gates'?
     """
-    errors = _source_errors(data, needs_sources=needs_sources)
-    try:
-        config = CompositeConfig.model_validate(data)
-    except ValidationError as invalid:
-        raise ConfigInvalid([*map(_config_error, invalid.errors()), *errors]) from None
-    if errors:
-        raise ConfigInvalid(errors)
-    return config
+    conflicts = _conflicts(data, needs_sources=needs_sources)
+    return validated(CompositeConfig, data, conflicts=conflicts)
 
 
-def _source_errors(data: object, *, needs_sources: bool) -> list[ConfigError]:
+def _conflicts(data: object, *, needs_sources: bool) -> list[tuple[Place, str]]:
     """Compare names on the data itself, so that these mistakes and all others come at once."""
     components = dict.fromkeys([*_names(data, "weights"), *_names(data, "gates")])
     sources = _names(data, "sources")
@@ -268,8 +241,9 @@ def _source_errors(data: object, *, needs_sources: bool) -> list[ConfigError]:
         return []
     missing = [name for name in components if name not in sources]
     unused = [name for name in sources if name not in components]
-    return [ConfigError(f"sources.{name}", "is missing") for name in missing] + [
-        ConfigError(f"sources.{name}", "is not used") for name in unused
+    return [
+        *((("sources", name), "is missing") for name in missing),
+        *((("sources", name), "is not used") for name in unused),
     ]
 
 
@@ -277,51 +251,3 @@ def _names(data: object, key: str) -> list[str]:
     given = data.get(key) if isinstance(data, dict) else None
     names = given if isinstance(given, dict | list | tuple) else ()
     return [name for name in names if isinstance(name, str) and re.fullmatch(_NAME, name)]
-
-
-_KEYS: Final = {
-    "weights": list(Weight.model_fields),
-    "sources": [
-        field.alias or name
-        for source in get_args(Source)
-        for name, field in source.model_fields.items()
-    ],
-}
-# Where the words of pydantic are Python's and not those of JSON.
-_MESSAGES: Final = {
-    "missing": "is missing",
-    "union_tag_not_found": "is missing",
-    "model_type": "must be an object",
-    "model_attributes_type": "must be text or an object",
-    "dict_type": "must be an object",
-    "tuple_type": "must be a list",
-    "string_type": "must be text",
-    "float_type": "must be a number",
-    "string_pattern_mismatch": "must be plain words on one line",
-}
-
-
-def _config_error(error: ErrorDetails) -> ConfigError:
-    places, message = list(error["loc"]), _message(error)
-    if places[-1:] == ["[key]"]:
-        message = f"{excerpt(str(places[-2]), 40)} {message}"
-        del places[-2:]
-    if places[:1] == ["sources"]:
-        del places[2:3]  # which kind of source pydantic takes it for
-    if error["type"].startswith("union_tag"):
-        places.append("from")
-    steps = [f"[{p}]" if isinstance(p, int) else f".{excerpt(p, 60)[1:-1]}" for p in places]
-    return ConfigError("".join(steps).removeprefix("."), message)
-
-
-def _message(error: ErrorDetails) -> str:
-    kind, places = error["type"], error["loc"]
-    if kind == "extra_forbidden":
-        key = str(places[-1])
-        keys = _KEYS[str(places[0])] if len(places) > 1 else list(CompositeConfig.model_fields)
-        # Another kind of source may take it.
-        return "unknown" if key in keys else f"unknown{meant(key, keys)}"
-    if kind == "union_tag_invalid":
-        return f"{excerpt(error['ctx']['tag'], 60)} is none of {error['ctx']['expected_tags']}"
-    words = error["msg"].removeprefix("Value error, ").replace(" after validation", "")
-    return _MESSAGES.get(kind, re.sub(r"^\w+ should", "must", words))

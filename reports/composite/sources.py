@@ -17,10 +17,9 @@ from django.db import transaction
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Left, TruncQuarter
 
-from judge_eval.analysis.slices import WHOLE, Slice
-from judge_eval.config.fields import ConfigError
-from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.interchange import strict_json
+from humanjudge.lib import strict_json
+from humanjudge.lib.validation import ConfigError, ConfigInvalid
+from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Judge, Run, Verdict
 from reports.composite.compute import Tally, quarter_of
 from reports.composite.config import (
@@ -35,8 +34,9 @@ from reports.composite.config import (
     parse,
 )
 from reports.models import CompositeDefinition
+from voting.choices import TABLE, VOTES_FOR, row_of
+from voting.ledger.counts import counted_in
 from voting.models import Comparison, Entry, Inference, Picture
-from voting.projection import counted_in
 
 MOST_PROPOSED = 2
 PROMPT_LENGTH = 200
@@ -121,8 +121,7 @@ class Outputs:
             case OfOutput():
                 return self._rendered
             case Metadata():
-                data = self._metadata.items()
-                return _scaled(source, ((output, each.get(source.key)) for output, each in data))
+                return _scaled(source, ((pk, data.get(source.key)) for pk, data in self._metadata))
             case Label():
                 return _scaled(source, self._answers(source))
             case _:
@@ -136,20 +135,18 @@ class Outputs:
     @cached_property
     def _rendered(self) -> list[tuple[UUID, Tally]]:
         """1 for what could be rendered or needs no rendering, 0 for a failure."""
-        values = {Picture.State.DONE.value: 1, Picture.State.FAILED.value: 0}
+        done, failed = Picture.State.DONE, Picture.State.FAILED
         rows = self._inferences.values_list("pk", "kind", "picture__state")
-        rendered = {
-            output: values.get(state or "") if kind == Inference.Kind.SVG else 1
-            for output, kind, state in rows
-        }
         return [
-            (output, Tally(value, 1)) for output, value in rendered.items() if value is not None
+            (output, Tally(float(kind != Inference.Kind.SVG or state == done), 1))
+            for output, kind, state in rows
+            if kind != Inference.Kind.SVG or state in (done, failed)
         ]
 
     @cached_property
-    def _metadata(self) -> dict[UUID, dict[str, Any]]:
+    def _metadata(self) -> list[tuple[UUID, Any]]:
         # It may be large and is seldom wanted, so no other query reads it.
-        return dict(self._inferences.values_list("pk", "metadata"))
+        return list(self._inferences.values_list("pk", "metadata"))
 
     @cached_property
     def _verdicts(self) -> Mapping[str, list[Any]]:
@@ -241,7 +238,7 @@ _QUARTER = TruncQuarter("at", tzinfo=UTC)
 def _pairs(run: Run, part: Slice) -> dict[UUID, Pair]:
     rows = Comparison.objects.filter(queue=run.queue_id).order_by("position")
     about = ("a__tags", "a__generator", "b__generator") if part.kind else ()
-    counts = {choice: f"votes_{choice.lower()}" for choice in part.choices}
+    counts = {choice: VOTES_FOR[choice] for choice in part.choices}
     return {
         row["pk"]: Pair(row["a"], row["b"], {choice: row[name] for choice, name in counts.items()})
         for row in rows.values("pk", "a", "b", *counts.values(), *about)
@@ -251,9 +248,9 @@ def _pairs(run: Run, part: Slice) -> dict[UUID, Pair]:
 
 def _won(pair: Pair, choice: str, count: int) -> Tallies:
     """Return what as many votes, or verdicts, come to: a win is 1, a tie half."""
-    tie = count / 2 if choice == "tie" else 0.0
-    yield pair.a, Tally(count if choice == "A" else tie, count)
-    yield pair.b, Tally(count if choice == "B" else tie, count)
+    for_a, for_b = row_of(choice).grades if choice in TABLE else (0.0, 0.0)
+    yield pair.a, Tally(count * for_a, count)
+    yield pair.b, Tally(count * for_b, count)
 
 
 def _scaled(source: Score | Label | Metadata, given: Iterable[tuple[UUID, object]]) -> Tallies:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 from django import forms
@@ -17,20 +17,22 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import Problem
+from humanjudge.lib.text import number_of
+from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.access import refuse_board, voter_of_run
-from judge_eval.analysis.slices import Slice, SliceInvalid
-from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.metrics.resampling import Resampling
+from judge_eval.findings.slices import Slice, SliceInvalid
 from judge_eval.models import Run
 from judge_eval.pages.config_form import LINES, shortened
 from judge_eval.pages.run_access import pairs_to_vote_on
-from judge_eval.pages.run_views import find_run
-from judge_eval.words import number_of
+from judge_eval.pages.runs import find_run
+from judge_eval.stats.bootstrap import Resampling
 from reports.composite import compute, sources
 from reports.composite.config import CompositeConfig, Source
 from reports.parts import parts_of
 from voting.services import record_exposure
 from voting.voters import voter_of_user
+
+Row: TypeAlias = compute.CompositeRow[UUID]
 
 DASH: Final = "\N{EN DASH}"
 ROWS_PER_PAGE: Final = 50
@@ -99,21 +101,24 @@ def _page(
     request: HttpRequest, run: Run, form: CompositeForm | None = None, status: int = 200
 ) -> HttpResponse:
     versions = sources.versions_of(run, MOST_VERSIONS)
-    context: dict[str, Any] = {"run": run, "tab": "composite", "form": form}
-    if versions:
-        context |= {"definition": versions[0][0]}
-        context |= _composite(request, run, [config for _, config in versions])
+    configs = [config for _, config in versions]
     if form is None and request.user.is_authenticated:
-        config = versions[0][1].as_json() if versions else sources.example(run)
-        context["form"] = CompositeForm(run, initial={"config": config})
+        config = configs[0].as_json() if configs else sources.example(run)
+        form = CompositeForm(run, initial={"config": config})
+    context = {
+        "run": run,
+        "tab": "composite",
+        "form": form,
+        "definition": versions[0][0] if versions else None,
+        **(_composite(request, run, configs) if configs else {}),
+    }
     return render(request, "reports/composite.html", context, status=status)
 
 
 def _composite(
     request: HttpRequest, run: Run, configs: Sequence[CompositeConfig]
-) -> dict[str, Any]:
-    config, *_ = configs
-    part = _part(request)
+) -> dict[str, object]:
+    config, part = configs[0], _part(request)
     outputs = sources.Outputs(run, configs, part)
     tables = [_ranked(outputs, each) for each in configs]
     page = Paginator(tables[0], ROWS_PER_PAGE).get_page(request.GET.get("page"))
@@ -129,7 +134,7 @@ def _composite(
             for each, table in zip(configs, tables, strict=True)
         ],
         "page": page,
-        "rows": _rows(list(page), outputs.pairs, closed),
+        "rows": _lines(list(page), outputs.pairs, closed),
         "outputs": _outputs_in_words(page.paginator.count, part),
         "empty": "No output belongs to this part." if part.kind else "This run has no outputs yet.",
         "parts": parts_of(run, str(part)),
@@ -152,15 +157,14 @@ def _record_exposure(request: HttpRequest, run: Run, pairs: Collection[UUID]) ->
         record_exposure(voter.pk, sorted(pairs), timezone.now())
 
 
-def _ranked(outputs: sources.Outputs, config: CompositeConfig) -> list[compute.CompositeRow[UUID]]:
+def _ranked(outputs: sources.Outputs, config: CompositeConfig) -> list[Row]:
     """Return every output's row, the highest composite first, those without one last."""
     rows = compute.composite_table(outputs.components(config), config)
     return sorted(rows, key=lambda row: (row.composite is None, -(row.composite or 0)))
 
 
 def _weight(config: CompositeConfig, name: str) -> dict[str, str]:
-    weight = config.weights.get(name)
-    total = sum(config.weighting.values())
+    weight, total = config.weights.get(name), sum(config.weighting.values())
     return {
         "name": name,
         "weight": f"{weight.weight:g}" if weight else DASH,
@@ -181,67 +185,98 @@ def _source_in_words(source: Source) -> str:
     return _SOURCES[source.kind].format(**options)
 
 
-def _check(
-    config: CompositeConfig,
-    table: Sequence[compute.CompositeRow[UUID]],
-    votes: Mapping[str, Mapping[UUID, compute.Tally]],
-) -> dict[str, object]:
-    """Compare one version with people's votes of the newest quarters."""
-    against, done = _CHECKS[config.check]
-    label = config.label or "Composite"
-    check: dict[str, object] = {"label": label, "version": config.version, "against": against}
-    if config.is_circular:
-        return check | {"result": "Not checked: it contains what it would be checked against."}
-    if not votes:
-        return check | {"result": f"Nobody has {done} yet."}
-    newest = {quarter: votes[quarter] for quarter in sorted(votes)[-MOST_QUARTERS:]}
-    composites = {row.item: row.composite for row in table}
-    resamples = max(200, min(1000, _RANKS_DRAWN // max(1, len(composites))))
-    quarters = compute.drift(composites, newest, Resampling(resamples))
-    return check | {
-        "result": compute.drift_in_words(quarters),
-        "quarters": [_quarter(quarter) for quarter in reversed(quarters)],
-        "earlier": len(votes) - len(newest),
-    }
+class QuarterLine(NamedTuple):
+    """How one version ranked outputs beside people's votes of a quarter."""
+
+    name: str
+    correlation: str
+    interval: str
+    outputs: int
+    votes: int
+    note: str
 
 
-def _quarter(quarter: compute.Drift) -> dict[str, object]:
+def _quarter(quarter: compute.Drift) -> QuarterLine:
     figure = quarter.figure
     gaps = [f"left out: {gap.count} {gap.what}, {gap.why}" for gap in figure.left_out]
-    return {
-        "name": quarter.quarter,
-        "correlation": _two_digits(figure.value),
-        "interval": "{:.2f} to {:.2f}".format(*figure.interval) if figure.interval else DASH,
-        "outputs": figure.n,
-        "votes": quarter.votes,
-        "note": "; ".join([figure.reason or figure.method or "", *gaps]),
-    }
+    return QuarterLine(
+        quarter.quarter,
+        correlation=_two_digits(figure.value),
+        interval="{:.2f} to {:.2f}".format(*figure.interval) if figure.interval else DASH,
+        outputs=figure.n,
+        votes=quarter.votes,
+        note="; ".join([figure.reason or figure.method or "", *gaps]),
+    )
 
 
-def _rows(
-    rows: Sequence[compute.CompositeRow[UUID]], pairs: Mapping[UUID, list[UUID]], closed: set[UUID]
-) -> list[dict[str, object]]:
+class Check(NamedTuple):
+    """One version compared with people's votes of the newest quarters, the newest first."""
+
+    label: str
+    version: str
+    against: str
+    result: str
+    quarters: Sequence[QuarterLine] = ()
+    earlier: int = 0
+
+
+def _check(
+    config: CompositeConfig,
+    table: Sequence[Row],
+    votes: Mapping[str, Mapping[UUID, compute.Tally]],
+) -> Check:
+    against, cast = _CHECKS[config.check]
+    check = Check(config.label or "Composite", config.version, against, f"Nobody has {cast} yet.")
+    if config.is_circular:
+        circular = "Not checked: it contains what it would be checked against."
+        return check._replace(result=circular)
+    if not votes:
+        return check
+    newest = {quarter: votes[quarter] for quarter in sorted(votes)[-MOST_QUARTERS:]}
+    resamples = max(200, min(1000, _RANKS_DRAWN // max(1, len(table))))
+    composites = {row.item: row.composite for row in table}
+    quarters = compute.drift(composites, newest, Resampling(resamples))
+    return check._replace(
+        result=compute.drift_in_words(quarters),
+        quarters=[_quarter(quarter) for quarter in reversed(quarters)],
+        earlier=len(votes) - len(newest),
+    )
+
+
+class OutputLine(NamedTuple):
+    """An output's components and composite; with a pair that its reader may vote on, no number."""
+
+    prompt: str
+    pair: UUID | None
+    is_closed: bool
+    generator: str = ""
+    components: Sequence[str] = ()
+    composite: str = ""
+    note: str = ""
+
+
+def _lines(
+    rows: Sequence[Row], pairs: Mapping[UUID, Sequence[UUID]], closed: set[UUID]
+) -> list[OutputLine]:
     named = sources.prompts_and_generators([row.item for row in rows])
-    return [_row(row, *named[row.item], pairs[row.item], closed) for row in rows]
+    return [_line(row, *named[row.item], pairs[row.item], closed) for row in rows]
 
 
-def _row(
-    row: compute.CompositeRow[UUID],
-    prompt: str,
-    generator: str,
-    pairs: Sequence[UUID],
-    closed: set[UUID],
-) -> dict[str, object]:
-    """Return a line of the table; with a pair that its reader may vote on, it has no number."""
-    line = {"prompt": prompt, "pair": pairs[0] if pairs else None}
+def _line(
+    row: Row, prompt: str, generator: str, pairs: Sequence[UUID], closed: set[UUID]
+) -> OutputLine:
+    first = pairs[0] if pairs else None
     if not closed.isdisjoint(pairs):
-        return line | {"is_closed": True}
-    return line | {
-        "generator": generator,
-        "components": [_two_digits(value) for value in row.components.values()],
-        "composite": _two_digits(row.composite),
-        "note": "" if row.reason == compute.OK else row.reason,
-    }
+        return OutputLine(prompt, first, is_closed=True)
+    return OutputLine(
+        prompt,
+        first,
+        is_closed=False,
+        generator=generator,
+        components=[_two_digits(value) for value in row.components.values()],
+        composite=_two_digits(row.composite),
+        note="" if row.reason == compute.OK else row.reason,
+    )
 
 
 def _outputs_in_words(count: int, part: Slice) -> str:

@@ -23,8 +23,8 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting import chain, ledger
 from voting.keys import find_key
+from voting.ledger import chain, ledger
 from voting.models import ApiKey, Entry, Flag, Queue, VoterPrompt
 from voting.voters import invite_token
 

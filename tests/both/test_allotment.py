@@ -8,13 +8,12 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
-from voting import allotment
-from voting.allotment import LEASED, ballot_for, give_back, next_pairs
+from voting import assignment
+from voting.assignment import LEASED, ballot_for, give_back, next_pairs
 from voting.models import Assignment, Comparison, Reach
-from voting.order import fresh_turn, prompt_order
+from voting.order import fresh_turn, left_side, prompt_order
 from voting.selectors import progress
 from voting.services import undo_last_vote
-from voting.sides import left_side
 
 pytestmark = pytest.mark.django_db
 
@@ -301,14 +300,14 @@ def test_a_vote_that_is_not_counted_yet_holds_its_place_and_a_counted_one_is_not
 
 @pytest.mark.parametrize("portion", [1, 4, 100])
 def test_leases_of_a_crowd_do_not_hide_the_pairs_behind_them(monkeypatch, portion):
-    monkeypatch.setattr(allotment, "PORTION", portion)
+    monkeypatch.setattr(assignment, "PORTION", portion)
     run = make_run(pairs=3 * LEASED)
     given = [set(handed(make_voter(run), run, held=LEASED)) for _ in range(3)]
     assert set.union(*given) == {pair.pk for pair in pairs_of(run)}
 
 
 def test_pairs_skipped_for_good_do_not_hide_the_pairs_behind_them(monkeypatch):
-    monkeypatch.setattr(allotment, "PORTION", 4)
+    monkeypatch.setattr(assignment, "PORTION", 4)
     run = make_run(pairs=16, votes_wanted=9)
     voter = make_voter(run)
     skipped = handed(voter, run)
@@ -318,7 +317,7 @@ def test_pairs_skipped_for_good_do_not_hide_the_pairs_behind_them(monkeypatch):
 
 
 def test_who_has_voted_on_most_pairs_does_not_walk_past_them_again(monkeypatch):
-    monkeypatch.setattr(allotment, "REACH_STEP", 1)
+    monkeypatch.setattr(assignment, "REACH_STEP", 1)
     run, prompts = make_prompts(*[1] * 12, votes_wanted=2)
     voter = make_voter(run)
     for prompt in prompts[:10]:
@@ -329,7 +328,7 @@ def test_who_has_voted_on_most_pairs_does_not_walk_past_them_again(monkeypatch):
 
 
 def test_a_prompt_begun_behind_a_voters_back_is_found(monkeypatch):
-    monkeypatch.setattr(allotment, "REACH_STEP", 1)
+    monkeypatch.setattr(assignment, "REACH_STEP", 1)
     run, prompts = make_prompts(*[1] * 12, votes_wanted=2)
     voter = make_voter(run)
     for prompt in prompts[2:]:
@@ -343,7 +342,7 @@ def test_a_prompt_begun_behind_a_voters_back_is_found(monkeypatch):
 
 
 def test_a_pair_that_was_passed_and_wants_votes_again_is_found(monkeypatch):
-    monkeypatch.setattr(allotment, "REACH_STEP", 1)
+    monkeypatch.setattr(assignment, "REACH_STEP", 1)
     run, prompts = make_prompts(*[1] * 4, votes_wanted=2)
     voter = make_voter(run)
     for prompt in prompts[:3]:

@@ -3,8 +3,8 @@
 import pytest
 from django.utils import timezone
 
-from judge_eval.fold import from_history
-from judge_eval.rest import api
+from judge_eval.api.votes import limit
+from judge_eval.models import Checkpoint
 from tests.makers import (
     key_client,
     make_key,
@@ -218,8 +218,8 @@ def test_a_pair_with_enough_votes_still_takes_one():
 
 
 def test_a_flood_is_slowed_down(monkeypatch):
-    monkeypatch.setattr(api.limit, "_burst", 0)
-    monkeypatch.setattr(api.limit, "_per_second", 0.001)
+    monkeypatch.setattr(limit, "_burst", 0)
+    monkeypatch.setattr(limit, "_per_second", 0.001)
     run = make_run()
     response = post(voting_key(), run, pairs_of(run)[0])
     assert response.status_code == 429
@@ -232,7 +232,7 @@ def test_votes_of_a_script_rate_judges_like_any_other():
     vote = post(voting_key(), run, pairs_of(run)[0], "A").json()
     seal_all(run.queue.project)
     entry = Entry.objects.get(uid=vote["vote_id"])
-    assert from_history(entry.history).elo == [1016.0, 984.0]
+    assert Checkpoint.objects.get(seq=entry.seq).standings["elo"] == [1016.0, 984.0]
     assert pairs_of(run)[0].votes == 1
 
 

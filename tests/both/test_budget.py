@@ -6,10 +6,10 @@ from uuid import uuid4
 import pytest
 from django.db.models import Sum
 
-from judge_eval.engine import claims, outcomes
-from judge_eval.engine.outcomes import Written
-from judge_eval.engine.progress import progress_of
 from judge_eval.models import Call, Run
+from judge_eval.runs import leases, results
+from judge_eval.runs.progress import progress_of
+from judge_eval.runs.results import Written
 from tests.helpers.purse import NAMES, ONE_JUDGE, SHORT, money, priced, work_within
 from tests.helpers.run_maker import (
     a_verdict,
@@ -93,9 +93,9 @@ def test_a_reply_without_usage_has_cost_the_most_it_can(at):
     run = make_judging(at, priced(), budget_usd=1, verdict_orders="random")
     before, _ = money(run)
     at.control(mode="usage_missing")
-    [call] = claims.claim(8, run.pk)
+    [call] = leases.claim(8, run.pk)
     answer = ask(call)
-    outcomes.write(answer, Written())
+    results.write(answer, Written())
     call.refresh_from_db()
     assert call.cost_nano == answer.question.reservation_nano > 0
     assert money(run) == (before + call.cost_nano, 0)
@@ -103,7 +103,7 @@ def test_a_reply_without_usage_has_cost_the_most_it_can(at):
 
 def test_what_is_set_aside_is_more_than_the_answer_can_cost(at):
     run = make_judging(at, priced(), budget_usd=1)
-    for call in claims.claim(8, run.pk):
+    for call in leases.claim(8, run.pk):
         answer = ask(call)
         reply = answer.reply
         most = answer.question.cost_nano(len(str(answer.question.request.messages)) // 4, 400)
@@ -114,26 +114,26 @@ def test_what_is_set_aside_is_more_than_the_answer_can_cost(at):
 def test_while_a_call_is_out_its_money_is_set_aside(at):
     run = make_judging(at, priced(), budget_usd=1)
     spent, _ = money(run)
-    calls = claims.claim(8, run.pk)
+    calls = leases.claim(8, run.pk)
     answers = [ask(call) for call in calls]
     aside = [answer.question.reservation_nano for answer in answers]
     assert money(run) == (spent, sum(aside))
     written = Written()
-    outcomes.write(answers[0], written)
+    results.write(answers[0], written)
     assert money(run)[1] == aside[1]
-    outcomes.write(answers[1], written)
+    results.write(answers[1], written)
     assert money(run)[1] == 0
 
 
 def test_a_call_that_does_not_fit_is_given_back_untouched(at):
     run = make_judging(at, priced(), budget_usd=1, verdict_orders="random")
     spent, _ = money(run)
-    [call] = claims.claim(8, run.pk)
+    [call] = leases.claim(8, run.pk)
     Run.objects.filter(pk=run.pk).update(budget_nano=spent + 99)
-    assert claims.reserve(call, 100) is False
-    assert claims.reserve(call, 99) is True
+    assert leases.reserve(call, 100) is False
+    assert leases.reserve(call, 99) is True
     assert money(run) == (spent, 99)
-    assert claims.reserve(call, 1) is False
+    assert leases.reserve(call, 1) is False
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,9 @@ def test_an_error_costs_nothing_and_a_lost_reply_all_it_can(at, mode, is_spent):
     run = make_judging(at, priced(), budget_usd=1, verdict_orders="random")
     before, _ = money(run)
     at.control(mode=mode)
-    [call] = claims.claim(8, run.pk)
+    [call] = leases.claim(8, run.pk)
     answer = ask(call, timeout_s=0.5)
-    outcomes.write(answer, Written())
+    results.write(answer, Written())
     spent = answer.question.reservation_nano if is_spent else 0
     assert money(run) == (before + spent, 0)
     assert Call.objects.get(pk=call.pk).cost_nano == spent
@@ -164,7 +164,7 @@ def test_an_error_costs_nothing_and_a_lost_reply_all_it_can(at, mode, is_spent):
 def test_a_lost_lease_has_spent_what_was_set_aside(at):
     run = make_judging(at, priced(), budget_usd=1, verdict_orders="random")
     before, _ = money(run)
-    [lost] = claims.claim(8, run.pk)
+    [lost] = leases.claim(8, run.pk)
     late = ask(lost)
     leases_run_out()
     [call] = attempt()
@@ -172,18 +172,18 @@ def test_a_lost_lease_has_spent_what_was_set_aside(at):
     assert call.state == "done"
     assert call.cost_nano > aside
     assert money(run) == (before + call.cost_nano, 0)
-    outcomes.write(late, Written())
+    results.write(late, Written())
     assert money(run) == (before + call.cost_nano, 0)
 
 
 def test_who_lost_the_lease_before_asking_has_spent_it(at):
     run = make_judging(at, priced(), budget_usd=1, verdict_orders="random")
     before, _ = money(run)
-    [lost] = claims.claim(8, run.pk)
+    [lost] = leases.claim(8, run.pk)
     leases_run_out()
-    [held] = claims.claim(8, uuid4())
-    assert claims.reserve(held, 100)
-    assert claims.reserve(lost, 30)
+    [held] = leases.claim(8, uuid4())
+    assert leases.reserve(held, 100)
+    assert leases.reserve(lost, 30)
     assert money(run) == (before + 30, 100)
     assert Call.objects.get(pk=lost.pk).reserved_nano == 100
 

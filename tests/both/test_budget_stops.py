@@ -5,12 +5,12 @@ from uuid import uuid4
 
 import pytest
 
-from judge_eval.endpoints.chat import chat
-from judge_eval.engine import claims, lifecycle, outcomes, providers, purse
-from judge_eval.engine.asking import question_of
-from judge_eval.engine.lifecycle import LifecycleRefused
-from judge_eval.engine.outcomes import Answer, Written
 from judge_eval.models import Call, Provider, Run
+from judge_eval.providers.chat import chat
+from judge_eval.runs import budget, leases, lifecycle, providers, results
+from judge_eval.runs.lifecycle import LifecycleRefused
+from judge_eval.runs.requests import question_of
+from judge_eval.runs.results import Answer, Written
 from tests.helpers.purse import SHORT, money, priced
 from tests.helpers.run_maker import (
     PRICES,
@@ -35,7 +35,7 @@ def at():
 
 def claimed_questions():
     there = Provider.objects.get()
-    return [question_of(call, there) for call in claims.claim(8, uuid4())]
+    return [question_of(call, there) for call in leases.claim(8, uuid4())]
 
 
 def answered(question):
@@ -55,30 +55,30 @@ class TestWhileOthersHoldMoney:
         run = make_judging(at, priced(), budget_usd=1)
         first, second = claimed_questions()
         leave(run, first.reservation_nano + 1000)
-        assert purse.reserve(first)
-        assert not purse.reserve(second)
-        claims.let_go(second.call)
-        assert not purse.stop_if_over(second)
+        assert budget.reserve(first)
+        assert not budget.reserve(second)
+        leases.let_go(second.call)
+        assert not budget.stop_if_over(second)
         assert Run.objects.get(pk=run.pk).state == "judging"
 
-        outcomes.write(answered(first), Written())
+        results.write(answered(first), Written())
         [again] = claimed_questions()
         assert again.call.pk == second.call.pk
         assert again.call.attempts == 1
-        assert not purse.stop_if_over(again)
+        assert not budget.stop_if_over(again)
 
     def test_once_all_are_paid_it_stops(self, at):
         run = make_judging(at, priced(), budget_usd=1)
         first, second = claimed_questions()
         leave(run, min(first.reservation_nano, second.reservation_nano) - 1)
         for question in (first, second):
-            assert not purse.reserve(question)
-            claims.let_go(question.call)
-        assert purse.stop_if_over(first)
+            assert not budget.reserve(question)
+            leases.let_go(question.call)
+        assert budget.stop_if_over(first)
         run = Run.objects.get(pk=run.pk)
         assert run.state == "stopped"
         # A second word on it changes nothing.
-        assert purse.stop_if_over(second)
+        assert budget.stop_if_over(second)
         assert Run.objects.get(pk=run.pk).note == run.note
         assert set(Call.objects.filter(purpose="judge").values_list("attempts", "lease")) == {
             (0, None)
@@ -99,7 +99,7 @@ class TestWhileOthersHoldMoney:
         assert not run.events.filter(kind="stopped").exists()
 
     def test_a_run_is_held_until_one_of_its_calls_is_paid(self):
-        held, run, other = purse.Held(), uuid4(), uuid4()
+        held, run, other = budget.Held(), uuid4(), uuid4()
         held.hold(run)
         held.hold(other)
         assert held.runs() == {run, other}
@@ -108,18 +108,18 @@ class TestWhileOthersHoldMoney:
 
     def test_nothing_of_a_held_run_is_claimed(self, at):
         run = make_started(at)
-        assert claims.claim(8, uuid4(), without={run.pk}) == []
-        assert len(claims.claim(8, uuid4(), without={uuid4()})) == 4
+        assert leases.claim(8, uuid4(), without={run.pk}) == []
+        assert len(leases.claim(8, uuid4(), without={uuid4()})) == 4
 
 
 @pytest.mark.parametrize(
-    "budget, told",
+    "amount, told",
     [("0.001", "$0.001"), ("0.0000015", "$0.0000015"), ("0.5", "$0.50"), ("1234.5", "$1,234.50")],
 )
-def test_the_note_names_the_budget_exactly(at, budget, told):
+def test_the_note_names_the_budget_exactly(at, amount, told):
     run = make_judging(at, priced(), budget_usd=5000)
-    amount = providers.nano(Decimal(budget))
-    Run.objects.filter(pk=run.pk).update(budget_nano=amount, spent_nano=amount - 1)
+    nano = providers.nano(Decimal(amount))
+    Run.objects.filter(pk=run.pk).update(budget_nano=nano, spent_nano=nano - 1)
     run = go_on(run)
     assert run.note == f"The next call could pass the budget of {told}."
 

@@ -7,11 +7,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from judge_eval.config.run_config import parse
-from judge_eval.engine import assembling, claims, judging, outcomes, stages
-from judge_eval.engine.asking import question_of
-from judge_eval.engine.outcomes import Written
-from judge_eval.engine.progress import progress_of
 from judge_eval.models import Call, Provider, Run
+from judge_eval.runs import judging, leases, results, state, verdicts
+from judge_eval.runs.progress import progress_of
+from judge_eval.runs.requests import question_of
+from judge_eval.runs.results import Written
 from tests.helpers.purse import priced
 from tests.helpers.run_maker import a_verdict, ask, attempt, make_started, says
 from tests.provider import provider
@@ -51,7 +51,7 @@ def judging_run(at, pairs):
 def claimed(number):
     """So many calls, of a provider whose pace has room for them."""
     Provider.objects.update(next_start_at="2020-01-01T00:00Z")
-    calls = claims.claim(number, uuid4())
+    calls = leases.claim(number, uuid4())
     assert len(calls) == number
     return calls
 
@@ -81,13 +81,13 @@ def test_looking_for_stored_replies_is_one_query(at):
     judging_run(at, 25)
     there = Provider.objects.get()
     questions = [question_of(call, there) for call in claimed(50)]
-    assert queries_of(lambda: outcomes.stored_replies(questions)) == 1
+    assert queries_of(lambda: results.stored_replies(questions)) == 1
 
 
 def test_each_answer_is_written_with_as_many_queries(at):
     judging_run(at, 25)
     answers = [ask(call) for call in claimed(50)]
-    counts = [queries_of(lambda a=answer: outcomes.write(a, Written())) for answer in answers]
+    counts = [queries_of(lambda a=answer: results.write(a, Written())) for answer in answers]
     assert len(counts) == 50
     assert set(counts) == {counts[0]}
     # A savepoint and its release, the lock, the call, the purse.
@@ -98,11 +98,11 @@ def test_settling_ten_verdicts_asks_as_often_as_settling_one(at):
     judging_run(at, 25)
     written = Written()
     for call in claimed(50):
-        outcomes.write(ask(call), written)
+        results.write(ask(call), written)
     first, *others = sorted(written.verdicts)
-    assembling.settle([first])  # the judge has its name from here on
-    one = queries_of(lambda: assembling.settle(others[:1]))
-    assert queries_of(lambda: assembling.settle(others[1:11])) == one
+    verdicts.settle([first])  # the judge has its name from here on
+    one = queries_of(lambda: verdicts.settle(others[:1]))
+    assert queries_of(lambda: verdicts.settle(others[1:11])) == one
     assert Entry.objects.filter(kind="verdicts").count() == 12
     # The calls and the verdicts; three savepoints and their releases; the pairs and their verdicts,
     # locked and read twice; the verdicts, pairs and entries written, after a look for entries that
@@ -113,7 +113,7 @@ def test_settling_ten_verdicts_asks_as_often_as_settling_one(at):
 def test_giving_ten_calls_back_asks_as_often_as_giving_back_one(at):
     judging_run(at, 25)
     one, *ten = claimed(11)
-    assert queries_of(lambda: claims.let_go(*ten)) == queries_of(lambda: claims.let_go(one))
+    assert queries_of(lambda: leases.let_go(*ten)) == queries_of(lambda: leases.let_go(one))
     assert not Call.objects.filter(attempts__gt=0, purpose="judge").exists()
 
 
@@ -135,8 +135,8 @@ def test_asking_for_fifty_verdicts_is_as_many_queries_as_for_one(at, kind):
             )
             call.save()
         config = parse(Run.objects.values_list("config", flat=True).get(pk=run.pk))
-        stages.pair_outputs(run, config)
-        return lambda: stages.ask_for_verdicts(run, config)
+        state.pair_outputs(run, config)
+        return lambda: state.ask_for_verdicts(run, config)
 
     assert queries_of(pending(50)) == queries_of(pending(1))
     assert Call.objects.filter(purpose="judge").count() == 51 * (2 if kind == "both" else 1)

@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.makers import entry_of, make_run, make_vote, make_voter, pairs_of, seal_all
 from voting import services
-from voting.allotment import ballot_for
+from voting.assignment import ballot_for
 from voting.models import Entry, Queue
 from voting.services import (
     VoteConflict,

@@ -10,9 +10,9 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from judge_eval.engine import claims, limits, outcomes
-from judge_eval.engine.outcomes import Written
 from judge_eval.models import Call, Provider, Run
+from judge_eval.runs import leases, limits, results
+from judge_eval.runs.results import Written
 from tests.helpers.run_maker import (
     ask,
     go_on,
@@ -37,7 +37,7 @@ def at():
 
 
 def claim(slots=100):
-    return [call.pk for call in claims.claim(slots, uuid4())]
+    return [call.pk for call in leases.claim(slots, uuid4())]
 
 
 def in_order():
@@ -80,7 +80,7 @@ class TestWhichOnes:
     def test_of_the_provider_that_has_waited_longest_first(self, at):
         run = make_started(at)
         make_started(at, {"name": "another"}, provider="another")
-        assert {call.run_id for call in claims.claim(2, uuid4())} == {run.pk}
+        assert {call.run_id for call in leases.claim(2, uuid4())} == {run.pk}
         assert len(claim()) == 6
 
     def test_a_draft_has_none(self, at):
@@ -186,57 +186,57 @@ class TestLeases:
         return make_judging(at, verdict_orders="random")
 
     def test_one_that_ran_out_is_claimed_again_and_counts_as_an_attempt(self, run):
-        [call] = claims.claim(1, uuid4())
+        [call] = leases.claim(1, uuid4())
         assert claim() == []
         leases_run_out()
-        [again] = claims.claim(1, uuid4())
+        [again] = leases.claim(1, uuid4())
         assert (again.pk, again.attempts) == (call.pk, 2)
         assert again.lease != call.lease
 
     def test_one_that_is_renewed_does_not_run_out(self, run):
-        [call] = claims.claim(1, uuid4())
+        [call] = leases.claim(1, uuid4())
         leases_run_out()
-        claims.renew(call.lease, [call.pk])
+        leases.renew(call.lease, [call.pk])
         assert claim() == []
 
     def test_nobody_renews_another_s(self, run):
-        [call] = claims.claim(1, uuid4())
+        [call] = leases.claim(1, uuid4())
         leases_run_out()
-        claims.renew(uuid4(), [call.pk])
+        leases.renew(uuid4(), [call.pk])
         assert claim() == [call.pk]
 
     def test_an_answer_under_a_lost_lease_is_not_written_down(self, at, run):
-        [lost] = claims.claim(1, uuid4())
+        [lost] = leases.claim(1, uuid4())
         late, written = ask(lost), Written()
         leases_run_out()
-        [now] = claims.claim(1, uuid4())
+        [now] = leases.claim(1, uuid4())
         before = Call.objects.values().get(pk=lost.pk)
-        outcomes.write(late, written)
+        results.write(late, written)
         assert Call.objects.values().get(pk=lost.pk) == before
         assert written == Written()
-        outcomes.write(ask(now), written)
+        results.write(ask(now), written)
         assert Call.objects.get(pk=lost.pk).state == "done"
         assert written.verdicts == {lost.verdict_id}
 
     def test_an_answer_that_is_late_but_nobody_else_s_is_written_down(self, run):
-        [call] = claims.claim(1, uuid4())
+        [call] = leases.claim(1, uuid4())
         leases_run_out()
-        outcomes.write(ask(call), Written())
+        results.write(ask(call), Written())
         assert Call.objects.get(pk=call.pk).state == "done"
 
     def test_the_same_answer_twice_is_written_down_once(self, at):
         make_started(at, prompts=["Say hi."])
         written = Written()
-        answers = [ask(call) for call in claims.claim(8, uuid4())]
+        answers = [ask(call) for call in leases.claim(8, uuid4())]
         for answer in answers * 2:
-            outcomes.write(answer, written)
+            results.write(answer, written)
         assert Inference.objects.count() == 2
 
     def test_one_given_back_is_as_if_it_had_never_been_claimed(self, run):
-        [call] = claims.claim(1, uuid4())
-        claims.let_go(call)
+        [call] = leases.claim(1, uuid4())
+        leases.let_go(call)
         again = Call.objects.get(pk=call.pk)
         assert (again.attempts, again.lease, again.leased_until) == (0, None, None)
         assert claim() == [call.pk]
-        claims.let_go(call)
+        leases.let_go(call)
         assert Call.objects.get(pk=call.pk).attempts == 1

@@ -11,9 +11,9 @@ import pytest
 from django.db import transaction
 from django.db.models import Sum
 
-from judge_eval.engine import assembling, claims, judging, lifecycle, outcomes
-from judge_eval.engine.outcomes import Written
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
+from judge_eval.runs import judging, leases, lifecycle, results, verdicts
+from judge_eval.runs.results import Written
 from tests.helpers.purse import money, priced
 from tests.helpers.run_maker import (
     OverBudget,
@@ -43,7 +43,7 @@ def at():
 
 def claim(slots=8):
     """Claim as a crew of its own does."""
-    return [call.pk for call in claims.claim(slots, uuid4())]
+    return [call.pk for call in leases.claim(slots, uuid4())]
 
 
 def settle_all(calls):
@@ -72,8 +72,8 @@ def test_crews_together_keep_to_the_pace(at):
 def test_a_lost_lease_is_found_by_one_and_written_off_once(at):
     run = make_judging(at, priced(), budget_usd=1, verdict_orders="random")
     spent, _ = money(run)
-    [lost] = claims.claim(1, uuid4())
-    assert claims.reserve(lost, 1000)
+    [lost] = leases.claim(1, uuid4())
+    assert leases.reserve(lost, 1000)
     leases_run_out()
     claimed = [pk for calls in together(*[claim] * 6) for pk in calls]
     assert claimed == [lost.pk]
@@ -83,18 +83,18 @@ def test_a_lost_lease_is_found_by_one_and_written_off_once(at):
 
 def test_what_several_set_aside_together_stays_within_the_budget(at):
     run = make_judging(at, priced(), budget_usd=1, judging={"samples": 8})
-    calls = claims.claim(8, uuid4())
+    calls = leases.claim(8, uuid4())
     spent, _ = money(run)
     Run.objects.filter(pk=run.pk).update(budget_nano=spent + 5_500)
-    granted = together(*[partial(claims.reserve, call, 1000) for call in calls])
+    granted = together(*[partial(leases.reserve, call, 1000) for call in calls])
     assert sorted(granted) == [False] * 3 + [True] * 5
     assert money(run) == (spent, 5000)
 
 
 def test_one_answer_written_by_many_is_written_once(at):
     run = make_started(at, priced(), prompts=["Say hi."])
-    answers = [ask(call) for call in claims.claim(8, uuid4())]
-    writes = [partial(outcomes.write, answer, Written()) for answer in answers * 4]
+    answers = [ask(call) for call in leases.claim(8, uuid4())]
+    writes = [partial(results.write, answer, Written()) for answer in answers * 4]
     assert together(*writes) == [None] * 8
     assert Inference.objects.count() == 2
     spent, reserved = money(run)
@@ -106,14 +106,14 @@ def test_one_answer_written_by_many_is_written_once(at):
 def test_a_late_answer_that_is_being_written_is_not_claimed(at):
     """Its lease ran out, but its row is locked by who brings the answer: it is no longer free."""
     run = make_judging(at, verdict_orders="random")
-    [call] = claims.claim(1, uuid4())
+    [call] = leases.claim(1, uuid4())
     answer = ask(call)
     leases_run_out()
     half_way, done = threading.Event(), threading.Event()
 
     def write_slowly():
         with transaction.atomic():
-            outcomes.write(answer, Written())
+            results.write(answer, Written())
             half_way.set()
             assert done.wait(30)
 
@@ -134,8 +134,8 @@ def test_a_late_answer_that_is_being_written_is_not_claimed(at):
 def test_a_verdict_settled_by_many_is_one_and_its_pair_is_entered_once(at):
     run = make_judging(at, judges=["judge-x"], prompts=MANY[:4])
     attempt(settles=False)
-    verdicts = list(Verdict.objects.values_list("pk", flat=True))
-    assert together(*[partial(assembling.settle, verdicts)] * 4) == [None] * 4
+    keys = list(Verdict.objects.values_list("pk", flat=True))
+    assert together(*[partial(verdicts.settle, keys)] * 4) == [None] * 4
     assert set(Verdict.objects.values_list("state", flat=True)) == {"done"}
     assert Entry.objects.filter(queue=run.queue, kind="verdicts").count() == 4
 
@@ -146,7 +146,7 @@ def test_a_model_that_changed_is_one_new_judge_whoever_notices(at):
     attempt(slots=2)
     says(at, a_verdict(), model="v2")
     attempt(settles=False)
-    settles = [partial(assembling.settle, [verdict.pk]) for verdict in Verdict.objects.all()]
+    settles = [partial(verdicts.settle, [verdict.pk]) for verdict in Verdict.objects.all()]
     assert together(*settles) == [None] * 4
     names = Judge.objects.filter(run=run).order_by("position").values_list("reported_model")
     assert list(names) == [("v1",), ("v2",)]
@@ -205,11 +205,11 @@ def test_a_budget_holds_while_crews_ask_write_and_lose_their_leases(at):
 
 def crew_round():
     written = Written()
-    for call in claims.claim(4, uuid4()):
+    for call in leases.claim(4, uuid4()):
         try:
             answer = ask(call)
         except OverBudget:
-            claims.let_go(call)
+            leases.let_go(call)
             continue
-        outcomes.write(answer, written)
-    assembling.settle(written.verdicts)
+        results.write(answer, written)
+    verdicts.settle(written.verdicts)

@@ -9,14 +9,14 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from judge_eval.endpoints.chat import ChatReply
-from judge_eval.endpoints.errors import CallFailed
-from judge_eval.engine import claims, crew, hands, lifecycle, limits, outcomes
-from judge_eval.engine.asking import question_of
-from judge_eval.engine.hands import Hands
-from judge_eval.engine.outcomes import Answer, Written
-from judge_eval.engine.pace import MOST_ASIDE, Pace
 from judge_eval.models import Call, Provider, Run
+from judge_eval.providers.chat import ChatReply
+from judge_eval.providers.errors import CallFailed
+from judge_eval.runs import leases, lifecycle, limits, pool, results, worker
+from judge_eval.runs.pace import MOST_ASIDE, Pace
+from judge_eval.runs.pool import Hands
+from judge_eval.runs.requests import question_of
+from judge_eval.runs.results import Answer, Written
 from tests.helpers.run_maker import PRICES, go_on, leases_run_out, make_judging, make_started
 from tests.helpers.waiting import eventually
 from tests.provider import provider
@@ -71,7 +71,7 @@ def asking(monkeypatch):
 class TestHands:
     def test_calls_that_were_set_aside_follow_where_others_are_answered(self, at, asking):
         make_started(at, prompts=list("abcd"))
-        asked = questions(claims.claim(8, uuid4()))
+        asked = questions(leases.claim(8, uuid4()))
         collected = asking(2, now=asked[:2], aside=asked[2:], answers=8)
         assert {answer.question.call.pk for answer in collected.answers} == {
             question.call.pk for question in asked
@@ -83,7 +83,7 @@ class TestHands:
     def test_nothing_follows_a_model_s_wish_to_be_left_alone_but_other_models(self, at, asking):
         make_started(at, prompts=list("abcd"))
         at.control(mode="429", retry_after=7, models=["model-a"])
-        models = by_model(claims.claim(8, uuid4()))
+        models = by_model(leases.claim(8, uuid4()))
         asked = models["model-a"] + models["model-b"]
         collected = asking(1, now=asked[:1], aside=asked[1:], answers=5)
         assert collected.followed == models["model-b"]
@@ -92,7 +92,7 @@ class TestHands:
 
     def test_with_an_answer_that_nobody_has_collected_they_are_busy(self, at):
         make_started(at)
-        [question] = questions(claims.claim(1, uuid4()))
+        [question] = questions(leases.claim(1, uuid4()))
         crew_hands = Hands(1)
         assert not crew_hands.busy
         crew_hands.ask(question)
@@ -105,21 +105,21 @@ class TestHands:
     def test_one_refusal_for_being_too_much_is_that_call_s_own_affair(self, at, asking):
         make_started(at, prompts=list("abcd"))
         at.control(mode="429", times=1)
-        asked = questions(claims.claim(8, uuid4()))
+        asked = questions(leases.claim(8, uuid4()))
         collected = asking(1, now=asked[:1], aside=asked[1:], answers=8)
         assert collected.followed == asked[1:]
 
     def test_nothing_follows_a_second_refusal_in_a_row(self, at, asking):
         make_started(at, prompts=list("abcd"))
         at.control(mode="429", times=2)
-        asked = by_model(claims.claim(8, uuid4()))["model-a"]
+        asked = by_model(leases.claim(8, uuid4()))["model-a"]
         collected = asking(1, now=asked[:1], aside=asked[1:], answers=2)
         assert (collected.followed, collected.dropped) == (asked[1:2], [])
         assert len(at.requests) == 2
 
     def test_what_is_set_aside_too_late_follows_at_once_where_nobody_has_collected_yet(self, at):
         make_started(at, prompts=list("ab"))
-        first, second, third = questions(claims.claim(3, uuid4()))
+        first, second, third = questions(leases.claim(3, uuid4()))
         crew_hands = Hands(1)
         crew_hands.ask(first)
         eventually(lambda: not crew_hands.out())
@@ -138,7 +138,7 @@ class TestHands:
     def test_no_place_is_left_open_by_a_model_that_wants_to_be_left_alone(self, at):
         make_started(at, prompts=list("ab"))
         at.control(mode="429", retry_after=7)
-        first, second = by_model(claims.claim(4, uuid4()))["model-a"]
+        first, second = by_model(leases.claim(4, uuid4()))["model-a"]
         crew_hands = Hands(1)
         crew_hands.ask(first)
         eventually(lambda: not crew_hands.out())
@@ -149,7 +149,7 @@ class TestHands:
 
     def test_only_what_is_of_the_runs_that_are_kept_is_begun(self, at):
         kept, stopped = (make_started(at, prompts=["one"]) for _ in range(2))
-        asked = questions(claims.claim(4, uuid4()))
+        asked = questions(leases.claim(4, uuid4()))
         crew_hands = Hands(1)
         for question in asked:
             crew_hands.set_aside(question)
@@ -161,7 +161,7 @@ class TestHands:
     def test_what_is_dropped_is_not_begun(self, at):
         make_started(at, prompts=list("ab"))
         at.control(mode="slow", slow_ms=300)
-        asked = questions(claims.claim(4, uuid4()))
+        asked = questions(leases.claim(4, uuid4()))
         crew_hands = Hands(1)
         for question in asked[1:]:
             crew_hands.set_aside(question)
@@ -175,17 +175,17 @@ class TestHands:
         crew_hands.dismiss()
 
     def test_what_was_set_aside_long_ago_is_not_begun(self, at, asking, monkeypatch):
-        monkeypatch.setattr(hands, "ASIDE_SECONDS", -1)
+        monkeypatch.setattr(pool, "ASIDE_SECONDS", -1)
         make_started(at)
-        asked = questions(claims.claim(2, uuid4()))
+        asked = questions(leases.claim(2, uuid4()))
         collected = asking(1, now=asked[:1], aside=asked[1:], answers=1)
         assert collected.dropped == asked[1:]
 
     def test_a_hand_that_does_not_come_back_is_done_without(self, at, monkeypatch):
-        monkeypatch.setattr(hands, "GRACE_SECONDS", -59.9)
+        monkeypatch.setattr(pool, "GRACE_SECONDS", -59.9)
         make_started(at)
         at.control(mode="slow", slow_ms=1000, times=1)
-        late, good = questions(claims.claim(2, uuid4()))
+        late, good = questions(leases.claim(2, uuid4()))
         crew_hands = Hands(1)
         crew_hands.ask(late)
         eventually(lambda: at.requests)
@@ -193,7 +193,7 @@ class TestHands:
         assert answer.question is late
         assert answer.failure.retryable
         assert "did not come back" in answer.failure.reason
-        monkeypatch.setattr(hands, "GRACE_SECONDS", 10)
+        monkeypatch.setattr(pool, "GRACE_SECONDS", 10)
         assert crew_hands.free == 1
         crew_hands.ask(good)
         [answer] = eventually(lambda: crew_hands.collect(0.1).answers)
@@ -210,7 +210,7 @@ class TestPace:
     )
     def test_as_many_are_set_aside_as_are_answered_soon(self, at, latency_ms, replies, ahead):
         make_started(at, {"concurrency": 2})
-        [question] = questions(claims.claim(1, uuid4()))
+        [question] = questions(leases.claim(1, uuid4()))
         reply = ChatReply("Fine.", "m", "stop", 1, 1, latency_ms, None, {}, structured=False)
         pace = Pace(hands=4)
         pace.hear([Answer(question, reply=reply)] * replies)
@@ -220,7 +220,7 @@ class TestPace:
 
     def test_calls_that_are_out_count_as_well_as_those_that_were_answered(self, at):
         make_started(at, {"concurrency": 64})
-        [question] = questions(claims.claim(1, uuid4()))
+        [question] = questions(leases.claim(1, uuid4()))
         reply = ChatReply("Fine.", "m", "stop", 1, 1, 1000, None, {}, structured=False)
         pace = Pace(hands=512)
         pace.hear([Answer(question, reply=reply)] * 4)
@@ -228,7 +228,7 @@ class TestPace:
 
     def test_failures_tell_nothing_of_it(self, at):
         make_started(at)
-        [question] = questions(claims.claim(1, uuid4()))
+        [question] = questions(leases.claim(1, uuid4()))
         pace = Pace(hands=4)
         pace.hear([Answer(question, failure=NO)] * 9)
         assert pace.ahead({}).total() == 0
@@ -239,97 +239,97 @@ class TestClaims:
     def test_what_is_set_aside_holds_no_place_and_nobody_else_takes_it(self, at):
         make_started(at, {"concurrency": 2}, prompts=list("abcd"))
         first, second = uuid4(), uuid4()
-        claimed = claims.claim(4, first, {"default": 3})
+        claimed = leases.claim(4, first, {"default": 3})
         assert [call.lease for call in claimed] == [first] * 2 + [None] * 3
-        assert claims.claim(4, second) == []
+        assert leases.claim(4, second) == []
         Provider.objects.update(concurrency=5)
-        assert len(claims.claim(4, second)) == 3
+        assert len(leases.claim(4, second)) == 3
 
     def test_many_calls_at_once_are_shared_among_the_crews(self, at):
         make_started(at, {"concurrency": 200}, prompts=[f"prompt {n}" for n in range(200)])
         first, second = uuid4(), uuid4()
-        alone = claims.claim(500, first)
+        alone = leases.claim(500, first)
         assert len(alone) == 200
         # There is no place yet, but from now on the first makes room.
-        assert claims.claim(500, second) == []
-        assert claims.claim(0, first, {"default": 50}) == []
-        claims.let_go(*alone[:30])
-        assert len(claims.claim(500, first)) == 29
-        assert len(claims.claim(500, second)) == 1
-        assert claims.claim(500, first, {"default": 50}) == []
-        claims.let_go(*alone[30:150])
-        assert len(claims.claim(500, second)) == 99
-        assert len(claims.claim(500, first)) == 21
+        assert leases.claim(500, second) == []
+        assert leases.claim(0, first, {"default": 50}) == []
+        leases.let_go(*alone[:30])
+        assert len(leases.claim(500, first)) == 29
+        assert len(leases.claim(500, second)) == 1
+        assert leases.claim(500, first, {"default": 50}) == []
+        leases.let_go(*alone[30:150])
+        assert len(leases.claim(500, second)) == 99
+        assert len(leases.claim(500, first)) == 21
 
     def test_a_few_calls_at_once_are_not_shared(self, at):
         make_started(at, {"concurrency": 64}, prompts=[f"prompt {n}" for n in range(60)])
         first, second = uuid4(), uuid4()
-        assert len(claims.claim(500, first)) == 64
-        assert claims.claim(500, second) == []
-        assert len(claims.claim(0, first, {"default": 50})) == 50
+        assert len(leases.claim(500, first)) == 64
+        assert leases.claim(500, second) == []
+        assert len(leases.claim(0, first, {"default": 50})) == 50
 
     def test_what_was_set_aside_is_taken_unless_it_was_another_s_meanwhile(self, at):
         make_started(at, prompts=list("ab"))
         mine = uuid4()
-        [call] = claims.claim(0, mine, {"default": 1})
-        claims.take([call], mine)
+        [call] = leases.claim(0, mine, {"default": 1})
+        leases.take([call], mine)
         assert Call.objects.get(pk=call.pk).lease == mine
 
-        [other] = claims.claim(0, mine, {"default": 1})
+        [other] = leases.claim(0, mine, {"default": 1})
         leases_run_out(pk=other.pk)
         theirs = uuid4()
-        claimed = claims.claim(0, theirs, {"default": 4})
+        claimed = leases.claim(0, theirs, {"default": 4})
         assert other.pk in {call.pk for call in claimed}
-        claims.take([other], mine)
+        leases.take([other], mine)
         assert Call.objects.get(pk=other.pk).lease is None
-        claims.take(claimed, theirs)
+        leases.take(claimed, theirs)
         assert Call.objects.get(pk=other.pk).lease == theirs
 
     def test_what_is_let_go_is_as_it_was_and_its_money_is_back(self, at):
         run = make_started(at, {"prices": {"model-a": PRICES}})
         before = Call.objects.order_by("pk").values()[0]
-        call, *_ = claimed = claims.claim(1, uuid4(), {"default": 1})
+        call, *_ = claimed = leases.claim(1, uuid4(), {"default": 1})
         for each in claimed:
-            assert claims.reserve(each, 1000)
-            claims.let_go(each)
+            assert leases.reserve(each, 1000)
+            leases.let_go(each)
         assert Call.objects.filter(pk=call.pk).values()[0] == before
         assert Run.objects.get(pk=run.pk).reserved_nano == 0
 
     def test_an_answer_to_what_was_set_aside_is_written_unless_it_was_another_s_meanwhile(self, at):
         make_started(at, prompts=list("ab"))
-        late = claims.claim(0, uuid4(), {"default": 2})
+        late = leases.claim(0, uuid4(), {"default": 2})
         answers = [Answer(question, failure=NO) for question in questions(late)]
         leases_run_out(pk=late[0].pk)
-        again = claims.claim(0, uuid4(), {"default": 4})
+        again = leases.claim(0, uuid4(), {"default": 4})
         assert late[0].pk in {call.pk for call in again}
         written = Written()
-        outcomes.write_all(answers, written)
+        results.write_all(answers, written)
         assert Call.objects.get(state="failed").pk == late[1].pk
 
     def test_too_many_out_set_nothing_aside(self, at):
         make_started(at, {"concurrency": 3}, prompts=list("abcd"))
-        claims.claim(3, uuid4())
-        assert len(claims.claim(0, uuid4(), {"default": 1})) == 1
+        leases.claim(3, uuid4())
+        assert len(leases.claim(0, uuid4(), {"default": 1})) == 1
         Provider.objects.update(concurrency=2)
-        assert claims.claim(0, uuid4(), {"default": 1}) == []
+        assert leases.claim(0, uuid4(), {"default": 1}) == []
 
     def test_a_limit_of_calls_a_minute_sets_nothing_aside(self, at):
         make_started(at, {"requests_per_minute": 60}, prompts=list("abcd"))
-        assert len(claims.claim(8, uuid4(), {"default": 8})) == 1
+        assert len(leases.claim(8, uuid4(), {"default": 8})) == 1
 
     def test_a_small_run_is_not_held_up_by_a_large_one(self, at):
         large = make_started(at, prompts=[f"prompt {n}" for n in range(50)])
-        claims.claim(4, uuid4())
+        leases.claim(4, uuid4())
         Provider.objects.all().delete()
         small = make_started(at, prompts=["one"])
-        assert {call.run_id for call in claims.claim(2, uuid4())} == {small.pk}
-        assert {call.run_id for call in claims.claim(2, uuid4())} == {large.pk}
+        assert {call.run_id for call in leases.claim(2, uuid4())} == {small.pk}
+        assert {call.run_id for call in leases.claim(2, uuid4())} == {large.pk}
 
     def test_a_busy_provider_does_not_hold_up_another(self, at):
         make_started(at, prompts=[f"prompt {n}" for n in range(50)])
-        claims.claim(4, uuid4())
+        leases.claim(4, uuid4())
         run = make_started(at, {"name": "another"}, provider="another", prompts=["one"])
-        assert {call.run_id for call in claims.claim(2, uuid4())} == {run.pk}
+        assert {call.run_id for call in leases.claim(2, uuid4())} == {run.pk}
 
 
 @pytest.mark.django_db
@@ -347,15 +347,15 @@ class TestCrew:
 
     def test_a_provider_that_is_deleted_as_its_calls_are_claimed(self, at, monkeypatch):
         run = make_started(at, judges=["judge-long"])
-        claim = claims.claim
+        claim = leases.claim
 
         def claim_and_lose(*args, **more):
             claimed = claim(*args, **more)
             Provider.objects.all().delete()
             return claimed
 
-        monkeypatch.setattr(claims, "claim", claim_and_lose)
-        crew.work()
+        monkeypatch.setattr(leases, "claim", claim_and_lose)
+        worker.work()
         assert set(Call.objects.values_list("state", "error", "lease")) == {
             ("failed", "there is no provider named default", None)
         }
@@ -365,7 +365,7 @@ class TestCrew:
     def test_models_that_say_nothing_but_that_it_is_too_much_are_left_alone(self, at):
         make_started(at, {"concurrency": 2}, prompts=[f"prompt {n}" for n in range(20)])
         at.control(mode="429")
-        crew.work(should_stop=lambda: len(Provider.objects.get().pauses) == 2)
+        worker.work(should_stop=lambda: len(Provider.objects.get().pauses) == 2)
         assert Provider.objects.get().pauses.keys() == {"model-a", "model-b"}
         assert 6 <= len(at.requests) <= 16
         assert Call.objects.filter(attempts=0).count() >= 40 - 16
@@ -393,7 +393,7 @@ class TestCrew:
 
     def test_a_crew_that_must_stop_begins_nothing(self, at):
         make_started(at)
-        crew.work(should_stop=lambda: True)
+        worker.work(should_stop=lambda: True)
         assert not at.requests
         assert not Call.objects.exclude(attempts=0).exists()
 
@@ -427,7 +427,7 @@ def test_what_was_set_aside_is_not_begun_once_its_run_or_provider_is_stopped(at,
             stopped_at.append((len(at.requests), time.monotonic()))
         return bool(stopped_at) and time.monotonic() > stopped_at[0][1] + 1.5
 
-    crew.work(should_stop=watch)
+    worker.work(should_stop=watch)
     [(asked, _)] = stopped_at
     # More than that were set aside.
     assert len(at.requests) - asked < 8
@@ -444,7 +444,7 @@ def test_a_second_crew_goes_home_and_what_the_first_is_making_is_not_made_again(
 
     def shift():
         try:
-            crew.work()
+            worker.work()
         finally:
             connection.close()
 
@@ -452,7 +452,7 @@ def test_a_second_crew_goes_home_and_what_the_first_is_making_is_not_made_again(
     first.start()
     eventually(lambda: at.log()["now"] == 2)
     began = time.monotonic()
-    crew.work()
+    worker.work()
     assert time.monotonic() - began < 1
     assert first.is_alive()
     held = Call.objects.filter(run=run, lease__isnull=False)
@@ -469,7 +469,7 @@ def test_leases_are_renewed_before_anything_is_claimed(at):
     run = make_judging(at)
     one, two = Call.objects.filter(run=run, state="waiting")
     lease = uuid4()
-    assert len(claims.claim(2, lease)) == 2
+    assert len(leases.claim(2, lease)) == 2
     leases_run_out()
-    claims.renew(lease, [one.pk])
-    assert [call.pk for call in claims.claim(2, uuid4())] == [two.pk]
+    leases.renew(lease, [one.pk])
+    assert [call.pk for call in leases.claim(2, uuid4())] == [two.pk]

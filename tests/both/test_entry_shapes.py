@@ -16,7 +16,7 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting import chain, ledger
+from voting.ledger import chain, ledger
 from voting.models import Comparison, Entry, Exposure, Inference, Queue, Voter, VoterPrompt
 
 pytestmark = pytest.mark.django_db

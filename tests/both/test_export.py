@@ -10,10 +10,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from judge_eval.interchange import vote_file
+from judge_eval.exchange.export import export_project, export_run
+from judge_eval.exchange.vote_exports import COLUMNS, grandjury_votes, read_votes, votes_csv
 from judge_eval.models import Provider
-from judge_eval.transfer.exporting import export_project, export_run
-from judge_eval.transfer.vote_exports import COLUMNS, grandjury_votes, votes_csv
 from tests.helpers.imports import imported, pair, vote
 from tests.makers import (
     make_exposure,
@@ -242,7 +241,7 @@ def test_a_cell_with_such_a_sign_inside_is_as_it_was():
 
 def grades(run):
     text = "".join(grandjury_votes(run))
-    return list(vote_file.read(io.BytesIO(text.encode()), "votes.csv"))
+    return list(read_votes(io.BytesIO(text.encode()), "votes.csv"))
 
 
 def test_a_vote_on_a_pair_grades_both_outputs():

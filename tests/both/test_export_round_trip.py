@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from judge_eval.exchange.export import export_project, export_run
 from judge_eval.models import Verdict
-from judge_eval.transfer.exporting import export_project, export_run
 from tests.both.test_replay_property import PAIRS, RUNS, World, steps, winners
 from tests.helpers.bundles import (
     empty_the_instance,
@@ -27,7 +27,7 @@ from tests.makers import (
     seal_all,
 )
 from tests.provider import provider
-from voting import chain, ledger
+from voting.ledger import chain, ledger
 from voting.services import flag, undo_last_vote
 
 pytestmark = pytest.mark.django_db

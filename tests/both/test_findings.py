@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval.analysis import keeping, replacing
-from judge_eval.analysis.slices import Slice
+from judge_eval.findings import alt_test, cache
+from judge_eval.findings.slices import Slice
 from judge_eval.models import Board, Findings, Judge, Run, Verdict
 from tests.helpers.run_findings import compute
 from tests.makers import (
@@ -108,7 +108,7 @@ def test_of_very_many_votes_the_alt_test_takes_every_few_pairs_and_says_so(
     monkeypatch, limit, most
 ):
     run = voted_run(people=3, pairs=80)
-    monkeypatch.setattr(replacing, limit, most)
+    monkeypatch.setattr(alt_test, limit, most)
     found = computed(run).data["alt_test"]
     assert found["items"] == 40
     assert found["left_out"] == [
@@ -131,7 +131,7 @@ def test_everybody_is_compared_however_many_they_are(monkeypatch):
     assert found["left_out"] == []
     assert {human["items"] for human in judge["humans"]} == {30, 1}
     assert [human["items"] for human in judge["humans"] if human["why"]] == [1]
-    monkeypatch.setattr(replacing, "MOST_LISTED", 5)
+    monkeypatch.setattr(alt_test, "MOST_LISTED", 5)
     listed = computed(run).data["alt_test"]["judges"][0]
     assert [human["items"] for human in listed["humans"]] == [30] * 5
     assert listed | {"humans": judge["humans"]} == judge
@@ -287,72 +287,72 @@ def computed_up_to(run):
 
 def test_it_is_computed_when_the_ledger_goes_on_and_not_more_often_than_every_few_seconds():
     run = voted_run(people=1, pairs=2)
-    keeping.findings_of(run, Slice())
-    keeping.refresh()
+    cache.findings_of(run, Slice())
+    cache.refresh()
     first = computed_up_to(run)[""]
     assert first == sealed(run)
     make_vote(make_voter(run), pairs_of(run)[0])
     seal_all(run.queue.project)
-    keeping.refresh()
+    cache.refresh()
     assert computed_up_to(run) == {"": first}  # it was computed just now
-    assert not keeping.compute(run.pk, "")
+    assert not cache.compute(run.pk, "")
     Findings.objects.update(not_before=timezone.now())
-    keeping.refresh()
+    cache.refresh()
     assert computed_up_to(run)[""] > first
 
 
 def test_what_nobody_looks_at_rests_longer_until_somebody_does():
     run = voted_run(people=1, pairs=2)
-    keeping.refresh()
+    cache.refresh()
     first = computed_up_to(run)[""]
     make_vote(make_voter(run), pairs_of(run)[0])
     seal_all(run.queue.project)
     Findings.objects.update(not_before=timezone.now())
-    keeping.refresh()
+    cache.refresh()
     assert computed_up_to(run) == {"": first}
-    assert keeping.findings_of(run, Slice()).seq == first
-    keeping.refresh()
+    assert cache.findings_of(run, Slice()).seq == first
+    cache.refresh()
     assert computed_up_to(run) == {"": sealed(run)}
 
 
 def test_what_nobody_looks_at_is_not_forgotten():
     run = voted_run(people=1, pairs=2)
-    keeping.refresh()
+    cache.refresh()
     make_vote(make_voter(run), pairs_of(run)[0])
     seal_all(run.queue.project)
-    Findings.objects.update(not_before=timezone.now() - keeping.UNSEEN_PAUSE)
-    keeping.refresh()
+    Findings.objects.update(not_before=timezone.now() - cache.UNSEEN_PAUSE)
+    cache.refresh()
     assert computed_up_to(run) == {"": sealed(run)}
 
 
 def test_while_judges_are_asked_and_nobody_votes_nothing_is_computed_unasked():
     run = make_run(pairs=2)
     Run.objects.update(state=Run.State.JUDGING)
-    keeping.refresh()
+    cache.refresh()
     assert computed_up_to(run) == {}
-    keeping.findings_of(run, Slice())
-    keeping.refresh()
+    cache.findings_of(run, Slice())
+    cache.refresh()
     assert computed_up_to(run) == {"": sealed(run)}
 
 
 def test_one_run_is_computed_at_a_time_and_others_have_their_turn_soon(monkeypatch):
     runs = [voted_run(people=1, pairs=2) for _ in range(3)]
-    monkeypatch.setattr(keeping, "MOMENT_SECONDS", 0.0)
+    monkeypatch.setattr(cache, "MOMENT_SECONDS", 0.0)
     for _ in runs:
-        keeping.refresh()
+        cache.refresh()
     assert [computed_up_to(run)[""] for run in runs] == [sealed(run) for run in runs]
-    with keeping._computing:
+    with cache._computing:
         Findings.objects.update(seq=0, not_before=timezone.now())
-        keeping.refresh()
+        cache.refresh()
     assert set(Findings.objects.values_list("seq", flat=True)) == {0}
 
 
 def test_what_somebody_looks_at_is_computed_first(monkeypatch):
     others = [voted_run(people=1, pairs=2) for _ in range(2)]
     run = voted_run(people=1, pairs=2)
-    monkeypatch.setattr(keeping, "MOMENT_SECONDS", 0.0)
-    keeping.findings_of(run, Slice())
-    keeping.refresh()
+    monkeypatch.setattr(cache, "MOMENT_SECONDS", 0.0)
+    cache.findings_of(run, Slice())
+    cache.refresh()
     assert computed_up_to(run)[""] == sealed(run)
     assert {seq for other in others for seq in computed_up_to(other).values()} <= {0}
 
@@ -360,37 +360,37 @@ def test_what_somebody_looks_at_is_computed_first(monkeypatch):
 def test_a_run_that_cannot_be_computed_does_not_hold_up_the_others(caplog):
     broken, run = (voted_run(people=1, pairs=2) for _ in range(2))
     Findings.objects.create(run=broken, part="nonsense")
-    keeping.refresh()
+    cache.refresh()
     assert computed_up_to(run) == {"": sealed(run)}
     assert "nonsense" in caplog.text
 
 
 def test_what_was_begun_and_lost_is_computed_by_another_after_a_while():
     run = voted_run(people=1, pairs=2)
-    row = Findings.objects.create(run=run, not_before=timezone.now() + keeping.LEASE)
-    assert not keeping.compute(run.pk, "")
+    row = Findings.objects.create(run=run, not_before=timezone.now() + cache.LEASE)
+    assert not cache.compute(run.pk, "")
     row.not_before = timezone.now()
     row.save()
-    assert keeping.compute(run.pk, "")
+    assert cache.compute(run.pk, "")
 
 
 def test_a_part_that_nobody_looks_at_is_left_as_it_is():
     run = voted_run(people=1, pairs=2)
-    keeping.findings_of(run, Slice("tag", "animals"))
-    keeping.refresh()
+    cache.findings_of(run, Slice("tag", "animals"))
+    cache.refresh()
     assert computed_up_to(run) == {"": sealed(run), "tag:animals": sealed(run)}
     long_ago = timezone.now() - timedelta(hours=2)
     Findings.objects.update(seq=0, not_before=long_ago, asked_at=long_ago)
-    keeping.refresh()
+    cache.refresh()
     assert computed_up_to(run) == {"": sealed(run), "tag:animals": 0}
 
 
 def test_the_number_of_parts_is_limited(monkeypatch):
     run = voted_run(people=1, pairs=2)
-    monkeypatch.setattr(keeping, "MOST_PARTS", 1)
-    keeping.findings_of(run, Slice())
-    with pytest.raises(keeping.TooManyParts):
-        keeping.findings_of(run, Slice("tag", "animals"))
+    monkeypatch.setattr(cache, "MOST_PARTS", 1)
+    cache.findings_of(run, Slice())
+    with pytest.raises(cache.TooManyParts):
+        cache.findings_of(run, Slice("tag", "animals"))
 
 
 def test_it_takes_as_many_queries_for_many_rows(django_assert_max_num_queries):
@@ -400,4 +400,4 @@ def test_it_takes_as_many_queries_for_many_rows(django_assert_max_num_queries):
     for which in (run, larger):
         Findings.objects.create(run=which)
         with django_assert_max_num_queries(16):
-            assert keeping.compute(which.pk, "")
+            assert cache.compute(which.pk, "")

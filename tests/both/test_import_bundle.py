@@ -6,11 +6,10 @@ from datetime import datetime
 
 import pytest
 
-from judge_eval.engine import lifecycle
+from judge_eval.exchange.bundle import is_bundle
+from judge_eval.exchange.export import export_project, export_run
 from judge_eval.models import Run, Verdict
-from judge_eval.transfer.bundle import is_bundle
-from judge_eval.transfer.exporting import export_project, export_run
-from judge_eval.transfer.restoring import restore
+from judge_eval.runs import lifecycle
 from tests.both.test_export_round_trip import make_eventful_run
 from tests.helpers.bundles import (
     as_file,
@@ -18,6 +17,7 @@ from tests.helpers.bundles import (
     empty_the_instance,
     facts_of,
     numbers_of,
+    restore,
     restored,
     rows_of_everything,
 )
@@ -219,7 +219,7 @@ def test_what_the_database_refuses_is_told_with_its_lines():
 @pytest.mark.parametrize("many", [1, 500])
 @pytest.mark.parametrize("what, why", [("id", "is here already"), ("voter", "has voted on this")])
 def test_one_vote_is_not_two_however_far_apart(what, why, many, monkeypatch):
-    monkeypatch.setattr("judge_eval.transfer.restoring.MOST_RECORDS", many)
+    monkeypatch.setattr("judge_eval.exchange.import_scratch.MOST_ROWS", many)
     lines = exported(imported(pair(1), vote(1, "ann", "A"), vote(1, "bob", "B")))
     first = next(json.loads(line) for line in lines if '"type":"vote"' in line)
     assert why in refused(changed(lines, "vote", 1, **{what: first[what]}))

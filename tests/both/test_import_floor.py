@@ -3,12 +3,21 @@
 import pytest
 
 from judge_eval.baselines import longer_wins, random_choice
-from judge_eval.interchange.rows import JudgeOrder
+from judge_eval.exchange.import_report import ImportOptions
+from judge_eval.exchange.import_statements import UNSEEN
+from judge_eval.exchange.rows import JudgeOrder
 from judge_eval.models import Verdict
-from judge_eval.transfer.import_floor import UNSEEN
-from judge_eval.transfer.import_report import ImportOptions
-from judge_eval.transfer.importing import import_run
-from tests.helpers.imports import added, assert_whole, imported, pair, rows, run_of, verdict, vote
+from tests.helpers.imports import (
+    added,
+    assert_whole,
+    import_run,
+    imported,
+    pair,
+    rows,
+    run_of,
+    verdict,
+    vote,
+)
 from tests.makers import judges_of, make_project
 from voting.models import Entry
 

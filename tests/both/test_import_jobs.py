@@ -20,12 +20,11 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
+from judge_eval.exchange import import_jobs
+from judge_eval.exchange.export import export_project, export_run
+from judge_eval.exchange.import_jobs import Source
 from judge_eval.models import Import, Judge, Run
 from judge_eval.selectors import runs_to_advance
-from judge_eval.transfer import import_jobs
-from judge_eval.transfer.exporting import export_project, export_run
-from judge_eval.transfer.import_jobs import Source
-from judge_eval.transfer.importing import import_run
 from tests.both.test_export_round_trip import make_eventful_run
 from tests.helpers.bundles import (
     as_file,
@@ -38,6 +37,7 @@ from tests.helpers.bundles import (
 )
 from tests.helpers.imports import (
     assert_whole,
+    import_run,
     imported,
     pair,
     rows,
@@ -105,8 +105,8 @@ def kill_at(job, step):
 @pytest.fixture
 def small_chunks(monkeypatch, settings):
     settings.SEAL_BATCH = 4
-    for name in ("importing.MOST_ROWS", "import_rows.MOST_ROWS", "restoring.MOST_RECORDS"):
-        monkeypatch.setattr(f"judge_eval.transfer.{name}", 4)
+    for name in ("import_scratch.MOST_ROWS",):
+        monkeypatch.setattr(f"judge_eval.exchange.{name}", 4)
 
 
 def said_of(run):

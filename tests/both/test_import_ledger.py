@@ -9,9 +9,9 @@ from django.utils import timezone
 from tests.helpers.imports import assert_whole
 from tests.helpers.reference import assert_as_expected
 from tests.makers import elos_of, make_run, make_vote, make_voter, pairs_of, seal_all
-from voting import chain, ledger
+from voting.ledger import chain, ledger
+from voting.ledger.bulk_sql import LedgerConflict
 from voting.models import Comparison, Entry, Voter
-from voting.rows import LedgerConflict
 from voting.voters import erase
 
 pytestmark = pytest.mark.django_db

@@ -9,11 +9,11 @@ import pytest
 from django.db import connection
 
 from bench.imports import Lines, records
-from judge_eval.interchange.reading import read
+from judge_eval.exchange.export import export_run
+from judge_eval.exchange.formats import read
 from judge_eval.models import Run
-from judge_eval.transfer.exporting import export_run
-from judge_eval.transfer.importing import import_run
-from judge_eval.transfer.restoring import restore
+from tests.helpers.bundles import restore
+from tests.helpers.imports import import_run
 from tests.makers import make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.timeout(400)]
@@ -61,15 +61,8 @@ def copied(run):
 @pytest.fixture
 def small_pieces(monkeypatch, settings):
     settings.SEAL_BATCH = PIECE
-    for constant in (
-        "import_rows.MOST_ROWS",
-        "importing.MOST_ROWS",
-        "import_pairs.MOST_ROWS",
-        "exporting.AT_ONCE",
-        "exporting.OUTPUTS_AT_ONCE",
-        "restoring.MOST_RECORDS",
-    ):
-        monkeypatch.setattr(f"judge_eval.transfer.{constant}", PIECE)
+    for constant in ("import_scratch.MOST_ROWS", "export.AT_ONCE", "export.OUTPUTS_AT_ONCE"):
+        monkeypatch.setattr(f"judge_eval.exchange.{constant}", PIECE)
 
 
 def test_memory_does_not_grow_with_the_rows(small_pieces):

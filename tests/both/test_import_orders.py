@@ -4,15 +4,15 @@ from itertools import combinations
 
 import pytest
 
-from judge_eval.config.run_config import ConfigInvalid
+from humanjudge.lib.validation import ConfigInvalid
+from judge_eval.api.run_requests import project_for
+from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.models import Verdict
-from judge_eval.rest.run_requests import project_for
-from judge_eval.transfer.import_report import ImportOptions
-from judge_eval.transfer.importing import import_run
 from tests.helpers.imports import (
     added,
     assert_whole,
     errors_of,
+    import_run,
     imported,
     pair,
     rows,

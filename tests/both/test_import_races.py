@@ -6,18 +6,18 @@ from itertools import count, groupby
 import pytest
 from django.db import connection
 
-from judge_eval.engine import lifecycle
+from judge_eval.exchange.export import export_run
+from judge_eval.exchange.restore import Restoring
 from judge_eval.models import Run
+from judge_eval.runs import lifecycle
 from judge_eval.selectors import board
-from judge_eval.transfer.exporting import export_run
-from judge_eval.transfer.restoring import Restoring
 from tests.both.test_export_round_trip import make_eventful_run
 from tests.helpers.bundles import as_file, empty_the_instance, facts_of, restored
 from tests.helpers.imports import added, assert_whole, imported, pair, study
 from tests.helpers.reference import assert_as_expected
 from tests.helpers.together import only, together
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
-from voting import ledger
+from voting.ledger import ledger
 from voting.models import Entry
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -64,7 +64,7 @@ def test_a_run_may_be_stopped_and_resumed_while_an_import_is_written():
 
 
 def test_between_any_two_chunks_of_a_bundle_people_vote(monkeypatch):
-    monkeypatch.setattr("judge_eval.transfer.restoring.MOST_RECORDS", 4)
+    monkeypatch.setattr("judge_eval.exchange.import_scratch.MOST_ROWS", 4)
     lines = list(export_run(make_eventful_run()))
     empty_the_instance()
     busy = make_run(pairs=40)

@@ -6,16 +6,17 @@ from itertools import count
 
 import pytest
 
-from judge_eval.interchange.mapping_config import parse
-from judge_eval.interchange.reading import read
-from judge_eval.interchange.rows import JudgeOrder, LabelRow, LeftOut
+from judge_eval.exchange.formats import read
+from judge_eval.exchange.import_report import MOST_LISTED, ImportOptions, ImportRefused
+from judge_eval.exchange.import_statements import MOST_JUDGES, imported_fingerprint
+from judge_eval.exchange.mapping import parse
+from judge_eval.exchange.rows import JudgeOrder, LabelRow, LeftOut
 from judge_eval.models import Judge, Run, RunEvent, Verdict
-from judge_eval.transfer.import_report import MOST_LISTED, ImportOptions, ImportRefused
-from judge_eval.transfer.import_verdicts import MOST_JUDGES, imported_fingerprint
-from judge_eval.transfer.importing import import_into, import_run
 from tests.helpers.imports import (
     assert_whole,
     errors_of,
+    import_into,
+    import_run,
     imported,
     pair,
     rows,
@@ -26,7 +27,7 @@ from tests.helpers.imports import (
 )
 from tests.helpers.reference import assert_as_expected
 from tests.makers import counts_of, elos_of, judges_of, make_project, pairs_of
-from voting import chain, ledger
+from voting.ledger import chain, ledger
 from voting.models import Comparison, Entry, Inference, Project, Queue, Voter
 
 pytestmark = pytest.mark.django_db
@@ -238,7 +239,7 @@ def test_what_rows_say_of_one_pair_is_put_together(turned):
 
 @pytest.mark.parametrize("rows_at_once", [1, 2, 500])
 def test_it_does_not_matter_where_a_chunk_ends(monkeypatch, rows_at_once):
-    monkeypatch.setattr("judge_eval.transfer.import_rows.MOST_ROWS", rows_at_once)
+    monkeypatch.setattr("judge_eval.exchange.import_scratch.MOST_ROWS", rows_at_once)
     records = [
         verdict(1, "j", "A"),
         vote(2, "ann", "B"),

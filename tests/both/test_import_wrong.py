@@ -2,13 +2,12 @@
 
 import pytest
 
-from judge_eval.analysis.labels import labels_of
-from judge_eval.analysis.slices import Slice
+from judge_eval.exchange.export import export_run
+from judge_eval.exchange.import_report import ImportOptions
+from judge_eval.findings.labels import labels_of
+from judge_eval.findings.slices import Slice
 from judge_eval.models import Verdict
 from judge_eval.pages.reveal import reveal_of
-from judge_eval.transfer.exporting import export_run
-from judge_eval.transfer.import_report import ImportOptions
-from judge_eval.transfer.importing import import_run
 from reports.composite.config import parse
 from reports.composite.sources import Outputs
 from tests.helpers.bundles import empty_the_instance, facts_of, findings_of, restored
@@ -16,6 +15,7 @@ from tests.helpers.imports import (
     added,
     assert_whole,
     errors_of,
+    import_run,
     imported,
     pair,
     rows,
@@ -90,7 +90,8 @@ def test_its_figures():
 
 def test_pairs_are_disputed_alike_on_the_board_and_in_the_list():
     run = imported(*ten_pairs(), inconsistent="wrong")
-    pairs = user_client().get(f"/runs/{run.pk}/pairs/?sort=disagreement").context["pairs"]
+    page = user_client().get(f"/runs/{run.pk}/pairs/?sort=disagreement")
+    pairs = [row.pair for row in page.context["rows"]]
     assert [
         {"position": pair.position, "wrong": pair.differing, "of": pair.compared} for pair in pairs
     ] == compute(run).data["disputed"]

@@ -5,18 +5,18 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval.analysis.reading import outcomes_of
 from judge_eval.baselines import names_for
-from judge_eval.engine import judging
+from judge_eval.findings.load import outcomes_of
 from judge_eval.models import Judge, JudgeRating, Run, Verdict
+from judge_eval.runs import judging
 from judge_eval.selectors import ready_verdicts, waiting_pictures
 from judge_eval.services import PromptOutputs, RunSpec, create_run
 from judge_eval.tasks import judge, sweep
 from tests.makers import make_project, make_vote, make_voter, seal_all
-from voting import chain, ledger
-from voting.allotment import next_pairs
+from voting.assignment import next_pairs
+from voting.ledger import chain, ledger
 from voting.models import Comparison, Entry, Picture
-from voting.pictures import render_picture
+from voting.pictures.store import render_picture
 from voting.selectors import queue_counts
 
 pytestmark = pytest.mark.django_db

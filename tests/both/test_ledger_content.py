@@ -15,7 +15,7 @@ from tests.makers import (
     seal_all,
     user_client,
 )
-from voting import chain, ledger
+from voting.ledger import chain, ledger
 from voting.models import Entry, Voter
 from voting.services import flag, undo_last_vote
 from voting.voters import erase

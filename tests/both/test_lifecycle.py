@@ -5,20 +5,18 @@ from decimal import Decimal
 import pytest
 from django.db import connection
 
-from judge_eval.engine import judging, lifecycle
-from judge_eval.engine.judging import complete_voted_runs
-from judge_eval.engine.lifecycle import LifecycleRefused
+from judge_eval.exchange import import_pairs
 from judge_eval.models import Call, Provider, Run, Verdict
-from judge_eval.transfer import import_pairs
+from judge_eval.runs import judging, leases, lifecycle, results
+from judge_eval.runs.judging import complete_voted_runs
+from judge_eval.runs.lifecycle import LifecycleRefused
 from tests.helpers.run_maker import (
     ask,
     attempt,
-    claims,
     go_on,
     make_draft,
     make_judging,
     make_started,
-    outcomes,
 )
 from tests.makers import judges_of, make_run, make_vote, make_voter, pairs_of, seal_all
 from tests.provider import provider
@@ -113,11 +111,11 @@ def test_outputs_that_were_given_have_no_config_to_copy_or_start():
 class TestStop:
     def test_calls_that_are_out_are_still_written_down(self, at):
         run = make_judging(at)
-        answers = [ask(call) for call in claims.claim(8, run.pk)]
+        answers = [ask(call) for call in leases.claim(8, run.pk)]
         lifecycle.stop(run.pk)
-        written = outcomes.Written()
+        written = results.Written()
         for answer in answers:
-            outcomes.write(answer, written)
+            results.write(answer, written)
         states = Call.objects.filter(purpose="judge").values_list("state", flat=True)
         assert list(states) == ["done", "done"]
         assert go_on(run).state == "stopped"

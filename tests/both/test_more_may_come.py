@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval.engine import judging, lifecycle
 from judge_eval.models import Run
+from judge_eval.runs import judging, lifecycle
 from tests.helpers.pages import text_of
 from tests.helpers.run_maker import attempt, go_on, make_draft, make_started
 from tests.makers import make_vote, make_voter, pairs_of, voter_client

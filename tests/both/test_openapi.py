@@ -14,11 +14,11 @@ from django.core.wsgi import get_wsgi_application
 from django.db import connection, transaction
 from schemathesis.core.parameters import ParameterLocation
 
-from judge_eval.engine import lifecycle
+from judge_eval.api import events
 from judge_eval.models import Import
-from judge_eval.rest import events_api
-from reports import score_files
+from judge_eval.runs import lifecycle
 from reports.models import ScoreReport
+from reports.scores import jobs
 from tests.helpers.run_findings import compute
 from tests.helpers.run_rows import make_config, make_provider, set_state
 from tests.makers import make_project, make_run, make_vote, make_voter, pairs_of, seal_all
@@ -119,7 +119,7 @@ class Rows:
     @cached_property
     def report(self):
         report = ScoreReport.objects.create(run=self.voted, state="done", table={})
-        path = score_files.path_of(report)
+        path = jobs.path_of(report)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"a zip")
         return report
@@ -146,7 +146,7 @@ class Rows:
 
 @pytest.fixture
 def rows(monkeypatch):
-    monkeypatch.setattr(events_api, "STREAM_SECONDS", 0)
+    monkeypatch.setattr(events, "STREAM_SECONDS", 0)
     # A server lets its connection go when it has answered; here the test's transaction is on it.
     monkeypatch.setattr(connection, "close_if_unusable_or_obsolete", lambda: None)
     return Rows()

@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval.fold import from_history
-from judge_eval.models import Board, RatingPoint
+from judge_eval.models import Board, Checkpoint, RatingPoint
 from judge_eval.selectors import rating_series
 from tests.helpers.reference import assert_as_expected
 from tests.makers import (
@@ -22,7 +21,7 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting import ledger
+from voting.ledger import ledger
 from voting.models import Comparison, Entry, Queue
 from voting.selectors import queue_counts
 from voting.services import undo_last_vote
@@ -127,7 +126,7 @@ def test_a_late_vote_is_counted_in_the_order_of_the_ledger():
     make_vote(voters[1], pairs_of(run)[1], "B", at=timezone.now() - timedelta(days=1))
     seal(run)
     last = Entry.objects.filter(kind="vote").order_by("-seq").first()
-    assert from_history(last.history).elo == elos_of(run)
+    assert Checkpoint.objects.get(run=run, seq=last.seq).standings["elo"] == elos_of(run)
 
 
 def test_an_unblinded_vote_is_counted_on_the_board_and_nowhere_else():
@@ -138,7 +137,7 @@ def test_an_unblinded_vote_is_counted_on_the_board_and_nowhere_else():
     seal(run)
     board = Board.objects.get(run=run)
     assert entry_of(vote).unblinded
-    assert entry_of(vote).history is None
+    assert not Checkpoint.objects.filter(run=run).exists()
     assert (board.votes, board.unblinded) == (0, 1)
     assert elos_of(run) == [1000.0, 1000.0]
     assert Comparison.objects.get(pk=pair.pk).votes == 0

@@ -9,14 +9,15 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from judge_eval.engine import judging
 from judge_eval.models import Verdict
+from judge_eval.runs import judging
 from tests.helpers.scene import assert_sound, make_scene, make_unjudged_run
 from tests.helpers.together import only, together
 from tests.makers import judges_of, make_invite, seal_all
-from voting import ledger, services
-from voting.allotment import ballot_for, next_pairs
+from voting import services
+from voting.assignment import ballot_for, next_pairs
 from voting.ballots import Ballot
+from voting.ledger import ledger
 from voting.models import ApiKey, Assignment, Comparison, Entry, Flag, Voter
 from voting.services import NothingToUndo, RecordedVote, VoteConflict
 from voting.voters import InviteRefused, join, voter_of_key

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from judge_eval.engine import judging, lifecycle
-from judge_eval.engine.lifecycle import LifecycleRefused
 from judge_eval.models import Run, Verdict
+from judge_eval.runs import judging, lifecycle
+from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.selectors import left_out
 from tests.both.test_judging import ALSO_GOOD, BAD, GOOD, make_new_run, work_on
 from tests.helpers.pages import text_of
 from tests.hostile_svg import drawing
 from tests.makers import make_inference, make_project, make_vote, make_voter, pairs_of, user_client
-from voting import rendering
 from voting.models import Picture, Queue
-from voting.pictures import render_picture
-from voting.rendering import RendererMissing
+from voting.pictures import rendering
+from voting.pictures.rendering import RendererMissing
+from voting.pictures.store import render_picture
 
 pytestmark = pytest.mark.django_db
 

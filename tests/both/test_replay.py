@@ -3,12 +3,11 @@
 import pytest
 from django.db.models import F
 
-from judge_eval.fold import as_history, from_history
-from judge_eval.models import Board, JudgeRating, RatingPoint
+from judge_eval.models import Board, Checkpoint, JudgeRating, RatingPoint
 from tests.helpers.reference import assert_as_expected
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
-from voting import ledger
-from voting.models import Comparison, Entry
+from voting.ledger import ledger
+from voting.models import Comparison
 from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -26,26 +25,28 @@ def a_voted_run():
     return run
 
 
-def with_history(change):
+def with_checkpoint(change):
     def tamper(run):
-        entry = Entry.objects.filter(queue=run.queue, history__isnull=False).order_by("seq").first()
-        entry.history = change(entry.history)
-        entry.save(update_fields=["history"])
+        kept = Checkpoint.objects.filter(run=run).latest("seq")
+        change(kept.standings)
+        kept.save()
 
     return tamper
 
 
-def a_little_off(history):
-    standings = from_history(history)
-    standings.elo[0] += 1e-9
-    return as_history(standings)
+def a_little_off(standings):
+    standings["elo"][0] += 1e-9
 
 
-tamper_history = with_history(a_little_off)
+tamper_checkpoint = with_checkpoint(a_little_off)
 
 TAMPERING = {
-    "a history that is none": with_history(lambda text: text[:-1]),
-    "a history and more": with_history(lambda text: text * 2),
+    "a checkpoint that is none": with_checkpoint(dict.clear),
+    "a checkpoint and more": with_checkpoint(lambda standings: standings.update(more=1)),
+    "a lost checkpoint": lambda run: Checkpoint.objects.filter(run=run).delete(),
+    "a checkpoint at no vote": lambda run: Checkpoint.objects.create(
+        run=run, seq=9_999, standings={}
+    ),
     "a rating": lambda run: JudgeRating.objects.filter(judge__run=run, judge__position=1).update(
         elo=F("elo") + 1e-9
     ),
@@ -69,7 +70,7 @@ TAMPERING = {
         ratings=[1, 2, 3]
     ),
     "a missing point": lambda run: RatingPoint.objects.filter(run=run, votes=1).delete(),
-    "a history": tamper_history,
+    "a checkpoint": tamper_checkpoint,
 }
 
 
@@ -88,10 +89,11 @@ def test_what_was_tampered_with_is_found_and_repaired(what):
 @pytest.mark.parametrize("chunk", [1, 2, 3])
 def test_votes_are_read_chunk_by_chunk_to_the_last(monkeypatch, chunk):
     run = a_voted_run()
-    monkeypatch.setattr("judge_eval.fold.CHUNK", chunk)
+    monkeypatch.setattr("judge_eval.ratings.elo_fold.CHUNK", chunk)
     assert ledger.replay(run.queue.project, write=False) == []
-    Entry.objects.filter(queue=run.queue, history__isnull=False).update(history="{}")
-    assert len(ledger.replay(run.queue.project, write=True)) == 3
+    Checkpoint.objects.filter(run=run).delete()
+    [lost] = ledger.replay(run.queue.project, write=True)
+    assert lost.stored is None
     assert_as_expected(run)
 
 
@@ -105,7 +107,7 @@ def test_a_difference_says_where_and_what():
 
 def test_votes_go_on_from_repaired_figures():
     run = a_voted_run()
-    tamper_history(run)
+    tamper_checkpoint(run)
     JudgeRating.objects.filter(judge__run=run).update(elo=5)
     ledger.replay(run.queue.project, write=True)
     make_vote(make_voter(run), pairs_of(run)[3], "B")

@@ -17,13 +17,20 @@ from tests.makers import (
     make_voter,
     pairs_of,
 )
-from voting import chain, ledger
+from voting.ledger import chain, ledger
 from voting.models import Entry
 from voting.services import NothingToUndo, VoteConflict, record_exposure, undo_last_vote
 
 pytestmark = pytest.mark.django_db
 
 RUNS, PAIRS, VOTERS, JUDGES = 2, 3, 3, 3
+
+
+@pytest.fixture(autouse=True)
+def _checkpoints_within_batches(monkeypatch):
+    monkeypatch.setattr("judge_eval.ratings.elo_fold.CHECKPOINT_EVERY", 2)
+
+
 choices = st.sampled_from(["A", "B", "tie", "both_bad"])
 winners = st.lists(st.none() | choices, min_size=JUDGES, max_size=JUDGES)
 run_number = st.integers(0, RUNS - 1)

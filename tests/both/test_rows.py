@@ -1,71 +1,36 @@
-"""A statement that is on its way while Python computes: its answer, its errors, its guard."""
+"""Hand-written updates of many rows change exactly the rows they name."""
 
 import pytest
-from django.db import DatabaseError, transaction
+from django.db import transaction
 
 from tests.makers import make_run, pairs_of
+from voting.ledger.bulk_sql import LedgerConflict, add_many, key, update_many
 from voting.models import Comparison
-from voting.rows import LedgerConflict, adding, asked, key, sent, updating
 
 pytestmark = pytest.mark.django_db
-
-
-def test_the_answer_is_there_when_the_block_is_left():
-    with sent("SELECT 1 + %s", [1]) as answer:
-        pass
-    assert answer.rows == [(2,)]
-
-
-def test_rows_of_values_are_as_django_reads_them():
-    run = make_run(pairs=2)
-    pairs = Comparison.objects.filter(queue=run.queue).order_by("position")
-    wanted = pairs.values_list("pk", "position", "votes_wanted")[:5]
-    with asked(wanted) as answer:
-        pass
-    assert answer.rows == list(wanted)
-
-
-def test_whoever_asks_while_an_answer_is_awaited_is_refused_and_nothing_is_lost():
-    run = make_run(pairs=2)
-    pair = pairs_of(run)[0]
-    with (
-        pytest.raises(RuntimeError, match="its answer comes first: SELECT"),
-        transaction.atomic(),
-        sent("UPDATE voting_queue SET name = %s", ["never"]),
-    ):
-        Comparison.objects.get(pk=pair.pk)
-    run.queue.refresh_from_db()
-    assert run.queue.name != "never"
-    assert Comparison.objects.filter(pk=pair.pk).exists()  # the connection is as good as before
-
-
-def test_a_statement_that_fails_fails_as_any_other():
-    with pytest.raises(DatabaseError), transaction.atomic():  # noqa: SIM117  # first one to leave
-        with sent("SELECT of_no_such_column", []):
-            pass
-    assert Comparison.objects.count() == 0
 
 
 def test_each_row_that_is_named_must_change():
     gone = pairs_of(make_run(pairs=1))[0]
     Comparison.objects.filter(pk=gone.pk).update(votes=1)
     rows = [(7, key(gone.pk))]
-    with (
-        pytest.raises(LedgerConflict, match="0 rows changed, 1 expected"),
-        transaction.atomic(),
-        updating(Comparison, ["position"], rows, while_null="votes"),
-    ):
-        pass
+    with pytest.raises(LedgerConflict, match="0 rows changed, 1 expected"), transaction.atomic():
+        update_many(Comparison, ["position"], rows, while_null="votes")
     gone.refresh_from_db()
     assert gone.position == 0
 
 
+def test_what_was_added_comes_back_as_it_is_then():
+    pairs = pairs_of(make_run(pairs=3))
+    rows = [(1, 2, key(pairs[0].pk)), (3, -1, key(pairs[2].pk))]
+    Comparison.objects.update(votes_a=1)
+    changed = add_many(Comparison, ["votes", "votes_a"], rows, ["position", "votes", "votes_a"])
+    assert sorted(row[1:] for row in changed) == [(0, 1, 3), (2, 3, 0)]
+    pairs[1].refresh_from_db()
+    assert (pairs[1].votes, pairs[1].votes_a) == (0, 1)
+
+
 def test_nothing_to_change_asks_nothing(django_assert_num_queries):
-    with django_assert_num_queries(0), updating(Comparison, ["position"], []):
-        pass
-    with (
-        django_assert_num_queries(0),
-        adding(Comparison, ["votes"], [], ["position"]) as answer,
-    ):
-        pass
-    assert answer.rows == []
+    with django_assert_num_queries(0):
+        update_many(Comparison, ["position"], [])
+        assert add_many(Comparison, ["votes"], [], ["position"]) == []

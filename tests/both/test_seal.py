@@ -19,9 +19,9 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting import chain, ledger
+from voting.ledger import chain, ledger
+from voting.ledger.bulk_sql import LedgerConflict
 from voting.models import Comparison, Entry, Project, Voter
-from voting.rows import LedgerConflict
 from voting.services import undo_last_vote
 from voting.tasks import seal as seal_task
 from voting.tasks import sweep
@@ -170,17 +170,27 @@ def test_the_queries_of_a_batch_do_not_grow_with_its_votes():
 
 
 class Breaking:
-    """A projection that fails in one of its steps; in the last the others have written."""
+    """A projection that fails in one of its steps; the others have written by then."""
 
-    def __init__(self, step=3):
-        self.step = step
+    step = "write"
 
-    def apply(self, project, entries):
-        for _ in range(self.step - 1):
-            yield
-        raise RuntimeError("no room on the disk")
+    def __init__(self, project):
+        self.project = project
 
-    def rebuild(self, project, *, write):
+    def read(self, batch):
+        self.fail("read")
+
+    def compute(self):
+        self.fail("compute")
+
+    def write(self):
+        self.fail("write")
+
+    def fail(self, step):
+        if step == self.step:
+            raise RuntimeError("no room on the disk")
+
+    def rebuild(self, *, write):
         return []
 
 
@@ -191,13 +201,14 @@ def unsealed_state(run):
     return project.head_seq, project.head, elos_of(run), list(votes), numbers_of(run)
 
 
-@pytest.mark.parametrize("step", [1, 2, 3])
+@pytest.mark.parametrize("step", ["read", "compute", "write"])
 def test_a_projection_that_fails_rolls_everything_back(monkeypatch, step):
     run = make_run(pairs=2)
     voted(run, 2)
     before = unsealed_state(run)
     with monkeypatch.context() as patch:
-        patch.setattr(ledger, "projections", lambda: (*_projections(), Breaking(step)))
+        patch.setattr(ledger, "projections", lambda: (*_projections(), Breaking))
+        patch.setattr(Breaking, "step", step)
         with pytest.raises(RuntimeError, match="no room"):
             seal_all(run.queue.project)
     assert unsealed_state(run) == before
@@ -212,14 +223,12 @@ def test_a_head_that_moved_rolls_everything_back(monkeypatch):
     voted(run, 2)
 
     class Moving(Breaking):
-        def apply(self, project, entries):
-            yield
-            yield
-            Project.objects.filter(pk=project.pk).update(head_seq=99)
+        def write(self):
+            Project.objects.filter(pk=self.project.pk).update(head_seq=99)
 
     before = unsealed_state(run)
     with monkeypatch.context() as patch:
-        patch.setattr(ledger, "projections", lambda: (*_projections(), Moving()))
+        patch.setattr(ledger, "projections", lambda: (*_projections(), Moving))
         with pytest.raises(LedgerConflict, match="head"):
             seal_all(run.queue.project)
     assert unsealed_state(run) == before
@@ -230,14 +239,12 @@ def test_a_vote_that_somebody_else_sealed_rolls_everything_back(monkeypatch):
     votes = voted(run, 2)
 
     class Sealing(Breaking):
-        def apply(self, project, entries):
-            yield
-            yield
+        def write(self):
             Entry.objects.filter(uid=votes[0].uid).update(seq=77, hash=b"x" * 32)
 
     before = unsealed_state(run)
     with monkeypatch.context() as patch:
-        patch.setattr(ledger, "projections", lambda: (*_projections(), Sealing()))
+        patch.setattr(ledger, "projections", lambda: (*_projections(), Sealing))
         with pytest.raises(LedgerConflict, match="1 rows changed, 2 expected"):
             seal_all(run.queue.project)
     assert unsealed_state(run) == before

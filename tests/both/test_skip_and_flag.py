@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from tests.makers import make_run, make_skip, make_voter, pairs_of
-from voting.allotment import next_pairs
+from voting.assignment import next_pairs
 from voting.models import Assignment, Entry, Flag
 from voting.selectors import progress
 from voting.services import flag, skip

@@ -8,9 +8,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from judge_eval.engine import claims, drafts, lifecycle, limits, tryout
-from judge_eval.engine.lifecycle import LifecycleRefused
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
+from judge_eval.runs import drafts, leases, lifecycle, limits, tryout
+from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.tasks import tryout as tryout_task
 from tests.helpers.run_maker import (
     PRICES,
@@ -302,20 +302,20 @@ class TestLimits:
 
     def test_they_count_among_the_calls_at_once(self, at):
         make_started(at, {"concurrency": 1})
-        [call] = claims.claim(8, uuid4())
+        [call] = leases.claim(8, uuid4())
         assert limits.begin("default", "m", "first")
         assert limits.begin("default", "m", "second")
         # What a crew has on hand would go from place to place for ever.
-        assert claims.claim(8, uuid4(), {"default": 8}) == []
-        claims.let_go(call)
-        assert claims.claim(8, uuid4()) == []
+        assert leases.claim(8, uuid4(), {"default": 8}) == []
+        leases.let_go(call)
+        assert leases.claim(8, uuid4()) == []
         assert limits.begin("default", "m", "second")
         assert limits.begin("default", "m", "first") is None
-        assert claims.claim(8, uuid4()) == []
+        assert leases.claim(8, uuid4()) == []
         limits.end("default", "first")
         assert limits.begin("default", "m", "second") is None
         limits.end("default", "second")
-        assert len(claims.claim(8, uuid4())) == 1
+        assert len(leases.claim(8, uuid4())) == 1
 
     def test_one_whose_worker_was_lost_holds_its_place_no_longer_than_a_call_can_take(self, at):
         provider = make_provider(at, concurrency=1)

@@ -17,7 +17,7 @@ from django.urls import reverse  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from tests import makers  # noqa: E402
-from voting.allotment import next_pairs  # noqa: E402
+from voting.assignment import next_pairs  # noqa: E402
 from voting.models import (  # noqa: E402
     Assignment,
     Comparison,

@@ -5,10 +5,11 @@ import re
 import pytest
 from django.test import Client
 
-from humanjudge.ratelimit import RateLimit
+from humanjudge.lib.ratelimit import RateLimit
+from judge_eval.findings.model import AltTest, AltTestJudge
 from judge_eval.models import Findings
-from judge_eval.pages import alt_test_views
-from judge_eval.pages.alt_test_shown import alt_test_shown
+from judge_eval.pages import alt_test
+from judge_eval.pages.alt_test import panel_of
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_findings import compute, voted_run
 from tests.makers import (
@@ -30,7 +31,7 @@ ITEMS = {"accuracy": 85, "noise": 20, "humans": 3, "categories": 3, "allowed": "
 
 @pytest.fixture(autouse=True)
 def fresh_limit(monkeypatch):
-    monkeypatch.setattr(alt_test_views, "limit", RateLimit(per_second=1, burst=8))
+    monkeypatch.setattr(alt_test, "limit", RateLimit(per_second=1, burst=8))
 
 
 def page_of(run):
@@ -44,7 +45,8 @@ def shown(run, **query):
 
 
 def verdicts(response):
-    return {judge.name: judge.passes for judge in response.context["test"].judges}
+    says = {"passes": True, "fails": False, "not tested": None}
+    return {row.name: says[row.cells[1].main] for row in response.context["test"].rates.rows}
 
 
 # --- the panel ----------------------------------------------------------------------------------
@@ -67,12 +69,18 @@ def test_who_passes_is_said_in_words_with_the_baselines_apart():
 def test_every_judge_has_its_winning_rates_over_the_grid_and_its_advantage():
     run = voted_run()
     response = shown(run)
-    near = response.context["test"].judges[0]
+    near = response.context["test"].rates.rows[0]
     stored = Findings.objects.get(run=run).data["alt_test"]["judges"][0]
-    assert [rate.rate for rate in near.rates] == list(stored["winning_rates"].values())
-    assert [rate.passes for rate in near.rates] == [False, False, False, True, True, True, True]
-    assert near.advantage == stored["advantage"] == pytest.approx(0.95)
-    assert near.interval == stored["advantage_interval"]
+    rates, advantage = near.cells[2:9], near.cells[9]
+    assert [cell.main for cell in rates] == [
+        f"{rate:.2f}" for rate in stored["winning_rates"].values()
+    ]
+    passing = [cell.mark == "passing" for cell in rates]
+    assert passing == [False, False, False, True, True, True, True]
+    assert stored["advantage"] == pytest.approx(0.95)
+    assert advantage.main == f"{stored['advantage']:.2f}"
+    low, high = stored["advantage_interval"]
+    assert advantage.small == f"{low:.2f}\N{EN DASH}{high:.2f}"
     text = text_of(response)
     assert "0.00 0.05 0.10 0.15 0.20 0.25 0.30 Advantage probability, 95 % People Items" in text
     assert "near-judge passes 0.00 0.00 0.00 1.00 , passes" in text
@@ -82,13 +90,14 @@ def test_every_judge_has_its_winning_rates_over_the_grid_and_its_advantage():
 def test_each_person_is_shown_with_both_advantages_the_p_and_who_won():
     run = voted_run()
     response = shown(run)
-    people = response.context["test"].chosen.people
+    people = response.context["test"].chosen.people.rows
     names = set(Voter.objects.filter(project=run.queue.project).values_list("pseudonym", flat=True))
     assert {person.name for person in people} == names
     text = text_of(response)
     for person in people:
-        assert (person.items, person.judge, person.human, person.won) == (40, 0.95, 1.0, True)
-        assert f"{person.name} 40 0.95 1.00 {person.p} yes" in text
+        _, items, judge, human, p, won = (cell.main for cell in person.cells)
+        assert (items, judge, human, won) == ("40", "0.95", "1.00", "yes")
+        assert f"{person.name} 40 0.95 1.00 {p} yes" in text
 
 
 def test_one_judge_after_the_other_is_shown_person_by_person():
@@ -195,18 +204,28 @@ def test_hostile_names_stay_text():
 
 
 def test_many_judges_are_counted_not_listed():
-    judge = {
-        "winning_rates": {"0.20": 1.0},
-        "advantage": 0.9,
-        "advantage_interval": None,
-        "words": "",
-        "humans": [],
-        "left_out": [],
-        "is_baseline": False,
-    }
-    judges = [judge | {"id": str(n), "name": f"judge-{n}"} for n in range(20)]
-    data = {"judges": judges, "advice": [], "left_out": [], "humans": 3, "items": 40}
-    assert alt_test_shown(data, "0.20").summary == "At epsilon 0.20: 20 of 20 judges pass."
+    judges = [
+        AltTestJudge(
+            id=str(number),
+            name=f"judge-{number}",
+            is_baseline=False,
+            winning_rates={"0.20": 1.0},
+            passes=True,
+            advantage=0.9,
+            advantage_interval=None,
+            words="",
+            humans=[],
+            tested=3,
+            untested=0,
+            left_out=[],
+            items=40,
+        )
+        for number in range(20)
+    ]
+    test = AltTest(
+        judges=judges, advice=[], left_out=[], epsilon="0.20", humans=3, choices=2, items=40
+    )
+    assert panel_of(test, "0.20").summary == "At epsilon 0.20: 20 of 20 judges pass."
 
 
 # --- as of when, of which part, for whom --------------------------------------------------------
@@ -410,15 +429,15 @@ def test_the_first_form_supposes_the_people_and_choices_of_the_run():
 
 def test_the_same_question_is_played_through_once():
     run = voted_run(pairs=1)
-    alt_test_views._needed.cache_clear()
+    alt_test._needed.cache_clear()
     items(run, accuracy=77)
     items(run, accuracy=77)
-    assert alt_test_views._needed.cache_info().misses == 1
+    assert alt_test._needed.cache_info().misses == 1
 
 
 def test_nobody_can_keep_the_server_playing(monkeypatch):
     run = voted_run(pairs=1, shared=True)
-    monkeypatch.setattr(alt_test_views, "limit", RateLimit(per_second=0, burst=2))
+    monkeypatch.setattr(alt_test, "limit", RateLimit(per_second=0, burst=2))
     assert ["needed" in items(run, client=Client()).context for _ in range(3)] == [
         True,
         True,

@@ -5,8 +5,8 @@ import logging
 
 import pytest
 
+from judge_eval.api import run_requests
 from judge_eval.models import Run
-from judge_eval.rest import run_requests
 from tests.makers import key_client, make_key, make_project, make_run, user_client
 
 pytestmark = pytest.mark.django_db

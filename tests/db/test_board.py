@@ -51,7 +51,7 @@ def test_the_owner_sees_the_judges_in_order():
         ("wise", 3, 1, 4),
         ("wrong", 0, 4, 4),
     ]
-    assert [line.name for line in response.context["table"].lines][:2] == ["wise", "wrong"]
+    assert [row.name for row in response.context["table"].rows][:2] == ["wise", "wrong"]
     text = text_of(response)
     for shown in ("wise", "wrong", "75.0", "80"):
         assert shown in text

@@ -10,9 +10,9 @@ from django.db.models.functions import Concat
 from django.test import Client
 from django.utils import timezone
 
+from humanjudge.lib.tables import DASH
+from judge_eval.findings.columns import PENDING, UNVOTED
 from judge_eval.models import Findings, Judge, JudgeRating
-from judge_eval.pages.board_table import PENDING, UNVOTED
-from judge_eval.pages.findings_shown import DASH
 from tests.helpers.board_rows import (
     PAIRS,
     board_of,
@@ -124,7 +124,7 @@ def test_every_missing_figure_is_a_dash_with_its_reason_to_be_read_below():
     response = get(run)
     table, text = response.context["table"], text_of(response)
     reasons = list(table.notes)
-    dashes = [cell for line in table.lines for _, cell in line.cells if cell.main == DASH]
+    dashes = [cell for row in table.rows for cell in row.cells if cell.main == DASH]
     assert len(dashes) > 2
     for cell in dashes:
         assert cell.title == reasons[cell.note - 1]
@@ -142,7 +142,7 @@ def test_without_a_vote_there_is_no_claim_and_every_reason_is_said():
     assert UNVOTED in text
     assert "cannot be told apart" not in text.split("How to read this")[0]
     assert response.context["claims"] is None
-    assert response.context["disputed"] == []
+    assert response.context["disputed"] is None
 
 
 def test_before_anything_is_computed_the_page_says_so_and_shows_what_it_has():
@@ -181,7 +181,7 @@ def test_a_judge_that_joined_since_waits_for_its_figures():
 
 
 def order_of(response):
-    return [line.name for line in response.context["table"].lines]
+    return [row.name for row in response.context["table"].rows]
 
 
 def test_the_table_is_sorted_by_overall_agreement_not_by_the_luck_of_the_order():
@@ -196,7 +196,11 @@ def test_the_table_is_sorted_by_overall_agreement_not_by_the_luck_of_the_order()
     )
     assert cells_of(response, "weak")["elo"].small.startswith("±")
     assert cells_of(response, "good")["overall"].main == "90.0\N{NO-BREAK SPACE}%"
-    assert response.context["claims"].names == ["good", "weak", "always-first"]
+    assert [head.hint for head in response.context["claims"].heads[1:]] == [
+        "good",
+        "weak",
+        "always-first",
+    ]
 
 
 def test_what_is_said_aloud_claims_no_more_than_the_findings():
@@ -240,12 +244,12 @@ def test_what_is_known_of_no_judge_takes_no_columns():
         "Agreement with people",
         "Position bias",
     ]
-    assert {column.figure for column, _ in table.lines[0].cells}.isdisjoint(
+    assert {cell.figure for cell in table.rows[0].cells}.isdisjoint(
         {"consistency", "cost", "correct", "seconds"}
     )
     said = "Not known of any judge: answers in both orders, prices and times, since the verdicts"
     assert f"{said} were imported." in text_of(response)
-    notes = [cell.note for _, cell in table.lines[0].cells if cell.note]
+    notes = [cell.note for cell in table.rows[0].cells if cell.note]
     assert all(note <= len(table.notes) for note in notes)
     Judge.objects.filter(run=run, name="good").update(provider="default")
     assert "were imported" not in text_of(get(run))
@@ -274,9 +278,9 @@ def test_one_judge_alone_has_no_graph():
 def test_people_are_the_last_line_of_the_table():
     run = make_studied_run()
     compute(run)
-    line = get(run).context["table"].lines[-1]
-    cells = {column.figure: cell for column, cell in line.cells}
-    assert line.tag == "people"
+    row = get(run).context["table"].rows[-1]
+    cells = {cell.figure: cell for cell in row.cells[1:]}
+    assert row.css == row.cells[0].tag == "people"
     assert cells["overall"].main == "100.0\N{NO-BREAK SPACE}%"
     assert cells["overall"].title.startswith("40 of 40 times that two people")
     assert cells["first"].title.split(" votes")[0].endswith("of 80")
@@ -286,7 +290,7 @@ def test_people_are_the_last_line_of_the_table():
 def test_baselines_are_marked_in_the_table():
     run = make_studied_run()
     compute(run)
-    tags = {line.name: line.tag for line in get(run).context["table"].lines}
+    tags = {row.name: row.cells[0].tag for row in get(run).context["table"].rows}
     assert tags["always-first"] == "baseline"
     assert tags["good"] == tags["weak"] == ""
 
@@ -310,8 +314,8 @@ def test_what_verdicts_cost():
 def test_a_price_without_votes_is_not_blamed_on_the_judge():
     run = make_run(pairs=2)
     compute(run)
-    [line, *_] = get(run).context["table"].lines
-    cells = {column.figure: cell for column, cell in line.cells}
+    [row, *_] = get(run).context["table"].rows
+    cells = {cell.figure: cell for cell in row.cells[1:]}
     assert cells["cost"].main == "0"
     assert cells["correct"].title == "Nobody has voted on what it judged."
 
@@ -321,13 +325,13 @@ def test_who_beats_whom_is_a_matrix_with_corrected_p():
     found = compute(run)
     response = get(run)
     matrix = response.context["claims"]
-    place = {name: number for number, name in enumerate(matrix.names)}
-    rows = dict(matrix.rows)
+    place = {head.hint: number for number, head in enumerate(matrix.heads)}
+    rows = {row.name: row.cells for row in matrix.rows}
     cell = rows["good"][place["weak"]]
-    assert cell.beats
-    assert not rows["weak"][place["good"]].beats
-    assert cell.text == rows["weak"][place["good"]].text == "<0.001" or float(cell.text) <= 0.05
-    assert rows["good"][place["good"]].text == ""
+    assert cell.before == "beats, p = "
+    assert not rows["weak"][place["good"]].before
+    assert cell.main == rows["weak"][place["good"]].main == "<0.001" or float(cell.main) <= 0.05
+    assert rows["good"][place["good"]].main == ""
     assert cell.title.endswith("of 40 that both answered")
     [ahead] = re.findall(r"alone right: (\d+) to", cell.title)
     assert int(ahead) == found.data["claims"]["ahead"][0][1]
@@ -364,8 +368,9 @@ def test_how_often_two_judges_say_the_same():
     run = make_studied_run()
     compute(run)
     matrix = get(run).context["same_verdict"]
-    rows = dict(matrix.rows)
-    assert rows["good"][matrix.names.index("weak")].text == "50\N{NO-BREAK SPACE}%"
+    place = [head.hint for head in matrix.heads].index("weak")
+    [good] = [row.cells for row in matrix.rows if row.name == "good"]
+    assert good[place].main == "50\N{NO-BREAK SPACE}%"
 
 
 def test_where_judges_and_people_disagree_most_leads_to_the_pairs():
@@ -424,8 +429,8 @@ def test_every_figure_is_explained_one_click_away():
     anchors = set(re.findall(r'href="#(how-[a-z]+)"', page))
     assert len(anchors) >= 8
     assert anchors <= set(re.findall(r'id="(how-[a-z]+)"', page))
-    for column, _ in get(run).context["table"].lines[0].cells:
-        assert f'href="#{column.method}" id="head-{column.figure}"' in page
+    for head in get(run).context["table"].heads[1:]:
+        assert f'href="#{head.anchor}" id="head-{head.figure}"' in page
     assert "not corrected for watching the board" in page
 
 

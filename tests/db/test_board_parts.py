@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from judge_eval.analysis import keeping
+from judge_eval.findings import cache
 from judge_eval.models import Findings
 from tests.helpers.board_rows import board_of, cells_of, make_studied_run, vote_all, words_in
 from tests.helpers.pages import HTMX, text_of
@@ -83,8 +83,8 @@ def test_a_part_says_when_the_ledger_has_gone_on(run):
 
 def test_the_order_of_a_part_is_by_its_own_rating(run):
     compute(run, "tag:animals")
-    lines = get(run, "tag:animals").context["table"].lines
-    assert [line.name for line in lines] == ["good", "weak", "always-first", lines[-1].name]
+    rows = get(run, "tag:animals").context["table"].rows
+    assert [row.name for row in rows] == ["good", "weak", "always-first", rows[-1].name]
 
 
 @pytest.mark.parametrize("part", ["generator:generator-1", "ballot:decided", ODD_IN_ADDRESS])
@@ -123,7 +123,7 @@ def test_what_is_no_part_at_all(run, part):
 
 
 def test_too_many_parts_are_refused(run, monkeypatch):
-    monkeypatch.setattr(keeping, "MOST_PARTS", 1)
+    monkeypatch.setattr(cache, "MOST_PARTS", 1)
     assert get(run, "tag:animals").status_code == 429
     assert get(run).status_code == 200
 

@@ -3,8 +3,8 @@
 import pytest
 from django.utils import timezone
 
-from judge_eval.engine import judging, lifecycle
 from judge_eval.models import Call, JudgeRating, Provider, Run, Verdict
+from judge_eval.runs import judging, lifecycle
 from tests.helpers.run_maker import (
     asked_of,
     attempt,
@@ -15,7 +15,7 @@ from tests.helpers.run_maker import (
 )
 from tests.makers import make_vote, make_voter, pairs_of, seal_all
 from tests.provider import provider
-from voting import ledger
+from voting.ledger import ledger
 from voting.models import Entry
 
 pytestmark = pytest.mark.django_db

@@ -2,8 +2,8 @@
 
 import pytest
 
-from judge_eval.engine import assembling, judging, lifecycle
 from judge_eval.models import Call, Provider, Run, Verdict
+from judge_eval.runs import judging, lifecycle, verdicts
 from tests.helpers.purse import money, priced
 from tests.helpers.run_maker import (
     attempt,
@@ -15,7 +15,7 @@ from tests.helpers.run_maker import (
 )
 from tests.makers import make_vote, make_voter, pairs_of, seal_all
 from tests.provider import provider
-from voting import ledger
+from voting.ledger import ledger
 from voting.models import Comparison, Entry, Inference
 
 pytestmark = pytest.mark.django_db
@@ -37,7 +37,7 @@ class TestWhoWroteTheLastCallIsLost:
         attempt(settles=False)
         judging.advance(run.pk)
         assert Verdict.objects.get().state == "waiting"
-        assembling.settle_left(run.pk)
+        verdicts.settle_left(run.pk)
         assert Verdict.objects.get().state == "done"
         assert pairs_of(run)[0].opened_at is not None
         judging.advance(run.pk)
@@ -51,13 +51,13 @@ class TestWhoWroteTheLastCallIsLost:
         at.control(mode="ok")
         lifecycle.retry_failed(run.pk)
         attempt(settles=False)
-        assembling.settle_left(run.pk)
+        verdicts.settle_left(run.pk)
         assert entries_on(run).count() == 2
 
     def test_nothing_is_settled_that_still_waits(self, at):
         run = make_judging(at)
         attempt(slots=1, settles=False)
-        assembling.settle_left(run.pk)
+        verdicts.settle_left(run.pk)
         assert Verdict.objects.get().state == "waiting"
 
     def test_and_settling_it_again_and_again_changes_nothing(self, at):
@@ -65,8 +65,8 @@ class TestWhoWroteTheLastCallIsLost:
         attempt()
         before = Verdict.objects.values().get()
         for _ in range(3):
-            assembling.settle([before["id"]])
-            assembling.settle_left(run.pk)
+            verdicts.settle([before["id"]])
+            verdicts.settle_left(run.pk)
         assert Verdict.objects.values().get() == before
         assert entries_on(run).count() == 1
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from judge_eval.engine import lifecycle
 from judge_eval.models import Call
+from judge_eval.runs import lifecycle
 from tests.helpers.run_maker import attempt, go_on, make_started, says
 from tests.makers import pairs_of
 from tests.provider import provider

@@ -8,14 +8,14 @@ from io import BytesIO
 import pytest
 from django.core.files.storage import default_storage
 
-from judge_eval.engine import asking, judging, lifecycle
 from judge_eval.models import Call, Verdict
+from judge_eval.runs import judging, lifecycle, requests
 from tests.helpers.run_maker import asked_of, attempt, go_on, make_judging, make_started, says
 from tests.makers import make_voter, pairs_of, voter_client
 from tests.provider import provider
 from tests.provider_models import outputs_shown
 from voting.models import Picture
-from voting.pictures import png_path, render_picture
+from voting.pictures.store import png_path, render_picture
 
 pytestmark = pytest.mark.django_db
 
@@ -161,7 +161,7 @@ class TestWhatCannotBeAsked:
         return run
 
     def assert_failed_and_mended(self, at, run, mend):
-        asking.png_bytes.cache_clear()
+        requests.png_bytes.cache_clear()
         calls = attempt()
         assert [(call.state, call.attempts) for call in calls] == [("failed", 1)] * 2
         assert all(call.error.startswith("it could not be asked: ") for call in calls)
@@ -188,7 +188,7 @@ class TestWhatCannotBeAsked:
         default_storage.save(path, BytesIO(kept + b"!"))
 
         def mend():
-            asking.png_bytes.cache_clear()
+            requests.png_bytes.cache_clear()
             default_storage.delete(path)
             default_storage.save(path, BytesIO(kept))
 

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from judge_eval.engine import lifecycle, limits
 from judge_eval.models import Call, Provider, Run, Verdict
+from judge_eval.runs import lifecycle, limits
 from tests.helpers.run_maker import (
     PRICES,
     a_verdict,

@@ -5,8 +5,8 @@ import logging
 import pytest
 from django.db import connection
 
-from judge_eval.engine import lifecycle
 from judge_eval.models import Call, Provider
+from judge_eval.runs import lifecycle
 from tests.helpers.model_calls import KEY
 from tests.helpers.run_maker import go_on, make_judging, make_started, says
 from tests.makers import seal_all

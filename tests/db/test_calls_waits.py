@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval.engine import crew, limits
 from judge_eval.models import Call, Provider
+from judge_eval.runs import limits, worker
 from tests.helpers.run_maker import attempt, make_judging, make_started
 from tests.provider import provider
 
@@ -45,7 +45,7 @@ def test_a_model_that_names_a_time_is_left_alone_and_the_others_are_not(at, aske
     at.control(mode="429", retry_after=asked, models=["model-a"])
     before = timezone.now()
     others = run.calls.filter(model="model-b", state="done")
-    crew.work(should_stop=lambda: others.count() == 2)
+    worker.work(should_stop=lambda: others.count() == 2)
     assert others.count() == 2
     [(model, until)] = pauses().items()
     assert model == "model-a"

@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from judge_eval.analysis.slices import Slice
-from judge_eval.config.run_config import ConfigInvalid
+from humanjudge.lib.validation import ConfigInvalid
+from judge_eval.findings.slices import Slice
 from judge_eval.models import Judge, Verdict
 from reports.composite.compute import Tally
 from reports.composite.config import PLACEHOLDER, CompositeConfig, Weight, parse

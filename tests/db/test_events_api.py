@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval.engine.tryout import TOLD
+from judge_eval.api import events
+from judge_eval.api.events import Listening
 from judge_eval.models import RunEvent
-from judge_eval.rest import events_api
-from judge_eval.rest.events_api import Listening
+from judge_eval.runs.tryout import TOLD
 from tests.makers import key_client, make_key, make_run
 
 pytestmark = pytest.mark.django_db
@@ -65,7 +65,7 @@ def test_an_event_of_this_very_moment_is_told_in_the_next():
     run = make_run()
     settled, young = make_event(run), make_event(run, ago=0)
     assert numbers(ask(run)) == [settled.pk]
-    RunEvent.objects.filter(pk=young.pk).update(at=timezone.now() - events_api.SETTLED)
+    RunEvent.objects.filter(pk=young.pk).update(at=timezone.now() - events.SETTLED)
     assert numbers(ask(run, f"?cursor={settled.pk}")) == [young.pk]
 
 
@@ -92,7 +92,7 @@ def test_a_last_event_that_is_none_is_refused_and_takes_no_place(last):
     response = ask(make_run(), Accept="text/event-stream", last_event_id=last)
     assert response.status_code == 422
     assert "Last-Event-ID" in response.json()["detail"]
-    assert not events_api._streaming.locked()
+    assert not events._streaming.locked()
 
 
 class Clock:
@@ -101,8 +101,8 @@ class Clock:
     def __init__(self, monkeypatch):
         self.now = 1000.0
         self.sleeps = []
-        monkeypatch.setattr(events_api, "monotonic", lambda: self.now)
-        monkeypatch.setattr(events_api, "sleep", self.sleep)
+        monkeypatch.setattr(events, "monotonic", lambda: self.now)
+        monkeypatch.setattr(events, "sleep", self.sleep)
 
     def sleep(self, seconds):
         self.sleeps.append(seconds)
@@ -133,9 +133,9 @@ def test_a_stream_tells_what_came_after_the_last_event_and_ends_by_itself(clock)
     assert told(text) == [second.pk]
     assert f"id: {second.pk}\nevent: state\ndata: " in text
     assert text.startswith("retry: ")
-    assert sum(clock.sleeps) == pytest.approx(events_api.STREAM_SECONDS)
+    assert sum(clock.sleeps) == pytest.approx(events.STREAM_SECONDS)
     assert text.count(": still here\n\n") >= 5
-    assert not events_api._streaming.locked()
+    assert not events._streaming.locked()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -148,7 +148,7 @@ def test_a_stream_tells_each_event_once_and_those_that_come_meanwhile(clock, mon
         if len(made) < 4:
             made.append(make_event(run).pk)
 
-    monkeypatch.setattr(events_api, "sleep", sleep)
+    monkeypatch.setattr(events, "sleep", sleep)
     text = b"".join(ask(run, Accept="text/event-stream").streaming_content).decode()
     assert told(text) == made
 
@@ -171,15 +171,15 @@ def test_the_second_listener_of_a_process_is_told_to_poll(clock):
 @pytest.mark.django_db(transaction=True)
 def test_a_place_is_given_back_once_however_a_stream_ends(clock):
     run = make_run()
-    assert events_api._streaming.acquire(blocking=False)
+    assert events._streaming.acquire(blocking=False)
     listening = Listening(run.pk, 0)
     texts = iter(listening)
     next(texts)
     texts.close()
-    assert events_api._streaming.acquire(blocking=False), "the place is free again"
+    assert events._streaming.acquire(blocking=False), "the place is free again"
     listening.close()
-    assert events_api._streaming.locked(), "it is another's now"
-    events_api._streaming.release()
+    assert events._streaming.locked(), "it is another's now"
+    events._streaming.release()
 
 
 def test_who_does_not_ask_for_a_stream_gets_json():

@@ -3,9 +3,9 @@
 import pytest
 from django.test import Client
 
-from judge_eval.analysis import keeping
+from judge_eval.api.findings import Ready
+from judge_eval.findings import cache
 from judge_eval.models import Findings
-from judge_eval.rest.findings_schema import Ready
 from tests.both.test_blindness import Study, assert_blind
 from tests.helpers.pages import HTMX, queries_of
 from tests.helpers.run_findings import compute, voted_run
@@ -49,6 +49,11 @@ def test_everything_that_is_stored_is_given_and_nothing_is_lost():
     assert named == [{"id", "external_id"}] * len(named) != []
     for pair in reply["disputed"]:
         del pair["id"], pair["external_id"]
+    assert [row[0] for row in reply.pop("rows")] == [
+        "near-judge",
+        "floor-baseline",
+        "contrary-judge",
+    ]
     assert reply == found.data
 
 
@@ -131,7 +136,7 @@ def test_a_part_that_is_none_is_refused_in_words(part, status, says):
 
 
 def test_more_parts_than_anybody_looks_at_are_refused(monkeypatch):
-    monkeypatch.setattr(keeping, "MOST_PARTS", 1)
+    monkeypatch.setattr(cache, "MOST_PARTS", 1)
     run = voted_run(pairs=1)
     response = reader().get(url(run), {"part": "ballot:decided"})
     assert response.status_code == 429
@@ -206,7 +211,7 @@ def test_the_document_describes_both_answers_and_every_figure():
     schemas = api["components"]["schemas"]
     run = voted_run(pairs=2)
     stored = Findings.objects.get(run=run).data
-    of_the_answer = {"state", "computed_at", "behind", "ledger_seq", "newer", "sealed"}
+    of_the_answer = {"state", "computed_at", "behind", "ledger_seq", "newer", "sealed", "rows"}
     assert set(stored) | of_the_answer == set(schemas["Ready"]["properties"])
     judge = stored["judges"][0]
     assert set(judge) == set(schemas["JudgeFindings"]["properties"])

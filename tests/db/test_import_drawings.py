@@ -2,8 +2,8 @@
 
 import pytest
 
-from judge_eval.engine import judging
 from judge_eval.models import Run
+from judge_eval.runs import judging
 from tests.helpers.imports import (
     added,
     assert_whole,
@@ -17,7 +17,7 @@ from tests.helpers.imports import (
 from tests.helpers.reference import assert_as_expected
 from tests.makers import pairs_of, seal_all
 from voting.models import Comparison, Picture
-from voting.pictures import render_picture, source_address
+from voting.pictures.store import render_picture, source_address
 
 pytestmark = pytest.mark.django_db
 

@@ -15,7 +15,7 @@ from tests.makers import (
     pairs_of,
     voter_client,
 )
-from voting.allotment import next_pairs
+from voting.assignment import next_pairs
 from voting.models import Voter
 from voting.voters import erase, invite_token, join
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from judge_eval.engine import lifecycle
 from judge_eval.models import Call, Judge, JudgeRating, Verdict
+from judge_eval.runs import lifecycle
 from judge_eval.services import model_fingerprint
 from tests.helpers.model_calls import completion
 from tests.helpers.run_maker import a_verdict, attempt, go_on, make_judging, says
@@ -17,7 +17,7 @@ from tests.makers import (
     seal_all,
 )
 from tests.provider import provider
-from voting import ledger
+from voting.ledger import ledger
 from voting.models import Entry
 
 pytestmark = pytest.mark.django_db

@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth import authenticate
 from django.test import Client
 
-from judge_eval import demo_setup
 from judge_eval.models import Judge, Run
+from judge_eval.runs import demo
 from tests.makers import key_client
 from voting.models import ApiKey, Comparison, Entry, Inference
 
@@ -20,7 +20,7 @@ def access_file(tmp_path):
 
 
 def test_two_runs_of_thirty_pairs_and_no_votes(access_file):
-    assert demo_setup.load(access_file)
+    assert demo.load(access_file)
     runs = {run.name: run for run in Run.objects.all()}
     assert set(runs) == {"Drawings", "Answers"}
     for run in runs.values():
@@ -32,7 +32,7 @@ def test_two_runs_of_thirty_pairs_and_no_votes(access_file):
 
 
 def test_baselines_judge_both_and_elements_are_counted_only_in_drawings(access_file):
-    demo_setup.load(access_file)
+    demo.load(access_file)
     judges = Judge.objects.order_by("run__name", "position").values_list("run__name", "name")
     assert list(judges) == [
         ("Answers", "always-first"),
@@ -46,15 +46,15 @@ def test_baselines_judge_both_and_elements_are_counted_only_in_drawings(access_f
 
 
 def test_it_is_loaded_once(access_file):
-    demo_setup.load(access_file)
+    demo.load(access_file)
     before = access_file.read_text()
-    assert not demo_setup.load(access_file)
+    assert not demo.load(access_file)
     assert Run.objects.count() == 2
     assert access_file.read_text() == before
 
 
 def test_the_ways_in_work_and_are_for_the_owners_eyes_only(access_file):
-    demo_setup.load(access_file)
+    demo.load(access_file)
     assert access_file.stat().st_mode & 0o777 == 0o600
     access = json.loads(access_file.read_text())
     for invite in access["invites"]:
@@ -72,7 +72,7 @@ def test_the_ways_in_work_and_are_for_the_owners_eyes_only(access_file):
 
 
 def test_the_key_of_the_command_line_may_do_everything(access_file):
-    demo_setup.load(access_file)
+    demo.load(access_file)
     script = key_client(json.loads(access_file.read_text())["cli_key"])
     made = script.post("/api/runs/demo", {}, content_type="application/json")
     assert made.status_code == 201
@@ -84,12 +84,12 @@ def test_the_key_of_the_command_line_may_do_everything(access_file):
 
 
 def test_a_demo_from_before_there_was_a_command_line_gets_its_key_once(access_file):
-    demo_setup.load(access_file)
+    demo.load(access_file)
     access = json.loads(access_file.read_text())
     old = {name: value for name, value in access.items() if name != "cli_key"}
     access_file.write_text(json.dumps(old))
     for _ in range(2):
-        assert not demo_setup.load(access_file)
+        assert not demo.load(access_file)
     new = json.loads(access_file.read_text())
     assert old | {"cli_key": new["cli_key"]} == new
     assert key_client(new["cli_key"]).get("/api/runs").status_code == 200
@@ -98,20 +98,20 @@ def test_a_demo_from_before_there_was_a_command_line_gets_its_key_once(access_fi
 
 
 def test_another_machine_on_the_same_database_is_let_in_by_nobody(access_file, tmp_path):
-    demo_setup.load(access_file)
-    assert not demo_setup.load(tmp_path / "elsewhere.json")
+    demo.load(access_file)
+    assert not demo.load(tmp_path / "elsewhere.json")
     assert not (tmp_path / "elsewhere.json").exists()
     assert ApiKey.objects.count() == 2
 
 
 def test_an_admin_who_is_there_keeps_their_password(access_file, django_user_model):
     django_user_model.objects.create(username="boss", is_superuser=True)
-    demo_setup.load(access_file)
+    demo.load(access_file)
     assert json.loads(access_file.read_text())["admin"]["password"] is None
     assert django_user_model.objects.count() == 1
 
 
 def test_without_its_keys_there_is_no_demo(tmp_path):
     with pytest.raises(OSError, match="no folder"):
-        demo_setup.load(tmp_path / "no folder" / "access.json")
+        demo.load(tmp_path / "no folder" / "access.json")
     assert not Run.objects.exists()

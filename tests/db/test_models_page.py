@@ -4,8 +4,10 @@ import re
 
 import pytest
 
+from judge_eval.findings.columns import Rating
+from judge_eval.findings.model import ModelBoard, Models
 from judge_eval.models import Findings
-from judge_eval.pages.models_shown import models_shown
+from judge_eval.pages.models import boards_of
 from tests.helpers import imports
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_findings import compute, voted_run
@@ -26,42 +28,53 @@ def shown(run, **query):
 
 
 def rating(rank, *, value=1000.0):
-    return {
-        "value": None if rank is None else value,
-        "low": None if rank is None else value - 10,
-        "high": None if rank is None else value + 10,
-        "rank": rank,
-        "best_rank": rank,
-        "worst_rank": rank,
-        "comparisons": 9,
-        "why": None,
-    }
+    return Rating(
+        value=None if rank is None else value,
+        low=None if rank is None else value - 10,
+        high=None if rank is None else value + 10,
+        rank=rank,
+        best_rank=rank,
+        worst_rank=rank,
+        comparisons=9,
+        why=None,
+    )
 
 
 def board(by, ranks, *, ties=None, is_baseline=False):
     size = len(ranks)
-    return {
-        "by": by,
-        "name": "People" if by == "people" else by,
-        "is_baseline": is_baseline,
-        "ratings": [rating(rank) for rank in ranks],
-        "ties": ties or [chr(97 + (rank or 9)) for rank in ranks],
-        "wins": [[0.0] * size for _ in ranks],
-        "win_rates": [[None] * size for _ in ranks],
-        "both_bad": 0,
-        "unpaired": 0,
-    }
+    return ModelBoard(
+        by=by,
+        name="People" if by == "people" else by,
+        is_baseline=is_baseline,
+        ratings=[rating(rank) for rank in ranks],
+        ties=ties or [chr(97 + (rank or 9)) for rank in ranks],
+        wins=[[0.0] * size for _ in ranks],
+        win_rates=[[None] * size for _ in ranks],
+        both_bad=0,
+        unpaired=0,
+    )
 
 
 def models_of(*boards, names=("one", "two", "three")):
-    return {"names": list(names), "boards": list(boards)}
+    return Models(names=list(names), boards=list(boards))
+
+
+def judged(boards, number=0):
+    """The cells of one judge in the table of ranks, from the top."""
+    return [row.cells[2 + number] for row in boards.ranks.rows]
+
+
+def differing(boards):
+    """Of each judge: whether its first is marked as surely another than people's."""
+    columns = range(len(boards.ranks.heads) - 2)
+    return [any("other" in cell.css for cell in judged(boards, number)) for number in columns]
 
 
 # --- in words -----------------------------------------------------------------------------------
 
 
 def test_people_first_then_the_judges_that_agree_and_those_that_would_crown_another():
-    found = models_shown(
+    found = boards_of(
         models_of(
             board("people", [1, 2, 3]),
             board("alike", [1, 3, 2]),
@@ -76,11 +89,11 @@ def test_people_first_then_the_judges_that_agree_and_those_that_would_crown_anot
         "other would have crowned two.",
         "third would have crowned three.",
     ]
-    assert [column.differs for column in found.columns] == [False, True, True, True]
+    assert differing(found) == [False, True, True, True]
 
 
 def test_a_first_place_that_is_no_more_than_level_says_so():
-    found = models_shown(
+    found = boards_of(
         models_of(
             board("people", [1, 2, 3], ties=["ab", "a", "b"]),
             board("judge", [2, 1, 3], ties=["a", "a", "a2"]),
@@ -96,41 +109,41 @@ def test_of_several_judges_it_is_said_how_many_do_not_tell_their_first_from_that
     sure = board("sure", [2, 1, 3], ties=["b", "a", "c"])
     unsure = [board(f"unsure-{n}", [2, 1, 3], ties=["a", "a", "b"]) for n in range(2)]
     people = board("people", [1, 2, 3], ties=["a", "b", "c"])
-    found = models_shown(models_of(people, sure, *unsure))
+    found = boards_of(models_of(people, sure, *unsure))
     [line] = found.words[1:]
     assert line.startswith("sure, unsure-0 and unsure-1 would have crowned two ")
     assert line.endswith(" (2 of these 3 do not tell it apart from one).")
-    assert [column.differs for column in found.columns] == [True, False, False]
-    found = models_shown(models_of(people, *unsure))
+    assert differing(found) == [True, False, False]
+    found = boards_of(models_of(people, *unsure))
     assert found.words[1].endswith("crowned two (neither of them tells it apart from one).")
 
 
 def test_what_baselines_would_have_crowned_is_not_counted():
     floors = [board(f"floor-{n}", [3, 2, 1], is_baseline=True) for n in range(5)]
-    found = models_shown(models_of(board("people", [1, 2, 3]), board("judge", [2, 1, 3]), *floors))
+    found = boards_of(models_of(board("people", [1, 2, 3]), board("judge", [2, 1, 3]), *floors))
     assert found.words == ["People put one first.", "judge would have crowned two."]
-    assert len(found.columns) == 6
+    assert len(found.ranks.heads) == 2 + 6
 
 
 def test_ranks_of_judges_have_a_range_where_more_than_one_is_possible():
     judge = board("judge", [2, 1, 3])
-    judge["ratings"][0] |= {"best_rank": 1, "worst_rank": 2}
-    found = models_shown(models_of(board("people", [1, 2, 3]), judge))
-    assert [row.in_columns[0][0].ranks for row in found.rows] == ["1–2", "", ""]  # noqa: RUF001
-    assert found.rows[0].ranks == ""
+    judge.ratings[0].best_rank, judge.ratings[0].worst_rank = 1, 2
+    found = boards_of(models_of(board("people", [1, 2, 3]), judge))
+    assert [cell.small for cell in judged(found)] == ["1–2", "", ""]  # noqa: RUF001
+    assert found.ranks.rows[0].cells[1].small == ""
 
 
 def test_two_that_share_the_first_place_are_both_named():
-    found = models_shown(models_of(board("people", [1, 1, 3]), board("judge", [3, 1, 2])))
+    found = boards_of(models_of(board("people", [1, 1, 3]), board("judge", [3, 1, 2])))
     assert found.words == ["People put one and two first.", "So does judge."]
-    assert not found.columns[0].differs
+    assert differing(found) == [False]
 
 
 def test_many_judges_are_counted():
     names = [f"model-{n}" for n in range(8)]
     ranks = [[(n - first) % 8 + 1 for n in range(8)] for first in range(8)]
     judges = [board(f"judge-{n}", ranks[n % 8]) for n in range(20)]
-    found = models_shown(models_of(board("people", ranks[0]), *judges, names=names))
+    found = boards_of(models_of(board("people", ranks[0]), *judges, names=names))
     assert found.words == [
         "People put model-0 first.",
         "So do judge-0, judge-8 and judge-16.",
@@ -139,25 +152,27 @@ def test_many_judges_are_counted():
 
 
 def test_without_votes_the_judges_speak_alone():
-    found = models_shown(
+    found = boards_of(
         models_of(
             board("people", [None] * 3), board("a-judge", [2, 1, 3]), board("other", [2, 1, 3])
         )
     )
     assert found.words == ["a-judge and other put two first."]
     assert not found.has_people
-    assert [row.name for row in found.rows] == ["two", "one", "three"]
+    assert [row.name for row in found.ranks.rows] == ["two", "one", "three"]
     assert found.chosen.by == "a-judge"
 
 
 def test_how_far_a_judge_is_from_people_and_a_model_it_never_saw():
-    found = models_shown(
+    found = boards_of(
         models_of(board("people", [1, 2, 3]), board("judge", [None, 1, 2])),
     )
-    [first, second, third] = [row.in_columns[0][0] for row in found.rows]
-    assert (first.rank, first.shift, first.is_crowned) == (None, 0, False)
-    assert (second.rank, second.shift, second.is_crowned) == (1, 1, True)
-    assert (third.rank, third.shift) == (2, 1)
+    star = "★\N{NO-BREAK SPACE}"
+    assert [(cell.main, cell.css.split()[1]) for cell in judged(found)] == [
+        ("\N{EN DASH}", "shift-0"),
+        (f"{star}1", "shift-1"),
+        ("2", "shift-1"),
+    ]
 
 
 # --- on the page --------------------------------------------------------------------------------
@@ -234,20 +249,22 @@ def test_a_hundred_models_are_on_one_board_with_as_many_queries_as_ten():
     response = shown(many)
     on_page = response.context["models"]
     names = {f"model-{number:03}" for number in range(100)}
-    assert {row.name for row in on_page.rows} == names
-    assert {model.name for model in on_page.chosen.models} == names
-    assert {len(model.heat) for model in on_page.chosen.models} == {100}
-    assert [column.name for column in on_page.columns] == ["judge"]
+    assert {row.name for row in on_page.ranks.rows} == names
+    assert {row.name for row in on_page.chosen.ratings.rows} == names
+    assert {len(row.cells) for row in on_page.chosen.heat.rows} == {2 + 100}
+    assert [head.title for head in on_page.ranks.heads] == ["Model", "People", "judge"]
     assert len(re.findall(r'<th scope="row">model-\d{3}</th>', response.content.decode())) == 300
-    assert shown(many, by=judges_of(many)[0].pk).context["models"].chosen.name == "judge"
+    assert shown(many, by=judges_of(many)[0].pk).context["models"].chosen.title == (
+        "As judge sees it"
+    )
 
 
 @pytest.mark.slow
 def test_an_import_of_59_models_is_taken_whole_and_ranked():
     run = compared(59)
-    rows = shown(run).context["models"].rows
+    rows = shown(run).context["models"].chosen.ratings.rows
     assert sorted(row.name for row in rows) == [f"model-{number:03}" for number in range(59)]
-    assert all(row.rating["comparisons"] == 2 for row in rows)
+    assert all(row.cells[-1].main == "2" for row in rows)
     [board, _] = Findings.objects.get(run=run).data["models"]["boards"]
     assert sum(map(sum, board["wins"])) == 59
 
@@ -275,7 +292,7 @@ def test_votes_that_rank_nothing_are_counted():
     stored = Findings.objects.get(run=run).data["models"]["boards"][0]
     text = text_of(shown(run))
     assert (stored["both_bad"], stored["unpaired"]) == (3, 8)
-    assert "Left out: 3 votes of both bad , which say nothing about which is better; 8 on" in text
+    assert "Left out: 3 votes of both bad, which say nothing about which is better; 8 on" in text
 
 
 def test_one_generator_makes_no_board_and_that_is_said():

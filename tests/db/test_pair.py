@@ -19,7 +19,7 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.allotment import next_pairs
+from voting.assignment import next_pairs
 from voting.models import Exposure
 from voting.services import undo_last_vote
 from voting.voters import voter_of_user

@@ -9,7 +9,7 @@ from django.test import Client
 from PIL import Image
 
 from tests.makers import make_picture, make_run, make_voter, pairs_of, user_client, voter_client
-from voting.pictures import png_path, store
+from voting.pictures.store import png_path, store
 
 pytestmark = pytest.mark.django_db
 

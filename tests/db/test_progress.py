@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
-from judge_eval.engine import judging, lifecycle
-from judge_eval.engine.progress import Part, progress_of
 from judge_eval.models import Call, Run, Verdict
+from judge_eval.runs import judging, lifecycle
+from judge_eval.runs.progress import Part, progress_of
 from judge_eval.selectors import ready_verdicts
 from tests.helpers.purse import NAMES, money, priced
 from tests.helpers.run_maker import (

@@ -3,8 +3,8 @@
 import pytest
 from django.core.exceptions import ValidationError
 
+from judge_eval.exchange.import_statements import IMPORTED
 from judge_eval.models import NOT_ASKED, Judge, Provider
-from judge_eval.transfer.import_verdicts import IMPORTED
 
 pytestmark = pytest.mark.django_db
 

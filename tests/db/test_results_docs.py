@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from judge_eval.metrics import SCORERS
-from judge_eval.metrics.alt_test_parts import AltTestSettings
+from judge_eval.stats import SCORERS
+from judge_eval.stats.annotator_test import AltTestSettings
 from tests.helpers.imports import imported, pair, verdict, vote
 from tests.helpers.scores import read_csv, scored
 
@@ -21,7 +21,7 @@ def block(language):
 
 
 def test_the_configuration_and_the_scorer_of_the_page_do_what_it_says(tmp_path, monkeypatch):
-    monkeypatch.setattr("judge_eval.metrics.registry.SCORERS", dict(SCORERS))
+    monkeypatch.setattr("judge_eval.stats.scorers.SCORERS", dict(SCORERS))
     people = ("ann", "ben", "cem")
     labels = {"helpful": "yes", "explanation": "A CAT"}
     run = imported(

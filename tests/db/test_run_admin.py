@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from judge_eval import events
 from judge_eval.models import Provider, RunEvent
+from judge_eval.runs import events
 from tests.both.test_admin import admin_client
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_rows import make_asked_run, make_calls, make_outputs, make_provider

@@ -7,10 +7,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from judge_eval import events
-from judge_eval.config.parts import RUBRICS
-from judge_eval.engine import tryout
+from judge_eval.config.run_config import RUBRICS
 from judge_eval.models import Provider, Run
+from judge_eval.runs import events, tryout
 from tests.db.test_run_pages import a_voting_evaluator, rows_of
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_rows import PRICES, make_draft, make_provider
@@ -150,7 +149,7 @@ def test_prompts_and_the_rules_of_voting_are_shown():
     assert "And 30 more." in text
     assert RUBRICS["text"][:60] in text
     assert "They may say: A is better, B is better, both bad." in text
-    assert "2 votes a pair, 4 on 15 % of the pairs; what the judges said is shown never" in text
+    assert "2 votes per pair, 4 on 15 % of the pairs; what the judges said is shown never" in text
 
 
 def test_a_draft_is_for_evaluators():

@@ -8,9 +8,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from judge_eval import events
-from judge_eval.engine import limits
 from judge_eval.models import Call, Provider, Run, Verdict
+from judge_eval.runs import events, limits
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_rows import (
     PRICES,
@@ -31,7 +30,7 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.allotment import next_pairs
+from voting.assignment import next_pairs
 from voting.models import Exposure
 from voting.voters import voter_of_user
 

@@ -6,7 +6,7 @@ from judge_eval.models import Call, Verdict
 from tests.helpers.run_maker import go_on, make_started
 from tests.makers import pairs_of, seal_all
 from tests.provider import provider
-from voting import ledger
+from voting.ledger import ledger
 from voting.models import Entry, Inference
 
 pytestmark = pytest.mark.django_db

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from judge_eval.engine import lifecycle
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
+from judge_eval.runs import lifecycle
 from tests.helpers.pages import queries_of
 from tests.helpers.run_maker import make_config
 from tests.makers import (

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from django.core.management.base import CommandError
 
-from judge_eval.metrics import SCORERS
+from judge_eval.stats import SCORERS
 from tests.helpers.scores import (
     ACCURACY,
     VERDICTS,
@@ -302,7 +302,7 @@ def test_a_vega_config_restyles_the_charts(tmp_path):
 
 def test_a_scorer_named_by_its_path(tmp_path):
     (tmp_path / "scorers_by_path.py").write_text(
-        "from judge_eval.metrics import ClassificationScorer\n"
+        "from judge_eval.stats import ClassificationScorer\n"
         "class Mine(ClassificationScorer):\n"
         "    def __init__(self):\n"
         "        super().__init__()\n"

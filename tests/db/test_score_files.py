@@ -13,10 +13,10 @@ from django.db import IntegrityError
 from django.test import Client
 from django.utils import timezone
 
-from judge_eval.metrics import SCORERS
-from reports import score_files, tasks
+from judge_eval.stats import SCORERS
+from reports import tasks
 from reports.models import ScoreReport
-from reports.results import making
+from reports.scores import jobs, make
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_findings import compute
 from tests.helpers.scores import MoreAs
@@ -46,7 +46,7 @@ def drawn():
 def undrawn(request, monkeypatch):
     if "drawn" not in request.fixturenames:
         nothing = SimpleNamespace(drawings=[])
-        monkeypatch.setattr(making, "write_charts", lambda *_, **__: nothing)
+        monkeypatch.setattr(make, "write_charts", lambda *_, **__: nothing)
 
 
 ASKED = {"metrics": [{"scorer": "classification", "display_name": "accuracy"}]}
@@ -172,7 +172,7 @@ def test_a_task_that_the_run_has_no_labels_of_is_told_in_the_end():
 
 
 MODULE = """
-from judge_eval.metrics import Figure, Scorer, register
+from judge_eval.stats import Figure, Scorer, register
 
 
 class Always(Scorer):
@@ -358,7 +358,7 @@ def test_files_that_are_gone_are_told():
     run, client = voted_run(), manager()
     location = post(client, run, ASKED)["Location"]
     make_all()
-    score_files.path_of(ScoreReport.objects.get()).unlink()
+    jobs.path_of(ScoreReport.objects.get()).unlink()
     assert client.get(f"{location}/download").status_code == 404
 
 
@@ -366,11 +366,11 @@ def test_files_that_are_gone_are_told():
 
 
 def test_a_task_that_comes_twice_makes_them_once():
-    report = score_files.ask(voted_run(), None)
-    score_files.make(report.pk)
-    path = score_files.path_of(report)
+    report = jobs.ask(voted_run(), None)
+    jobs.make(report.pk)
+    path = jobs.path_of(report)
     before = path.stat().st_mtime_ns
-    score_files.make(report.pk)
+    jobs.make(report.pk)
     assert path.stat().st_mtime_ns == before
     assert [file for file in path.parent.iterdir() if file.name.startswith(str(report.pk))] == [
         path
@@ -378,36 +378,36 @@ def test_a_task_that_comes_twice_makes_them_once():
 
 
 def test_a_worker_leaves_alone_what_another_is_at():
-    report = score_files.ask(voted_run(), None)
+    report = jobs.ask(voted_run(), None)
     ScoreReport.objects.update(leased_until=timezone.now() + timedelta(minutes=1))
-    score_files.make(report.pk)
-    assert not score_files.path_of(report).exists()
+    jobs.make(report.pk)
+    assert not jobs.path_of(report).exists()
     ScoreReport.objects.update(leased_until=timezone.now() - timedelta(minutes=1))
-    score_files.make(report.pk)
-    assert score_files.path_of(report).exists()
+    jobs.make(report.pk)
+    assert jobs.path_of(report).exists()
 
 
 def test_who_was_overtaken_leaves_the_files_of_the_other_alone(monkeypatch):
-    report = score_files.ask(voted_run(), None)
-    made = making.make_report
+    report = jobs.ask(voted_run(), None)
+    made = make.make_report
 
     def overtaken(*args, **options):
         ScoreReport.objects.update(attempts=2)
         return made(*args, **options)
 
-    monkeypatch.setattr(making, "make_report", overtaken)
-    score_files.make(report.pk)
+    monkeypatch.setattr(make, "make_report", overtaken)
+    jobs.make(report.pk)
     report.refresh_from_db()
     assert (report.state, report.attempts) == ("waiting", 2)
-    folder = score_files.path_of(report).parent
+    folder = jobs.path_of(report).parent
     assert [file for file in folder.iterdir() if file.name.startswith(str(report.pk))] == []
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_lease_is_renewed_for_as_long_as_it_takes(monkeypatch):
-    monkeypatch.setattr(score_files, "RENEWED_EVERY", timedelta(milliseconds=10))
-    report = score_files.ask(voted_run(), None)
-    made, leases = making.make_report, []
+    monkeypatch.setattr(jobs, "RENEWED_EVERY", timedelta(milliseconds=10))
+    report = jobs.ask(voted_run(), None)
+    made, leases = make.make_report, []
 
     def slow(*args, **options):
         ScoreReport.objects.update(leased_until=timezone.now())
@@ -417,24 +417,24 @@ def test_a_lease_is_renewed_for_as_long_as_it_takes(monkeypatch):
             assert time.monotonic() < until, "nobody renewed it"
         return made(*args, **options)
 
-    monkeypatch.setattr(making, "make_report", slow)
-    score_files.make(report.pk)
+    monkeypatch.setattr(make, "make_report", slow)
+    jobs.make(report.pk)
     report.refresh_from_db()
     assert (report.state, report.leased_until) == ("done", None)
 
 
 def test_what_breaks_off_again_and_again_fails_in_the_end():
-    report = score_files.ask(voted_run(), None)
-    ScoreReport.objects.update(attempts=score_files.MOST_ATTEMPTS)
-    score_files.make(report.pk)
+    report = jobs.ask(voted_run(), None)
+    ScoreReport.objects.update(attempts=jobs.MOST_ATTEMPTS)
+    jobs.make(report.pk)
     report.refresh_from_db()
     assert (report.state, report.error) == ("failed", "It broke off 3 times.")
 
 
 def test_a_lost_task_is_asked_for_again(monkeypatch):
     published = []
-    monkeypatch.setattr(score_files, "enqueue", lambda *task: published.append(task))
-    fresh, lost, left, held = (score_files.ask(make_run(), None) for _ in range(4))
+    monkeypatch.setattr(jobs, "enqueue", lambda *task: published.append(task))
+    fresh, lost, left, held = (jobs.ask(make_run(), None) for _ in range(4))
     published.clear()
     now = timezone.now()
     ScoreReport.objects.filter(pk=lost.pk).update(asked_at=now - timedelta(minutes=1))
@@ -449,14 +449,14 @@ def test_old_files_make_room():
     run = voted_run()
     ago = timezone.now() - timedelta(days=1)
     old = ScoreReport.objects.create(run=run, state="done", asked_at=ago)
-    path = score_files.path_of(old)
+    path = jobs.path_of(old)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"zip")
-    for _ in range(score_files.MOST_KEPT - 1):
+    for _ in range(jobs.MOST_KEPT - 1):
         ScoreReport.objects.create(run=run, state="done")
-    score_files.ask(run, None)
+    jobs.ask(run, None)
     assert not path.exists()
-    assert ScoreReport.objects.filter(run=run).count() == score_files.MOST_KEPT
+    assert ScoreReport.objects.filter(run=run).count() == jobs.MOST_KEPT
 
 
 def test_the_database_refuses_a_failure_without_a_reason():
@@ -507,7 +507,7 @@ def test_the_reason_of_a_failure_is_text():
 
 def test_only_evaluators_see_the_page_and_press_the_button():
     run = voted_run(shared=True)
-    report = score_files.ask(run, None)
+    report = jobs.ask(run, None)
     make_all()
     for client in (Client(), voter_client(make_voter(run))):
         for method, end in (("get", ""), ("post", "ask"), ("get", f"{report.pk}/download")):
@@ -526,7 +526,7 @@ def test_the_button_is_a_post_with_a_token():
 
 def test_files_of_another_run_are_not_there():
     run, other = voted_run(), voted_run()
-    report = score_files.ask(run, None)
+    report = jobs.ask(run, None)
     make_all()
     address = f"/runs/{other.pk}/scores/{report.pk}/download"
     assert user_client().get(address).status_code == 404

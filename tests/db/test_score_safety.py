@@ -6,7 +6,7 @@ from hashlib import sha256
 import pytest
 from django.core.management import CommandError, call_command
 
-from judge_eval.metrics import SCORERS, Figure
+from judge_eval.stats import SCORERS, Figure
 from tests.helpers.scores import (
     ACCURACY,
     MoreAs,

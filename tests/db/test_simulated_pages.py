@@ -2,7 +2,7 @@
 
 import pytest
 
-from judge_eval.rest import runs_api
+from judge_eval.api import runs
 from tests.helpers.pages import ballots_in, post_vote, text_of
 from tests.makers import (
     key_client,
@@ -143,7 +143,7 @@ WHAT = ("pending", "results")
 
 
 def test_results_say_whether_all_of_the_keys_votes_are_in_them(monkeypatch):
-    monkeypatch.setattr("judge_eval.rest.access.OWN_VOTES_SECONDS", 0)
+    monkeypatch.setattr("judge_eval.api.access.OWN_VOTES_SECONDS", 0)
     run, client = make_run(pairs=2), script()
     url = f"/api/runs/{run.pk}/judge-eval/results"
     simulate(run, client, choice="A")
@@ -164,7 +164,7 @@ def test_the_flow_of_a_script_that_looks_before_it_pretends():
 
 
 def test_a_flood_of_pairs_is_taken_a_part_at_a_time(monkeypatch):
-    monkeypatch.setattr(runs_api.simulation, "MOST_VOTES", 2)
+    monkeypatch.setattr(runs.simulation, "MOST_VOTES", 2)
     assert simulate(make_run(pairs=3))["left"] == 1
 
 

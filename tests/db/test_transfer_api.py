@@ -8,10 +8,10 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from judge_eval.api import exchange
+from judge_eval.exchange import import_jobs
+from judge_eval.exchange.vote_exports import COLUMNS
 from judge_eval.models import Run
-from judge_eval.rest import transfer_api
-from judge_eval.transfer import import_jobs
-from judge_eval.transfer.vote_exports import COLUMNS
 from tests.helpers.bundles import empty_the_instance, facts_of
 from tests.helpers.imports import imported, pair, verdict, vote
 from tests.makers import (
@@ -27,7 +27,7 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting import chain
+from voting.ledger import chain
 from voting.models import Comparison, Entry, Exposure, Inference, Project
 
 pytestmark = pytest.mark.django_db
@@ -180,11 +180,11 @@ def test_with_skip_errors_the_others_are_imported():
         ({"name": "x" * 201}, "name", "a line of 1 to 200 characters is needed"),
         ({"format": "xml"}, "format", "'xml' is not one of csv, json, jsonl, parquet"),
         ({"mapping": "{"}, "mapping", "not JSON"),
-        ({"mapping": '{"pairs": "x"}'}, "mapping.pairs", "not a field of a row"),
-        ({"options": '{"ballot": ["A"]}'}, "ballot", "List should have at least 2 items"),
-        ({"options": '{"ballott": []}'}, "ballott", "Extra inputs are not permitted"),
-        ({"options": "[]"}, "", "Input should be"),
-        ({"options": '{"votes_per_pair": 0}'}, "votes_per_pair", "greater than or equal to 1"),
+        ({"mapping": '{"pairs": "x"}'}, "mapping.pairs", "unknown; did you mean 'pair'?"),
+        ({"options": '{"ballot": ["A"]}'}, "ballot", "has 1, the least is 2"),
+        ({"options": '{"ballott": []}'}, "ballott", "unknown; did you mean 'ballot'?"),
+        ({"options": "[]"}, "", "must be an object"),
+        ({"options": '{"votes_per_pair": 0}'}, "votes_per_pair", "must be at least 1"),
     ],
 )
 def test_a_field_that_is_wrong_is_422_with_its_path(fields, path, message):
@@ -238,7 +238,7 @@ def test_more_rows_than_are_taken_at_once_are_413(settings):
 
 def test_more_imports_than_wait_are_429(monkeypatch):
     make_project()
-    monkeypatch.setattr(transfer_api, "MOST_WAITING", 1)
+    monkeypatch.setattr(exchange, "MOST_WAITING", 1)
     client = manager()
     assert post(client, file_of(pair(1)), name="First").status_code == 202
     assert post(client, file_of(pair(1)), name="Second").status_code == 429

@@ -49,8 +49,8 @@ def board_of(run, part=""):
 
 def cells_of(response, judge):
     """One line of the table by figure: what is written there, without the numbers of notes."""
-    [line] = [line for line in response.context["table"].lines if line.name == judge]
-    return {column.figure: cell for column, cell in line.cells}
+    [row] = [row for row in response.context["table"].rows if row.name == judge]
+    return {cell.figure: cell for cell in row.cells[1:]}
 
 
 def words_in(response, start, end):

@@ -3,9 +3,12 @@
 import io
 import json
 
+from judge_eval.exchange.bundle import BundleError
+from judge_eval.exchange.restore import Restoring, refusal
 from judge_eval.models import (
     Board,
     Call,
+    Checkpoint,
     Findings,
     Import,
     Judge,
@@ -16,7 +19,6 @@ from judge_eval.models import (
     Verdict,
 )
 from judge_eval.selectors import board
-from judge_eval.transfer.restoring import restore
 from tests.helpers.run_findings import compute
 from voting.models import (
     Assignment,
@@ -32,12 +34,12 @@ from voting.models import (
     Voter,
     VoterPrompt,
 )
-from voting.projection import COUNTED
 
 # Each before what it points at.
 EVERYTHING = [
     Import,
     Findings,
+    Checkpoint,
     RatingPoint,
     Board,
     JudgeRating,
@@ -59,6 +61,16 @@ EVERYTHING = [
     VoterPrompt,
     Project,
 ]
+
+
+def restore(stream, name, project=None):
+    """Write a bundle into a project, the one given or the one of its name, as a worker does it."""
+    restoring = Restoring(stream, project)
+    try:
+        return restoring.write()
+    except BundleError as error:
+        restoring.take_back()
+        return refusal(name, error)
 
 
 def as_file(lines):
@@ -170,8 +182,6 @@ def facts_of(run):
                 "retracted",
             )
         ),
-        # Votes that do not count have none, or one of the time when they did.
-        "histories": list(entries.filter(COUNTED).values_list("history", flat=True)),
         "queue": Queue.objects.values(
             "ballot",
             "votes_per_item",

@@ -2,14 +2,39 @@
 
 import io
 import json
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from judge_eval.interchange.reading import read
+from judge_eval.exchange.formats import read
+from judge_eval.exchange.import_ import Target, Writing
+from judge_eval.exchange.import_ import read as read_all
+from judge_eval.exchange.import_report import ImportOptions
+from judge_eval.exchange.import_scratch import Scratch
 from judge_eval.models import Run
-from judge_eval.transfer.import_report import ImportOptions
-from judge_eval.transfer.importing import import_into, import_run
 from tests.makers import make_project
-from voting import chain, ledger
-from voting.models import Entry
+from voting.ledger import chain, ledger
+from voting.models import Entry, Queue
+
+
+def import_run(project, name, items, *, options=ImportOptions()):  # noqa: B008  it is frozen
+    """Make a run of what a source says, as a worker does it."""
+    return _import(Target(project.pk, name=name), items, options)
+
+
+def import_into(run_id, items, *, options=ImportOptions()):  # noqa: B008  it is frozen
+    """Add to a run what a source says and the run does not hold yet, as a worker does it."""
+    project = Queue.objects.values_list("project", flat=True).get(run=run_id)
+    return _import(Target(project, run=run_id), items, options)
+
+
+def _import(target, items, options):
+    with (
+        TemporaryDirectory() as folder,
+        closing(Scratch(Path(folder) / "rows", is_new=True)) as scratch,
+    ):
+        report = read_all(target, items, options, scratch)
+        return report if report.is_refused else Writing(target, options, scratch).write()
 
 
 def rows(*records, name="rows.jsonl"):

@@ -6,7 +6,7 @@ import re
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from voting.allotment import ballot_for
+from voting.assignment import ballot_for
 from voting.ballots import issue
 
 HTMX = {"HX-Request": "true"}

@@ -1,7 +1,7 @@
 """Runs with a budget: what they may spend, what they have spent, and a look at both meanwhile."""
 
-from judge_eval.engine import crew, judging
 from judge_eval.models import Run
+from judge_eval.runs import judging, worker
 from tests.helpers.run_maker import PRICES, time_passes
 
 NAMES = ("model-a", "model-b", "judge-long")
@@ -39,6 +39,6 @@ def work_within(run):
         run.refresh_from_db()
         if run.state not in Run.AT_WORK:
             break
-        crew.work(should_stop=within_budget(run, seen))
+        worker.work(should_stop=within_budget(run, seen))
     assert all(spent <= budget for spent, budget in seen)
     return max((spent for spent, _ in seen), default=0)

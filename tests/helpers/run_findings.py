@@ -5,7 +5,8 @@ from unittest.mock import patch
 
 from django.utils import timezone
 
-from judge_eval.analysis import drawing, keeping
+from judge_eval.findings import cache
+from judge_eval.findings import charts as drawing
 from judge_eval.models import Findings, Judge
 from tests.makers import make_many_votes, make_run, make_voter, pairs_of, seal_all
 
@@ -20,7 +21,7 @@ def compute(run, part="", *, charts=False):
     Findings.objects.get_or_create(run=run, part=part)
     Findings.objects.filter(run=run, part=part).update(not_before=timezone.now())
     with nullcontext() if charts else no_charts():
-        assert keeping.compute(run.pk, part)
+        assert cache.compute(run.pk, part)
     return Findings.objects.get(run=run, part=part)
 
 

@@ -7,16 +7,16 @@ from uuid import uuid4
 from django.utils import timezone
 
 from judge_eval.config.run_config import parse
-from judge_eval.endpoints.chat import chat
-from judge_eval.endpoints.errors import CallFailed
-from judge_eval.engine import assembling, claims, crew, judging, lifecycle, outcomes, providers
-from judge_eval.engine.asking import question_of
-from judge_eval.engine.outcomes import Answer, Written
 from judge_eval.models import Call, Provider, Run, Verdict
+from judge_eval.providers.chat import chat
+from judge_eval.providers.errors import CallFailed
+from judge_eval.runs import judging, leases, lifecycle, providers, results, verdicts, worker
+from judge_eval.runs.requests import question_of
+from judge_eval.runs.results import Answer, Written
 from judge_eval.selectors import ready_verdicts, used_pictures
 from tests.helpers.model_calls import completion
 from tests.makers import make_project
-from voting.pictures import render_picture
+from voting.pictures.store import render_picture
 
 PRICES = {"input": "2.50", "output": "10"}
 
@@ -67,7 +67,7 @@ def make_judging(at, provider=(), /, **changes):
 def go_on(run, rounds=20):
     """Do what the workers would until the run is not at work any more; return it."""
     for _ in range(rounds):
-        assembling.settle_left(run.pk)
+        verdicts.settle_left(run.pk)
         judging.advance(run.pk)
         run = Run.objects.get(pk=run.pk)
         if run.state not in Run.AT_WORK:
@@ -77,7 +77,7 @@ def go_on(run, rounds=20):
         Verdict.objects.update(leased_until=None)
         for verdict in ready_verdicts(run):
             judging.decide(verdict.pk)
-        crew.work(should_stop=time_passes)
+        worker.work(should_stop=time_passes)
     return run
 
 
@@ -101,7 +101,7 @@ def ask(call, timeout_s=None):
     if timeout_s is not None:
         provider.timeout_s = timeout_s
     question = question_of(call, provider)
-    if not claims.reserve(call, question.reservation_nano):
+    if not leases.reserve(call, question.reservation_nano):
         raise OverBudget
     try:
         return Answer(question, reply=chat(providers.endpoint_of(provider), question.request))
@@ -112,14 +112,14 @@ def ask(call, timeout_s=None):
 def attempt(slots=100, timeout_s=None, *, settles=True):
     """Make one attempt at calls that are free now; return them as they are then."""
     written = Written()
-    claimed = claims.claim(slots, uuid4())
+    claimed = leases.claim(slots, uuid4())
     for call in claimed:
         try:
-            outcomes.write(ask(call, timeout_s), written)
+            results.write(ask(call, timeout_s), written)
         except CallFailed as failure:
-            outcomes.give_up(call, failure, written)
+            results.give_up(call, failure, written)
     if settles:
-        assembling.settle(written.verdicts)
+        verdicts.settle(written.verdicts)
     return list(Call.objects.filter(pk__in=[call.pk for call in claimed]).order_by("pk"))
 
 

@@ -3,8 +3,8 @@
 from django.utils import timezone
 
 from judge_eval.config.run_config import parse
-from judge_eval.engine import lifecycle
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
+from judge_eval.runs import lifecycle
 from tests.makers import judges_of, make_project, make_run
 
 PRICES = {"input": "2.50", "output": "10"}

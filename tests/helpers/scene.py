@@ -5,9 +5,9 @@ from random import Random
 
 from judge_eval.models import Board, Run
 from tests.makers import make_comparisons, make_judges, make_queue, make_run, make_voter, pairs_of
-from voting import chain, ledger
-from voting.allotment import ballot_for
+from voting.assignment import ballot_for
 from voting.ballots import Ballot
+from voting.ledger import chain, ledger
 from voting.models import Comparison, Entry, Project, Queue, Voter
 
 # What a judge says, now and then nothing.

@@ -7,7 +7,7 @@ from io import StringIO
 
 from django.core.management import call_command
 
-from judge_eval.metrics import Figure, Scorer
+from judge_eval.stats import Figure, Scorer
 from tests.helpers.imports import imported, pair, verdict, vote
 
 ACCURACY = "classification_accuracy_1tasks_978f6f60_single"

@@ -22,7 +22,7 @@ def seal_for_ever(project: UUID, started: int) -> None:
     from django.conf import settings
     from django.utils import timezone
 
-    from voting import ledger
+    from voting.ledger import ledger
 
     settings.SEAL_BATCH = 5
     while True:

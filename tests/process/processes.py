@@ -17,7 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 from django.db import connection
 
-from humanjudge.management.commands import up
+from humanjudge.launcher import up
 from tests.helpers.waiting import eventually, gone
 from tests.servers import lifeline
 

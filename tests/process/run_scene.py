@@ -7,8 +7,8 @@ import json
 from collections import Counter
 
 from judge_eval.config.run_config import parse
-from judge_eval.engine import lifecycle
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
+from judge_eval.runs import lifecycle
 from tests.helpers.scene import assert_whole
 from tests.helpers.waiting import eventually
 from tests.makers import make_project

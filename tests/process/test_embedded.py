@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 import pytest
 import redis
 
-from humanjudge import embedded
+from humanjudge.launcher import embedded
 from tests.helpers.waiting import eventually, gone
 
 pytestmark = pytest.mark.fault
 
 ROOT = Path(__file__).resolve().parents[2]
-HOLD = "import sys; from humanjudge import embedded; from pathlib import Path"
+HOLD = "import sys; from humanjudge.launcher import embedded; from pathlib import Path"
 
 
 def in_another_process(code: str, *arguments: str) -> subprocess.Popen:

@@ -13,10 +13,10 @@ import httpx
 import pytest
 from django.utils import timezone
 
-from judge_eval import demo_setup
+from judge_eval.exchange import import_jobs
+from judge_eval.exchange.import_jobs import Source
 from judge_eval.models import Import, Run, Verdict
-from judge_eval.transfer import import_jobs
-from judge_eval.transfer.import_jobs import Source
+from judge_eval.runs import demo
 from tests.helpers.imports import pair, verdict, vote
 from tests.helpers.scene import assert_sound, make_scene
 from tests.helpers.waiting import eventually
@@ -101,7 +101,7 @@ def accept(reply):
 
 
 def test_a_run_gets_to_voting_by_itself_though_its_workers_are_killed(site, tmp_path):
-    demo_setup.load(tmp_path / "access.json")
+    demo.load(tmp_path / "access.json")
     site.beat()
     dice = random.Random(5)
     for _ in range(WORKER_KILLS):

@@ -20,12 +20,12 @@ from PIL import Image
 from tests.drawings import DRAWN, NOT_DRAWN
 from tests.hostile_svg import FULL, OWN, data_url, drawing, image, png
 from tests.makers import make_inference, make_project
-from voting import rendering
 from voting.models import Picture
-from voting.pictures import render_picture
-from voting.png import BadPng, canonical
-from voting.render_child import FONTS
-from voting.rendering import RenderingFailed, render, renderer_id
+from voting.pictures import rendering
+from voting.pictures.child import FONTS
+from voting.pictures.png import BadPng, canonical
+from voting.pictures.rendering import RenderingFailed, render, renderer_id
+from voting.pictures.store import render_picture
 
 HOSTILE = Path(__file__).parents[3] / "shared" / "data" / "svg_hostile"
 SECONDS = 10
@@ -416,12 +416,12 @@ def test_what_is_not_a_plain_png_is_refused(data, words):
 
 
 def test_the_child_knows_every_shipped_font():
-    folder = Path(rendering.__file__).with_name("fonts")
+    folder = Path(rendering.__file__).parents[1] / "fonts"
     assert {path.name for path in folder.glob("*.[ot]tf")} == set(FONTS)
 
 
 def test_every_shipped_font_has_its_licence_and_all_are_small():
-    folder = Path(rendering.__file__).with_name("fonts")
+    folder = Path(rendering.__file__).parents[1] / "fonts"
     told = (folder / "README.md").read_text()
     for licence in folder.glob("LICENSE-*"):
         assert licence.name in told

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from humanjudge.celery import app
-from judge_eval.engine import lifecycle, outcomes
 from judge_eval.models import Call, Run, Verdict
+from judge_eval.runs import lifecycle, results
 from tests.helpers.scene import make_unjudged_run
 from tests.helpers.waiting import eventually, gone
 from tests.process.processes import Site, test_database_url
@@ -221,7 +221,7 @@ def test_a_provider_that_is_away_for_a_minute(site, model):
     reaches_voting(run, 90)
     assert_judged_once(run)
     nothing_was_asked_twice(model)
-    assert not Call.objects.filter(attempts__gt=outcomes.MOST_ATTEMPTS).exists()
+    assert not Call.objects.filter(attempts__gt=results.MOST_ATTEMPTS).exists()
 
 
 @pytest.mark.parametrize("retry_after", [1, None], ids=["it says when", "it does not say when"])
@@ -285,6 +285,6 @@ def test_a_worker_stops_in_time_though_its_calls_do_not_come_back(site, model):
 
 @pytest.mark.django_db
 def test_a_provider_may_be_away_for_a_minute():
-    waits = [outcomes.least_wait(attempts) for attempts in range(1, outcomes.MOST_ATTEMPTS)]
+    waits = [results.least_wait(attempts) for attempts in range(1, results.MOST_ATTEMPTS)]
     assert sum(waits) > 60
     assert waits == sorted(waits)

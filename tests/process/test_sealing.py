@@ -17,7 +17,8 @@ from tests.helpers.scene import assert_sound, assert_whole, make_scene
 from tests.helpers.together import only, together
 from tests.makers import seal_all
 from tests.process.processes import ROOT, test_database_url
-from voting import ledger, services
+from voting import services
+from voting.ledger import ledger
 from voting.models import Entry, Project
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql_only]

@@ -12,7 +12,6 @@ from django.core.checks import run_checks
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from humanjudge.checks import LAST
 from tests.process.up import ROOT, environment, try_up
 
 PRODUCTION = {
@@ -77,18 +76,23 @@ def test_a_setting_that_would_hang_the_work_is_an_error(settings, changes, words
     assert words in error.msg
 
 
+OTHER_VERSIONS = {
+    "one with a migration for every change": [("voting", "0014_answers_wrong")],
+    "the one before items": [("voting", "0001_initial"), ("judge_eval", "0001_initial")],
+    "a later one": [("judge_eval", "0002_more")],
+}
+
+
 @pytest.mark.django_db
-def test_a_database_that_an_earlier_version_left_half_way_is_refused():
+@pytest.mark.parametrize("version", OTHER_VERSIONS)
+def test_a_database_of_another_version_is_refused(version):
     def refused():
         return [each.id for each in run_checks(tags=["database"], databases=["default"])]
 
-    recorder = MigrationRecorder(connection)
     assert refused() == []
-    recorder.record_applied("voting", "0013_handing_out")
+    for app, name in OTHER_VERSIONS[version]:
+        MigrationRecorder(connection).record_applied(app, name)
     assert refused() == ["humanjudge.E004"]
-    for app, name in LAST:
-        recorder.record_applied(app, name)
-    assert refused() == []
 
 
 def test_nothing_starts_with_a_renderer_that_is_not_there(tmp_path):

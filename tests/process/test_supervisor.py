@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from humanjudge import supervisor
-from humanjudge.lifeline import group_alive
-from humanjudge.supervisor import CAN_FORK, Child, Program
+from humanjudge.launcher import supervisor
+from humanjudge.launcher.lifeline import group_alive
+from humanjudge.launcher.supervisor import CAN_FORK, Child, Program
 from tests.helpers.waiting import eventually, gone
 
 pytestmark = pytest.mark.fault

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from humanjudge.supervisor import CAN_FORK
+from humanjudge.launcher.supervisor import CAN_FORK
 from tests.helpers.waiting import eventually
 from tests.process.up import Up, all_gone, first_start, free_port, try_up
 from tests.servers import postgres_server, valkey_server

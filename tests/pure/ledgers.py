@@ -2,7 +2,7 @@
 
 import json
 
-from voting import chain
+from voting.ledger import chain
 
 
 def ledger_of(votes, retracting=None):

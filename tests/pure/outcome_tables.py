@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from judge_eval.statistics.outcomes_table import OutcomesTable
-from voting.sides import CHOICES, WRONG
+from judge_eval.stats.outcomes_table import OutcomesTable
+from voting.choices import CHOICES, WRONG
 
 words = st.sampled_from(CHOICES)
 

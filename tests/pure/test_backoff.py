@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from judge_eval.endpoints.chat import ChatReply
-from judge_eval.endpoints.errors import CallFailed
-from judge_eval.engine.backoff import IN_A_ROW, Backoff
-from judge_eval.engine.outcomes import Answer
 from judge_eval.models import Call
+from judge_eval.providers.chat import ChatReply
+from judge_eval.providers.errors import CallFailed
+from judge_eval.runs.backoff import IN_A_ROW, Backoff
+from judge_eval.runs.results import Answer
 
 REPLY = ChatReply("Fine.", "m", "stop", 1, 1, 1.0, None, {}, structured=False)
 LIMIT = CallFailed("429", retryable=True, status=429)

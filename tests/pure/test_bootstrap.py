@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge_eval.statistics import bootstrap
-from judge_eval.statistics.bootstrap import MIN_COMPARISONS, bounds, resampled_sums
+from judge_eval.stats import bootstrap
+from judge_eval.stats.bootstrap import MIN_COMPARISONS, bounds, resampled_sums
 
 
 def sums_of(rows, multiplicity, seed=1, resamples=200):

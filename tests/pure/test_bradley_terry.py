@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.statistics import bradley_terry
-from judge_eval.statistics.bradley_terry import NotConverged, fit
+from judge_eval.stats import bradley_terry
+from judge_eval.stats.bradley_terry import NotConverged, fit
 
 sizes = st.integers(1, 6)
 wins_tables = sizes.flatmap(

@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 
 from tests.pure.ledgers import export_of, ledger_of
-from voting import chain
-from voting.chain import ChainBroken, canonical, extend, genesis, verify
+from voting.ledger import chain
+from voting.ledger.chain import ChainBroken, canonical, extend, genesis, verify
 
 PROJECT = UUID("6f1c2a34-9b1e-4b6e-8f77-0d1c2b3a4f5e")
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pure.ledgers import export_of
-from voting import chain
-from voting.chain import ChainBroken, verify
+from voting.ledger import chain
+from voting.ledger.chain import ChainBroken, verify
 
 texts = st.text(st.characters(codec="utf-8"), max_size=8)
 scalars = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | texts

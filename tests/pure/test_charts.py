@@ -26,7 +26,8 @@ from humanjudge.charts import (
     lines,
     svg,
 )
-from humanjudge.charts.look import ACCENT, FULLEST_CELL, INK, PAPER, SOFT, THEMES
+from humanjudge.charts.heatmap import FULLEST_CELL
+from humanjudge.charts.theme import ACCENT, INK, PAPER, SOFT, THEMES
 
 DOCS = Path(__file__).parents[2] / "docs" / "charts.md"
 NAMESPACE = "{http://www.w3.org/2000/svg}"

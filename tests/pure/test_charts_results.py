@@ -5,7 +5,7 @@ import re
 import pytest
 from PIL import Image
 
-from judge_eval.metrics import (
+from judge_eval.stats import (
     AltTestScorer,
     ClassificationScorer,
     CohenKappaScorer,
@@ -16,7 +16,7 @@ from judge_eval.metrics import (
     among_people,
     score,
 )
-from reports.results.charts import write_charts
+from reports.scores.charts import write_charts
 
 ITEMS = [f"q{n}" for n in range(60)]
 

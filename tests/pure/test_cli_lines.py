@@ -180,34 +180,12 @@ def test_a_refusal_names_no_file_where_none_is_meant_and_tells_the_notes():
     assert said == "1 error: no row names a pair; v.csv: not read"
 
 
-def judge_findings(name, value, *, low=None, high=None, ranks=(None, None), agreement=None):
-    return {
-        "name": name,
-        "rating": {
-            "value": value,
-            "low": low,
-            "high": high,
-            "best_rank": ranks[0],
-            "worst_rank": ranks[1],
-        },
-        "ties": "ab",
-        "agreement": {"value": agreement, "low": agreement, "high": agreement},
-        "overall": {"value": agreement, "low": None, "high": agreement},
-        "coverage": {"value": None if agreement is None else 1.0},
-    }
-
-
-def test_findings_are_the_words_and_a_row_for_each_judge_the_best_first():
-    judges = [
-        judge_findings("never\tasked", None),
-        judge_findings("b", 980.4, low=960.5, high=1001, ranks=(2, 2), agreement=0.5),
-        judge_findings("a | a", 1020, ranks=(1, 2), agreement=0.6666),
-    ]
-    found = {"words": "A | beats\nB.", "as_of": {"votes": 40}, "newer": 3, "judges": judges}
+def test_findings_are_the_words_and_a_row_for_each_judge_as_the_server_wrote_it():
+    rows = [["a | a", "66.7", "-", "1-2"], ["never\tasked", "-", "-", "ab"]]
+    found = {"words": "A | beats\nB.", "as_of": {"votes": 40}, "newer": 3, "rows": rows}
     assert list(lines.findings_lines(found)) == [
         "words|A beats B.",
         "as-of-vote|40|newer|3",
-        "a a\t66.7\t-\t66.7\t66.7\t66.7\t66.7\t100.0\t1020\t-\t-\t1-2\tab",
-        "b\t50.0\t-\t50.0\t50.0\t50.0\t50.0\t100.0\t980\t960\t1001\t2\tab",
-        "never asked\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\tab",
+        "a a\t66.7\t-\t1-2",
+        "never asked\t-\t-\tab",
     ]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from judge_eval.config.run_config import ConfigInvalid
+from humanjudge.lib.validation import ConfigInvalid
 from reports.composite.config import CompositeConfig, parse
 
 WHOLE = {
@@ -89,12 +89,12 @@ class TestReading:
             (
                 "weights.brevity.reason",
                 "  ",
-                "weights.brevity.reason: must have at least 1 character",
+                "weights.brevity.reason: is empty",
             ),
             ("weights.brevity.note", "x", "weights.brevity.note: unknown"),
             ("weights.brevity", 0.4, "weights.brevity: must be an object"),
             ("weights", [0.4], "weights: must be an object"),
-            ("weights", {}, "weights: must have at least 1 item"),
+            ("weights", {}, "weights: has 0, the least is 1"),
             ("weights", None, "weights: is missing"),
             ("gates", ["safety", "safety"], "gates: safety: stands twice"),
             ("gates", "safety", "gates: must be a list"),
@@ -114,7 +114,7 @@ class TestReading:
             ("sources.safety.range", [0, 1], "sources.safety: say which 'range'"),
             ("sources.safety.task", None, "sources.safety.task: is missing"),
             ("sources", ["x"], "sources: must be an object"),
-            ("check", "taste", "check: must be 'win_rate' or 'pass_rate'"),
+            ("check", "taste", "check: 'taste' is none of win_rate, pass_rate"),
             ("gate", [], "gate: unknown; did you mean 'gates'?"),
         ],
     )
@@ -138,7 +138,8 @@ class TestReading:
     @pytest.mark.parametrize("text", ["a\0b", "a\nb", "half \ud800", "\u2028"])
     def test_text_that_no_database_stores_or_no_line_holds(self, text):
         for path in ("label", "weights.brevity.reason", "sources.brevity.task"):
-            assert mistakes(changed(path, text))[0].startswith(f"{path}: must ")
+            said = mistakes(changed(path, text))[0]
+            assert said.startswith((f"{path}: must ", f"{path}: is empty"))
 
     @pytest.mark.parametrize("value", [10**400, float("nan"), float("inf"), 1e10])
     def test_weights_beyond_all_bounds(self, value):
@@ -151,7 +152,7 @@ class TestReading:
 
     def test_too_many(self):
         weights = {f"c{n}": {"weight": 1, "reason": "x"} for n in range(31)}
-        assert mistakes({"weights": weights}) == ["weights: must have at most 30 items, not more"]
+        assert mistakes({"weights": weights}) == ["weights: has 31, the most is 30"]
 
     def test_sources_may_be_left_to_the_caller(self):
         data = changed("sources", None)

@@ -100,7 +100,9 @@ def test_a_bound_is_what_the_page_says(key):
     low, high = re.search(r"([\d,]+) to ([\d,]+)", KEYS[key]["why"]).groups()
     config = least()
     place(config, key, 0)
-    assert complaints(config)[key] == f"must be from {low} to {high}"
+    assert complaints(config)[key] == f"must be at least {low}"
+    place(config, key, int(high.replace(",", "")) + 1)
+    assert complaints(config)[key] == f"must be at most {high}"
 
 
 @pytest.mark.parametrize("key", ["kind", "mode", "reveal", "verdict_orders"])

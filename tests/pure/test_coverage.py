@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from judge_eval.statistics import bradley_terry
-from judge_eval.statistics.bootstrap import MIN_COMPARISONS, bounds
-from judge_eval.statistics.judge_figures import judge_figures
-from judge_eval.statistics.outcomes_table import OutcomesTable
-from judge_eval.statistics.shares import shares
-from judge_eval.statistics.significance import claims
+from judge_eval.stats import bradley_terry
+from judge_eval.stats.bootstrap import MIN_COMPARISONS, bounds
+from judge_eval.stats.claims import claims
+from judge_eval.stats.judge_figures import judge_figures
+from judge_eval.stats.outcomes_table import OutcomesTable
+from judge_eval.stats.shares import shares
 
 SKILLS = np.array([0.8, 0.65, 0.3])
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.elo import K, Standings, agree_rate, rate, split
+from judge_eval.stats.elo import K, Standings, agree_rate, rate, split
 
 WORDS = ["A", "B", "tie", "both_bad"]
 choices = st.sampled_from(WORDS)

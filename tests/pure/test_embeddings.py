@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.endpoints import embeddings as module
-from judge_eval.endpoints.chat import Endpoint
-from judge_eval.endpoints.embeddings import EmbeddingClient, embeddings
-from judge_eval.endpoints.errors import CallFailed
-from judge_eval.engine.embedders import EndpointEmbedder, make_embedder
-from judge_eval.metrics import SemanticSimilarityScorer, make_scorer, semantic_similarity
+from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.models import Provider
+from judge_eval.providers import embeddings as module
+from judge_eval.providers.chat import Endpoint
+from judge_eval.providers.embeddings import EmbeddingClient, embeddings
+from judge_eval.providers.errors import CallFailed
+from judge_eval.runs.embeddings import EndpointEmbedder, make_embedder
+from judge_eval.stats import SemanticSimilarityScorer, make_scorer, semantic_similarity
 from tests.helpers import model_calls
 from tests.helpers.model_calls import KEY
 from tests.provider import provider

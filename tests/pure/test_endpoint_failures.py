@@ -7,8 +7,8 @@ from email.utils import format_datetime
 
 import pytest
 
-from judge_eval.endpoints.chat import ChatReply, Endpoint, chat
-from judge_eval.endpoints.errors import RAW_LIMIT, wait_asked
+from judge_eval.providers.chat import ChatReply, Endpoint, chat
+from judge_eval.providers.errors import RAW_LIMIT, wait_asked
 from tests.helpers import model_calls
 from tests.helpers.model_calls import KEY, failure, question
 from tests.process.processes import free_port

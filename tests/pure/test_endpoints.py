@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from judge_eval.dialogue.judge_prompt import schema
-from judge_eval.endpoints import chat as endpoints
-from judge_eval.endpoints.chat import Endpoint, chat
+from judge_eval.prompts.judge import schema
+from judge_eval.providers import chat as endpoints
+from judge_eval.providers.chat import Endpoint, chat
 from tests.helpers import model_calls
 from tests.helpers.model_calls import KEY, completion, failure, question
 from tests.helpers.waiting import eventually

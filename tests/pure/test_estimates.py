@@ -19,7 +19,7 @@ from judge_eval.config.estimates import (
     reservation,
 )
 from judge_eval.config.run_config import parse
-from judge_eval.dialogue.judge_prompt import messages
+from judge_eval.prompts.judge import messages
 
 CHEAP = Price(Decimal("0.15"), Decimal("0.60"))
 DEAR = Price(Decimal(15), Decimal(75))

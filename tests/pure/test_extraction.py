@@ -6,9 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from judge_eval.dialogue.extraction import Extracted, NotExtractable, extract
-from judge_eval.dialogue.reply_text import excerpt, fenced_blocks, without_thinking
-from voting.screening import UnsafeSvg, screen
+from humanjudge.lib.text import excerpt
+from judge_eval.prompts.output import Extracted, NotExtractable, extract
+from judge_eval.prompts.reply_text import fenced_blocks, without_thinking
+from voting.pictures.screening import UnsafeSvg, screen
 
 XMLNS = 'xmlns="http://www.w3.org/2000/svg"'
 DRAWING = f'<svg {XMLNS} viewBox="0 0 9 9"><rect width="9" height="9"/></svg>'

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.pages.graph import LABEL_GAP, LEADING, LEAST_HEIGHT, MOST_EQUAL, draw
+from humanjudge.charts.rating_graph import LABEL_GAP, LEADING, LEAST_HEIGHT, MOST_EQUAL
+from humanjudge.charts.rating_graph import rating_graph as draw
 
 ratings = st.floats(-500, 3000)
 series = st.integers(1, 30).flatmap(

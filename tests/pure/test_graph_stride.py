@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.elo import graph_stride
+from judge_eval.stats.elo import graph_stride
 
 
 def kept(votes):

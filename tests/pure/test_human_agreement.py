@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge_eval.statistics.human_agreement import among_people
+from judge_eval.stats.judge_figures import among_people
 
 votes_by_row = st.lists(
     st.lists(st.integers(0, 4), min_size=4, max_size=4), min_size=1, max_size=12

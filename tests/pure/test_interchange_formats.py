@@ -7,14 +7,13 @@ from itertools import chain, permutations
 
 import pytest
 
-from judge_eval.interchange.formats import READERS, detect
-from judge_eval.interchange.formats.alttest import rows as alttest
-from judge_eval.interchange.formats.mtbench import rows as mtbench
-from judge_eval.interchange.formats.pandalm import rows as pandalm
-from judge_eval.interchange.formats.pathscore import rows as pathscore
-from judge_eval.interchange.mapping_config import parse
-from judge_eval.interchange.reading import read, recognised
-from judge_eval.interchange.rows import JudgeOrder, LabelRow, LeftOut, Note, Row, RowError
+from judge_eval.exchange.formats import READERS, detect, read, recognised
+from judge_eval.exchange.formats.alttest import rows as alttest
+from judge_eval.exchange.formats.mtbench import rows as mtbench
+from judge_eval.exchange.formats.pandalm import rows as pandalm
+from judge_eval.exchange.formats.pathscore import rows as pathscore
+from judge_eval.exchange.mapping import parse
+from judge_eval.exchange.rows import JudgeOrder, LabelRow, LeftOut, Note, Row, RowError
 
 JUDGEMENT = {
     "judge": "expert_1",

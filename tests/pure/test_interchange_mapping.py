@@ -5,17 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from judge_eval.interchange.mapping import OWN_NAMES, rows
-from judge_eval.interchange.mapping_config import MappingError, parse
-from judge_eval.interchange.rows import (
-    Note,
-    PairPart,
-    Row,
-    RowError,
-    VerdictPart,
-    VotePart,
-)
-from judge_eval.interchange.sources import Record, records
+from humanjudge.lib.validation import ConfigInvalid
+from judge_eval.exchange.mapping import OWN_NAMES, parse, rows
+from judge_eval.exchange.rows import Note, PairPart, Row, RowError, VerdictPart, VotePart
+from judge_eval.exchange.sources import Record, records
 
 VOTE = {"pair": "7", "voter": "ann", "vote": "A"}
 VERDICT = {"pair": "7", "judge": "gpt", "verdict": "B"}
@@ -28,9 +21,9 @@ def row_of(values, config=None):
 
 
 def problems(config):
-    with pytest.raises(MappingError) as caught:
+    with pytest.raises(ConfigInvalid) as caught:
         parse(config)
-    return dict(caught.value.problems)
+    return {error.path.removeprefix("mapping."): error.message for error in caught.value.errors}
 
 
 # --- our own names ------------------------------------------------------------------------------
@@ -213,12 +206,12 @@ def test_a_time_without_a_zone_needs_one_in_the_mapping():
     "config, path, why",
     [
         ([], "mapping", "must be an object of columns by field"),
-        ({"pair": "p", "votes": "v"}, "votes", "not a field of a row: is 'vote' meant?"),
-        ({"pair": 3}, "pair", "must be the name of a column or an object that holds one"),
+        ({"pair": "p", "votes": "v"}, "votes", "unknown; did you mean 'vote'?"),
+        ({"pair": 3}, "pair", "must be an object, not a number"),
         ({"pair": {}}, "pair", "needs one of column and value"),
         ({"pair": {"column": "a", "value": "b"}}, "pair", "needs one of column and value"),
-        ({"pair": ""}, "pair.column", "must be the name of a column"),
-        ({"pair": {"column": 1}}, "pair.column", "must be the name of a column"),
+        ({"pair": ""}, "pair.column", "is empty"),
+        ({"pair": {"column": 1}}, "pair.column", "must be text, not a number"),
         ({"pair": {"value": "7"}}, "pair.value", "cannot stand here: it is the same for every row"),
         (
             {"pair": "p", "vote": {"column": "v", "values": {"1": "left"}}},
@@ -228,12 +221,12 @@ def test_a_time_without_a_zone_needs_one_in_the_mapping():
         (
             {"pair": "p", "vote": {"column": "v", "values": []}},
             "vote.values",
-            "must be an object of what each value stands for",
+            "must be an object, not a list",
         ),
         (
             {"pair": "p", "vote": {"column": "v", "colour": 1}},
             "vote.colour",
-            "not one of column, value, values, separator, timezone, type",
+            "unknown; did you mean 'column'?",
         ),
         ({"pair": "p", "judge": {"value": ""}}, "judge.value", "must not be empty"),
         ({"pair": "p", "kind": {"value": "x"}}, "kind.value", "'x' is not one of svg, text, code"),
@@ -250,13 +243,13 @@ def test_a_time_without_a_zone_needs_one_in_the_mapping():
         (
             {"pair": "p", "tags": {"column": "v", "separator": ""}},
             "tags.separator",
-            "must be the text between two values",
+            "is empty",
         ),
         ({"pair": "p", "labels": "cat"}, "labels", "must be an object of columns by task"),
         (
             {"pair": "p", "labels": {"r": {"column": "x", "type": "int"}}},
             "labels.r.type",
-            "must be one of text, number, truth",
+            "'int' is none of text, number, truth",
         ),
         ({"pair": "p", "labels": {"r": 1}}, "labels.r", None),
     ],
@@ -270,8 +263,8 @@ def test_a_mistake_in_a_mapping_is_named_by_its_path(config, path, why):
 def test_every_mistake_is_told_at_once():
     config = {"votes": "v", "kind": {"value": "x"}}
     assert list(problems(config)) == ["votes", "kind.value"]
-    told = r"^votes: not a field of a row: .*; kind\.value: 'x' is"
-    with pytest.raises(MappingError, match=told):
+    told = r"^mapping\.votes: unknown; .*\nmapping\.kind\.value: 'x' is"
+    with pytest.raises(ConfigInvalid, match=told):
         parse(config)
 
 
@@ -391,10 +384,11 @@ def test_judges_as_columns_are_mapped_by_their_names():
     said = [(row.verdict.judge, row.verdict.winner) for row in found[:2]]
     assert said == [("gpt", "tie"), ("claude", "B")]
     assert found[2].verdict is None
-    with pytest.raises(MappingError) as wrong:
+    with pytest.raises(ConfigInvalid) as wrong:
         parse({"pair": "id", "judges": {"gpt": {"column": "c", "type": "text"}}, "judgs": {}})
     assert str(wrong.value) == (
-        "judgs: not a field of a row: is 'judges' meant?; judges.gpt.type: does not belong here"
+        "mapping.judgs: unknown; did you mean 'judges'?\n"
+        "mapping.judges.gpt.type: does not belong here"
     )
 
 

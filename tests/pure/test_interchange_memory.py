@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from judge_eval.interchange.reading import read
-from judge_eval.interchange.rows import Row
+from judge_eval.exchange.formats import read
+from judge_eval.exchange.rows import Row
 
 # Three times the most that was measured (JSON); the rows themselves would take twenty times it.
 BOUND = 900_000

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.interchange.mapping import FIELDS, OWN_NAMES, rows
-from judge_eval.interchange.rows import PairPart, Row, VerdictPart, VotePart
-from judge_eval.interchange.sources import records
+from judge_eval.exchange.mapping import FIELDS, OWN_NAMES, rows
+from judge_eval.exchange.rows import PairPart, Row, VerdictPart, VotePart
+from judge_eval.exchange.sources import records
 
 characters = st.characters(codec="utf-8", exclude_characters="\0")
 # A CSV file cannot tell an empty text from none.

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from judge_eval.interchange.rows import RowError
-from judge_eval.interchange.sources import Record, UnknownFormat, format_of, records
-from judge_eval.interchange.strict_json import MAX_RECORD
+from humanjudge.lib.strict_json import MAX_RECORD
+from judge_eval.exchange.rows import RowError
+from judge_eval.exchange.sources import Record, UnknownFormat, format_of, records
 
 TOO_LARGE = "x" * (MAX_RECORD + 1)
 
@@ -358,7 +358,7 @@ def test_damaged_parquet_is_told():
 def test_only_parquet_pays_for_pyarrow():
     script = (
         "import io, sys\n"
-        "from judge_eval.interchange.reading import read\n"
+        "from judge_eval.exchange.formats import read\n"
         "assert len(list(read(io.BytesIO(b'pair\\n1\\n'), 'v.csv'))) == 1\n"
         "assert not {'pyarrow', 'django'} & set(sys.modules)\n"
     )

@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.interchange.rows import RowError
-from judge_eval.interchange.vote_file import COLUMNS, VoteLine, lines, read
+from judge_eval.exchange.rows import RowError
+from judge_eval.exchange.vote_exports import VOTE_COLUMNS as COLUMNS
+from judge_eval.exchange.vote_exports import VoteLine
+from judge_eval.exchange.vote_exports import read_votes as read
+from judge_eval.exchange.vote_exports import vote_lines as lines
 
 AT = datetime(2026, 11, 21, 9, 0, 0, 250_000, tzinfo=UTC)
 

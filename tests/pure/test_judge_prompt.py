@@ -8,15 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.dialogue.judge_prompt import (
-    CURRENT,
-    VERSIONS,
-    boundary_for,
-    messages,
-    repair,
-    schema,
-)
-from judge_eval.dialogue.verdict_text import parse
+from judge_eval.prompts.judge import CURRENT, VERSIONS, boundary_for, messages, repair, schema
+from judge_eval.prompts.parse import parse
 
 ALL = ["A", "B", "tie", "both_bad"]
 PNG = b"\x89PNG first", b"\x89PNG second"

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge_eval.metrics import semantic_similarity
-from judge_eval.metrics.local_encoder import EncoderMissing, LocalEncoder
+from judge_eval.stats import semantic_similarity
+from judge_eval.stats.similarity import EncoderMissing, LocalEncoder
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_INSTALLED = "not run: model2vec is not installed (requirements-local-embeddings.txt)"
@@ -73,7 +73,7 @@ def watch(event, args):
         raise SystemExit(f"{{event}} {{args}}")
 
 sys.addaudithook(watch)
-from judge_eval.metrics.local_encoder import LocalEncoder
+from judge_eval.stats.similarity import LocalEncoder
 print(len(LocalEncoder({str(folder)!r})(["cat"])[0]))
 assert "django" not in sys.modules
 """

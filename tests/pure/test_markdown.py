@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from humanjudge.markdown import render
+from humanjudge.lib.markdown import render
 
 TAGS = set(
     "a p br hr em strong code pre blockquote ul ol li h1 h2 h3 h4 h5 h6 "

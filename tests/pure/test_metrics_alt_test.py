@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, rankdata, ttest_1samp
 from scipy.stats import wilcoxon as scipy_wilcoxon
 
-from judge_eval.metrics import (
+from judge_eval.stats import (
     AltTestScorer,
     AltTestSettings,
     MetricConfig,
@@ -22,8 +22,8 @@ from judge_eval.metrics import (
     in_words,
     jaccard_similarity,
 )
-from judge_eval.metrics import score as scores_of
-from judge_eval.metrics.significance import Penalty, t_test, wilcoxon
+from judge_eval.stats import score as scores_of
+from judge_eval.stats.significance import Penalty, t_test, wilcoxon
 
 FEW = Resampling(20)
 

@@ -12,10 +12,10 @@ from sklearn.metrics import (
     recall_score,
 )
 
-from judge_eval.metrics import Resampling, classification
-from judge_eval.metrics.class_sums import of_elements, share
-from judge_eval.metrics.paired import paired
-from judge_eval.statistics.intervals import wilson
+from judge_eval.stats import Resampling, classification
+from judge_eval.stats.estimate import wilson
+from judge_eval.stats.pairs import paired
+from judge_eval.stats.precision_recall import of_elements, share
 
 METRICS = {"precision": precision_score, "recall": recall_score, "f1": f1_score}
 FEW = Resampling(resamples=20)
@@ -60,7 +60,7 @@ def test_averages_over_classes_are_scikit_learn_s(said, metric, average):
 @settings(max_examples=40)
 @given(said_by, st.sampled_from([*METRICS]), st.sampled_from(["macro", "micro", "weighted"]))
 def test_sums_give_the_same_figures_as_scikit_learn(said, metric, average):
-    """The intervals are made of sums, the figures by scikit-learn: they must mean the same."""
+    """Figures and intervals are made of the same sums."""
     judge, *humans = said
     people = {str(number): dict(enumerate(human)) for number, human in enumerate(humans)}
     sums = of_elements(paired(dict(enumerate(judge)), people))

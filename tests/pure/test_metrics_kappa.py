@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from judge_eval.metrics import (
+from judge_eval.stats import (
     Resampling,
     band,
     classification,
@@ -16,8 +16,8 @@ from judge_eval.metrics import (
     krippendorff_alpha,
     paired_people,
 )
-from judge_eval.metrics.kappa import kappas
-from judge_eval.metrics.labels import LabelsUnfit
+from judge_eval.stats.kappa import kappas
+from judge_eval.stats.labels import LabelsUnfit
 
 FEW = Resampling(resamples=20)
 

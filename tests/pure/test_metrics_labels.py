@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.metrics import (
+from judge_eval.stats import (
     HumanLabels,
     JudgeLabels,
     Vector,
@@ -16,9 +16,8 @@ from judge_eval.metrics import (
     paired,
     paired_people,
 )
-from judge_eval.metrics.labels import clean, kind_of
-from judge_eval.metrics.patterns import partners, patterns_of
-from judge_eval.metrics.vocabulary import Vocabulary, elements_of
+from judge_eval.stats.labels import Vocabulary, clean, elements_of, kind_of
+from judge_eval.stats.pairs import partners, patterns_of
 
 votes = st.sampled_from(["A", "B", "tie", "both_bad"])
 items = st.integers(0, 8)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge_eval.metrics import (
+from judge_eval.stats import (
     AltTestScorer,
     AltTestSettings,
     ClassificationScorer,
@@ -20,7 +20,7 @@ from judge_eval.metrics import (
     among_people,
     score,
 )
-from judge_eval.metrics.figures import left_out
+from judge_eval.stats.estimate import left_out
 
 TEXTS = {"q1": "a cat", "q2": "a dog", "q3": "a fish"}
 FEW = Resampling(5)

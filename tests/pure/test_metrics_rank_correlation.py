@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from judge_eval.metrics import Resampling, rank_correlation
-from judge_eval.metrics.labels import LabelsUnfit
+from judge_eval.stats import Resampling, rank_correlation
+from judge_eval.stats.labels import LabelsUnfit
 
 FEW = Resampling(resamples=20)
 SCIPY = {"spearman": stats.spearmanr, "kendall": stats.kendalltau}

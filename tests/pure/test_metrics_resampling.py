@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.metrics import (
+from judge_eval.stats import (
     Figure,
     LeftOut,
     Resampling,
@@ -14,11 +14,11 @@ from judge_eval.metrics import (
     cohen_kappa,
     no_figure,
 )
-from judge_eval.metrics.averages import mean_by_rater, mean_over_raters
-from judge_eval.metrics.figures import mean_of_tasks
-from judge_eval.metrics.paired import paired
-from judge_eval.metrics.resampling import interval_of, weights
-from judge_eval.statistics.intervals import bootstrap_tail, wilson
+from judge_eval.stats.averages import mean_by_rater, mean_over_raters
+from judge_eval.stats.bootstrap import interval_of, weights
+from judge_eval.stats.estimate import bootstrap_tail, wilson
+from judge_eval.stats.pairs import paired
+from judge_eval.stats.scorer import mean_of_tasks
 
 counts = st.lists(st.integers(1, 40), min_size=1, max_size=12).map(lambda n: np.array(n, np.int64))
 

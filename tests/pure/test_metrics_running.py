@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from judge_eval.metrics import (
+from judge_eval.stats import (
     SCORERS,
     AltTestScorer,
     AltTestSettings,
@@ -26,7 +26,7 @@ from judge_eval.metrics import (
     score,
     score_async,
 )
-from judge_eval.statistics.intervals import wilson
+from judge_eval.stats.estimate import wilson
 
 HUMANS = {
     "ann": {
@@ -470,7 +470,10 @@ def test_every_scorer_is_found_by_name():
         "rank_correlation",
     }
     scorer = make_scorer("classification", metric="recall", pos_label="flag", resamples=10, seed=3)
-    assert (scorer.scorer_name, scorer.asked.resampling.resamples) == ("classification_recall", 10)
+    assert (scorer.scorer_name, scorer.settings.resampling.resamples) == (
+        "classification_recall",
+        10,
+    )
     alt = make_scorer("alt_test", min_humans=2, epsilon=0.15, seed=4)
     assert (alt.min_humans, alt.settings.epsilon, alt.settings.resampling.seed) == (2, 0.15, 4)
 
@@ -492,7 +495,7 @@ def test_what_cannot_be_made_is_an_error(name, options, reason):
 
 
 def test_one_s_own_scorer_can_be_made_known(monkeypatch):
-    monkeypatch.setattr("judge_eval.metrics.registry.SCORERS", known := dict(SCORERS))
+    monkeypatch.setattr("judge_eval.stats.scorers.SCORERS", known := dict(SCORERS))
     register("more_as", MoreAs)
     register("more_as", MoreAs)
     assert known["more_as"] is MoreAs

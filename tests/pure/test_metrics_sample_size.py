@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judge_eval.metrics import (
+from judge_eval.stats import (
     AltTestSettings,
     Resampling,
     Supposed,
@@ -11,7 +11,7 @@ from judge_eval.metrics import (
     cohen_kappa,
     items_needed,
 )
-from judge_eval.metrics.sample_size import _labels, _passes
+from judge_eval.stats.sample_size import _labels, _passes
 
 GOOD = (0.9, 0.2)
 

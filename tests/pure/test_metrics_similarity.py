@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge_eval.metrics import (
+from judge_eval.stats import (
     EmbeddingFailed,
     Resampling,
     Vector,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge_eval.statistics import bradley_terry
-from judge_eval.statistics.model_ratings import UNKNOWN, as_votes, model_board
+from judge_eval.stats import bradley_terry
+from judge_eval.stats.bradley_terry import UNKNOWN, as_votes, model_board
 
 rows = st.lists(
     st.tuples(

@@ -3,7 +3,7 @@
 import threading
 from uuid import UUID
 
-from voting.nudge import CROWD, CROWD_WINDOWS, Nudger
+from voting.ledger.scheduler import CROWD, CROWD_WINDOWS, Nudger
 
 WAIT = 30
 

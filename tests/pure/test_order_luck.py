@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge_eval.elo import Standings, split
-from judge_eval.statistics.order_luck import order_luck, shuffled_elo
-from judge_eval.statistics.outcomes_table import OutcomesTable
+from judge_eval.stats.elo import Standings, split
+from judge_eval.stats.order_luck import order_luck, shuffled_elo
+from judge_eval.stats.outcomes_table import OutcomesTable
 from tests.pure.outcome_tables import made_up, tables, votes_of
 
 

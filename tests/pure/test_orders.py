@@ -6,15 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.dialogue.orders import (
-    AllSamplesFailed,
-    alone,
-    combine,
-    majority,
-    picked_first,
-    swap,
-)
-from judge_eval.dialogue.verdict_text import ParsedVerdict
+from judge_eval.prompts.orders import AllSamplesFailed, alone, combine, majority, picked_first, swap
+from judge_eval.prompts.parse import ParsedVerdict
 
 WORDS = ["A", "B", "tie", "both_bad"]
 scores = st.none() | st.floats(0, 10)

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.elo import split
-from judge_eval.statistics.outcomes_table import FAILED, NOT_ASKED, OutcomesTable
+from judge_eval.stats.elo import split
+from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED, OutcomesTable
 from tests.pure.outcome_tables import tables, votes_of
-from voting.sides import CHOICES
+from voting.choices import CHOICES
 
 
 def wins_by_loop(table):

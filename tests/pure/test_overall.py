@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from judge_eval.statistics.intervals import wilson
-from judge_eval.statistics.order import best_first
-from judge_eval.statistics.outcomes_table import OutcomesTable
-from judge_eval.statistics.overall import (
+from judge_eval.stats.estimate import best_first, wilson
+from judge_eval.stats.outcomes_table import OutcomesTable
+from judge_eval.stats.shares import (
     TOO_FEW_PAIRS,
     TOO_FEW_PROMPTS,
     overall_agreement,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from judge_eval.statistics.intervals import wilson
-from judge_eval.statistics.positions import habits, left_share
+from judge_eval.stats.estimate import wilson
+from judge_eval.stats.judge_figures import habits, left_share
 
 
 def test_consistency_leaves_out_what_was_not_answered_in_both_orders():

@@ -11,13 +11,13 @@ from itertools import pairwise
 
 import pytest
 
-from judge_eval.dialogue.judge_prompt import messages, repair, schema
+from judge_eval.prompts.judge import messages, repair, schema
 from tests.helpers.waiting import eventually
 from tests.process.processes import ROOT
 from tests.provider import HOST, provider, provider_process
 from tests.provider_behaviour import MODES, Conduct, fate
 from tests.provider_models import outputs_shown
-from voting.screening import screen
+from voting.pictures.screening import screen
 
 TEXTS = [f"output {number} " * (number + 1) for number in range(12)]
 

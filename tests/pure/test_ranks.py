@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.statistics.ranks import rank_ranges, ranks, tie_group_members, tie_groups
+from judge_eval.stats.ranks import rank_ranges, ranks, tie_group_members, tie_groups
 
 ratings = st.lists(st.integers(900, 910), min_size=1, max_size=8).map(
     lambda values: np.array(values, dtype=float)

@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.metrics import SCORERS, registry
-from reports.results.config import Reach, default_metrics, parse
-from reports.results.config_file import finder, import_modules, read_config
+from humanjudge.lib.validation import ConfigInvalid
+from judge_eval.stats import SCORERS, scorers
+from reports.scores.config import Reach, default_metrics, parse
+from reports.scores.config_file import finder, import_modules, read_config
 
 TASKS = ("winner", "rejection", "explanation", "helpful")
 
 CUSTOM = """
-from judge_eval.metrics import Scorer, register
+from judge_eval.stats import Scorer, register
 
 
 class Custom(Scorer):
@@ -53,9 +53,10 @@ def test_everything_that_can_be_said_of_a_metric():
         display_name="F1 of both",
     )
     [found] = parse({"metrics": [asked]}, TASKS).metrics
-    assert found.scorer.asked.metric == "f1"
-    assert found.scorer.asked.pos_label == "A"
-    assert (found.scorer.asked.resampling.seed, found.scorer.asked.resampling.resamples) == (7, 9)
+    assert found.scorer.settings.metric == "f1"
+    assert found.scorer.settings.pos_label == "A"
+    resampling = found.scorer.settings.resampling
+    assert (resampling.seed, resampling.resamples) == (7, 9)
     assert found.task_names == ("winner", "helpful")
     assert (found.task_strategy, found.annotator_aggregation) == ("multitask", "majority_vote")
     assert found.unique_name == "F1 of both"
@@ -152,7 +153,7 @@ def test_what_is_wrong_is_named_by_its_place(data, complaint):
 
 def test_all_mistakes_are_found_at_once():
     found = complaints([metric(scorer="x"), metric(options=3), metric(task_names=["y"])])
-    assert [text.split(":")[0] for text in found] == [
+    assert sorted(text.split(":")[0] for text in found) == [
         "metrics[0].scorer",
         "metrics[1].options",
         "metrics[2].task_names[0]",
@@ -256,7 +257,7 @@ def test_a_vega_config_is_read_from_beside_the_file(tmp_path):
 
 @pytest.fixture
 def _registry(monkeypatch):
-    monkeypatch.setattr("judge_eval.metrics.registry.SCORERS", dict(SCORERS))
+    monkeypatch.setattr("judge_eval.stats.scorers.SCORERS", dict(SCORERS))
 
 
 @pytest.mark.usefixtures("_registry")
@@ -283,7 +284,7 @@ def test_code_is_found_by_its_dotted_path_beside_the_file(tmp_path):
 def test_a_module_registers_its_scorers(tmp_path):
     written(tmp_path, CUSTOM, "registering_scorers.py")
     import_modules({"modules": ["registering_scorers"]}, tmp_path)
-    assert registry.SCORERS["custom_of_a_module"]().scorer_name == "custom"
+    assert scorers.SCORERS["custom_of_a_module"]().scorer_name == "custom"
     with pytest.raises(ConfigInvalid, match=r"^modules\[0\]: 'no_such_module' cannot be imported"):
         import_modules({"modules": ["no_such_module"]}, tmp_path)
     with pytest.raises(ConfigInvalid, match=r"^modules: must be a list"):

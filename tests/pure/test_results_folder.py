@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.results.folder import MADE_BY, MANIFEST, FolderTaken, manifest_of, replacing
+from reports.scores.files import MADE_BY, MANIFEST, FolderTaken, manifest_of, replacing
 
 
 def write_report(folder, text="new"):

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from judge_eval.metrics import (
+from judge_eval.stats import (
     AltTestScorer,
     AltTestSettings,
     ClassificationScorer,
@@ -16,9 +16,8 @@ from judge_eval.metrics import (
     among_people,
     score,
 )
-from reports.results.formats import as_csv, as_data, as_text
-from reports.results.table import PEOPLE as AMONG
-from reports.results.table import tabulate
+from reports.scores.table import PEOPLE as AMONG
+from reports.scores.table import summary, table_csv, table_text, tabulate
 
 
 class Given(Scorer):
@@ -51,7 +50,7 @@ def table_of(scorer, judges):
 
 
 def rows_of(table):
-    return list(csv.reader(io.StringIO(as_csv(table))))
+    return list(csv.reader(io.StringIO(table_csv(table))))
 
 
 @pytest.mark.parametrize(
@@ -61,22 +60,22 @@ def rows_of(table):
 def test_a_scorer_says_which_value_is_the_best(best, marked):
     figures = {"a": {"x": -3.0}, "b": {"x": 2.0}, "c": {"x": -0.5}, "d": None}
     table = table_of(Given(figures, best), list(figures))
-    assert "".join(row.judge for row in table.rows if row.cells[0].is_best) == marked
+    assert "".join(row.judge for row in table.rows if row.scores[0].is_best) == marked
 
 
 def test_values_that_are_the_same_share_the_mark_unless_all_are():
     same = {"a": {"x": 0.3}, "b": {"x": 0.1 + 0.2}}
     table = table_of(Given(same | {"c": {"x": 0.0}}), ["a", "b", "c"])
-    assert [row.cells[0].is_best for row in table.rows] == [True, True, False]
+    assert [row.scores[0].is_best for row in table.rows] == [True, True, False]
     table = table_of(Given(same | {"c": None}), ["a", "b", "c"])
-    assert [row.cells[0].is_best for row in table.rows] == [False, False, False]
+    assert [row.scores[0].is_best for row in table.rows] == [False, False, False]
 
 
 def test_several_figures_of_a_scorer_are_columns_of_their_own():
     figures = {"a": None, "b": {"x": 1.0, "y": 2.0}}
     table = table_of(Given(figures), ["a", "b"])
     assert rows_of(table) == [["judge_id", "it", "it_y"], ["a", "", ""], ["b", "1.0", "2.0"]]
-    assert table.rows[0].cells[1].figure.reason == "there is nothing"
+    assert table.rows[0].scores[1].figure.reason == "there is nothing"
 
 
 def test_the_alt_test_has_two_columns():
@@ -92,8 +91,8 @@ def test_what_is_no_matter_of_judges_marks_nobody():
     }
     judges = {name: {"winner": {"q1": "A"}} for name in ("a", "b")}
     table = tabulate([config], score([config], judges, people), list(judges))
-    assert [row.cells[0].figure.value for row in table.rows] == [1.0, 1.0]
-    assert not any(row.cells[0].is_best for row in table.rows)
+    assert [row.scores[0].figure.value for row in table.rows] == [1.0, 1.0]
+    assert not any(row.scores[0].is_best for row in table.rows)
     assert [column.best for column in table.columns] == [None, "highest"]
 
 
@@ -105,7 +104,7 @@ def test_what_is_no_matter_of_judges_is_told_once_and_is_in_the_csv_as_ever():
     table = tabulate(
         [config], found, list(judges), {config.unique_name: among_people(config, people)}
     )
-    lines = as_text(table).splitlines()
+    lines = table_text(table).splitlines()
     name = config.unique_name
     assert [line.split()[0] for line in lines[:3]] == ["judge_id", "a", "failed"]
     of_people = f"{AMONG}: 1.000 n=4  Krippendorff's alpha, winner: {name}"
@@ -116,7 +115,7 @@ def test_what_is_no_matter_of_judges_is_told_once_and_is_in_the_csv_as_ever():
         ["a", "1.0", "1.0"],
         ["failed", "", ""],
     ]
-    assert as_data(table)["of_people"] == [True, False]
+    assert summary(table).model_dump()["of_people"] == [True, False]
 
 
 def test_the_best_stands_first_and_people_and_baselines_are_marked():
@@ -131,7 +130,7 @@ def test_the_best_stands_first_and_people_and_baselines_are_marked():
     table = tabulate([config], score([config], judges, people), list(judges), among, ["rule"])
     assert [row.judge for row in table.ranked] == ["good", "rule", "silent"]
     assert [row[0] for row in rows_of(table)] == ["judge_id", *judges], "the CSV keeps its order"
-    shown = as_text(table).splitlines()
+    shown = table_text(table).splitlines()
     assert [line.split("  ")[0] for line in shown[1:5]] == [
         "good",
         "rule (baseline)",
@@ -140,7 +139,7 @@ def test_the_best_stands_first_and_people_and_baselines_are_marked():
     ]
     assert shown[4].split()[3] == "1.000"
     assert shown[5] == f"(1) Accuracy, winner: {config.unique_name}"
-    data = as_data(table)
+    data = summary(table).model_dump()
     assert [row["is_baseline"] for row in data["judges"]] == [False, True, False]
     assert data["people"][0]["value"] == 1.0
 
@@ -152,9 +151,9 @@ def test_the_alt_test_says_who_passes_and_at_which_epsilon():
     config = MetricConfig(AltTestScorer(AltTestSettings(epsilon=0.12)), ["winner"])
     table = tabulate([config], score([config], judges, people), list(judges))
     assert table.columns[0].title == "Alt-Test at 0.12, winner"
-    assert [row.cells[0].said for row in table.rows] == ["passes", "fails"]
-    assert [row.cells[1].said for row in table.rows] == ["", ""]
-    assert "1.000 passes n=" in as_text(table)
+    assert [row.scores[0].said for row in table.rows] == ["passes", "fails"]
+    assert [row.scores[1].said for row in table.rows] == ["", ""]
+    assert "1.000 passes n=" in table_text(table)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +180,9 @@ def test_no_name_is_a_formula(name):
 
 def test_no_name_speaks_to_the_terminal():
     name = "\x1b[2J\x1b]0;owned\x07gpt\r\nnobody"
-    lines = as_text(table_of(Given({name: {"x": 1.0}, "b": {"x": 0.0}}), [name, "b"])).splitlines()
+    lines = table_text(
+        table_of(Given({name: {"x": 1.0}, "b": {"x": 0.0}}), [name, "b"])
+    ).splitlines()
     assert len(lines) == 4
     assert all(line.isprintable() for line in lines)
 
@@ -195,7 +196,7 @@ def test_the_text_holds_intervals_n_the_best_and_the_names():
         "silent": {},
     }
     table = tabulate([config], score([config], judges, people), list(judges))
-    assert as_text(table).splitlines() == [
+    assert table_text(table).splitlines() == [
         "judge_id  (1)",
         "good      1.000 [0.51, 1.00] n=4 *",
         "bad       0.250 [0.05, 0.70] n=4",

@@ -8,19 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.baselines import BASELINES
-from judge_eval.config.parts import (
+from judge_eval.config.run_config import (
     KINDS,
     RUBRICS,
+    ConfigInvalid,
     Generation,
     JudgeSpec,
     Judging,
     ModelSpec,
     Overlap,
     PromptSpec,
+    parse,
+    parse_prompt_lines,
 )
-from judge_eval.config.run_config import ConfigInvalid, parse, parse_prompt_lines
-from judge_eval.dialogue.judge_prompt import CURRENT, VERSIONS
-from voting.sides import CHOICES
+from judge_eval.prompts.judge import CURRENT, VERSIONS
+from voting.choices import CHOICES
 
 PATHSCORE = {
     "name": "Judge Evaluator Run",
@@ -90,16 +92,22 @@ def errors(data):
 
 def test_the_shape_of_pathscore_is_read_and_completed():
     run = parse(PATHSCORE)
-    assert run.models[1] == ModelSpec("anthropic/claude-haiku-4.5")
+    assert run.models[1] == ModelSpec(id="anthropic/claude-haiku-4.5")
     assert run.judges == (
-        JudgeSpec("google/gemini-2.5-flash", "default"),
-        JudgeSpec("anthropic/claude-haiku-4.5", "default"),
+        JudgeSpec(id="google/gemini-2.5-flash", provider="default"),
+        JudgeSpec(id="anthropic/claude-haiku-4.5", provider="default"),
     )
-    assert run.prompts == (PromptSpec("5f0c", "a red circle on white background", ()),)
+    assert run.prompts == (PromptSpec(id="5f0c", text="a red circle on white background"),)
     assert (run.mode, run.kind, run.ballot) == ("judge_eval", "svg", ("A", "B", "both_bad"))
-    assert (run.votes_per_pair, run.overlap, run.reveal) == (1, Overlap(0.0, 3), "after_each")
-    assert run.generation == Generation(0.7, 4000)
-    assert run.judging == Judging(0.0, CURRENT, 400, 1)
+    assert (run.votes_per_pair, run.overlap, run.reveal) == (
+        1,
+        Overlap(share=0.0, votes=3),
+        "after_each",
+    )
+    assert run.generation == Generation(temperature=0.7, max_tokens=4000)
+    assert run.judging == Judging(
+        temperature=0.0, prompt_version=CURRENT, max_tokens=400, samples=1
+    )
     assert (run.verdict_orders, run.provider, run.budget_usd) == ("both", "default", None)
     assert run.rubric == RUBRICS["svg"]
 
@@ -125,14 +133,14 @@ def test_everything_can_be_said():
         )
     )
     assert run.judges == (
-        JudgeSpec("j", "local"),
-        JudgeSpec("random", "baseline"),
-        JudgeSpec("longer-wins", "baseline"),
+        JudgeSpec(id="j", provider="local"),
+        JudgeSpec(id="random", provider="baseline"),
+        JudgeSpec(id="longer-wins", provider="baseline"),
     )
     assert [judge.is_baseline for judge in run.judges] == [False, True, True]
     assert run.prompts == (
-        PromptSpec("x", " a\nb ", ("easy", "short")),
-        PromptSpec("2", "second", ()),
+        PromptSpec(id="x", text=" a\nb ", tags=("easy", "short")),
+        PromptSpec(id="2", text="second"),
     )
     assert run.rubric == "Which?\n"
     assert run.ballot == ("A", "B", "tie")
@@ -165,25 +173,25 @@ def test_all_errors_are_said_at_once_each_with_its_path():
             "votes": 3,
         }
     ) == [
-        "kind: 'svgs' is none of svg, text, code; did you mean 'svg'?",
         "name: is missing",
+        "kind: 'svgs' is none of svg, text, code; did you mean 'svg'?",
         "models[1].id: is empty",
         "models[2]: is empty",
         "models[3]: must be text or an object, not a number",
         "models[4].id: is missing",
         "models[4].name: unknown",
         "judges[0].provider: must be text, not a number",
-        "judges[1]: 'j' stands twice",
         "prompts[0].text: is empty",
-        "prompts[1].id: 'a' stands twice",
         "prompts[1].tags: must be a list, not text",
         "ballot[1]: 'C' is none of A, B, tie, both_bad",
-        "ballot[2]: stands twice",
-        "ballot: must offer A and B",
         "generation.temperature: must be a number, not true or false",
-        "judging.max_tokens: must be from 1 to 1,000,000",
+        "judging.max_tokens: must be at least 1",
         "judging.samples: must be a whole number, not a decimal number",
         "votes: unknown",
+        "judges[1]: 'j' stands twice",
+        "prompts[1].id: 'a' stands twice",
+        "ballot[2]: stands twice",
+        "ballot: must offer A and B",
     ]
 
 
@@ -232,8 +240,8 @@ def test_what_must_be_there():
         ({"prompts": []}, "prompts: has 0, the least is 1"),
         ({"prompts": ["p", {"id": "1", "text": "q"}]}, "prompts[1].id: '1' stands twice"),
         ({"prompts": [{"id": 1, "text": "q"}]}, "prompts[0].id: must be text, not a number"),
-        ({"prompts": ["a\0b"]}, "prompts[0]: holds a NUL or half a surrogate pair"),
-        ({"prompts": ["a\ud83d"]}, "prompts[0]: holds a NUL or half a surrogate pair"),
+        ({"prompts": ["a\0b"]}, "prompts[0]: must hold no NUL and no half of a surrogate pair"),
+        ({"prompts": ["a\ud83d"]}, "prompts[0]: must hold no NUL and no half of a surrogate pair"),
         ({"prompts": ["x" * 20_001]}, "prompts[0]: has 20,001 characters, the most is 20,000"),
         (
             {"prompts": [{"text": "p", "tags": ["a", {"tag": "b"}]}]},
@@ -242,23 +250,25 @@ def test_what_must_be_there():
         ({"rubric": " "}, "rubric: is empty"),
         ({"ballot": []}, "ballot: must offer A and B"),
         ({"ballot": ["A", "tie"]}, "ballot: must offer A and B"),
-        ({"votes_per_pair": 0}, "votes_per_pair: must be from 1 to 100"),
-        ({"votes_per_pair": 101}, "votes_per_pair: must be from 1 to 100"),
+        ({"votes_per_pair": 0}, "votes_per_pair: must be at least 1"),
+        ({"votes_per_pair": 101}, "votes_per_pair: must be at most 100"),
         ({"votes_per_pair": True}, "votes_per_pair: must be a whole number, not true or false"),
-        ({"overlap": {"share": 1.01}}, "overlap.share: must be from 0 to 1"),
-        ({"overlap": {"votes": 0}}, "overlap.votes: must be from 1 to 100"),
+        ({"overlap": {"share": 1.01}}, "overlap.share: must be at most 1"),
+        ({"overlap": {"votes": 0}}, "overlap.votes: must be at least 1"),
         ({"overlap": 0.5}, "overlap: must be an object, not a decimal number"),
         ({"generation": {"top_p": 1}}, "generation.top_p: unknown"),
-        ({"judging": {"samples": 26}}, "judging.samples: must be from 1 to 25"),
+        ({"judging": {"samples": 26}}, "judging.samples: must be at most 25"),
         (
             {"judging": {"max_tokens": "400"}},
             "judging.max_tokens: must be a whole number, not text",
         ),
-        ({"budget_usd": 0}, "budget_usd: must be above 0 and at most 1,000,000"),
-        ({"budget_usd": -1}, "budget_usd: must be above 0 and at most 1,000,000"),
+        ({"budget_usd": 0}, "budget_usd: must be greater than 0"),
+        ({"budget_usd": -1}, "budget_usd: must be greater than 0"),
+        ({"budget_usd": 1_000_001}, "budget_usd: must be at most 1,000,000"),
         ({"budget_usd": "5"}, "budget_usd: must be a number, not text"),
         ({"reveal": "later"}, "reveal: 'later' is none of after_each, at_end, never"),
         ({"provider": "baseline"}, None),
+        ({"provider": " baseline "}, None),
         ({"provider": "p" * 51}, "provider: has 51 characters, the most is 50"),
     ],
 )

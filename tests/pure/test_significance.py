@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from judge_eval.statistics.outcomes_table import OutcomesTable
-from judge_eval.statistics.significance import claims, holm, mcnemar, strict_majority
+from judge_eval.stats.claims import claims, strict_majority
+from judge_eval.stats.outcomes_table import OutcomesTable
+from judge_eval.stats.significance import holm, mcnemar
 from tests.pure.outcome_tables import made_up, tables
 
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=12)

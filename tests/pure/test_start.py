@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from humanjudge.management.commands.up import base_url
-from humanjudge.start_summary import summary
+from humanjudge.launcher.up import base_url, summary
 from tests.plugin import numbered_broker
 
 ACCESS = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.dialogue.verdict_text import ParsedVerdict, VerdictUnreadable, parse
+from judge_eval.prompts.parse import ParsedVerdict, VerdictUnreadable, parse
 
 ALL = ("A", "B", "tie", "both_bad")
 NASTY = [

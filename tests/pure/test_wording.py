@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.statistics.shares import Share
-from judge_eval.statistics.wording import summary
+from judge_eval.stats.claims import summary
+from judge_eval.stats.shares import Share
 
 
 def said(judges, beats, votes=120, people=3, baselines=(), order=None):

@@ -3,7 +3,7 @@
 from django.conf import settings
 
 from humanjudge.celery import app
-from humanjudge.management.commands import up
+from humanjudge.launcher import up
 
 
 def queues_of(program):

@@ -10,16 +10,15 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from judge_eval.interchange.reading import read
+from judge_eval.exchange.export import export_run
+from judge_eval.exchange.formats import read
+from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.models import JudgeRating, Run, Verdict
 from judge_eval.selectors import board
-from judge_eval.transfer.exporting import export_run
-from judge_eval.transfer.import_report import ImportOptions
-from judge_eval.transfer.importing import import_into, import_run
 from tests.helpers.bundles import empty_the_instance, facts_of, numbers_of, restored
-from tests.helpers.imports import assert_whole, run_of
+from tests.helpers.imports import assert_whole, import_into, import_run, run_of
 from tests.makers import elos_of, judges_of, make_project, make_vote, make_voter, seal_all
-from voting.allotment import next_pairs
+from voting.assignment import next_pairs
 from voting.models import Comparison, Entry
 from voting.shown import shown_pair
 

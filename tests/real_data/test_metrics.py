@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge_eval.interchange.reading import read
-from judge_eval.interchange.rows import LabelRow, Row
-from judge_eval.metrics import (
+from judge_eval.exchange.formats import read
+from judge_eval.exchange.rows import LabelRow, Row
+from judge_eval.stats import (
     AltTestScorer,
     AltTestSettings,
     ClassificationScorer,
@@ -29,8 +29,8 @@ from judge_eval.metrics import (
     paired_people,
     score,
 )
-from judge_eval.metrics.kappa import kappas
-from judge_eval.metrics.resampling import Resampling
+from judge_eval.stats.bootstrap import Resampling
+from judge_eval.stats.kappa import kappas
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 DATA, CASES = SHARED / "data", SHARED / "cases"

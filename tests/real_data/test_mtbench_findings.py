@@ -3,12 +3,11 @@
 import pytest
 from django.utils import timezone
 
-from judge_eval.analysis import keeping
-from judge_eval.analysis.labels import WINNER, labels_of
-from judge_eval.metrics import AltTestScorer, MetricConfig, score
+from judge_eval.findings import cache
+from judge_eval.findings.labels import WINNER, labels_of
 from judge_eval.models import Findings
-from judge_eval.transfer.importing import import_run
-from tests.helpers.imports import run_of
+from judge_eval.stats import AltTestScorer, MetricConfig, score
+from tests.helpers.imports import import_run, run_of
 from tests.makers import make_project
 from tests.real_data.test_imports import DATA, MTBENCH, items_of
 
@@ -23,7 +22,7 @@ def test_the_pages_of_mtbench_say_what_its_score_files_say():
     run = run_of(import_run(make_project(), "MT-bench", items_of(*MTBENCH)))
     Findings.objects.get_or_create(run=run, part="")
     Findings.objects.filter(run=run).update(not_before=timezone.now())
-    assert keeping.compute(run.pk, "")
+    assert cache.compute(run.pk, "")
     data = Findings.objects.get(run=run, part="").data
     shown = next(judge for judge in data["alt_test"]["judges"] if not judge["is_baseline"])
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from judge_eval.elo import Standings
 from judge_eval.selectors import board
+from judge_eval.stats.elo import Standings
 from tests.makers import elos_of, make_run, make_vote, make_voter, pairs_of, seal_all
 
 CASES = Path(__file__).resolve().parents[3] / "shared" / "cases" / "pathscore_judge_elo.json"

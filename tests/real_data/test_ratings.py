@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 
 from judge_eval.baselines import always_first, longer_wins, random_choice
-from judge_eval.interchange.reading import read
-from judge_eval.interchange.rows import Row
-from judge_eval.statistics.human_agreement import among_people
-from judge_eval.statistics.judge_figures import judge_figures
-from judge_eval.statistics.model_ratings import as_votes, model_board
-from judge_eval.statistics.order_luck import order_luck, shuffled_elo
-from judge_eval.statistics.outcomes_table import OutcomesTable
-from judge_eval.statistics.significance import claims
-from judge_eval.statistics.wording import summary
-from voting.sides import CHOICES
+from judge_eval.exchange.formats import read
+from judge_eval.exchange.rows import Row
+from judge_eval.stats.bradley_terry import as_votes, model_board
+from judge_eval.stats.claims import claims, summary
+from judge_eval.stats.judge_figures import among_people, judge_figures
+from judge_eval.stats.order_luck import order_luck, shuffled_elo
+from judge_eval.stats.outcomes_table import OutcomesTable
+from voting.choices import CHOICES
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 SIDED = [CHOICES.index(choice) for choice in ("A", "B")]

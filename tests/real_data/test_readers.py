@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from judge_eval.elo import Standings
-from judge_eval.interchange.formats import pathscore
-from judge_eval.interchange.reading import read, recognised
-from judge_eval.interchange.rows import JudgeOrder, LabelRow, LeftOut, Row
+from judge_eval.exchange.formats import pathscore, read, recognised
+from judge_eval.exchange.rows import JudgeOrder, LabelRow, LeftOut, Row
+from judge_eval.stats.elo import Standings
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 DATA = SHARED / "data"

@@ -8,29 +8,17 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 from django.db.models import ProtectedError
 
-from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.interchange import mapping_config
-from judge_eval.interchange.rows import RowError
-from judge_eval.interchange.sources import UnknownFormat, format_of
+from humanjudge.lib.validation import ConfigInvalid
+from judge_eval.exchange import bundle, import_jobs
+from judge_eval.exchange.import_jobs import Source
+from judge_eval.exchange.import_report import WHAT, ImportOptions, json_text
+from judge_eval.exchange.rows import RowError
 from judge_eval.models import Import, Run
 from judge_eval.prefixes import Ambiguous, by_prefix
-from judge_eval.transfer import bundle, import_jobs, import_options
-from judge_eval.transfer.import_jobs import Source
-from judge_eval.transfer.import_report import WHAT
 from voting.models import Project
 
 MOST_SHOWN = 20
-OPTIONS = (
-    "kind",
-    "rubric",
-    "votes_per_pair",
-    "reveal",
-    "open_for_voting",
-    "skip_errors",
-    "baselines",
-    "inconsistent",
-    "source",
-)
+OPTIONS = ImportOptions.model_fields.keys() - {"ballot"}
 
 
 class Command(BaseCommand):
@@ -68,10 +56,8 @@ class Command(BaseCommand):
                 sources = _opened(options["files"], stack)
                 with transaction.atomic():
                     job, project = self._job(sources, options)
-            except (OSError, UnknownFormat, Ambiguous) as error:
+            except (OSError, Ambiguous, ConfigInvalid) as error:
                 raise CommandError(str(error)) from error
-            except (ConfigInvalid, mapping_config.MappingError) as invalid:
-                raise CommandError(str(invalid)) from invalid
             job = self._done(job, sources)
         if job.state != Import.State.DONE and project:
             # No project is made for a run that is not.
@@ -162,27 +148,17 @@ def _failures(report: dict[str, Any]) -> int:
 
 def _form(sources: list[Source], options: dict[str, Any]) -> dict[str, Any]:
     """Return what is said of the files, checked, as an import keeps it."""
-    given = _given(options)
-    import_options.parse(given)
-    mapping = None
+    given = {name: options[name] for name in OPTIONS if options[name] is not None}
+    if options["ballot"]:
+        given["ballot"] = options["ballot"].split(",")
+    columns = None
     if options["mapping"]:
-        text = options["mapping"].read_text(encoding="utf-8")
-        mapping = import_options.json_text("mapping", text)
-        mapping_config.parse(mapping)
-    for source in () if options["format"] else sources:
-        format_of(source.name)
-    return {"options": given, "mapping": mapping, "format": options["format"]}
+        columns = json_text("mapping", options["mapping"].read_text(encoding="utf-8"))
+    return import_jobs.form_of(sources, given, columns, options["format"])
 
 
 def _opened(paths: list[Path], stack: ExitStack) -> list[Source]:
     return [Source(path.name, stack.enter_context(path.open("rb"))) for path in paths]
-
-
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    given = {name: options[name] for name in OPTIONS if options[name] is not None}
-    if options["ballot"]:
-        given["ballot"] = options["ballot"].split(",")
-    return given
 
 
 def _project(wanted: str) -> tuple[Project, bool]:

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.db import connection
 
-from judge_eval.transfer import import_jobs
+from judge_eval.exchange import import_jobs
 
 # How much more an import may take than this process takes by itself.
 MEMORY = 112 << 20

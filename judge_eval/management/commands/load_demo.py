@@ -3,12 +3,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from judge_eval import demo_setup
+from judge_eval.runs import demo
 
 
 class Command(BaseCommand):
     help = "Load the demo once: two runs of pairs, no votes."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        loaded = demo_setup.load(settings.DATA / "access.json")
+        loaded = demo.load(settings.DATA / "access.json")
         self.stdout.write("demo loaded" if loaded else "the demo is already here")

@@ -5,19 +5,18 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from judge_eval.analysis.slices import Slice, SliceInvalid
-from judge_eval.config.run_config import ConfigInvalid
-from judge_eval.engine.embedders import make_embedder
-from judge_eval.metrics import Embedder
+from humanjudge.lib.validation import ConfigInvalid
+from judge_eval.findings.slices import Slice, SliceInvalid
 from judge_eval.models import Run
 from judge_eval.prefixes import Ambiguous, by_prefix
-from reports.results.config import Reach
-from reports.results.config_file import finder, import_modules, read_config
-from reports.results.folder import FolderTaken, replacing
-from reports.results.formats import as_text
-from reports.results.making import ScoringFailed, make_report
-from reports.results.report import Report
-from reports.results.writing import NotWritable
+from judge_eval.runs.embeddings import make_embedder
+from judge_eval.stats import Embedder
+from reports.scores.config import Reach
+from reports.scores.config_file import finder, import_modules, read_config
+from reports.scores.files import FolderTaken, replacing
+from reports.scores.make import NotWritable, ScoringFailed, make_report
+from reports.scores.report import Report
+from reports.scores.table import table_text
 
 
 class Command(BaseCommand):
@@ -46,7 +45,7 @@ class Command(BaseCommand):
             OSError,
         ) as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(as_text(report.table))
+        self.stdout.write(table_text(report.table))
         self.stdout.write("* the best value of its column; [95 % interval]; n: labels compared")
         self.stdout.write(f"written to {options['out']}")
 

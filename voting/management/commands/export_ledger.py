@@ -5,12 +5,12 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from voting import ledger
+from voting.ledger import ledger
 from voting.models import Project
 
 
 class Command(BaseCommand):
-    help = "Write a project's sealed ledger as JSON Lines, for verify_ledger or voting/chain.py."
+    help = "Write a project's sealed ledger as JSON Lines, to be verified by verify_ledger."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("project", type=UUID)

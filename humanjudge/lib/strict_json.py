@@ -1,0 +1,192 @@
+"""JSON that is what it says it is: no key twice, no NaN; and large files read piece by piece."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterator
+from typing import BinaryIO
+
+MAX_RECORD = 2_000_000
+MOST_COLUMNS = 1000
+_CHUNK = 1 << 16
+_BLANK = " \t\n\r"
+
+
+class NotJson(ValueError):
+    """The text is not the JSON it must be; the message says what is wrong."""
+
+
+def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise NotJson(f"the key {next(k for k in keys if keys.count(k) > 1)!r} stands twice")
+    return record
+
+
+def _no_constant(word: str) -> object:
+    raise NotJson(f"{word} is not a JSON value")
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
+
+
+def loads(text: str) -> object:
+    """Read one JSON text.
+
+    Raises
+    ------
+    NotJson
+        Also for a key that stands twice, NaN and Infinity, which the json module lets through.
+
+    Examples
+    --------
+    >>> loads('{"a": [1, null]}')
+    {'a': [1, None]}
+    >>> loads('{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+        ...
+    humanjudge.lib.strict_json.NotJson: the key 'a' stands twice
+    """
+    try:
+        return _decoder.decode(text)
+    except json.JSONDecodeError as error:
+        raise NotJson(f"not JSON: {error.msg} at character {error.pos + 1}") from error
+    except (ValueError, RecursionError) as error:
+        raise _not_json(error) from None
+
+
+def _not_json(error: Exception) -> NotJson:
+    if isinstance(error, NotJson):
+        return error
+    if isinstance(error, RecursionError):
+        return NotJson("nested too deeply")
+    return NotJson(f"not JSON: {error}")  # a number of thousands of digits
+
+
+class Cursor:
+    """Walks through one JSON text in bounded memory: only the current value is held.
+
+    Our own because no streaming library is as strict: ijson, the nearest, writes half a surrogate
+    pair as "?", cannot refuse a key that stands twice without a class that halves its speed (and
+    then raises SystemError), and bounds no record.
+
+    Parameters
+    ----------
+    stream : binary file
+        UTF-8, with or without a byte order mark.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> cursor = Cursor(BytesIO(b'{"rows": [1, [2]]}'))
+    >>> [(key, [cursor.value() for _ in cursor.elements()]) for key in cursor.members()]
+    [('rows', [1, [2]])]
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
+        self._text = ""
+        self._at = 0
+        self._ended = False
+
+    def peek(self) -> str:
+        """Return the next character that is not blank, and stay before it; "" at the end."""
+        while True:
+            while self._at < len(self._text):
+                if self._text[self._at] not in _BLANK:
+                    return self._text[self._at]
+                self._at += 1
+            if self._ended:
+                return ""
+            self._fill()
+
+    def elements(self) -> Iterator[None]:
+        """Stop before each element of an array; the caller takes or skips it."""
+        return (None for _ in self._items("[", "]"))
+
+    def members(self) -> Iterator[str]:
+        """Stop behind each key of an object; the caller takes or skips its value."""
+        for _ in self._items("{", "}"):
+            key = self.value()
+            if not isinstance(key, str):
+                raise NotJson("a key of an object must be text")
+            self._take(":")
+            yield key
+
+    def value(self) -> object:
+        """Take the next value, which may be at most `MAX_RECORD` characters long."""
+        self.peek()
+        wanted = _CHUNK
+        while isinstance(found := self._attempt(), str):
+            if len(self._text) - self._at > MAX_RECORD:
+                raise NotJson(f"{found}, or a record of more than {MAX_RECORD:,} characters")
+            if self._ended:
+                raise NotJson(found)
+            self._fill(wanted)
+            wanted *= 2
+        value, end = found
+        if end - self._at > MAX_RECORD:
+            raise NotJson(f"a record of more than {MAX_RECORD:,} characters")
+        self._at = end
+        return value
+
+    def _attempt(self) -> tuple[object, int] | str:
+        """Return the next value and where it ends, or why there is none in what was read yet."""
+        try:
+            value, end = _decoder.raw_decode(self._text, self._at)
+        except json.JSONDecodeError as error:
+            return f"not JSON: {error.msg}"
+        except (ValueError, RecursionError) as error:
+            raise _not_json(error) from None
+        # A number may go on behind what was read so far.
+        return (value, end) if end < len(self._text) or self._ended else "not JSON: it breaks off"
+
+    def skip(self) -> None:
+        """Pass over the next value without holding all of it."""
+        start = self.peek()
+        if start == "[":
+            for _ in self.elements():
+                self.value()
+        elif start == "{":
+            for _ in self.members():
+                self.value()
+        else:
+            self.value()
+
+    def end(self) -> None:
+        """Refuse anything that follows."""
+        if self.peek():
+            raise NotJson("something follows where the JSON ends: is this JSON Lines (.jsonl)?")
+
+    def _items(self, opening: str, closing: str) -> Iterator[None]:
+        self._take(opening)
+        if self.peek() == closing:
+            self._at += 1
+            return
+        while True:
+            yield
+            if self.peek() == closing:
+                self._at += 1
+                return
+            self._take(",")
+
+    def _take(self, wanted: str) -> None:
+        found = self.peek()
+        if found != wanted:
+            where = repr(found) if found else "the file's end"
+            raise NotJson(f"not JSON: {wanted!r} expected, found {where}")
+        self._at += 1
+
+    def _fill(self, size: int = _CHUNK) -> None:
+        data = self._stream.read(size)
+        self._ended = not data
+        try:
+            more = self._decode(data, self._ended)
+        except UnicodeDecodeError as error:
+            byte = error.object[error.start]
+            raise NotJson(f"not UTF-8 (byte 0x{byte:02x}): save the file as UTF-8") from error
+        self._text = self._text[self._at :] + more
+        self._at = 0

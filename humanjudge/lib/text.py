@@ -1,0 +1,101 @@
+"""Money, time, lists and cells of tables as they are written for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Final
+
+# What some spreadsheet takes for the beginning of a formula, also in its full width.
+_FORMULA: Final = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+
+
+def usd(amount: Decimal) -> str:
+    """Return an amount of US dollars, to the cent or to three significant digits.
+
+    Examples
+    --------
+    >>> usd(Decimal("1234.5")), usd(Decimal("0.0012345")), usd(Decimal(0))
+    ('$1,234.50', '$0.00123', '$0')
+    """
+    if not amount:
+        return "$0"
+    decimals = 2 if abs(amount) >= 1 else 2 - amount.adjusted()
+    return f"${amount:,.{decimals}f}"
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time as one says it, no more exact than it is known.
+
+    Examples
+    --------
+    >>> duration(8.2), duration(90), duration(7_500)
+    ('9 s', '2 min', '2 h 5 min')
+    """
+    if seconds <= 60:
+        return f"{max(1, -int(-seconds // 1))} s"
+    minutes = -int(-seconds // 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if hours else f"{minutes} min"
+
+
+def latency(milliseconds: float | None) -> str:
+    """Return how long a call took, a dash where it is not known.
+
+    Examples
+    --------
+    >>> latency(12.4), latency(1_260)
+    ('12 ms', '1.3 s')
+    """
+    if milliseconds is None:
+        return "\N{EN DASH}"
+    return f"{milliseconds / 1000:.1f} s" if milliseconds >= 1000 else f"{milliseconds:.0f} ms"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Join one name or more as one says them.
+
+    Examples
+    --------
+    >>> listed(["A"]), listed(["A", "B", "C"])
+    ('A', 'A, B and C')
+    """
+    *before, last = names
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+def number_of(number: int, thing: str) -> str:
+    """Return a number of things, of one as of many.
+
+    Examples
+    --------
+    >>> number_of(1, "pair"), number_of(12_000, "pair")
+    ('1 pair', '12,000 pairs')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def harmless(text: str) -> str:
+    """Return the text of a cell as no spreadsheet calculates it.
+
+    Examples
+    --------
+    >>> harmless("=1+1"), harmless("  =1+1"), harmless("judge")
+    ("'=1+1", "'  =1+1", 'judge')
+    """
+    # Some spreadsheets leave blanks out before they look, and marks that nobody sees.
+    seen = text.lstrip().lstrip("\u200b\ufeff").lstrip()
+    return f"'{text}" if text.startswith(_FORMULA) or seen.startswith(_FORMULA) else text
+
+
+def excerpt(text: str, most: int = 120) -> str:
+    """Return the beginning of a text in quotes, as one line of printable characters.
+
+    Examples
+    --------
+    >>> excerpt("I cannot\\ndo that, sorry.", 8)
+    "'I cannot…'"
+    """
+    words = " ".join(text.strip()[: 8 * most].split())
+    line = "".join(each for each in words if each.isprintable())
+    return f"'{line[:most].rstrip()}…'" if len(line) > most else f"'{line}'"

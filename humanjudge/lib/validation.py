@@ -1,0 +1,324 @@
+"""What people configure, checked by pydantic: every mistake at once, each with its path."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError, PydanticKnownError
+
+from humanjudge.lib.text import excerpt
+
+LONGEST_NAME: Final = 200
+_MOST_UNKNOWN: Final = 20
+_UNSTORABLE: Final = "must hold no NUL and no half of a surrogate pair"
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+Model = TypeVar("Model", bound=BaseModel)
+Place: TypeAlias = tuple[str | int, ...]
+Schema: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigError:
+    """One mistake: where it is, such as ``models[1].id``, and what it is."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class ConfigInvalid(ValueError):
+    """A config is wrong; the text has one line for each of its errors."""
+
+    def __init__(self, errors: Sequence[ConfigError]) -> None:
+        super().__init__("\n".join(map(str, errors)))
+        self.errors = tuple(errors)
+
+
+class Part(BaseModel):
+    """One object of a config: nothing is guessed, and no key is ignored."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def _check_text(text: str) -> str:
+    if not text.strip():
+        raise PydanticKnownError("string_too_short", {"min_length": 1})
+    # No database stores the one, and UTF-8 cannot write the other.
+    if "\0" in text or _SURROGATE.search(text):
+        raise PydanticCustomError("text", _UNSTORABLE)
+    return text
+
+
+def _check_line(text: str) -> str:
+    if not text.isprintable():
+        raise PydanticCustomError("text", "must be one line without control characters")
+    return text
+
+
+Text: TypeAlias = Annotated[
+    str, AfterValidator(_check_text), Field(json_schema_extra={"minLength": 1, "pattern": r"\S"})
+]
+"""Text of any number of lines that is not blank; it is not stripped."""
+Line: TypeAlias = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1),
+    AfterValidator(_check_line),
+    Field(json_schema_extra={"pattern": r"^[^\u0000-\u001f\u007f]*\S[^\u0000-\u001f\u007f]*$"}),
+]
+"""One line, stripped, without control characters."""
+Name: TypeAlias = Annotated[Line, Field(max_length=LONGEST_NAME)]
+
+
+def one_of(options: Sequence[str]) -> Any:
+    """Return the type of one of some texts that are known only when the program runs."""
+
+    def check(value: str) -> str:
+        if value not in options:
+            raise PydanticKnownError("literal_error", {"expected": ", ".join(map(repr, options))})
+        return value
+
+    schema = WithJsonSchema({"type": "string", "enum": list(options)})
+    return Annotated[str, AfterValidator(check), schema]
+
+
+def alone(key: str) -> Callable[[object], object]:
+    """Return a function that takes text alone for an object with nothing but this key."""
+
+    def expanded(value: object) -> object:
+        if isinstance(value, str):
+            return {key: value}
+        if not isinstance(value, Mapping | BaseModel):
+            raise PydanticCustomError("wanted", "text or an object")
+        return value
+
+    return expanded
+
+
+def validated(
+    model: type[Model],
+    data: object,
+    *,
+    path: str = "",
+    conflicts: Sequence[tuple[Place, str]] = (),
+) -> Model:
+    """Return data as a model, or raise ConfigInvalid with all that is wrong.
+
+    Parameters
+    ----------
+    model : type of BaseModel
+    data : object
+        What was read from JSON or YAML.
+    path : str
+        Where the data stand in what was written.
+    conflicts : sequence of (place, message)
+        What else is wrong, found by the caller.
+
+    Examples
+    --------
+    >>> class Question(Part):
+    ...     text: Line
+    ...     temperature: float = Field(0.7, ge=0, le=2)
+    >>> validated(Question, {"text": " ", "temprature": 1})
+    Traceback (most recent call last):
+        ...
+    humanjudge.lib.validation.ConfigInvalid: text: is empty
+    temprature: unknown; did you mean 'temperature'?
+    """
+    result, errors = None, list[ConfigError]()
+    try:
+        result = model.model_validate(data)
+    except ValidationError as invalid:
+        errors += _errors(model, invalid, data, path)
+    errors += [ConfigError(_path(place, data, path), words) for place, words in conflicts]
+    if errors or result is None:
+        raise ConfigInvalid(errors)
+    return result
+
+
+def json_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the schema of a model with nothing left to look up elsewhere, as OpenAPI takes it."""
+    schema = dict(_schema(model))
+    definitions = schema.pop("$defs", {})
+
+    def inlined(node: Any) -> Any:
+        if isinstance(node, list):
+            return [inlined(each) for each in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            return inlined(definitions[node["$ref"].rpartition("/")[2]])
+        return {key: inlined(each) for key, each in node.items()}
+
+    inline: dict[str, Any] = inlined(schema)
+    return inline
+
+
+def meant(word: str, known: Sequence[str]) -> str:
+    """Return what follows an unknown word: the known one that is nearest, if one is near."""
+    near = [name for name in get_close_matches(word[:60], known, n=1) if name != word]
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def _errors(
+    model: type[BaseModel], invalid: ValidationError, data: object, path: str
+) -> Iterator[ConfigError]:
+    unknown = 0
+    for error in invalid.errors(include_url=False):
+        kind = error["type"]
+        unknown += kind == "extra_forbidden"
+        # pydantic counts only what is right in a list.
+        is_echo = kind == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]
+        if is_echo or (kind == "extra_forbidden" and unknown > _MOST_UNKNOWN):
+            continue
+        message = _message(error)
+        if kind == "extra_forbidden":
+            *above, key = error["loc"]
+            message = f"unknown{meant(str(key), _keys(_schema(model), above, _schema(model)))}"
+        yield ConfigError(_path(_place(error, data), data, path), message)
+    if unknown > _MOST_UNKNOWN:
+        yield ConfigError(path, f"{unknown - _MOST_UNKNOWN:,} more keys are unknown")
+
+
+# In the words of JSON, not those of Python. What takes a value of another type comes with it.
+_WANTED: Final = {
+    "model_type": "an object",
+    "model_attributes_type": "text or an object",
+    "dict_type": "an object",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "decimal_type": "a number",
+}
+_MESSAGES: Final = {
+    "missing": "is missing",
+    "union_tag_not_found": "is missing",
+    "string_too_short": "is empty",
+    "string_unicode": _UNSTORABLE,
+    "string_pattern_mismatch": "must be plain words on one line",
+    "finite_number": "must be a finite number",
+    "invalid_key": "unknown",
+    "greater_than": "must be greater than {gt:,}",
+    "greater_than_equal": "must be at least {ge:,}",
+    "less_than_equal": "must be at most {le:,}",
+    "too_short": "has {length:,}, the least is {min_length:,}",
+    "too_long": "has {length:,}, the most is {max_length:,}",
+    "string_too_long": "has {length:,} characters, the most is {max_length:,}",
+}
+_TYPES: Final[tuple[tuple[type, str], ...]] = (
+    (dict, "an object"),
+    (list, "a list"),
+    (str, "text"),
+    (bool, "true or false"),
+    (int, "a number"),
+    (float, "a decimal number"),
+)
+
+
+def _message(error: ErrorDetails) -> str:
+    kind, value = error["type"], error["input"]
+    context = error.get("ctx", {})
+    if kind == "literal_error" and not isinstance(value, str):
+        kind = "string_type"
+    if kind in ("too_long", "too_short") and isinstance(value, str):
+        kind = f"string_{kind}"
+    if kind == "wanted" or kind in _WANTED:
+        return f"must be {_WANTED.get(kind, error['msg'])}, not {_type_of(value)}"
+    if kind in ("literal_error", "union_tag_invalid"):
+        options = re.findall("'([^']*)'", context.get("expected") or context["expected_tags"])
+        chosen = str(context.get("tag", value))
+        return f"{excerpt(chosen, 60)} is none of {', '.join(options)}{meant(chosen, options)}"
+    if kind in _MESSAGES:
+        length = len(value) if hasattr(value, "__len__") else 0
+        whole = {k: int(v) for k, v in context.items() if isinstance(v, float) and v.is_integer()}
+        return _MESSAGES[kind].format_map({**context, **whole, "length": length})
+    return error["msg"].removeprefix("Value error, ")
+
+
+def _type_of(value: object) -> str:
+    # The value is not quoted: the text of one nested deeply cannot even be made.
+    if value is None:
+        return "null"
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        return "one this large"
+    return next((name for type_, name in _TYPES if isinstance(value, type_)), type(value).__name__)
+
+
+def _place(error: ErrorDetails, data: object) -> Place:
+    """Return where a mistake stands, without what pydantic adds to the place for itself."""
+    *place, last = error["loc"] or ("",)
+    if last == "[key]":
+        return tuple(place[:-1])
+    written = list[str | int]()
+    for step in (*place, last):
+        try:
+            data = data[step]  # type: ignore[index]
+        except (TypeError, LookupError):
+            # The kind of an object that may be of several; text that stands for an object.
+            if not isinstance(data, str):
+                continue
+        written.append(step)
+    if error["type"] == "missing":
+        written.append(last)
+    if error["type"].startswith("union_tag"):
+        written.append(re.findall("'([^']*)'", error["ctx"]["discriminator"])[-1])
+    return tuple(written)
+
+
+def _path(place: Place, data: object, path: str) -> str:
+    """Return a place as it is written, no deeper than text that stands for a whole object.
+
+    Examples
+    --------
+    >>> _path(("models", 1, "id"), {"models": ["a", ""]}, "")
+    'models[1]'
+    """
+    for step in place:
+        if isinstance(data, str):
+            break
+        try:
+            data = data[step]  # type: ignore[index]
+        except (TypeError, LookupError):
+            data = None
+        word = f"[{step}]" if isinstance(step, int) else excerpt(step, 60)[1:-1] or "''"
+        path += word if isinstance(step, int) or not path else f".{word}"
+    return path
+
+
+@cache
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema()
+
+
+def _keys(node: Schema, place: Sequence[str | int], whole: Schema) -> list[str]:
+    """Return the keys of the objects that a schema allows at a place."""
+    if "$ref" in node:
+        node = whole["$defs"][node["$ref"].rpartition("/")[2]]
+    if options := node.get("anyOf") or node.get("oneOf"):
+        return [key for option in options for key in _keys(option, place, whole)]
+    if not place:
+        return list(node.get("properties", ()))
+    step, *rest = place
+    inner = node.get("properties", {}).get(step)
+    inner = inner or node.get("items" if isinstance(step, int) else "additionalProperties")
+    return _keys(inner or node, rest, whole)

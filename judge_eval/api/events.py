@@ -1,0 +1,169 @@
+"""What happened to a run: as JSON by cursor, or as a stream that stays open for a while."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from time import monotonic, sleep
+from typing import Annotated, Any
+from uuid import UUID
+
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from ninja import Field, Schema
+from ninja.errors import HttpError
+
+from judge_eval.api.access import KeyRouter, Prefix, Problem, key_of, run_of
+from judge_eval.models import RunEvent
+from judge_eval.runs.tryout import TOLD
+from voting.models import ApiKey
+
+MOST_EVENTS = 1000
+STREAM = "text/event-stream"
+STREAM_SECONDS = 25.0
+LOOK_SECONDS = 1.0
+# A listener who hung up is found out by it.
+BEAT_SECONDS = 3.0
+RETRY_SECONDS = 5
+# An event may be committed after one with a larger number; a moment later they are in order.
+SETTLED = timedelta(seconds=0.5)
+
+router = KeyRouter("runs")
+
+
+class EventOut(Schema):
+    id: int
+    at: datetime
+    kind: str
+    text: str
+    data: dict[str, Any]
+
+
+class Events(Schema):
+    events: list[EventOut]
+    next_cursor: int
+
+
+STREAMED: dict[str, Any] = {
+    "parameters": [
+        {
+            "in": "header",
+            "name": "Last-Event-ID",
+            "description": "The number of an event: instead of `cursor`, by a stream that goes on.",
+            "schema": {"type": "string", "pattern": "^[0-9]{0,18}$"},
+        }
+    ],
+    "responses": {200: {"content": {STREAM: {"schema": {"type": "string"}}}}},
+}
+
+# A stream keeps a web thread, and a process has few: whoever comes second is told to poll.
+_streaming = threading.Lock()
+
+
+@router.get("/{run_id}/events", response={200: Events, 429: Problem}, openapi_extra=STREAMED)
+def events(
+    request: HttpRequest,
+    run_id: Prefix,
+    cursor: int = 0,
+    limit: Annotated[int, Field(ge=1, le=MOST_EVENTS)] = 100,
+) -> Any:
+    """What happened to a run after `cursor`, oldest first; ask again with `next_cursor`.
+
+    With `Accept: text/event-stream` the events come as they happen, for 25 seconds; then ask
+    again with `Last-Event-ID`. A server has few such streams: 429 means to poll instead.
+    """
+    run = run_of(key_of(request, ApiKey.Scope.READ), run_id)
+    cursor = _last_seen(request, cursor)
+    if STREAM in request.headers.get("Accept", ""):
+        return _stream(run.pk, cursor)
+    found = _after(run.pk, cursor, limit)
+    return {"events": found, "next_cursor": found[-1]["id"] if found else cursor}
+
+
+def _last_seen(request: HttpRequest, cursor: int) -> int:
+    last = request.headers.get("Last-Event-ID", "")
+    if last and not (last.isascii() and last.isdecimal() and len(last) < 19):
+        raise HttpError(422, f"Last-Event-ID: the number of an event, not {last!r}")
+    return int(last or cursor)
+
+
+def _after(run: UUID, cursor: int, limit: int) -> list[dict[str, Any]]:
+    events = RunEvent.objects.filter(
+        run=run, pk__gt=cursor, at__lte=timezone.now() - SETTLED
+    ).order_by("pk")
+    return [_shown(event) for event in events[:limit]]
+
+
+def _shown(event: RunEvent) -> dict[str, Any]:
+    """Return an event without what a judge said when it was tried: whoever asks may yet vote."""
+    data = {} if event.kind == TOLD else event.data
+    shown = {"id": event.pk, "at": event.at, "kind": event.kind, "text": event.text}
+    return shown | {"data": data}
+
+
+def _stream(run: UUID, cursor: int) -> HttpResponseBase:
+    if not _streaming.acquire(blocking=False):
+        detail = "somebody listens to this server already; ask without text/event-stream instead"
+        headers = {"Retry-After": str(RETRY_SECONDS)}
+        refused = JsonResponse({"detail": detail}, status=429, headers=headers)
+        # Whoever waits asks again and again: nothing that the log need know.
+        refused._has_been_logged = True  # type: ignore[attr-defined]
+        return refused
+    return StreamingHttpResponse(
+        Listening(run, cursor), content_type=STREAM, headers={"Cache-Control": "no-store"}
+    )
+
+
+class Listening:
+    """The text of one stream; whatever becomes of its listener, the place is given back once."""
+
+    def __init__(self, run: UUID, cursor: int) -> None:
+        self._run = run
+        self._cursor = cursor
+        self._is_over = False
+
+    def close(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            _streaming.release()
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            yield from self._texts()
+        except DatabaseError:
+            return  # the listener asks again, and is told what is wrong then
+        finally:
+            self.close()
+
+    def _texts(self) -> Iterator[str]:
+        now = monotonic()
+        end, beat = now + STREAM_SECONDS, now + BEAT_SECONDS
+        # Named first, so that a listener whose stream ends goes on soon.
+        yield f"retry: {1000 * RETRY_SECONDS}\n\n"
+        while now < end:
+            found = self._look()
+            for event in found:
+                yield _as_text(event)
+            if not found and now >= beat:
+                yield ": still here\n\n"
+            if found or now >= beat:
+                beat = now + BEAT_SECONDS
+            sleep(min(LOOK_SECONDS, end - now))
+            now = monotonic()
+
+    def _look(self) -> list[dict[str, Any]]:
+        found = _after(self._run, self._cursor, MOST_EVENTS)
+        # Not while sleeping: it goes back to the pool, for those who have something to do.
+        connection.close()
+        if found:
+            self._cursor = found[-1]["id"]
+        return found
+
+
+def _as_text(event: dict[str, Any]) -> str:
+    data = json.dumps(event | {"at": event["at"].isoformat()})
+    return f"id: {event['id']}\nevent: {event['kind']}\ndata: {data}\n\n"

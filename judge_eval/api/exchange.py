@@ -1,0 +1,278 @@
+"""Runs in and out by REST: files with rows of pairs, verdicts and votes, or whole bundles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Final, Literal, cast, get_args
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.utils.text import slugify
+from ninja import Schema, Status
+from ninja.errors import HttpError
+
+from humanjudge.lib.validation import LONGEST_NAME, ConfigError, ConfigInvalid
+from judge_eval.api.access import KeyRouter, Prefix, Problem, key_of, located, run_of
+from judge_eval.api.run_requests import project_for
+from judge_eval.exchange import bundle, import_jobs
+from judge_eval.exchange.export import export_run
+from judge_eval.exchange.import_ import open_to_imports
+from judge_eval.exchange.import_jobs import Source
+from judge_eval.exchange.import_report import ImportRefused, json_text
+from judge_eval.exchange.sources import Format
+from judge_eval.exchange.vote_exports import grandjury_votes, votes_csv
+from judge_eval.models import Import, Run
+from voting.ledger import ledger
+from voting.models import ApiKey
+
+MOST_WAITING = 20
+MANAGE = ApiKey.Scope.MANAGE
+_BLOCK = 64 * 1024
+
+router = KeyRouter("runs")
+imports = KeyRouter("imports")
+
+# --- what goes in and comes out ---------------------------------------------------------------
+
+Shape = Literal["jsonl", "csv", "votes", "ledger"]
+
+
+class RowProblem(Schema):
+    file: str
+    row: int
+    field: str | None
+    why: str
+
+
+class NotTaken(Schema):
+    file: str
+    row: int
+    why: str
+
+
+class Report(Schema):
+    run_id: UUID | None
+    runs: list[UUID]
+    new: dict[str, int]
+    already: dict[str, int]
+    filled: int
+    errors: list[RowProblem]
+    more_errors: int
+    left_out: list[NotTaken]
+    more_left_out: int
+    notes: list[str]
+
+
+class Imported(Schema):
+    """An import: how far it has come, and at last what came of it."""
+
+    id: UUID
+    state: Literal["waiting", "reading", "writing", "done", "refused", "failed"]
+    run_id: UUID | None
+    rows_read: int
+    written: int
+    to_write: int
+    status: int | None
+    detail: str
+    report: Report | None
+
+
+_JSON: Final = {"type": "string", "contentMediaType": "application/json"}
+_MORE: Final[dict[str, Any]] = {
+    "file": {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": settings.IMPORT_MAX_FILES,
+        "items": {"type": "string", "format": "binary"},
+    },
+    "format": {"type": "string", "enum": [*get_args(Format)]},
+    "mapping": _JSON,
+    "options": _JSON,
+}
+_NEW: Final = {
+    # Needed but for a bundle, which brings its own.
+    "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
+    "project": {"type": "string", "maxLength": LONGEST_NAME},
+}
+
+
+def _multipart(fields: dict[str, Any]) -> dict[str, Any]:
+    schema = {"type": "object", "required": ["file"], "properties": fields}
+    body = {"required": True, "content": {"multipart/form-data": {"schema": schema}}}
+    return {"requestBody": body, **located("import_state", import_id="id")}
+
+
+FORM_NEW: Final = _multipart(_NEW | _MORE)
+FORM_MORE: Final = _multipart(_MORE)
+EXPORTED: Final[dict[str, Any]] = {
+    "responses": {
+        200: {
+            "description": "A file",
+            "content": {
+                kind: {"schema": {"type": "string"}} for kind in ("application/jsonl", "text/csv")
+            },
+        }
+    }
+}
+ACCEPTED: Final[dict[Any, Any]] = {202: Imported, 429: Problem}
+
+
+# --- addresses --------------------------------------------------------------------------------
+
+
+@router.post("/import", response=ACCEPTED, openapi_extra=FORM_NEW)
+def import_new(request: HttpRequest, response: HttpResponse) -> Any:
+    """Make a run of files: rows of pairs, verdicts and votes, or one bundle that was exported.
+
+    `name` names the run and `project` its project, by name or identifier (a new one is made for a
+    key of all projects); a bundle brings both.
+    `mapping` says which column is what, `options` how the run is made. A worker does it; the
+    address in `Location` says how far it has come, and at last what was imported. Where one row is
+    wrong, nothing is, unless the options say `"skip_errors": true`; a file that cannot be read to
+    its end is refused all the same. A key that brings verdicts in has seen them: what it votes on
+    these pairs is not blind.
+    """
+    api_key = key_of(request, MANAGE)
+    files, wanted = _files(request), request.POST.get("project", "")
+    job = Import(api_key=api_key, is_bundle=bundle.is_bundle(files[0].stream))
+    if job.is_bundle:
+        if len(files) > 1:
+            raise _invalid("file", "a bundle comes alone")
+        job.form = {}
+        if wanted or api_key.project_id:
+            job.project = project_for(api_key, wanted)
+        return _accepted(response, job, files)
+    job.name = request.POST.get("name", "").strip()
+    for path, line, least in (("name", job.name, 1), ("project", wanted, 0)):
+        if not least <= len(line) <= LONGEST_NAME or not line.isprintable():
+            raise _invalid(path, f"a line of {least} to {LONGEST_NAME} characters is needed")
+    job.form = _form(request, files)
+    job.project = project_for(api_key, wanted, may_be_new=True)
+    return _accepted(response, job, files)
+
+
+@router.post("/{run_id}/import", response=ACCEPTED, openapi_extra=FORM_MORE)
+def import_more(request: HttpRequest, response: HttpResponse, run_id: Prefix) -> Any:
+    """Add pairs, verdicts and votes to a run. What it holds already is not added again."""
+    api_key = key_of(request, MANAGE)
+    run, files = run_of(api_key, run_id), _files(request)
+    if bundle.is_bundle(files[0].stream):
+        raise _invalid("file", "a bundle is a run of its own: POST it to /api/runs/import")
+    job = Import(api_key=api_key, run=run, project_id=run.queue.project_id)
+    job.form = _form(request, files)
+    try:
+        open_to_imports(run.pk)
+    except ImportRefused as refused:
+        raise HttpError(409, str(refused)) from refused
+    return _accepted(response, job, files)
+
+
+@imports.get("/{import_id}", response=Imported, operation_id="import_state")
+def import_state(request: HttpRequest, import_id: UUID) -> Any:
+    """How far an import has come: `waiting`, `reading`, `writing`; then `done`, with its report;
+    or `refused` or `failed`, with the reason in `detail` and the status that says it in `status`.
+    """
+    return _import_of(key_of(request, MANAGE), import_id)
+
+
+@imports.post("/{import_id}/stop", response=Imported)
+def import_stop(request: HttpRequest, import_id: UUID) -> Any:
+    """Stop an import that is not being written yet; one that is goes on to its end."""
+    job = _import_of(key_of(request, MANAGE), import_id)
+    import_jobs.cancel(job)
+    job.refresh_from_db()
+    return job
+
+
+@router.get("/{run_id}/export", response=None, openapi_extra=EXPORTED)
+def export(
+    request: HttpRequest,
+    run_id: Prefix,
+    format: Shape = "jsonl",  # noqa: A002  as the address calls it
+) -> Any:
+    """Everything of a run as a bundle (`jsonl`); or its votes as a table (`csv`), or `votes` as the
+    GrandJury client reads them; or the sealed `ledger` of its project, which can be verified.
+
+    It shows the judges' verdicts and other people's votes, so it needs the scope `manage`; and a
+    key that may also vote is noted as having seen every pair: what it votes then is not blind.
+    """
+    api_key = key_of(request, MANAGE)
+    run = run_of(api_key, run_id)
+    project = run.queue.project
+    shown = Run.objects.filter(queue__project=project) if format == "ledger" else [run]
+    import_jobs.remember_seen(api_key, shown)
+    lines, kind, ending = {
+        "jsonl": (_with_ends(export_run(run)), "application/jsonl", ".jsonl"),
+        "csv": (votes_csv(run), "text/csv; charset=utf-8", ".csv"),
+        "votes": (grandjury_votes(run), "text/csv; charset=utf-8", "-votes.csv"),
+        "ledger": (_with_ends(ledger.export(project)), "application/jsonl", "-ledger.jsonl"),
+    }[format]
+    name = f"{slugify(run.name) or 'run'}-{str(run.pk)[:8]}{ending}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingHttpResponse(_blocks(lines), content_type=kind, headers=headers)
+
+
+def _files(request: HttpRequest) -> list[Source]:
+    number, most = settings.IMPORT_MAX_FILES, settings.IMPORT_MAX_MB << 20
+    # Before the form is looked at: Django would write all of it to the disk.
+    if int(request.META.get("CONTENT_LENGTH") or 0) > number * most:
+        raise HttpError(413, f"at most {number} files of {settings.IMPORT_MAX_MB} MB each")
+    files = request.FILES.getlist("file")
+    if not 0 < len(files) <= number:
+        raise _invalid("file", f"1 to {number} files are needed, in a multipart form")
+    for file in files:
+        if (file.size or 0) > most:
+            raise HttpError(413, f"{file.name} has more than {settings.IMPORT_MAX_MB} MB")
+    return [Source(file.name or "file", cast(BinaryIO, file.file)) for file in files]
+
+
+def _form(request: HttpRequest, files: list[Source]) -> dict[str, Any]:
+    """Return what stands beside the files, checked, as an import keeps it."""
+    stated = {
+        path: json_text(path, request.POST[path])
+        for path in ("options", "mapping")
+        if request.POST.get(path)
+    }
+    columns, file_format = stated.get("mapping"), request.POST.get("format")
+    return import_jobs.form_of(files, stated.get("options", {}), columns, file_format)
+
+
+def _accepted(response: HttpResponse, job: Import, files: list[Source]) -> Any:
+    if import_jobs.unfinished().count() >= MOST_WAITING:
+        raise HttpError(429, f"{MOST_WAITING} imports are waiting; try again when some are done")
+    import_jobs.ask(job, files)
+    response.headers["Location"] = f"/api/imports/{job.pk}"
+    return Status(202, job)
+
+
+def _import_of(api_key: ApiKey, import_id: UUID) -> Import:
+    known = Import.objects.filter(pk=import_id)
+    if api_key.project_id:
+        # A bundle that brings its project is only for those who may make one.
+        known = known.filter(project=api_key.project_id)
+    job = known.first()
+    if job is None:
+        raise HttpError(404, f"there is no import {str(import_id)!r}")
+    return job
+
+
+def _invalid(path: str, message: str) -> ConfigInvalid:
+    return ConfigInvalid([ConfigError(path, message)])
+
+
+def _with_ends(lines: Iterator[str]) -> Iterator[str]:
+    return (f"{line}\n" for line in lines)
+
+
+def _blocks(lines: Iterator[str]) -> Iterator[bytes]:
+    """Put lines together: each piece of an answer costs the server some work."""
+    block: list[bytes] = []
+    size = 0
+    for line in lines:
+        block.append(line.encode())
+        size += len(block[-1])
+        if size > _BLOCK:
+            yield b"".join(block)
+            block, size = [], 0
+    yield b"".join(block)

@@ -1,0 +1,322 @@
+"""The run API in PathScore's shape: what is pending, a vote, the results."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils import timezone
+from ninja import Field, Schema
+from ninja.errors import HttpError
+from pydantic import WithJsonSchema
+
+from humanjudge.lib.ratelimit import RateLimit
+from judge_eval import selectors
+from judge_eval.api.access import (
+    KeyRouter,
+    Prefix,
+    Problem,
+    keep_blind,
+    key_of,
+    own_votes,
+    queue_of,
+    run_of,
+)
+from judge_eval.findings.ranking import Ranking, agreement_intervals, ranking, stored_ranking
+from judge_eval.models import Run, Verdict
+from judge_eval.prefixes import Ambiguous, by_prefix, whole
+from voting.assignment import ballot_for
+from voting.ballots import Ballot
+from voting.choices import CHOICES
+from voting.models import ApiKey, Comparison
+from voting.selectors import progress
+from voting.services import (
+    RecordedVote,
+    VoteConflict,
+    VotingClosed,
+    cast_key_vote,
+    cast_script_vote,
+    is_unblinded,
+    record_exposure,
+)
+from voting.voters import voter_of_key
+
+MOST_TASKS = 200
+
+
+class Task(Schema):
+    id: UUID
+    gen_a_id: UUID
+    gen_b_id: UUID
+    prompt_text: str
+    kind: str
+    svg_a: str | None = None
+    svg_b: str | None = None
+    text_a: str | None = None
+    text_b: str | None = None
+    verdicts: str | None = None
+
+
+class Mine(Schema):
+    votes: int
+    left: int
+
+
+class Pending(Schema):
+    tasks: list[Task]
+    mine: Mine
+    total: int
+    done: int
+    pending: int
+    simulated: bool
+    next_cursor: int | None
+
+
+class VoteIn(Schema):
+    task_id: Prefix
+    # Which of them the run's ballot has, it says itself.
+    winner: Annotated[str, WithJsonSchema({"type": "string", "enum": list(CHOICES)})]
+
+
+class VoteOut(Schema):
+    ok: bool
+    task_id: UUID
+    vote_id: UUID
+    winner: str
+    repeated: bool
+    unblinded: bool | None = None
+
+
+class Standing(Schema):
+    judge: str
+    judge_id: UUID
+    baseline: bool
+    rank: int
+    elo: int
+    elo_exact: float
+    agree: int
+    disagree: int
+    total: int
+    agree_rate: float | None
+    agree_low: float | None
+    agree_high: float | None
+    coverage: float | None
+    overall_agreement: float | None
+    overall_low: float | None
+    overall_high: float | None
+    order_luck: float | None
+
+
+class OverallAsOf(Schema):
+    """Which votes overall agreement and order luck are of; `newer` votes are being counted."""
+
+    votes: int
+    ledger_seq: int
+    newer: int
+    computed: bool
+
+
+class Results(Schema):
+    leaderboard: list[Standing]
+    total: int
+    done: int
+    pending: int
+    votes: int
+    unblinded: int
+    simulated: bool
+    ledger_seq: int
+    sealed: bool
+    overall_as_of: OverallAsOf
+
+
+router = KeyRouter("runs")
+limit = RateLimit(settings.VOTES_PER_SECOND, settings.VOTES_BURST)
+
+
+@router.get("/{run_id}/judge-eval/pending", response=Pending, exclude_unset=True)
+def pending(
+    request: HttpRequest,
+    run_id: Prefix,
+    limit: Annotated[int, Field(ge=1, le=MOST_TASKS)] = 50,
+    cursor: int = -1,
+    verdicts: bool = True,
+) -> Any:
+    """Pairs that want votes and that this key has not voted on.
+
+    `verdicts` is there only for a key with the scope `verdicts`; what such a key then votes is
+    kept, but not counted for the judges, since it was not blind. `verdicts=false` leaves them out.
+    `mine` counts this key's own standing votes and the pairs that are left for it.
+    """
+    api_key = key_of(request, ApiKey.Scope.READ)
+    run = run_of(api_key, run_id)
+    voter, _ = own_votes(api_key, run)
+    comparisons = selectors.pending_pairs(run, voter, after=cursor, limit=limit)
+    said: dict[UUID, list[Verdict]] = {}
+    if verdicts and ApiKey.Scope.VERDICTS in api_key.scopes:
+        record_exposure(voter.pk, [c.pk for c in comparisons], timezone.now())
+        said = selectors.verdicts_on_many(comparisons)
+    so_far = progress(voter, run.queue)
+    return {
+        "tasks": [_task(comparison, said.get(comparison.pk)) for comparison in comparisons],
+        "mine": {"votes": so_far.mine, "left": so_far.left_for_me},
+        "total": so_far.total,
+        "done": so_far.done,
+        "pending": so_far.total - so_far.done,
+        "simulated": run.queue.is_simulated,
+        "next_cursor": comparisons[-1].position if len(comparisons) == limit else None,
+    }
+
+
+def _task(comparison: Comparison, verdicts: list[Verdict] | None) -> dict[str, Any]:
+    a, b = comparison.pair
+    what = "svg" if a.kind == "svg" else "text"
+    task = {
+        "id": comparison.pk,
+        "gen_a_id": comparison.a_id,
+        "gen_b_id": comparison.b_id,
+        "prompt_text": a.prompt,
+        "kind": a.kind,
+        f"{what}_a": a.output,
+        f"{what}_b": b.output,
+    }
+    if verdicts is not None:
+        task["verdicts"] = json.dumps([_verdict(verdict) for verdict in verdicts])
+    return task
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    if verdict.state != Verdict.State.DONE:
+        error = verdict.error or "no verdict yet"
+        return {"judge_model": verdict.judge.name, "winner": None, "error": error}
+    return {
+        "judge_model": verdict.judge.name,
+        "winner": verdict.winner,
+        "score_a": verdict.score_a,
+        "score_b": verdict.score_b,
+        "feedback": verdict.feedback,
+    }
+
+
+@router.post("/{run_id}/judge-eval/vote", response={200: VoteOut, 429: Problem}, exclude_none=True)
+def vote(request: HttpRequest, run_id: Prefix, body: VoteIn) -> Any:
+    """Vote as the key's own voter. The same vote again is answered as the first time.
+
+    A key with the scope `verdicts` is told whether it had seen them before: `unblinded`.
+    """
+    api_key = key_of(request, ApiKey.Scope.VOTE)
+    if not limit.allow(api_key.prefix):
+        raise HttpError(429, "too many votes in a moment; this one was not recorded")
+    recorded = _cast_at_once(api_key, run_id, body) or _cast(api_key, run_id, body)
+    return {
+        "ok": True,
+        "task_id": recorded.comparison,
+        "vote_id": recorded.uid,
+        "winner": recorded.choice,
+        "repeated": recorded.repeated,
+        "unblinded": is_unblinded(recorded) if ApiKey.Scope.VERDICTS in api_key.scopes else None,
+    }
+
+
+def _cast_at_once(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote | None:
+    """Record the vote with one statement, if nothing speaks against it."""
+    run, task, winner = whole(run_id), whole(body.task_id), body.winner
+    if run is None or task is None or winner not in CHOICES:
+        return None
+    try:
+        return cast_key_vote(api_key, queue_of(run), task, winner)
+    except Run.DoesNotExist:
+        return None
+
+
+def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
+    """Look everything up one by one: a prefix, the key's first vote, or something is wrong."""
+    ballot = _ballot(api_key, run_of(api_key, run_id), body.task_id)
+    if body.winner not in ballot.choices:
+        raise HttpError(422, f"winner: {body.winner!r} is none of {', '.join(ballot.choices)}")
+    try:
+        return cast_script_vote(ballot, body.winner)
+    except (VotingClosed, VoteConflict) as refused:
+        raise HttpError(409, str(refused)) from refused
+
+
+def _ballot(api_key: ApiKey, run: Run, task_id: str) -> Ballot:
+    try:
+        comparison = by_prefix(Comparison.objects.filter(queue=run.queue_id), task_id)
+    except Ambiguous as ambiguous:
+        raise HttpError(409, str(ambiguous)) from ambiguous
+    if comparison is None:
+        raise HttpError(404, f"this run has no task {task_id!r}")
+    if comparison.opened_at is None:
+        raise HttpError(409, comparison.unusable or "this task is not open for voting yet")
+    return ballot_for(voter_of_key(run.queue.project_id, api_key), run.queue, comparison)
+
+
+@router.get("/{run_id}/judge-eval/results", response=Results)
+def results(request: HttpRequest, run_id: Prefix) -> Any:
+    """The judges by overall agreement. `sealed`: all votes of this key are counted.
+
+    ELO and agreement are as of the last sealed vote. Overall agreement with its interval and the
+    order luck of the ELO are computed beside it, as of the vote that `overall_as_of` names; until
+    they were `computed` once, overall agreement is of this moment and has no interval. A key that
+    votes blindly, with the scope `vote` and without `verdicts`, is refused while it has pairs to
+    vote on; what it has done itself is in `mine` of `pending`.
+    """
+    api_key = key_of(request, ApiKey.Scope.READ)
+    run = run_of(api_key, run_id)
+    keep_blind(api_key, run)
+    _, is_sealed = own_votes(api_key, run)
+    board = selectors.board(run)
+    findings = stored_ranking(run)
+    intervals = agreement_intervals(board, findings)
+    overall = ranking(board, findings)
+    return {
+        "leaderboard": [
+            _standing(row, intervals.get(row.judge.pk), overall)
+            for row in overall.best_first(board.rows)
+        ],
+        "total": board.total,
+        "done": board.done,
+        "pending": board.pending,
+        "votes": board.votes,
+        "unblinded": board.unblinded,
+        "simulated": run.queue.is_simulated,
+        "ledger_seq": board.seq,
+        "sealed": is_sealed,
+        "overall_as_of": {
+            "votes": overall.votes,
+            "ledger_seq": overall.seq,
+            "newer": max(board.votes - overall.votes, 0),
+            "computed": overall.is_computed,
+        },
+    }
+
+
+def _standing(
+    row: selectors.BoardRow, interval: tuple[float, float] | None, overall: Ranking
+) -> dict[str, Any]:
+    low, high = interval or (None, None)
+    judge = str(row.judge.pk)
+    value = overall.values.get(judge)
+    below, above = overall.intervals.get(judge, (None, None))
+    return {
+        "judge": row.judge.name,
+        "judge_id": row.judge.pk,
+        "baseline": row.judge.is_baseline,
+        "rank": overall.rank(row),
+        "elo": round(row.elo),
+        "elo_exact": row.elo,
+        "agree": row.agree,
+        "disagree": row.disagree,
+        "total": row.total,
+        "agree_rate": row.agree_rate,
+        "agree_low": low,
+        "agree_high": high,
+        "coverage": row.coverage,
+        "overall_agreement": None if value is None else 100 * value,
+        "overall_low": None if below is None else 100 * below,
+        "overall_high": None if above is None else 100 * above,
+        "order_luck": overall.order_luck.get(judge),
+    }

@@ -1,1 +1,0 @@
-"""Runs at work: calls are claimed, made, written down, and made into verdicts."""

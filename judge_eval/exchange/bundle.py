@@ -1,0 +1,376 @@
+"""The bundle: everything of a run, or of a project, as JSON Lines of typed records.
+
+One record a line, in this order: a header; the rubrics; then the runs, each with its judges,
+outputs, pairs and verdicts; the voters by pseudonym; the flags; what the ledger holds, in its
+order; and an end that counts the lines, so that a file that was cut is found out. No names, no
+addresses, no keys and no invites are in it. docs/importing.md describes each field.
+
+Records are checked strictly, whoever wrote them: what is read here can be written into the
+database but for what only the database knows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, BinaryIO, Final, Literal, Self, TypeAlias
+from uuid import UUID
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+
+from humanjudge.lib.strict_json import NotJson, loads
+from voting.choices import Choice, Wrong
+from voting.ledger.chain import canonical
+
+FORMAT: Final = "humanjudge"
+# A run's config holds all its prompts in one line.
+MOST_BYTES: Final = 32_000_000
+_HEADER_BYTES: Final = 1_000_000
+# The escape of the one character that a database cannot hold, not behind a backslash.
+_NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+
+Name: TypeAlias = Annotated[str, Field(max_length=200)]
+Hex: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+HexOrNone: TypeAlias = Annotated[str, Field(pattern="^([0-9a-f]{64})?$")]
+Pseudonym: TypeAlias = Annotated[str, Field(min_length=1, max_length=16)]
+Small: TypeAlias = Annotated[int, Field(ge=0, le=32_767)]
+Whole: TypeAlias = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Positive: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Big: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)]
+ChoiceOrNone: TypeAlias = Literal[Choice, ""]
+Winner: TypeAlias = Literal[Choice, Wrong, ""]
+Strings: TypeAlias = list[str]
+Answers: TypeAlias = dict[str, str | int | float | bool | Strings]
+
+
+def _hashable(payload: Any) -> Any:
+    try:
+        canonical({"payload": payload})
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+    return payload
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class ProjectPart(_Record):
+    """The project, and the end of its ledger when this was written."""
+
+    id: UUID
+    name: Name
+    created_at: AwareDatetime
+    head_seq: Big
+    head: Hex
+
+
+class RubricRef(_Record):
+    name: Annotated[str, Field(max_length=100)]
+    version: Positive
+
+
+class Header(_Record):
+    type: Literal["header"] = "header"
+    format: Literal["humanjudge"] = "humanjudge"
+    version: Literal[1] = 1
+    project: ProjectPart
+    runs: list[UUID]
+
+
+class Rubric(_Record):
+    type: Literal["rubric"] = "rubric"
+    name: Annotated[str, Field(max_length=100)]
+    version: Positive
+    text: str
+    created_at: AwareDatetime
+
+
+class RunPart(_Record):
+    """A run and the rules of voting on its pairs. Only a draft's config is taken over."""
+
+    type: Literal["run"] = "run"
+    id: UUID
+    queue: UUID
+    name: Name
+    state: Literal["draft", "generating", "judging", "voting", "complete", "stopped", "failed"]
+    note: str
+    rubric: RubricRef
+    ballot: list[Choice]
+    votes_per_item: Annotated[int, Field(ge=1, le=32_767)]
+    overlap_share: Annotated[float, Field(ge=0, le=1)]
+    overlap_votes: Annotated[int, Field(ge=1, le=32_767)]
+    reveal: Literal["after_each", "at_end", "never"]
+    is_open: bool
+    is_simulated: bool
+    config: Any
+    budget_nano: Big | None
+    spent_nano: Big
+    created_at: AwareDatetime
+    started_at: AwareDatetime | None
+
+
+class JudgePart(_Record):
+    type: Literal["judge"] = "judge"
+    id: UUID
+    run: UUID
+    position: Small
+    name: Name
+    provider: Annotated[str, Field(max_length=50)]
+    model: Name
+    reported_model: Name
+    fingerprint: Annotated[str, Field(max_length=64)]
+
+
+class Output(_Record):
+    """An inference: what one generator made of one prompt."""
+
+    type: Literal["inference"] = "inference"
+    id: UUID
+    prompt: str
+    output: str
+    kind: Literal["svg", "text", "code", "image"]
+    generator: Name
+    tags: list[str]
+    metadata: dict[str, Any]
+    created_at: AwareDatetime
+
+
+class Pair(_Record):
+    type: Literal["comparison"] = "comparison"
+    id: UUID
+    run: UUID
+    position: Whole
+    external_id: Name
+    prompt_key: Annotated[str, Field(min_length=1, max_length=200)]
+    a: UUID
+    b: UUID
+    votes_wanted: Small
+    opened_at: AwareDatetime | None
+    unusable: str
+
+
+class VerdictPart(_Record):
+    """What a judge says of a pair now; what it said before stands in the ledger."""
+
+    type: Literal["verdict"] = "verdict"
+    judge: UUID
+    comparison: UUID
+    state: Literal["waiting", "done", "failed"]
+    order: Literal["AB", "BA", "both"]
+    winner: Winner
+    consistent: bool | None
+    picks: list[Any]
+    first_picks: Small | None
+    sample_consistency: float | None
+    score_a: float | None
+    score_b: float | None
+    feedback: str
+    error: str
+    labels: Any
+    latency_ms: float | None
+    cost_nano: Big | None = None
+    unpriced: Whole | None = None
+    decided_at: AwareDatetime | None
+
+
+class VoterPart(_Record):
+    type: Literal["voter"] = "voter"
+    pseudonym: Pseudonym
+    reputation: Positive
+
+
+class FlagPart(_Record):
+    type: Literal["flag"] = "flag"
+    comparison: UUID
+    voter: Pseudonym
+    category: Literal["incorrect", "unsafe", "off-topic", "format", "other"]
+    comment: str
+    created_at: AwareDatetime
+
+
+class Retracted(_Record):
+    """When a vote was taken back; the retraction is an entry of its own."""
+
+    seq: Big
+    at: AwareDatetime
+
+
+class Vote(_Record):
+    """A vote: a choice on a pair, or a value in millionths on one output."""
+
+    type: Literal["vote"] = "vote"
+    seq: Big
+    hash: Hex
+    id: UUID
+    at: AwareDatetime
+    run: UUID
+    voter: Pseudonym
+    comparison: UUID | None
+    inference: UUID | None
+    choice: ChoiceOrNone
+    value: Annotated[int, Field(ge=0, le=1_000_000)] | None
+    category: Annotated[str, Field(max_length=10)]
+    left_side: Literal["A", "B", ""]
+    rubric: RubricRef
+    elapsed_ms: Whole | None
+    reputation: Positive
+    unblinded: bool
+    simulated: bool
+    comment: str
+    comment_sha256: HexOrNone
+    salt: Annotated[str, Field(max_length=32)]
+    labels: Answers | None
+    labels_sha256: HexOrNone
+    retracted: Retracted | None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        of_pair = (self.comparison is not None, self.choice != "")
+        of_output = (self.inference is not None, self.value is not None)
+        if {of_pair, of_output} != {(True, True), (False, False)}:
+            raise ValueError("a vote is a choice on a pair, or a value on an output")
+        return self
+
+
+class EntryPart(_Record):
+    """Any other entry of the ledger: a retraction, verdicts, a decision, parameters, an erasure."""
+
+    type: Literal["entry"] = "entry"
+    seq: Big
+    hash: Hex
+    kind: Literal["retraction", "verdicts", "decision", "parameters", "erasure"]
+    id: UUID
+    at: AwareDatetime
+    run: UUID | None
+    comparison: UUID | None
+    inference: UUID | None
+    voter: Pseudonym | None
+    target: UUID | None
+    payload: Annotated[Any, AfterValidator(_hashable)]
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.kind == "verdicts" and self.comparison is None:
+            raise ValueError("verdicts are on a pair")
+        if self.kind != "retraction" and self.payload is None:
+            raise ValueError("it says nothing")
+        return self
+
+
+class End(_Record):
+    type: Literal["end"] = "end"
+    lines: Big
+
+
+Record: TypeAlias = (
+    Header
+    | Rubric
+    | RunPart
+    | JudgePart
+    | Output
+    | Pair
+    | VerdictPart
+    | VoterPart
+    | FlagPart
+    | Vote
+    | EntryPart
+    | End
+)
+LedgerRecord: TypeAlias = Vote | EntryPart
+_RECORD: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discriminator="type")])
+
+
+# --- lines ------------------------------------------------------------------------------------
+
+
+class BundleError(Exception):
+    """A bundle that cannot be read or written into the database; lines are numbered from 1."""
+
+    def __init__(self, line: int, field: str | None, why: str) -> None:
+        super().__init__(f"line {line}: {field}: {why}" if field else f"line {line}: {why}")
+        self.line, self.field, self.why = line, field, why
+
+
+def is_bundle(stream: BinaryIO) -> bool:
+    """Say whether a seekable file is a bundle, of whatever version, and go back to its start.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> is_bundle(BytesIO(b'{"type":"header","format":"humanjudge","version":2}'))
+    True
+    >>> is_bundle(BytesIO(b'{"pair": 7, "voter": "ann", "vote": "A"}'))
+    False
+    """
+    first = stream.readline(_HEADER_BYTES)
+    stream.seek(0)
+    try:
+        header = loads(first.decode())
+    except (NotJson, UnicodeDecodeError):
+        return False
+    return isinstance(header, dict) and header.get("format") == FORMAT
+
+
+def read(stream: BinaryIO, after: int = 0) -> Iterator[tuple[int, Record]]:
+    """Read a bundle, line by line.
+
+    Parameters
+    ----------
+    after : int
+        How many lines stand before the place where the stream is: 0 at its start, else all but
+        those of the ledger.
+
+    Yields
+    ------
+    (int, Record)
+        The number of the line, from 1, and what it holds; the header first, the end not.
+
+    Raises
+    ------
+    BundleError
+        At the first line that is not as it must be, or where the end is missing.
+    """
+    number, ended, is_ledger = after, False, after > 0
+    while line := stream.readline(MOST_BYTES + 1):
+        number += 1
+        record = _parsed(number, line)
+        is_misplaced = is_ledger and not (is_of_ledger(record) or isinstance(record, End))
+        is_ledger = is_ledger or is_of_ledger(record)
+        if ended or is_misplaced or (number == 1) != isinstance(record, Header):
+            raise BundleError(number, "type", f"{record.type!r} cannot stand here")
+        if isinstance(record, End):
+            if record.lines != number - 1:
+                raise BundleError(number, "lines", f"{record.lines}, but there are {number - 1}")
+            ended = True
+        else:
+            yield number, record
+    if not ended:
+        raise BundleError(number, None, "the file was cut: its last line must be of type 'end'")
+
+
+def is_of_ledger(record: Record) -> bool:
+    return isinstance(record, Vote | EntryPart)
+
+
+def _parsed(number: int, line: bytes) -> Record:
+    if len(line) > MOST_BYTES:
+        raise BundleError(number, None, f"more than {MOST_BYTES:,} bytes")
+    if _NUL.search(line):
+        raise BundleError(number, None, "holds a NUL character")
+    try:
+        return _RECORD.validate_json(line)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        # The first part of the path is the record's type.
+        path = ".".join(str(part) for part in first["loc"][1:])
+        raise BundleError(number, path or None, first["msg"]) from error

@@ -1,0 +1,256 @@
+"""One raw value of a file into one checked value of a row; what cannot be is `Unfit`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from math import isfinite
+from typing import Final, TypeAlias
+
+from judge_eval.exchange.rows import Label
+from voting.choices import CHOICES, SIDES
+
+MAX_NAME = 200
+KINDS: Final = ("svg", "text", "code")
+SEPARATOR = ";"
+_LARGEST = 2**63 - 1
+
+_CHOICE_WORDS: Final[dict[str, str]] = {
+    **{choice.lower(): choice for choice in CHOICES},
+    "model_a": "A",
+    "model_b": "B",
+}
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_OFFSET = re.compile(r"([+-])(\d\d):(\d\d)", re.ASCII)
+
+_KINDS_OF: Final[dict[type, str]] = {
+    type(None): "nothing",
+    bool: "a truth value",
+    int: "a number",
+    float: "a number",
+    str: "text",
+    list: "a list",
+    dict: "an object",
+}
+
+Converter: TypeAlias = Callable[[object], object]
+
+
+class Unfit(ValueError):
+    """A value that its field cannot have; the message says why."""
+
+
+def text(raw: object) -> str | None:
+    """Return a text that a database can hold; an empty one is none."""
+    return output(raw) or None
+
+
+def output(raw: object) -> str:
+    """Return a text that a database can hold, also an empty one."""
+    if not isinstance(raw, str):
+        raise Unfit(f"must be text, not {_kind_of(raw)}")
+    if not raw.isascii():
+        try:
+            raw.encode()
+        except UnicodeEncodeError as error:
+            raise Unfit("holds half a surrogate pair, which is no character") from error
+    if "\0" in raw:
+        raise Unfit("holds a NUL character")
+    return raw
+
+
+def plain(raw: object) -> str:
+    """Return the text that stands for a text, a whole number or a truth value.
+
+    Examples
+    --------
+    >>> plain(7), plain(7.0), plain(True), plain("x")
+    ('7', '7', 'true', 'x')
+    """
+    if isinstance(raw, str):
+        return output(raw)
+    if isinstance(raw, bool):
+        return "true" if raw else "false"
+    if isinstance(raw, int):
+        return str(raw)
+    # A column of whole numbers with gaps comes out of data frames as fractions.
+    if isinstance(raw, float) and raw.is_integer() and abs(raw) < 2**53:
+        return str(int(raw))
+    raise Unfit(f"must be text or a whole number, not {_kind_of(raw)}")
+
+
+def name(raw: object) -> str | None:
+    """Return the name of a pair, a generator, a judge or a voter; a blank one is none.
+
+    Examples
+    --------
+    >>> name(12), name("gpt-4"), name("  ")
+    ('12', 'gpt-4', None)
+    """
+    if isinstance(raw, bool):
+        raise Unfit("must be text or a whole number, not a truth value")
+    value = plain(raw)
+    if len(value) > MAX_NAME:
+        raise Unfit(f"longer than {MAX_NAME} characters")
+    return value if value.strip() else None
+
+
+def choice(raw: object) -> str | None:
+    """Return one of `CHOICES`, whatever its case; ``model_a`` is A. Left and right are not guessed.
+
+    Examples
+    --------
+    >>> choice("Tie"), choice("model_b"), choice("")
+    ('tie', 'B', None)
+    """
+    return _word(raw, _CHOICE_WORDS, CHOICES)
+
+
+def side(raw: object) -> str | None:
+    """Return ``A`` or ``B``."""
+    return _word(raw, {side.lower(): side for side in SIDES}, SIDES)
+
+
+def kind(raw: object) -> str | None:
+    """Return one of `KINDS`."""
+    return _word(raw, {word: word for word in KINDS}, KINDS)
+
+
+def flag(raw: object) -> bool | None:
+    """Return a truth value, or what the text ``true`` or ``false`` says."""
+    word = _word(raw, {"true": "true", "false": "false"}, ("true", "false"))
+    return None if word is None else word == "true"
+
+
+def number(raw: object) -> int | float | None:
+    """Return a finite number, or the one that a text writes in decimals.
+
+    Examples
+    --------
+    >>> number("7.50"), number(8), number("")
+    (7.5, 8, None)
+    """
+    if isinstance(raw, str):
+        bare = raw.strip()
+        if not bare:
+            return None
+        if not _DECIMAL.fullmatch(bare):
+            raise Unfit(f"{shorten(raw)!r} is not a number")
+        raw = float(bare) if set(bare) & set(".eE") else int(bare)
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        raise Unfit(f"must be a number, not {_kind_of(raw)}")
+    if isinstance(raw, int) and not -_LARGEST <= raw <= _LARGEST:
+        raise Unfit("is too large a number")
+    if isinstance(raw, float) and not isfinite(raw):
+        raise Unfit("is not a finite number")
+    return raw
+
+
+def score(raw: object) -> float | None:
+    """Return a score in [0, 10]."""
+    value = number(raw)
+    if value is None:
+        return None
+    if not 0 <= value <= 10:
+        raise Unfit(f"{value} is not within 0..10")
+    return float(value)
+
+
+def moment(raw: object, zone: tzinfo | None = None) -> datetime | None:
+    """Return a time in UTC.
+
+    Parameters
+    ----------
+    raw : str or datetime
+        ISO 8601, with a date, a time of day and a zone.
+    zone : tzinfo, optional
+        The zone of times that name none; without it such a time is refused.
+
+    Examples
+    --------
+    >>> moment("2026-11-21T10:00:00+01:00").isoformat()
+    '2026-11-21T09:00:00+00:00'
+    """
+    at = _parsed(raw) if isinstance(raw, str) else raw
+    if at is None:
+        return None
+    if not isinstance(at, datetime):
+        raise Unfit(f"must be an ISO 8601 time, not {_kind_of(raw)}")
+    if at.utcoffset() is None:
+        if zone is None:
+            raise Unfit(f"{at.isoformat()} names no time zone")
+        at = at.replace(tzinfo=zone)
+    try:
+        return at.astimezone(UTC)
+    except OverflowError as error:
+        raise Unfit(f"{at.isoformat()} is out of range in UTC") from error
+
+
+def _parsed(raw: str) -> datetime | None:
+    bare = raw.strip()
+    if not bare:
+        return None
+    try:
+        at = datetime.fromisoformat(bare)
+    except ValueError as error:
+        raise Unfit(f"{shorten(raw)!r} is not an ISO 8601 time") from error
+    if len(bare) <= len("2026-11-21"):
+        raise Unfit(f"{shorten(raw)!r} has no time of day")
+    return at
+
+
+def zone_of(raw: object) -> tzinfo:
+    """Return the zone that ``UTC`` or an offset such as ``+01:00`` names."""
+    if raw == "UTC":
+        return UTC
+    match = _OFFSET.fullmatch(raw) if isinstance(raw, str) else None
+    if not match or int(match[2]) > 23 or int(match[3]) > 59:
+        raise Unfit("must be UTC or an offset such as +01:00")
+    offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
+    return timezone(-offset if match[1] == "-" else offset)
+
+
+def words(raw: object, separator: str = SEPARATOR) -> tuple[str, ...]:
+    """Return the texts of a list, or those between the separators of one text.
+
+    Examples
+    --------
+    >>> words("logo; icon;"), words(["logo", "icon"])
+    (('logo', 'icon'), ('logo', 'icon'))
+    """
+    if isinstance(raw, str):
+        return tuple(word.strip() for word in output(raw).split(separator) if word.strip())
+    if not isinstance(raw, list | tuple):
+        raise Unfit(f"must be a list of texts, not {_kind_of(raw)}")
+    return tuple(output(word) for word in raw)
+
+
+def label(raw: object) -> Label | None:
+    """Return an answer to a further task, of the type it has in the file; empty text is none."""
+    if isinstance(raw, str):
+        return text(raw)
+    if isinstance(raw, bool):
+        return raw
+    if isinstance(raw, int | float):
+        return number(raw)
+    if isinstance(raw, list | tuple):
+        return words(raw)
+    raise Unfit(f"must be a text, a number, a truth value or a list, not {_kind_of(raw)}")
+
+
+def shorten(raw: str) -> str:
+    return raw if len(raw) <= 40 else raw[:39] + "…"
+
+
+def _word(raw: object, meanings: Mapping[str, str], offered: tuple[str, ...]) -> str | None:
+    word = plain(raw).strip()
+    if not word:
+        return None
+    if word.lower() not in meanings:
+        raise Unfit(f"{shorten(word)!r} is not one of {', '.join(offered)}")
+    return meanings[word.lower()]
+
+
+def _kind_of(raw: object) -> str:
+    return _KINDS_OF.get(type(raw), f"a {type(raw).__name__}")

@@ -1,0 +1,99 @@
+"""The way in: a file, and what is known of it, into a stream of items.
+
+A public format is a module with `fits`, which knows a record of it, and `rows`; it is named here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from types import ModuleType
+from typing import BinaryIO, Final
+
+from judge_eval.exchange.formats import alttest, mtbench, pandalm, pathscore
+from judge_eval.exchange.mapping import OWN_NAMES, ColumnMapping, rows
+from judge_eval.exchange.rows import Item
+from judge_eval.exchange.sources import Record, records
+
+READERS: Final[Mapping[str, ModuleType]] = {
+    "mtbench": mtbench,
+    "pandalm": pandalm,
+    "pathscore": pathscore,
+    "alttest": alttest,
+}
+_LOOKED_AT: Final = 5
+
+
+def read(
+    stream: BinaryIO,
+    name: str,
+    mapping: ColumnMapping | None = None,
+    file_format: str | None = None,
+) -> Iterator[Item]:
+    """Read a file of pairs, verdicts, votes or labels.
+
+    Parameters
+    ----------
+    stream : seekable binary file
+        At its start. (With a mapping, only Parquet needs it to be seekable.)
+    name : str
+        The file's name: what errors call it, and what its format is told from.
+    mapping : ColumnMapping, optional
+        Which column is what. Without it a public format is recognised, and any other file must
+        call its columns as our fields are called.
+    file_format : str, optional
+        ``csv``, ``json``, ``jsonl`` or ``parquet``; from the name where it is not given.
+
+    Yields
+    ------
+    Row, LabelRow, JudgeOrder, LeftOut, Note or RowError
+        What is wrong with the file comes as errors; the caller decides what they mean.
+
+    Raises
+    ------
+    UnknownFormat
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> [row] = read(BytesIO(b"pair,voter,vote\\n7,ann,tie\\n"), "votes.csv")
+    >>> row.pair.id, row.vote.voter, row.vote.choice
+    ('7', 'ann', 'tie')
+    """
+    public = recognised(stream, name, file_format) if mapping is None else None
+    if public is not None:
+        found: Iterator[Item] = READERS[public].rows(stream, name, file_format)
+        return found
+    return rows(records(stream, name, file_format), mapping or OWN_NAMES, name)
+
+
+def recognised(stream: BinaryIO, name: str, file_format: str | None = None) -> str | None:
+    """Tell which public format a seekable file has, and go back to its start."""
+    first = islice(records(stream, name, file_format), _LOOKED_AT)
+    public = detect(name, [record.values for record in first if isinstance(record, Record)])
+    stream.seek(0)
+    return public
+
+
+def detect(name: str, first_records: Sequence[Mapping[str, object]]) -> str | None:
+    """Tell which public format a file has: a key of `READERS` that every one of its records fits.
+
+    Parameters
+    ----------
+    name : str
+        The file's name.
+    first_records : sequence of mapping
+        The values of its first few records; none for Alt-Test, whose files are not made of
+        records and are known by their names.
+
+    Examples
+    --------
+    >>> detect("human.jsonl", [dict.fromkeys(mtbench.COLUMNS, "")])
+    'mtbench'
+    >>> detect("votes.csv", [{"pair": "7"}]) is None
+    True
+    """
+    if not first_records:
+        return "alttest" if alttest.by_judges(name) is not None else None
+    readers = READERS.items()
+    return next((key for key, reader in readers if all(map(reader.fits, first_records))), None)

@@ -1,0 +1,91 @@
+"""Alt-Test: ``{annotator: {item: label}}``, one file of people and one of judges.
+
+These are labels of items, not votes on pairs. The files are by custom called
+``human_annotations.json`` and ``llm_annotations.json``.
+
+Source: Alt-Test, arXiv 2501.10970.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import BinaryIO
+
+from humanjudge.lib.strict_json import Cursor, NotJson
+from judge_eval.exchange import fields
+from judge_eval.exchange.rows import Item, LabelRow, LeftOut, RowError
+
+_NAME = re.compile(r"(human|llm)[-_]annotations?\b.*\.json", re.IGNORECASE)
+
+
+def by_judges(name: str) -> bool | None:
+    """Tell from a file's name whether judges gave its labels; None where it does not say.
+
+    Examples
+    --------
+    >>> by_judges("llm_annotations.json"), by_judges("human_annotations.json"), by_judges("a.json")
+    (True, False, None)
+    """
+    match = _NAME.fullmatch(PurePath(name).name)
+    return match[1].lower() == "llm" if match else None
+
+
+def fits(record: Mapping[str, object]) -> bool:
+    return False  # these files are not made of records
+
+
+def rows(
+    stream: BinaryIO, name: str, file_format: str | None = None, is_judge: bool | None = None
+) -> Iterator[Item]:
+    """Read the labels of a file, numbered in its order; an item without a label is left out.
+
+    Parameters
+    ----------
+    file_format : str, optional
+        For the sake of the other readers: it is always JSON.
+    is_judge : bool, optional
+        Whether judges gave the labels; from the file's name where it is not given.
+
+    Raises
+    ------
+    ValueError
+        When neither the name nor the caller says who gave the labels.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> [row] = rows(BytesIO(b'{"ann": {"7": "yes"}}'), "human_annotations.json")
+    >>> row.annotator, row.item, row.label, row.is_judge
+    ('ann', '7', 'yes', False)
+    """
+    judged = by_judges(name) if is_judge is None else is_judge
+    if judged is None:
+        raise ValueError(f"{name}: say whether judges or people gave these labels")
+    return _rows(Cursor(stream), name, judged)
+
+
+def _rows(cursor: Cursor, name: str, is_judge: bool) -> Iterator[Item]:
+    number = 0
+    try:
+        for annotator in cursor.members():
+            for item in cursor.members():
+                number += 1
+                yield _row(name, number, annotator, item, is_judge, cursor.value())
+        cursor.end()
+    except NotJson as error:
+        yield RowError(name, number + 1, None, str(error), is_fatal=True)
+
+
+def _row(name: str, number: int, annotator: str, item: str, is_judge: bool, raw: object) -> Item:
+    try:
+        who, what = fields.name(annotator), fields.text(item)
+        label = None if raw is None else fields.label(raw)
+    except ValueError as error:
+        return RowError(name, number, f"{annotator}.{item}", str(error))
+    if who is None or what is None:
+        return RowError(name, number, None, "an annotator or an item has no name")
+    if label is None:
+        return LeftOut(name, number, f"{who} gave {what} no label")
+    return LabelRow(name, number, what, who, is_judge, label)

@@ -1,0 +1,133 @@
+"""PandaLM: a test set with full texts and three people's labels, and files of judges' results.
+
+``testset-v1.json`` holds per pair ``idx``, the generators as ``cmp_key``, ``instruction``,
+``input``, two responses and three labels: 1 and 2 for the better response, 0 for a tie. A judge's
+file holds per ``idx`` its ``*_result`` and ``*_reason``. They are aligned by ``idx``.
+
+How results are read. The scale is 0, 1, 2, and a judge's result is read strictly: ``"Tie"`` and
+``"garbage"``, which gpt-3.5-turbo's file holds 38 and 25 times and never ``"0"``, are answers off
+the scale, so those verdicts failed, with the word in `error`. Whatever was said stands unchanged in
+the label ``result`` of every vote and verdict. On the published 999 pairs, against the majority of
+the three people:
+
+==========================================  ===========  ==============
+reading                                     pandalm-7b   gpt-3.5-turbo
+==========================================  ===========  ==============
+label ``result``, word for word             667 (66.77)  692 (69.27)
+kappa of that                               .435         .470
+winner, where there is one                  667 of 999   692 of 936 (73.93)
+winner, if ``"Tie"`` were read as a tie     667 of 999   697 of 974 (71.56)
+==========================================  ===========  ==============
+
+The published 69.27 % counts an answer off the scale as a wrong one. A board does not (a failure is
+no disagreement): it shows 73.93 % with a coverage of 93.69 %, and their product is 69.27 %.
+
+``idx`` numbers pairs, not prompts: of the published 999, up to ten share one of 170 instructions,
+which is what holds them together.
+
+A few responses are the JSON values true and false; they are read as the texts ``True`` and
+``False``, which is how the tools that made the file print them.
+
+Source: PandaLM, arXiv 2306.05087.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import PurePath
+from typing import BinaryIO
+
+from judge_eval.exchange.formats.common import need, own_row, plain, rows_of
+from judge_eval.exchange.rows import Item, Misfit
+from judge_eval.exchange.sources import Record
+
+TEXTS = ("idx", "cmp_key", "instruction", "response1", "response2")
+PEOPLE = ("annotator1", "annotator2", "annotator3")
+_CHOICES = {"1": "A", "2": "B", "0": "tie"}
+_RESULT = "_result"
+
+
+def fits(record: Mapping[str, object]) -> bool:
+    is_of_a_judge = "idx" in record and judge_prefix(record) is not None
+    return is_of_a_judge or record.keys() >= {*TEXTS, *PEOPLE}
+
+
+def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
+    """Read the test set (one vote row per person) or a judge's file (one verdict row per pair).
+
+    The judge is called as its file is: ``pandalm-7b-testset-v1.json`` is by ``pandalm-7b``.
+    """
+    return rows_of(stream, name, file_format, partial(_rows, name))
+
+
+def _rows(name: str, record: Record) -> Iterator[Item]:
+    if prefix := judge_prefix(record.values):
+        yield own_row(name, record.line, _verdict(record, prefix, _judge(name, prefix)))
+    else:
+        yield from _votes(name, record)
+
+
+def judge_prefix(record: Mapping[str, object]) -> str | None:
+    """Return what the columns of a judge's file begin with, None for any other file.
+
+    Examples
+    --------
+    >>> judge_prefix({"idx": 0, "gpt_result": "1", "gpt_reason": "…"})
+    'gpt'
+    """
+    for column in record:
+        prefix = column.removesuffix(_RESULT)
+        if prefix != column and f"{prefix}_reason" in record:
+            return prefix
+    return None
+
+
+def _judge(name: str, prefix: str) -> str:
+    stem, marker, _ = PurePath(name).name.partition("-testset")
+    return stem if marker and stem else prefix
+
+
+def _verdict(record: Record, prefix: str, judge: str) -> dict[str, object]:
+    idx, result = need(record, "idx", prefix + _RESULT)
+    word = plain(prefix + _RESULT, result)
+    answer: dict[str, object] = {"verdict": _CHOICES.get(word)}
+    if word not in _CHOICES:
+        answer = {"error": f"{word!r} is not one of {', '.join(_CHOICES)}"}
+    return answer | {
+        "pair": idx,
+        "kind": "text",
+        "judge": judge,
+        "feedback": record.values.get(f"{prefix}_reason"),
+        "labels": {"result": word, "reference": record.values.get(f"{prefix}_reference")},
+        "external_id": f"{plain('idx', idx)}__{judge}",
+    }
+
+
+def _votes(name: str, record: Record) -> Iterator[Item]:
+    idx, generators, instruction, *responses = need(record, *TEXTS)
+    first, _, second = str(generators).partition("_")
+    application = record.values.get("motivation_app")
+    parts = [plain("instruction", instruction), plain("input", record.values.get("input") or "")]
+    output_a, output_b = (str(r) if isinstance(r, bool) else r for r in responses)
+    pair = {
+        "pair": idx,
+        "prompt": "\n\n".join(filter(None, parts)),
+        "tags": [application] if application else [],
+        "kind": "text",
+        "generator_a": first,
+        "generator_b": second,
+        "output_a": output_a,
+        "output_b": output_b,
+    }
+    for person in PEOPLE:
+        word = plain(person, *need(record, person))
+        if word not in _CHOICES:
+            raise Misfit(person, f"{word!r} is not one of {', '.join(_CHOICES)}")
+        vote = {
+            "voter": person,
+            "vote": _CHOICES[word],
+            "labels": {"result": word},
+            "external_id": f"{plain('idx', idx)}__{person}",
+        }
+        yield own_row(name, record.line, pair | vote)

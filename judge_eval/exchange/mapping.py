@@ -1,0 +1,473 @@
+"""Which column of a file is which field of a row, how its values read, and the mapping of these
+as people write it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from typing import Annotated, Any, Final, Literal, cast
+
+from pydantic import AfterValidator, Field
+
+from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, meant, validated
+from judge_eval.exchange import fields
+from judge_eval.exchange.fields import Converter
+from judge_eval.exchange.rows import (
+    OF_A_PAIR,
+    Label,
+    Misfit,
+    Note,
+    Row,
+    RowError,
+    assemble,
+    name_by_content,
+)
+from judge_eval.exchange.sources import Record
+
+FIELDS: Final[dict[str, Converter]] = {
+    "pair": fields.name,
+    "prompt": fields.text,
+    "prompt_id": fields.name,
+    "cluster": fields.name,
+    "tags": fields.words,
+    "kind": fields.kind,
+    "generator_a": fields.name,
+    "generator_b": fields.name,
+    "output_a": fields.output,
+    "output_b": fields.output,
+    "judge": fields.name,
+    "verdict": fields.choice,
+    "pick_ab": fields.choice,
+    "pick_ba": fields.choice,
+    "score_a": fields.score,
+    "score_b": fields.score,
+    "feedback": fields.text,
+    "error": fields.text,
+    "consistent": fields.flag,
+    "voter": fields.name,
+    "vote": fields.choice,
+    "voted_at": fields.moment,
+    "comment": fields.text,
+    "left_side": fields.side,
+    "external_id": fields.name,
+}
+LABELS: Final = "labels"
+JUDGES: Final = "judges"
+# A column of one judge's verdicts beside others: ``verdict.NAME``.
+VERDICT_OF: Final = "verdict."
+_NEEDS: Final = {"vote": "voter", "voter": "vote", "verdict": "judge", "pick_ab": "judge"}
+_STATED: Final = ("vote", "voter", "judge", "verdict", "error", "pick_ab", "pick_ba")
+# Columns that nothing is made of are named so far.
+MOST_NAMED: Final = 20
+LONGEST_NAMED: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Where one value of a row comes from: a column of the file, or the mapping itself.
+
+    Attributes
+    ----------
+    field : str
+        A key of `FIELDS`, or ``labels.TASK``.
+    column : str, optional
+        None where every row has the same value, `constant`.
+    values : mapping, optional
+        What each raw value, as text, stands for; any other is an error.
+    """
+
+    field: str
+    column: str | None
+    convert: Converter
+    values: Mapping[str, object] | None = None
+    constant: object = None
+
+    def read(self, record: Mapping[str, object]) -> object:
+        """Return the checked value, None where there is none; raises Misfit."""
+        if self.column is None:
+            return self.constant
+        raw = record.get(self.column)
+        if raw is None:
+            return None
+        try:
+            return self.convert(raw) if self.values is None else _looked_up(self.values, raw)
+        except ValueError as error:
+            named = "" if self.column == self.field else f" (column {self.column!r})"
+            raise Misfit(self.field, f"{error}{named}") from error
+
+
+def _looked_up(values: Mapping[str, object], raw: object) -> object:
+    word = fields.plain(raw)
+    if word in values:
+        return values[word]
+    if word.strip():
+        raise ValueError(f"{word!r} is not one of {', '.join(values)}")
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMapping:
+    """How the records of one file become rows; made by `parse`.
+
+    Attributes
+    ----------
+    labels : mapping of task to Column, or None
+        None takes a ``labels`` object and every column named ``labels.TASK``.
+    judges : mapping of name to Column, or None
+        Verdicts of several judges in one row; None takes every column named ``verdict.NAME``.
+    """
+
+    columns: tuple[Column, ...]
+    labels: Mapping[str, Column] | None = None
+    judges: Mapping[str, Column] | None = None
+
+    def rows(self, file: str, record: Record) -> Iterator[Row | RowError]:
+        """Turn one record into rows, or say what is wrong with it.
+
+        More than one where the verdicts of several judges stand beside each other.
+        """
+        try:
+            values = {source.field: source.read(record.values) for source in self.columns}
+            labels = self._labels(record.values)
+            verdicts = list(self._verdicts(record.values))
+            constants = [source.field for source in self.columns if source.column is None]
+            if not any(s.field == "pair" and s.column in record.values for s in self.columns):
+                values["pair"] = name_by_content(values)
+            if not verdicts or any(values.get(field) is not None for field in _STATED):
+                yield assemble(file, record.line, values, labels, constants)
+            about = {field: values.get(field) for field in ("pair", *OF_A_PAIR)}
+            for judge, verdict in verdicts:
+                yield assemble(file, record.line, about | {"judge": judge, "verdict": verdict}, {})
+        except Misfit as error:
+            yield RowError(file, record.line, error.field, error.why)
+
+    def named(self) -> set[str]:
+        """Return the columns that this mapping reads."""
+        every = [*self.columns, *(self.labels or {}).values(), *(self.judges or {}).values()]
+        return {source.column for source in every if source.column is not None}
+
+    def unused(self, columns: Iterable[str]) -> list[str]:
+        """Return those columns of a file that no field is made of.
+
+        Examples
+        --------
+        >>> OWN_NAMES.unused(["pair", "labels.rating", "seq"])
+        ['seq']
+        """
+        named = self.named()
+        return [
+            column
+            for column in columns
+            if column not in named
+            and not (self.labels is None and (column == LABELS or column.startswith("labels.")))
+            and not (self.judges is None and column.startswith(VERDICT_OF))
+        ]
+
+    def _labels(self, record: Mapping[str, object]) -> dict[str, Label]:
+        if self.labels is None:
+            return _own_labels(record)
+        answers = ((task, source.read(record)) for task, source in self.labels.items())
+        return {task: cast(Label, answer) for task, answer in answers if answer is not None}
+
+    def _verdicts(self, record: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+        """Return what each judge said that has a column of its own, and said anything."""
+        sources = self.judges
+        if sources is None:
+            columns = (name for name in record if name.startswith(VERDICT_OF))
+            sources = {
+                name.removeprefix(VERDICT_OF): Column(name, name, fields.choice) for name in columns
+            }
+        for judge, source in sources.items():
+            if (verdict := source.read(record)) is not None:
+                yield judge, verdict
+
+
+def _own_labels(record: Mapping[str, object]) -> dict[str, Label]:
+    nested = record.get(LABELS)
+    if nested is not None and not isinstance(nested, Mapping):
+        raise Misfit(LABELS, "must be an object of answers by task")
+    raw = dict(nested or {})
+    raw |= {c.partition(".")[2]: v for c, v in record.items() if c.startswith("labels.")}
+    answers = {
+        task: Column(f"{LABELS}.{task}", task, fields.label).read({task: answer})
+        for task, answer in raw.items()
+    }
+    return {task: cast(Label, answer) for task, answer in answers.items() if answer is not None}
+
+
+# Reads files whose columns have the names of our own fields.
+OWN_NAMES: Final = ColumnMapping(
+    tuple(Column(field, field, convert) for field, convert in FIELDS.items())
+)
+
+
+# --- a whole file -----------------------------------------------------------------------------
+
+
+def rows(
+    records: Iterable[Record | RowError], mapping: ColumnMapping, file: str
+) -> Iterator[Row | RowError | Note]:
+    """Turn records into rows.
+
+    Yields
+    ------
+    Row, RowError or Note
+        Behind the last record, an error for each column that the mapping names and that no record
+        had: a misspelt name must not read as a file without votes. (Not for `OWN_NAMES`.) And a
+        note of the columns that nothing is made of.
+
+    Examples
+    --------
+    >>> [row] = rows([Record(2, {"pair": "7", "voter": "ann", "vote": "tie"})], OWN_NAMES, "f")
+    >>> row.pair.id, row.vote.choice
+    ('7', 'tie')
+    """
+    columns = _Columns(mapping)
+    line = 0
+    for record in records:
+        if isinstance(record, RowError):
+            yield record
+            continue
+        line = record.line
+        fault, is_new = columns.check(record.values)
+        if fault is None:
+            yield from mapping.rows(file, record)
+        elif is_new:
+            yield RowError(file, line, None, f"{fault} (so with every row that has these columns)")
+    if line:
+        yield from columns.missing(file, line)
+    yield from columns.notes(file)
+
+
+class _Columns:
+    """Watches which columns of a file nothing is made of, and what its rows lack for that."""
+
+    def __init__(self, mapping: ColumnMapping) -> None:
+        self._mapping = mapping
+        self._last: list[str] | None = None
+        self._fault: str | None = None
+        self._faults: set[str] = set()
+        self._missing = set() if mapping is OWN_NAMES else mapping.named()
+        self._unread: dict[str, None] = {}
+
+    def check(self, record: Mapping[str, object]) -> tuple[str | None, bool]:
+        """Return why no row can be made of a record with these columns, and if that is news."""
+        columns = list(record)
+        if columns == self._last:
+            return self._fault, False  # nearly always: rows of a table all have the same
+        self._last = columns
+        self._missing.difference_update(columns)
+        unread = self._mapping.unused(columns)
+        self._fault = _fault(columns, unread, self._mapping)
+        if self._fault is None:
+            if len(self._unread) <= MOST_NAMED:
+                self._unread |= dict.fromkeys(unread)
+            return None, False
+        is_new = self._fault not in self._faults
+        if len(self._faults) < MOST_NAMED:
+            self._faults.add(self._fault)
+        return self._fault, is_new
+
+    def missing(self, file: str, line: int) -> Iterator[RowError]:
+        for column in sorted(self._missing):
+            why = f"no record has a column {column!r}{_nearest(column, self._last or ())}"
+            yield RowError(file, line, None, why, is_fatal=True)
+
+    def notes(self, file: str) -> Iterator[Note]:
+        if self._unread:
+            guesses = (_nearest(column, FIELDS) for column in self._unread)
+            guess = next(filter(None, guesses), "") if self._mapping is OWN_NAMES else ""
+            yield Note(file, f"not read: {_listed(list(self._unread))}{guess}")
+
+
+def _fault(columns: list[str], unread: list[str], mapping: ColumnMapping) -> str | None:
+    """Return what is wrong with all rows that have these columns."""
+    present = set(columns)
+    if unread and len(unread) == len(columns):
+        return _unknown(columns)
+    if mapping is not OWN_NAMES:
+        return None
+    if "pair" not in present:
+        if near := _nearest("pair", unread):
+            return f"no column is called 'pair'{near}"
+        if not present & {"prompt", "prompt_id"} and not {"output_a", "output_b"} <= present:
+            return "no column says which pair a row is about: neither pair, nor a prompt or outputs"
+    for field, needed in _NEEDS.items():
+        if field in present and needed not in present:
+            return f"beside {field!r} there is no column {needed!r}{_nearest(needed, unread)}"
+    return None
+
+
+def _nearest(column: str, names: Iterable[str]) -> str:
+    """Return a question for the column that may be meant, or nothing."""
+    by_lower = {name.lower(): name for name in names}
+    near = get_close_matches(column.lower(), by_lower, 1, 0.75)
+    return f": is it {by_lower[near[0]]!r}?" if near else ""
+
+
+def _unknown(columns: list[str]) -> str:
+    why = f"nothing is known of its columns: {_listed(columns)}"
+    other = next((sign for sign in ";\t|" if sign in columns[0]), None)
+    if len(columns) == 1 and other:
+        return f"{why}; commas stand between columns, not {other!r}"
+    return f"{why}; known are {', '.join(FIELDS)}"
+
+
+def _listed(columns: list[str]) -> str:
+    names = [repr(column[:LONGEST_NAMED]) for column in columns[:MOST_NAMED]]
+    return ", ".join([*names, *(["and more"] if len(columns) > MOST_NAMED else [])])
+
+
+# --- a mapping as people write it -------------------------------------------------------------
+
+LABEL_TYPES: Final[dict[str, Converter]] = {
+    "text": fields.text,
+    "number": fields.number,
+    "truth": fields.flag,
+}
+_Filled = Annotated[str, Field(min_length=1)]
+
+
+class _Source(Part):
+    """What a mapping says of one field."""
+
+    column: _Filled = ""
+    value: Any = None
+    values: Annotated[dict[str, Any], Field(min_length=1)] | None = None
+    separator: _Filled = ""
+    timezone: Annotated[Any, AfterValidator(fields.zone_of)] = None
+    type: Literal["text", "number", "truth"] | None = None
+
+    def converter(self, convert: Converter) -> Converter:
+        if self.separator:
+            convert = partial(fields.words, separator=self.separator)
+        if self.timezone:
+            convert = partial(fields.moment, zone=self.timezone)
+        return LABEL_TYPES[self.type] if self.type else convert
+
+
+def parse(config: object) -> ColumnMapping:
+    """Check a mapping and make it ready for use.
+
+    Parameters
+    ----------
+    config : mapping
+        By field (the keys of `FIELDS`) the name of a column, or an object of:
+
+        ``column`` or ``value``
+            The column, or one value for every row.
+        ``values``
+            What each raw value stands for; null for nothing. A value not listed is an error.
+        ``separator``
+            Between the texts of one cell (``tags``, and labels that are sets).
+        ``timezone``
+            The zone of times that name none: ``UTC`` or ``+01:00`` (``voted_at`` only).
+        ``type``
+            ``text``, ``number`` or ``truth`` (labels only; as in the file where not given).
+
+        ``labels`` holds the same by task, and ``judges`` by the names of judges whose verdicts are
+        columns of one row. What the mapping does not name is not read. Without ``pair``, rows of
+        one prompt, generators and outputs are of one pair.
+
+    Raises
+    ------
+    ConfigInvalid
+        With all that is wrong; its paths begin with ``mapping``.
+
+    Examples
+    --------
+    >>> vote = {"column": "annotator1", "values": {"1": "A", "2": "B", "0": "tie"}}
+    >>> mapping = parse({"pair": "idx", "voter": {"value": "annotator 1"}, "vote": vote})
+    >>> sorted(mapping.named())
+    ['annotator1', 'idx']
+    >>> parse({"pair": "idx", "votes": "x"})
+    Traceback (most recent call last):
+        ...
+    humanjudge.lib.validation.ConfigInvalid: mapping.votes: unknown; did you mean 'vote'?
+    """
+    if not isinstance(config, Mapping):
+        raise ConfigInvalid([ConfigError("mapping", "must be an object of columns by field")])
+    parser = _Parser()
+    columns = [
+        parser.column(field, spec, FIELDS[field])
+        for field, spec in config.items()
+        if parser.is_field(field)
+    ]
+    labels = parser.group(LABELS, "task", config, fields.label)
+    judges = parser.group(JUDGES, "judge", config, fields.choice)
+    if parser.errors:
+        raise ConfigInvalid(parser.errors)
+    return ColumnMapping(tuple(columns), labels, judges)
+
+
+class _Parser:
+    """Goes on behind a mistake, so that all of them are found at once."""
+
+    def __init__(self) -> None:
+        self.errors: list[ConfigError] = []
+
+    def _refuse(self, path: str, why: str) -> None:
+        self.errors.append(ConfigError(f"mapping.{path}", why))
+
+    def is_field(self, name: str) -> bool:
+        if name not in FIELDS and name not in (LABELS, JUDGES):
+            self._refuse(name, f"unknown{meant(name, [*FIELDS, LABELS, JUDGES])}")
+        return name in FIELDS
+
+    def group(
+        self, group: str, of: str, config: Mapping[str, object], convert: Converter
+    ) -> dict[str, Column]:
+        specs = config.get(group, {})
+        if not isinstance(specs, Mapping):
+            self._refuse(group, f"must be an object of columns by {of}")
+            return {}
+        return {name: self.column(f"{group}.{name}", spec, convert) for name, spec in specs.items()}
+
+    def column(self, field: str, spec: object, convert: Converter) -> Column:
+        try:
+            stated = {"column": spec} if isinstance(spec, str) else spec
+            source = validated(_Source, stated, path=f"mapping.{field}")
+        except ConfigInvalid as invalid:
+            self.errors += invalid.errors
+            return Column(field, None, convert)
+        self._refuse_misplaced(field, source)
+        convert = source.converter(convert)
+        if "value" in source.model_fields_set:
+            constant = self._value(f"{field}.value", source.value, convert)
+            return Column(field, None, convert, constant=constant)
+        values = source.values and {
+            raw: self._value(f'{field}.values["{raw}"]', word, convert, may_be_none=True)
+            for raw, word in source.values.items()
+        }
+        return Column(field, source.column, convert, values)
+
+    def _refuse_misplaced(self, field: str, source: _Source) -> None:
+        stated, is_label = source.model_fields_set, field.startswith(f"{LABELS}.")
+        if ("column" in stated) == ("value" in stated):
+            self._refuse(field, "needs one of column and value")
+        elif "value" in stated and (field == "pair" or source.values):
+            self._refuse(f"{field}.value", "cannot stand here: it is the same for every row")
+        allowed = {
+            "separator": is_label or field == "tags",
+            "timezone": field == "voted_at",
+            "type": is_label,
+        }
+        for setting, belongs in allowed.items():
+            if setting in stated and not belongs:
+                self._refuse(f"{field}.{setting}", "does not belong here")
+
+    def _value(
+        self, path: str, raw: object, convert: Converter, *, may_be_none: bool = False
+    ) -> object:
+        if raw is None and may_be_none:
+            return None
+        try:
+            value = convert(raw)
+        except ValueError as error:
+            self._refuse(path, str(error))
+            return None
+        if value is None:
+            self._refuse(path, "must not be empty")
+        return value

@@ -1,0 +1,259 @@
+"""A bundle back into rows: the same runs, the same votes in the same order, the same board.
+
+Numbers of rows stay what they were, so that links stay true; where a run of that number is here
+already, in another project, everything gets a new one. It is written in steps, and its runs show
+when all of it is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from itertools import groupby, islice
+from typing import Any, BinaryIO, Final, TypeAlias
+from uuid import UUID, uuid5
+
+from django.db import DataError, IntegrityError, transaction
+from django.db.models import Max, ProtectedError
+from django.utils import timezone
+
+from judge_eval.exchange import bundle
+from judge_eval.exchange import bundle as records
+from judge_eval.exchange.bundle import BundleError
+from judge_eval.exchange.import_report import ImportReport
+from judge_eval.exchange.import_scratch import pieces
+from judge_eval.exchange.restore_ledger import Ledger, Rehearsal
+from judge_eval.exchange.restore_rows import Rows, Scope, Start
+from judge_eval.exchange.rows import RowError
+from judge_eval.exchange.writing import remove, remove_unused, step
+from judge_eval.models import Import, Run
+from voting.models import Project, VoterPrompt
+
+_COUNTED: Final = {
+    "judge": "judges",
+    "comparison": "pairs",
+    "verdict": "verdicts",
+    "vote": "votes",
+}
+
+Numbered: TypeAlias = tuple[int, Any]
+
+
+def refusal(name: str, error: BundleError) -> ImportReport:
+    report = ImportReport(is_refused=True)
+    report.fail(RowError(name, error.line, error.field, error.why))
+    return report
+
+
+class Restoring:
+    """Writes a bundle, from wherever it was left.
+
+    Parameters
+    ----------
+    stream : BinaryIO
+        Seekable.
+    project : Project, optional
+    start : Start, optional
+        What was settled, if it was begun.
+    done : int
+        How many lines are written.
+    on_read : callable
+        Called while lines are read, with how many there were.
+    on_step : callable
+        Called at the end of each transaction with what was settled and how many lines are written.
+    on_end : callable
+        Called in the last transaction with the report.
+    """
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        project: Project | None = None,
+        *,
+        start: Start | None = None,
+        done: int = 0,
+        on_read: Callable[[int], None] = lambda lines: None,
+        on_step: Callable[[Start, int], None] = lambda start, done: None,
+        on_end: Callable[[ImportReport], None] = lambda report: None,
+    ) -> None:
+        self._stream, self._project, self._start, self._done = stream, project, start, done
+        self._on_read, self._on_step, self._on_end = on_read, on_step, on_end
+        self._report = ImportReport()
+        # Where the ledger begins: how many bytes and lines stand before it.
+        self._ledger_at: tuple[int, int] | None = None
+
+    def write(self) -> ImportReport:
+        """Write what is not written yet.
+
+        Raises
+        ------
+        BundleError
+            What is written must be taken back.
+        """
+        lines = self._lines()
+        _, header = next(lines)
+        start = self._start = self._start or self._begin(header)
+        if start is None:
+            for _ in lines:
+                pass  # a file that is broken further down is broken all the same
+            with transaction.atomic():
+                self._on_end(self._report)
+            return self._report
+        scope = Scope(header, start)
+        rows, ledger = Rows(scope), Ledger(scope)
+        self._write_rows(lines, start, rows, scope)
+        for chunk in self._chunks(self._ledger_lines()):
+            self._write(chunk, start, ledger.append)
+        with step(start.project):
+            rows.finish()
+            self._report.notes.append(ledger.note())
+            self._report.runs = [run.pk for run in scope.runs.values()]
+            self._on_end(self._report)
+        return self._report
+
+    def _begin(self, header: records.Header) -> Start | None:
+        """Settle where it goes; None where its runs are there already."""
+        here: list[UUID] = []
+        with transaction.atomic():
+            project, is_made = _project(header, self._project)
+            last = VoterPrompt.objects.aggregate(last=Max("pk"))["last"] or 0
+            start = Start(
+                project=project.pk, is_made=is_made, space=None, at=timezone.now(), last_rubric=last
+            )
+            while taken := Run.every.filter(pk__in=map(start.number, header.runs)):
+                # One that was given up is in the way of nobody.
+                whole = taken.exclude(state=Run.State.IMPORTING).filter(queue__project=project)
+                here += whole.values_list("pk", flat=True)
+                space = uuid5(start.space, "next") if start.space else project.pk
+                start = start.model_copy(update={"space": space})
+            if header.runs and len(here) == len(header.runs):
+                self._report.runs = here
+                self._report.notes.append("It is here already; nothing was changed.")
+                return None
+            if here:
+                raise BundleError(1, "runs", f"run {here[0]} is here already, others are not")
+            self._on_step(start, 1)
+        self._done = 1
+        return start
+
+    def _write_rows(
+        self, lines: Iterator[Numbered], start: Start, rows: Rows, scope: Scope
+    ) -> None:
+        """Write all but the ledger; then rehearse that, unless it is begun."""
+        with closing(Rehearsal(scope)) as rehearsal:
+            for chunk in self._chunks(lines):
+                last, record = chunk[-1]
+                if not bundle.is_of_ledger(record):
+                    self._write(chunk, start, rows.write, rows.look_up)
+                elif last <= self._done:
+                    return
+                else:
+                    rehearsal.append(chunk)
+            rows.check()
+            rehearsal.finish()
+
+    def _write(
+        self,
+        chunk: Sequence[Numbered],
+        start: Start,
+        write: Callable[[Sequence[Numbered]], None],
+        look_up: Callable[[Sequence[Numbered]], None] = lambda lines: None,
+    ) -> None:
+        """Write a chunk, or where it is written, look up what others refer to."""
+        first, last = chunk[0][0], chunk[-1][0]
+        if last > self._done:
+            try:
+                with step(start.project):
+                    write(chunk)
+                    self._on_step(start, last)
+            except (IntegrityError, DataError) as error:
+                reason = str(error).partition("\n")[0]
+                why = f"lines {first} to {last} cannot be stored: {reason}"
+                raise BundleError(first, None, why) from error
+            self._done = last
+        else:
+            look_up(chunk)
+        new = self._report.new
+        new.update(_COUNTED[record.type] for _, record in chunk if record.type in _COUNTED)
+        if voters := [record.pseudonym for _, record in chunk if record.type == "voter"]:
+            new["voters"] += start.new_voters(voters).count()
+
+    def take_back(self) -> bool:
+        """Remove what is written, unless the ledger holds some of it; say whether it is gone."""
+        start = self._start
+        if start is None or not Project.objects.filter(pk=start.project).exists():
+            return True
+        _, header = next(self._lines())
+        if any(bundle.is_of_ledger(record) for _, record in self._written()):
+            return False
+        own = Run.every.filter(pk__in=map(start.number, header.runs), state=Run.State.IMPORTING)
+        for run in own.filter(queue__project=start.project).select_related("queue"):
+            remove(run, lambda: self._on_step(start, self._done))
+        shared = ("rubric", "inference", "voter")
+        for chunk in self._chunks(line for line in self._written() if line[1].type in shared):
+            with step(start.project):
+                _remove_lines(start, [record for _, record in chunk])
+                self._on_step(start, self._done)
+        if start.is_made and not Import.objects.filter(project=start.project).exists():
+            with step(start.project) as project, suppress(ProtectedError):
+                project.delete()
+        return True
+
+    def _lines(self) -> Iterator[Numbered]:
+        self._stream.seek(0)
+        end = 0
+        for number, record in bundle.read(self._stream):
+            if self._ledger_at is None and bundle.is_of_ledger(record):
+                self._ledger_at = (end, number - 1)
+            end = self._stream.tell()
+            self._on_read(number)
+            yield number, record
+
+    def _ledger_lines(self) -> Iterator[Numbered]:
+        """Read the ledger once more, and not what stands before it."""
+        if self._ledger_at is not None:
+            place, lines = self._ledger_at
+            self._stream.seek(place)
+            for number, record in bundle.read(self._stream, after=lines):
+                self._on_read(number)
+                yield number, record
+
+    def _written(self) -> Iterator[Numbered]:
+        return islice(self._lines(), self._done)
+
+    def _chunks(self, lines: Iterator[Numbered]) -> Iterator[list[Numbered]]:
+        """Group lines so that a group and what is made of it stay small."""
+
+        def kind(line: Numbered) -> tuple[bool, bool]:
+            return bundle.is_of_ledger(line[1]), line[0] <= self._done
+
+        for _, alike in groupby(lines, key=kind):
+            yield from pieces(alike, _text_of)
+
+
+def _text_of(line: Numbered) -> int:
+    _, record = line
+    return len(record.output) + len(record.prompt) if record.type == "inference" else 0
+
+
+def _project(header: records.Header, given: Project | None) -> tuple[Project, bool]:
+    """Return where to write to, locked, and whether it was made for that."""
+    stated = header.project
+    project = given or Project.objects.filter(name=stated.name).order_by("created_at").first()
+    if project is not None:
+        return Project.objects.select_for_update(no_key=True).get(pk=project.pk), False
+    fields: dict[str, Any] = {"name": stated.name, "created_at": stated.created_at}
+    if not Project.objects.filter(pk=stated.id).exists():
+        fields["pk"] = stated.id
+    return Project.objects.create(**fields), True
+
+
+def _remove_lines(start: Start, records: Sequence[Any]) -> None:
+    """Remove the rows of some lines that are new and that nothing else refers to."""
+    remove_unused([start.number(r.id) for r in records if r.type == "inference"])
+    with suppress(ProtectedError):
+        start.new_voters([r.pseudonym for r in records if r.type == "voter"]).delete()
+    new = VoterPrompt.objects.filter(project=start.project, pk__gt=start.last_rubric)
+    for rubric in (r for r in records if r.type == "rubric"):
+        with suppress(ProtectedError):
+            new.filter(name=rubric.name, text=rubric.text).delete()

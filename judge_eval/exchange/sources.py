@@ -1,0 +1,271 @@
+"""Records out of files of four formats, one at a time and in bounded memory."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import PurePath
+from typing import BinaryIO, Literal, NamedTuple, TypeAlias, get_args
+
+from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, Cursor, NotJson, loads
+from judge_eval.exchange.rows import Broken, RowError
+
+Format = Literal["csv", "json", "jsonl", "parquet"]
+# Where the rows stand in a JSON file that is an object.
+LISTS = ("rows", "tasks", "records", "items", "data", "pairs", "votes", "verdicts")
+
+_SUFFIXES: dict[str, Format] = {
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+_BOM = b"\xef\xbb\xbf"
+
+# The csv module has one limit for the whole process; its own is too small for a drawing.
+csv.field_size_limit(MAX_RECORD)
+
+
+class Record(NamedTuple):
+    """One record: its line (CSV, JSON Lines) or number, from 1, and its values by column."""
+
+    line: int
+    values: dict[str, object]
+
+
+Records: TypeAlias = Iterator[Record | RowError]
+
+
+class UnknownFormat(ValueError):
+    """The file's format was not given and its name does not tell it."""
+
+
+def format_of(name: str) -> Format:
+    """Tell a file's format from its name.
+
+    Raises
+    ------
+    UnknownFormat
+
+    Examples
+    --------
+    >>> format_of("votes.JSONL")
+    'jsonl'
+    """
+    suffix = PurePath(name).suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise UnknownFormat(f"{name}: the name must end in one of {', '.join(_SUFFIXES)}")
+    return _SUFFIXES[suffix]
+
+
+def records(stream: BinaryIO, name: str, file_format: str | None = None) -> Records:
+    """Read the records of a file, whatever its format.
+
+    Parameters
+    ----------
+    stream : binary file
+        At its start. Only Parquet needs it to be seekable.
+    name : str
+        The file's name, for errors and for its format.
+    file_format : str, optional
+        A `Format`; from the name where it is not given.
+
+    Yields
+    ------
+    Record or RowError
+        An error that is not about one record alone is fatal, and the last item. A record is at most
+        2 MB. An empty cell of a CSV file is None.
+
+    Raises
+    ------
+    UnknownFormat
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> list(records(BytesIO(b"pair,vote\\n7,A\\n8\\n"), "votes.csv"))  # doctest: +ELLIPSIS
+    [Record(line=2, values={'pair': '7', 'vote': 'A'}), RowError(file='votes.csv', row=3, ...)]
+    """
+    chosen = file_format or format_of(name)
+    if chosen == "csv":
+        return _csv(stream, name)
+    if chosen == "jsonl":
+        return _json_lines(stream, name)
+    if chosen == "json":
+        return _json(stream, name)
+    if chosen == "parquet":
+        # Imported here: whoever reads no Parquet does not wait for it.
+        from judge_eval.exchange.parquet import parquet_batches
+
+        return _parquet(parquet_batches(stream), name)
+    raise UnknownFormat(f"{chosen!r} is not one of {', '.join(get_args(Format))}")
+
+
+class _CsvLines:
+    """Decoded lines for the csv module, counted; one record may not grow without bound."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.number = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Note that the next line begins a record."""
+        self.size = 0
+        self.wrong = ""
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._stream.readline(MAX_RECORD + 1)
+        if not line:
+            raise StopIteration
+        self.number += 1
+        self.size += len(line)
+        if self.size > MAX_RECORD:
+            raise Broken(f"a record of more than {MAX_RECORD:,} bytes: is a quote left open?")
+        # A record that is not UTF-8 is read to its end all the same: its quotes say where the next
+        # one begins.
+        text, wrong = _decoded(line.removeprefix(_BOM) if self.number == 1 else line)
+        self.wrong = self.wrong or wrong
+        return text
+
+
+def _decoded(line: bytes) -> tuple[str, str]:
+    """Return a line's text, and what is wrong with it."""
+    try:
+        return line.decode(), ""
+    except UnicodeDecodeError as error:
+        where = f"byte 0x{line[error.start]:02x} at {error.start + 1}"
+        return line.decode(errors="replace"), f"not UTF-8 ({where}): save the file as UTF-8"
+
+
+def _csv(stream: BinaryIO, name: str) -> Records:
+    lines = _CsvLines(stream)
+    try:
+        numbered = _csv_rows(lines)
+        header = next(numbered, (1, []))[1]
+        _check_header(header, lines.wrong)
+        for line, cells in numbered:
+            if lines.wrong:
+                yield RowError(name, line, None, lines.wrong)
+            elif len(cells) == len(header):
+                values = (cell or None for cell in cells)
+                yield Record(line, dict(zip(header, values, strict=True)))
+            else:
+                why = f"{len(cells)} columns, the header has {len(header)}"
+                yield RowError(name, line, None, why)
+    except Broken as error:
+        yield RowError(name, max(lines.number, 1), None, str(error), is_fatal=True)
+    except csv.Error as error:
+        yield RowError(name, max(lines.number, 1), None, f"not CSV: {error}", is_fatal=True)
+
+
+def _csv_rows(lines: _CsvLines) -> Iterator[tuple[int, list[str]]]:
+    """Yield each record that is not blank with the line it begins on."""
+    reader = csv.reader(lines, strict=True)
+    while True:
+        lines.begin()
+        start = lines.number + 1
+        cells = next(reader, None)
+        if cells is None:
+            return
+        if cells:
+            yield start, cells
+
+
+def _check_header(header: list[str], wrong: str) -> None:
+    if wrong:
+        raise Broken(wrong)
+    if not header:
+        raise Broken("the file is empty: its first line must name the columns")
+    if len(header) > MOST_COLUMNS:
+        raise Broken(f"{len(header):,} columns; at most {MOST_COLUMNS:,} are read")
+    for number, column in enumerate(header, start=1):
+        if not column.strip():
+            raise Broken(f"column {number} has no name")
+        if header.index(column) != number - 1:
+            raise Broken(f"two columns are named {column!r}")
+
+
+def _json_lines(stream: BinaryIO, name: str) -> Records:
+    number = 0
+    while line := stream.readline(MAX_RECORD + 1):
+        number += 1
+        if len(line) > MAX_RECORD:
+            yield RowError(name, number, None, f"a record of more than {MAX_RECORD:,} bytes")
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(MAX_RECORD + 1)
+        elif not line.isspace():
+            yield _line(name, number, line.removeprefix(_BOM) if number == 1 else line)
+
+
+def _line(name: str, number: int, line: bytes) -> Record | RowError:
+    text, wrong = _decoded(line)
+    if wrong:
+        return RowError(name, number, None, wrong)
+    try:
+        return _record(name, number, loads(text.rstrip()))
+    except NotJson as error:
+        return RowError(name, number, None, str(error))
+
+
+def _json(stream: BinaryIO, name: str) -> Records:
+    cursor = Cursor(stream)
+    number = 0
+    try:
+        for number, value in enumerate(_json_values(cursor), start=1):
+            yield _record(name, number, value)
+    except NotJson as error:
+        yield RowError(name, number + 1, None, str(error), is_fatal=True)
+
+
+def _json_values(cursor: Cursor) -> Iterator[object]:
+    start = cursor.peek()
+    if start == "{":
+        yield from _listed_values(cursor)
+    elif start == "[":
+        for _ in cursor.elements():
+            yield cursor.value()
+    else:
+        raise NotJson("neither an array of objects nor an object that holds one")
+    cursor.end()
+
+
+def _listed_values(cursor: Cursor) -> Iterator[object]:
+    taken = None
+    for key in cursor.members():
+        if key not in LISTS or cursor.peek() != "[":
+            cursor.skip()
+            continue
+        if taken:
+            raise NotJson(f"two lists, {taken!r} and {key!r}: put each into a file of its own")
+        taken = key
+        for _ in cursor.elements():
+            yield cursor.value()
+    if not taken:
+        raise NotJson(f"the object holds no list named {', '.join(LISTS)}")
+
+
+def _record(name: str, number: int, value: object) -> Record | RowError:
+    if not isinstance(value, dict):
+        return RowError(name, number, None, "not an object with named values")
+    if len(value) > MOST_COLUMNS:
+        return RowError(name, number, None, f"more than {MOST_COLUMNS:,} names of values")
+    return Record(number, value)
+
+
+def _parquet(batches: Iterator[list[dict[str, object] | str]], name: str) -> Records:
+    number = 0
+    try:
+        for number, value in enumerate(chain.from_iterable(batches), start=1):
+            if isinstance(value, str):
+                yield RowError(name, number, None, value)
+            else:
+                yield Record(number, value)
+    except Broken as error:
+        yield RowError(name, number + 1, None, str(error), is_fatal=True)

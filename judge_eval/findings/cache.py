@@ -1,0 +1,191 @@
+"""Findings are computed in the background, not too often, and kept for whoever looks."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from uuid import UUID
+
+from django.db import DatabaseError
+from django.db.models import Exists, F, OuterRef, Q
+from django.utils import timezone
+
+from humanjudge.enqueue import enqueue
+from judge_eval.findings.model import Parts, RunFindings
+from judge_eval.findings.slices import WHOLE, Slice
+from judge_eval.models import Board, Findings, Run
+
+# A worker that was killed in the middle leaves its findings to others after this time.
+LEASE = timedelta(minutes=2)
+# Between two computations: some seconds, and so many times as long as the last one took.
+PAUSE = timedelta(seconds=3)
+SHARE = 6
+# What nobody looks at rests longer: the processor is for votes and calls then.
+UNSEEN_PAUSE = timedelta(seconds=30)
+WATCHED = timedelta(hours=1)
+# An open board asks every few seconds; that somebody looks is written down less often.
+NOTED = timedelta(seconds=30)
+SEEN = 3 * NOTED
+MOST_PARTS = 200
+MOST_AT_ONCE = 100
+# Of the few seconds from one refresh to the next.
+MOMENT_SECONDS = 1.0
+
+_computing = threading.Lock()
+logger = logging.getLogger(__name__)
+
+
+class TooManyParts(Exception):
+    """A run has more parts than anybody looks at; whoever asks is told to wait."""
+
+
+def refresh() -> None:
+    """Compute findings that are behind their ledger, one after another, for a moment.
+
+    Not all at once: the threads of a worker are for calls, drawings and seals first.
+    """
+    if not _computing.acquire(blocking=False):
+        return
+    try:
+        _begin_new()
+        until = time.monotonic() + MOMENT_SECONDS
+        for run_id, part in _due(timezone.now()):
+            _compute_or_tell(run_id, part)
+            if time.monotonic() > until:
+                return
+    finally:
+        _computing.release()
+
+
+def _compute_or_tell(run_id: UUID, part: str) -> None:
+    try:
+        compute(run_id, part)
+    except DatabaseError:
+        raise
+    except Exception:
+        # One run that cannot be computed must not hold up the others; it is tried again later.
+        logger.exception("findings of run %s, part %r", run_id, part)
+
+
+def _begin_new() -> None:
+    unknown = ~Exists(Findings.objects.filter(run=OuterRef("run"), part=""))
+    # While judges are asked and nobody votes, findings are for those who ask for them.
+    is_of_interest = Q(votes__gt=0) | ~Q(run__state__in=Run.AT_WORK)
+    is_of_interest &= ~Q(run__state=Run.State.IMPORTING)
+    for board in Board.objects.filter(unknown, is_of_interest, seq__gt=0)[:MOST_AT_ONCE]:
+        unasked = {"asked_at": timezone.now() - WATCHED}
+        Findings.objects.get_or_create(run_id=board.run_id, part="", defaults=unasked)
+
+
+def _due(now: datetime) -> list[tuple[UUID, str]]:
+    watched = Q(part="") | Q(asked_at__gt=now - WATCHED)
+    behind = Q(computed_at__isnull=True) | Q(seq__lt=F("run__board__seq"))
+    is_seen = Q(computed_at__isnull=True) | Q(asked_at__gt=now - SEEN)
+    rested = Q(is_seen, not_before__lte=now) | Q(not_before__lte=now - UNSEEN_PAUSE)
+    due = Findings.objects.filter(watched, behind, rested)
+    # What somebody looks at comes first.
+    return list(due.order_by("-asked_at").values_list("run", "part")[:MOST_AT_ONCE])
+
+
+def compute(run_id: UUID, part: str) -> bool:
+    """Compute findings, unless somebody is at it or it was done just now."""
+    # Web processes import this module and never compute: SciPy and its like would cost each of
+    # them a second of its start and 60 MB.
+    from judge_eval.findings.alt_test import voters_of
+    from judge_eval.findings.charts import charts_of
+    from judge_eval.findings.compute import findings
+    from judge_eval.findings.load import one_moment, outcomes_of
+
+    now = timezone.now()
+    row = Findings.objects.filter(run=run_id, part=part)
+    if not row.filter(not_before__lte=now).update(not_before=now + LEASE):
+        return False
+    began = time.perf_counter()
+    run = Run.objects.select_related("queue").get(pk=run_id)
+    with one_moment():
+        outcomes = outcomes_of(run, Slice.parse(part))
+        voters = voters_of(outcomes)
+    computed = findings(outcomes, voters)
+    charts = charts_of(computed)
+    seconds = time.perf_counter() - began
+    done = timezone.now()
+    row.update(
+        data=computed.stored(),
+        charts=charts,
+        seq=outcomes.seq,
+        seconds=seconds,
+        computed_at=done,
+        not_before=done + max(PAUSE, SHARE * timedelta(seconds=seconds)),
+    )
+    return True
+
+
+class PartUnknown(LookupError):
+    """The run has no such tag or generator; the message says so."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A part of a run that somebody wants figures of, and the rows that hold them.
+
+    While nothing is known of the run, it is not known either whether there is such a part: then
+    `row` is that of the run, which holds nothing.
+    """
+
+    part: Slice
+    row: Findings
+    whole: Findings
+
+    @cached_property
+    def findings(self) -> RunFindings | None:
+        """The figures; None while they are computed for the first time."""
+        return None if self.row.data is None else RunFindings.model_validate(self.row.data)
+
+    @cached_property
+    def parts(self) -> Parts | None:
+        """The parts there are of the whole run; None while nothing is known of it."""
+        data = self.whole.data
+        return None if data is None else Parts.model_validate(data.get("parts", {}))
+
+
+def request_findings(run: Run, part: str) -> Request:
+    """Return the findings of a part of a run, and see to it that they are computed.
+
+    Raises
+    ------
+    SliceInvalid, PartUnknown, TooManyParts
+    """
+    wanted = Slice.parse(part)
+    whole = findings_of(run, WHOLE)
+    request = Request(wanted, whole, whole)
+    if not wanted.kind or request.parts is None:
+        return request
+    values = {"tag": [tag for tag, _ in request.parts.tags], "generator": request.parts.generators}
+    if wanted.value not in values.get(wanted.kind, [wanted.value]):
+        raise PartUnknown(f"this run has no {wanted.kind} {wanted.value!r}")
+    return Request(wanted, findings_of(run, wanted), whole)
+
+
+def parts_of(run: Run) -> Parts | None:
+    """Return a run's tags and generators without its figures; None while nothing is known of it."""
+    row = Findings.objects.filter(run=run, part=str(WHOLE)).values("data__parts").first()
+    parts = row and row["data__parts"]
+    return None if parts is None else Parts.model_validate(parts)
+
+
+def findings_of(run: Run, part: Slice) -> Findings:
+    """Return what is known, and see to it that what is looked at is kept up to date."""
+    now = timezone.now()
+    row = Findings.objects.filter(run=run, part=str(part)).first()
+    if row is None and run.findings.count() >= MOST_PARTS:
+        raise TooManyParts
+    if row is None:
+        row, _ = Findings.objects.get_or_create(run=run, part=str(part))
+        enqueue("judge_eval.tasks.compute_findings", str(run.pk), str(part))
+    elif now - row.asked_at > NOTED:
+        Findings.objects.filter(pk=row.pk).update(asked_at=now)
+    return row

@@ -1,0 +1,149 @@
+"""What is known of a run's votes and verdicts: as it is computed, stored, shown and given away."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pydantic import ConfigDict
+
+from judge_eval.findings.columns import Figures, JudgeFindings, Rating, Share
+
+Matrix = list[list[float | None]]
+PEOPLE: Final = "people"
+
+
+class AsOf(Figures):
+    """Which votes are in it, and on what."""
+
+    seq: int
+    votes: int
+    people: int
+    comparisons: int
+    open: int
+    voted: int
+    simulated: bool
+    part: str
+
+
+class Claims(Figures):
+    """Rows against columns: which judge is better than which, with the corrected p."""
+
+    beats: list[list[bool]]
+    p: Matrix
+    p_single: Matrix
+    ahead: list[list[int]]
+    together: list[list[int]]
+    labelled: int
+    unlabelled: int
+
+
+class AmongPeople(Figures):
+    """How often people agree with each other, and with the majority of the others."""
+
+    pairs: Share
+    votes: Share
+    with_majority: Share
+    no_majority: int
+    alone: int
+
+
+class DisputedPair(Figures):
+    """The place of a pair on which judges were wrong so often."""
+
+    position: int
+    wrong: int
+    of: int
+
+
+class ModelBoard(Figures):
+    """Models ranked `by` people, or by the judge of that identifier, in the order of `names`."""
+
+    by: str
+    name: str
+    is_baseline: bool = False
+    ratings: list[Rating]
+    ties: list[str]
+    wins: list[list[float]]
+    win_rates: Matrix
+    both_bad: int
+    unpaired: int
+
+
+class Models(Figures):
+    names: list[str]
+    boards: list[ModelBoard]
+
+
+class AgainstPerson(Figures):
+    """A judge against one person; null but for `why` where they were not compared."""
+
+    name: str
+    why: str | None
+    items: int
+    judge: float | None = None
+    human: float | None = None
+    p: dict[str, float] | None = None
+    rejected: dict[str, bool] | None = None
+
+
+class AltTestJudge(Figures):
+    id: str
+    name: str
+    is_baseline: bool
+    winning_rates: dict[str, float | None] | None
+    passes: bool | None
+    advantage: float | None
+    advantage_interval: tuple[float, float] | None
+    words: str
+    humans: list[AgainstPerson]
+    tested: int
+    untested: int
+    left_out: list[str]
+    items: int
+
+
+class AltTest(Figures):
+    judges: list[AltTestJudge]
+    advice: list[str]
+    left_out: list[str]
+    epsilon: str
+    humans: int
+    choices: int
+    items: int
+
+
+class Parts(Figures):
+    """What `part` may be: `tag:…` with how many pairs have the tag, `generator:…`."""
+
+    tags: list[tuple[str, int]] = []
+    generators: list[str] = []
+
+
+class RankedJudges(Figures):
+    """The figures of judges, and of which votes they are."""
+
+    as_of: AsOf
+    judges: list[JudgeFindings]
+
+
+class RunFindings(RankedJudges):
+    """All that is known of a run, or of a part of it; `parts` are those of the whole run."""
+
+    # What a later version computed is given away as it is.
+    model_config = ConfigDict(extra="allow")
+
+    words: str
+    claims: Claims
+    same_verdict: Matrix
+    among_people: AmongPeople
+    people_first_position: Share
+    disputed: list[DisputedPair]
+    models: Models | None
+    models_why: str | None
+    alt_test: AltTest | None
+    alt_test_why: str | None
+    parts: Parts | None = None
+
+    def stored(self) -> dict[str, object]:
+        """Return it as JSON holds it; what was not computed is not there."""
+        return self.model_dump(mode="json", exclude_unset=True)

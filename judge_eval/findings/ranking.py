@@ -1,0 +1,109 @@
+"""Judges by overall agreement, whether findings say it already or the counts of this moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import Sum
+
+from judge_eval.findings.columns import Share
+from judge_eval.findings.model import RankedJudges
+from judge_eval.models import Findings, Run, Verdict
+from judge_eval.selectors import BoardRow, BoardView
+from judge_eval.stats.estimate import wilson
+from voting.models import Comparison
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The overall agreement of a run's judges, and which votes it is of.
+
+    Attributes
+    ----------
+    values : mapping of str to float or None
+        By a judge's identifier.
+    intervals : mapping of str to (float, float)
+    order_luck : mapping of str to float or None
+    votes, seq : int
+        How many votes, up to which ledger entry.
+    is_computed : bool
+        Whether the findings say it; otherwise it is counted as of this moment, without intervals.
+    """
+
+    values: Mapping[str, float | None]
+    intervals: Mapping[str, Interval]
+    order_luck: Mapping[str, float | None]
+    votes: int
+    seq: int
+    is_computed: bool = True
+
+    def best_first(self, rows: Iterable[BoardRow]) -> list[BoardRow]:
+        """Order judges by it; of whom it is not known stands last."""
+        return sorted(rows, key=lambda row: -self._value(str(row.judge.pk)))
+
+    def rank(self, row: BoardRow) -> int:
+        """Return the judge's place; who agree equally share one."""
+        own = self._value(str(row.judge.pk))
+        return 1 + sum(self._value(judge) > own for judge in self.values)
+
+    def _value(self, judge: str) -> float:
+        """Return a judge's share, below all others where it is not known."""
+        value = self.values.get(judge)
+        return -1.0 if value is None else value
+
+
+def ranking(board: BoardView, findings: RankedJudges | None) -> Ranking:
+    """Return what the findings say; until there are any, the shares of this moment alone."""
+    # What was computed before anybody voted says nothing of the votes since.
+    if findings and (findings.as_of.votes or not board.votes):
+        judges = findings.judges
+        return Ranking(
+            {judge.id: judge.overall.value for judge in judges},
+            {judge.id: interval for judge in judges if (interval := _interval(judge.overall))},
+            {judge.id: judge.order_luck for judge in judges},
+            findings.as_of.votes,
+            findings.as_of.seq,
+        )
+    final = Verdict.objects.filter(judge__run=board.run).exclude(state=Verdict.State.WAITING)
+    votes = dict(final.order_by().values_list("judge").annotate(Sum("comparison__votes")))
+    values = {
+        str(row.judge.pk): row.agree / votes[row.judge.pk] if votes.get(row.judge.pk) else None
+        for row in board.rows
+    }
+    return Ranking(values, {}, {}, board.votes, board.seq, is_computed=False)
+
+
+def stored_ranking(run: Run) -> RankedJudges | None:
+    """Return what was computed of a run's judges; None before it was."""
+    rows = Findings.objects.filter(run=run, part="", data__isnull=False)
+    row = rows.values("data__judges", "data__as_of").first()
+    if row is None:
+        return None
+    return RankedJudges(as_of=row["data__as_of"], judges=row["data__judges"])
+
+
+def agreement_intervals(board: BoardView, findings: RankedJudges | None) -> dict[UUID, Interval]:
+    """Return 95 % intervals of the judges' agreement, in percent, where one is known.
+
+    That of the findings where they are of the same votes. Until they are, Wilson's, which holds
+    only while no pair has several votes: those are not independent.
+    """
+    shares = {judge.id: judge.agreement for judge in (findings.judges if findings else ())}
+    several = Comparison.objects.filter(queue=board.run.queue_id, votes__gt=1).exists()
+    intervals = {}
+    for row in board.rows:
+        share = shares.get(str(row.judge.pk))
+        bounds = None if several else wilson(row.agree, row.total)
+        if share and (share.successes, share.trials) == (row.agree, row.total):
+            bounds = _interval(share)
+        if bounds is not None:
+            intervals[row.judge.pk] = (100 * bounds[0], 100 * bounds[1])
+    return intervals
+
+
+def _interval(share: Share) -> Interval | None:
+    return None if share.low is None or share.high is None else (share.low, share.high)

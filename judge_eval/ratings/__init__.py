@@ -1,0 +1,1 @@
+"""The ELO of judges: its rules, its fold over votes, and its projection of the ledger."""

@@ -1,0 +1,1 @@
+"""Runs at work: their config, calls, verdicts and states."""

@@ -1,0 +1,97 @@
+"""The demo: two runs of pairs that were drawn and written beforehand, and no votes at all."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.urls import reverse
+
+from judge_eval.baselines import names_for
+from judge_eval.demo import content
+from judge_eval.models import Run
+from judge_eval.services import PromptOutputs, RunSpec, create_run
+from voting.choices import CHOICES, DEFAULT_BALLOT
+from voting.keys import create_key
+from voting.models import ApiKey, Invite, Project
+from voting.voters import invite_token
+
+PROJECT = "Demo"
+SCOPES = [ApiKey.Scope.READ, ApiKey.Scope.VOTE]
+RUNS = {"svg": "Drawings", "text": "Answers"}
+
+
+def load(access_file: Path) -> bool:
+    """Load the demo once, and write down how to get in. Return whether anything was loaded."""
+    with transaction.atomic():
+        if Run.objects.filter(queue__project__name=PROJECT).exists():
+            _add_missing_key(access_file)
+            return False
+        project = Project.objects.create(name=PROJECT)
+        runs = [create_run(project, spec(kind, name)) for kind, name in RUNS.items()]
+        access = {
+            "board": [{"name": r.name, "path": reverse("run", args=[r.pk])} for r in runs],
+            "invites": [{"name": r.name, "path": _invite(r)} for r in runs],
+            "admin": _admin(),
+            "api_key": create_key("made on first start", SCOPES)[1],
+            "api_key_scopes": SCOPES,
+            "cli_key": _key_of_the_command_line(),
+        }
+        # Inside the transaction: no demo without its keys, no keys without the demo.
+        _write_private(access_file, access)
+    return True
+
+
+def spec(kind: Any, name: str) -> RunSpec:
+    """Return what a run of the demo's outputs of a kind is made of, judged by the baselines."""
+    return RunSpec(
+        name=name,
+        kind=kind,
+        rubric=content.rubric(kind),
+        prompts=[
+            PromptOutputs(
+                text=prompt.text,
+                outputs=[(output.generator, output.output) for output in prompt.outputs],
+                tags=prompt.tags,
+            )
+            for prompt in content.load(kind)
+        ],
+        judges=names_for(kind),
+        ballot=CHOICES if kind == "text" else DEFAULT_BALLOT,
+    )
+
+
+def _invite(run: Run) -> str:
+    invite = Invite.objects.create(queue=run.queue, label="made on first start")
+    return reverse("join", args=[invite_token(invite)])
+
+
+def _admin() -> dict[str, str | None]:
+    users = get_user_model().objects
+    if users.filter(is_superuser=True).exists():
+        return {"username": None, "password": None, "path": reverse("admin:index")}
+    password = secrets.token_urlsafe(12)
+    users.create_superuser("admin", password=password)
+    return {"username": "admin", "password": password, "path": reverse("admin:index")}
+
+
+def _key_of_the_command_line() -> str:
+    return create_key("the command line on this machine", list(ApiKey.Scope))[1]
+
+
+def _add_missing_key(access_file: Path) -> None:
+    """Let the command line in where the demo was loaded before there was one."""
+    with suppress(FileNotFoundError):
+        access = json.loads(access_file.read_text(encoding="utf-8"))
+        if "cli_key" not in access:
+            _write_private(access_file, access | {"cli_key": _key_of_the_command_line()})
+
+
+def _write_private(path: Path, access: dict[str, Any]) -> None:
+    path.touch(mode=0o600)
+    path.write_text(json.dumps(access, indent=1), encoding="utf-8")

@@ -1,0 +1,126 @@
+"""Where embeddings come from: a provider of the admin, an endpoint, or a local folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Final
+
+from django.core.exceptions import ValidationError
+from pydantic import AfterValidator, Field
+
+from humanjudge.lib.validation import ConfigError, ConfigInvalid, Line, Name, Part, validated
+from judge_eval.models import validate_base_url, validate_key_variable
+from judge_eval.providers.chat import Endpoint
+from judge_eval.providers.embeddings import EmbeddingClient, FloatArray
+from judge_eval.providers.errors import CallFailed
+from judge_eval.runs import providers
+from judge_eval.stats.similarity import Embedder, EmbeddingFailed, EncoderMissing, LocalEncoder
+
+
+class EndpointEmbedder:
+    """Embeds texts at an endpoint; `model` is what the endpoint says that it is."""
+
+    def __init__(self, client: EmbeddingClient) -> None:
+        self._client = client
+
+    @property
+    def model(self) -> str:
+        return self._client.model
+
+    def __call__(self, texts: Sequence[str], /) -> list[FloatArray | EmbeddingFailed]:
+        return [
+            EmbeddingFailed(row.reason) if isinstance(row, CallFailed) else row
+            for row in self._client.embed(texts)
+        ]
+
+
+def _check_provider(name: str) -> None:
+    row = providers.find(name)
+    if row is None:
+        raise ValidationError(f"no provider is called {name!r}")
+    if providers.lacks_key(row):
+        raise ValidationError(f"its key is not here: set {row.key_variable}")
+
+
+def _check_variable(variable: str) -> None:
+    validate_key_variable(variable)
+    if not os.environ.get(variable):
+        raise ValidationError("no such variable is set here")
+
+
+def _checked(check: Callable[[str], None]) -> AfterValidator:
+    """Use a check of Django's for a value of a config."""
+
+    def validator(value: str) -> str:
+        try:
+            check(value)
+        except ValidationError as error:
+            raise ValueError(" ".join(error.messages)) from error
+        return value
+
+    return AfterValidator(validator)
+
+
+class _OfProvider(Part):
+    provider: Annotated[Line, Field(max_length=50), _checked(_check_provider)]
+    model: Name
+
+    def embedder(self) -> Embedder:
+        row = providers.find(self.provider)
+        assert row is not None  # as was checked
+        return EndpointEmbedder(EmbeddingClient(providers.endpoint_of(row), self.model))
+
+
+class _OfAddress(Part):
+    base_url: Annotated[Line, Field(max_length=500), _checked(validate_base_url)]
+    key_variable: Annotated[Line, Field(max_length=100), _checked(_check_variable)] | None = None
+    model: Name
+
+    def embedder(self) -> Embedder:
+        key = os.environ.get(self.key_variable, "") if self.key_variable else ""
+        endpoint = Endpoint(name=self.base_url, base_url=self.base_url, api_key=key or "none")
+        return EndpointEmbedder(EmbeddingClient(endpoint, self.model))
+
+
+class _OfFolder(Part):
+    local: Annotated[Line, Field(max_length=4_000)]
+
+    def embedder(self) -> Embedder:
+        return LocalEncoder(self.local)
+
+
+# Exactly one of these keys says where; the last two say it of this machine, or of any other.
+_KINDS: Final[dict[str, type[_OfProvider | _OfAddress | _OfFolder]]] = {
+    "provider": _OfProvider,
+    "base_url": _OfAddress,
+    "local": _OfFolder,
+}
+
+
+def make_embedder(
+    options: Mapping[str, object], *, is_trusted: bool = False, path: str = "embedder"
+) -> Embedder:
+    """Return the embedder that a config asks for.
+
+    Options are ``{"provider": name, "model": …}``, or, only from whom this machine trusts (its
+    command line), ``{"base_url": …, "key_variable": …, "model": …}`` or ``{"local": folder}``:
+    anybody else could have it send a key anywhere, or look what lies where.
+
+    Raises
+    ------
+    ConfigInvalid
+        With all that is wrong, each mistake named by its path.
+    """
+    chosen = [name for name in _KINDS if name in options]
+    if len(chosen) != 1:
+        raise ConfigInvalid([ConfigError(path, f"must name exactly one of {', '.join(_KINDS)}")])
+    kind = chosen[0]
+    if kind != "provider" and not is_trusted:
+        words = "is taken from the command line only; name a provider"
+        raise ConfigInvalid([ConfigError(f"{path}.{kind}", words)])
+    config = validated(_KINDS[kind], dict(options), path=path)
+    try:
+        return config.embedder()
+    except EncoderMissing as missing:
+        raise ConfigInvalid([ConfigError(f"{path}.{kind}", str(missing))]) from missing

@@ -1,0 +1,184 @@
+"""How far a run is: what was asked, what came, what failed, what it cost, how long it will take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Sum
+from django.utils import timezone
+
+from judge_eval.config.estimates import plan
+from judge_eval.config.run_config import parse
+from judge_eval.models import Call, Judge, Run, Verdict
+from judge_eval.runs.providers import NANO
+from judge_eval.selectors import used_pictures
+
+RECENT = timedelta(seconds=60)
+# How long a run still takes is told from so many answers, over so many seconds at least.
+ENOUGH_ANSWERS = 10
+ENOUGH_SECONDS = 10.0
+# The kind of event that says how many attempts were made before calls began theirs anew.
+RETRIED = "retried"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One kind of work of a run."""
+
+    done: int = 0
+    failed: int = 0
+    waiting: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.done + self.failed + self.waiting
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """Where a run stands, from its rows."""
+
+    outputs: Part
+    pictures: Part
+    # Calls for verdicts, and verdicts, baselines' too: those as well whose pairs are still to come.
+    calls: Part
+    verdicts: Part
+    tokens_in: int
+    tokens_out: int
+    attempts: int
+    reused: int
+    repaired: int
+    cost_usd: Decimal | None
+    spent_usd: Decimal
+    budget_usd: Decimal | None
+    mean_latency_ms: float | None
+    per_minute: int
+    seconds_left: float | None
+
+
+def progress_of(run: Run) -> RunProgress:
+    """Count a run's work; six queries at most, whatever its size."""
+    now = timezone.now()
+    is_recent = Q(done_at__gt=now - RECENT)
+    calls: dict[tuple[str, str], dict[str, Any]] = {
+        (row["purpose"], row["state"]): dict(row)
+        for row in run.calls.values("purpose", "state").annotate(
+            n=Count("pk"),
+            tokens_in=Sum("prompt_tokens"),
+            tokens_out=Sum("completion_tokens"),
+            cost=Sum("cost_nano"),
+            unpriced=Count("pk", filter=Q(cost_nano__isnull=True, reused__isnull=True)),
+            tries=Sum("attempts"),
+            reused_n=Count("reused"),
+            repaired=Count("pk", filter=Q(is_repaired=True)),
+            latency=Sum("latency_ms"),
+            timed=Count("latency_ms"),
+            recent=Count("pk", filter=is_recent),
+            since=Min("done_at", filter=is_recent),
+        )
+    }
+    rows: list[dict[str, Any]] = list(calls.values())
+
+    def total(name: str) -> int:
+        return sum(row[name] or 0 for row in rows)
+
+    def of(purpose: str) -> Part:
+        return _part({state: row["n"] for (p, state), row in calls.items() if p == purpose})
+
+    done = [row for row in rows if row["state"] == Call.State.DONE]
+    to_come = _to_come(run)
+    outputs = of(Call.Purpose.GENERATE)
+    verdict_calls = _and(of(Call.Purpose.JUDGE), to_come.calls)
+    since = min((row["since"] for row in done if row["since"]), default=now)
+    timed = total("timed")
+    return RunProgress(
+        outputs=outputs,
+        pictures=_and(
+            _part(_counts(used_pictures(run))), outputs.waiting if to_come.is_drawn else 0
+        ),
+        calls=verdict_calls,
+        verdicts=_and(_part(_counts(Verdict.objects.filter(judge__run=run))), to_come.verdicts),
+        tokens_in=total("tokens_in"),
+        tokens_out=total("tokens_out"),
+        attempts=total("tries") + _attempts_before(run),
+        reused=total("reused_n"),
+        repaired=total("repaired"),
+        cost_usd=None if any(row["unpriced"] for row in done) else Decimal(total("cost")) / NANO,
+        spent_usd=Decimal(run.spent_nano) / NANO,
+        budget_usd=None if run.budget_nano is None else Decimal(run.budget_nano) / NANO,
+        mean_latency_ms=sum(row["latency"] or 0 for row in rows) / timed if timed else None,
+        per_minute=total("recent"),
+        seconds_left=_seconds_left(
+            waiting=outputs.waiting + verdict_calls.waiting,
+            answers=sum(row["recent"] for row in done),
+            seconds=(now - since).total_seconds(),
+        ),
+    )
+
+
+def _seconds_left(*, waiting: int, answers: int, seconds: float) -> float | None:
+    """Return how long calls take at the rate of the last answers, None where these tell little.
+
+    Examples
+    --------
+    >>> _seconds_left(waiting=100, answers=20, seconds=40.0)
+    200.0
+    >>> _seconds_left(waiting=100, answers=2, seconds=40.0)
+    """
+    if not waiting or answers < ENOUGH_ANSWERS or seconds < ENOUGH_SECONDS:
+        return None
+    return waiting * seconds / answers
+
+
+@dataclass(frozen=True)
+class _ToCome:
+    """What no row says yet: outputs are paired, and judges asked, as outputs come."""
+
+    verdicts: int = 0
+    calls: int = 0
+    is_drawn: bool = False
+
+
+def _to_come(run: Run) -> _ToCome:
+    if not run.config or run.state not in (*Run.AT_WORK, Run.State.STOPPED):
+        return _ToCome()
+    config = parse(run.config)
+    unpaired = run.calls.filter(purpose=Call.Purpose.GENERATE, is_paired=False)
+    unasked = Verdict.objects.filter(
+        ~Exists(Call.objects.filter(verdict=OuterRef("pk"))),
+        judge__run=run,
+        state=Verdict.State.WAITING,
+    ).exclude(judge__provider=Judge.BASELINE)
+    prompts = unpaired.aggregate(n=Count("prompt", distinct=True))["n"]
+    planned, asked = plan(config), sum(not judge.is_baseline for judge in config.judges)
+    pairs = planned.pairs * prompts // len(config.prompts)
+    per_verdict = planned.verdict_calls // (planned.pairs * asked) if planned.verdict_calls else 0
+    return _ToCome(
+        verdicts=pairs * len(config.judges),
+        calls=(pairs * asked + unasked.count()) * per_verdict,
+        is_drawn=config.kind == "svg",
+    )
+
+
+def _and(part: Part, more: int) -> Part:
+    return replace(part, waiting=part.waiting + more)
+
+
+def _attempts_before(run: Run) -> int:
+    """Return how many attempts were made that a later retry has taken off the calls."""
+    retries = run.events.filter(kind=RETRIED).values_list("data", flat=True)
+    return sum(data.get("attempts", 0) for data in retries)
+
+
+def _counts(rows: QuerySet[Any]) -> dict[str, int]:
+    return dict(rows.values_list("state").annotate(n=Count("pk")))
+
+
+def _part(counts: Mapping[str, int]) -> Part:
+    return Part(
+        done=counts.get("done", 0), failed=counts.get("failed", 0), waiting=counts.get("waiting", 0)
+    )

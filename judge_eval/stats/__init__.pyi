@@ -1,0 +1,79 @@
+# ruff: noqa: I001, TID252
+from .alpha import krippendorff_alpha as krippendorff_alpha
+from .annotator_test import (
+    AgainstHuman as AgainstHuman,
+    AltTestResult as AltTestResult,
+    AltTestSettings as AltTestSettings,
+    EPSILON_GUIDE as EPSILON_GUIDE,
+    GRID as GRID,
+    PASSES as PASSES,
+    advice as advice,
+    alt_test as alt_test,
+    epsilon_advice as epsilon_advice,
+    epsilon_key as epsilon_key,
+    in_words as in_words,
+    jaccard_similarity as jaccard_similarity,
+)
+from .averages import Averaged as Averaged, agreement as agreement
+from .bootstrap import Resampling as Resampling
+from .estimate import (
+    Figure as Figure,
+    LeftOut as LeftOut,
+    no_figure as no_figure,
+)
+from .kappa import band as band, cohen_kappa as cohen_kappa
+from .labels import (
+    HumanLabels as HumanLabels,
+    JudgeLabels as JudgeLabels,
+    Vector as Vector,
+    consensus as consensus,
+    human_labels as human_labels,
+    judge_labels as judge_labels,
+)
+from .pairs import Paired as Paired, paired as paired, paired_people as paired_people
+from .precision_recall import classification as classification
+from .rank_correlations import rank_correlation as rank_correlation
+from .sample_size import (
+    ItemsNeeded as ItemsNeeded,
+    Supposed as Supposed,
+    items_needed as items_needed,
+)
+from .scorer import (
+    AnnotatorAggregation as AnnotatorAggregation,
+    ScoreResult as ScoreResult,
+    Scorer as Scorer,
+    TaskStrategy as TaskStrategy,
+)
+from .scorers import (
+    AltTestScorer as AltTestScorer,
+    ClassificationScorer as ClassificationScorer,
+    CohenKappaScorer as CohenKappaScorer,
+    KrippendorffAlphaScorer as KrippendorffAlphaScorer,
+    RankCorrelationScorer as RankCorrelationScorer,
+    SCORERS as SCORERS,
+    ScorerUnknown as ScorerUnknown,
+    SemanticSimilarityScorer as SemanticSimilarityScorer,
+    TextSimilarityScorer as TextSimilarityScorer,
+    make_scorer as make_scorer,
+    register as register,
+)
+from .scoring import (
+    Annotations as Annotations,
+    MetricConfig as MetricConfig,
+    MetricInvalid as MetricInvalid,
+    Results as Results,
+    among_people as among_people,
+    check_names as check_names,
+    score as score,
+    score_async as score_async,
+)
+from .significance import benjamini_yekutieli as benjamini_yekutieli
+from .similarity import (
+    Embedder as Embedder,
+    EmbeddingFailed as EmbeddingFailed,
+    Semantic as Semantic,
+    Similarity as Similarity,
+    Spread as Spread,
+    semantic_similarity as semantic_similarity,
+    text_similarity as text_similarity,
+)

@@ -1,0 +1,262 @@
+"""How well people agree with each other: what stands beside a judge's agreement. It is no limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from judge_eval.stats.bootstrap import RESAMPLES, resampled_sums
+from judge_eval.stats.bradley_terry import Rating, rate
+from judge_eval.stats.claims import Claims
+from judge_eval.stats.estimate import best_first
+from judge_eval.stats.labels import BoolArray, FloatArray, IntArray
+from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, OutcomesTable
+from judge_eval.stats.ranks import tie_groups
+from judge_eval.stats.shares import Share, ratio, shares, shares_of
+
+
+@dataclass(frozen=True, slots=True)
+class AmongPeople:
+    """Agreement among people.
+
+    Attributes
+    ----------
+    pairs : Share
+        Of all pairs of people who voted on the same comparison, those that chose the same. It
+        stands beside a judge's agreement with votes, and is what papers print.
+    votes : Share
+        The mean over votes of the share of the other people there who chose the same. A comparison
+        weighs as much as it has votes, as in a judge's agreement, so that it can be set beside
+        `JudgeFigures.beside_people`; in `pairs` it weighs as much as it has pairs of people.
+        Its successes are no whole numbers, and rounded.
+    with_majority : Share
+        Of all votes, those that equal the strict majority of the others' on the comparison. It
+        stands beside a judge's agreement with majorities.
+    no_majority : int
+        Votes left out of it, because the others have no strict majority.
+    alone : int
+        Votes left out of both, because nobody else voted on the comparison.
+    """
+
+    pairs: Share
+    votes: Share
+    with_majority: Share
+    no_majority: int
+    alone: int
+
+
+def among_people(
+    votes: IntArray, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> AmongPeople:
+    """Measure how well people agree with each other.
+
+    Parameters
+    ----------
+    votes : int array, shape (n_comparisons, n_choices)
+        Each person at most once per comparison. Without the column of a choice, the votes for it
+        are left out.
+
+    Examples
+    --------
+    Two of three agree: one pair of three. The third cannot be compared with a majority of two.
+
+    >>> found = among_people(np.array([[2, 1, 0, 0], [1, 0, 0, 0]]), np.random.default_rng(1))
+    >>> found.pairs.successes, found.pairs.trials, found.with_majority.trials
+    (1, 3, 1)
+    >>> found.no_majority, found.alone
+    (2, 1)
+    """
+    people = votes.sum(axis=1)
+    agreeing = (votes * (votes - 1) // 2).sum(axis=1)
+    follows, opposes = _beside_others(votes)
+    following = (votes * follows).sum(axis=1)
+    compared = (votes * (follows | opposes)).sum(axis=1)
+    pairs, with_majority = shares(
+        np.stack([agreeing, following], axis=1),
+        np.stack([people * (people - 1) // 2, compared], axis=1),
+        rng,
+        resamples,
+    )
+    alone = int((people == 1).sum())
+    return AmongPeople(
+        pairs,
+        _by_votes(votes, rng, resamples),
+        with_majority,
+        int(people.sum() - compared.sum()) - alone,
+        alone,
+    )
+
+
+def _by_votes(votes: IntArray, rng: np.random.Generator, resamples: int) -> Share:
+    several = votes[votes.sum(axis=1) > 1]
+    people = several.sum(axis=1)
+    agreeing = (several * (several - 1)).sum(axis=1) / (people - 1)
+    return shares(agreeing[:, None], people[:, None], rng, resamples)[0]
+
+
+def _beside_others(votes: IntArray) -> tuple[BoolArray, BoolArray]:
+    """Tell where a vote equals the strict majority of the others, and where it differs from one."""
+    others = votes.sum(axis=1, keepdims=True) - 1
+    follows = 2 * (votes - 1) > others
+    leads = (2 * votes > others) & (votes > 0)
+    opposes = leads.sum(axis=1, keepdims=True) > leads
+    return follows & (votes > 0), opposes & (votes > 0) & (others > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How one judge answers to the two orders of a pair.
+
+    Attributes
+    ----------
+    consistency : Share
+        Of the comparisons answered in both orders, those with one answer after unswapping.
+    first_position : Share
+        Of the answers that chose a side, those that chose what was shown first. Half is fair.
+    """
+
+    consistency: Share
+    first_position: Share
+
+
+def habits(
+    consistent: Codes,
+    first_picks: IntArray,
+    side_picks: IntArray,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+) -> list[Habits]:
+    """Make the habits of every judge.
+
+    Parameters
+    ----------
+    consistent : int8 array, shape (n_comparisons, n_judges)
+        1 where both orders agreed, 0 where they did not, -1 where not both answered.
+    first_picks, side_picks : int array, shape (n_comparisons, n_judges)
+        How many answers chose what was shown first, and how many chose a side at all.
+    rng : numpy.random.Generator
+        Seeded. Two answers about one comparison are drawn together.
+
+    Returns
+    -------
+    list of Habits, length n_judges
+
+    Raises
+    ------
+    ValueError
+        When there are more first picks than picks of a side.
+
+    Examples
+    --------
+    >>> same = np.array([[1], [1], [0], [-1]], dtype=np.int8)
+    >>> first, sided = np.array([[1], [1], [2], [1]]), np.array([[2], [2], [2], [1]])
+    >>> [one] = habits(same, first, sided, np.random.default_rng(1))
+    >>> round(one.consistency.value, 3), one.consistency.trials, round(one.first_position.value, 3)
+    (0.667, 3, 0.714)
+    """
+    same = shares(1 * (consistent == 1), 1 * (consistent >= 0), rng, resamples)
+    first = shares(first_picks, side_picks, rng, resamples)
+    return [Habits(*pair) for pair in zip(same, first, strict=True)]
+
+
+def left_share(
+    left: IntArray, sided: IntArray, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> Share:
+    """Return the same habit of people: the share of votes for what stood left.
+
+    Parameters
+    ----------
+    left, sided : int array, shape (n_comparisons,)
+        Votes for the left side, and votes for a side at all.
+
+    Examples
+    --------
+    >>> left_share(np.array([1, 0]), np.array([1, 1]), np.random.default_rng(1)).value
+    0.5
+    """
+    return shares(left[:, None], sided[:, None], rng, resamples)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeFigures:
+    """What the votes say of one judge, whatever order they came in.
+
+    Attributes
+    ----------
+    rating : Rating
+        Bradley-Terry, of games that a judge wins by being right where another one is wrong.
+    ties : str
+        Tie group as letters: judges that share one cannot be told apart (`significance`). Empty
+        for a judge without a verdict on a labelled comparison: it was not tested.
+    agreement : Share
+        Of the votes on comparisons that the judge has a verdict on, those it was right about.
+    beside_people : Share
+        The same on comparisons with several votes only, those of which `AmongPeople.votes` is.
+    coverage : Share
+        Of the comparisons that the judge was asked about, those it has a verdict on.
+    """
+
+    rating: Rating
+    ties: str
+    agreement: Share
+    beside_people: Share
+    coverage: Share
+
+
+def judge_figures(
+    table: OutcomesTable, claims: Claims, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> list[JudgeFigures]:
+    """Make the figures of every judge.
+
+    Parameters
+    ----------
+    table : OutcomesTable
+        Also with the comparisons that nobody has voted on: they count for coverage.
+    claims : Claims
+        Of the same table.
+    rng : numpy.random.Generator
+        Seeded. The same seed and comparisons, in any order, give the same figures.
+
+    Examples
+    --------
+    >>> from judge_eval.stats.claims import claims
+    >>> table = OutcomesTable.of([{"A": 1}] * 8 + [{"B": 1}] * 2, [["A", "B"]] * 10)
+    >>> one, other = judge_figures(table, claims(table), np.random.default_rng(1))
+    >>> round(one.rating.value), one.rating.rank, one.ties, one.agreement.value
+    (1112, 1, 'a', 0.8)
+    """
+    voted = table.voted()
+    wins, agreement = _resampled(voted, rng, resamples)
+    ratings = rate(voted.wins(), wins, voted.playing().sum(axis=0))
+    agreements = shares_of(voted.right(), voted.judged(), agreement)
+    coverages = shares(1 * (table.verdicts >= 0), 1 * (table.verdicts != NOT_ASKED), rng)
+    several = voted.votes.sum(axis=1) > 1
+    besides = agreements
+    if not several.all():
+        some = voted.where(several)
+        besides = shares(some.right(), some.judged(), rng, resamples)
+    tested = [n for n in best_first([r.value for r in ratings]) if claims.judged[n]]
+    columns = ratings, tie_groups(claims.distinct, tested), agreements, besides, coverages
+    return [JudgeFigures(*row) for row in zip(*columns, strict=True)]
+
+
+def _resampled(
+    voted: OutcomesTable, rng: np.random.Generator, resamples: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return wins, shape (resamples, n, n), and agreement, (resamples, n), of drawn comparisons."""
+    judges = voted.n_judges
+    wins = np.zeros((resamples, judges, judges))
+    if not len(voted.votes):
+        return wins, np.full((resamples, judges), np.nan)
+    groups, multiplicity = voted.grouped()
+    others = ~np.eye(judges, dtype=bool)
+
+    def rows(part: slice) -> IntArray:
+        some = groups.where(part)
+        return np.hstack([some.games()[:, others], some.right(), some.judged()])
+
+    sums = resampled_sums(rows, multiplicity, rng, resamples)
+    games, right, judged = np.split(sums, [-2 * judges, -judges], axis=1)
+    wins[:, others] = games
+    return wins, ratio(right, judged)

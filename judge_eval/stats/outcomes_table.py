@@ -1,0 +1,188 @@
+"""What people chose and what judges said, counted by comparison: the input of every statistic.
+
+A million votes on fifty thousand comparisons are fifty thousand rows of four counts. No figure of
+the board needs more: a vote is right for a judge when it names what the judge's verdict names
+(docs/scoring.md), so nothing depends on which person cast which vote, or when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge_eval.stats.labels import BoolArray, IntArray
+from voting import choices
+from voting.choices import CHOICES
+
+FAILED: Final = -1
+NOT_ASKED: Final = -2
+# Behind the choices, as no vote is for it: a verdict that is wrong whatever people say.
+WRONG: Final = len(CHOICES)
+
+Counts = IntArray
+Codes = NDArray[np.int8]
+
+_CODES: Final[dict[str | None, int]] = {
+    **{c: n for n, c in enumerate(CHOICES)},
+    choices.WRONG: WRONG,
+    None: FAILED,
+}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OutcomesTable:
+    """Votes and verdicts, one row per comparison.
+
+    Attributes
+    ----------
+    votes : int64 array, shape (n_comparisons, 4)
+        Votes for each of `CHOICES`; only those that count.
+    verdicts : int8 array, shape (n_comparisons, n_judges)
+        Position in `CHOICES` of what each judge said, or `WRONG`, which is right for no vote;
+        `FAILED` or `NOT_ASKED` where it said nothing. A failed verdict is neither right nor wrong,
+        and lowers coverage.
+
+    Raises
+    ------
+    ValueError
+        When shapes do not fit together, a count is negative or a code is unknown.
+
+    Examples
+    --------
+    Two people say A, one says tie; the first judge says A, the second tie, the third failed.
+
+    >>> table = OutcomesTable.of([{"A": 2, "tie": 1}], [["A", "tie", None]])
+    >>> table.wins().tolist()
+    [[0, 2, 0], [1, 0, 0], [0, 0, 0]]
+    """
+
+    votes: IntArray
+    verdicts: Codes
+
+    def __post_init__(self) -> None:
+        if self.votes.ndim != 2 or self.votes.shape[1] != len(CHOICES):
+            raise ValueError(f"votes have shape {self.votes.shape}, not (n_comparisons, 4)")
+        if self.verdicts.ndim != 2 or len(self.verdicts) != len(self.votes):
+            raise ValueError(
+                f"verdicts have shape {self.verdicts.shape}, not ({len(self.votes)}, n_judges)"
+            )
+        if (self.votes < 0).any():
+            raise ValueError("a number of votes is negative")
+        if ((self.verdicts < NOT_ASKED) | (self.verdicts > WRONG)).any():
+            raise ValueError("a verdict's code is unknown")
+
+    @classmethod
+    def of(
+        cls,
+        votes: Iterable[Mapping[Any, int]],
+        verdicts: Iterable[Sequence[str | None]],
+        judges: int | None = None,
+    ) -> OutcomesTable:
+        """Make a table of words.
+
+        Parameters
+        ----------
+        votes : iterable of mapping
+            By comparison: how many votes for each choice; what is missing is 0.
+        verdicts : iterable of sequence
+            By comparison, in the run's order of judges; None for a failure. A judge missing at
+            the end of a sequence was not asked.
+        judges : int, optional
+            How many judges there are; as many as the longest sequence has if it is not given.
+
+        Raises
+        ------
+        ValueError
+            When there are fewer votes than verdicts or the reverse, or more verdicts than judges.
+        KeyError
+            When a verdict is no choice.
+        """
+        counts = [[row.get(choice, 0) for choice in CHOICES] for row in votes]
+        codes = [[_CODES[verdict] for verdict in row] for row in verdicts]
+        width = max((len(row) for row in codes), default=0) if judges is None else judges
+        if any(len(row) > width for row in codes):
+            raise ValueError(f"a comparison has verdicts of more than {width} judges")
+        padded = [row + [NOT_ASKED] * (width - len(row)) for row in codes]
+        return cls(
+            np.array(counts, dtype=np.int64).reshape(len(counts), len(CHOICES)),
+            np.array(padded, dtype=np.int8).reshape(len(padded), width),
+        )
+
+    @property
+    def n_judges(self) -> int:
+        return int(self.verdicts.shape[1])
+
+    @property
+    def n_votes(self) -> int:
+        return int(self.votes.sum())
+
+    def where(self, rows: BoolArray | NDArray[np.intp] | slice) -> OutcomesTable:
+        """Return some of the comparisons: a slice of the board."""
+        return OutcomesTable(self.votes[rows], self.verdicts[rows])
+
+    def voted(self) -> OutcomesTable:
+        """Return the comparisons that somebody voted on."""
+        return self.where(np.asarray(self.votes.any(axis=1)))
+
+    def grouped(self) -> tuple[OutcomesTable, IntArray]:
+        """Return the different rows, in an order of their own, and how often each one stands.
+
+        Judges agree in few ways, so a table is often far longer than its groups; and what is
+        drawn from groups by a seed does not depend on the order of the comparisons.
+        """
+        packed = np.hstack([self.votes, self.verdicts.astype(np.int64)])
+        if not packed.size:
+            return self, np.ones(len(packed), dtype=np.int64)
+        # One opaque word per row sorts much faster than rows of numbers do.
+        words = np.ascontiguousarray(packed).view(np.dtype((np.void, packed[0].nbytes)))[:, 0]
+        _, first, multiplicity = np.unique(words, return_index=True, return_counts=True)
+        return self.where(first), multiplicity.astype(np.int64)
+
+    def right(self) -> IntArray:
+        """Return the votes that each verdict was right about, shape (n_comparisons, n_judges)."""
+        is_choice = (self.verdicts >= 0) & (self.verdicts != WRONG)
+        column = np.where(is_choice, self.verdicts, 0).astype(np.intp)
+        return np.where(is_choice, np.take_along_axis(self.votes, column, axis=1), 0)
+
+    def judged(self) -> IntArray:
+        """Return the votes on which each judge has a verdict, shape (n_comparisons, n_judges)."""
+        return np.where(self.verdicts >= 0, self.votes.sum(axis=1, keepdims=True), 0)
+
+    def playing(self) -> BoolArray:
+        """Tell which judges have a game on which comparison, shape (n_comparisons, n_judges).
+
+        That is: some vote was right for the judge and wrong for another one, or the reverse.
+        """
+        codes = range(len(CHOICES) + 1)
+        said = np.stack([(self.verdicts == code).any(axis=1) for code in codes], 1)
+        backed = said[:, :WRONG] & (self.votes > 0)
+        own_backed = self.right() > 0
+        alone = said.sum(axis=1, keepdims=True) < 2
+        others_backed = backed.sum(axis=1, keepdims=True) > own_backed
+        return np.asarray((self.verdicts >= 0) & ((own_backed & ~alone) | others_backed))
+
+    def games(self) -> IntArray:
+        """Return what each comparison adds to `wins`, shape (n_comparisons, n_judges, n_judges)."""
+        other = self.verdicts[:, :, None] != self.verdicts[:, None, :]
+        wrong = other & (self.verdicts >= 0)[:, None, :]
+        return np.asarray(self.right()[:, :, None] * wrong)
+
+    def wins(self) -> IntArray:
+        """Count how often one judge was right where another was wrong, in single votes.
+
+        Returns
+        -------
+        int64 array, shape (n_judges, n_judges)
+            ``wins[i, j]``: votes that judge i was right and judge j was wrong about.
+        """
+        # FloatArray multiply fast, and hold whole numbers exactly up to 2 ** 53.
+        right = self.right().astype(np.float64)
+        wins = right.T @ (self.verdicts >= 0).astype(np.float64)
+        for code in range(len(CHOICES)):
+            said = (self.verdicts == code).astype(np.float64)
+            wins -= (right * said).T @ said
+        return np.rint(wins).astype(np.int64)

@@ -1,0 +1,191 @@
+"""How many items does the Alt-Test need? Played through with made-up people and judges.
+
+The model: an item has one true label of some categories. A person gives it, but on a share `noise`
+of the items a label drawn blindly from all categories, so that two people agree with a kappa of
+``(1 - noise)²``. A judge gives the true label with probability `accuracy`, else one of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from judge_eval.stats.annotator_test import PASSES
+from judge_eval.stats.estimate import Figure, wilson
+from judge_eval.stats.labels import BoolArray, IntArray
+from judge_eval.stats.significance import Penalty, benjamini_yekutieli, t_test
+
+SIZES: Final = (30, 40, 50, 60, 80, 100, 150, 200, 300)
+_LABELS_AT_ONCE = 2_000_000
+
+
+@dataclass(frozen=True)
+class Supposed:
+    """What is supposed of people and judge.
+
+    Attributes
+    ----------
+    judge_accuracy : float
+        Share of items that the judge labels as they truly are.
+    human_noise : float
+        Share of items that a person labels blindly. 0.1 makes people agree with a kappa of 0.81,
+        0.2 with 0.64, 0.3 with 0.49.
+    epsilon, q : float
+        As in `AltTestSettings`.
+
+    Raises
+    ------
+    ValueError
+        When one of them cannot be.
+    """
+
+    judge_accuracy: float
+    human_noise: float
+    humans: int = 3
+    categories: int = 3
+    epsilon: float = 0.2
+    q: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.judge_accuracy <= 1 and 0 <= self.human_noise <= 1):
+            raise ValueError("judge_accuracy and human_noise are shares between 0 and 1")
+        if self.humans < 2 or self.categories < 2:
+            raise ValueError("the test takes at least two people and two categories")
+
+    @property
+    def human_kappa(self) -> float:
+        """The kappa with which two people agree."""
+        return (1 - self.human_noise) ** 2
+
+
+@dataclass(frozen=True)
+class ItemsNeeded:
+    """How many items are needed, and how sure one is of passing with fewer or more.
+
+    Attributes
+    ----------
+    items : int or None
+        The smallest size from which on the judge passes often enough.
+    power : float
+        What is often enough: the share of simulated tests that pass.
+    passing : mapping of int to Figure
+        By number of items: the share of tests that passed, with its interval.
+    """
+
+    items: int | None
+    power: float
+    passing: dict[int, Figure]
+    supposed: Supposed
+    in_words: str
+
+
+def items_needed(
+    judge_accuracy: float,
+    human_noise: float,
+    *,
+    humans: int = 3,
+    categories: int = 3,
+    epsilon: float = 0.2,
+    q: float = 0.05,
+    sizes: Sequence[int] = SIZES,
+    power: float = 0.8,
+    simulations: int = 1000,
+    seed: int = 0,
+) -> ItemsNeeded:
+    """Say how many items everybody must label for such a judge to pass the Alt-Test.
+
+    Parameters
+    ----------
+    judge_accuracy, human_noise, humans, categories, epsilon, q
+        See `Supposed`.
+    sizes : sequence of int
+        Numbers of items to try.
+    power : float
+        How sure of passing one wants to be.
+    simulations : int
+        Tests played through for every size. A larger test continues the smaller one.
+    seed : int
+        The same seed gives the same answer.
+
+    Examples
+    --------
+    >>> good = items_needed(judge_accuracy=0.9, human_noise=0.2)
+    >>> good.items, good.passing[30].value < good.passing[100].value
+    (40, True)
+    >>> print(items_needed(judge_accuracy=0.5, human_noise=0.1, sizes=[50, 100]).in_words)
+    With up to 100 items a judge that is right on 50 % passes in 0 % of all tests, fewer than the \
+80 % asked for.
+    """
+    supposed = Supposed(judge_accuracy, human_noise, humans, categories, epsilon, q)
+    tried = sorted(set(sizes))
+    if not tried or tried[0] < 2:
+        raise ValueError("sizes must be numbers of at least 2 items")
+    passed = _passes(supposed, tried, simulations, np.random.default_rng(seed))
+    passing = {
+        size: Figure(int(n) / simulations, simulations, None, wilson(int(n), simulations), "Wilson")
+        for size, n in zip(tried, passed, strict=True)
+    }
+    enough = passed / simulations >= power
+    lasting = np.flatnonzero(np.logical_and.accumulate(enough[::-1])[::-1])
+    items = tried[int(lasting[0])] if len(lasting) else None
+    return ItemsNeeded(items, power, passing, supposed, _in_words(supposed, items, power, passing))
+
+
+def _passes(
+    supposed: Supposed, sizes: Sequence[int], simulations: int, generator: np.random.Generator
+) -> IntArray:
+    """Return how many of the simulated tests pass at each size."""
+    at_once = max(1, _LABELS_AT_ONCE // (supposed.humans * sizes[-1]))
+    passed = np.zeros(len(sizes), np.int64)
+    for done in range(0, simulations, at_once):
+        tests = min(at_once, simulations - done)
+        people, judge = _labels(supposed, tests, sizes[-1], generator)
+        counts = _outcomes(supposed, people, judge, sizes)
+        p_values = t_test(counts, Penalty(np.array([supposed.epsilon])))[..., 0]
+        rejected: BoolArray = benjamini_yekutieli(p_values, supposed.q)
+        passed += (rejected.mean(axis=-1) >= PASSES).sum(axis=0)
+    return passed
+
+
+def _labels(
+    supposed: Supposed, tests: int, items: int, generator: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Draw labels of people, shape (tests, humans, items), and a judge; the truth is always 0."""
+    shape, categories = (tests, supposed.humans, items), supposed.categories
+    is_blind = generator.random(shape) < supposed.human_noise
+    people = np.where(is_blind, generator.integers(0, categories, shape), 0)
+    is_right = generator.random((tests, items)) < supposed.judge_accuracy
+    judge = np.where(is_right, 0, generator.integers(1, categories, (tests, items)))
+    return people, judge
+
+
+def _outcomes(
+    supposed: Supposed, people: IntArray, judge: IntArray, sizes: Sequence[int]
+) -> IntArray:
+    """Count who agrees better with the others, shape (tests, n_sizes, humans, 3)."""
+    labels = range(supposed.categories)
+    gave = np.stack([(people == label).sum(axis=1) for label in labels], axis=1)
+    with_human = np.take_along_axis(gave, people, axis=1) - 1
+    with_judge = np.take_along_axis(gave, judge[:, np.newaxis], axis=1)
+    ahead = with_human - (with_judge - (people == judge[:, np.newaxis]))
+    upto = np.array(sizes) - 1
+    counted = [np.cumsum(which, axis=-1)[..., upto] for which in (ahead == 0, ahead > 0, ahead < 0)]
+    return np.stack(counted, axis=-1).swapaxes(1, 2)
+
+
+def _in_words(
+    supposed: Supposed, items: int | None, power: float, passing: dict[int, Figure]
+) -> str:
+    judge = f"a judge that is right on {supposed.judge_accuracy:.0%}"
+    if items is not None:
+        text = f"With {items} items {judge} passes in at least {power:.0%} of all tests."
+    else:
+        most, figure = max(passing.items())
+        text = (
+            f"With up to {most} items {judge} passes in {figure.value:.0%} of all tests, fewer "
+            f"than the {power:.0%} asked for."
+        )
+    return text.replace("%", " %")

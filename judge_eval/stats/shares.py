@@ -1,0 +1,273 @@
+"""Shares with their intervals: agreement, coverage, position, consistency.
+
+Wilson's interval where every comparison has one trial; otherwise the bootstrap over comparisons,
+because trials on one comparison are not independent. Where every comparison says the same, so do
+all resamples, and each comparison counts as one trial of Wilson's interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import Final, Literal
+
+import numpy as np
+
+from judge_eval.stats.bootstrap import MIN_COMPARISONS, RESAMPLES, TOO_FEW, bounds, resampled_sums
+from judge_eval.stats.estimate import wilson
+from judge_eval.stats.labels import FloatArray, IntArray
+from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, OutcomesTable
+
+NOTHING = "there is nothing to count"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share, how sure it is, and of how many.
+
+    Attributes
+    ----------
+    value : float or None
+        In [0, 1]; None when there were no trials.
+    low, high : float or None
+        95 % interval; None where `why` says why.
+    successes, trials, comparisons : int
+        The comparisons are those with at least one trial.
+    method : {"wilson", "bootstrap", "prompts"} or None
+        What made the interval.
+    why : str or None
+        Why the share or its interval is missing.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    successes: int
+    trials: int
+    comparisons: int
+    method: Literal["wilson", "bootstrap", "prompts"] | None = None
+    why: str | None = None
+
+
+def shares(
+    successes: IntArray | FloatArray,
+    trials: IntArray,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+) -> list[Share]:
+    """Make shares of counts by comparison.
+
+    Parameters
+    ----------
+    successes, trials : int array, shape (n_comparisons, n_shares)
+        A trial may succeed in part; then the successes are no whole numbers.
+
+    Returns
+    -------
+    list of Share, length n_shares
+
+    Raises
+    ------
+    ValueError
+        When there are more successes than trials.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> [one] = shares(np.array([[1], [0], [1]]), np.ones((3, 1), dtype=int), rng)
+    >>> one.method, round(one.value, 3), round(one.low, 3), round(one.high, 3)
+    ('wilson', 0.667, 0.208, 0.939)
+    """
+    if ((successes < 0) | (successes > trials)).any():
+        raise ValueError("there are more successes than trials, or fewer than none")
+    several = (trials > 1).any(axis=0)
+    resampled = np.full((resamples, trials.shape[1]), np.nan)
+    if several.any():
+        both = np.hstack([successes[:, several], trials[:, several]])
+        both, multiplicity = np.unique(both[both.any(axis=1)], axis=0, return_counts=True)
+        sums = resampled_sums(lambda part: both[part], multiplicity, rng, resamples)
+        resampled[:, several] = ratio(*np.hsplit(sums, 2))
+    return shares_of(successes, trials, resampled)
+
+
+def ratio(successes: FloatArray, trials: FloatArray) -> FloatArray:
+    """Divide; NaN where there were no trials."""
+    nothing = np.full(np.shape(trials), np.nan)
+    return np.asarray(np.divide(successes, trials, out=nothing, where=trials > 0))
+
+
+def shares_of(
+    successes: IntArray | FloatArray, trials: IntArray, resampled: FloatArray
+) -> list[Share]:
+    """Make shares whose bootstrap was done elsewhere.
+
+    Parameters
+    ----------
+    successes, trials : int array, shape (n_comparisons, n_shares)
+    resampled : float array, shape (resamples, n_shares)
+        The shares of each resample; only read where a comparison has several trials.
+    """
+    low, high = bounds(resampled, np.count_nonzero(trials, axis=0))
+    return [
+        _share(successes[:, n], trials[:, n], float(low[n]), float(high[n]))
+        for n in range(trials.shape[1])
+    ]
+
+
+def _share(successes: IntArray | FloatArray, trials: IntArray, low: float, high: float) -> Share:
+    right, total = float(successes.sum()), int(trials.sum())
+    comparisons = int(np.count_nonzero(trials))
+    if not total:
+        return Share(None, None, None, 0, 0, 0, why=NOTHING)
+    value, whole = right / total, round(right)
+    several = total > comparisons
+    if several and comparisons < MIN_COMPARISONS:
+        return Share(value, None, None, whole, total, comparisons, why=TOO_FEW)
+    if several and high > low:
+        return Share(value, low, high, whole, total, comparisons, "bootstrap")
+    of_each = wilson(value * comparisons if several else right, comparisons)
+    assert of_each is not None  # there are comparisons
+    return Share(value, *of_each, whole, total, comparisons, "wilson")
+
+
+FEWEST_PROMPTS: Final = 10
+TOO_FEW_PROMPTS: Final = f"votes on fewer than {FEWEST_PROMPTS} prompts do not tell how sure it is"
+TOO_FEW_PAIRS: Final = f"votes on fewer than {FEWEST_PROMPTS} pairs do not tell how sure it is"
+
+
+def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
+    """Return the overall agreement of every judge with its 95 % interval.
+
+    Parameters
+    ----------
+    prompts : int array, shape (n_comparisons,)
+        Which prompt each comparison is of. Pairs of a prompt share outputs, and votes on a pair
+        resemble each other, so prompts are what may be taken as independent.
+
+    Returns
+    -------
+    list of Share, in the table's order of judges
+        Wilson's interval where every pair has one vote and its own prompt; otherwise by prompts
+        (`prompt_interval`). None below 10 of these.
+
+    Examples
+    --------
+    A verdict that failed is on the side of the votes it did not agree with.
+
+    >>> table = OutcomesTable.of([{"A": 1}] * 8 + [{"B": 1}] * 4, [["A", None]] * 12)
+    >>> one, other = overall_agreement(table, np.arange(12))
+    >>> round(one.value, 3), round(one.low, 3), round(one.high, 3), one.method
+    (0.667, 0.391, 0.862, 'wilson')
+    >>> other.value, other.trials
+    (0.0, 12)
+    """
+    asked = table.verdicts != NOT_ASKED
+    votes = np.where(asked, table.votes.sum(axis=1, keepdims=True), 0)
+    return _by_prompt(table.right(), votes, prompts)
+
+
+def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share]:
+    """Return each judge's agreement per answer: every single answer in both orders counts.
+
+    What it loses by contradicting itself is how much higher this is than its agreement.
+
+    Parameters
+    ----------
+    votes : int array, shape (n_comparisons, n_choices)
+    answers : int8 array, shape (n_comparisons, n_judges, 2)
+        Codes of the answers in the stored and the swapped order, of the stored A and B; negative
+        where the judge did not answer in both.
+    prompts : int array, shape (n_comparisons,)
+
+    Returns
+    -------
+    list of Share, length n_judges
+        Each vote is a trial of either answer; its interval is by prompts.
+
+    Examples
+    --------
+    Who always picks what stands first contradicts itself, and is right by half.
+
+    >>> first = np.tile(np.array([0, 1], dtype=np.int8), (12, 1, 1))
+    >>> [share] = per_answer(np.tile([1, 0, 0, 0], (12, 1)), first, np.arange(12))
+    >>> share.value, share.trials
+    (0.5, 24)
+    """
+    known = (answers >= 0).all(axis=2)
+    each = votes.sum(axis=1, keepdims=True)
+    named = [
+        np.take_along_axis(votes, np.maximum(answers[:, :, order], 0).astype(np.intp), axis=1)
+        for order in range(2)
+    ]
+    return _by_prompt(np.where(known, named[0] + named[1], 0), 2 * known * each, prompts)
+
+
+def _by_prompt(right: IntArray, votes: IntArray, prompts: IntArray) -> list[Share]:
+    """Return shares of counts of shape (n_comparisons, n_judges)."""
+    number = np.unique(prompts, return_inverse=True)[1]
+    sums = np.zeros((3, int(number.max(initial=-1)) + 1, right.shape[1]))
+    for total, values in zip(sums, (right, votes, votes > 0), strict=True):
+        np.add.at(total, number, values)
+    return [_share_by_prompt(*sums[:, :, judge]) for judge in range(right.shape[1])]
+
+
+def _share_by_prompt(right: FloatArray, votes: FloatArray, pairs: FloatArray) -> Share:
+    """Return one judge's share of its sums by prompt, each of shape (n_prompts,)."""
+    asked = votes > 0
+    right, votes = right[asked], votes[asked]
+    good, total, comparisons = int(right.sum()), int(votes.sum()), int(pairs.sum())
+    if not total:
+        return Share(None, None, None, 0, 0, 0, why=NOTHING)
+    value = good / total
+    is_plain = total == comparisons == len(votes)
+    if len(votes) < FEWEST_PROMPTS:
+        why = TOO_FEW_PAIRS if is_plain else TOO_FEW_PROMPTS
+        return Share(value, None, None, good, total, comparisons, why=why)
+    if is_plain or good in (0, total):
+        bounds = wilson(value * len(votes), len(votes))
+        assert bounds is not None  # there are votes
+        return Share(value, *bounds, good, total, comparisons, "wilson")
+    low, high = prompt_interval(right, votes)
+    return Share(value, low, high, good, total, comparisons, "prompts")
+
+
+def prompt_interval(
+    right: Sequence[int] | FloatArray, votes: Sequence[int] | FloatArray
+) -> tuple[float, float]:
+    """Return the 95 % interval of a share whose trials come in prompts.
+
+    With ``c_i`` right of ``n_i`` votes on prompt i of P::
+
+        theta = sum c / sum n,   e_i = c_i - theta n_i
+        se = sqrt(P / (P - 1) sum e_i ** 2) / sum n
+        logit(theta) -+ t(.975, P - 1) se / (theta (1 - theta))
+
+    Parameters
+    ----------
+    right, votes : float array, shape (n_prompts,)
+        At least two prompts, and neither all votes right nor all wrong.
+
+    Examples
+    --------
+    >>> low, high = prompt_interval([3, 2, 1, 3, 0, 2, 3, 1, 2, 3], [3] * 10)
+    >>> round(standard_error([3, 2, 1, 3, 0, 2, 3, 1, 2, 3], [3] * 10), 6)
+    0.111111
+    >>> round(low, 6), round(high, 6)
+    (0.392234, 0.861072)
+    """
+    from scipy.special import stdtrit  # type: ignore[import-untyped]  # slow to import
+
+    theta = float(np.sum(right) / np.sum(votes))
+    reach = stdtrit(len(votes) - 1, 0.975) * standard_error(right, votes) / (theta * (1 - theta))
+    middle = log(theta / (1 - theta))
+    low, high = 1 / (1 + np.exp(-(middle + np.array([-reach, reach]))))
+    return float(low), float(high)
+
+
+def standard_error(right: Sequence[int] | FloatArray, votes: Sequence[int] | FloatArray) -> float:
+    """Return the standard error of a share whose trials come in prompts; see `prompt_interval`."""
+    good, n = np.asarray(right, np.float64), np.asarray(votes, np.float64)
+    apart = good - good.sum() / n.sum() * n
+    prompts = len(n)
+    return sqrt(prompts / (prompts - 1) * float((apart**2).sum())) / float(n.sum())

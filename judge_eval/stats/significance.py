@@ -1,0 +1,233 @@
+"""p-values and their correction for many tests.
+
+The tests of the Alt-Test ask whether the judge is worse than a person by less than epsilon. They
+work on three counts per person: items on which judge and person agree equally well with the others,
+on which the person alone agrees better, and on which the judge alone does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from judge_eval.stats.labels import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """What a person has to be better by, since a judge costs less.
+
+    Attributes
+    ----------
+    epsilons : float array, shape (n_epsilons,)
+    multiplicative : bool
+        False: test ``d = I_human - I_judge`` against epsilon. True: test
+        ``d = I_human - I_judge / (1 - epsilon)`` against 0.
+
+    Raises
+    ------
+    ValueError
+        When an epsilon is not within [0, 1), where both forms have a meaning.
+    """
+
+    epsilons: FloatArray
+    multiplicative: bool = False
+
+    def __post_init__(self) -> None:
+        if not ((self.epsilons >= 0) & (self.epsilons < 1)).all():
+            raise ValueError("epsilon must be at least 0 and less than 1")
+
+    @property
+    def values(self) -> FloatArray:
+        """Return d less what it is tested against, shape (n_epsilons, 3).
+
+        In the order of the counts: equally good, the person alone better, the judge alone.
+        """
+        if self.multiplicative:
+            judge = 1 / (1 - self.epsilons)
+            return np.stack([1 - judge, np.ones_like(judge), -judge], axis=-1)
+        difference = np.array([0.0, 1.0, -1.0])
+        return difference - self.epsilons[:, np.newaxis]
+
+
+def t_test(counts: IntArray, penalty: Penalty) -> FloatArray:
+    """Return the p-values of one-sided one-sample t-tests, alternative: the mean of d is less.
+
+    Parameters
+    ----------
+    counts : int array, shape (…, 3)
+        Items on which both agree equally well with the others, the person alone better, the judge
+        alone better.
+
+    Returns
+    -------
+    float array, shape (…, n_epsilons)
+        Where d is the same on all items there is no variance to test by, and p is 0 if d is less,
+        else 1. NaN without items.
+
+    References
+    ----------
+    Alt-Test, arXiv 2501.10970; ``scipy.stats.ttest_1samp`` gives the same.
+
+    Examples
+    --------
+    >>> counts = np.array([[20, 3, 7], [30, 0, 0]])
+    >>> t_test(counts, Penalty(np.array([0.0, 0.2]))).round(4)
+    array([[0.1057, 0.0017],
+           [1.    , 0.    ]])
+    """
+    from scipy.special import stdtr  # type: ignore[import-untyped]  # slow to import
+
+    values = penalty.values
+    n = counts.sum(axis=-1)[..., np.newaxis]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = counts @ values.T / n
+        spread = (values - mean[..., np.newaxis]) ** 2
+        variance = (counts[..., np.newaxis, :] * spread).sum(axis=-1) / (n - 1)
+        p = np.asarray(stdtr(n - 1.0, mean / np.sqrt(variance / n)), np.float64)
+    constant = ((counts > 0).sum(axis=-1) == 1)[..., np.newaxis]
+    return np.where(constant, certain(mean), p)
+
+
+def wilcoxon(counts: IntArray, penalty: Penalty) -> FloatArray:
+    """Return the exact p-values of Wilcoxon's signed-rank test, for one person with few items.
+
+    Under the null hypothesis each difference is as likely above 0 as below it. There are at most
+    three different ones, so the sum of ranks of those above 0 is a sum of at most three binomials.
+    Differences of 0 are dropped, equal ones share their mean rank.
+
+    Parameters
+    ----------
+    counts : int array, shape (3,)
+
+    Returns
+    -------
+    float array, shape (n_epsilons,)
+        Where d is the same on all items p is 0 if d is less, else 1.
+
+    References
+    ----------
+    ``scipy.stats.wilcoxon``, alternative "less", computes the same for up to 13 items, slowly, and
+    approximates it for more.
+
+    Examples
+    --------
+    >>> wilcoxon(np.array([6, 1, 3]), Penalty(np.array([0.0, 0.2]))).round(4)
+    array([0.3125, 0.0225])
+    """
+    there = counts > 0
+    if there.sum() == 1:
+        return certain(penalty.values[:, there][:, 0])
+    return np.array([_signed_rank(row[there], counts[there]) for row in penalty.values])
+
+
+def _signed_rank(values: FloatArray, counts: IntArray) -> float:
+    """Return P(sum of ranks above 0 <= the one observed), for values that occur so often."""
+    sizes = np.abs(values).round(12)
+    ranked, chance, observed = 0, np.ones(1), 0
+    for size in np.unique(sizes[sizes > 0]):
+        alike = sizes == size
+        n = int(counts[alike].sum())
+        doubled_rank = 2 * ranked + n + 1
+        ranked += n
+        step = np.zeros(n * doubled_rank + 1)
+        step[::doubled_rank] = [comb(n, k) / 2**n for k in range(n + 1)]
+        chance = np.convolve(chance, step)
+        observed += doubled_rank * int(counts[alike & (values > 0)].sum())
+    return float(chance[: observed + 1].sum())
+
+
+def certain(difference: FloatArray) -> FloatArray:
+    """Return the p-value of a difference that is the same on every item."""
+    return np.where(difference < 0, 0.0, 1.0)
+
+
+def benjamini_yekutieli(p_values: FloatArray, q: float = 0.05) -> BoolArray:
+    """Tell which hypotheses are rejected when the false discovery rate is held at q.
+
+    The k-th smallest of m p-values is compared with ``k q / (m (1 + 1/2 + … + 1/m))``; the largest
+    that passes is rejected, with all smaller ones. It holds whatever the tests have to do with each
+    other.
+
+    Parameters
+    ----------
+    p_values : float array, shape (…, m)
+        NaN where there is no test; m is then less by as many.
+
+    Returns
+    -------
+    bool array, shape (…, m)
+
+    References
+    ----------
+    Y. Benjamini and D. Yekutieli, "The control of the false discovery rate in multiple testing
+    under dependency", 2001.
+
+    Examples
+    --------
+    >>> benjamini_yekutieli(np.array([0.0272, 0.0001, 0.018]))
+    array([ True,  True,  True])
+    >>> benjamini_yekutieli(np.array([0.001, 0.02, 0.2]))
+    array([ True, False, False])
+    """
+    tests = (~np.isnan(p_values)).sum(axis=-1)
+    rank = np.arange(1, p_values.shape[-1] + 1)
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / rank)])[tests]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        threshold = rank * (q / (tests * harmonic))[..., np.newaxis]
+    ordered = np.sort(p_values, axis=-1)  # NaN comes last and passes nothing
+    rejected = np.where(ordered <= threshold, rank, 0).max(axis=-1, initial=0)
+    order = np.argsort(p_values, axis=-1, kind="stable")
+    place = np.argsort(order, axis=-1, kind="stable")
+    return np.asarray(place < rejected[..., np.newaxis])
+
+
+def mcnemar(ahead: IntArray, behind: IntArray) -> FloatArray:
+    """Return the exact two-sided p-values of McNemar's test (the sign test).
+
+    ``min(1, 2 P(X <= min(ahead, behind)))`` with X binomial of ``ahead + behind`` tosses of a fair
+    coin; 1 where there were none.
+
+    Parameters
+    ----------
+    ahead, behind : int array of one shape
+        Comparisons on which only the one, or only the other, was right.
+
+    References
+    ----------
+    Q. McNemar, "Note on the sampling error of the difference between correlated proportions or
+    percentages", 1947.
+
+    Examples
+    --------
+    >>> mcnemar(np.array([6, 5, 0]), np.array([0, 0, 0])).tolist()
+    [0.03125, 0.0625, 1.0]
+    """
+    from scipy.special import bdtr  # slow to import
+
+    fewer = np.minimum(ahead, behind).astype(np.float64)
+    tail = bdtr(fewer, (ahead + behind).astype(np.int64), 0.5)
+    return np.asarray(np.minimum(1.0, 2 * tail), dtype=np.float64)
+
+
+def holm(p: FloatArray) -> FloatArray:
+    """Return p-values, shape (n_tests,), corrected so that no claim at all is false but rarely.
+
+    The k-th smallest of m is the largest of ``(m + 1 - i) p_i`` so far, and at most 1.
+
+    References
+    ----------
+    S. Holm, "A simple sequentially rejective multiple test procedure", 1979.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03])).round(4).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p, kind="stable")
+    factors = np.arange(len(p), 0, -1)
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(factors * p[order]))
+    return corrected

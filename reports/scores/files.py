@@ -1,0 +1,163 @@
+"""What files of a report are called, and a folder that is whole or as it was before."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_hex
+from typing import Final
+
+MANIFEST: Final = "report.json"
+MADE_BY: Final = "HumanJudge scores"
+_SAFE: Final = re.compile(r"[^\W_](?:[\w .+-]{0,118}[\w+-])?")
+_UNSAFE: Final = re.compile(r"[^\w.+-]+")
+# A file system takes 255 bytes; some are needed for what stands behind.
+_MOST_BYTES: Final = 180
+
+
+class FolderTaken(ValueError):
+    """There is something in the folder that is no report of ours."""
+
+
+@contextmanager
+def replacing(place: Path, *, force: bool = False) -> Iterator[Path]:
+    """Give out an empty folder, and put it in the place of another when all went well.
+
+    Parameters
+    ----------
+    place : Path
+        Made with its parents. A report that is there already is replaced.
+    force : bool
+        Where something else is there, move it aside: to the same name with ``.before-`` and a
+        number behind it. Nothing of it is lost.
+
+    Raises
+    ------
+    FolderTaken
+    """
+    place = place.resolve()
+    is_foreign = place.exists() and not _may_go(place)
+    if is_foreign and not force:
+        raise FolderTaken(
+            f"{place} holds something that is no report of ours: give another folder, or --force, "
+            "which moves it aside"
+        )
+    place.parent.mkdir(parents=True, exist_ok=True)
+    made = _beside(place, "new")
+    made.mkdir()
+    try:
+        yield made
+        _put(made, place, keep=is_foreign)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def manifest_of(folder: Path) -> dict[str, object] | None:
+    """Return what a report says of itself, None where the folder is none of ours."""
+    try:
+        found = json.loads((folder / MANIFEST).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and found.get("made_by") == MADE_BY else None
+
+
+def _may_go(place: Path) -> bool:
+    """Say whether nothing would be lost: it is empty, or holds what we wrote and nothing else."""
+    if not place.is_dir():
+        return False
+    there = {path.name for path in place.iterdir()}
+    manifest = manifest_of(place)
+    ours = manifest.get("files") if manifest else None
+    return not there or (isinstance(ours, list) and there <= set(map(str, ours)))
+
+
+def _put(made: Path, place: Path, *, keep: bool) -> None:
+    if not place.exists():
+        made.rename(place)
+        return
+    aside = _beside(place, "before")
+    place.rename(aside)
+    try:
+        made.rename(place)
+    except OSError:
+        aside.rename(place)
+        raise
+    if not keep:
+        with suppress(OSError):
+            shutil.rmtree(aside)
+
+
+def _beside(place: Path, what: str) -> Path:
+    return place.with_name(f"{place.name}.{what}-{token_hex(4)}")
+
+
+def is_safe(name: object) -> bool:
+    """Say whether a name may be a folder just as it is.
+
+    Examples
+    --------
+    >>> [is_safe(name) for name in ("more_as", "..", "a/b", "", None)]
+    [True, False, False, False, False]
+    """
+    return isinstance(name, str) and _SAFE.fullmatch(name) is not None
+
+
+def judge_names(names: Mapping[str, str]) -> dict[str, str]:
+    """Return what each judge is called where it is alone with that name.
+
+    Parameters
+    ----------
+    names : mapping of id to name
+
+    Examples
+    --------
+    >>> judge_names({"1f6a0c2e-77": "gpt", "9b00e1d2-31": "GPT", "c0ffee00-12": "mistral"})
+    {'1f6a0c2e-77': 'gpt (1f6a0c2e)', '9b00e1d2-31': 'GPT (9b00e1d2)', 'c0ffee00-12': 'mistral'}
+    """
+    count, taken = Counter(_key(name) for name in names.values()), set[str]()
+    return {
+        judge: _unique(name if count[_key(name)] == 1 else f"{name} ({judge[:8]})", taken)
+        for judge, name in names.items()
+    }
+
+
+def file_names(names: Iterable[str]) -> dict[str, str]:
+    """Return the beginning of a file name for each name: none leaves its folder, no two are one.
+
+    Examples
+    --------
+    >>> file_names(["gpt-4.1", "../../etc/passwd", "a/b", "a:b"])
+    {'gpt-4.1': 'gpt-4.1', '../../etc/passwd': 'etc_passwd-3754d6cb', 'a/b': 'a_b-c14cddc0', \
+'a:b': 'a_b-6783a31e'}
+    """
+    taken = set[str]()
+    return {name: _unique(_file_name(name), taken) for name in names}
+
+
+def _file_name(name: str) -> str:
+    plain = _UNSAFE.sub("_", unicodedata.normalize("NFC", name)).strip("._-+")
+    cut = plain.encode("utf-8", "ignore")[:_MOST_BYTES].decode("utf-8", "ignore")
+    if cut and cut == name:
+        return name
+    # What was replaced could make two names one; what is left of each is told apart by its hash.
+    digits = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{cut or 'judge'}-{digits}"
+
+
+def _unique(wanted: str, taken: set[str]) -> str:
+    found, number = wanted, 2
+    while _key(found) in taken:
+        found, number = f"{wanted}-{number}", number + 1
+    taken.add(_key(found))
+    return found
+
+
+def _key(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()

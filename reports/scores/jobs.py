@@ -1,0 +1,199 @@
+"""Score files that are asked for over the web: made by a worker, kept as a zip."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import Error, IntegrityError, connection, transaction
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+from django.utils.text import slugify
+
+from humanjudge.enqueue import enqueue
+from humanjudge.lib.validation import ConfigInvalid
+from judge_eval.models import Run
+from reports.models import ScoreReport
+
+if TYPE_CHECKING:
+    from judge_eval.stats import Embedder
+    from reports.scores.table import Summary
+
+LEASE = timedelta(minutes=2)
+RENEWED_EVERY = timedelta(seconds=30)
+MOST_ATTEMPTS = 3
+# Of each run; older ones are deleted when another is asked for.
+MOST_KEPT = 20
+# A report that nobody has taken up by then was lost on its way to the workers.
+TAKEN_UP_WITHIN = timedelta(seconds=10)
+_TASK = "reports.tasks.make_score_files"
+
+
+class ScoresRefused(ValueError):
+    """It cannot be asked for now; the message says why."""
+
+
+class _Unmade:
+    """Stands for an embedder that only a worker makes: it alone has the keys."""
+
+    model = "not made"
+
+    def __call__(self, texts: object, /) -> list[None]:
+        raise NotImplementedError
+
+
+def ask(run: Run, config: object) -> ScoreReport:
+    """Let a worker make score files of a run; None is the default configuration.
+
+    Raises ConfigInvalid, or ScoresRefused while others of this run are being made.
+    """
+    if config is not None:
+        from reports.scores.config import Reach, parse  # slow: it knows every scorer
+
+        # Whether the run has labels of those tasks, a worker looks up.
+        parse(config, None, Reach(embed=lambda options, path: _Unmade()))
+    try:
+        with transaction.atomic():
+            report = ScoreReport.objects.create(run=run, config=config)
+            enqueue(_TASK, str(report.pk))
+    except IntegrityError as error:
+        why = "Score files of this run are being made; ask again when they are done."
+        raise ScoresRefused(why) from error
+    _delete_old(run)
+    return report
+
+
+def path_of(report: ScoreReport) -> Path:
+    return settings.DATA / "scores" / f"{report.pk}.zip"
+
+
+def file_name(report: ScoreReport) -> str:
+    return f"{_folder_name(report)}.zip"
+
+
+def reports_of(run: Run) -> QuerySet[ScoreReport]:
+    return ScoreReport.objects.filter(run=run).order_by("-asked_at")
+
+
+def make(report_id: UUID) -> None:
+    """Make the files, unless they are made or another worker is at it."""
+    # Web processes import this module, and never make any.
+    from reports.scores.config import Reach
+    from reports.scores.make import NotWritable, ScoringFailed, make_report
+
+    report = _claim(report_id)
+    if report is None:
+        return
+    if report.attempts > MOST_ATTEMPTS:
+        _finish(report, ScoreReport.State.FAILED, f"It broke off {MOST_ATTEMPTS} times.")
+        return
+    try:
+        with _renewed(report), TemporaryDirectory() as folder:
+            made = make_report(
+                report.run_id,
+                report.config,
+                Path(folder),
+                now=timezone.now(),
+                reach=Reach(embed=_embedder),
+            )
+            _keep(report, Path(folder), made.summary())
+    except (ConfigInvalid, ScoringFailed, NotWritable) as error:
+        _finish(report, ScoreReport.State.FAILED, str(error) or type(error).__name__)
+
+
+def ask_again_for_lost() -> None:
+    """Publish again what no worker is at: its task was lost, or its worker is gone."""
+    now = timezone.now()
+    lost = Q(leased_until__lt=now) | Q(leased_until=None, asked_at__lt=now - TAKEN_UP_WITHIN)
+    waiting = ScoreReport.objects.filter(lost, state=ScoreReport.State.WAITING)
+    for pk in waiting.values_list("pk", flat=True):
+        enqueue(_TASK, str(pk))
+
+
+def _claim(report_id: UUID) -> ScoreReport | None:
+    now = timezone.now()
+    free = Q(leased_until=None) | Q(leased_until__lt=now)
+    waiting = ScoreReport.objects.filter(free, pk=report_id, state=ScoreReport.State.WAITING)
+    if not waiting.update(leased_until=now + LEASE, attempts=F("attempts") + 1):
+        return None
+    return ScoreReport.objects.select_related("run").get(pk=report_id)
+
+
+def _mine(report: ScoreReport) -> QuerySet[ScoreReport]:
+    """Return the row while nobody else has taken it up: each who does counts an attempt."""
+    return ScoreReport.objects.filter(
+        pk=report.pk, state=ScoreReport.State.WAITING, attempts=report.attempts
+    )
+
+
+@contextmanager
+def _renewed(report: ScoreReport) -> Iterator[None]:
+    """Keep the lease for as long as it takes; a worker that is killed loses it soon."""
+    done = Event()
+
+    def renew() -> None:
+        while not done.wait(RENEWED_EVERY.total_seconds()):
+            # A database that is away for a moment is asked again.
+            with suppress(Error):
+                _mine(report).update(leased_until=timezone.now() + LEASE)
+            connection.close()
+
+    thread = Thread(target=renew, name="score-files-lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _finish(report: ScoreReport, state: str, error: str = "", **made: Any) -> bool:
+    done = {"state": state, "error": error, "done_at": timezone.now(), "leased_until": None}
+    return bool(_mine(report).update(**done, **made))
+
+
+def _keep(report: ScoreReport, folder: Path, summary: Summary) -> None:
+    """Put the files where they are fetched from, unless another worker is at them by now."""
+    path = path_of(report)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{token_hex(4)}")
+    try:
+        _zip(folder, partial, _folder_name(report))
+        with transaction.atomic():
+            size = partial.stat().st_size
+            if _finish(report, ScoreReport.State.DONE, size=size, table=summary.model_dump()):
+                partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _embedder(options: Mapping[str, object], path: str) -> Embedder:
+    from judge_eval.runs.embeddings import make_embedder
+
+    return make_embedder(options, path=path)
+
+
+def _zip(folder: Path, path: Path, name: str) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(folder.rglob("*")):
+            if file.is_file():
+                archive.write(file, Path(name) / file.relative_to(folder))
+
+
+def _folder_name(report: ScoreReport) -> str:
+    return f"scores-{slugify(report.run.name)[:80] or 'run'}-{str(report.pk)[:8]}"
+
+
+def _delete_old(run: Run) -> None:
+    for report in reports_of(run)[MOST_KEPT:]:
+        path_of(report).unlink(missing_ok=True)
+        report.delete()

@@ -1,0 +1,108 @@
+"""The page of a run's score files: ask for them, wait, fetch them, see the latest figures."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from humanjudge.http import HtmxRequest, Problem
+from humanjudge.lib import strict_json
+from humanjudge.lib.text import number_of
+from humanjudge.lib.validation import ConfigInvalid
+from judge_eval.findings.slices import Slice
+from judge_eval.models import Run
+from judge_eval.pages.run_access import refuse_calls
+from judge_eval.pages.runs import find_run
+from reports.models import ScoreReport
+from reports.parts import parts_of
+from reports.scores import jobs
+from reports.scores.api import zip_response
+from reports.scores.table import Source, Summary, summary_page
+
+
+@never_cache
+@require_safe
+def run_scores(request: HtmxRequest, run_id: UUID) -> HttpResponse:
+    """A run's score files; htmx asks for the list again while some are being made."""
+    run = find_run(run_id)
+    refused = refuse_calls(request, run)
+    if refused is not None:
+        return refused
+    template = "reports/_score_files.html" if request.htmx else "reports/scores.html"
+    return render(request, template, _context(run))
+
+
+@require_POST
+@login_required
+def ask_for_scores(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    run = find_run(run_id)
+    text, part = request.POST.get("config", "").strip(), request.POST.get("part", "")
+    try:
+        jobs.ask(run, _with_part(strict_json.loads(text) if text else None, part))
+    except ConfigInvalid as invalid:
+        errors = [str(error) for error in invalid.errors]
+    except (jobs.ScoresRefused, strict_json.NotJson) as refused:
+        errors = [str(refused)]
+    else:
+        return redirect("run-scores", run.pk)
+    context = _context(run, part) | {"errors": errors, "config": text}
+    return render(request, "reports/scores.html", context, status=422)
+
+
+@require_safe
+@login_required
+def download_scores(request: HttpRequest, run_id: UUID, report_id: UUID) -> HttpResponseBase:
+    done = ScoreReport.objects.select_related("run").filter(state=ScoreReport.State.DONE)
+    report = get_object_or_404(done, pk=report_id, run=run_id)
+    response = zip_response(report)
+    if response is None:
+        raise Problem(404, "These files are not there any more. Ask for them again.")
+    return response
+
+
+def _with_part(config: object, part: str) -> object:
+    """Return a configuration with the part that was chosen beside it, unless it names one."""
+    if not part:
+        return config
+    if isinstance(config, list):
+        return {"metrics": config, "part": part}
+    return (
+        {"part": part, **(config or {})} if config is None or isinstance(config, dict) else config
+    )
+
+
+def _context(run: Run, part: str = "") -> dict[str, Any]:
+    reports = list(jobs.reports_of(run)[: jobs.MOST_KEPT])
+    latest = next((report for report in reports if report.table), None)
+    summary = Summary.model_validate(latest.table) if latest else None
+    return {
+        "run": run,
+        "reports": [(report, *_about(report)) for report in reports],
+        "latest": latest,
+        "as_of": _as_of(summary.as_of) if summary and summary.as_of else "",
+        "figures": summary_page(summary) if summary else None,
+        "is_waiting": any(report.state == ScoreReport.State.WAITING for report in reports),
+        "parts": parts_of(run, part),
+        "tab": "scores",
+    }
+
+
+def _about(report: ScoreReport) -> tuple[str, str]:
+    """Say which metrics were asked for, and of what part of the run."""
+    config = report.config if isinstance(report.config, dict) else {"metrics": report.config}
+    part = Slice.parse(config.get("part") or "").in_words
+    return "chosen" if config.get("metrics") else "usual", part
+
+
+def _as_of(source: Source) -> str:
+    people = f"{source.people:,} {'person' if source.people == 1 else 'people'}"
+    votes, pairs = number_of(source.votes, "vote"), number_of(source.pairs, "pair")
+    entry = f"ledger entry {source.ledger_seq:,}"
+    return f"As of {votes} by {people} on {pairs} ({source.part}), {entry}."

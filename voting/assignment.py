@@ -1,0 +1,305 @@
+"""Which pairs a voter gets next, and the leases that keep two people off the last one.
+
+Leased is what a voter has on the screen and the next two pairs. What a page holds beyond that is
+there for speed only: whoever asks first gets it, and the page that held it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
+from django.db.models import Exists, OuterRef
+
+from voting.ballots import Ballot
+from voting.ledger.bulk_sql import key, prepared
+from voting.models import Assignment, Comparison, Queue, Reach, Voter
+from voting.order import (
+    FRESH,
+    SHUFFLED_PROMPTS,
+    arrange,
+    keyed_number,
+    left_side,
+    prompt_order,
+)
+from voting.selectors import open_to
+
+# What a voter has on the screen, and the next two.
+LEASED = 3
+# Pairs are looked at in portions, each of which begins with another prompt.
+PORTION = 50
+# How far a voter has come is written down after so many entries of the ledger.
+REACH_STEP = 200
+
+# What `selectors.open_to` says, as SQL: for Django to write it costs more than to run it. Votes are
+# counted, since PostgreSQL would gather all votes of a voter for a NOT EXISTS before it begins, and
+# compared by size: of an equality it expects so few rows that it sorts all pairs to find them.
+_OPEN = """
+    pair.queue_id = %(queue)s AND pair.opened_at IS NOT NULL AND pair.votes < pair.votes_wanted
+    AND 1 > (SELECT COUNT(*) FROM voting_entry AS own
+             WHERE own.voter_id = %(voter)s AND own.comparison_id = pair.id
+               AND own.kind = 'vote' AND NOT own.retracted)
+"""
+# Votes of a pair, those too that are not sealed yet: looked up by the pair, whatever else waits.
+_CAST = """
+    pair.votes + (SELECT COUNT(*) FROM voting_entry AS vote
+                  WHERE vote.comparison_id = pair.id AND COALESCE(vote.seq, 0) = 0
+                    AND vote.kind = 'vote' AND NOT vote.retracted)
+"""
+# Somebody else has the pair before them: leased, and not voted on.
+_LOOKS = """
+    other.comparison_id = pair.id AND other.voter_id <> %(voter)s
+    AND other.leased_until > %(now)s
+    AND NOT EXISTS (SELECT 1 FROM voting_entry AS theirs
+                    WHERE theirs.voter_id = other.voter_id AND theirs.comparison_id = pair.id
+                      AND theirs.kind = 'vote' AND NOT theirs.retracted)
+"""
+# Not all votes that the pair wants are cast, or about to be cast.
+_FREE = f"""
+    pair.votes_wanted > {_CAST}
+        + (SELECT COUNT(*) FROM voting_assignment AS other WHERE {_LOOKS})
+"""  # noqa: S608  these are texts of our own, values travel beside them
+_SELECT = "SELECT pair.prompt_key, pair.id, pair.turn FROM voting_comparison AS pair"
+_MINE = """
+    JOIN voting_assignment AS mine ON mine.comparison_id = pair.id AND mine.voter_id = %(voter)s
+"""
+_NEXT = f"""
+    {_SELECT} WHERE {_OPEN} AND {_FREE} AND pair.turn >= %(turn)s
+    AND NOT EXISTS (SELECT 1 FROM voting_assignment AS mine
+                    WHERE mine.voter_id = %(voter)s AND mine.comparison_id = pair.id
+                      AND mine.skips > 0)
+    ORDER BY pair.turn, pair.position LIMIT %(limit)s
+"""  # noqa: S608
+_SKIPPED_ONCE = f"""
+    {_SELECT} {_MINE} WHERE mine.skips = 1 AND {_OPEN} AND {_FREE}
+    ORDER BY pair.turn, pair.position LIMIT %(limit)s
+"""
+# The few pairs first: PostgreSQL would look at all open pairs of the queue to find them.
+_STILL_THEIRS = f"""
+    WITH pair AS MATERIALIZED (SELECT * FROM voting_comparison WHERE id IN ({{have}}))
+    SELECT pair.prompt_key, pair.id, pair.turn FROM pair {_MINE}
+    WHERE mine.skips < 2 AND {_OPEN} AND (mine.leased_until > %(now)s OR {_FREE})
+"""  # noqa: S608
+_LONGEST_LEASED = f"""
+    {_SELECT} JOIN voting_assignment AS other ON {_LOOKS}
+    WHERE {_OPEN} AND pair.votes_wanted > {_CAST}
+    AND NOT EXISTS (SELECT 1 FROM voting_assignment AS mine
+                    WHERE mine.voter_id = %(voter)s AND mine.comparison_id = pair.id
+                      AND mine.skips > 1)
+    GROUP BY pair.prompt_key, pair.id, pair.turn
+    ORDER BY COUNT(*), MIN(other.leased_until) LIMIT 1
+"""  # noqa: S608
+# Two voters who ask at once must not both be given the last pair. It brings how far this one came.
+_LOCK = """
+    SELECT (SELECT reach.turn FROM voting_reach AS reach
+            WHERE reach.queue_id = queue.id AND reach.voter_id = %(voter)s) {also}
+    FROM voting_queue AS queue WHERE queue.id = %(queue)s
+"""
+# Others wait for the lock, and not for the disk: leases that a crash of PostgreSQL forgets are only
+# of its last moments, and a page that asks again has them again.
+_WITHOUT_DISK = ", set_config('synchronous_commit', 'off', true)"
+_LEASE = """
+    INSERT INTO voting_assignment (voter_id, comparison_id, leased_until, skips) VALUES {rows}
+    ON CONFLICT (voter_id, comparison_id) DO UPDATE SET leased_until = excluded.leased_until
+"""
+_END_LEASES = """
+    UPDATE voting_assignment SET leased_until = %(now)s
+    WHERE voter_id = %(voter)s AND leased_until > %(now)s {but_these}
+    AND EXISTS (SELECT 1 FROM voting_comparison AS pair
+                WHERE pair.id = comparison_id AND pair.queue_id = %(queue)s)
+"""
+
+
+class Handed(NamedTuple):
+    """The voter's next pairs, and those of the page that are not the voter's any more."""
+
+    pairs: list[Comparison]
+    gone: list[UUID]
+
+
+class _Row(NamedTuple):
+    prompt_key: str
+    pk: UUID
+    turn: int
+
+
+class _Asker(NamedTuple):
+    """Who asks for pairs, where, and when."""
+
+    voter: Voter
+    queue: Queue
+    now: datetime
+
+    def rows(self, sql: str, **values: Any) -> list[_Row]:
+        with prepared() as cursor:
+            self.execute(cursor, sql, **values)
+            return [_Row(prompt, UUID(str(pk)), turn) for prompt, pk, turn in cursor.fetchall()]
+
+    def execute(self, cursor: CursorWrapper, sql: str, **values: Any) -> None:
+        about = {"voter": key(self.voter.pk), "queue": key(self.queue.pk), "now": _time(self.now)}
+        cursor.execute(sql, values | about)
+
+
+def _time(moment: datetime) -> Any:
+    return connection.ops.adapt_datetimefield_value(moment)
+
+
+def _named(pks: Sequence[UUID]) -> dict[str, Any]:
+    return {f"pair_{n}": key(pk) for n, pk in enumerate(pks)}
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(f"%({name})s" for name in names)
+
+
+def next_pairs(
+    voter: Voter, queue: Queue, have: Sequence[UUID], held: int, now: datetime
+) -> Handed:
+    """Hand out so many pairs that the voter's page holds `held`, and lease the first three of them.
+
+    `have` are those that it holds already, in its order. A page that holds none, since it was just
+    loaded, goes on with what the last one held. Nobody is idle because others look at what is
+    left: then the pair that was leased longest ago is handed out.
+    """
+    asker = _Asker(voter, queue, now)
+    with transaction.atomic():
+        reached = _lock(asker)
+        shown = have or _shown_last(voter, held)
+        kept = _still_theirs(asker, shown)
+        page = [*kept, *_choose(asker, reached, kept, shown, held - len(kept))][:held]
+        _lease(asker, page)
+    new = [pk for pk in page if pk not in have]
+    pairs = Comparison.objects.select_related("a__picture", "b__picture").in_bulk(new)
+    return Handed([pairs[pk] for pk in new], [pk for pk in have if pk not in kept])
+
+
+def give_back(voter: Voter, queue: Queue, pairs: Sequence[UUID], now: datetime) -> None:
+    """End the leases of a page that was left."""
+    leases = Assignment.objects.filter(voter=voter, leased_until__gt=now, comparison__queue=queue)
+    leases.filter(comparison__in=pairs).update(leased_until=now)
+
+
+def _lease(asker: _Asker, held: Sequence[UUID]) -> None:
+    """Lease the first pairs of the page, and nothing else, to the voter.
+
+    The others are written down too: they were handed out, so their verdicts stay closed.
+    """
+    names, until = _named(held), asker.now + timedelta(minutes=settings.LEASE_MINUTES)
+    leased = list(names)[:LEASED]
+    rows = [
+        f"(%(voter)s, %({name})s, {'%(until)s' if name in leased else '%(now)s'}, 0)"
+        for name in names
+    ]
+    with prepared() as cursor:
+        these = f"AND comparison_id NOT IN ({_list(leased)})" if leased else ""
+        asker.execute(cursor, _END_LEASES.format(but_these=these), **names)
+        if rows:
+            sql = _LEASE.format(rows=", ".join(rows))
+            asker.execute(cursor, sql, **names, until=_time(until))
+
+
+def _lock(asker: _Asker) -> int:
+    with prepared() as cursor:
+        if connection.vendor == "postgresql":
+            asker.execute(cursor, _LOCK.format(also=_WITHOUT_DISK) + " FOR NO KEY UPDATE")
+        else:
+            asker.execute(cursor, _LOCK.format(also=""))
+        return int(cursor.fetchone()[0] or 0)
+
+
+def _shown_last(voter: Voter, held: int) -> list[UUID]:
+    """Return what the voter's last page held, in its order, among what was voted on just before."""
+    shown = Assignment.objects.filter(voter=voter, skips=0).order_by("-leased_until", "pk")
+    return list(shown.values_list("comparison_id", flat=True)[: 2 * held])
+
+
+def _still_theirs(asker: _Asker, have: Sequence[UUID]) -> dict[UUID, str]:
+    """Return which pairs of the page the voter may still vote on, in its order, with their prompts.
+
+    A pair beyond the leased ones may have got its votes by now, or be on another screen.
+    """
+    if not have:
+        return {}
+    names = _named(have)
+    sql = _STILL_THEIRS.format(have=_list(names))
+    prompts = {row.pk: row.prompt_key for row in asker.rows(sql, **names)}
+    return {pk: prompts[pk] for pk in have if pk in prompts}
+
+
+def _choose(
+    asker: _Asker, reached: int, kept: dict[UUID, str], have: Sequence[UUID], limit: int
+) -> list[UUID]:
+    if limit <= 0:
+        return []
+    rows = [
+        row for row in _first_prompts(asker, reached, PORTION + len(have)) if row.pk not in have
+    ]
+    # What the voter skipped comes back once, at the end.
+    again = asker.rows(_SKIPPED_ONCE, limit=limit + len(have)) if len(rows) < limit else []
+    rows.sort(key=lambda row: (row.turn >= FRESH, prompt_order(asker.queue.pk, row.prompt_key)))
+
+    def chance(thing: Hashable) -> float:
+        return keyed_number(settings.SECRET_KEY, "shuffle", asker.voter.pk, thing) / 2**64
+
+    last = list(kept.values())[-1] if kept else ""
+    chosen = arrange([(row.prompt_key, row.pk) for row in rows], chance, limit, last)
+    chosen += [row.pk for row in again if row.pk not in have][: limit - len(chosen)]
+    if not chosen and not kept:
+        chosen = [row.pk for row in asker.rows(_LONGEST_LEASED)]
+    return chosen
+
+
+def _first_prompts(asker: _Asker, start: int, portion: int) -> list[_Row]:
+    """Return free pairs of the first prompts that have some; their cost is that of what is read."""
+    voter, queue, _ = asker
+    rows = _walk(asker, start, portion)
+    if start and not rows:
+        # A pair may want votes again that the voter had passed.
+        start = 0
+        rows = _walk(asker, start, portion)
+    # A prompt that is begun from now on gets a later turn than the end of the ledger.
+    passed = min(rows[0].turn, queue.project.head_seq + 1) if rows else 0
+    if passed - start >= REACH_STEP:
+        _remember_reach(voter, queue, start, passed)
+    return rows
+
+
+def _walk(asker: _Asker, turn: int, portion: int) -> list[_Row]:
+    rows: list[_Row] = []
+    while True:
+        new = asker.rows(_NEXT, turn=turn, limit=portion)
+        rows += new
+        if len(new) < portion or len({row.prompt_key for row in rows}) >= SHUFFLED_PROMPTS:
+            return rows
+        turn = new[-1].turn + 1
+
+
+def _remember_reach(voter: Voter, queue: Queue, start: int, passed: int) -> None:
+    """Write down where the voter's next pair stands, whoever has it leased just now."""
+    skipped = Assignment.objects.filter(voter=voter, comparison=OuterRef("pk"), skips__gt=0)
+    first = open_to(voter, queue).filter(~Exists(skipped), turn__gte=start).order_by("turn")
+    turn = first.values_list("turn", flat=True).first() or 0
+    Reach.objects.bulk_create(
+        [Reach(voter=voter, queue=queue, turn=min(turn, passed))],
+        update_conflicts=True,
+        unique_fields=["voter", "queue"],
+        update_fields=["turn"],
+    )
+
+
+def ballot_for(voter: Voter, queue: Queue, comparison: Comparison) -> Ballot:
+    return Ballot(
+        uid=uuid4(),
+        project=queue.project_id,
+        queue=queue.pk,
+        comparison=comparison.pk,
+        voter=voter.pk,
+        rubric=queue.rubric_id,
+        left=left_side(settings.SECRET_KEY, voter.pk, comparison.pk),
+        choices=tuple(queue.ballot),
+    )

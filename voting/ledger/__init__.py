@@ -1,0 +1,1 @@
+"""The ledger: entries are sealed in order, hashed, and handed to its projections."""

@@ -1,0 +1,1 @@
+"""Drawings by models as pictures: screened, rendered in a limited process, checked."""

@@ -1,0 +1,187 @@
+"""SVG to PNG: screened, rendered in a limited child process, and checked before it is trusted.
+
+Every drawing gets a process of its own, started afresh: a renderer that crashes, hangs or is
+taken over takes nothing with it. The same source gives the same bytes on every machine, since
+only the fonts shipped here are used and the picture carries nothing but its pixels.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from voting.pictures import png, screening
+from voting.pictures.fonts import with_shipped_families
+
+MAX_SIDE = 1024
+MIN_LONGER_SIDE = 512
+MAX_PNG_BYTES = 8 * 1024 * 1024
+WALL_SECONDS = 8.0
+PACKAGES = {"resvg": "resvg_py", "cairosvg": "cairosvg"}
+_CHILD = Path(__file__).with_name("child.py")
+_FONTS = Path(__file__).parents[1] / "fonts"
+_MARK = 4
+# -I and -S: no environment, no user or site customisation runs before the limits are set.
+_PYTHON = ("-I", "-S", "-B", "-X", "utf8")
+_ENDS: dict[int, str] = {
+    signal.SIGXCPU: "the drawing takes too much processor time to render",
+    signal.SIGKILL: "the drawing takes too long to render",
+    signal.SIGABRT: "the drawing needs more memory than a rendering may use",
+    signal.SIGSEGV: "the renderer crashed on this drawing",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A picture: its PNG bytes, its size in pixels, and what drew it (``renderer_id``).
+
+    ``left_out`` names what the drawing refers to outside itself, which is not in the picture.
+    """
+
+    png: bytes
+    width: int
+    height: int
+    renderer: str
+    left_out: tuple[str, ...] = ()
+
+
+class RenderingFailed(Exception):  # it is what happened, not a programming error
+    """There is no picture; ``reason`` is a sentence that a person can read.
+
+    ``is_refused`` says that screening refused the drawing: no renderer ever sees it.
+    """
+
+    def __init__(self, reason: str, *, is_refused: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.is_refused = is_refused
+
+
+class RendererMissing(RenderingFailed):
+    """The machine has no renderer that starts, whatever the drawing; ``reason`` says why."""
+
+
+def render(source: str, *, renderer: str = "resvg") -> Rendered:
+    """Return the picture of a drawing, the longer side between 512 and 1024 pixels, on white.
+
+    Raises RenderingFailed, with the reason, when there is none; ValueError for a renderer
+    that does not exist.
+    """
+    _package(renderer)  # a mistake of the caller, before anything about the drawing
+    try:
+        screened = screening.screen(source)
+    except screening.UnsafeSvg as refusal:
+        raise RenderingFailed(refusal.reason, is_refused=True) from refusal
+    size = target_size(screened.width, screened.height)
+    picture = _run_child(with_shipped_families(screened.svg), renderer, size)
+    return Rendered(
+        picture.data, picture.width, picture.height, renderer_id(renderer), screened.left_out
+    )
+
+
+@cache
+def renderer_id(renderer: str) -> str:
+    """Return the name and version of a backend, such as ``"resvg_py 0.5.0"``."""
+    package = _package(renderer)
+    return f"{package} {importlib.metadata.version(package)}"
+
+
+def _package(renderer: str) -> str:
+    if renderer not in PACKAGES:
+        raise ValueError(f"unknown renderer {renderer!r}; one of {', '.join(PACKAGES)}")
+    return PACKAGES[renderer]
+
+
+def target_size(width: float, height: float) -> tuple[int, int]:
+    """Return the size in pixels of the picture of a drawing of this natural size."""
+    longer = max(width, height)
+    scale = min(max(longer, MIN_LONGER_SIDE), MAX_SIDE) / longer
+    return max(1, round(width * scale)), max(1, round(height * scale))
+
+
+def _run_child(source: str, renderer: str, size: tuple[int, int]) -> png.Png:
+    """Render without screening: what the limits of the child alone must withstand."""
+    command = [sys.executable, *_PYTHON, str(_CHILD), renderer, *map(str, size), str(_FONTS)]
+    try:
+        with tempfile.TemporaryDirectory(prefix="render-") as empty:
+            child = subprocess.Popen(
+                [*command, _package_folder(renderer)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={},
+                cwd=empty,
+                start_new_session=True,
+            )
+            answer = _answer(child, source.encode(errors="replace"))
+    except OSError as error:
+        raise RendererMissing(f"the renderer could not be started: {error}") from error
+    return _checked(answer, child.returncode)
+
+
+def _answer(child: subprocess.Popen[bytes], source: bytes) -> bytes:
+    """Return what the child writes, within the limits of time and length, and end its group."""
+    # A timer rather than communicate(timeout=...), which bounds the time but not the length.
+    watchdog = threading.Timer(WALL_SECONDS, _kill_group, (child.pid,))
+    watchdog.start()
+    try:
+        with suppress(BrokenPipeError):  # it died early: its exit status says why
+            child.stdin.write(source)  # type: ignore[union-attr]
+            child.stdin.close()  # type: ignore[union-attr]
+        return child.stdout.read(_MARK + MAX_PNG_BYTES + 1)  # type: ignore[union-attr]
+    finally:
+        watchdog.cancel()
+        watchdog.join()
+        # Before the child is waited for, so that its number cannot have become another's.
+        _kill_group(child.pid)
+        with suppress(BrokenPipeError), child:
+            pass
+
+
+def _kill_group(leader: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def _checked(answer: bytes, status: int) -> png.Png:
+    mark, body = answer[:_MARK], answer[_MARK:]
+    if mark == b"OUT\n":
+        raise RendererMissing(f"the renderer could not be started: {_one_line(body)}")
+    if mark == b"ERR\n" and b"nodes limit reached" in body:
+        raise RenderingFailed("the drawing refers to itself, or stands for too many elements")
+    if mark == b"ERR\n":
+        raise RenderingFailed(f"the renderer refused the drawing: {_one_line(body)}")
+    if mark != b"PNG\n":
+        reason = _ENDS.get(-status, f"the renderer ended with status {status}")
+        raise RenderingFailed(reason)
+    if len(body) > MAX_PNG_BYTES:
+        raise RenderingFailed("the picture is larger than 8 MB")
+    try:
+        return png.canonical(body, MAX_SIDE)
+    except png.BadPng as error:
+        raise RenderingFailed(f"the renderer returned no proper picture: {error}") from error
+
+
+def _one_line(text: bytes) -> str:
+    words = " ".join(text.decode(errors="replace").split())
+    return "".join(each for each in words if each.isprintable())[:300]
+
+
+@cache
+def _package_folder(renderer: str) -> str:
+    # The child sees neither site-packages nor the environment: it is told where the backend is.
+    package = _package(renderer)
+    found = importlib.util.find_spec(package)
+    if found is None or found.origin is None:
+        raise RendererMissing(f"the package {package} is not installed")
+    return str(Path(found.origin).parent.parent)

@@ -1,0 +1,436 @@
+"""Make of a drawing by a model what may be given to a renderer, or refuse it with the reason.
+
+A drawing is read with expat and written anew: what comes out refers to nothing outside itself, runs
+nothing, holds no markup but SVG, and is bounded in bytes, depth, elements and size. What it
+referred to outside is left out and named, as in a browser without a network. How long it takes to
+draw is not foretold here: the renderer's process is limited, see ``voting.pictures.rendering``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from itertools import islice
+from typing import Any, Final, TypeAlias
+from xml.parsers import expat
+
+import tinycss2
+
+Node: TypeAlias = Any  # of tinycss2, which tells no types
+
+SVG: Final = "http://www.w3.org/2000/svg"
+XLINK: Final = "http://www.w3.org/1999/xlink"
+MAX_BYTES: Final = 512 * 1024
+MAX_DEPTH: Final = 64
+MAX_ELEMENTS: Final = 20_000
+MAX_SIDE: Final = 100_000.0
+MAX_ASPECT: Final = 50.0
+# Of style sheets that have to be read: reading takes some 15 microseconds a character at worst.
+MAX_CSS: Final = 64 * 1024
+MAX_NOTES: Final = 10
+# What a browser shows of a drawing that states neither a size nor a viewBox.
+DEFAULT_SIZE: Final = (300.0, 150.0)
+
+# No still picture shows what these would: a drawing without them would be another one.
+_REFUSED: Final = {
+    *("script", "handler", "listener", "foreignobject", "iframe", "frame", "embed", "object"),
+    *("applet", "audio", "video", "canvas"),
+}
+_NOT_DRAWN: Final = {
+    *("set", "animate", "animatetransform", "animatemotion", "animatecolor", "discard"),
+    *("cursor", "color-profile", "font-face"),
+}
+_REFERENCES: Final = {"href", "src", "srcset"}
+# Attributes that no still picture shows.
+_UNSEEN: Final = ("on", "aria-", "data-")
+_PREFIXES: Final = {
+    "": "",
+    XLINK: "xlink:",
+    "http://www.w3.org/XML/1998/namespace": "xml:",
+}
+# By their first bytes in base64: what calls itself a PNG may be another drawing.
+_PICTURE: Final = re.compile(
+    r"(?i:data:image/(?:png|jpe?g|gif|webp)\s*;\s*base64\s*,)\s*"
+    r"(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR)"
+)
+_HREF: Final = re.compile(r"href\s*=\s*[\"']([^\"']*)")
+_PIXELS_PER_UNIT: Final = {
+    "": 1.0,
+    "px": 1.0,
+    "pt": 96 / 72,
+    "pc": 16.0,
+    "mm": 96 / 25.4,
+    "cm": 96 / 2.54,
+    "q": 96 / 101.6,
+    "in": 96.0,
+    "em": 16.0,
+    "ex": 8.0,
+}
+# No two neighbours of a pattern can match the same letters: the source chooses their number.
+_ESCAPED: Final = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+)
+_LENGTH: Final = re.compile(
+    r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-zA-Z]*|%)\s*", re.ASCII
+)
+_SEPARATOR: Final = re.compile(r"[\s,]+")
+# Only CSS that holds one of these can refer to anything, in whatever disguise.
+_SUSPECT: Final = re.compile(r"\\|@|(?:url|src)\s*\((?!\s*[\"']?#)", re.IGNORECASE)
+_KEPT_RULES: Final = {"media", "supports"}
+_LOADING_RULES: Final = {"import", "font-face"}
+
+
+class UnsafeSvg(Exception):  # the name is the verdict, and callers read it as one
+    """The drawing is refused; ``reason`` is a sentence that a person can read."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = _one_line(reason)
+        super().__init__(self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """A drawing that may be rendered.
+
+    Attributes
+    ----------
+    svg : str
+        The drawing, written anew.
+    width, height : float
+        Natural size in user units (CSS pixels).
+    left_out : tuple of str
+        What it refers to outside itself, each once, the first few.
+    """
+
+    svg: str
+    width: float
+    height: float
+    left_out: tuple[str, ...] = ()
+
+
+def screen(source: str) -> Screened:
+    """Return a drawing as it may be given to a renderer.
+
+    Raises
+    ------
+    UnsafeSvg
+        The drawing is refused; ``reason`` says why in words. Nothing else is ever raised.
+
+    Examples
+    --------
+    >>> drawing = screen(f'<svg xmlns="{SVG}" width="9" height="6"><image href="a.png"/></svg>')
+    >>> drawing.width, drawing.height, drawing.left_out
+    (9.0, 6.0, ('a.png',))
+    >>> drawing.svg.partition("xlink")[2]
+    '="http://www.w3.org/1999/xlink" width="9" height="6"><image></image></svg>'
+    """
+    writer = _Writer()
+    writer.read(source)
+    svg = "".join(writer.parts)
+    return Screened(svg, *writer.size, tuple(writer.left_out))
+
+
+def element_count(source: str) -> int:
+    """Return how many elements a drawing has, or 0 where it cannot be read.
+
+    Examples
+    --------
+    >>> element_count("<svg><g><path/></g></svg>"), element_count("no drawing")
+    (3, 0)
+    """
+    reader = _Reader()
+    try:
+        reader.read(source)
+    except UnsafeSvg:
+        return 0
+    return reader.elements
+
+
+class _Reader:
+    """Reads XML within bounds, and expands no entity."""
+
+    def __init__(self) -> None:
+        self.elements = 0
+        self.depth = 0
+
+    def read(self, source: str) -> None:
+        parser = expat.ParserCreate("utf-8", namespace_separator=" ")
+        parser.buffer_text = True
+        parser.EntityDeclHandler = self.entity
+        parser.SkippedEntityHandler = self.entity
+        parser.ProcessingInstructionHandler = self.instruction
+        parser.StartElementHandler = self.start
+        parser.EndElementHandler = self.end
+        parser.CharacterDataHandler = self.characters
+        try:
+            parser.Parse(_bounded(source), True)
+        except expat.ExpatError as error:
+            raise UnsafeSvg(
+                f"the drawing is not well-formed XML: {expat.ErrorString(error.code)} "
+                f"(line {error.lineno}, column {error.offset + 1})"
+            ) from None
+
+    def entity(self, name: str, *_details: object) -> None:
+        raise UnsafeSvg(f"the drawing's document type defines entities ({name[:40]})")
+
+    def start(self, _name: str, _attributes: dict[str, str]) -> None:
+        self.elements += 1
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise UnsafeSvg(f"the drawing is nested deeper than {MAX_DEPTH} elements")
+        if self.elements > MAX_ELEMENTS:
+            raise UnsafeSvg(f"the drawing has more than {MAX_ELEMENTS:,} elements")
+
+    def end(self, _name: str) -> None:
+        self.depth -= 1
+
+    def instruction(self, target: str, data: str) -> None: ...
+
+    def characters(self, text: str) -> None: ...
+
+
+class _Writer(_Reader):
+    """Writes what is read, without what lies outside or is never drawn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self.size = (0.0, 0.0)
+        self.left_out: list[str] = []
+        # The depth of an element that is left out with all inside it, and of a style sheet.
+        self.hidden_from = MAX_DEPTH + 1
+        self.sheet_at = 0
+        self.sheet: list[str] = []
+        self.css = 0
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        super().start(name, attributes)
+        namespace, _, local = name.rpartition(" ")
+        if self.depth == 1:
+            self._check_root(namespace, local)
+        if self.depth >= self.hidden_from:
+            return
+        tag = local.lower()
+        if namespace == SVG and tag in _REFUSED:
+            raise UnsafeSvg(f"the drawing contains a {local} element")
+        if namespace != SVG or tag in _NOT_DRAWN or self.sheet_at:
+            self.hidden_from = self.depth
+            return
+        kept = dict(self._kept(tag, attributes))
+        if self.depth == 1:
+            self.size = natural_size(kept)
+            width, height = (f"{side:.9g}" for side in self.size)
+            own = {"xmlns": SVG, "xmlns:xlink": XLINK, "width": width, "height": height}
+            kept = own | {key: value for key, value in kept.items() if key not in own}
+        written = (f' {key}="{value.translate(_ESCAPED)}"' for key, value in kept.items())
+        self.parts.append(f"<{local}{''.join(written)}>")
+        if tag == "style":
+            self.sheet_at, self.sheet = self.depth, []
+
+    def end(self, name: str) -> None:
+        if self.depth < self.hidden_from:
+            if self.depth == self.sheet_at:
+                css = self._css("".join(self.sheet), is_sheet=True)
+                self.parts.append(escape(css, quote=False))
+                self.sheet_at = 0
+            self.parts.append(f"</{name.rpartition(' ')[2]}>")
+        elif self.depth == self.hidden_from:
+            self.hidden_from = MAX_DEPTH + 1
+        super().end(name)
+
+    def characters(self, text: str) -> None:
+        if self.depth < self.hidden_from:
+            if self.sheet_at:
+                self.sheet.append(text)
+            else:
+                self.parts.append(escape(text, quote=False))
+
+    def instruction(self, target: str, data: str) -> None:
+        if target == "xml-stylesheet":
+            found = _HREF.search(data)
+            self._leave_out(found[1] if found else target)
+
+    def _check_root(self, namespace: str, local: str) -> None:
+        if local != "svg":
+            raise UnsafeSvg(f"the root element is {local[:40]}, not svg")
+        if namespace != SVG:
+            raise UnsafeSvg(f'the svg element lacks xmlns="{SVG}"')
+
+    def _leave_out(self, what: str) -> None:
+        shown = _one_line(what)[:100]
+        if shown and shown not in self.left_out and len(self.left_out) < MAX_NOTES:
+            self.left_out.append(shown)
+
+    def _kept(self, tag: str, attributes: dict[str, str]) -> Iterator[tuple[str, str]]:
+        for full_name, value in attributes.items():
+            namespace, _, name = full_name.rpartition(" ")
+            lowered = name.lower()
+            # xml:base would move where references lead.
+            if namespace not in _PREFIXES or lowered == "base" or lowered.startswith(_UNSEEN):
+                continue
+            if lowered in _REFERENCES:
+                kept = self._reference(tag, value.strip())
+            else:
+                kept = value if lowered == "id" else self._css(value)
+            if kept is not None:
+                yield _PREFIXES[namespace] + name, kept
+
+    def _reference(self, tag: str, target: str) -> str | None:
+        if target.startswith("#"):
+            return target
+        if tag in {"image", "feimage"} and target[:5].lower() == "data:":
+            if _PICTURE.match(target):
+                return target
+            kinds = "only PNG, JPEG, GIF and WebP in base64 are allowed"
+            raise UnsafeSvg(f"the drawing embeds {target[:40]}…; {kinds}")
+        if tag != "a":  # a link shows nothing of what it leads to
+            self._leave_out(target)
+        return None
+
+    def _css(self, text: str, *, is_sheet: bool = False) -> str:
+        """Return CSS without what it loads."""
+        if not _SUSPECT.search(text):
+            return text
+        self.css += len(text)
+        if self.css > MAX_CSS:
+            raise UnsafeSvg(f"the drawing has more than {MAX_CSS // 1024} KB of CSS that may load")
+        parse = tinycss2.parse_stylesheet if is_sheet else tinycss2.parse_component_value_list
+        try:
+            return str(tinycss2.serialize(self._inside(parse(text, skip_comments=True))))
+        except RecursionError:
+            raise UnsafeSvg("the drawing's CSS is nested too deeply") from None
+
+    def _inside(self, nodes: list[Node]) -> list[Node]:
+        kept: list[Node] = []
+        for at, node in enumerate(nodes):
+            outside = _outside(node)
+            if outside is None:
+                for field in ("prelude", "content", "arguments"):
+                    if inner := getattr(node, field, None):
+                        setattr(node, field, self._inside(inner))
+                kept.append(node)
+                continue
+            self._leave_out(outside)
+            if node.type in {"url", "function"} and _is_alone(kept, nodes, at):
+                kept += tinycss2.parse_component_value_list("none")
+        return kept
+
+
+def _outside(node: Node) -> str | None:
+    """Return what a piece of CSS loads ("" for nothing), None for a piece that may stay."""
+    if node.type == "error":
+        return ""
+    if node.type in {"at-rule", "at-keyword"}:
+        name = node.lower_at_keyword if node.type == "at-rule" else node.lower_value
+        if name in _LOADING_RULES:
+            return _loaded(getattr(node, "prelude", [])) or f"@{name}"
+        return None if name in _KEPT_RULES else ""
+    if node.type == "url":
+        target = str(node.value)
+    elif node.type == "function" and node.lower_name in {"url", "src"}:
+        target = _loaded(node.arguments)
+    else:
+        return None
+    return None if target.strip().startswith("#") else target
+
+
+def _loaded(nodes: list[Node]) -> str:
+    """Return the first url or string."""
+    named = (node for node in nodes if node.type in {"string", "url", "function"})
+    first = next(named, None)
+    if first is not None and first.type == "function":
+        return _loaded(first.arguments)
+    return str(first.value) if first is not None else ""
+
+
+def _is_alone(before: list[Node], nodes: list[Node], at: int) -> bool:
+    """Tell whether nothing else of a property's value stands before or after."""
+    last = next((node for node in reversed(before) if node.type != "whitespace"), None)
+    after = (node for node in islice(nodes, at + 1, None) if node.type != "whitespace")
+    then = next(after, None)
+    return (last is None or last == ":") and (then is None or then in (";", "!"))
+
+
+def natural_size(attributes: dict[str, str]) -> tuple[float, float]:
+    """Return the width and height at which a browser shows a drawing by itself.
+
+    Parameters
+    ----------
+    attributes : dict
+        Of the outermost ``svg`` element.
+
+    Returns
+    -------
+    tuple of float
+        Width and height in user units (CSS pixels).
+
+    Raises
+    ------
+    UnsafeSvg
+        No area, or one beyond the limits on side and aspect ratio.
+
+    Examples
+    --------
+    >>> natural_size({"width": "1in", "viewBox": "0 0 2 1"}), natural_size({"width": "50%"})
+    ((96.0, 48.0), (150.0, 150.0))
+    """
+    box = _view_box(attributes.get("viewBox", ""))
+    width = _side(attributes.get("width", ""), (box or DEFAULT_SIZE)[0])
+    height = _side(attributes.get("height", ""), (box or DEFAULT_SIZE)[1])
+    if box and width is None and height is not None:
+        width = height * box[0] / box[1]
+    elif box and height is None and width is not None:
+        height = width * box[1] / box[0]
+    default = box or DEFAULT_SIZE
+    width = default[0] if width is None else width
+    height = default[1] if height is None else height
+    if not (math.isfinite(width) and math.isfinite(height) and width > 0 and height > 0):
+        raise UnsafeSvg(f"the drawing has no area ({width:g} by {height:g})")
+    if max(width, height) > MAX_SIDE:
+        raise UnsafeSvg(f"the drawing is {max(width, height):g} wide or high; {MAX_SIDE:g} at most")
+    if max(width, height) > MAX_ASPECT * min(width, height):
+        raise UnsafeSvg(
+            f"the drawing is {width:g} by {height:g}; "
+            f"one side may be at most {MAX_ASPECT:g} times the other"
+        )
+    return width, height
+
+
+def _view_box(text: str) -> tuple[float, float] | None:
+    parts = [_LENGTH.fullmatch(part) for part in _SEPARATOR.split(text.strip())]
+    numbers = [float(part[1]) for part in parts if part and not part[2]]
+    if len(numbers) != 4 or not all(map(math.isfinite, numbers)):
+        return None
+    return (numbers[2], numbers[3]) if min(numbers[2:]) > 0 else None
+
+
+def _side(text: str, whole: float) -> float | None:
+    """Return a length in pixels, or a share of the whole, None for anything else."""
+    found = _LENGTH.fullmatch(text)
+    if found is None:
+        return None
+    value, unit = float(found[1]), found[2].lower()
+    if unit == "%":
+        return whole * value / 100
+    factor = _PIXELS_PER_UNIT.get(unit)
+    return None if factor is None else value * factor
+
+
+def _bounded(source: str) -> bytes:
+    try:
+        data = source.removeprefix("\ufeff")[: MAX_BYTES + 1].encode()
+    except UnicodeEncodeError:
+        raise UnsafeSvg("the drawing contains characters that no text may contain") from None
+    if len(data) > MAX_BYTES:
+        raise UnsafeSvg(f"the drawing is larger than {MAX_BYTES // 1024} KB")
+    if not data.strip():
+        raise UnsafeSvg("the drawing is empty")
+    return data
+
+
+def _one_line(text: str) -> str:
+    # It may quote the drawing, which is hostile: one line, nothing invisible.
+    return "".join(each for each in " ".join(text.split()) if each.isprintable())

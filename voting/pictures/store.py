@@ -1,0 +1,87 @@
+"""SVG to PNG, once per content hash: the people and the judges are shown the same bytes."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from hashlib import sha256
+from io import BytesIO
+from typing import Any
+
+from django.conf import settings
+from django.core.files.storage import default_storage
+from django.utils import timezone
+
+from voting.models import Inference, Picture
+from voting.pictures import rendering
+
+logger = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=30)
+# Twice the size at which lists show them, for dense screens.
+THUMBNAIL = (128, 96)
+
+
+def source_address(source: str) -> str:
+    return sha256(source.encode()).hexdigest()
+
+
+def png_path(png_sha256: str) -> str:
+    return f"{png_sha256[:2]}/{png_sha256}.png"
+
+
+def thumbnail_path(png_sha256: str) -> str:
+    return f"{png_sha256[:2]}/{png_sha256}.webp"
+
+
+def render_picture(picture_id: int) -> None:
+    """Render a picture that is waiting. Safe to repeat: the same source gives the same bytes."""
+    picture = Picture.objects.get(pk=picture_id)
+    if picture.state != Picture.State.WAITING:
+        return
+    Picture.objects.filter(pk=picture_id).update(leased_until=timezone.now() + LEASE)
+    source = Inference.objects.filter(picture=picture).values_list("output", flat=True)[:1].get()
+    try:
+        rendered = rendering.render(source, renderer=settings.SVG_RENDERER)
+    except rendering.RendererMissing as missing:
+        # Nothing is wrong with the drawing: it is tried again when the lease has run out.
+        logger.error("picture %s waits: %s", picture_id, missing)  # noqa: TRY400  no bug of ours
+        fields: dict[str, Any] = {"error": str(missing)}
+    except rendering.RenderingFailed as failure:
+        fields = {
+            "state": Picture.State.FAILED,
+            "error": str(failure),
+            "is_refused": failure.is_refused,
+        }
+    else:
+        fields = {
+            "state": Picture.State.DONE,
+            "error": "",
+            "png_sha256": store(rendered.png),
+            "width": rendered.width,
+            "height": rendered.height,
+            "renderer": rendered.renderer,
+            "left_out": ", ".join(rendered.left_out),
+        }
+    Picture.objects.filter(pk=picture_id, state=Picture.State.WAITING).update(**fields)
+
+
+def store(png: bytes) -> str:
+    """Keep the bytes under their own hash; the row that names them is written only after."""
+    address = sha256(png).hexdigest()
+    for path, data in ((png_path(address), png), (thumbnail_path(address), thumbnail(png))):
+        if not default_storage.exists(path):
+            default_storage.save(path, BytesIO(data))
+    return address
+
+
+def thumbnail(png: bytes) -> bytes:
+    """Return a small picture for lists, of a PNG that `voting.pictures.png` has checked."""
+    from PIL import Image  # not in the web processes, which draw nothing
+
+    with Image.open(BytesIO(png), formats=["PNG"]) as picture:
+        small = picture.convert("RGB")
+    small.thumbnail(THUMBNAIL)
+    buffer = BytesIO()
+    small.save(buffer, "WEBP", quality=80)
+    return buffer.getvalue()
