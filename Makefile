@@ -14,7 +14,7 @@ ON_POSTGRESQL = tests/process tests/browser tests/both tests/real_data
 help:
 	@echo 'make run        start HumanJudge here: make run [PORT=8000] [HOST=127.0.0.1] [HUMANJUDGE_DATA=var]'
 	@echo 'make test       every test, with real servers, processes and a browser'
-	@echo 'make test-fast  those that need no server, process or browser: in a minute'
+	@echo 'make test-fast  those that are quick and need no server, process or browser'
 	@echo 'make check      formats, types, imports, templates, migrations, deployment, known holes'
 	@echo 'make bench      measure: votes, seals, replay, pages, rendering'
 	@echo 'make stats      count lines, modules, contracts and what else is to fall'
@@ -23,10 +23,10 @@ help:
 run: .venv/.installed
 	@exec $(PY) manage.py up
 
-# Tests of processes wait for much of their time: the others run meanwhile, and give way to them.
+# Tests of processes wait for much of their time: what needs only SQLite runs meanwhile.
 test: .venv/.installed-dev
 	@log=$$(mktemp) && trap 'rm -f "$$log"' EXIT; failed=0; \
-	TEST_DATABASE=sqlite nice $(PYTEST) -n 2 $(ON_SQLITE) $(ARGS) >"$$log" 2>&1 & beside=$$!; \
+	TEST_DATABASE=sqlite $(PYTEST) -n 2 $(ON_SQLITE) $(ARGS) >"$$log" 2>&1 & beside=$$!; \
 	printf '\n== on PostgreSQL, with processes and a browser ==\n'; \
 	TEST_DATABASE=postgresql $(PYTEST) -n 3 $(ON_POSTGRESQL) $(ARGS) || failed=1; \
 	wait $$beside || failed=1; \
@@ -34,7 +34,7 @@ test: .venv/.installed-dev
 	[ $$failed = 0 ] && printf '\nPassed: every test.\n'
 
 test-fast: .venv/.installed-dev
-	@TEST_DATABASE=sqlite $(PYTEST) -n 2 tests/pure tests/db $(ARGS)
+	@TEST_DATABASE=sqlite $(PYTEST) -n 2 -m 'not slow' tests/pure tests/db $(ARGS)
 
 check: .venv/.installed-dev
 	$(PY) -m ruff check .

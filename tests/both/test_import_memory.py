@@ -16,7 +16,7 @@ from tests.helpers.bundles import restore
 from tests.helpers.imports import import_run
 from tests.makers import make_project
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.timeout(400)]
 
 # With pieces of twenty, two hundred rows take as much as they ever will.
 PIECE, FEW, MANY = 20, 200, 1_000

@@ -59,7 +59,7 @@ def window(chromium, product):
                 "base_url": product.url,
             } | options
             context = stack.enter_context(chromium.new_context(**options))
-            context.set_default_timeout(20_000)
+            context.set_default_timeout(60_000)
             context.on("page", complaints.watch)
             # Every request can be held up: turned on later, that would miss the first.
             context.route("**/nothing", lambda route: route.abort())

@@ -240,6 +240,7 @@ def compared(models):
     return run
 
 
+@pytest.mark.slow
 def test_a_hundred_models_are_on_one_board_with_as_many_queries_as_ten():
     few, many = compared(10), compared(100)
     client = user_client()
@@ -258,6 +259,7 @@ def test_a_hundred_models_are_on_one_board_with_as_many_queries_as_ten():
     )
 
 
+@pytest.mark.slow
 def test_an_import_of_59_models_is_taken_whole_and_ranked():
     run = compared(59)
     rows = shown(run).context["models"].chosen.ratings.rows

@@ -5,6 +5,7 @@ import time
 import zipfile
 from datetime import timedelta
 from io import BytesIO
+from types import SimpleNamespace
 
 import pytest
 from django.apps import apps
@@ -34,6 +35,19 @@ from tests.makers import (
 from voting.voters import voter_of_key
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def drawn():
+    """Charts take most of the time, and few tests look at them: those ask for this."""
+
+
+@pytest.fixture(autouse=True)
+def undrawn(request, monkeypatch):
+    if "drawn" not in request.fixturenames:
+        nothing = SimpleNamespace(drawings=[])
+        monkeypatch.setattr(make, "write_charts", lambda *_, **__: nothing)
+
 
 ASKED = {"metrics": [{"scorer": "classification", "display_name": "accuracy"}]}
 
@@ -74,6 +88,7 @@ def bytes_of(response):
 # --- by REST ------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("drawn")
 def test_asked_for_waited_for_and_fetched():
     run, client = voted_run(), manager()
     asked = post(client, run, ASKED)

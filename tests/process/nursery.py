@@ -11,15 +11,15 @@ from pathlib import Path
 
 import django
 
-from humanjudge.management.commands import up
-from humanjudge.supervisor import Child, Program
+from humanjudge.launcher.supervisor import Child, Program
+from humanjudge.management.commands.up import preload
 from tests.process.processes import ROOT
 
 
 def main(folder: Path) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "humanjudge.settings")
     django.setup()
-    up.preload()
+    preload()
     pipes = (os.dup(0), os.dup(1))
     # What is forked reads nothing, and writes to its log.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

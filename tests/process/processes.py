@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit, urlunsplit
@@ -128,7 +129,9 @@ class Site:
 
     def kill(self, process: subprocess.Popen[bytes] | Forked) -> None:
         """End a process and what it started with kill -9."""
-        os.killpg(process.pid, signal.SIGKILL)
+        # One that has ended by itself may be forgotten by now.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         lifeline().remove(process.pid)
         self._running.remove(process)

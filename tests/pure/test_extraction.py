@@ -397,6 +397,7 @@ def test_twice_the_reply_is_at_most_twice_the_work(bit, kind):
     assert twice <= 2 * once + 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["svg", "text", "code"])
 def test_a_megabyte_of_anything_is_read_through(kind):
     """The expressions run in C, where no call is counted: a quadratic one would time out here."""
