@@ -25,7 +25,7 @@ _OUTPUTS = """
     FROM generate_series(0, 2 * %(comparisons)s - 1) AS n
 """
 _PAIRS = """
-    INSERT INTO voting_comparison (id, queue_id, position, prompt_key, turn, a_id, b_id,
+    INSERT INTO voting_item (id, queue_id, position, prompt_key, turn, a_id, b_id,
                                    votes_wanted, votes, votes_a, votes_b, votes_tie,
                                    votes_both_bad, votes_sided, votes_left, answers_a, answers_b,
                                    answers_tie, answers_both_bad, answers_wrong,
@@ -38,32 +38,32 @@ _PAIRS = """
     WHERE (a.metadata->>'n')::int %% 2 = 0
 """
 _VERDICTS = """
-    INSERT INTO judge_eval_verdict (judge_id, comparison_id, state, "order", winner, consistent,
+    INSERT INTO judge_eval_verdict (judge_id, item_id, state, "order", winner, consistent,
                                     picks, first_picks, feedback, error, latency_ms, decided_at)
     SELECT judge.id, pair.id, 'done', 'both',
            CASE WHEN random() < 0.25 + judge.position * 0.025 THEN 'A'
                 ELSE (ARRAY['A', 'B', 'tie', 'both_bad'])[1 + floor(random() * 4)::int] END,
            random() < 0.8, '["A", "B"]', 1, '', '', 100, now()
-    FROM judge_eval_judge AS judge, voting_comparison AS pair
+    FROM judge_eval_judge AS judge, voting_item AS pair
 """
 _VOTES = """
-    INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, comparison_id, voter_id, choice,
+    INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, item_id, voter_id, choice,
                               left_side, rubric_id, elapsed_ms, seq, hash)
     SELECT gen_random_uuid(), %(project)s, 'vote', now(), %(queue)s, pair.id, voter.id,
            (ARRAY['A', 'A', 'A', 'A', 'B', 'tie', 'both_bad'])[1 + floor(random() * 7)::int], 'A',
            %(rubric)s, 1500, row_number() OVER () + 100, '\\x00'
-    FROM voting_voter AS voter, voting_comparison AS pair
+    FROM voting_voter AS voter, voting_item AS pair
 """
 _TALLIES = """
-    UPDATE voting_comparison AS pair SET votes = counted.votes, votes_a = counted.a,
+    UPDATE voting_item AS pair SET votes = counted.votes, votes_a = counted.a,
         votes_b = counted.b, votes_tie = counted.tie, votes_both_bad = counted.both_bad,
         votes_sided = counted.a + counted.b, votes_left = counted.a
-    FROM (SELECT comparison_id, count(*) AS votes, count(*) FILTER (WHERE choice = 'A') AS a,
+    FROM (SELECT item_id, count(*) AS votes, count(*) FILTER (WHERE choice = 'A') AS a,
                  count(*) FILTER (WHERE choice = 'B') AS b,
                  count(*) FILTER (WHERE choice = 'tie') AS tie,
                  count(*) FILTER (WHERE choice = 'both_bad') AS both_bad
-          FROM voting_entry WHERE kind = 'vote' GROUP BY comparison_id) AS counted
-    WHERE counted.comparison_id = pair.id
+          FROM voting_entry WHERE kind = 'vote' GROUP BY item_id) AS counted
+    WHERE counted.item_id = pair.id
 """
 
 

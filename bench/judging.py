@@ -260,7 +260,7 @@ def say_soundness(run: Run, calls: int, peak: int, at_once: int) -> None:
     verdicts = Verdict.objects.filter(judge__run=run)
     done = verdicts.filter(state=Verdict.State.DONE).count()
     entries = Entry.objects.filter(queue=run.queue, kind=Entry.Kind.VERDICTS).count()
-    pairs = run.queue.comparisons.count()
+    pairs = run.queue.items.count()
     if (done, entries) != (calls // 2, pairs) or peak > at_once:
         note(f"WRONG: {done} verdicts, {entries} entries for {pairs} pairs, {peak} calls at once")
 

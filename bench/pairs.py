@@ -74,7 +74,7 @@ def make_large_run() -> str:
 
     from judge_eval.models import Board, Run
     from tests.makers import make_queue
-    from voting.models import Comparison, Inference
+    from voting.models import Inference, Item
 
     queue, dice = make_queue(), Random(2026)
     run = Run.objects.create(queue=queue, name="A large run", state="voting")
@@ -92,9 +92,9 @@ def make_large_run() -> str:
     ]
     Inference.objects.bulk_create(outputs, batch_size=2000)
     counts = [dice.choices(range(5), k=4) for _ in range(PAIRS)]
-    Comparison.objects.bulk_create(
+    Item.objects.bulk_create(
         (
-            Comparison(
+            Item(
                 queue=queue,
                 position=n,
                 prompt_key=str(n),
@@ -118,9 +118,9 @@ def make_large_run() -> str:
 
 
 def middle_pair(run: str) -> str:
-    from voting.models import Comparison
+    from voting.models import Item
 
-    pairs = Comparison.objects.filter(queue__run=run).order_by("disagreement", "position")
+    pairs = Item.objects.filter(queue__run=run).order_by("disagreement", "position")
     return str(pairs[PAIRS // 2].pk)
 
 

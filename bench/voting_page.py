@@ -142,12 +142,12 @@ def crowd(port: int, run: Run) -> None:
 def make_open_run(pairs: int) -> Run:
     """Return a run without judges, all of whose pairs are open for votes."""
     from judge_eval.models import Board, Run
-    from tests.makers import make_comparisons, make_queue
+    from tests.makers import make_items, make_queue
 
     queue = make_queue()
     run = Run.objects.create(queue=queue, name=f"{pairs} pairs", state=Run.State.VOTING)
     Board.objects.create(run=run)
-    make_comparisons(queue, pairs, votes_wanted=ROUNDS)
+    make_items(queue, pairs, votes_wanted=ROUNDS)
     return run
 
 

@@ -35,7 +35,7 @@ def take(page: Page, name: str) -> None:
 def vote(page: Page, better: dict[str, str]) -> None:
     pair = page.locator("#pairs > .pair:first-child:not([data-waiting])")
     pair.wait_for()
-    side = better[pair.get_attribute("data-comparison")]
+    side = better[pair.get_attribute("data-item")]
     left = pair.locator("[data-side=left] .picture").get_attribute("data-sha256")
     page.keyboard.press("ArrowLeft" if side == left else "ArrowRight")
     page.locator("#reveal .agreed").first.wait_for()

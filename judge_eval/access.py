@@ -18,7 +18,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from humanjudge.http import HtmxRequest, problem
 from judge_eval.models import Run
 from voting.cookies import voter_here
-from voting.models import Assignment, Comparison, Voter
+from voting.models import Assignment, Item, Voter
 from voting.selectors import open_to, released_by_me
 from voting.services import record_exposure
 from voting.voters import voter_of_user
@@ -47,20 +47,20 @@ def refuse_board(request: HttpRequest, run: Run) -> HttpResponse | None:
     return None if run.is_shared else redirect_to_login(request.get_full_path())
 
 
-def refuse_pair(request: HttpRequest, run: Run, comparison: Comparison) -> HttpResponse | None:
+def refuse_pair(request: HttpRequest, run: Run, item: Item) -> HttpResponse | None:
     """Return the answer to who may not see one pair, its verdicts and its votes.
 
     Not even a login helps a voter who has this pair open: it is the same pair of eyes. Whoever is
     let in has seen the verdicts, so a vote of theirs on this pair after that is not blind.
     """
     voter = voter_of_run(request, run)
-    if voter is not None and _open_to(voter, run, [comparison.pk]):
+    if voter is not None and _open_to(voter, run, [item.pk]):
         return _vote_first(
             request, run, "You have not voted on this pair yet. Its page opens once you have."
         )
     refused = refuse_board(request, run)
     if refused is None:
-        _remember_seen(request, run, voter, comparison)
+        _remember_seen(request, run, voter, item)
     return refused
 
 
@@ -79,7 +79,7 @@ def pairs_to_vote_on(request: HttpRequest, run: Run, pairs: Collection[UUID]) ->
     return _open_to(voter, run, pairs) if voter is not None else set()
 
 
-def may_read_verdicts(request: HttpRequest, pair: Comparison) -> bool:
+def may_read_verdicts(request: HttpRequest, pair: Item) -> bool:
     """Say whether what judges say of a pair may be shown, and remember it if it is."""
     return refuse_pair(request, pair.queue.run, pair) is None
 
@@ -89,7 +89,7 @@ def is_voting(request: HttpRequest, run: Run) -> bool:
     voter = voter_of_run(request, run)
     if voter is None:
         return False
-    handed_out = Assignment.objects.filter(voter=voter, comparison__queue=run.queue_id)
+    handed_out = Assignment.objects.filter(voter=voter, item__queue=run.queue_id)
     is_open = open_to(voter, run.queue).filter(released_by_me(voter))
     return handed_out.exists() and is_open.exists()
 
@@ -104,17 +104,15 @@ def _open_to(voter: Voter, run: Run, pairs: Collection[UUID]) -> set[UUID]:
 
     An evaluator who has only read pair pages is no voter of the run until pairs are handed out.
     """
-    handed_out = Assignment.objects.filter(voter=voter, comparison__queue=run.queue_id)
+    handed_out = Assignment.objects.filter(voter=voter, item__queue=run.queue_id)
     if voter.user_id is not None and not handed_out.exists():
         return set()
     return set(open_to(voter, run.queue).filter(pk__in=pairs).values_list("pk", flat=True))
 
 
-def _remember_seen(
-    request: HttpRequest, run: Run, voter: Voter | None, comparison: Comparison
-) -> None:
+def _remember_seen(request: HttpRequest, run: Run, voter: Voter | None, item: Item) -> None:
     if voter is None and request.user.is_authenticated:
         # An evaluator who only reads may vote one day; what was seen before must be known then.
         voter = voter_of_user(run.queue.project, request.user)
     if voter is not None:
-        record_exposure(voter.pk, [comparison.pk], timezone.now())
+        record_exposure(voter.pk, [item.pk], timezone.now())

@@ -45,9 +45,9 @@ class JudgeAdmin(ReadOnlyAdmin):
 
 @admin.register(Verdict)
 class VerdictAdmin(ReadOnlyAdmin):
-    list_display = ("judge", "comparison", "state", "winner", "feedback", "error", "latency_ms")
+    list_display = ("judge", "item", "state", "winner", "feedback", "error", "latency_ms")
     list_filter = ("state",)
-    list_select_related = ("judge", "comparison")
+    list_select_related = ("judge", "item")
 
 
 @admin.register(Call)

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from judge_eval.stats import elo
 from voting.choices import LABELS, WRONG
-from voting.models import ApiKey, Comparison, Inference, Project, Queue
+from voting.models import ApiKey, Inference, Item, Project, Queue
 
 # Instead of a provider's name: a baseline, or a judge whose verdicts were imported.
 NOT_ASKED = ("baseline", "imported")
@@ -190,7 +190,7 @@ class Verdict(models.Model):
 
     id: int
     judge = models.ForeignKey(Judge, models.PROTECT, related_name="verdicts", db_index=False)
-    comparison = models.ForeignKey(Comparison, models.PROTECT, related_name="verdicts")
+    item = models.ForeignKey(Item, models.PROTECT, related_name="verdicts")
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
     leased_until = models.DateTimeField(null=True, blank=True)
     order = models.CharField(max_length=4, choices=Order, default=Order.STORED)
@@ -217,7 +217,7 @@ class Verdict(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["judge", "comparison"], name="verdict_once"),
+            models.UniqueConstraint(fields=["judge", "item"], name="verdict_once"),
             models.CheckConstraint(
                 name="verdict_failure_is_no_score",
                 condition=Q(state="done") & ~Q(winner="") & Q(error="")

@@ -36,17 +36,17 @@ def all_pairs(outputs: Sequence[Output], key: str) -> list[tuple[Output, Output]
     ]
 
 
-def wants_overlap(key: str, comparison: object, share: float) -> bool:
-    """Say whether a comparison is one of the share that several people vote on.
+def wants_overlap(key: str, item: object, share: float) -> bool:
+    """Say whether an item is one of the share that several people vote on.
 
     Parameters
     ----------
     key : str
         Secret of the installation.
-    comparison
+    item
         Anything with a stable text; the same one always gets the same answer.
     share : float
-        Fraction of comparisons in [0, 1].
+        Fraction of items in [0, 1].
 
     Raises
     ------
@@ -60,4 +60,4 @@ def wants_overlap(key: str, comparison: object, share: float) -> bool:
     """
     if not 0 <= share <= 1:
         raise ValueError(f"a share lies in [0, 1], not {share}")
-    return keyed_number(key, "overlap", comparison) < share * 2**64
+    return keyed_number(key, "overlap", item) < share * 2**64

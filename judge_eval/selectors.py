@@ -13,7 +13,7 @@ from django.db.models.functions import Left
 from humanjudge.lib import leases
 from judge_eval.models import Board, Call, Judge, JudgeRating, RatingPoint, Run, Verdict
 from judge_eval.stats import elo
-from voting.models import Comparison, Entry, Invite, Picture, Voter
+from voting.models import Entry, Invite, Item, Picture, Voter
 from voting.selectors import open_to, queue_counts, unusable_pairs
 
 # Of calls: what one cost is not known.
@@ -21,7 +21,7 @@ UNPRICED: Final = Q(cost_nano__isnull=True, state=Call.State.DONE)
 
 
 def used_pictures(run: Run) -> QuerySet[Picture]:
-    used = Comparison.objects.filter(queue=run.queue_id).filter(
+    used = Item.objects.filter(queue=run.queue_id).filter(
         Q(a__picture=OuterRef("pk")) | Q(b__picture=OuterRef("pk"))
     )
     return Picture.objects.filter(Exists(used))
@@ -39,7 +39,7 @@ def ready_verdicts(run: Run) -> QuerySet[Verdict]:
         judge__run=run,
         judge__provider=Judge.BASELINE,
         state=Verdict.State.WAITING,
-    ).exclude(Q(comparison__a__picture__in=undrawn) | Q(comparison__b__picture__in=undrawn))
+    ).exclude(Q(item__a__picture__in=undrawn) | Q(item__b__picture__in=undrawn))
 
 
 def runs_to_advance() -> list[UUID]:
@@ -135,18 +135,18 @@ def rating_series(run: Run, votes: int) -> list[tuple[int, list[float]]]:
     return list(points.values_list("votes", "ratings"))
 
 
-def verdicts_on(comparison: Comparison) -> list[Verdict]:
+def verdicts_on(item: Item) -> list[Verdict]:
     return list(
-        Verdict.objects.filter(comparison=comparison)
+        Verdict.objects.filter(item=item)
         .select_related("judge__rating")
         .order_by("judge__position")
     )
 
 
-def votes_on(comparison: Comparison) -> list[Entry]:
+def votes_on(item: Item) -> list[Entry]:
     """Standing votes on a comparison, oldest first; the voters stay pseudonyms."""
     return list(
-        Entry.objects.filter(comparison=comparison, kind=Entry.Kind.VOTE, retracted=False)
+        Entry.objects.filter(item=item, kind=Entry.Kind.VOTE, retracted=False)
         .select_related("voter")
         .order_by("id")
     )
@@ -159,7 +159,7 @@ def run_list() -> QuerySet[Run]:
 
 def pairs_at(run: Run, positions: Sequence[int], letters: int) -> dict[int, dict[str, Any]]:
     """Return what names the pairs at some places, and how their prompts begin."""
-    pairs = Comparison.objects.filter(queue=run.queue_id, position__in=positions).annotate(
+    pairs = Item.objects.filter(queue=run.queue_id, position__in=positions).annotate(
         prompt=Left("a__prompt", letters),
         generator_a=F("a__generator"),
         generator_b=F("b__generator"),
@@ -180,7 +180,7 @@ def invite_list(run: Run) -> Sequence[Invite]:
     return invites
 
 
-def pending_pairs(run: Run, voter: Voter, *, after: int, limit: int) -> list[Comparison]:
+def pending_pairs(run: Run, voter: Voter, *, after: int, limit: int) -> list[Item]:
     """Pairs behind a position that want votes and that the voter has not voted on."""
     return list(
         open_to(voter, run.queue)
@@ -190,9 +190,9 @@ def pending_pairs(run: Run, voter: Voter, *, after: int, limit: int) -> list[Com
     )
 
 
-def verdicts_on_many(comparisons: Sequence[Comparison]) -> dict[UUID, list[Verdict]]:
-    verdicts: dict[UUID, list[Verdict]] = {comparison.pk: [] for comparison in comparisons}
-    found = Verdict.objects.filter(comparison__in=comparisons).select_related("judge")
+def verdicts_on_many(comparisons: Sequence[Item]) -> dict[UUID, list[Verdict]]:
+    verdicts: dict[UUID, list[Verdict]] = {item.pk: [] for item in comparisons}
+    found = Verdict.objects.filter(item__in=comparisons).select_related("judge")
     for verdict in found.order_by("judge__position"):
-        verdicts[verdict.comparison_id].append(verdict)
+        verdicts[verdict.item_id].append(verdict)
     return verdicts

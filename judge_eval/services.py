@@ -20,8 +20,8 @@ from judge_eval.prompts.request_hash import judge_fingerprint
 from voting.choices import DEFAULT_BALLOT
 from voting.ledger.chain import canonical
 from voting.models import (
-    Comparison,
     Inference,
+    Item,
     Picture,
     Project,
     Queue,
@@ -76,9 +76,9 @@ def create_run(project: Project, spec: RunSpec) -> Run:
         )
         run = Run.objects.create(queue=queue, name=spec.name, state=Run.State.JUDGING)
         Board.objects.create(run=run)
-        comparisons = _create_comparisons(queue, spec)
+        items = _create_items(queue, spec)
         judges = add_judges(run, [baseline(run, name) for name in spec.judges])
-        create_verdicts(judges, comparisons)
+        create_verdicts(judges, items)
         enqueue("judge_eval.tasks.advance", str(run.pk))
     return run
 
@@ -90,13 +90,9 @@ def create_queue(project: Project, name: str, rubric: str, **settings: Any) -> Q
     )
 
 
-def create_verdicts(judges: Sequence[Judge], comparisons: Sequence[Comparison]) -> None:
+def create_verdicts(judges: Sequence[Judge], items: Sequence[Item]) -> None:
     Verdict.objects.bulk_create(
-        [
-            Verdict(judge=judge, comparison=comparison)
-            for comparison in comparisons
-            for judge in judges
-        ],
+        [Verdict(judge=judge, item=item) for item in items for judge in judges],
         batch_size=1000,
     )
 
@@ -113,7 +109,7 @@ def _rubric(project: Project, name: str, text: str) -> VoterPrompt:
     return VoterPrompt.objects.create(project=project, name=name, version=version, text=text)
 
 
-def _create_comparisons(queue: Queue, spec: RunSpec) -> list[Comparison]:
+def _create_items(queue: Queue, spec: RunSpec) -> list[Item]:
     pairs: list[tuple[Inference, Inference]] = []
     for prompt in spec.prompts:
         outputs = {}
@@ -133,16 +129,16 @@ def _create_comparisons(queue: Queue, spec: RunSpec) -> list[Comparison]:
         pairs += [(outputs[a], outputs[b]) for a, b in all_pairs(list(outputs), key)]
     # Neighbours in the list would otherwise be pairs of one prompt.
     Random(str(queue.pk)).shuffle(pairs)  # noqa: S311  an order, not a secret
-    return add_comparisons(queue, pairs)
+    return add_items(queue, pairs)
 
 
-def add_comparisons(queue: Queue, pairs: Sequence[tuple[Inference, Inference]]) -> list[Comparison]:
+def add_items(queue: Queue, pairs: Sequence[tuple[Inference, Inference]]) -> list[Item]:
     """Put pairs behind those that a queue has; the caller holds its lock."""
-    last = queue.comparisons.order_by("-position").values_list("position", flat=True).first()
+    last = queue.items.order_by("-position").values_list("position", flat=True).first()
     first = 0 if last is None else last + 1
-    return Comparison.objects.bulk_create(
+    return Item.objects.bulk_create(
         [
-            Comparison(
+            Item(
                 pk=pk,
                 queue=queue,
                 position=n,
@@ -163,8 +159,8 @@ def picture_of(source: str) -> Picture:
     return Picture.objects.get_or_create(source_sha256=source_address(source))[0]
 
 
-def _wanted(queue: Queue, comparison: UUID) -> int:
-    overlaps = wants_overlap(settings.SECRET_KEY, comparison, queue.overlap_share)
+def _wanted(queue: Queue, item: UUID) -> int:
+    overlaps = wants_overlap(settings.SECRET_KEY, item, queue.overlap_share)
     return queue.overlap_votes if overlaps else queue.votes_per_item
 
 

@@ -37,7 +37,7 @@ urlpatterns = [
     path("runs/<uuid:run_id>/calls/", progress.run_calls, name="run-calls"),
     path("runs/<uuid:run_id>/calls/<int:call_id>/", progress.run_call, name="run-call"),
     path("runs/<uuid:run_id>/pairs/", pairs.run_pairs, name="run-pairs"),
-    path("runs/<uuid:run_id>/pairs/<uuid:comparison_id>/", pair.run_pair, name="run-pair"),
+    path("runs/<uuid:run_id>/pairs/<uuid:item_id>/", pair.run_pair, name="run-pair"),
     path(
         "runs/<uuid:run_id>/alt-test/",
         on_demand(f"{_alt_test}.run_alt_test"),

@@ -17,11 +17,11 @@ from voting.cookies import remember
 from voting.keys import create_key
 from voting.ledger import ledger
 from voting.models import (
-    Comparison,
     Entry,
     Exposure,
     Inference,
     Invite,
+    Item,
     Picture,
     Project,
     Queue,
@@ -82,7 +82,7 @@ def make_run(
     Board.objects.create(run=run)
     says = says or [[("A", "B")[n % 2] for n in range(judges)] for _ in range(pairs)]
     make_judges(run, names or [f"judge-{n}" for n in range(len(says[0]))], baselines=baselines)
-    comparisons = make_comparisons(queue, len(says), votes_wanted=votes_wanted)
+    comparisons = make_items(queue, len(says), votes_wanted=votes_wanted)
     _make_verdicts(run, dict(zip(comparisons, says, strict=True)))
     seal_all(queue.project)
     return run
@@ -103,7 +103,7 @@ def make_judges(run, names, *, first=0, baselines=None):
     return judges
 
 
-def make_comparisons(queue, number, *, votes_wanted=1, opened=True):
+def make_items(queue, number, *, votes_wanted=1, opened=True):
     outputs = [
         Inference(
             project=queue.project,
@@ -115,8 +115,8 @@ def make_comparisons(queue, number, *, votes_wanted=1, opened=True):
         for n in range(2 * number)
     ]
     Inference.objects.bulk_create(outputs)
-    return Comparison.objects.bulk_create(
-        Comparison(
+    return Item.objects.bulk_create(
+        Item(
             queue=queue,
             position=n,
             prompt_key=outputs[2 * n].prompt,
@@ -133,38 +133,37 @@ def make_comparisons(queue, number, *, votes_wanted=1, opened=True):
 def _make_verdicts(run, said):
     judges = judges_of(run)
     rows = {
-        comparison: [
-            make_verdict(judge, comparison, winner)
-            for judge, winner in zip(judges, winners, strict=True)
+        item: [
+            make_verdict(judge, item, winner) for judge, winner in zip(judges, winners, strict=True)
         ]
-        for comparison, winners in said.items()
+        for item, winners in said.items()
     }
     Verdict.objects.bulk_create(verdict for verdicts in rows.values() for verdict in verdicts)
     Entry.objects.bulk_create(verdicts_entry(pair, verdicts) for pair, verdicts in rows.items())
 
 
-def make_verdict(judge, comparison, winner):
+def make_verdict(judge, item, winner):
     """Return a verdict that is not saved yet; no winner is a failure."""
     if winner is None:
-        return Verdict(judge=judge, comparison=comparison, state="failed", error="no answer came")
+        return Verdict(judge=judge, item=item, state="failed", error="no answer came")
     return Verdict(
         judge=judge,
-        comparison=comparison,
+        item=item,
         state="done",
         winner=winner,
         feedback=f"{judge.name} has its reasons.",
     )
 
 
-def change_verdicts(comparison, winners):
+def change_verdicts(item, winners):
     """Let the judges say something else now, as a new entry of the ledger."""
-    verdicts = list(comparison.verdicts.select_related("judge").order_by("judge__position"))
+    verdicts = list(item.verdicts.select_related("judge").order_by("judge__position"))
     for verdict, winner in zip(verdicts, winners, strict=True):
         verdict.winner = winner or ""
         verdict.state = "done" if winner else "failed"
         verdict.error = "" if winner else "no answer came"
         verdict.save()
-    write_verdicts(comparison, verdicts)
+    write_verdicts(item, verdicts)
 
 
 def judges_of(run):
@@ -172,7 +171,7 @@ def judges_of(run):
 
 
 def pairs_of(run):
-    pairs = Comparison.objects.filter(queue=run.queue_id).order_by("position")
+    pairs = Item.objects.filter(queue=run.queue_id).order_by("position")
     return list(pairs.select_related("queue"))
 
 
@@ -195,17 +194,17 @@ def make_invite(run, **fields):
     return Invite.objects.create(queue=run.queue, **fields)
 
 
-def make_vote(voter, comparison, choice="A", *, at=None):
+def make_vote(voter, item, choice="A", *, at=None):
     """Cast a vote with a ballot of its own; `at` moves it to another time before it is sealed."""
-    vote = cast_vote(ballot_for(voter, comparison.queue, comparison), choice)
+    vote = cast_vote(ballot_for(voter, item.queue, item), choice)
     if at is not None:
         Entry.objects.filter(uid=vote.uid, seq__isnull=True).update(at=at)
     return vote
 
 
-def make_skip(voter, comparison):
+def make_skip(voter, item):
     """Skip a pair with a ballot of its own, as each showing of it has one."""
-    pair = Comparison.objects.select_related("queue").get(pk=getattr(comparison, "pk", comparison))
+    pair = Item.objects.select_related("queue").get(pk=getattr(item, "pk", item))
     ballot = ballot_for(voter, pair.queue, pair)
     skip(ballot)
     return ballot
@@ -219,12 +218,12 @@ def make_many_votes(run, votes):
         [
             {
                 "voter": voter,
-                "comparison": comparison,
+                "item": item,
                 "choice": choice,
                 "left_side": "A",
                 "rubric": run.queue.rubric,
             }
-            for voter, comparison, choice in votes
+            for voter, item, choice in votes
         ],
     )
 
@@ -238,8 +237,8 @@ def make_many_entries(run, kind, rows):
     return Entry.objects.bulk_create(Entry(**(blank | common | row)) for row in rows)
 
 
-def make_exposure(voter, comparison, *, ago=timedelta(seconds=1)):
-    return Exposure.objects.create(voter=voter, comparison=comparison, seen_at=timezone.now() - ago)
+def make_exposure(voter, item, *, ago=timedelta(seconds=1)):
+    return Exposure.objects.create(voter=voter, item=item, seen_at=timezone.now() - ago)
 
 
 def make_picture(colour="white", *, inferences=()):

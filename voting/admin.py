@@ -18,11 +18,11 @@ from voting.choices import LABELS, SIDES, Choice, in_order
 from voting.keys import create_key
 from voting.models import (
     ApiKey,
-    Comparison,
     Entry,
     Flag,
     Inference,
     Invite,
+    Item,
     Picture,
     Project,
     Queue,
@@ -142,7 +142,7 @@ class QueueAdmin(KeptAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         # How many votes it wants is settled when it is made.
         settled = ("votes_per_item", "overlap_share", "overlap_votes")
-        has_pairs = obj is not None and obj.comparisons.exists()
+        has_pairs = obj is not None and obj.items.exists()
         return ("project", "created_at", *(settled if has_pairs else ()))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -260,9 +260,9 @@ class ApiKeyAdmin(KeptAdmin):
 
 @admin.register(Flag)
 class FlagAdmin(ReadOnlyAdmin):
-    list_display = ("category", "comparison", "voter", "comment", "created_at")
+    list_display = ("category", "item", "voter", "comment", "created_at")
     list_filter = ("category",)
-    list_select_related = ("comparison", "voter")
+    list_select_related = ("item", "voter")
 
 
 @admin.register(Entry)
@@ -274,8 +274,8 @@ class EntryAdmin(ReadOnlyAdmin):
     show_full_result_count = False
 
 
-@admin.register(Comparison)
-class ComparisonAdmin(ReadOnlyAdmin):
+@admin.register(Item)
+class ItemAdmin(ReadOnlyAdmin):
     list_display = ("id", "queue", "position", "votes", "votes_wanted", "opened_at", "unusable")
     list_select_related = ("queue__project",)
 

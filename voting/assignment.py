@@ -18,7 +18,7 @@ from django.db.models import Exists, OuterRef
 
 from voting.ballots import Ballot
 from voting.ledger.bulk_sql import key, prepared
-from voting.models import Assignment, Comparison, Queue, Reach, Voter
+from voting.models import Assignment, Item, Queue, Reach, Voter
 from voting.order import (
     FRESH,
     SHUFFLED_PROMPTS,
@@ -42,21 +42,21 @@ REACH_STEP = 200
 _OPEN = """
     pair.queue_id = %(queue)s AND pair.opened_at IS NOT NULL AND pair.votes < pair.votes_wanted
     AND 1 > (SELECT COUNT(*) FROM voting_entry AS own
-             WHERE own.voter_id = %(voter)s AND own.comparison_id = pair.id
+             WHERE own.voter_id = %(voter)s AND own.item_id = pair.id
                AND own.kind = 'vote' AND NOT own.retracted)
 """
 # Votes of a pair, those too that are not sealed yet: looked up by the pair, whatever else waits.
 _CAST = """
     pair.votes + (SELECT COUNT(*) FROM voting_entry AS vote
-                  WHERE vote.comparison_id = pair.id AND COALESCE(vote.seq, 0) = 0
+                  WHERE vote.item_id = pair.id AND COALESCE(vote.seq, 0) = 0
                     AND vote.kind = 'vote' AND NOT vote.retracted)
 """
 # Somebody else has the pair before them: leased, and not voted on.
 _LOOKS = """
-    other.comparison_id = pair.id AND other.voter_id <> %(voter)s
+    other.item_id = pair.id AND other.voter_id <> %(voter)s
     AND other.leased_until > %(now)s
     AND NOT EXISTS (SELECT 1 FROM voting_entry AS theirs
-                    WHERE theirs.voter_id = other.voter_id AND theirs.comparison_id = pair.id
+                    WHERE theirs.voter_id = other.voter_id AND theirs.item_id = pair.id
                       AND theirs.kind = 'vote' AND NOT theirs.retracted)
 """
 # Not all votes that the pair wants are cast, or about to be cast.
@@ -64,14 +64,14 @@ _FREE = f"""
     pair.votes_wanted > {_CAST}
         + (SELECT COUNT(*) FROM voting_assignment AS other WHERE {_LOOKS})
 """  # noqa: S608  these are texts of our own, values travel beside them
-_SELECT = "SELECT pair.prompt_key, pair.id, pair.turn FROM voting_comparison AS pair"
+_SELECT = "SELECT pair.prompt_key, pair.id, pair.turn FROM voting_item AS pair"
 _MINE = """
-    JOIN voting_assignment AS mine ON mine.comparison_id = pair.id AND mine.voter_id = %(voter)s
+    JOIN voting_assignment AS mine ON mine.item_id = pair.id AND mine.voter_id = %(voter)s
 """
 _NEXT = f"""
     {_SELECT} WHERE {_OPEN} AND {_FREE} AND pair.turn >= %(turn)s
     AND NOT EXISTS (SELECT 1 FROM voting_assignment AS mine
-                    WHERE mine.voter_id = %(voter)s AND mine.comparison_id = pair.id
+                    WHERE mine.voter_id = %(voter)s AND mine.item_id = pair.id
                       AND mine.skips > 0)
     ORDER BY pair.turn, pair.position LIMIT %(limit)s
 """  # noqa: S608
@@ -81,7 +81,7 @@ _SKIPPED_ONCE = f"""
 """
 # The few pairs first: PostgreSQL would look at all open pairs of the queue to find them.
 _STILL_THEIRS = f"""
-    WITH pair AS MATERIALIZED (SELECT * FROM voting_comparison WHERE id IN ({{have}}))
+    WITH pair AS MATERIALIZED (SELECT * FROM voting_item WHERE id IN ({{have}}))
     SELECT pair.prompt_key, pair.id, pair.turn FROM pair {_MINE}
     WHERE mine.skips < 2 AND {_OPEN} AND (mine.leased_until > %(now)s OR {_FREE})
 """  # noqa: S608
@@ -89,7 +89,7 @@ _LONGEST_LEASED = f"""
     {_SELECT} JOIN voting_assignment AS other ON {_LOOKS}
     WHERE {_OPEN} AND pair.votes_wanted > {_CAST}
     AND NOT EXISTS (SELECT 1 FROM voting_assignment AS mine
-                    WHERE mine.voter_id = %(voter)s AND mine.comparison_id = pair.id
+                    WHERE mine.voter_id = %(voter)s AND mine.item_id = pair.id
                       AND mine.skips > 1)
     GROUP BY pair.prompt_key, pair.id, pair.turn
     ORDER BY COUNT(*), MIN(other.leased_until) LIMIT 1
@@ -104,21 +104,21 @@ _LOCK = """
 # of its last moments, and a page that asks again has them again.
 _WITHOUT_DISK = ", set_config('synchronous_commit', 'off', true)"
 _LEASE = """
-    INSERT INTO voting_assignment (voter_id, comparison_id, leased_until, skips) VALUES {rows}
-    ON CONFLICT (voter_id, comparison_id) DO UPDATE SET leased_until = excluded.leased_until
+    INSERT INTO voting_assignment (voter_id, item_id, leased_until, skips) VALUES {rows}
+    ON CONFLICT (voter_id, item_id) DO UPDATE SET leased_until = excluded.leased_until
 """
 _END_LEASES = """
     UPDATE voting_assignment SET leased_until = %(now)s
     WHERE voter_id = %(voter)s AND leased_until > %(now)s {but_these}
-    AND EXISTS (SELECT 1 FROM voting_comparison AS pair
-                WHERE pair.id = comparison_id AND pair.queue_id = %(queue)s)
+    AND EXISTS (SELECT 1 FROM voting_item AS pair
+                WHERE pair.id = item_id AND pair.queue_id = %(queue)s)
 """
 
 
 class Handed(NamedTuple):
     """The voter's next pairs, and those of the page that are not the voter's any more."""
 
-    pairs: list[Comparison]
+    pairs: list[Item]
     gone: list[UUID]
 
 
@@ -174,14 +174,14 @@ def next_pairs(
         page = [*kept, *_choose(asker, reached, kept, shown, held - len(kept))][:held]
         _lease(asker, page)
     new = [pk for pk in page if pk not in have]
-    pairs = Comparison.objects.select_related("a__picture", "b__picture").in_bulk(new)
+    pairs = Item.objects.select_related("a__picture", "b__picture").in_bulk(new)
     return Handed([pairs[pk] for pk in new], [pk for pk in have if pk not in kept])
 
 
 def give_back(voter: Voter, queue: Queue, pairs: Sequence[UUID], now: datetime) -> None:
     """End the leases of a page that was left."""
-    leases = Assignment.objects.filter(voter=voter, leased_until__gt=now, comparison__queue=queue)
-    leases.filter(comparison__in=pairs).update(leased_until=now)
+    leases = Assignment.objects.filter(voter=voter, leased_until__gt=now, item__queue=queue)
+    leases.filter(item__in=pairs).update(leased_until=now)
 
 
 def _lease(asker: _Asker, held: Sequence[UUID]) -> None:
@@ -196,7 +196,7 @@ def _lease(asker: _Asker, held: Sequence[UUID]) -> None:
         for name in names
     ]
     with prepared() as cursor:
-        these = f"AND comparison_id NOT IN ({_list(leased)})" if leased else ""
+        these = f"AND item_id NOT IN ({_list(leased)})" if leased else ""
         asker.execute(cursor, _END_LEASES.format(but_these=these), **names)
         if rows:
             sql = _LEASE.format(rows=", ".join(rows))
@@ -215,7 +215,7 @@ def _lock(asker: _Asker) -> int:
 def _shown_last(voter: Voter, held: int) -> list[UUID]:
     """Return what the voter's last page held, in its order, among what was voted on just before."""
     shown = Assignment.objects.filter(voter=voter, skips=0).order_by("-leased_until", "pk")
-    return list(shown.values_list("comparison_id", flat=True)[: 2 * held])
+    return list(shown.values_list("item_id", flat=True)[: 2 * held])
 
 
 def _still_theirs(asker: _Asker, have: Sequence[UUID]) -> dict[UUID, str]:
@@ -281,7 +281,7 @@ def _walk(asker: _Asker, turn: int, portion: int) -> list[_Row]:
 
 def _remember_reach(voter: Voter, queue: Queue, start: int, passed: int) -> None:
     """Write down where the voter's next pair stands, whoever has it leased just now."""
-    skipped = Assignment.objects.filter(voter=voter, comparison=OuterRef("pk"), skips__gt=0)
+    skipped = Assignment.objects.filter(voter=voter, item=OuterRef("pk"), skips__gt=0)
     first = open_to(voter, queue).filter(~Exists(skipped), turn__gte=start).order_by("turn")
     turn = first.values_list("turn", flat=True).first() or 0
     Reach.objects.bulk_create(
@@ -292,14 +292,14 @@ def _remember_reach(voter: Voter, queue: Queue, start: int, passed: int) -> None
     )
 
 
-def ballot_for(voter: Voter, queue: Queue, comparison: Comparison) -> Ballot:
+def ballot_for(voter: Voter, queue: Queue, item: Item) -> Ballot:
     return Ballot(
         uid=uuid4(),
         project=queue.project_id,
         queue=queue.pk,
-        comparison=comparison.pk,
+        item=item.pk,
         voter=voter.pk,
         rubric=queue.rubric_id,
-        left=left_side(settings.SECRET_KEY, voter.pk, comparison.pk),
+        left=left_side(settings.SECRET_KEY, voter.pk, item.pk),
         choices=tuple(queue.ballot),
     )

@@ -21,12 +21,12 @@ class BallotInvalid(ValueError):
 
 @dataclass(frozen=True)
 class Ballot:
-    """One presentation of one comparison to one voter; good for one vote."""
+    """One presentation of one item to one voter; good for one vote."""
 
     uid: uuid.UUID
     project: uuid.UUID
     queue: uuid.UUID
-    comparison: uuid.UUID
+    item: uuid.UUID
     voter: uuid.UUID
     rubric: int
     left: Side
@@ -39,7 +39,7 @@ class Ballot:
 
 
 def issue(ballot: Ballot) -> str:
-    identifiers = (ballot.uid, ballot.project, ballot.queue, ballot.comparison, ballot.voter)
+    identifiers = (ballot.uid, ballot.project, ballot.queue, ballot.item, ballot.voter)
     return _signer().sign_object(
         [*(i.hex for i in identifiers), ballot.rubric, ballot.left, ",".join(ballot.choices)]
     )
@@ -53,7 +53,7 @@ def _signer() -> signing.TimestampSigner:
 def read(token: str) -> Ballot:
     try:
         *identifiers, rubric, left, choices = _signer().unsign_object(token, max_age=MAX_AGE)
-        uid, project, queue, comparison, voter = (uuid.UUID(hex=text) for text in identifiers)
+        uid, project, queue, item, voter = (uuid.UUID(hex=text) for text in identifiers)
     except signing.SignatureExpired as error:
         raise BallotInvalid("this page is a day old; reload it to go on voting") from error
     except signing.BadSignature as error:
@@ -62,7 +62,7 @@ def read(token: str) -> Ballot:
         uid=uid,
         project=project,
         queue=queue,
-        comparison=comparison,
+        item=item,
         voter=voter,
         rubric=rubric,
         left=left,

@@ -33,7 +33,7 @@ class Kind(Protocol):
         """Return which columns of `tally` a vote is counted in."""
 
 
-class Comparison:
+class Item:
     """Two outputs for one prompt: which is better, or neither."""
 
     template: ClassVar[str] = "voting/_pair.html"
@@ -51,7 +51,7 @@ class Comparison:
         return tuple(names)
 
 
-COMPARISON: Final = Comparison()
+COMPARISON: Final = Item()
 
 
 def kind_of(queue: object) -> Kind:

@@ -1,6 +1,6 @@
 """What is voted on, who votes, and the ledger of what was voted.
 
-The database refuses what must not be: a second vote of one voter on one comparison, a vote about
+The database refuses what must not be: a second vote of one voter on one item, a vote about
 nothing, two entries with one number.
 """
 
@@ -141,7 +141,7 @@ class Queue(models.Model):
     more_may_come = models.BooleanField(default=False, editable=False)
     # Pretend votes only: what people vote and what a script makes up never meet in one run.
     is_simulated = models.BooleanField(default=False, editable=False)
-    # Comparisons with enough votes; kept by voting.ledger.counts.VoteCounts.
+    # Items with enough votes; kept by voting.ledger.counts.VoteCounts.
     done = models.PositiveIntegerField(default=0, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -182,11 +182,11 @@ _DISAGREEMENT = Coalesce(
 )
 
 
-class Comparison(models.Model):
+class Item(models.Model):
     """Two outputs for one prompt. It opens for voting when every judge's verdict is final."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    queue = models.ForeignKey(Queue, models.PROTECT, related_name="comparisons", db_index=False)
+    queue = models.ForeignKey(Queue, models.PROTECT, related_name="items", db_index=False)
     # 0, 1, 2 … without gaps, so that the last one tells how many there are.
     position = models.PositiveIntegerField()
     # What an import calls this pair; importing it again finds it by that.
@@ -228,31 +228,29 @@ class Comparison(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["queue", "position"], name="comparison_position"),
+            models.UniqueConstraint(fields=["queue", "position"], name="item_position"),
             models.UniqueConstraint(
                 fields=["queue", "external_id"],
                 condition=~Q(external_id=""),
-                name="comparison_external_id",
+                name="item_external_id",
             ),
-            models.CheckConstraint(name="comparison_of_two", condition=~Q(a=F("b"))),
-            models.CheckConstraint(name="comparison_of_a_prompt", condition=~Q(prompt_key="")),
+            models.CheckConstraint(name="item_of_two", condition=~Q(a=F("b"))),
+            models.CheckConstraint(name="item_of_a_prompt", condition=~Q(prompt_key="")),
         ]
         indexes: ClassVar = [
             # Pairs that want votes, in the order in which they are handed out.
             models.Index(
                 fields=["queue", "turn", "position"],
                 condition=Q(opened_at__isnull=False, votes__lt=F("votes_wanted")),
-                name="comparison_turns",
+                name="item_turns",
             ),
-            models.Index(fields=["queue", "prompt_key"], name="comparison_prompts"),
+            models.Index(fields=["queue", "prompt_key"], name="item_prompts"),
             # What is not ready or never will be is counted on every page, and is little.
-            models.Index(
-                fields=["queue"], condition=Q(opened_at__isnull=True), name="comparison_closed"
-            ),
-            models.Index(fields=["queue"], condition=~Q(unusable=""), name="comparison_unusable"),
+            models.Index(fields=["queue"], condition=Q(opened_at__isnull=True), name="item_closed"),
+            models.Index(fields=["queue"], condition=~Q(unusable=""), name="item_unusable"),
             models.Index(
                 fields=["queue", "-disagreement", "-differing", "position"],
-                name="comparison_disputed",
+                name="item_disputed",
             ),
         ]
 
@@ -374,7 +372,7 @@ class Assignment(models.Model):
 
     id: int
     voter = models.ForeignKey(Voter, models.CASCADE, related_name="assignments", db_index=False)
-    comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="assignments")
+    item = models.ForeignKey(Item, models.CASCADE, related_name="assignments")
     leased_until = models.DateTimeField()
     skips = models.PositiveSmallIntegerField(default=0)
     # The ballot of the last skip: the same request again is not a second skip.
@@ -382,7 +380,7 @@ class Assignment(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["voter", "comparison"], name="assignment_once")
+            models.UniqueConstraint(fields=["voter", "item"], name="assignment_once")
         ]
         indexes: ClassVar = [
             models.Index(fields=["voter", "leased_until"], name="assignment_leased"),
@@ -390,7 +388,7 @@ class Assignment(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.voter_id} {self.comparison_id}"
+        return f"{self.voter_id} {self.item_id}"
 
 
 class Reach(models.Model):
@@ -413,19 +411,19 @@ class Reach(models.Model):
 
 
 class Exposure(models.Model):
-    """When a voter saw a comparison's verdicts: votes after it are not blind."""
+    """When a voter saw an item's verdicts: votes after it are not blind."""
 
     voter = models.ForeignKey(Voter, models.CASCADE, related_name="+", db_index=False)
-    comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="+", db_index=False)
+    item = models.ForeignKey(Item, models.CASCADE, related_name="+", db_index=False)
     seen_at = models.DateTimeField()
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["comparison", "voter"], name="exposure_once")
+            models.UniqueConstraint(fields=["item", "voter"], name="exposure_once")
         ]
 
     def __str__(self) -> str:
-        return f"{self.voter_id} {self.comparison_id}"
+        return f"{self.voter_id} {self.item_id}"
 
 
 class Flag(models.Model):
@@ -438,7 +436,7 @@ class Flag(models.Model):
         FORMAT = "format", "format"
         OTHER = "other", "other"
 
-    comparison = models.ForeignKey(Comparison, models.PROTECT, related_name="flags")
+    item = models.ForeignKey(Item, models.PROTECT, related_name="flags")
     voter = models.ForeignKey(Voter, models.PROTECT, related_name="flags")
     category = models.CharField(max_length=10, choices=Category)
     comment = models.TextField(blank=True, max_length=2000)
@@ -446,11 +444,11 @@ class Flag(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["voter", "comparison"], name="flag_once")
+            models.UniqueConstraint(fields=["voter", "item"], name="flag_once")
         ]
 
     def __str__(self) -> str:
-        return f"{self.category}: {self.comparison_id}"
+        return f"{self.category}: {self.item_id}"
 
 
 class Entry(models.Model):
@@ -478,7 +476,7 @@ class Entry(models.Model):
     hash = models.BinaryField(max_length=32, null=True)
 
     queue = models.ForeignKey(Queue, models.PROTECT, null=True, related_name="+", db_index=False)
-    comparison = models.ForeignKey(Comparison, models.PROTECT, null=True, related_name="+")
+    item = models.ForeignKey(Item, models.PROTECT, null=True, related_name="+")
     inference = models.ForeignKey(
         Inference, models.PROTECT, null=True, related_name="+", db_index=False
     )
@@ -519,9 +517,9 @@ class Entry(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["project", "seq"], name="entry_seq"),
             models.UniqueConstraint(
-                fields=["voter", "comparison"],
+                fields=["voter", "item"],
                 condition=Q(kind="vote", retracted=False),
-                name="one_vote_per_comparison",
+                name="one_vote_per_item",
             ),
             models.UniqueConstraint(
                 fields=["voter", "inference"],
@@ -541,14 +539,14 @@ class Entry(models.Model):
                 condition=Q(
                     Q(kind="vote", voter__isnull=False, rubric__isnull=False)
                     & (
-                        Q(comparison__isnull=False, inference__isnull=True, value__isnull=True)
+                        Q(item__isnull=False, inference__isnull=True, value__isnull=True)
                         & ~Q(choice="")
-                        | Q(comparison__isnull=True, inference__isnull=False, choice="")
+                        | Q(item__isnull=True, inference__isnull=False, choice="")
                         & Q(value__isnull=False, value__lte=1_000_000)
                     )
                 )
                 | Q(kind="retraction", voter__isnull=False, target__isnull=False)
-                | Q(kind="verdicts", comparison__isnull=False, payload__isnull=False)
+                | Q(kind="verdicts", item__isnull=False, payload__isnull=False)
                 | Q(kind__in=["decision", "parameters", "erasure"], payload__isnull=False),
             ),
         ]
@@ -562,7 +560,7 @@ class Entry(models.Model):
                 name="entry_sealed_votes",
             ),
             models.Index(
-                fields=["queue", "comparison", "seq"],
+                fields=["queue", "item", "seq"],
                 condition=Q(kind="verdicts"),
                 name="entry_verdicts",
             ),

@@ -33,22 +33,22 @@ def keyed_number(key: str, *parts: object) -> int:
     return int.from_bytes(hmac.digest(key.encode(), text.encode(), sha256)[:8], "big")
 
 
-def left_side(key: str, voter: object, comparison: object) -> Side:
+def left_side(key: str, voter: object, item: object) -> Side:
     """Decide which stored output a voter sees on the left.
 
     Parameters
     ----------
     key : str
         Secret of the installation.
-    voter, comparison
+    voter, item
         Anything with a stable text; the same two always give the same side.
 
     Examples
     --------
-    >>> left_side("k", "voter", "comparison") in ("A", "B")
+    >>> left_side("k", "voter", "item") in ("A", "B")
     True
     """
-    return "B" if keyed_number(key, "side", voter, comparison) & 1 else "A"
+    return "B" if keyed_number(key, "side", voter, item) & 1 else "A"
 
 
 def prompt_order(queue: object, prompt_key: str) -> int:
@@ -62,7 +62,7 @@ def prompt_order(queue: object, prompt_key: str) -> int:
     queue
         Identifier of the queue; a run has one queue for life.
     prompt_key : str
-        What stands for the prompt of a comparison.
+        What stands for the prompt of an item.
 
     Returns
     -------

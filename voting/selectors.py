@@ -10,14 +10,12 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.lib.text import number_of
-from voting.models import Assignment, Comparison, Entry, Exposure, Project, Queue, Voter
+from voting.models import Assignment, Entry, Exposure, Item, Project, Queue, Voter
 
 
 def own_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
     """A voter's votes on pairs, those too that were taken back."""
-    return Entry.objects.filter(
-        voter=voter, kind=Entry.Kind.VOTE, queue=queue, comparison__isnull=False
-    )
+    return Entry.objects.filter(voter=voter, kind=Entry.Kind.VOTE, queue=queue, item__isnull=False)
 
 
 def standing_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
@@ -28,43 +26,43 @@ def votes_in_order(voter: Voter, queue: Queue) -> QuerySet[Entry]:
     """A voter's standing votes with what they were about, the latest first."""
     return (
         standing_votes(voter, queue)
-        .select_related("comparison__a__picture", "comparison__b__picture")
+        .select_related("item__a__picture", "item__b__picture")
         .order_by("-id")
     )
 
 
-def taken_back(voter: Voter, queue: Queue, comparison: UUID) -> Comparison | None:
+def taken_back(voter: Voter, queue: Queue, item: UUID) -> Item | None:
     """Return a pair whose vote the voter has undone and not given again."""
     undone = Entry.objects.filter(
-        voter=voter, comparison=OuterRef("pk"), kind=Entry.Kind.VOTE, retracted=True
+        voter=voter, item=OuterRef("pk"), kind=Entry.Kind.VOTE, retracted=True
     )
     return (
         _not_voted_on(voter)
-        .filter(Exists(undone), queue=queue, pk=comparison)
+        .filter(Exists(undone), queue=queue, pk=item)
         .select_related("a__picture", "b__picture")
         .first()
     )
 
 
-def has_seen_verdicts(voter: Voter, comparison: Comparison) -> bool:
-    return Exposure.objects.filter(voter=voter, comparison=comparison).exists()
+def has_seen_verdicts(voter: Voter, item: Item) -> bool:
+    return Exposure.objects.filter(voter=voter, item=item).exists()
 
 
-def open_to(voter: Voter, queue: Queue) -> QuerySet[Comparison]:
+def open_to(voter: Voter, queue: Queue) -> QuerySet[Item]:
     """Pairs that want votes and that this voter has not voted on."""
     return _not_voted_on(voter).filter(
         queue=queue, opened_at__isnull=False, votes__lt=F("votes_wanted")
     )
 
 
-def _not_voted_on(voter: Voter) -> QuerySet[Comparison]:
+def _not_voted_on(voter: Voter) -> QuerySet[Item]:
     voted = Entry.objects.filter(
-        voter=voter, comparison=OuterRef("pk"), kind=Entry.Kind.VOTE, retracted=False
+        voter=voter, item=OuterRef("pk"), kind=Entry.Kind.VOTE, retracted=False
     )
-    return Comparison.objects.filter(~Exists(voted))
+    return Item.objects.filter(~Exists(voted))
 
 
-def _about_to_want_votes(voter: Voter, queue: Queue) -> QuerySet[Comparison]:
+def _about_to_want_votes(voter: Voter, queue: Queue) -> QuerySet[Item]:
     """Pairs whose last vote this voter has taken back: they count it until that is sealed."""
     taken_back = Entry.objects.filter(
         project=queue.project_id,
@@ -75,7 +73,7 @@ def _about_to_want_votes(voter: Voter, queue: Queue) -> QuerySet[Comparison]:
         target__unblinded=False,
     )
     return _not_voted_on(voter).filter(
-        queue=queue, votes=F("votes_wanted"), pk__in=taken_back.values("comparison")
+        queue=queue, votes=F("votes_wanted"), pk__in=taken_back.values("item")
     )
 
 
@@ -143,21 +141,21 @@ def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def unusable_pairs(queue: Queue) -> QuerySet[Comparison]:
+def unusable_pairs(queue: Queue) -> QuerySet[Item]:
     """Pairs that can never be voted on; the condition is that of a partial index."""
-    return Comparison.objects.filter(~Q(unusable=""), queue=queue)
+    return Item.objects.filter(~Q(unusable=""), queue=queue)
 
 
 def queue_counts(queue: Queue) -> tuple[int, int, int]:
-    """Return (comparisons with enough votes, comparisons, comparisons not open yet).
+    """Return (items with enough votes, items, items not open yet).
 
-    Costs the same however many comparisons there are; unusable ones are left out.
+    Costs the same however many items there are; unusable ones are left out.
     """
-    comparisons = Comparison.objects.filter(queue=queue)
+    items = Item.objects.filter(queue=queue)
     done = Queue.objects.values_list("done", flat=True).get(pk=queue.pk)
-    last = comparisons.order_by("-position").values_list("position", flat=True).first()
+    last = items.order_by("-position").values_list("position", flat=True).first()
     unusable = unusable_pairs(queue).count()
-    preparing = comparisons.filter(opened_at__isnull=True, unusable="").count()
+    preparing = items.filter(opened_at__isnull=True, unusable="").count()
     return done, (0 if last is None else last + 1) - unusable, preparing
 
 
@@ -179,14 +177,14 @@ def progress(voter: Voter, queue: Queue) -> Progress:
 def _was_unblinded() -> Q:
     """Say it of sealed votes as it was settled, and of others as it will be."""
     seen = Exposure.objects.filter(
-        voter=OuterRef("voter"), comparison=OuterRef("comparison"), seen_at__lt=OuterRef("at")
+        voter=OuterRef("voter"), item=OuterRef("item"), seen_at__lt=OuterRef("at")
     )
     return Q(unblinded=True) | Q(Exists(seen), seq__isnull=True)
 
 
 def released_by_me(voter: Voter) -> Q:
     """Pairs the voter has skipped for good are somebody else's now."""
-    released = Assignment.objects.filter(voter=voter, comparison=OuterRef("pk"), skips__gte=2)
+    released = Assignment.objects.filter(voter=voter, item=OuterRef("pk"), skips__gte=2)
     return ~Q(Exists(released))
 
 

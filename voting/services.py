@@ -18,7 +18,7 @@ from django.utils import timezone
 from voting.ballots import Ballot
 from voting.ledger.bulk_sql import key, prepared
 from voting.ledger.scheduler import nudge
-from voting.models import ApiKey, Assignment, Comparison, Entry, Exposure, Flag, Queue, Voter
+from voting.models import ApiKey, Assignment, Entry, Exposure, Flag, Item, Queue, Voter
 
 SKIPS_BEFORE_RELEASE = 2
 _ONLY_SIMULATED = "This run holds simulated votes only; make another run for people."
@@ -49,7 +49,7 @@ class RecordedVote:
     """A vote that is in the database, and whether this very request put it there."""
 
     uid: UUID
-    comparison: UUID
+    item: UUID
     choice: str
     repeated: bool = False
 
@@ -59,7 +59,7 @@ class RecordedVote:
 # and the voter not blocked is asked in the same statement, and so is whether the queue is of the
 # vote's kind: people's, or a script's pretend votes.
 _INSERT = """
-    INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, comparison_id, voter_id,
+    INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, item_id, voter_id,
                               choice, left_side, rubric_id, elapsed_ms, simulated)
     SELECT %s, queue.project_id, 'vote', %s, queue.id, %s, voter.id,
            %s, %s, %s, CAST(%s AS integer), queue.is_simulated
@@ -72,10 +72,10 @@ _INSERT = """
 # A script names a pair. Who votes, on what rubric, and whether all is as it must be follows from
 # the key, in the same statement.
 _INSERT_BY_KEY = """
-    INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, comparison_id, voter_id,
+    INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, item_id, voter_id,
                               choice, rubric_id)
     SELECT %s, queue.project_id, 'vote', %s, queue.id, pair.id, voter.id, %s, queue.rubric_id
-    FROM voting_comparison AS pair
+    FROM voting_item AS pair
     JOIN voting_queue AS queue ON queue.id = pair.queue_id
     JOIN voting_voter AS voter ON voter.project_id = queue.project_id
     WHERE pair.id = %s AND pair.opened_at IS NOT NULL
@@ -109,9 +109,7 @@ def cast_script_vote(ballot: Ballot, choice: str) -> RecordedVote:
     return _insert_vote(ballot, choice, "", None)
 
 
-def cast_key_vote(
-    api_key: ApiKey, queue: UUID, comparison: UUID, choice: str
-) -> RecordedVote | None:
+def cast_key_vote(api_key: ApiKey, queue: UUID, item: UUID, choice: str) -> RecordedVote | None:
     """Record the vote of a key that has voted in the project before; None if it cannot be."""
     uid = uuid4()
     with prepared() as cursor:
@@ -121,7 +119,7 @@ def cast_key_vote(
                 key(uid),
                 connection.ops.adapt_datetimefield_value(timezone.now()),
                 choice,
-                key(comparison),
+                key(item),
                 key(queue),
                 json.dumps(choice),
                 api_key.project_id and key(api_key.project_id),
@@ -133,7 +131,7 @@ def cast_key_vote(
     if not rows:
         return None
     transaction.on_commit(partial(nudge, UUID(str(rows[0][0]))))
-    return RecordedVote(uid, comparison, choice)
+    return RecordedVote(uid, item, choice)
 
 
 def _insert_vote(ballot: Ballot, choice: str, left: str, elapsed_ms: int | None) -> RecordedVote:
@@ -147,7 +145,7 @@ def _insert_vote(ballot: Ballot, choice: str, left: str, elapsed_ms: int | None)
             return _insert_vote(ballot, choice, left, elapsed_ms)
         return first
     transaction.on_commit(partial(nudge, ballot.project))
-    return RecordedVote(ballot.uid, ballot.comparison, choice)
+    return RecordedVote(ballot.uid, ballot.item, choice)
 
 
 def insert_vote(
@@ -165,7 +163,7 @@ def insert_vote(
         [
             key(ballot.uid),
             connection.ops.adapt_datetimefield_value(timezone.now()),
-            key(ballot.comparison),
+            key(ballot.item),
             choice,
             left,
             ballot.rubric,
@@ -180,13 +178,13 @@ def insert_vote(
 
 def _first_answer(ballot: Ballot, choice: str) -> RecordedVote | None:
     votes = Entry.objects.filter(kind=Entry.Kind.VOTE, voter=ballot.voter)
-    standing = votes.filter(comparison=ballot.comparison, retracted=False)
+    standing = votes.filter(item=ballot.item, retracted=False)
     first = votes.filter(uid=ballot.uid).first() or standing.first()
     if first is None:
         return None
     if first.simulated:
         raise VotingClosed(_ONLY_SIMULATED)
-    recorded = RecordedVote(first.uid, ballot.comparison, first.choice, repeated=True)
+    recorded = RecordedVote(first.uid, ballot.item, first.choice, repeated=True)
     if first.choice != choice:
         raise VoteTakenBack if first.retracted else VoteConflict(recorded)
     return recorded
@@ -222,12 +220,12 @@ def wait_until_sealed(voter: Voter, seconds: float) -> bool:
 def is_unblinded(vote: RecordedVote) -> bool:
     """Say whether a vote was cast after its voter had seen what the judges said of the pair."""
     seen = Exposure.objects.filter(
-        voter=OuterRef("voter"), comparison=OuterRef("comparison"), seen_at__lt=OuterRef("at")
+        voter=OuterRef("voter"), item=OuterRef("item"), seen_at__lt=OuterRef("at")
     )
     return Entry.objects.filter(Exists(seen), uid=vote.uid).exists()
 
 
-def undo_last_vote(voter: Voter, queue: Queue, uid: UUID | None = None) -> Comparison:
+def undo_last_vote(voter: Voter, queue: Queue, uid: UUID | None = None) -> Item:
     """Retract the voter's latest standing vote in a queue; return the pair, open again.
 
     The same `uid` again, the number of the retraction, returns the first answer.
@@ -243,22 +241,22 @@ def undo_last_vote(voter: Voter, queue: Queue, uid: UUID | None = None) -> Compa
         return undone
 
 
-def _undone(voter: Voter, uid: UUID) -> Comparison | None:
+def _undone(voter: Voter, uid: UUID) -> Item | None:
     retractions = Entry.objects.filter(uid=uid, voter=voter, kind=Entry.Kind.RETRACTION)
-    first = retractions.select_related("comparison").first()
-    return first.comparison if first else None
+    first = retractions.select_related("item").first()
+    return first.item if first else None
 
 
-def _undo(voter: Voter, queue: Queue, uid: UUID) -> Comparison:
+def _undo(voter: Voter, queue: Queue, uid: UUID) -> Item:
     with transaction.atomic():
         vote = (
             Entry.objects.select_for_update(of=("self",), no_key=True)
             .filter(voter=voter, kind=Entry.Kind.VOTE, queue=queue, retracted=False)
             .order_by("-id")
-            .select_related("comparison")
+            .select_related("item")
             .first()
         )
-        if vote is None or vote.comparison is None:
+        if vote is None or vote.item is None:
             raise NothingToUndo
         vote.retracted = True
         vote.save(update_fields=["retracted"])
@@ -269,12 +267,12 @@ def _undo(voter: Voter, queue: Queue, uid: UUID) -> Comparison:
             # Behind its vote even when another server's clock runs ahead of this one's.
             at=max(timezone.now(), vote.at + timedelta(microseconds=1)),
             queue=queue,
-            comparison=vote.comparison,
+            item=vote.item,
             voter=voter,
             target=vote,
         )
         transaction.on_commit(partial(nudge, vote.project_id))
-    return vote.comparison
+    return vote.item
 
 
 def skip(ballot: Ballot) -> None:
@@ -282,7 +280,7 @@ def skip(ballot: Ballot) -> None:
     now = timezone.now()
     with transaction.atomic():
         row, _ = Assignment.objects.select_for_update().get_or_create(
-            voter_id=ballot.voter, comparison_id=ballot.comparison, defaults={"leased_until": now}
+            voter_id=ballot.voter, item_id=ballot.item, defaults={"leased_until": now}
         )
         if row.skipped_by == ballot.uid:
             return
@@ -292,22 +290,19 @@ def skip(ballot: Ballot) -> None:
         row.save()
 
 
-def flag(voter: Voter, comparison: UUID, category: str, comment: str) -> Flag:
+def flag(voter: Voter, item: UUID, category: str, comment: str) -> Flag:
     """Put a voter's doubt about a pair before the curators; a second flag replaces the first."""
     row, _ = Flag.objects.update_or_create(
         voter=voter,
-        comparison_id=comparison,
+        item_id=item,
         defaults={"category": category, "comment": comment},
     )
     return row
 
 
-def record_exposure(voter: UUID, comparisons: Iterable[UUID], seen_at: datetime) -> None:
+def record_exposure(voter: UUID, items: Iterable[UUID], seen_at: datetime) -> None:
     """Note that a voter has seen verdicts; only the first time counts."""
     Exposure.objects.bulk_create(
-        [
-            Exposure(voter_id=voter, comparison_id=comparison, seen_at=seen_at)
-            for comparison in comparisons
-        ],
+        [Exposure(voter_id=voter, item_id=item, seen_at=seen_at) for item in items],
         ignore_conflicts=True,
     )

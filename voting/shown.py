@@ -10,7 +10,7 @@ from humanjudge.lib.markdown import render
 from voting import ballots
 from voting.assignment import ballot_for
 from voting.choices import Side, spoken
-from voting.models import Comparison, Entry, Inference, Picture, Queue, Voter
+from voting.models import Entry, Inference, Item, Picture, Queue, Voter
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class ShownOutput:
 
 @dataclass(frozen=True)
 class ShownPair:
-    comparison: Comparison
+    item: Item
     prompt: str
     left: ShownOutput
     right: ShownOutput
@@ -42,12 +42,12 @@ def shown_output(inference: Inference) -> ShownOutput:
     )
 
 
-def shown_pair(voter: Voter, queue: Queue, comparison: Comparison) -> ShownPair:
-    ballot = ballot_for(voter, queue, comparison)
-    first, second = comparison.seen(ballot.left)
+def shown_pair(voter: Voter, queue: Queue, item: Item) -> ShownPair:
+    ballot = ballot_for(voter, queue, item)
+    first, second = item.seen(ballot.left)
     return ShownPair(
-        comparison=comparison,
-        prompt=comparison.a.prompt,
+        item=item,
+        prompt=item.a.prompt,
         left=shown_output(first),
         right=shown_output(second),
         token=ballots.issue(ballot),
@@ -66,9 +66,9 @@ class OwnVote:
 
 
 def own_vote(vote: Entry) -> OwnVote:
-    comparison = vote.comparison
-    assert comparison is not None  # only votes on pairs are listed
+    item = vote.item
+    assert item is not None  # only votes on pairs are listed
     left: Side = "B" if vote.left_side == "B" else "A"
-    first, second = comparison.seen(left)
+    first, second = item.seen(left)
     chosen = spoken(vote.choice, left)
-    return OwnVote(vote, comparison.a.prompt, chosen, first.picture, second.picture)
+    return OwnVote(vote, item.a.prompt, chosen, first.picture, second.picture)

@@ -35,7 +35,7 @@ from voting.forms import (
     read_vote,
 )
 from voting.kinds import kind_of
-from voting.models import Comparison, Entry, Flag, Invite, Queue, Voter
+from voting.models import Entry, Flag, Invite, Item, Queue, Voter
 from voting.pictures.store import png_path, thumbnail_path
 from voting.selectors import (
     has_seen_verdicts,
@@ -123,8 +123,8 @@ def vote_page(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     # Without scripts a vote and an undo lead back here and name what they were about.
     voted = _first_of(own_votes(voter, queue), _uuids(request.GET.get("voted", "")))
     undone = _uuids(request.GET.get("again", ""))[:1]
-    if voted is not None and voted.retracted and voted.comparison_id is not None:
-        undone = [voted.comparison_id]
+    if voted is not None and voted.retracted and voted.item_id is not None:
+        undone = [voted.item_id]
     again = [pair for pk in undone if (pair := taken_back(voter, queue, pk))]
     pairs = again + _next_pairs(voter, queue, [pair.pk for pair in again]).pairs
     context = _context(voter, queue, pairs) | {"progress": progress(voter, queue)}
@@ -176,11 +176,11 @@ def _next_pairs(voter: Voter, queue: Queue, have: list[UUID]) -> assignment.Hand
     return assignment.next_pairs(voter, queue, have, settings.PAIRS_HELD, timezone.now())
 
 
-def _context(voter: Voter, queue: Queue, pairs: list[Comparison]) -> dict[str, Any]:
+def _context(voter: Voter, queue: Queue, pairs: list[Item]) -> dict[str, Any]:
     return {
         "queue": queue,
         "voter": voter,
-        "pairs": [shown_pair(voter, queue, comparison) for comparison in pairs],
+        "pairs": [shown_pair(voter, queue, item) for item in pairs],
         "kind": kind_of(queue),
         "buttons": kind_of(queue).buttons(queue.ballot),
         "flag_categories": Flag.Category.choices,
@@ -228,13 +228,13 @@ def undo(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
     form = _valid(UndoForm(request.POST))
     try:
-        comparison = services.undo_last_vote(voter, queue, form.cleaned_data["undo"])
+        item = services.undo_last_vote(voter, queue, form.cleaned_data["undo"])
     except services.NothingToUndo:
         raise Problem(409, "There is no vote of yours to undo here.") from None
     if not request.htmx:
-        return redirect(f"{reverse('vote', args=[queue_id])}?again={comparison.pk}")
-    context = _context(voter, queue, [comparison]) | {"progress": progress(voter, queue)}
-    context["has_seen"] = has_seen_verdicts(voter, comparison)
+        return redirect(f"{reverse('vote', args=[queue_id])}?again={item.pk}")
+    context = _context(voter, queue, [item]) | {"progress": progress(voter, queue)}
+    context["has_seen"] = has_seen_verdicts(voter, item)
     return render(request, "voting/_more.html", context)
 
 
@@ -252,9 +252,7 @@ def flag(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, _ = _voter_and_queue(request, queue_id)
     form = _valid(FlagForm(request.POST))
     ballot = _ballot(request, form.cleaned_data["ballot"], queue_id)
-    services.flag(
-        voter, ballot.comparison, form.cleaned_data["category"], form.cleaned_data["comment"]
-    )
+    services.flag(voter, ballot.item, form.cleaned_data["category"], form.cleaned_data["comment"])
     return HttpResponse(status=204) if request.htmx else redirect("vote", queue_id)
 
 

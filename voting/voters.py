@@ -88,7 +88,7 @@ def has_come_in(voter: Voter, invite: Invite) -> bool:
     return (
         voter.invite_id == invite.pk
         or invite.guests.filter(pk=voter.pk).exists()
-        or Assignment.objects.filter(voter=voter, comparison__queue=invite.queue_id).exists()
+        or Assignment.objects.filter(voter=voter, item__queue=invite.queue_id).exists()
         or Entry.objects.filter(voter=voter, queue=invite.queue_id, kind=Entry.Kind.VOTE).exists()
     )
 

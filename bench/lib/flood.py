@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 # Voter by voter, every pair: one vote each 50 ms of a time that is past.
 _INSERT = """
-    INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, comparison_id, voter_id,
+    INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, item_id, voter_id,
                               choice, left_side, rubric_id, elapsed_ms)
     SELECT gen_random_uuid(), %(project)s, 'vote',
            now() - interval '2 days' + n * interval '50 milliseconds', %(queue)s,

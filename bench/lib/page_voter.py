@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 if TYPE_CHECKING:
     from judge_eval.models import Run
 
-_PAIR = re.compile(r'data-comparison="([^"]+)".*?name="ballot" value="([^"]+)"', re.DOTALL)
+_PAIR = re.compile(r'data-item="([^"]+)".*?name="ballot" value="([^"]+)"', re.DOTALL)
 
 
 @dataclass

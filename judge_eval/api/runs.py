@@ -112,7 +112,7 @@ def create_demo(request: HttpRequest) -> Any:
     `kind` is `svg` (the default) or `text`; the body may be left out.
     """
     run = run_requests.make_demo(run_requests.body_of(request), key_of(request, MANAGE))
-    return Status(201, state(run) | nothing_to_ask(run.queue.comparisons.count()))
+    return Status(201, state(run) | nothing_to_ask(run.queue.items.count()))
 
 
 @router.get("/{run_id}", response=Detailed)

@@ -20,7 +20,7 @@ from judge_eval.config.run_config import RunConfig
 from judge_eval.models import Judge, Run
 from judge_eval.runs import providers
 from judge_eval.runs.progress import progress_of
-from voting.models import Comparison
+from voting.models import Item
 
 
 class EstimateOut(Schema):
@@ -204,7 +204,7 @@ class CursorInvalid(ValueError):
 
 def counted(runs: QuerySet[Run]) -> QuerySet[Run]:
     """Count the usable pairs of runs as `total`; it costs the same however many there are."""
-    pairs = Comparison.objects.filter(queue=OuterRef("queue"))
+    pairs = Item.objects.filter(queue=OuterRef("queue"))
     last = pairs.order_by("-position").values("position")[:1]
     unusable = pairs.filter(~Q(unusable="")).values("queue").annotate(n=Count("pk")).values("n")
     nothing = Value(0, IntegerField())

@@ -31,7 +31,7 @@ from judge_eval.prefixes import Ambiguous, by_prefix, whole
 from voting.assignment import ballot_for
 from voting.ballots import Ballot
 from voting.choices import CHOICES
-from voting.models import ApiKey, Comparison
+from voting.models import ApiKey, Item
 from voting.selectors import progress
 from voting.services import (
     RecordedVote,
@@ -160,7 +160,7 @@ def pending(
         said = selectors.verdicts_on_many(comparisons)
     so_far = progress(voter, run.queue)
     return {
-        "tasks": [_task(comparison, said.get(comparison.pk)) for comparison in comparisons],
+        "tasks": [_task(item, said.get(item.pk)) for item in comparisons],
         "mine": {"votes": so_far.mine, "left": so_far.left_for_me},
         "total": so_far.total,
         "done": so_far.done,
@@ -170,13 +170,13 @@ def pending(
     }
 
 
-def _task(comparison: Comparison, verdicts: list[Verdict] | None) -> dict[str, Any]:
-    a, b = comparison.pair
+def _task(item: Item, verdicts: list[Verdict] | None) -> dict[str, Any]:
+    a, b = item.pair
     what = "svg" if a.kind == "svg" else "text"
     task = {
-        "id": comparison.pk,
-        "gen_a_id": comparison.a_id,
-        "gen_b_id": comparison.b_id,
+        "id": item.pk,
+        "gen_a_id": item.a_id,
+        "gen_b_id": item.b_id,
         "prompt_text": a.prompt,
         "kind": a.kind,
         f"{what}_a": a.output,
@@ -212,7 +212,7 @@ def vote(request: HttpRequest, run_id: Prefix, body: VoteIn) -> Any:
     recorded = _cast_at_once(api_key, run_id, body) or _cast(api_key, run_id, body)
     return {
         "ok": True,
-        "task_id": recorded.comparison,
+        "task_id": recorded.item,
         "vote_id": recorded.uid,
         "winner": recorded.choice,
         "repeated": recorded.repeated,
@@ -244,14 +244,14 @@ def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
 
 def _ballot(api_key: ApiKey, run: Run, task_id: str) -> Ballot:
     try:
-        comparison = by_prefix(Comparison.objects.filter(queue=run.queue_id), task_id)
+        item = by_prefix(Item.objects.filter(queue=run.queue_id), task_id)
     except Ambiguous as ambiguous:
         raise HttpError(409, str(ambiguous)) from ambiguous
-    if comparison is None:
+    if item is None:
         raise HttpError(404, f"this run has no task {task_id!r}")
-    if comparison.opened_at is None:
-        raise HttpError(409, comparison.unusable or "this task is not open for voting yet")
-    return ballot_for(voter_of_key(run.queue.project_id, api_key), run.queue, comparison)
+    if item.opened_at is None:
+        raise HttpError(409, item.unusable or "this task is not open for voting yet")
+    return ballot_for(voter_of_key(run.queue.project_id, api_key), run.queue, item)
 
 
 @router.get("/{run_id}/judge-eval/results", response=Results)

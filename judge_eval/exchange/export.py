@@ -26,7 +26,7 @@ from django.db.models.functions import Coalesce
 from judge_eval.exchange import bundle as records
 from judge_eval.models import Call, Run, Verdict
 from judge_eval.selectors import UNPRICED
-from voting.models import Comparison, Entry, Flag, Inference, Project, Voter, VoterPrompt
+from voting.models import Entry, Flag, Inference, Item, Project, Voter, VoterPrompt
 
 AT_ONCE: Final = 1000
 # Outputs are long.
@@ -71,15 +71,15 @@ def _records(project: Project, runs: Sequence[Run], of_runs: Q) -> Iterator[reco
         yield from _run(run)
     voters = Voter.objects.filter(
         Q(Exists(sealed.filter(voter=OuterRef("pk"))))
-        | Q(Exists(Flag.objects.filter(voter=OuterRef("pk"), comparison__queue__in=by_queue))),
+        | Q(Exists(Flag.objects.filter(voter=OuterRef("pk"), item__queue__in=by_queue))),
         project=project,
     )
     for voter in in_chunks(voters, "pseudonym"):
         yield records.VoterPart(pseudonym=voter.pseudonym, reputation=voter.reputation)
-    flags = Flag.objects.filter(comparison__queue__in=by_queue).select_related("voter")
+    flags = Flag.objects.filter(item__queue__in=by_queue).select_related("voter")
     for flag in in_chunks(flags, "pk"):
         about = _same(flag, "category", "comment", "created_at")
-        pair, voter_name = flag.comparison_id, flag.voter.pseudonym
+        pair, voter_name = flag.item_id, flag.voter.pseudonym
         yield records.FlagPart(comparison=pair, voter=voter_name, **about)
     yield from _ledger(sealed, by_queue)
 
@@ -96,7 +96,7 @@ def _run(run: Run) -> Iterator[records.Record]:
     for judge in run.judges.order_by("position"):
         names = records.JudgePart.model_fields.keys() - {"type", "id", "run"}
         yield records.JudgePart(id=judge.pk, run=run.pk, **_same(judge, *names))
-    pairs = Comparison.objects.filter(queue=run.queue_id)
+    pairs = Item.objects.filter(queue=run.queue_id)
     used = Q(Exists(pairs.filter(a=OuterRef("pk")))) | Q(Exists(pairs.filter(b=OuterRef("pk"))))
     outputs = Inference.objects.filter(used)
     names = records.Output.model_fields.keys() - {"type", "id"}
@@ -158,7 +158,7 @@ def _verdict(row: Any) -> records.VerdictPart:
     of_calls = {"cost_nano": row.paid_nano, "unpriced": row.paid_unknown}
     names = records.VerdictPart.model_fields.keys() - {"type", "judge", "comparison", *of_calls}
     return records.VerdictPart(
-        judge=row.judge_id, comparison=row.comparison_id, **_same(row, *names), **of_calls
+        judge=row.judge_id, comparison=row.item_id, **_same(row, *names), **of_calls
     )
 
 
@@ -219,6 +219,6 @@ def _entry(entry: Entry, runs: dict[UUID, UUID]) -> dict[str, Any]:
         "id": entry.uid,
         "at": entry.at,
         "run": runs[entry.queue_id] if entry.queue_id else None,
-        "comparison": entry.comparison_id,
+        "comparison": entry.item_id,
         "inference": entry.inference_id,
     }

@@ -179,7 +179,7 @@ class _Reading:
         return bool(self._run and self._run.queue.is_open) if stated is None else stated
 
     def _has_pairs(self) -> bool:
-        has_some = self._run and self._run.queue.comparisons.exists()
+        has_some = self._run and self._run.queue.items.exists()
         return bool(has_some or self._scratch.count("pair"))
 
     def _fitting(self, items: Iterator[Item]) -> Iterator[Row | JudgeOrder]:
@@ -367,15 +367,15 @@ class Writing:
             return Run.State.STOPPED
         if is_waiting or (run.state == Run.State.JUDGING and not self._is_new):
             return Run.State.JUDGING
-        is_all = lacking == run.queue.comparisons.count()
+        is_all = lacking == run.queue.items.count()
         return Run.State.COMPLETE if is_all else Run.State.VOTING
 
 
 def _open_pairs(queue: Queue) -> bool:
     """Open the pairs that wait for nothing; say whether others wait."""
     close_undrawn(queue)
-    closed = queue.comparisons.filter(opened_at__isnull=True, unusable="")
-    unjudged = Verdict.objects.filter(comparison=OuterRef("pk"), state=Verdict.State.WAITING)
+    closed = queue.items.filter(opened_at__isnull=True, unusable="")
+    unjudged = Verdict.objects.filter(item=OuterRef("pk"), state=Verdict.State.WAITING)
     ready = closed.filter(
         ~Q(a__picture__state=Picture.State.WAITING),
         ~Q(b__picture__state=Picture.State.WAITING),

@@ -442,7 +442,7 @@ def remember_seen(api_key: ApiKey, runs: Iterable[Run]) -> None:
         return
     for run in runs:
         voter, position = voter_of_key(run.queue.project_id, api_key), -1
-        pairs = run.queue.comparisons.order_by("position").values_list("position", "pk")
+        pairs = run.queue.items.order_by("position").values_list("position", "pk")
         while chunk := list(pairs.filter(position__gt=position)[:_PAIRS_AT_ONCE]):
             record_exposure(voter.pk, [pk for _, pk in chunk], timezone.now())
             position = chunk[-1][0]

@@ -15,7 +15,7 @@ from judge_eval.exchange.rows import OUTPUTS, Row
 from judge_eval.exchange.writing import give_pictures
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT as ABSENT
 from voting.ledger.bulk_sql import key, update_many
-from voting.models import Comparison, Inference, Queue, prompt_key
+from voting.models import Inference, Item, Queue, prompt_key
 from voting.order import fresh_turn
 
 # In an output's metadata.
@@ -95,7 +95,7 @@ class PairsRead:
         if not self._queue:
             return
         names = set(wanted)
-        pairs = Comparison.objects.filter(queue=self._queue).select_related("a", "b")
+        pairs = Item.objects.filter(queue=self._queue).select_related("a", "b")
         pairs = pairs.defer(*_WITHOUT_OUTPUTS)
         # The first condition is that of the index on the names.
         for pair in pairs.filter(~Q(external_id=""), external_id__in=names):
@@ -122,7 +122,7 @@ class PairsRead:
 
 
 def _kind_of_last(queue: Queue | None) -> str | None:
-    last = queue.comparisons.order_by("-position") if queue else Comparison.objects.none()
+    last = queue.items.order_by("-position") if queue else Item.objects.none()
     return last.values_list("a__kind", flat=True).first()
 
 
@@ -130,7 +130,7 @@ def _new_draft(name: str, kind: str) -> PairDraft:
     return PairDraft(name, uuid4(), uuid4(), uuid4(), {"kind": kind})
 
 
-def _stored_draft(name: str, pair: Comparison) -> PairDraft:
+def _stored_draft(name: str, pair: Item) -> PairDraft:
     a, b = pair.pair
     known = {
         "kind": a.kind,
@@ -168,9 +168,9 @@ def _create(queue: Queue, drafts: Sequence[PairDraft]) -> None:
     ]
     _fill_all(drafts, {inference.pk: inference for inference in inferences})
     Inference.objects.bulk_create(inferences)
-    last = queue.comparisons.order_by("-position").values_list("position", flat=True).first()
-    Comparison.objects.bulk_create(
-        Comparison(
+    last = queue.items.order_by("-position").values_list("position", flat=True).first()
+    Item.objects.bulk_create(
+        Item(
             pk=draft.pk,
             queue=queue,
             position=position,
@@ -190,7 +190,7 @@ def _change(queue: Queue, drafts: Sequence[PairDraft]) -> None:
     _fill_all(drafts, inferences)
     # What is open already goes by the key that the ledger tells.
     update_many(
-        Comparison,
+        Item,
         ["prompt_key", "turn"],
         [
             (prompt, fresh_turn(queue.pk, prompt), key(draft.pk))
@@ -258,6 +258,6 @@ def uuid(text: str) -> UUID | None:
     return number if str(number) == text else None
 
 
-def lacking_outputs(queue: Queue) -> QuerySet[Comparison]:
+def lacking_outputs(queue: Queue) -> QuerySet[Item]:
     a, b = (f"{side}__metadata__{ABSENT}" for side in "ab")
-    return queue.comparisons.filter(Q(**{a: True}) | Q(**{b: True}))
+    return queue.items.filter(Q(**{a: True}) | Q(**{b: True}))

@@ -37,7 +37,7 @@ from judge_eval.runs.verdicts import answer_of_baseline, verdicts_entry
 from judge_eval.services import add_judges, baseline
 from voting.choices import WRONG
 from voting.ledger import chain, ledger
-from voting.models import Comparison, Entry, Voter
+from voting.models import Entry, Item, Voter
 
 # What stands for a provider where verdicts were given elsewhere.
 IMPORTED: Final = "imported"
@@ -182,8 +182,8 @@ class VerdictsRead(_Statements):
         if not self._stored_judges:
             return {}
         judges = self._stored_judges.values()
-        stored = Verdict.objects.filter(comparison__in=pairs, judge__in=judges)
-        return {(one.judge_id, one.comparison_id): _facts_of(one) for one in stored}
+        stored = Verdict.objects.filter(item__in=pairs, judge__in=judges)
+        return {(one.judge_id, one.item_id): _facts_of(one) for one in stored}
 
 
 def _imported_judge(name: str, source: str, **places: Any) -> Judge:
@@ -205,27 +205,27 @@ def write_verdicts(run: Run, options: ImportOptions, statements: Sequence[str]) 
         assert row.verdict is not None  # only verdicts are kept
         verdict = _verdict(row, options.inconsistent)
         verdict.judge = judges[imported_fingerprint(row.verdict.judge, options.source)]
-        verdict.comparison_id = pair
+        verdict.item_id = pair
         verdicts.append(verdict)
     Verdict.objects.bulk_create(verdicts)
 
 
 def append_verdicts(run: Run, pairs: Sequence[UUID], baselines: Baselines) -> None:
     """Put all final verdicts on pairs that got one into the ledger."""
-    judged = Comparison.objects.filter(pk__in=pairs).select_related("a", "b")
+    judged = Item.objects.filter(pk__in=pairs).select_related("a", "b")
     comparisons = list(judged.order_by("position"))
-    for comparison in comparisons:
-        comparison.queue = run.queue
+    for item in comparisons:
+        item.queue = run.queue
     baselines.answer(comparisons)
-    verdicts = Verdict.objects.filter(comparison__in=pairs).select_related("judge")
+    verdicts = Verdict.objects.filter(item__in=pairs).select_related("judge")
     by_pair: dict[UUID, list[Verdict]] = {pair: [] for pair in pairs}
     for verdict in verdicts.order_by("judge__position"):
-        by_pair[verdict.comparison_id].append(verdict)
+        by_pair[verdict.item_id].append(verdict)
     final = [
-        verdicts_entry(comparison, by_pair[comparison.pk])
-        for comparison in comparisons
+        verdicts_entry(item, by_pair[item.pk])
+        for item in comparisons
         # Where a judge of the run is still being asked, the pair's opening writes them.
-        if all(verdict.state != Verdict.State.WAITING for verdict in by_pair[comparison.pk])
+        if all(verdict.state != Verdict.State.WAITING for verdict in by_pair[item.pk])
     ]
     ledger.append(run.queue.project_id, final)
 
@@ -310,18 +310,18 @@ class Baselines:
         known = list(self._run.judges.filter(provider=Judge.BASELINE).order_by("position"))
         if known or not self._is_wanted:
             return known
-        pairs = self._run.queue.comparisons.count()
+        pairs = self._run.queue.items.count()
         is_unseen = lacking_outputs(self._run.queue).count() == pairs
         names = [name for name in names_for(self._kind) if name in BLIND or not is_unseen]
         self._report.notes.append(f"Baselines are on the board, as its floor: {', '.join(names)}.")
         return add_judges(self._run, [baseline(self._run, name) for name in names])
 
-    def answer(self, pairs: Sequence[Comparison]) -> None:
+    def answer(self, pairs: Sequence[Item]) -> None:
         """Write the verdicts of the baselines on pairs that they have not judged."""
         if not self._judges:
             return
-        stored = Verdict.objects.filter(judge__in=self._judges, comparison__in=pairs)
-        known = set(stored.values_list("judge", "comparison"))
+        stored = Verdict.objects.filter(judge__in=self._judges, item__in=pairs)
+        known = set(stored.values_list("judge", "item"))
         orders = (self._run.config or {}).get("verdict_orders")
         Verdict.objects.bulk_create(
             self._verdict(judge, pair, orders)
@@ -330,8 +330,8 @@ class Baselines:
             if (judge.pk, pair.pk) not in known
         )
 
-    def _verdict(self, judge: Judge, pair: Comparison, orders: str | None) -> Verdict:
-        verdict = Verdict(judge=judge, comparison=pair, decided_at=timezone.now())
+    def _verdict(self, judge: Judge, pair: Item, orders: str | None) -> Verdict:
+        verdict = Verdict(judge=judge, item=pair, decided_at=timezone.now())
         is_unseen = any(output.metadata.get(OUTPUT_ABSENT) for output in pair.pair)
         if is_unseen and judge.name not in BLIND:
             verdict.state, verdict.error = Verdict.State.FAILED, UNSEEN
@@ -384,10 +384,10 @@ class VotesRead(_Statements):
         if self._run is None:
             return {}
         standing = Entry.objects.filter(
-            kind=Entry.Kind.VOTE, retracted=False, voter__in=voters, comparison__in=pairs
+            kind=Entry.Kind.VOTE, retracted=False, voter__in=voters, item__in=pairs
         )
         return {
-            (entry.voter_id, entry.comparison_id): {
+            (entry.voter_id, entry.item_id): {
                 "vote": entry.choice,
                 "voted_at": entry.at,
                 "comment": entry.comment,
@@ -423,7 +423,7 @@ def _entry(run: Run, row: Row, vote: VotePart, pair: UUID, voter: Voter, now: da
         kind=Entry.Kind.VOTE,
         at=vote.at or now,
         queue=queue,
-        comparison_id=pair,
+        item_id=pair,
         voter=voter,
         choice=vote.choice,
         left_side=vote.left or "",

@@ -109,7 +109,7 @@ class Ledger:
             "project": scope.project,
             "at": stated.at,
             "queue": run and run.queue,
-            "comparison_id": pair,
+            "item_id": pair,
             "inference_id": output,
             "voter": stated.voter and self._voters[stated.voter],
         }
@@ -213,7 +213,7 @@ class Rehearsal(Ledger):
 
 def _row(entry: Entry) -> tuple[object, ...]:
     is_vote = entry.kind == Entry.Kind.VOTE
-    thing = entry.comparison_id or entry.inference_id
+    thing = entry.item_id or entry.inference_id
     return (
         entry.uid.hex,
         entry.kind,

@@ -18,9 +18,9 @@ from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.writing import close_undrawn, give_pictures
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from voting.models import (
-    Comparison,
     Flag,
     Inference,
+    Item,
     Project,
     Queue,
     Voter,
@@ -106,7 +106,7 @@ class Scope:
     def queues(self, olds: Collection[UUID]) -> dict[UUID, UUID]:
         """Return the queue of each pair, by the pair's new number."""
         mine = [run.queue_id for run in self.runs.values()]
-        stored = Comparison.objects.filter(queue__in=mine, pk__in=map(self.number, olds))
+        stored = Item.objects.filter(queue__in=mine, pk__in=map(self.number, olds))
         return dict(stored.values_list("pk", "queue_id"))
 
     def voters(self, pseudonyms: Collection[str]) -> dict[str, Voter]:
@@ -242,7 +242,7 @@ class Rows:
                     lacks(line, side, getattr(stated, side))
             queue = self._scope.run(line, stated.run).queue
             new.append(
-                Comparison(
+                Item(
                     pk=self._scope.number(stated.id),
                     queue=queue,
                     turn=fresh_turn(queue.pk, stated.prompt_key),
@@ -251,8 +251,8 @@ class Rows:
                     **stated.model_dump(exclude={"type", "id", "run", "a", "b"}),
                 )
             )
-        self._insist_on_free(lines, Comparison, [pair.pk for pair in new])
-        Comparison.objects.bulk_create(new)
+        self._insist_on_free(lines, Item, [pair.pk for pair in new])
+        Item.objects.bulk_create(new)
 
     def _verdicts(self, lines: Lines) -> None:
         queues = self._scope.queues({stated.comparison for _, stated in lines})
@@ -264,11 +264,11 @@ class Rows:
             fields = stated.model_dump(exclude={"type", "judge", "comparison"})
             if stated.state == Verdict.State.WAITING:
                 fields |= {"state": Verdict.State.FAILED, "error": UNASKED}
-            new.append(Verdict(judge=judge, comparison_id=self._scope.number(pair), **fields))
+            new.append(Verdict(judge=judge, item_id=self._scope.number(pair), **fields))
         Verdict.objects.bulk_create(new)
-        unasked = [verdict.comparison_id for verdict in new if verdict.error == UNASKED]
+        unasked = [verdict.item_id for verdict in new if verdict.error == UNASKED]
         # Nobody may vote on what its judges have not been asked about.
-        closed = Comparison.objects.filter(pk__in=unasked, opened_at__isnull=True, unusable="")
+        closed = Item.objects.filter(pk__in=unasked, opened_at__isnull=True, unusable="")
         closed.update(unusable=UNASKED)
 
     def _voters(self, lines: Lines) -> None:
@@ -289,7 +289,7 @@ class Rows:
             new.append(
                 Flag(
                     voter=voters.get(stated.voter) or lacks(line, "voter", stated.voter),
-                    comparison_id=pair if pair in queues else lacks(line, "comparison", pair),
+                    item_id=pair if pair in queues else lacks(line, "comparison", pair),
                     **stated.model_dump(include={"category", "comment", "created_at"}),
                 )
             )
@@ -325,7 +325,7 @@ def _config(line: int, stated: records.RunPart) -> dict[str, Any] | None:
 
 
 def _insist_on_no_gaps(run: Run) -> None:
-    for rows in (run.judges.all(), run.queue.comparisons.all()):
+    for rows in (run.judges.all(), run.queue.items.all()):
         last = rows.order_by("-position").values_list("position", flat=True).first()
         if last is not None and last + 1 != rows.count():
             what = rows.model._meta.verbose_name_plural
@@ -336,7 +336,7 @@ def _go_on(run: Run, state: str, is_open: bool) -> None:
     """Close pairs until they are drawn here too; a run that was at work is at voting now."""
     close_undrawn(run.queue)
     resting = (Run.State.DRAFT, Run.State.STOPPED, Run.State.FAILED)
-    waiting = run.queue.comparisons.filter(opened_at__isnull=True, unusable="")
+    waiting = run.queue.items.filter(opened_at__isnull=True, unusable="")
     if state not in resting and waiting.exists():
         state = Run.State.JUDGING
         enqueue("judge_eval.tasks.advance", str(run.pk))

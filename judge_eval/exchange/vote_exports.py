@@ -60,8 +60,8 @@ def votes_csv(run: Run) -> Iterator[str]:
     """
     yield _line(COLUMNS)
     votes = Entry.objects.filter(queue=run.queue_id, kind=Entry.Kind.VOTE, seq__isnull=False)
-    related = votes.select_related("voter", "rubric", "comparison__a", "comparison__b")
-    outputs = ("comparison__a__output", "comparison__b__output")
+    related = votes.select_related("voter", "rubric", "item__a", "item__b")
+    outputs = ("item__a__output", "item__b__output")
     for vote in in_chunks(related.defer(*outputs), "seq"):
         yield _line(harmless(cell) if isinstance(cell, str) else cell for cell in _cells(vote))
 
@@ -73,30 +73,30 @@ def grandjury_votes(run: Run) -> Iterator[str]:
     both of a tie, 0 for both that are bad.
     """
     counted = Entry.objects.filter(COUNTED & Q(simulated=False), queue=run.queue_id)
-    votes = counted.select_related("voter", "rubric", "comparison")
+    votes = counted.select_related("voter", "rubric", "item")
     return vote_lines(line for vote in in_chunks(votes, "seq") for line in _graded(vote))
 
 
 def _graded(vote: Entry) -> Iterator[VoteLine]:
     assert vote.voter is not None and vote.rubric is not None  # noqa: PT018  it is a vote
     common = (vote.voter.pseudonym, vote.at, str(vote.rubric))
-    if vote.comparison is None:
+    if vote.item is None:
         yield VoteLine(str(vote.inference_id), (vote.value or 0) / 1_000_000, *common)
         return
-    sides = (vote.comparison.a_id, vote.comparison.b_id)
+    sides = (vote.item.a_id, vote.item.b_id)
     grades = row_of(vote.choice).grades
     for output, grade in zip(sides, grades, strict=True):
         yield VoteLine(str(output), grade, *common)
 
 
 def _cells(vote: Entry) -> Iterable[Any]:
-    pair = vote.comparison
+    pair = vote.item
     assert vote.voter is not None and vote.hash is not None  # noqa: PT018  it is a sealed vote
     labels = json.dumps(vote.labels, ensure_ascii=False) if vote.labels else ""
     return (
         vote.seq,
         timestamp(vote.at),
-        vote.comparison_id or vote.inference_id,
+        vote.item_id or vote.inference_id,
         pair.external_id if pair else "",
         *([output.generator for output in pair.pair] if pair else ["", ""]),
         vote.choice,

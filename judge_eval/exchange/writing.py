@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q
 from judge_eval.exchange import import_scratch
 from judge_eval.models import Call, Judge, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
-from voting.models import Comparison, Entry, Flag, Inference, Picture, Project, Queue
+from voting.models import Entry, Flag, Inference, Item, Picture, Project, Queue
 from voting.pictures.store import source_address
 
 # SQLite lets one write at a time, and whoever waits looks again every tenth of a second.
@@ -34,13 +34,13 @@ def step(project: UUID) -> Iterator[Project]:
 def remove(run: Run, on_step: Callable[[], None]) -> None:
     """Remove a run that was not imported to its end, as long as nothing of it is in the ledger."""
     project = run.queue.project_id
-    pairs = run.queue.comparisons.values_list("pk", "a", "b")
+    pairs = run.queue.items.values_list("pk", "a", "b")
     while chunk := list(pairs[: import_scratch.MOST_ROWS]):
         with step(project):
             numbers = [pk for pk, _, _ in chunk]
-            Verdict.objects.filter(comparison__in=numbers).delete()
-            Flag.objects.filter(comparison__in=numbers).delete()
-            run.queue.comparisons.filter(pk__in=numbers).delete()
+            Verdict.objects.filter(item__in=numbers).delete()
+            Flag.objects.filter(item__in=numbers).delete()
+            run.queue.items.filter(pk__in=numbers).delete()
             remove_unused([pk for _, *ab in chunk for pk in ab])
             on_step()
     with step(project):
@@ -53,8 +53,8 @@ def remove(run: Run, on_step: Callable[[], None]) -> None:
 def remove_unused(outputs: Collection[UUID]) -> None:
     """Remove those of these outputs that nothing refers to."""
     users = (
-        Comparison.objects.filter(a=OuterRef("pk")),
-        Comparison.objects.filter(b=OuterRef("pk")),
+        Item.objects.filter(a=OuterRef("pk")),
+        Item.objects.filter(b=OuterRef("pk")),
         Entry.objects.filter(inference=OuterRef("pk")),
         Call.objects.filter(inference=OuterRef("pk")),
     )
@@ -82,4 +82,4 @@ def close_undrawn(queue: Queue) -> None:
     """Let pairs whose drawings came with an import wait until they are drawn here."""
     waiting = Picture.State.WAITING
     undrawn = Q(a__picture__state=waiting) | Q(b__picture__state=waiting)
-    Comparison.objects.filter(undrawn, queue=queue, unusable="").update(opened_at=None)
+    Item.objects.filter(undrawn, queue=queue, unusable="").update(opened_at=None)

@@ -69,11 +69,11 @@ def voters_of(outcomes: RunOutcomes) -> Voters:
     most = min(MOST_VOTES, MOST_ANSWERS // max(1, len(outcomes.judges)))
     every = max(1, -(-votes // max(1, most)))
     if every > 1:
-        rows = rows.annotate(turn=F("comparison__position") % every).filter(turn=0)
+        rows = rows.annotate(turn=F("item__position") % every).filter(turn=0)
     inside = set(outcomes.positions.tolist())
     kept = set(outcomes.part.choices)
     people: dict[str, Labels] = defaultdict(dict)
-    names = ("voter__pseudonym", "comparison__position", "choice")
+    names = ("voter__pseudonym", "item__position", "choice")
     for pseudonym, position, choice in rows.values_list(*names).iterator(20_000):
         if position in inside and choice in kept:
             people[pseudonym][position] = choice

@@ -11,7 +11,7 @@ from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.stats import Annotations
 from voting.ledger.counts import counted_in
-from voting.models import Comparison, Entry
+from voting.models import Entry, Item
 
 WINNER: Final = "winner"
 Tasks = dict[str, dict[Hashable, object]]
@@ -87,7 +87,7 @@ def _inside(run: Run, part: Slice) -> Callable[[UUID, str], bool]:
     if not part.kind:
         return lambda pair, choice: True
     columns = ("pk", "a__tags", "a__generator", "b__generator")
-    rows = Comparison.objects.filter(queue=run.queue_id).values_list(*columns)
+    rows = Item.objects.filter(queue=run.queue_id).values_list(*columns)
     inside = {pk for pk, tags, a, b in rows.iterator() if part.holds(tags, (a, b))}
     return lambda pair, choice: pair in inside
 
@@ -95,20 +95,18 @@ def _inside(run: Run, part: Slice) -> Callable[[UUID, str], bool]:
 def _votes(
     run: Run, up_to: int | None
 ) -> Iterable[tuple[UUID, str, str, Mapping[str, object] | None]]:
-    votes = Entry.objects.filter(
-        counted_in(run.queue), queue=run.queue_id, comparison__isnull=False
-    )
+    votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id, item__isnull=False)
     if up_to is not None:
         votes = votes.filter(seq__lte=up_to)
-    columns = ("comparison_id", "voter__pseudonym", "choice", "labels")
+    columns = ("item_id", "voter__pseudonym", "choice", "labels")
     return votes.order_by("seq").values_list(*columns).iterator()
 
 
 def _verdicts(run: Run) -> Iterable[tuple[UUID, UUID, str, Mapping[str, object] | None]]:
     """Yield verdicts that are final; one that failed has no winner."""
     final = Verdict.objects.filter(judge__run=run).exclude(state=Verdict.State.WAITING)
-    columns = ("comparison_id", "judge_id", "winner", "labels")
-    return final.order_by("comparison__position").values_list(*columns).iterator()
+    columns = ("item_id", "judge_id", "winner", "labels")
+    return final.order_by("item__position").values_list(*columns).iterator()
 
 
 def _note(

@@ -39,7 +39,7 @@ from judge_eval.stats.outcomes_table import (
 )
 from voting.choices import CHOICES, SWAPPED, VERDICTS
 from voting.ledger.counts import TALLY, counted_in
-from voting.models import Comparison, Entry
+from voting.models import Entry, Item
 
 ROWS_AT_ONCE = 20_000
 _TALLY = TALLY[1:]  # the votes of all choices are their sum
@@ -133,7 +133,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         part=part,
         seq=board.seq if board else 0,
         people=_people(run, part, inside),
-        comparisons=run.queue.comparisons.count(),
+        comparisons=run.queue.items.count(),
         judges=judges,
         spent=_spent(judges),
         positions=inside,
@@ -153,7 +153,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
 
 def _pairs(run: Run, part: Slice) -> tuple[Counts, Counts, list[tuple[str, str]], Counter[str]]:
     """Return position and tally of each comparison, its prompt, its outputs' writers, all tags."""
-    open_ones = Comparison.objects.filter(queue=run.queue_id, opened_at__isnull=False, unusable="")
+    open_ones = Item.objects.filter(queue=run.queue_id, opened_at__isnull=False, unusable="")
     names = ("position", *_TALLY, "prompt_key", "a__generator", "b__generator", "a__tags")
     rows, prompts, writers = [], [], []
     number: dict[str, int] = {}
@@ -176,11 +176,11 @@ def _verdicts(run: Run, places: int, judges: int) -> Counts:
     sided = (_times(picks, '"A"') + _times(picks, '"B"')) / Value(3)
     codes = [When(winner=said, then=Value(code)) for code, said in enumerate(VERDICTS)]
     rows = (
-        Verdict.objects.filter(judge__run=run, comparison__position__lt=places)
+        Verdict.objects.filter(judge__run=run, item__position__lt=places)
         .exclude(state=Verdict.State.WAITING)
         .annotate(text=picks)
         .values_list(
-            "comparison__position",
+            "item__position",
             "judge__position",
             Case(*codes, default=Value(FAILED), output_field=SmallIntegerField()),
             Case(
@@ -249,7 +249,7 @@ def _people(run: Run, part: Slice, inside: Counts) -> int:
     if part.kind == "ballot":
         votes = votes.filter(choice__in=part.choices)
     positions = set(inside.tolist())
-    cast = votes.values_list("voter", "comparison__position").iterator(ROWS_AT_ONCE)
+    cast = votes.values_list("voter", "item__position").iterator(ROWS_AT_ONCE)
     return len({voter for voter, position in cast if position in positions})
 
 

@@ -13,7 +13,7 @@ from judge_eval.findings.model import RankedJudges
 from judge_eval.models import Findings, Run, Verdict
 from judge_eval.selectors import BoardRow, BoardView
 from judge_eval.stats.estimate import wilson
-from voting.models import Comparison
+from voting.models import Item
 
 Interval = tuple[float, float]
 
@@ -69,7 +69,7 @@ def ranking(board: BoardView, findings: RankedJudges | None) -> Ranking:
             findings.as_of.seq,
         )
     final = Verdict.objects.filter(judge__run=board.run).exclude(state=Verdict.State.WAITING)
-    votes = dict(final.order_by().values_list("judge").annotate(Sum("comparison__votes")))
+    votes = dict(final.order_by().values_list("judge").annotate(Sum("item__votes")))
     values = {
         str(row.judge.pk): row.agree / votes[row.judge.pk] if votes.get(row.judge.pk) else None
         for row in board.rows
@@ -93,7 +93,7 @@ def agreement_intervals(board: BoardView, findings: RankedJudges | None) -> dict
     only while no pair has several votes: those are not independent.
     """
     shares = {judge.id: judge.agreement for judge in (findings.judges if findings else ())}
-    several = Comparison.objects.filter(queue=board.run.queue_id, votes__gt=1).exists()
+    several = Item.objects.filter(queue=board.run.queue_id, votes__gt=1).exists()
     intervals = {}
     for row in board.rows:
         share = shares.get(str(row.judge.pk))

@@ -31,7 +31,7 @@ from judge_eval.runs import lifecycle, providers, tryout
 from judge_eval.runs.lifecycle import LifecycleRefused, config_of
 from judge_eval.runs.providers import NANO
 from voting.choices import LABELS
-from voting.models import Comparison, Project
+from voting.models import Item, Project
 
 # A file of 5 MB and the largest form that Django reads.
 MOST_BYTES = 8_000_000
@@ -361,7 +361,7 @@ def try_judge(request: HttpRequest, run_id: UUID) -> HttpResponse:
 class TriedPair:
     """One pair and what the judge said of it; nothing while it is asked."""
 
-    pair: Comparison
+    pair: Item
     told: dict[str, Any] | None
     # Whether it is open to whoever reads this, who must vote on it blind.
     is_closed: bool
@@ -423,7 +423,7 @@ def shown_tryout(request: HttpRequest, run: Run) -> ShownTryout | None:
     last = tryout.latest(run)
     if last is None:
         return None
-    about = Comparison.objects.select_related("queue__project", "queue__run", "a", "b")
+    about = Item.objects.select_related("queue__project", "queue__run", "a", "b")
     pairs = about.in_bulk(list(last.pairs))
     return ShownTryout(
         judge=last.judge,
@@ -435,6 +435,6 @@ def shown_tryout(request: HttpRequest, run: Run) -> ShownTryout | None:
     )
 
 
-def _tried(request: HttpRequest, pair: Comparison, told: dict[str, Any] | None) -> TriedPair:
+def _tried(request: HttpRequest, pair: Item, told: dict[str, Any] | None) -> TriedPair:
     closed = told is not None and not may_read_verdicts(request, pair)
     return TriedPair(pair, told, is_closed=closed)

@@ -23,7 +23,7 @@ from judge_eval.pages.pairs import Wanted, beside
 from judge_eval.pages.runs import find_run
 from judge_eval.runs.providers import NANO
 from voting.choices import LABELS, SWAPPED, VOTES_FOR, short_name
-from voting.models import Comparison, Inference
+from voting.models import Inference, Item
 from voting.shown import shown_output
 
 LETTERS_OF_ERROR = 200
@@ -161,11 +161,11 @@ def verdict_rows(verdicts: Sequence[Verdict], most_chose: str) -> list[VerdictRo
 
 @never_cache
 @require_safe
-def run_pair(request: HttpRequest, run_id: UUID, comparison_id: UUID) -> HttpResponse:
+def run_pair(request: HttpRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
     run = find_run(run_id)
     pair = get_object_or_404(
-        Comparison.objects.select_related("a__picture", "b__picture"),
-        pk=comparison_id,
+        Item.objects.select_related("a__picture", "b__picture"),
+        pk=item_id,
         queue=run.queue_id,
     )
     refused = refuse_pair(request, run, pair)
@@ -200,7 +200,7 @@ def _nav_label(wanted: Wanted) -> str:
     return ", ".join(["Pairs", *order, *part])
 
 
-def majority(pair: Comparison) -> str:
+def majority(pair: Item) -> str:
     """Return what more than half of the counted votes on a pair chose, nothing where none is."""
     chosen = (c for c, column in VOTES_FOR.items() if 2 * getattr(pair, column) > pair.votes)
     return next(chosen, "")
@@ -216,7 +216,7 @@ class Made:
     left_out: str
 
 
-def made_of(pair: Comparison) -> dict[str, Made]:
+def made_of(pair: Item) -> dict[str, Made]:
     """Return how the outputs of a pair came about, by their sides."""
     found = Call.objects.filter(inference__in=[pair.a_id, pair.b_id]).defer("reply")
     calls = {call.inference_id: call for call in found}

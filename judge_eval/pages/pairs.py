@@ -24,7 +24,7 @@ from judge_eval.findings.cache import parts_of
 from judge_eval.findings.slices import WHOLE, Slice, SliceInvalid, pair_choices
 from judge_eval.models import Run
 from judge_eval.pages.runs import find_run
-from voting.models import Comparison, Picture
+from voting.models import Item, Picture
 
 PAIRS_PER_PAGE = 30
 LETTERS_OF_PROMPT = 140
@@ -70,7 +70,7 @@ class Wanted:
 class PairRow:
     """One line of the list."""
 
-    pair: Comparison
+    pair: Item
     number: str
     title: str
     pictures: list[tuple[str, Picture | None]]
@@ -108,7 +108,7 @@ def run_pairs(request: HttpRequest, run_id: UUID) -> HttpResponse:
     return render(request, "judge_eval/pairs.html", context)
 
 
-def _row(pair: Comparison, *, hides_answers: bool) -> PairRow:
+def _row(pair: Item, *, hides_answers: bool) -> PairRow:
     number = f"{pair.position + 1:,}"
     differ = f"{pair.differing} of {pair.compared}"
     return PairRow(
@@ -121,7 +121,7 @@ def _row(pair: Comparison, *, hides_answers: bool) -> PairRow:
     )
 
 
-def _state(pair: Comparison) -> str:
+def _state(pair: Item) -> str:
     if pair.unusable:
         return f"left out: {pair.unusable}"
     if not pair.opened_at:
@@ -129,7 +129,7 @@ def _state(pair: Comparison) -> str:
     return "enough votes" if pair.votes >= pair.votes_wanted else "open"
 
 
-def places_wanted(run: Run, wanted: Wanted) -> QuerySet[Comparison, int] | list[int]:
+def places_wanted(run: Run, wanted: Wanted) -> QuerySet[Item, int] | list[int]:
     """Return where the pairs that are asked for stand in the run, in the order asked for.
 
     No more than the index holds: a deep page walks over all that come before it. Those of a part
@@ -140,16 +140,16 @@ def places_wanted(run: Run, wanted: Wanted) -> QuerySet[Comparison, int] | list[
     return list(places) if wanted.part.kind else places
 
 
-def pairs_at(run: Run, places: Sequence[int]) -> list[Comparison]:
+def pairs_at(run: Run, places: Sequence[int]) -> list[Item]:
     """Return pairs as the list shows them, without their outputs, which may be very long."""
     long = [f"{side}__{field}" for side in "ab" for field in ("output", "metadata")]
-    pairs = Comparison.objects.filter(queue=run.queue_id, position__in=places).defer(*long)
+    pairs = Item.objects.filter(queue=run.queue_id, position__in=places).defer(*long)
     rows = {pair.position: pair for pair in pairs.select_related("a__picture", "b__picture")}
     return [rows[place] for place in places]
 
 
-def _inside(run: Run, part: Slice) -> QuerySet[Comparison]:
-    pairs = Comparison.objects.filter(queue=run.queue_id)
+def _inside(run: Run, part: Slice) -> QuerySet[Item]:
+    pairs = Item.objects.filter(queue=run.queue_id)
     if part.kind == "generator":
         return pairs.filter(Q(a__generator=part.value) | Q(b__generator=part.value))
     if part.kind != "tag":
@@ -161,14 +161,14 @@ def _inside(run: Run, part: Slice) -> QuerySet[Comparison]:
     return as_text.filter(tags_text__contains=json.dumps(part.value))
 
 
-def beside(run: Run, wanted: Wanted, pair: Comparison) -> dict[str, UUID | None]:
+def beside(run: Run, wanted: Wanted, pair: Item) -> dict[str, UUID | None]:
     """Return the pairs before and after one in the order that is asked for."""
     pairs, order = _inside(run, wanted.part), SORTED_BY[wanted.order]
     back = [name.removeprefix("-") if name.startswith("-") else f"-{name}" for name in order]
     return {"previous": _next(pairs, pair, back), "next": _next(pairs, pair, order)}
 
 
-def _next(pairs: QuerySet[Comparison], pair: Comparison, order: Sequence[str]) -> UUID | None:
+def _next(pairs: QuerySet[Item], pair: Item, order: Sequence[str]) -> UUID | None:
     behind, as_far = Q(), Q()
     for field in order:
         name, than = field.removeprefix("-"), "lt" if field.startswith("-") else "gt"

@@ -29,7 +29,7 @@ from judge_eval.pages.runs import DONE, FAILED, WAITING, alarms, find_run
 from judge_eval.runs import lifecycle, limits, providers
 from judge_eval.runs.progress import Part, RunProgress, progress_of
 from judge_eval.selectors import used_pictures
-from voting.models import Comparison, Picture
+from voting.models import Item, Picture
 
 CALLS_PER_PAGE = 50
 MOST_VERDICTS = 50
@@ -277,13 +277,13 @@ def run_calls(request: HtmxRequest, run_id: UUID) -> HttpResponse:
         return refused
     page = Paginator(failed_calls(run), CALLS_PER_PAGE).get_page(request.GET.get("page"))
     verdicts = list(failed_verdicts(run)[: MOST_VERDICTS + 1])
-    about = [call.verdict.comparison_id for call in page if call.verdict is not None]
+    about = [call.verdict.item_id for call in page if call.verdict is not None]
     context = {
         "run": run,
         "page": page,
         "verdicts": verdicts[:MOST_VERDICTS],
         "has_more_verdicts": len(verdicts) > MOST_VERDICTS,
-        "closed": pairs_to_vote_on(request, run, [*about, *(v.comparison_id for v in verdicts)]),
+        "closed": pairs_to_vote_on(request, run, [*about, *(v.item_id for v in verdicts)]),
         "tab": "progress",
     }
     return render(request, "judge_eval/calls.html", context)
@@ -293,7 +293,7 @@ def failed_calls(run: Run) -> QuerySet[Call]:
     """Calls that failed for good, the latest first, without their long replies."""
     return (
         run.calls.filter(state=FAILED)
-        .select_related("verdict__comparison")
+        .select_related("verdict__item")
         .defer("reply")
         .order_by("-pk")
     )
@@ -304,9 +304,9 @@ def failed_verdicts(run: Run) -> QuerySet[Verdict]:
     failed = Call.objects.filter(verdict=OuterRef("pk"), state=FAILED)
     return (
         Verdict.objects.filter(
-            ~Exists(failed), judge__run=run, state=Verdict.State.FAILED, comparison__unusable=""
+            ~Exists(failed), judge__run=run, state=Verdict.State.FAILED, item__unusable=""
         )
-        .select_related("judge", "comparison")
+        .select_related("judge", "item")
         .order_by("-pk")
     )
 
@@ -316,11 +316,11 @@ def failed_verdicts(run: Run) -> QuerySet[Verdict]:
 def run_call(request: HtmxRequest, run_id: UUID, call_id: int) -> HttpResponse:
     """The raw reply of a call; what a judge said only to who may see its pair."""
     run = find_run(run_id)
-    calls = Call.objects.select_related("verdict__comparison").exclude(state=Call.State.WAITING)
+    calls = Call.objects.select_related("verdict__item").exclude(state=Call.State.WAITING)
     call = get_object_or_404(calls, pk=call_id, run=run)
     refused = refuse_calls(request, run)
     if refused is None and call.verdict is not None:
-        refused = refuse_pair(request, run, call.verdict.comparison)
+        refused = refuse_pair(request, run, call.verdict.item)
     if refused is not None:
         return refused
     if pairs_to_vote_on(request, run, pairs_with(call.inference_id)):
@@ -338,9 +338,5 @@ def run_call(request: HtmxRequest, run_id: UUID, call_id: int) -> HttpResponse:
 
 def pairs_with(output: UUID | None) -> list[UUID]:
     """Return the pairs that an output is in."""
-    pairs = (
-        Comparison.objects.filter(Q(a=output) | Q(b=output))
-        if output
-        else Comparison.objects.none()
-    )
+    pairs = Item.objects.filter(Q(a=output) | Q(b=output)) if output else Item.objects.none()
     return list(pairs.values_list("pk", flat=True))

@@ -18,7 +18,7 @@ from judge_eval.pages.pair import picks_of
 from judge_eval.selectors import verdicts_on
 from voting.choices import WRONG, spoken
 from voting.cookies import voter_here
-from voting.models import Comparison, Entry, Queue
+from voting.models import Entry, Item, Queue
 from voting.selectors import progress
 from voting.services import record_exposure
 
@@ -134,7 +134,7 @@ class JudgeLine:
 @dataclass(frozen=True)
 class Reveal:
     vote: Entry
-    comparison: Comparison
+    item: Item
     chosen: str
     left_generator: str
     right_generator: str
@@ -168,19 +168,19 @@ class Reveal:
 
 
 def reveal_of(vote: Entry) -> Reveal:
-    comparison = vote.comparison
-    assert comparison is not None  # only votes on pairs are revealed
+    item = vote.item
+    assert item is not None  # only votes on pairs are revealed
     left = "A" if vote.left_side != "B" else "B"
-    left_output, right_output = comparison.seen(left)
+    left_output, right_output = item.seen(left)
     return Reveal(
         vote=vote,
-        comparison=comparison,
+        item=item,
         chosen=spoken(vote.choice, left),
         left_generator=left_output.generator,
         right_generator=right_output.generator,
         judges=[
             JudgeLine(verdict, verdict.winner == vote.choice if verdict.winner else None, left)
-            for verdict in verdicts_on(comparison)
+            for verdict in verdicts_on(item)
         ],
     )
 
@@ -190,20 +190,18 @@ def reveal_of(vote: Entry) -> Reveal:
 def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
     """What the judges said of a pair, for the voter who has just voted on it."""
     vote = get_object_or_404(
-        Entry.objects.select_related(
-            "voter", "queue", "comparison__a__picture", "comparison__b__picture"
-        ),
+        Entry.objects.select_related("voter", "queue", "item__a__picture", "item__b__picture"),
         uid=vote_uid,
         kind=Entry.Kind.VOTE,
-        comparison__isnull=False,
+        item__isnull=False,
     )
     voter = voter_here(request, vote.project_id)
     if voter is None or voter.pk != vote.voter_id:
         raise Http404
     _must_be_revealed(vote)
-    assert vote.comparison_id is not None and vote.voter_id is not None  # noqa: PT018
+    assert vote.item_id is not None and vote.voter_id is not None  # noqa: PT018
     # Before anything is shown: a vote cast after this moment is not blind.
-    record_exposure(vote.voter_id, [vote.comparison_id], timezone.now())
+    record_exposure(vote.voter_id, [vote.item_id], timezone.now())
     look = _next_look(request) if vote.seq is None else {}
     template = "judge_eval/_reveal.html" if request.htmx else "judge_eval/reveal.html"
     return render(request, template, {"reveal": reveal_of(vote), "queue": vote.queue, **look})

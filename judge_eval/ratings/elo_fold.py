@@ -55,14 +55,14 @@ class Fold:
             return cls(run)
         return cls(run, elo.Standings(**kept.standings), base=kept.seq, seq=kept.seq)
 
-    def look_up(self, comparisons: Iterable[UUID]) -> None:
-        """Learn the verdicts on comparisons, as far as they are not known yet."""
-        unknown = set(comparisons) - self.verdicts.keys()
+    def look_up(self, items: Iterable[UUID]) -> None:
+        """Learn the verdicts on items, as far as they are not known yet."""
+        unknown = set(items) - self.verdicts.keys()
         if unknown:
             self.verdicts |= latest_verdicts(self.run, unknown)
 
-    def count(self, seq: int, comparison: UUID, choice: str) -> None:
-        verdicts = self.verdicts.get(comparison, ())
+    def count(self, seq: int, item: UUID, choice: str) -> None:
+        verdicts = self.verdicts.get(item, ())
         self.standings.apply(*split(choice, verdicts), judges=len(verdicts))
         self.seq, votes = seq, self.standings.votes
         if votes % elo.graph_stride(votes) == 0:
@@ -78,13 +78,13 @@ class Fold:
     def count_stored(self, also_keep: Collection[int] = ()) -> None:
         """Count all sealed votes behind the last that is counted."""
         votes = Entry.objects.filter(
-            counted_in(self.run.queue), queue=self.run.queue_id, comparison__isnull=False
+            counted_in(self.run.queue), queue=self.run.queue_id, item__isnull=False
         ).order_by("seq")
-        columns = votes.values_list("seq", "comparison_id", "choice")
+        columns = votes.values_list("seq", "item_id", "choice")
         while rows := list(columns.filter(seq__gt=self.seq)[:CHUNK]):
-            self.look_up(comparison for _, comparison, _ in rows)
-            for seq, comparison, choice in rows:
-                self.count(seq or 0, comparison, choice)
+            self.look_up(item for _, item, _ in rows)
+            for seq, item, choice in rows:
+                self.count(seq or 0, item, choice)
                 if seq in also_keep:
                     self.keep()
             # Behind a short chunk is nothing to ask for: most undos touch a few votes.
@@ -92,34 +92,34 @@ class Fold:
                 return
 
 
-def _sealed_verdicts(run: Run, comparisons: Iterable[UUID | None] | None) -> QuerySet[Entry]:
-    """Verdicts on comparisons, of the whole run when None is given, the last ones last."""
+def _sealed_verdicts(run: Run, items: Iterable[UUID | None] | None) -> QuerySet[Entry]:
+    """Verdicts on items, of the whole run when None is given, the last ones last."""
     sealed = Entry.objects.filter(
         kind=Entry.Kind.VERDICTS, queue=run.queue_id, seq__isnull=False
     ).order_by("seq")
-    return sealed if comparisons is None else sealed.filter(comparison__in=comparisons)
+    return sealed if items is None else sealed.filter(item__in=items)
 
 
-def latest_payloads(run: Run, comparisons: Iterable[UUID | None] | None) -> dict[UUID, Any]:
-    return dict(_sealed_verdicts(run, comparisons).values_list("comparison_id", "payload"))
+def latest_payloads(run: Run, items: Iterable[UUID | None] | None) -> dict[UUID, Any]:
+    return dict(_sealed_verdicts(run, items).values_list("item_id", "payload"))
 
 
-def latest_verdicts(run: Run, comparisons: Iterable[UUID]) -> dict[UUID, Verdicts]:
-    texts = _payload_texts(run, list(comparisons))
+def latest_verdicts(run: Run, items: Iterable[UUID]) -> dict[UUID, Verdicts]:
+    texts = _payload_texts(run, list(items))
     return {pair: _by_position_in(text) for pair, text in texts}
 
 
-def _payload_texts(run: Run, comparisons: list[UUID]) -> Iterable[tuple[UUID, str]]:
+def _payload_texts(run: Run, items: list[UUID]) -> Iterable[tuple[UUID, str]]:
     if connection.vendor != "postgresql":
-        sealed = _sealed_verdicts(run, comparisons).annotate(text=Cast("payload", TextField()))
-        return sealed.values_list("comparison_id", "text")
+        sealed = _sealed_verdicts(run, items).annotate(text=Cast("payload", TextField()))
+        return sealed.values_list("item_id", "text")
     # As above, for what is asked with each batch: a thousand keys in one array, planned once.
     with prepared() as cursor:
         cursor.execute(
-            "SELECT comparison_id, payload::text FROM voting_entry WHERE kind = 'verdicts' "
-            "AND queue_id = %s AND seq IS NOT NULL AND comparison_id = ANY(%b::uuid[]) "
+            "SELECT item_id, payload::text FROM voting_entry WHERE kind = 'verdicts' "
+            "AND queue_id = %s AND seq IS NOT NULL AND item_id = ANY(%b::uuid[]) "
             "ORDER BY seq",
-            [run.queue_id, comparisons],
+            [run.queue_id, items],
         )
         return list(cursor.fetchall())
 

@@ -17,12 +17,12 @@ from voting.ledger.bulk_sql import executemany, key, update_many
 from voting.ledger.counts import counted_in, counts, uncounts
 from voting.ledger.entries import Fact
 from voting.ledger.ledger import Difference
-from voting.models import Comparison, Entry, Project
+from voting.models import Entry, Item, Project
 
 
 class JudgeElo:
     """Keeps JudgeRating, Board, RatingPoint, Checkpoint, and how many judges answered what on each
-    comparison.
+    item.
     """
 
     def __init__(self, project: Project) -> None:
@@ -60,9 +60,9 @@ class _Batch:
         self.first_seq = entries[0].seq or 0
         self.is_simulated = run.queue.is_simulated
         self.votes = [
-            (entry.seq or 0, entry.comparison_id, entry.choice)
+            (entry.seq or 0, entry.item_id, entry.choice)
             for entry in entries
-            if entry.comparison_id and counts(entry, is_simulated=self.is_simulated)
+            if entry.item_id and counts(entry, is_simulated=self.is_simulated)
         ]
         self.new_verdicts = [e for e in entries if e.kind == Entry.Kind.VERDICTS]
         self.board, _ = Board.objects.get_or_create(run=run)
@@ -73,11 +73,11 @@ class _Batch:
         if self.is_recounted:
             _forget_after(run, self.fold)
             self.fold.count_stored()
-        self.fold.look_up(comparison for _, comparison, _ in self.votes)
+        self.fold.look_up(item for _, item, _ in self.votes)
 
     def compute(self) -> None:
-        for seq, comparison, choice in self.votes:
-            self.fold.count(seq, comparison, choice)
+        for seq, item, choice in self.votes:
+            self.fold.count(seq, item, choice)
         self.fold.keep()
 
     def write(self) -> None:
@@ -102,7 +102,7 @@ class _Batch:
             first = (
                 Entry.objects.filter(
                     counted_in(self.run.queue),
-                    comparison__in=[e.comparison_id for e in self.new_verdicts],
+                    item__in=[e.item_id for e in self.new_verdicts],
                 )
                 .order_by("seq")
                 .values_list("seq", flat=True)
@@ -113,24 +113,24 @@ class _Batch:
 
     def _new_verdicts_by_pair(self) -> dict[UUID, Verdicts]:
         return {
-            entry.comparison_id: by_position(entry.payload)
+            entry.item_id: by_position(entry.payload)
             for entry in self.new_verdicts
-            if entry.comparison_id
+            if entry.item_id
         }
 
     def _count_answers(self) -> None:
         if not self.new_verdicts:
             return
-        known = latest_payloads(self.run, {e.comparison_id for e in self.new_verdicts})
+        known = latest_payloads(self.run, {e.item_id for e in self.new_verdicts})
         asked: Counter[str] = Counter()
         answered: Counter[str] = Counter()
         for entry in self.new_verdicts:
-            assert entry.comparison_id is not None
-            for payload, sign in ((known.get(entry.comparison_id), -1), (entry.payload, 1)):
+            assert entry.item_id is not None
+            for payload, sign in ((known.get(entry.item_id), -1), (entry.payload, 1)):
                 for item in (payload or {"verdicts": []})["verdicts"]:
                     asked[item["judge"]] += sign
                     answered[item["judge"]] += sign * (item["winner"] is not None)
-            known[entry.comparison_id] = entry.payload
+            known[entry.item_id] = entry.payload
         executemany(
             "UPDATE judge_eval_judgerating SET asked = asked + %s, answered = answered + %s "
             "WHERE judge_id = %s",
@@ -160,9 +160,9 @@ def _answers(run: Run, payloads: Mapping[UUID, Any]) -> dict[UUID, tuple[int, ..
 
 def _write_answers(answers: Mapping[UUID, Sequence[int]]) -> None:
     # Whoever opens pairs locks them by key, too: two such transactions must not meet crosswise.
-    locked = Comparison.objects.select_for_update(no_key=True).filter(pk__in=answers)
+    locked = Item.objects.select_for_update(no_key=True).filter(pk__in=answers)
     pairs = list(locked.order_by("pk").values_list("pk", flat=True))
-    update_many(Comparison, ANSWERS, [(*answers[pair], key(pair)) for pair in pairs])
+    update_many(Item, ANSWERS, [(*answers[pair], key(pair)) for pair in pairs])
 
 
 def _write_ratings(run: Run, standings: elo.Standings) -> None:
@@ -248,7 +248,7 @@ def _rebuild_ratings(
 
 def _rebuild_answers(run: Run, payloads: Mapping[UUID, Any], *, write: bool) -> list[Difference]:
     replayed = _answers(run, payloads)
-    pairs = Comparison.objects.filter(queue=run.queue_id).values_list("pk", *ANSWERS)
+    pairs = Item.objects.filter(queue=run.queue_id).values_list("pk", *ANSWERS)
     none = (0,) * len(ANSWERS)
     wrong = {pk: tuple(said) for pk, *said in pairs if tuple(said) != replayed.get(pk, none)}
     if write:

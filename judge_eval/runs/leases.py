@@ -21,7 +21,7 @@ from django.utils import timezone
 from humanjudge.lib import leases
 from judge_eval.models import Call, Provider, Run
 from judge_eval.runs import limits
-from voting.models import Comparison
+from voting.models import Item
 
 LEASE = timedelta(seconds=20)
 _NONE: Final = MappingProxyType[str, int]({})
@@ -79,15 +79,15 @@ def _calls_with_all_about(claimed: Sequence[int]) -> list[Call]:
     found = Call.objects.select_related("verdict").filter(pk__in=claimed)
     calls = list(found.order_by("not_before", "pk"))
     # Every judge is shown the same pair, and twice.
-    pairs = _pairs({call.verdict.comparison_id for call in calls if call.verdict})
+    pairs = _pairs({call.verdict.item_id for call in calls if call.verdict})
     for call in calls:
         if call.verdict:
-            call.verdict.comparison = pairs[call.verdict.comparison_id]
+            call.verdict.item = pairs[call.verdict.item_id]
     return calls
 
 
-def _pairs(pks: Collection[UUID]) -> dict[UUID, Comparison]:
-    about = Comparison.objects.select_related("a__picture", "b__picture")
+def _pairs(pks: Collection[UUID]) -> dict[UUID, Item]:
+    about = Item.objects.select_related("a__picture", "b__picture")
     return about.defer(
         *(f"{side}__{name}" for side in "ab" for name in ("metadata", "tags"))
     ).in_bulk(pks)

@@ -19,7 +19,7 @@ from judge_eval.runs.progress import RETRIED
 from judge_eval.runs.requests import answered_by_another
 from judge_eval.selectors import used_pictures
 from judge_eval.services import add_judges, create_queue, judge_of
-from voting.models import Comparison, Picture, Project
+from voting.models import Item, Picture, Project
 
 AT_ONCE = 1000
 # What an import notes in the metadata of an output that its source does not hold.
@@ -194,7 +194,7 @@ def _refuse_spent(run: Run, budget_nano: int) -> None:
 def _lacks_outputs(run: Run) -> bool:
     """Say whether outputs were not given with the pairs: nobody can vote on what is not there."""
     a, b = (Q(**{f"{side}__metadata__{OUTPUT_ABSENT}": True}) for side in "ab")
-    return run.config is None and run.queue.comparisons.filter(a | b).exists()
+    return run.config is None and run.queue.items.filter(a | b).exists()
 
 
 def _state_with_work(run: Run) -> str:
@@ -233,10 +233,10 @@ def _draw_again(run: Run) -> int:
     fields = {"state": Picture.State.WAITING, "error": "", "leased_until": None}
     pictures = _undrawn(run).update(**fields)
     back = list(_left_out_for_nothing(run).values_list("pk", flat=True))
-    Verdict.objects.filter(
-        comparison__in=back, state=Verdict.State.FAILED, calls__isnull=True
-    ).update(**_UNDECIDED)
-    Comparison.objects.filter(pk__in=back).update(unusable="")
+    Verdict.objects.filter(item__in=back, state=Verdict.State.FAILED, calls__isnull=True).update(
+        **_UNDECIDED
+    )
+    Item.objects.filter(pk__in=back).update(unusable="")
     return pictures or len(back)
 
 
@@ -245,10 +245,10 @@ def _undrawn(run: Run) -> QuerySet[Picture]:
     return used_pictures(run).filter(state=Picture.State.FAILED, is_refused=False)
 
 
-def _left_out_for_nothing(run: Run) -> QuerySet[Comparison]:
+def _left_out_for_nothing(run: Run) -> QuerySet[Item]:
     """Return pairs that are left out because of a drawing that has not failed any more."""
     failed = Picture.objects.filter(state=Picture.State.FAILED)
-    left_out = run.queue.comparisons.filter(unusable__contains=state.COULD_NOT_BE_DRAWN)
+    left_out = run.queue.items.filter(unusable__contains=state.COULD_NOT_BE_DRAWN)
     return left_out.exclude(Q(a__picture__in=failed) | Q(b__picture__in=failed))
 
 

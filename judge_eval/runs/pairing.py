@@ -15,8 +15,8 @@ from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.pairing import all_pairs
 from judge_eval.runs import leases
 from judge_eval.runs.bulk import add_rows
-from judge_eval.services import add_comparisons
-from voting.models import Comparison, Inference, Picture
+from judge_eval.services import add_items
+from voting.models import Inference, Item, Picture
 from voting.order import keyed_number
 
 # The run is locked meanwhile, and those who write answers down may have to wait for it.
@@ -36,10 +36,10 @@ def pair_outputs(run: Run, config: RunConfig) -> bool:
     if not prompts:
         return False
     of_prompts = generating.filter(prompt__in=list(prompts))
-    comparisons = add_comparisons(run.queue, _missing_pairs(run, of_prompts))
+    comparisons = add_items(run.queue, _missing_pairs(run, of_prompts))
     judges = _judges(run, config)
     asked = [(judge.pk, pair.pk) for pair in comparisons for judge in judges]
-    add_rows(Verdict, ("judge", "comparison"), asked)
+    add_rows(Verdict, ("judge", "item"), asked)
     of_prompts.update(is_paired=True)
     return len(prompts) == PROMPTS_AT_ONCE
 
@@ -52,7 +52,7 @@ def _missing_pairs(run: Run, calls: QuerySet[Call]) -> list[tuple[Inference, Inf
     known = {inference.pk for made in outputs.values() for inference in made}
     paired = {
         frozenset(pair)
-        for pair in Comparison.objects.filter(queue=run.queue_id, a__in=known).values_list("a", "b")
+        for pair in Item.objects.filter(queue=run.queue_id, a__in=known).values_list("a", "b")
     }
     by_pk = {inference.pk: inference for made in outputs.values() for inference in made}
     return [
@@ -78,8 +78,8 @@ def ask_for_verdicts(run: Run, config: RunConfig) -> bool:
             state=Verdict.State.WAITING,
         )
         .exclude(judge__provider=Judge.BASELINE)
-        .exclude(comparison__a__picture__in=undrawn)
-        .exclude(comparison__b__picture__in=undrawn)
+        .exclude(item__a__picture__in=undrawn)
+        .exclude(item__b__picture__in=undrawn)
         .order_by("pk")[:VERDICTS_AT_ONCE]
     )
     asked = [
@@ -100,16 +100,16 @@ def _asked(
     if config.verdict_orders == "both":
         rows = verdicts.values_list("pk", "judge__provider", "judge__model")
         return [(*row, ("AB", "BA")) for row in rows]
-    about = verdicts.select_related("judge", "comparison__a", "comparison__b")
+    about = verdicts.select_related("judge", "item__a", "item__b")
     return [
         (verdict.pk, verdict.judge.provider, verdict.judge.model, (toss(verdict),))
-        for verdict in about.defer("comparison__a__output", "comparison__b__output")
+        for verdict in about.defer("item__a__output", "item__b__output")
     ]
 
 
 def toss(verdict: Verdict) -> str:
     """Draw the order in which a pair is shown to a judge, for ever."""
-    a, b = verdict.comparison.pair
+    a, b = verdict.item.pair
     # Not by their numbers: a copy of the run shows the same first, and finds the stored reply.
     first, second = sorted((a, b), key=lambda output: output.generator)
     names = (verdict.judge.name, a.prompt, first.generator, second.generator)

@@ -16,7 +16,7 @@ from judge_eval.models import Judge, Provider, Verdict
 from judge_eval.prompts.orders import answer_in
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.providers.chat import Endpoint
-from voting.models import Comparison
+from voting.models import Item
 
 NANO = 1_000_000_000
 
@@ -25,7 +25,7 @@ class ProviderFailed(Exception):
     """No verdict came; the text says why. It is never made into a score."""
 
 
-def ask_baseline(judge: Judge, comparison: Comparison, orders: Sequence[str]) -> dict[str, Any]:
+def ask_baseline(judge: Judge, item: Item, orders: Sequence[str]) -> dict[str, Any]:
     """Return the fields of a baseline's verdict on a comparison whose pictures are ready.
 
     It is asked in the orders in which the run's judges are, ``AB``, ``BA`` or both.
@@ -34,8 +34,8 @@ def ask_baseline(judge: Judge, comparison: Comparison, orders: Sequence[str]) ->
     if baseline is None:
         raise ProviderFailed(f"no provider answers for {judge.name!r}")
     # A pair that is imported twice is the same pair, whatever its number here.
-    seed = comparison.external_id or str(comparison.pk)
-    a, b = (output.output for output in comparison.pair)
+    seed = item.external_id or str(item.pk)
+    a, b = (output.output for output in item.pair)
     started = perf_counter()
     said = {
         order: baseline(*((a, b) if order == Verdict.Order.STORED else (b, a)), f"{seed} {order}")

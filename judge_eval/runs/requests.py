@@ -118,14 +118,14 @@ def _question_of(call: Call, provider: Provider) -> Question:
 
 def _judging(call: Call, provider: Provider, config: RunConfig) -> Question:
     assert call.verdict is not None  # the database says so
-    comparison = call.verdict.comparison
-    shown = comparison.seen(left=call.order[0])
+    item = call.verdict.item
+    shown = item.seen(left=call.order[0])
     first, second = map(_as_shown, shown)
     queue = call.run.queue
     messages = judge.messages(
         config.judging.prompt_version,
         kind=config.kind,
-        prompt=comparison.a.prompt,
+        prompt=item.a.prompt,
         rubric=queue.rubric.text,
         ballot=queue.ballot,
         first=first,

@@ -15,7 +15,7 @@ from judge_eval.config.run_config import parse
 from judge_eval.models import Call, Run, Verdict
 from judge_eval.runs import leases, pairing, verdicts
 from judge_eval.selectors import left_out, ready_verdicts, waiting_pictures
-from voting.models import Comparison, Picture
+from voting.models import Item, Picture
 
 # What the reason says of a pair that is left out because of a drawing.
 COULD_NOT_BE_DRAWN = "could not be drawn:"
@@ -86,33 +86,33 @@ def _give_up_on_undrawable(run: Run) -> None:
 
     One that came with all its votes keeps them: nobody has to see it any more.
     """
-    waiting = Verdict.objects.filter(comparison=OuterRef("pk"), state=Verdict.State.WAITING)
+    waiting = Verdict.objects.filter(item=OuterRef("pk"), state=Verdict.State.WAITING)
     wants_votes = Q(votes__lt=F("votes_wanted"))
     for side in ("a", "b"):
-        failed = Comparison.objects.filter(
+        failed = Item.objects.filter(
             wants_votes | Exists(waiting),
             queue=run.queue_id,
             unusable="",
             **{f"{side}__picture__state": Picture.State.FAILED},
         ).select_related(f"{side}__picture")
-        for comparison in failed:
-            picture = getattr(comparison, side).picture
+        for item in failed:
+            picture = getattr(item, side).picture
             reason = f"{side.upper()} {COULD_NOT_BE_DRAWN} {picture.error}"
-            if comparison.votes < comparison.votes_wanted:
-                comparison.unusable = reason
-                comparison.save(update_fields=["unusable"])
-            Verdict.objects.filter(comparison=comparison, state=Verdict.State.WAITING).update(
+            if item.votes < item.votes_wanted:
+                item.unusable = reason
+                item.save(update_fields=["unusable"])
+            Verdict.objects.filter(item=item, state=Verdict.State.WAITING).update(
                 state=Verdict.State.FAILED, error=reason, decided_at=timezone.now()
             )
 
 
 def _move_on(run: Run) -> None:
     """Open what can be opened, and go over to the next state once nothing is left in this one."""
-    closed = Comparison.objects.filter(queue=run.queue_id, opened_at__isnull=True, unusable="")
+    closed = Item.objects.filter(queue=run.queue_id, opened_at__isnull=True, unusable="")
     # Not by the state that waits: before it has statistics, PostgreSQL would read the whole index
     # of those that do for each pair.
     final = (Verdict.State.DONE, Verdict.State.FAILED)
-    undecided = Verdict.objects.exclude(state__in=final).filter(comparison=OuterRef("pk"))
+    undecided = Verdict.objects.exclude(state__in=final).filter(item=OuterRef("pk"))
     undrawn = Q(a__picture__state=Picture.State.WAITING) | Q(
         b__picture__state=Picture.State.WAITING
     )
@@ -121,10 +121,10 @@ def _move_on(run: Run) -> None:
     generating = run.calls.filter(purpose=Call.Purpose.GENERATE)
     if generating.filter(Q(state=Call.State.WAITING) | Q(is_paired=False)).exists():
         return
-    waiting = Verdict.objects.filter(comparison__queue=run.queue_id, state=Verdict.State.WAITING)
+    waiting = Verdict.objects.filter(item__queue=run.queue_id, state=Verdict.State.WAITING)
     if closed.exists() or waiting.exists():
         _enter(run, Run.State.JUDGING)
-    elif not run.queue.comparisons.filter(unusable="").exists():
+    elif not run.queue.items.filter(unusable="").exists():
         _end_without_pairs(run)
     elif (run.config or {}).get("mode") == "standard":
         _enter(run, Run.State.COMPLETE)
@@ -134,7 +134,7 @@ def _move_on(run: Run) -> None:
 
 def _end_without_pairs(run: Run) -> None:
     config = run.config or {}
-    if run.queue.comparisons.exists():
+    if run.queue.items.exists():
         _enter(run, Run.State.FAILED, _why_unusable(run))
     elif config.get("mode") != "standard" or len(config["models"]) > 1:
         _enter(run, Run.State.FAILED, "No two outputs of a prompt came, so there is no pair.")
@@ -167,7 +167,7 @@ def tell_voters(run: Run) -> None:
 
 def complete_voted_runs() -> None:
     """Say of runs whose pairs all have enough votes that they are complete, and of others not."""
-    usable = Comparison.objects.filter(queue=OuterRef("queue"), unusable="")
+    usable = Item.objects.filter(queue=OuterRef("queue"), unusable="")
     wanting = Exists(usable.filter(votes__lt=F("votes_wanted")))
     voting = Run.objects.filter(~wanting, Exists(usable), state=Run.State.VOTING)
     undone = Run.objects.filter(wanting, state=Run.State.COMPLETE, queue__is_open=True).exclude(

@@ -27,7 +27,7 @@ from judge_eval.runs import budget, limits, providers
 from judge_eval.runs.demo import PROJECT as DEMO
 from judge_eval.runs.lifecycle import LifecycleRefused, config_of
 from judge_eval.runs.requests import Question, question_of
-from voting.models import Comparison, Picture
+from voting.models import Item, Picture
 
 ASKED, TOLD = "tryout", "tried"
 PAIRS = 3
@@ -97,7 +97,7 @@ def pairs_for(run: Run) -> list[UUID]:
     drawn = Q(a__picture=None, b__picture=None) | Q(
         a__picture__state=Picture.State.DONE, b__picture__state=Picture.State.DONE
     )
-    usable = Comparison.objects.filter(of_kind, drawn).values_list("pk", "a__prompt")
+    usable = Item.objects.filter(of_kind, drawn).values_list("pk", "a__prompt")
     demo = {"queue__project__name": DEMO}
     for where in ({"queue__project": run.queue.project_id}, demo):
         latest_first = usable.filter(**where).order_by("-queue__created_at", "position")
@@ -180,9 +180,9 @@ def _opinion(run: Run, judge: Judge, pair: UUID) -> dict[str, Any]:
     provider = providers.find(judge.provider)
     if provider is None:
         return {"error": f"There is no provider named {judge.provider}."}
-    comparison = Comparison.objects.select_related("a__picture", "b__picture").get(pk=pair)
+    item = Item.objects.select_related("a__picture", "b__picture").get(pk=pair)
     try:
-        question = question_of(_call(run, judge, comparison), provider)
+        question = question_of(_call(run, judge, item), provider)
     except CallFailed as failed:
         return {"error": failed.reason}
     if budget.lacks_price(question):
@@ -228,14 +228,14 @@ def _answer(run: Run, question: Question) -> dict[str, Any]:
     return _read(question, reply) | {"cost_nano": cost_nano}
 
 
-def _call(run: Run, judge: Judge, comparison: Comparison) -> Call:
+def _call(run: Run, judge: Judge, item: Item) -> Call:
     """Return a call that is never saved: it says what the run would ask."""
     return Call(
         run=run,
         purpose=Call.Purpose.JUDGE,
         provider=judge.provider,
         model=judge.model,
-        verdict=Verdict(judge=judge, comparison=comparison),
+        verdict=Verdict(judge=judge, item=item),
         order=Verdict.Order.STORED,
     )
 

@@ -22,7 +22,7 @@ from judge_eval.runs import pairing, providers
 from judge_eval.runs.bulk import update_rows
 from judge_eval.services import add_judges, model_fingerprint
 from voting.ledger.scheduler import nudge
-from voting.models import Comparison, Entry
+from voting.models import Entry, Item
 
 AT_ONCE = 500
 ORDERS = {"AB": "as stored", "BA": "swapped"}
@@ -94,13 +94,13 @@ def _decide(decisions: Sequence[Decision]) -> None:
     """Write verdicts, and open the pairs of which they were the last: all or nothing."""
     if not decisions:
         return
-    now, pairs = timezone.now(), {verdict.comparison_id for verdict, _ in decisions}
+    now, pairs = timezone.now(), {verdict.item_id for verdict, _ in decisions}
     with transaction.atomic():
         # Of two who settle the last verdicts on a pair at the same time, the second must see it.
-        locked = Comparison.objects.select_for_update(no_key=True).filter(pk__in=pairs)
+        locked = Item.objects.select_for_update(no_key=True).filter(pk__in=pairs)
         list(locked.order_by("pk").values_list("pk"))
-        verdicts = Verdict.objects.filter(comparison__in=pairs).select_for_update(no_key=True)
-        rows = verdicts.order_by("pk").values_list("pk", "state", "decided_at", "comparison")
+        verdicts = Verdict.objects.filter(item__in=pairs).select_for_update(no_key=True)
+        rows = verdicts.order_by("pk").values_list("pk", "state", "decided_at", "item")
         found = {row[0]: row for row in rows}
         as_read = [
             # What is asked again meanwhile is settled by whoever brings the answer.
@@ -115,7 +115,7 @@ def _decide(decisions: Sequence[Decision]) -> None:
             for pk, state, _, pair in found.values()
             if state == Verdict.State.WAITING and pk not in decided
         }
-        touched = {verdict.comparison_id for verdict, _ in as_read}
+        touched = {verdict.item_id for verdict, _ in as_read}
         open_those_final(touched - unfinished, amend=True)
 
 
@@ -218,7 +218,7 @@ def _fingerprint(run: Run, judge: Judge, config: RunConfig) -> str:
 def decide(verdict_id: int) -> None:
     """Ask one judge about one comparison, once; a repeat finds the verdict and does nothing."""
     verdict = (
-        Verdict.objects.select_related("judge", "comparison__a__picture", "comparison__b__picture")
+        Verdict.objects.select_related("judge", "item__a__picture", "item__b__picture")
         # The whole config may be long.
         .annotate(verdict_orders=F("judge__run__config__verdict_orders"))
         .get(pk=verdict_id)
@@ -227,7 +227,7 @@ def decide(verdict_id: int) -> None:
         Verdict.objects.filter(pk=verdict_id, state=Verdict.State.WAITING).update(
             decided_at=timezone.now(), **answer_of_baseline(verdict, verdict.verdict_orders)
         )
-    open_if_final(verdict.comparison_id)
+    open_if_final(verdict.item_id)
 
 
 def answer_of_baseline(verdict: Verdict, verdict_orders: str | None) -> dict[str, Any]:
@@ -237,14 +237,14 @@ def answer_of_baseline(verdict: Verdict, verdict_orders: str | None) -> dict[str
     """
     orders = ("AB", "BA") if verdict_orders in (None, "both") else (pairing.toss(verdict),)
     try:
-        return providers.ask_baseline(verdict.judge, verdict.comparison, orders)
+        return providers.ask_baseline(verdict.judge, verdict.item, orders)
     except providers.ProviderFailed as failure:
         return {"state": Verdict.State.FAILED, "error": str(failure)}
 
 
-def open_if_final(comparison_id: UUID) -> None:
+def open_if_final(item_id: UUID) -> None:
     """Open a comparison whose verdicts are all final, and put them into the ledger, once."""
-    open_those_final([comparison_id])
+    open_those_final([item_id])
 
 
 def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
@@ -256,7 +256,7 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
     # No savepoint: who has begun a transaction wants all of it or none.
     with transaction.atomic(savepoint=False):
         comparisons = (
-            Comparison.objects.select_for_update(of=("self",), no_key=True)
+            Item.objects.select_for_update(of=("self",), no_key=True)
             .select_related("queue__run")
             .defer("queue__run__config")
             .filter(wanted, pk__in=pairs)
@@ -264,19 +264,19 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
         )
         final = _final(list(comparisons))
         opened = [pair.pk for pair, _ in final if pair.opened_at is None]
-        Comparison.objects.filter(pk__in=opened).update(opened_at=timezone.now())
+        Item.objects.filter(pk__in=opened).update(opened_at=timezone.now())
         last = _last_words([pair.pk for pair, _ in final])
         entries = [verdicts_entry(pair, verdicts) for pair, verdicts in final]
         # An import has put them there already.
-        _append([entry for entry in entries if entry.payload != last.get(entry.comparison_id)])
+        _append([entry for entry in entries if entry.payload != last.get(entry.item_id)])
 
 
-def _final(comparisons: list[Comparison]) -> list[tuple[Comparison, list[Verdict]]]:
+def _final(comparisons: list[Item]) -> list[tuple[Item, list[Verdict]]]:
     """Return those of which no verdict is missing, with all their verdicts."""
     verdicts: dict[UUID, list[Verdict]] = {pair.pk: [] for pair in comparisons}
-    about = Verdict.objects.filter(comparison__in=verdicts).select_related("judge")
+    about = Verdict.objects.filter(item__in=verdicts).select_related("judge")
     for verdict in about.order_by("judge__position"):
-        verdicts[verdict.comparison_id].append(verdict)
+        verdicts[verdict.item_id].append(verdict)
     return [
         (pair, verdicts[pair.pk])
         for pair in comparisons
@@ -286,13 +286,13 @@ def _final(comparisons: list[Comparison]) -> list[tuple[Comparison, list[Verdict
 
 def _last_words(pairs: Collection[UUID]) -> dict[UUID | None, Any]:
     """Return what the ledger says last of the verdicts on each of some comparisons."""
-    entries = Entry.objects.filter(comparison__in=pairs, kind=Entry.Kind.VERDICTS)
-    return dict(entries.order_by("pk").values_list("comparison", "payload"))
+    entries = Entry.objects.filter(item__in=pairs, kind=Entry.Kind.VERDICTS)
+    return dict(entries.order_by("pk").values_list("item", "payload"))
 
 
-def write_verdicts(comparison: Comparison, verdicts: list[Verdict]) -> None:
+def write_verdicts(item: Item, verdicts: list[Verdict]) -> None:
     """Append all judges' final verdicts on a comparison to the ledger."""
-    _append([verdicts_entry(comparison, verdicts)])
+    _append([verdicts_entry(item, verdicts)])
 
 
 def _append(entries: list[Entry]) -> None:
@@ -301,15 +301,15 @@ def _append(entries: list[Entry]) -> None:
         transaction.on_commit(partial(nudge, project))
 
 
-def verdicts_entry(comparison: Comparison, verdicts: list[Verdict]) -> Entry:
+def verdicts_entry(item: Item, verdicts: list[Verdict]) -> Entry:
     """Return the entry, not saved yet, that puts final verdicts into the ledger."""
-    queue = comparison.queue
+    queue = item.queue
     return Entry(
         project_id=queue.project_id,
         kind=Entry.Kind.VERDICTS,
         at=timezone.now(),
         queue=queue,
-        comparison=comparison,
+        item=item,
         payload={
             "run": str(queue.run.pk),
             "verdicts": [

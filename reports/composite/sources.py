@@ -36,7 +36,7 @@ from reports.composite.config import (
 from reports.models import CompositeDefinition
 from voting.choices import TABLE, VOTES_FOR, row_of
 from voting.ledger.counts import counted_in
-from voting.models import Comparison, Entry, Inference, Picture
+from voting.models import Entry, Inference, Item, Picture
 
 MOST_PROPOSED = 2
 PROMPT_LENGTH = 200
@@ -107,7 +107,7 @@ class Outputs:
 
     @property
     def _inferences(self) -> QuerySet[Inference]:
-        compared = Comparison.objects.filter(queue=self._run.queue_id).order_by()
+        compared = Item.objects.filter(queue=self._run.queue_id).order_by()
         own = Q(pk__in=compared.values("a")) | Q(pk__in=compared.values("b"))
         own |= Q(call__run=self._run)
         return Inference.objects.filter(own, project=self._run.queue.project_id)
@@ -152,11 +152,11 @@ class Outputs:
     def _verdicts(self) -> Mapping[str, list[Any]]:
         """The verdicts of the judges that are wanted, by name."""
         done = Verdict.objects.filter(judge__run=self._run, judge__name__in=self._judges)
-        rows = done.filter(state=Verdict.State.DONE, comparison__queue=self._run.queue_id)
-        names = ("judge__name", "comparison", "winner", "score_a", "score_b", "labels")
+        rows = done.filter(state=Verdict.State.DONE, item__queue=self._run.queue_id)
+        names = ("judge__name", "item", "winner", "score_a", "score_b", "labels")
         by_judge = defaultdict(list)
         for verdict in rows.values_list(*names, named=True):
-            if verdict.comparison in self._pairs:
+            if verdict.item in self._pairs:
                 by_judge[verdict.judge__name].append(verdict)
         return by_judge
 
@@ -164,7 +164,7 @@ class Outputs:
         for verdict in self._verdicts[source.judge]:
             if not self._part.holds_verdict(verdict.winner):
                 continue
-            pair = self._pairs[verdict.comparison]
+            pair = self._pairs[verdict.item]
             if isinstance(source, Score):
                 scores = (pair.a, verdict.score_a), (pair.b, verdict.score_b)
                 yield from _scaled(source, scores)
@@ -182,7 +182,7 @@ class Outputs:
         """
         labelled: Iterable[tuple[UUID | None, UUID | None, Any]] = self._labelled_votes
         if source.judge:
-            labelled = ((v.comparison, None, v.labels) for v in self._verdicts[source.judge])
+            labelled = ((v.item, None, v.labels) for v in self._verdicts[source.judge])
         for pk, output, answers in labelled:
             whole = (answers or {}).get(source.task)
             if output is not None:
@@ -196,7 +196,7 @@ class Outputs:
         # Votes on pairs of other runs in the project are about other runs.
         own = self._votes.filter(Q(queue=self._run.queue_id) | Q(inference__isnull=False))
         rows = own.filter(labels__isnull=False)
-        return list(rows.values_list("comparison", "inference", "labels"))
+        return list(rows.values_list("item", "inference", "labels"))
 
     @property
     def _votes(self) -> QuerySet[Entry]:
@@ -220,10 +220,10 @@ class Outputs:
     def _wins_by_quarter(self) -> list[tuple[str, UUID, Tally]]:
         queue = self._run.queue
         votes = Entry.objects.filter(
-            counted_in(queue), queue=queue, comparison__isnull=False, choice__in=self._part.choices
+            counted_in(queue), queue=queue, item__isnull=False, choice__in=self._part.choices
         )
         rows = votes.annotate(quarter=_QUARTER).order_by()
-        by_choice = rows.values_list("quarter", "comparison", "choice").annotate(Count("pk"))
+        by_choice = rows.values_list("quarter", "item", "choice").annotate(Count("pk"))
         return [
             (quarter_of(at), output, tally)
             for at, pk, choice, count in by_choice
@@ -236,7 +236,7 @@ _QUARTER = TruncQuarter("at", tzinfo=UTC)
 
 
 def _pairs(run: Run, part: Slice) -> dict[UUID, Pair]:
-    rows = Comparison.objects.filter(queue=run.queue_id).order_by("position")
+    rows = Item.objects.filter(queue=run.queue_id).order_by("position")
     about = ("a__tags", "a__generator", "b__generator") if part.kind else ()
     counts = {choice: VOTES_FOR[choice] for choice in part.choices}
     return {

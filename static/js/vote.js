@@ -268,7 +268,7 @@
     undoing = false;
     if (xhr.status === 200) {
       const pair = current();
-      forget(pair.dataset.comparison, pair);
+      forget(pair.dataset.item, pair);
       byId("reveal").replaceChildren();
       showProgress(Number(byId("progress").dataset.mine));
       restUntil = performance.now() + SETTLE_MS / 2;
@@ -285,8 +285,8 @@
 
   // Pairs that were only held ahead are somebody else's by now.
   document.addEventListener("gone", ({ detail }) => {
-    for (const comparison of detail.pairs) {
-      const pair = pairs.querySelector(`.pair:not(:first-child, [data-state])[data-comparison="${comparison}"]`);
+    for (const item of detail.pairs) {
+      const pair = pairs.querySelector(`.pair:not(:first-child, [data-state])[data-item="${item}"]`);
       pair?.remove();
     }
   });
@@ -299,9 +299,9 @@
   });
   addEventListener("pageshow", ({ persisted }) => { if (persisted) fetchPairs(); });
 
-  function forget(comparison, but) {
+  function forget(item, but) {
     for (const pair of document.querySelectorAll(".pair")) {
-      if (pair !== but && pair.dataset.comparison === comparison) pair.remove();
+      if (pair !== but && pair.dataset.item === item) pair.remove();
     }
   }
 
@@ -317,13 +317,13 @@
 
   const held = () => [...document.querySelectorAll(".pair")]
     .filter((pair) => pair.dataset.state !== "voted")
-    .map((pair) => pair.dataset.comparison);
+    .map((pair) => pair.dataset.item);
 
   document.addEventListener("htmx:configRequest", ({ detail }) => {
     if (detail.path === more.getAttribute("hx-get")) detail.parameters.have = held().join(",");
   });
 
-  const waiting = () => [...pairs.querySelectorAll(".pair:not([data-state])")].map((pair) => pair.dataset.comparison);
+  const waiting = () => [...pairs.querySelectorAll(".pair:not([data-state])")].map((pair) => pair.dataset.item);
 
   function fetchPairs() {
     if (fetching) return;
@@ -347,8 +347,8 @@
     if (detail.target !== pairs || detail.requestConfig.elt === undoForm) return;
     const reply = document.createElement("template");
     reply.innerHTML = detail.serverResponse;
-    const here = new Set([...document.querySelectorAll(".pair")].map((pair) => pair.dataset.comparison));
-    const double = [...reply.content.querySelectorAll(".pair")].filter((pair) => here.has(pair.dataset.comparison));
+    const here = new Set([...document.querySelectorAll(".pair")].map((pair) => pair.dataset.item));
+    const double = [...reply.content.querySelectorAll(".pair")].filter((pair) => here.has(pair.dataset.item));
     if (!double.length) return;
     for (const pair of double) pair.remove();
     detail.serverResponse = reply.innerHTML;

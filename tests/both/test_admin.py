@@ -30,7 +30,7 @@ from voting.voters import invite_token
 
 pytestmark = pytest.mark.django_db
 
-READ_ONLY = ["entry", "comparison", "inference", "picture", "flag"]
+READ_ONLY = ["entry", "item", "inference", "picture", "flag"]
 
 
 def admin_client():
@@ -42,7 +42,7 @@ def a_voted_run():
     run = make_run()
     voter = make_voter(run, name="Ada Lovelace")
     make_vote(voter, pairs_of(run)[0])
-    Flag.objects.create(voter=voter, comparison=pairs_of(run)[0], category="other")
+    Flag.objects.create(voter=voter, item=pairs_of(run)[0], category="other")
     seal_all(run.queue.project)
     return run, voter
 

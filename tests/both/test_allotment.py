@@ -10,7 +10,7 @@ from django.utils import timezone
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 from voting import assignment
 from voting.assignment import LEASED, ballot_for, give_back, next_pairs
-from voting.models import Assignment, Comparison, Reach
+from voting.models import Assignment, Item, Reach
 from voting.order import fresh_turn, left_side, prompt_order
 from voting.selectors import progress
 from voting.services import undo_last_vote
@@ -31,7 +31,7 @@ def gone(voter, run, have):
 
 def leased(voter):
     live = Assignment.objects.filter(voter=voter, leased_until__gt=timezone.now())
-    return set(live.values_list("comparison", flat=True))
+    return set(live.values_list("item", flat=True))
 
 
 def make_prompts(*sizes, **fields):
@@ -40,17 +40,17 @@ def make_prompts(*sizes, **fields):
     names = [f"prompt {n}" for n, size in enumerate(sizes) for _ in range(size)]
     for pair, name in zip(pairs_of(run), names, strict=True):
         turn = fresh_turn(run.queue_id, name)
-        Comparison.objects.filter(pk=pair.pk).update(prompt_key=name, turn=turn)
+        Item.objects.filter(pk=pair.pk).update(prompt_key=name, turn=turn)
     return run, sorted(set(names), key=lambda name: prompt_order(run.queue_id, name))
 
 
 def prompts_of(pks):
-    prompts = dict(Comparison.objects.filter(pk__in=pks).values_list("pk", "prompt_key"))
+    prompts = dict(Item.objects.filter(pk__in=pks).values_list("pk", "prompt_key"))
     return [prompts[pk] for pk in pks]
 
 
 def vote_on(run, prompt, voter=None, pairs=1):
-    for pair in Comparison.objects.filter(queue=run.queue, prompt_key=prompt)[:pairs]:
+    for pair in Item.objects.filter(queue=run.queue, prompt_key=prompt)[:pairs]:
         make_vote(voter or make_voter(run), pair)
     seal_all(run.queue.project)
 
@@ -95,7 +95,7 @@ def test_a_prompt_is_begun_for_all_its_pairs_and_for_no_other_queue():
     run, prompts = make_prompts(*[3] * 30)
     make_prompts(*[3] * 30, project=run.queue.project)
     vote_on(run, prompts[-1])
-    begun = Comparison.objects.filter(turn__lt=2**62)
+    begun = Item.objects.filter(turn__lt=2**62)
     assert set(begun.values_list("queue", "prompt_key")) == {(run.queue_id, prompts[-1])}
     assert begun.filter(votes=0).count() == 2
 
@@ -139,7 +139,7 @@ def test_pairs_that_are_not_open_yet_or_have_enough_votes_are_not_handed_out():
     voted, closed, left = pairs_of(run)
     make_vote(make_voter(run), voted)
     seal_all(run.queue.project)
-    Comparison.objects.filter(pk=closed.pk).update(opened_at=None)
+    Item.objects.filter(pk=closed.pk).update(opened_at=None)
     assert handed(make_voter(run), run) == [left.pk]
 
 
@@ -149,7 +149,7 @@ def test_what_is_on_the_screen_and_the_next_two_are_leased_and_nothing_else():
     page = handed(voter, run, held=6)
     assert leased(voter) == set(page[:3])
     for pk in page[:2]:
-        make_vote(voter, Comparison.objects.get(pk=pk))
+        make_vote(voter, Item.objects.get(pk=pk))
     page = page[2:] + handed(voter, run, have=page[2:], held=6)
     assert leased(voter) == set(page[:3])
     assert Assignment.objects.filter(voter=voter).count() == 8
@@ -211,7 +211,7 @@ def test_a_page_goes_on_where_the_last_one_was(is_left):
     voter = make_voter(run)
     page = handed(voter, run, held=6)
     for _ in range(8):
-        make_vote(voter, Comparison.objects.get(pk=page.pop(0)))
+        make_vote(voter, Item.objects.get(pk=page.pop(0)))
         seal_all(run.queue.project)
         page += handed(voter, run, have=page, held=6)
         if is_left:
@@ -265,7 +265,7 @@ def test_a_page_is_told_which_of_its_pairs_are_somebody_elses_by_now():
     run = make_run(pairs=6)
     first, second = make_voter(run), make_voter(run)
     have = handed(first, run, held=6)
-    make_vote(make_voter(run), Comparison.objects.get(pk=have[5]))
+    make_vote(make_voter(run), Item.objects.get(pk=have[5]))
     taken = handed(second, run, held=2)
     assert set(taken) <= set(have[3:])
     assert set(gone(first, run, have)) == {*taken, have[5]}
@@ -290,7 +290,7 @@ def test_as_many_leases_as_votes_are_wanted():
 def test_a_vote_that_is_not_counted_yet_holds_its_place_and_a_counted_one_is_not_counted_twice():
     run = make_run(pairs=2, votes_wanted=2)
     first, second = make_voter(run), make_voter(run)
-    pair = Comparison.objects.get(pk=handed(first, run, held=1)[0])
+    pair = Item.objects.get(pk=handed(first, run, held=1)[0])
     make_vote(first, pair)
     for _ in range(2):
         assert len(handed(second, run)) == 2
@@ -311,7 +311,7 @@ def test_pairs_skipped_for_good_do_not_hide_the_pairs_behind_them(monkeypatch):
     run = make_run(pairs=16, votes_wanted=9)
     voter = make_voter(run)
     skipped = handed(voter, run)
-    Assignment.objects.filter(voter=voter, comparison__in=skipped).update(skips=2)
+    Assignment.objects.filter(voter=voter, item__in=skipped).update(skips=2)
     assert len(skipped) == 10
     assert len(handed(voter, run)) == 6
 

@@ -14,7 +14,7 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.models import ApiKey, Comparison, Entry, Queue, Voter
+from voting.models import ApiKey, Entry, Item, Queue, Voter
 from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -48,7 +48,7 @@ def test_a_vote_is_on_the_stored_sides(winner):
         "winner": winner,
         "repeated": False,
     }
-    assert (vote.choice, vote.left_side, vote.comparison) == (winner, "", pair)
+    assert (vote.choice, vote.left_side, vote.item) == (winner, "", pair)
     assert vote.rubric == run.queue.rubric
 
 
@@ -141,7 +141,7 @@ def test_a_beginning_of_two_tasks_is_ambiguous():
     pair = pairs_of(run)[0]
     for position, last in ((5, "1"), (6, "2")):
         pk = f"abcdef01-0000-4000-8000-00000000000{last}"
-        Comparison.objects.create(
+        Item.objects.create(
             pk=pk,
             queue=run.queue,
             position=position,
@@ -163,7 +163,7 @@ def test_a_beginning_of_two_tasks_is_ambiguous():
 )
 def test_a_task_that_is_not_open_takes_no_vote(fields, words):
     run = make_run()
-    Comparison.objects.filter(queue=run.queue).update(**fields)
+    Item.objects.filter(queue=run.queue).update(**fields)
     response = post(voting_key(), run, pairs_of(run)[0])
     assert response.status_code == 409
     assert words in response.json()["detail"]
@@ -254,7 +254,7 @@ def keen_key(run, **options):
         (lambda row: Queue.objects.update(is_open=False), 409),
         (lambda row: Queue.objects.update(is_simulated=True), 409),
         (lambda row: Queue.objects.update(ballot=["B", "tie"]), 422),
-        (lambda row: Comparison.objects.update(opened_at=None), 409),
+        (lambda row: Item.objects.update(opened_at=None), 409),
     ],
     ids=["revoked", "expired", "scope", "blocked", "closed", "simulated", "ballot", "pair"],
 )
@@ -279,7 +279,7 @@ def test_a_later_vote_of_a_key_is_as_complete_as_its_first():
         "winner": "both_bad",
         "repeated": False,
     }
-    assert (vote.choice, vote.left_side, vote.comparison) == ("both_bad", "", pair)
+    assert (vote.choice, vote.left_side, vote.item) == ("both_bad", "", pair)
     assert (vote.voter, vote.rubric) == (Voter.objects.get(api_key=row), run.queue.rubric)
     assert (vote.queue, vote.project) == (run.queue, run.queue.project)
     assert (vote.elapsed_ms, vote.simulated, vote.seq) == (None, False, None)

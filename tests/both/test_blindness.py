@@ -31,7 +31,7 @@ from tests.makers import (
     seal_all,
     voter_client,
 )
-from voting.models import Comparison, Inference
+from voting.models import Inference, Item
 from voting.services import flag
 from voting.voters import invite_token
 
@@ -240,7 +240,7 @@ def test_sides_say_nothing_about_generators():
     run = make_run(pairs=200)
     voter = make_voter(run)
     lefts = 0
-    for pair in Comparison.objects.filter(queue=run.queue).select_related("a", "queue"):
+    for pair in Item.objects.filter(queue=run.queue).select_related("a", "queue"):
         ballot = signing.loads(token_of(voter, pair), salt="voting.ballot")
         lefts += ballot[6] == "A"
     # 200 fair coins leave 55..145 once in 10**10.

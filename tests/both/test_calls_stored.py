@@ -44,8 +44,8 @@ def figures_of(run):
 def opinions_of(run):
     """What each judge said of each pair, whichever output is A there."""
     said = {}
-    for verdict in Verdict.objects.filter(judge__run=run).select_related("judge", "comparison"):
-        a, b = verdict.comparison.a, verdict.comparison.b
+    for verdict in Verdict.objects.filter(judge__run=run).select_related("judge", "item"):
+        a, b = verdict.item.a, verdict.item.b
         best = {"A": a.generator, "B": b.generator}.get(verdict.winner, verdict.winner)
         scores = {a.generator: verdict.score_a, b.generator: verdict.score_b}
         said[verdict.judge.name, a.prompt] = best, scores, verdict.consistent

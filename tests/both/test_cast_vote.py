@@ -46,10 +46,10 @@ def test_a_vote_keeps_the_choice_the_sides_the_rubric_and_the_time():
     ballot = ballot_for(voter, run.queue, pair)
     recorded = cast_vote(ballot, "both_bad", 900)
     entry = entry_of(recorded)
-    assert (recorded.comparison, recorded.choice, recorded.repeated) == (pair.pk, "both_bad", False)
+    assert (recorded.item, recorded.choice, recorded.repeated) == (pair.pk, "both_bad", False)
     assert (entry.kind, entry.choice, entry.elapsed_ms) == ("vote", "both_bad", 900)
     assert (entry.left_side, entry.rubric_id) == (ballot.left, run.queue.rubric_id)
-    assert (entry.voter, entry.comparison, entry.queue) == (voter, pair, run.queue)
+    assert (entry.voter, entry.item, entry.queue) == (voter, pair, run.queue)
     assert (entry.project, entry.seq, entry.hash) == (run.queue.project, None, None)
     assert (entry.unblinded, entry.simulated, entry.retracted) == (False, False, False)
 

@@ -28,7 +28,7 @@ from tests.helpers.run_maker import (
 )
 from tests.helpers.together import only, together
 from tests.provider import provider
-from voting.models import Comparison, Entry, Inference
+from voting.models import Entry, Inference, Item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -157,7 +157,7 @@ def test_many_who_advance_a_run_make_each_pair_and_each_call_once(at):
     run = make_started(at, {"concurrency": 100}, models=["a", "b", "c"], prompts=MANY[:4])
     attempt()
     assert together(*[partial(state.advance, run.pk)] * 6) == [None] * 6
-    positions = Comparison.objects.values_list("position", flat=True)
+    positions = Item.objects.values_list("position", flat=True)
     assert sorted(positions) == list(range(12))
     assert Call.objects.filter(purpose="judge").count() == 12 * 2 * 2
 

@@ -17,7 +17,7 @@ from tests.makers import (
     seal_all,
 )
 from voting.ledger import chain, ledger
-from voting.models import Comparison, Entry, Exposure, Inference, Queue, Voter, VoterPrompt
+from voting.models import Entry, Exposure, Inference, Item, Queue, Voter, VoterPrompt
 
 pytestmark = pytest.mark.django_db
 
@@ -46,7 +46,7 @@ def item_vote(scene, **fields):
 
 
 def pair_vote(scene, **fields):
-    given = {"voter": scene["voter"], "comparison": scene["pair"], "rubric": scene["rubric"]}
+    given = {"voter": scene["voter"], "item": scene["pair"], "rubric": scene["rubric"]}
     return write(scene, "vote", **(given | {"choice": "A"} | fields))
 
 
@@ -138,7 +138,7 @@ def test_a_misshapen_vote_on_an_item_is_refused(changed):
 
 @pytest.mark.parametrize(
     "changed",
-    [{"voter": None}, {"rubric": None}, {"choice": ""}, {"value": 1}, {"comparison": None}],
+    [{"voter": None}, {"rubric": None}, {"choice": ""}, {"value": 1}, {"item": None}],
     ids=str,
 )
 def test_a_misshapen_vote_on_a_pair_is_refused(changed):
@@ -161,7 +161,7 @@ def test_a_kind_that_nobody_knows_is_refused():
 def test_an_entry_that_says_nothing_is_refused(kind):
     scene = a_scene()
     with pytest.raises(IntegrityError):
-        write(scene, kind, comparison=scene["pair"], voter=scene["voter"])
+        write(scene, kind, item=scene["pair"], voter=scene["voter"])
 
 
 def test_verdicts_on_nothing_are_refused():
@@ -221,7 +221,7 @@ def test_what_else_the_database_refuses():
 
     def compare(queue, **fields):
         known = {"a": pair.a, "b": pair.b, "prompt_key": "x", "turn": 1}
-        Comparison.objects.create(queue=queue, **known | fields)
+        Item.objects.create(queue=queue, **known | fields)
 
     refused = [
         lambda: compare(queue, position=8, b=pair.a),
@@ -233,7 +233,7 @@ def test_what_else_the_database_refuses():
         lambda: Queue.objects.filter(pk=queue.pk).update(overlap_share=1.5),
         lambda: Queue.objects.filter(pk=queue.pk).update(votes_per_item=0),
         lambda: Exposure.objects.bulk_create(
-            [Exposure(voter=voter, comparison=pair, seen_at=timezone.now())] * 2
+            [Exposure(voter=voter, item=pair, seen_at=timezone.now())] * 2
         ),
     ]
     for attempt in refused:

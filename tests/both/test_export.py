@@ -74,7 +74,7 @@ def test_a_vote_says_all_that_is_known_of_it():
         "at": AT,
         "run": str(run.pk),
         "voter": stored.voter.pseudonym,
-        "comparison": str(stored.comparison_id),
+        "comparison": str(stored.item_id),
         "inference": None,
         "choice": "B",
         "value": None,
@@ -198,7 +198,7 @@ def test_the_table_of_votes_has_a_line_for_each():
     assert line == {
         "seq": "1",
         "voted_at": AT,
-        "pair": str(stored.comparison_id),
+        "pair": str(stored.item_id),
         "pair_name": "p1",
         "generator_a": "ada",
         "generator_b": "bob",
@@ -275,7 +275,7 @@ def test_pretend_votes_are_in_no_vote_file():
     run = make_run()
     run.queue.is_simulated = True
     run.queue.save()
-    common = {"voter": make_voter(run), "comparison": pairs_of(run)[0], "choice": "A"}
+    common = {"voter": make_voter(run), "item": pairs_of(run)[0], "choice": "A"}
     make_many_entries(run, "vote", [common | {"rubric": run.queue.rubric, "simulated": True}])
     seal_all(run.queue.project)
     assert grades(run) == []

@@ -79,7 +79,7 @@ def test_what_models_were_asked_comes_back_with_what_it_cost_and_how_long_it_too
         at.control(mode="empty", models=["judge-first"])
         prompts = [f"Say {word}." for word in ("hello", "goodbye", "yes", "no")]
         run = go_on(make_started(at, {"prices": prices}, judges=judges, prompts=prompts))
-    said = Verdict.objects.get(judge__name="judge-long", comparison=pairs_of(run)[0]).winner
+    said = Verdict.objects.get(judge__name="judge-long", item=pairs_of(run)[0]).winner
     for _ in range(2):
         voter = make_voter(run)
         for pair, choice in zip(pairs_of(run), [said, "B", "A", "both_bad"], strict=True):

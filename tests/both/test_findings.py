@@ -19,7 +19,7 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.models import Comparison, Inference
+from voting.models import Inference, Item
 from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -164,7 +164,7 @@ def test_a_failed_verdict_is_no_answer_and_no_disagreement():
 
 def test_both_orders_tell_how_consistent_a_judge_is_and_whether_it_favours_the_first():
     run = make_run(pairs=4, says=[["A"]] * 4, judges=1)
-    verdicts = list(Verdict.objects.filter(judge__run=run).order_by("comparison__position"))
+    verdicts = list(Verdict.objects.filter(judge__run=run).order_by("item__position"))
     for verdict in verdicts[:3]:
         verdict.consistent, verdict.picks, verdict.first_picks = True, ["A", "B"], 1
         verdict.save()
@@ -182,7 +182,7 @@ def test_the_habit_of_people_is_measured_too():
     for pair in pairs_of(run):
         make_vote(voter, pair, "A")
     seal_all(run.queue.project)
-    tallies = Comparison.objects.filter(queue=run.queue_id).values_list("votes_sided", "votes_left")
+    tallies = Item.objects.filter(queue=run.queue_id).values_list("votes_sided", "votes_left")
     share = computed(run).data["people_first_position"]
     assert share["trials"] == sum(sided for sided, _ in tallies) == 3
     assert share["successes"] == sum(left for _, left in tallies)

@@ -35,7 +35,7 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.models import Comparison, Entry, Picture, Queue, Voter, VoterPrompt
+from voting.models import Entry, Item, Picture, Queue, Voter, VoterPrompt
 from voting.services import flag
 from voting.voters import erase
 
@@ -165,7 +165,7 @@ WRONG = {
     f"id: the header names no run {NOWHERE}": ("run", {"id": NOWHERE}),
     "payload: is not what verdicts are written as": ("entry", {"payload": {"verdicts": 7}}),
     "payload: Value error, a ledger entry holds no float: 0.5": ("entry", {"payload": {"a": 0.5}}),
-    "runs: the places of the comparisons of run RUN have gaps": ("comparison", {"position": 9}),
+    "runs: the places of the items of run RUN have gaps": ("comparison", {"position": 9}),
     "payload: judge judge-2 has no such place in this run": ("judge", {"position": 7}),
     "payload: 'left' is no verdict": ("entry", {"payload": "left"}),
     "Value error, a vote is a choice on a pair": ("vote", {"choice": ""}),
@@ -231,7 +231,7 @@ def test_a_bundle_that_is_wrong_at_its_end_changes_nothing_of_a_project_that_sha
     other = make_rubric(project, "Which one is true?")
     second = make_run(project, pairs=3, rubric=other)
     shared = pairs_of(first)[0].a
-    Comparison.objects.filter(pk=pairs_of(second)[0].pk).update(a=shared)
+    Item.objects.filter(pk=pairs_of(second)[0].pk).update(a=shared)
     known, stranger = Voter.objects.order_by("created_at").first(), make_voter(second)
     for voter in (known, stranger):
         make_vote(voter, pairs_of(second)[1])
@@ -349,16 +349,16 @@ def test_a_new_project_may_get_a_copy():
 def test_a_run_that_was_at_work_goes_on_without_its_models():
     run = make_run(pairs=2, judges=2)
     first, second = pairs_of(run)
-    Verdict.objects.filter(comparison=second, judge__position=1).update(state="waiting", winner="")
-    Comparison.objects.filter(pk=second.pk).update(opened_at=None)
+    Verdict.objects.filter(item=second, judge__position=1).update(state="waiting", winner="")
+    Item.objects.filter(pk=second.pk).update(opened_at=None)
     Run.objects.update(state="judging", config={"models": ["m"]}, budget_nano=5, spent_nano=3)
     [back] = restored(exported(run))
     assert (back.state, back.config) == ("voting", None)
     assert (back.budget_nano, back.spent_nano) == (5, 3)
-    closed = Comparison.objects.get(pk=second.pk)
+    closed = Item.objects.get(pk=second.pk)
     assert closed.unusable == "no verdict had come when the run was exported"
     assert not Verdict.objects.filter(state="waiting").exists()
-    assert Comparison.objects.get(pk=first.pk).unusable == ""
+    assert Item.objects.get(pk=first.pk).unusable == ""
     assert_whole(back.queue.project)
 
 
@@ -390,11 +390,11 @@ def test_drawings_are_drawn_again_before_anybody_votes_on_them():
     Picture.objects.update(state="done", png_sha256="0" * 64)
     added(run, open_for_voting=True)
     Run.objects.update(state="voting")
-    Comparison.objects.update(opened_at=datetime.fromisoformat("2026-01-01T00:00:00Z"))
+    Item.objects.update(opened_at=datetime.fromisoformat("2026-01-01T00:00:00Z"))
     [back] = restored(exported(run))
     assert back.state == "judging"
     assert Picture.objects.filter(state="waiting").count() == 2
-    assert Comparison.objects.get().opened_at is None
+    assert Item.objects.get().opened_at is None
     assert_whole(back.queue.project)
 
 
@@ -411,7 +411,7 @@ def test_pretend_votes_come_back_as_pretend_votes():
     voter = make_voter(run)
     common = {"voter": voter, "rubric": run.queue.rubric, "simulated": True}
     make_many_entries(
-        run, "vote", [common | {"comparison": each, "choice": "A"} for each in pairs_of(run)]
+        run, "vote", [common | {"item": each, "choice": "A"} for each in pairs_of(run)]
     )
     seal_all(run.queue.project)
     before = facts_of(run)

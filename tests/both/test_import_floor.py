@@ -33,7 +33,7 @@ def names_of(run):
 def answers_of(run, name):
     """What a judge said, by the pair's name; None for a failure."""
     verdicts = Verdict.objects.filter(judge__run=run, judge__name=name)
-    return {v.comparison.external_id: v.winner or None for v in verdicts}
+    return {v.item.external_id: v.winner or None for v in verdicts}
 
 
 def test_they_stand_behind_the_judges_of_the_source_and_answer_for_each_judged_pair():
@@ -43,7 +43,7 @@ def test_they_stand_behind_the_judges_of_the_source_and_answer_for_each_judged_p
     assert names_of(run) == ["gpt", *FLOOR]
     assert answers_of(run, "always-first") == {"p1": "tie", "p2": "tie"}
     tossed = Verdict.objects.filter(judge__run=run, judge__name="random")
-    assert {v.comparison.external_id: v.picks for v in tossed} == {
+    assert {v.item.external_id: v.picks for v in tossed} == {
         p: [random_choice("", "", f"{p} {order}").winner for order in ("AB", "BA")]
         for p in ("p1", "p2")
     }

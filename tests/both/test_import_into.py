@@ -32,7 +32,7 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.models import Comparison, Entry, Queue, Voter
+from voting.models import Entry, Item, Queue, Voter
 
 pytestmark = pytest.mark.django_db
 
@@ -137,7 +137,7 @@ def test_outputs_that_come_later_open_nothing_by_themselves():
     report = added(run, pair(1, kind="code"))
     assert (report.filled, report.changed, report.already["pairs"]) == (1, True, 1)
     queue = Queue.objects.get(pk=run.queue_id)
-    assert (queue.is_open, Comparison.objects.get().a.kind) == (False, "code")
+    assert (queue.is_open, Item.objects.get().a.kind) == (False, "code")
     added(run, open_for_voting=True)
     run = run_of(report)
     assert (run.queue.is_open, run.state) == (True, "voting")
@@ -147,7 +147,7 @@ def test_an_open_run_takes_no_pairs_that_nobody_could_be_shown():
     run = imported(pair(1))
     with pytest.raises(ImportRefused, match="1 pair has no outputs"):
         added(run, {"pair": "p2"})
-    assert Comparison.objects.count() == 1
+    assert Item.objects.count() == 1
     report = added(run, {"pair": "p2"}, open_for_voting=False)
     assert report.notes == ["Voting is closed: 1 pair has no outputs that could be shown."]
     assert not run_of(report).queue.is_open
@@ -174,7 +174,7 @@ def test_a_pair_that_was_made_here_goes_by_its_number():
     assert +report.new == {"judges": 1, "verdicts": 1, "voters": 1, "votes": 1}
     assert (report.already["pairs"], report.filled) == (1, 0)
     assert [judge.name for judge in judges_of(run)] == ["judge-0", "judge-1", "new"]
-    assert Verdict.objects.filter(comparison=first).count() == 2
+    assert Verdict.objects.filter(item=first).count() == 2
     assert_as_expected(run)
     assert_whole(run.queue.project)
 
@@ -187,14 +187,14 @@ def test_a_pair_that_was_made_here_is_not_added_to():
         f"rows.jsonl:1: output_b: 'Another', but pair '{stored.pk}' has 'Answer 1'"
     ]
     assert added(run, {"pair": str(stored.pk), "tags": ["x"]}).changed is False
-    assert Comparison.objects.get().a.tags == []
+    assert Item.objects.get().a.tags == []
 
 
 def test_new_pairs_stand_behind_those_that_were_made_here():
     run = make_run(pairs=2)
     report = added(run, pair(1), verdict(1, "new", "A"), vote(1, "ann", "A"))
     assert report.errors == []
-    positions = Comparison.objects.filter(queue=run.queue_id).order_by("position")
+    positions = Item.objects.filter(queue=run.queue_id).order_by("position")
     assert list(positions.values_list("position", "external_id")) == [(0, ""), (1, ""), (2, "p1")]
     assert_as_expected(run)
     assert_whole(run.queue.project)
@@ -204,7 +204,7 @@ def test_where_a_judge_of_the_run_is_still_asked_the_opening_writes_the_verdicts
     run = make_run(pairs=1, judges=2)
     [stored] = pairs_of(run)
     Verdict.objects.filter(judge__position=1).update(state="waiting", winner="", error="")
-    Comparison.objects.update(opened_at=None)
+    Item.objects.update(opened_at=None)
     Run.objects.update(state="judging")
     before = Entry.objects.filter(kind="verdicts").count()
     report = added(run, {"pair": str(stored.pk), "judge": "new", "verdict": "B"})

@@ -57,7 +57,7 @@ from tests.makers import (
     seal_all,
 )
 from tests.process.processes import test_database_url
-from voting.models import Comparison, Entry, Inference, Queue, Voter
+from voting.models import Entry, Inference, Item, Queue, Voter
 
 pytestmark = pytest.mark.django_db
 
@@ -115,7 +115,7 @@ def said_of(run):
         (p.position, p.external_id, p.a.output, p.b.output, p.opened_at is not None, p.votes)
         for p in pairs_of(run)
     ]
-    votes = [(v.voter.external_id, v.comparison.external_id, v.choice) for v in votes_of(run)]
+    votes = [(v.voter.external_id, v.item.external_id, v.choice) for v in votes_of(run)]
     verdicts = Entry.objects.filter(queue=run.queue_id, kind="verdicts").count()
     judges = [(j.name, round(j.rating.elo, 6)) for j in run.judges.order_by("position")]
     return (run.state, run.queue.ballot, run.queue.is_open, pairs, votes, verdicts, judges)
@@ -234,9 +234,9 @@ def test_who_lost_the_lease_writes_nothing_more(small_chunks):
     Import.objects.update(leased_until=past)
     second = import_jobs.claim()
     assert second.pk == first.pk
-    written = Comparison.objects.count(), Entry.objects.count()
+    written = Item.objects.count(), Entry.objects.count()
     import_jobs.perform(first)
-    assert (Comparison.objects.count(), Entry.objects.count()) == written
+    assert (Item.objects.count(), Entry.objects.count()) == written
     assert import_jobs.perform(second).state == "done"
     assert_whole(Run.objects.get().queue.project)
 
@@ -246,12 +246,12 @@ def test_what_breaks_off_again_and_again_is_given_up_and_removed(small_chunks):
     asked(project, file_of(*SOURCE))
     kill_at(import_jobs.claim(), 6)
     assert (Run.every.count(), Run.objects.count(), runs_to_advance()) == (1, 0, [])
-    assert Comparison.objects.exists()
+    assert Item.objects.exists()
     Import.objects.update(attempts=import_jobs.MOST_ATTEMPTS)
     worked()
     job = Import.objects.get()
     assert (job.state, job.detail) == ("refused", "It broke off 3 times.")
-    for model in (Run.every, Comparison.objects, Inference.objects, Judge.objects, Voter.objects):
+    for model in (Run.every, Item.objects, Inference.objects, Judge.objects, Voter.objects):
         assert not model.exists()
     assert not (settings.DATA / "imports" / str(job.pk)).exists()
 
@@ -355,7 +355,7 @@ def test_who_asked_may_die_over_a_bundle_as_soon_as_all_of_it_was_read(small_chu
 def broken_off(lines, project, *, ledger):
     """Let a bundle be given up after its rows, or after the first entries of its ledger."""
     bundle_of(lines, project)
-    while not Entry.objects.exists() if ledger else not Comparison.objects.exists():
+    while not Entry.objects.exists() if ledger else not Item.objects.exists():
         kill_at(import_jobs.claim(), 3)
     Import.objects.update(attempts=import_jobs.MOST_ATTEMPTS)
     worked()

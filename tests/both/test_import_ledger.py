@@ -11,7 +11,7 @@ from tests.helpers.reference import assert_as_expected
 from tests.makers import elos_of, make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.ledger import chain, ledger
 from voting.ledger.bulk_sql import LedgerConflict
-from voting.models import Comparison, Entry, Voter
+from voting.models import Entry, Item, Voter
 from voting.voters import erase
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +25,7 @@ def new_vote(run, voter, pair, choice="A", *, minutes=0, **fields):
         kind="vote",
         at=NOON + timedelta(minutes=minutes),
         queue=run.queue,
-        comparison=pair,
+        item=pair,
         voter=voter,
         choice=choice,
         rubric=run.queue.rubric,
@@ -35,7 +35,7 @@ def new_vote(run, voter, pair, choice="A", *, minutes=0, **fields):
 
 
 def votes_counted():
-    return list(Comparison.objects.order_by("position").values_list("votes", flat=True))
+    return list(Item.objects.order_by("position").values_list("votes", flat=True))
 
 
 def retraction_of(vote):
@@ -44,7 +44,7 @@ def retraction_of(vote):
         kind="retraction",
         at=vote.at + timedelta(seconds=5),
         queue=vote.queue,
-        comparison=vote.comparison,
+        item=vote.item,
         voter=vote.voter,
         target=vote,
     )
@@ -56,7 +56,7 @@ def test_the_order_is_the_one_given_whatever_the_times():
     votes = [new_vote(run, voter, pair, minutes=-n) for n, pair in enumerate(pairs)]
     ledger.append(run.queue.project_id, votes)
     stored = Entry.objects.filter(kind="vote").order_by("seq")
-    assert [(v.seq, v.comparison_id, v.at) for v in stored] == [
+    assert [(v.seq, v.item_id, v.at) for v in stored] == [
         (4 + n, pair.pk, NOON - timedelta(minutes=n)) for n, pair in enumerate(pairs)
     ]
     assert_whole(run.queue.project)
@@ -166,7 +166,7 @@ def test_a_vote_cannot_be_taken_back_twice():
     voter, [pair] = make_voter(run), pairs_of(run)
     vote = new_vote(run, voter, pair)
     ledger.append(run.queue.project_id, [vote, retraction_of(vote)])
-    stale = Entry.objects.select_related("voter", "queue", "comparison").get(pk=vote.pk)
+    stale = Entry.objects.select_related("voter", "queue", "item").get(pk=vote.pk)
     with pytest.raises(LedgerConflict):
         ledger.append(run.queue.project_id, [retraction_of(stale)])
 

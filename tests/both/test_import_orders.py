@@ -20,7 +20,7 @@ from tests.helpers.imports import (
     vote,
 )
 from tests.makers import make_project
-from voting.models import ApiKey, Comparison, Inference, Project, prompt_key
+from voting.models import ApiKey, Inference, Item, Project, prompt_key
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +30,7 @@ def picks(number, ab, ba, **fields):
 
 
 def said(run):
-    verdicts = Verdict.objects.filter(judge__run=run).order_by("comparison__position")
+    verdicts = Verdict.objects.filter(judge__run=run).order_by("item__position")
     return list(verdicts.values_list("winner", "consistent", "picks", "first_picks", "order"))
 
 
@@ -84,7 +84,7 @@ def test_a_cluster_names_the_prompt_of_its_pairs():
         pair(4),
     ]
     run = imported(*records)
-    keys = Comparison.objects.filter(queue=run.queue).order_by("position")
+    keys = Item.objects.filter(queue=run.queue).order_by("position")
     assert list(keys.values_list("prompt_key", flat=True)) == [
         "fox",
         "fox",
@@ -110,7 +110,7 @@ def test_pairs_of_59_models_are_taken_whole():
         for a, b in combinations(models, 2)
     ]
     run = imported(*met)
-    assert Comparison.objects.filter(queue=run.queue).count() == 59 * 58 // 2
+    assert Item.objects.filter(queue=run.queue).count() == 59 * 58 // 2
     made = Inference.objects.filter(project=run.queue.project).values("generator").distinct()
     assert made.count() == 59
 

@@ -28,7 +28,7 @@ from tests.helpers.imports import (
 from tests.helpers.reference import assert_as_expected
 from tests.makers import counts_of, elos_of, judges_of, make_project, pairs_of
 from voting.ledger import chain, ledger
-from voting.models import Comparison, Entry, Inference, Project, Queue, Voter
+from voting.models import Entry, Inference, Item, Project, Queue, Voter
 
 pytestmark = pytest.mark.django_db
 
@@ -46,7 +46,7 @@ def refused(*records, project=None, **options):
 def test_a_pair_becomes_two_outputs_and_a_comparison():
     record = pair(7, tags=["logo"], prompt_id="q7", kind="code", external_id="row-7")
     run = imported(record, votes_per_pair=3)
-    [stored] = Comparison.objects.filter(queue=run.queue_id).select_related("a", "b")
+    [stored] = Item.objects.filter(queue=run.queue_id).select_related("a", "b")
     assert (stored.external_id, stored.position, stored.votes_wanted) == ("p7", 0, 3)
     assert stored.opened_at is not None
     for output, generator in ((stored.a, "ada"), (stored.b, "bob")):
@@ -117,7 +117,7 @@ def test_a_verdict_is_stored_with_all_it_says():
         verdict(3, "j", "B", consistent=True),
         {"pair": "p4", "judge": "j", "error": "it refused", "feedback": "I cannot"},
     )
-    said = Verdict.objects.filter(judge__run=run).order_by("comparison__position")
+    said = Verdict.objects.filter(judge__run=run).order_by("item__position")
     fields = ("state", "winner", "order", "consistent", "score_a", "score_b", "feedback", "error")
     assert list(said.values_list(*fields)) == [
         ("done", "A", "AB", None, 7.5, 2.0, "clear", ""),
@@ -138,7 +138,7 @@ def test_the_ledger_holds_one_entry_of_verdicts_for_each_pair_before_the_votes()
         vote(2, "ann", "B"),
     )
     entries = Entry.objects.filter(project=run.queue.project).order_by("seq")
-    assert list(entries.values_list("seq", "kind", "comparison__external_id")) == [
+    assert list(entries.values_list("seq", "kind", "item__external_id")) == [
         (1, "verdicts", "p1"),
         (2, "verdicts", "p2"),
         (3, "vote", "p1"),
@@ -182,7 +182,7 @@ def test_votes_keep_the_order_of_the_source_whatever_their_times():
         *[verdict(n, judge, w) for n in range(3) for judge, w in (("x", "A"), ("y", "B"))],
         *[vote(n, "ann", "AB"[n % 2], voted_at=at) for n, at in enumerate(times)],
     )
-    assert [stored.comparison.external_id for stored in votes_of(run)] == ["p0", "p1", "p2"]
+    assert [stored.item.external_id for stored in votes_of(run)] == ["p0", "p1", "p2"]
     assert elos_of(run)[0] > elos_of(run)[1]
     assert_as_expected(run)
     assert_whole(run.queue.project)
@@ -230,7 +230,7 @@ def test_what_rows_say_of_one_pair_is_put_together(turned):
         vote(1, "ann", "A", prompt_id="q1"),
     ]
     run = imported(*(reversed(records) if turned else records))
-    [stored] = Comparison.objects.select_related("a", "b")
+    [stored] = Item.objects.select_related("a", "b")
     assert (stored.a.output, stored.b.output) == ("Answer 1 of ada", "Answer 1 of bob")
     assert (stored.a.kind, stored.a.tags, stored.a.metadata) == ("code", ["x"], {"prompt_id": "q1"})
     assert (run.queue.is_open, run.state) == (True, "voting")
@@ -283,7 +283,7 @@ def test_rows_that_contradict_each_other_are_errors_that_name_both():
 
 
 def everything():
-    models = (Project, Queue, Run, Judge, Verdict, Comparison, Inference, Voter, Entry)
+    models = (Project, Queue, Run, Judge, Verdict, Item, Inference, Voter, Entry)
     return [model.objects.count() for model in models]
 
 
@@ -473,7 +473,7 @@ def test_one_pair_without_outputs_closes_voting_for_all():
 
 def test_an_output_that_is_empty_is_one():
     run = imported(pair(1, output_a=""))
-    assert (run.queue.is_open, Comparison.objects.get().a.output) == (True, "")
+    assert (run.queue.is_open, Item.objects.get().a.output) == (True, "")
 
 
 def test_voting_cannot_be_asked_for_where_outputs_lack():

@@ -128,7 +128,7 @@ def test_a_tie_that_a_source_calls_inconsistent_is_wrong_without_picks_too():
         picks(3, "gpt", "A", "B", verdict="tie"),
     ]
     run = imported(*records, inconsistent="wrong")
-    said = Verdict.objects.order_by("comparison__position").values_list("winner", flat=True)
+    said = Verdict.objects.order_by("item__position").values_list("winner", flat=True)
     assert list(said) == ["wrong", "tie", "wrong"]
     assert not added(run, *records, inconsistent="wrong").changed
     [error, _] = errors_of(added(run, *records, inconsistent="tie"))
@@ -158,7 +158,7 @@ def test_pages_say_it():
     [cast] = votes_of(run)
     torn = reveal_of(cast).judges[1]
     assert (torn.picked, torn.agrees) == ("no choice", False)
-    page = text_of(user_client().get(f"/runs/{run.pk}/pairs/{cast.comparison_id}/"))
+    page = text_of(user_client().get(f"/runs/{run.pk}/pairs/{cast.item_id}/"))
     assert "inconsistent: scored as wrong" in page
     shown = text_of(voter_client(cast.voter).get(f"/reveal/{cast.uid}/"))
     assert "which counts as wrong:" in shown

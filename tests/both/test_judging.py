@@ -15,7 +15,7 @@ from judge_eval.tasks import judge, sweep
 from tests.makers import make_project, make_vote, make_voter, seal_all
 from voting.assignment import next_pairs
 from voting.ledger import chain, ledger
-from voting.models import Comparison, Entry, Picture
+from voting.models import Entry, Item, Picture
 from voting.pictures.store import render_picture
 from voting.selectors import queue_counts
 
@@ -59,11 +59,11 @@ def work_on(run):
 
 
 def waiting(run):
-    return Verdict.objects.filter(judge__run=run, state="waiting").select_related("comparison")
+    return Verdict.objects.filter(judge__run=run, state="waiting").select_related("item")
 
 
 def comparisons(run):
-    return Comparison.objects.filter(queue=run.queue).order_by("position")
+    return Item.objects.filter(queue=run.queue).order_by("position")
 
 
 def test_baselines_are_measured_by_the_judges_own_rule():
@@ -87,7 +87,7 @@ def test_baselines_are_measured_by_the_judges_own_rule():
 
 def test_where_judges_are_asked_once_baselines_are_too():
     run = make_new_run(prompts=4)
-    for verdict in waiting(run).select_related("judge", "comparison__a", "comparison__b"):
+    for verdict in waiting(run).select_related("judge", "item__a", "item__b"):
         said = verdicts.answer_of_baseline(verdict, "random")
         assert (said["consistent"], len(said["picks"])) == (None, 1)
         if verdict.judge.name == "always-first":
@@ -106,8 +106,8 @@ def test_a_text_run_opens_every_pair_with_the_verdicts_of_every_judge():
     assert not waiting(run).exists()
     assert verdict_entries(run).count() == 6
     longer = Verdict.objects.filter(judge__run=run, judge__name="longer-wins")
-    for verdict in longer.select_related("comparison__a", "comparison__b"):
-        pair = verdict.comparison
+    for verdict in longer.select_related("item__a", "item__b"):
+        pair = verdict.item
         is_longer = len(pair.a.output) > len(pair.b.output)
         assert verdict.winner == ("A" if is_longer else "B")
         assert verdict.feedback.endswith(".")
@@ -174,10 +174,10 @@ def test_an_unusable_pair_is_neither_in_the_ledger_nor_in_the_coverage_nor_hande
     work_on(run)
     seal_all(run.queue.project)
     [entry] = verdict_entries(run)
-    assert entry.comparison.unusable == ""
+    assert entry.item.unusable == ""
     assert set(JudgeRating.objects.values_list("asked", "answered")) == {(1, 1)}
     handed = next_pairs(make_voter(run), run.queue, [], 10, timezone.now()).pairs
-    assert [pair.pk for pair in handed] == [entry.comparison_id]
+    assert [pair.pk for pair in handed] == [entry.item_id]
 
 
 def test_a_run_of_drawings_that_all_failed_ends_with_nothing_to_vote_on():

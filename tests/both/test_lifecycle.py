@@ -182,7 +182,7 @@ class TestVotingMeanwhile:
         attempt(slots=2)
         first, second = pairs_of(run)
         assert first.opened_at is None
-        verdicts.decide(Verdict.objects.get(comparison=first, judge__name="longer-wins").pk)
+        verdicts.decide(Verdict.objects.get(item=first, judge__name="longer-wins").pk)
         first, second = pairs_of(run)
         assert (first.opened_at is None, second.opened_at) == (False, None)
         assert Run.objects.get(pk=run.pk).state == "judging"
@@ -232,7 +232,7 @@ class TestVotingMeanwhile:
     def test_a_run_of_mode_standard_that_wants_no_pairs_is_complete(self, at, models):
         run = go_on(make_started(at, mode="standard", models=models))
         assert (run.state, run.note) == ("complete", "")
-        assert run.queue.comparisons.exists() == (len(models) == 2)
+        assert run.queue.items.exists() == (len(models) == 2)
 
     @pytest.mark.parametrize(
         "models, note",

@@ -11,7 +11,7 @@ from tests.helpers.pages import text_of
 from tests.helpers.run_maker import attempt, go_on, make_draft, make_started
 from tests.makers import make_vote, make_voter, pairs_of, voter_client
 from tests.provider import provider
-from voting.models import Comparison, Queue
+from voting.models import Item, Queue
 
 pytestmark = pytest.mark.django_db
 
@@ -76,7 +76,7 @@ def test_a_run_that_is_stopped_resumed_or_tried_again(at):
 
 def test_runs_that_are_complete_after_all_votes_bring_no_more(at):
     run = go_on(make_started(at))
-    Comparison.objects.filter(queue=run.queue).update(votes=1)
+    Item.objects.filter(queue=run.queue).update(votes=1)
     state.complete_voted_runs()
     assert Run.objects.get(pk=run.pk).state == "complete"
     assert not may_come(run)

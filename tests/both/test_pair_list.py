@@ -21,7 +21,7 @@ from tests.makers import (
     user_client,
 )
 from voting.ledger import ledger
-from voting.models import Comparison, Entry, Inference
+from voting.models import Entry, Inference, Item
 from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +43,7 @@ def run():
     run = make_run(says=says, names=["one", "other", "floor"], votes_wanted=2, baselines=["floor"])
     voter = make_voter(run)
     for place, pair in enumerate(pairs_of(run)):
-        Comparison.objects.filter(pk=pair.pk).update(external_id=f"case-{place}")
+        Item.objects.filter(pk=pair.pk).update(external_id=f"case-{place}")
         if place != 3:
             make_vote(voter, pair, "A")
     seal_all(run.queue.project)
@@ -166,10 +166,10 @@ def test_without_a_majority_nobody_is_marked(run):
 
 def test_labels_that_came_with_verdicts_and_votes_are_shown(run):
     pair, judge = pairs_of(run)[0], judges_of(run)[0]
-    Verdict.objects.filter(judge=judge, comparison=pair).update(
+    Verdict.objects.filter(judge=judge, item=pair).update(
         labels={"explanation": "because of <b>this</b>", "rating": 4}
     )
-    Entry.objects.filter(comparison=pair, kind="vote").update(labels={"mood": "cheerful"})
+    Entry.objects.filter(item=pair, kind="vote").update(labels={"mood": "cheerful"})
     page = user_client().get(f"/runs/{run.pk}/pairs/{pair.pk}/")
     text = text_of(page)
     assert "explanation because of <b>this</b>" in text

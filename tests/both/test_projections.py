@@ -22,7 +22,7 @@ from tests.makers import (
     seal_all,
 )
 from voting.ledger import ledger
-from voting.models import Comparison, Entry, Queue
+from voting.models import Entry, Item, Queue
 from voting.selectors import queue_counts
 from voting.services import undo_last_vote
 
@@ -140,7 +140,7 @@ def test_an_unblinded_vote_is_counted_on_the_board_and_nowhere_else():
     assert not Checkpoint.objects.filter(run=run).exists()
     assert (board.votes, board.unblinded) == (0, 1)
     assert elos_of(run) == [1000.0, 1000.0]
-    assert Comparison.objects.get(pk=pair.pk).votes == 0
+    assert Item.objects.get(pk=pair.pk).votes == 0
 
 
 @pytest.mark.parametrize("sealed_between", [True, False])
@@ -180,7 +180,7 @@ def test_simulated_votes_count_for_nobody():
     Entry.objects.filter(uid=vote.uid).update(simulated=True)
     seal_all(run.queue.project)
     assert elos_of(run) == [1000.0, 1000.0]
-    assert Comparison.objects.get(pk=pairs_of(run)[0].pk).votes == 0
+    assert Item.objects.get(pk=pairs_of(run)[0].pk).votes == 0
     assert ledger.replay(run.queue.project, write=False) == []
     undo_last_vote(Entry.objects.get(uid=vote.uid).voter, run.queue)
     seal_all(run.queue.project)
@@ -215,7 +215,7 @@ def test_a_judge_that_joins_later_starts_at_1000():
     seal(run)
     [late] = make_judges(run, ["judge-late"], first=2)
     for pair in pairs_of(run):
-        late.verdicts.create(comparison=pair, state="done", winner="A")
+        late.verdicts.create(item=pair, state="done", winner="A")
     change_verdicts(pairs_of(run)[1], ["B", "B", "A"])
     seal_all(run.queue.project)
     assert counts_of(run)[2] == (1, 0, 1, 1)
@@ -235,7 +235,7 @@ def test_the_graph_is_a_point_per_vote_at_first():
 def test_the_graph_of_many_votes_has_few_points():
     run = make_run(pairs=1, votes_wanted=300)
     for _ in range(300):
-        make_vote(make_voter(run), run.queue.comparisons.get(), "A")
+        make_vote(make_voter(run), run.queue.items.get(), "A")
     seal_all(run.queue.project)
     assert ledger.replay(run.queue.project, write=False) == []
     series = rating_series(run, 300)

@@ -45,7 +45,7 @@ class Study:
         self._many_votes(size)
         seal_all(self.run.queue.project)
         Assignment.objects.bulk_create(
-            Assignment(voter=self.voter, comparison=pair, leased_until=timezone.now(), skips=1)
+            Assignment(voter=self.voter, item=pair, leased_until=timezone.now(), skips=1)
             for pair in self.pairs[:size]
         )
         for number in range(size // 20 + 1):
@@ -190,7 +190,7 @@ def make_rows(number):
         make_vote(voter, pair)
         make_invite(run)
         make_key("read", project=project)
-        Flag.objects.create(voter=voter, comparison=pair, category="other")
+        Flag.objects.create(voter=voter, item=pair, category="other")
         picture = Picture.objects.create(source_sha256=uuid4().hex * 2)
         make_inference(project, kind="svg", picture=picture)
         seal_all(project)
@@ -205,7 +205,7 @@ LISTS = [
     "voting/apikey",
     "voting/flag",
     "voting/entry",
-    "voting/comparison",
+    "voting/item",
     "voting/inference",
     "voting/picture",
     "judge_eval/run",

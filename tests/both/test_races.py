@@ -18,7 +18,7 @@ from voting import services
 from voting.assignment import ballot_for, next_pairs
 from voting.ballots import Ballot
 from voting.ledger import ledger
-from voting.models import ApiKey, Assignment, Comparison, Entry, Flag, Voter
+from voting.models import ApiKey, Assignment, Entry, Flag, Item, Voter
 from voting.services import NothingToUndo, RecordedVote, VoteConflict
 from voting.voters import InviteRefused, join, voter_of_key
 
@@ -92,7 +92,7 @@ def test_the_same_undo_many_times_at_once_takes_back_one_vote():
     same = partial(services.undo_last_vote, scene.voters[0], scene.queue, uuid4())
     answers = together(*[same] * 8)
 
-    assert [answer.pk for answer in only(Comparison, answers)] == [scene.pairs[3].pk] * 8
+    assert [answer.pk for answer in only(Item, answers)] == [scene.pairs[3].pk] * 8
     assert Entry.objects.filter(kind=Entry.Kind.RETRACTION).count() == 1
 
 
@@ -103,7 +103,7 @@ def test_undo_from_many_threads_is_one_retraction():
 
     answers = together(*[partial(services.undo_last_vote, scene.voters[0], scene.queue)] * 8)
 
-    assert [answer.pk for answer in only(Comparison, answers)] == [ballot.comparison]
+    assert [answer.pk for answer in only(Item, answers)] == [ballot.item]
     assert len(only(NothingToUndo, answers)) == 7
     retraction = Entry.objects.get(kind=Entry.Kind.RETRACTION)
     assert retraction.target is not None
@@ -123,7 +123,7 @@ def test_a_ballot_repeated_while_its_vote_is_undone_never_votes_again():
             *[partial(services.cast_vote, ballot, "A")] * 3,
         )
 
-        assert isinstance(undone, Comparison)
+        assert isinstance(undone, Item)
         assert {(repeat.uid, repeat.repeated) for repeat in repeats} == {(ballot.uid, True)}
     assert not votes().filter(retracted=False).exists()
     assert votes().count() == 20
@@ -141,7 +141,7 @@ def test_a_vote_undone_while_it_is_sealed_is_counted_nowhere():
         assert not only(Exception, answers)
     seal_all(scene.project)
     assert_sound(scene.project)
-    assert set(Comparison.objects.values_list("votes", flat=True)) == {0}
+    assert set(Item.objects.values_list("votes", flat=True)) == {0}
 
 
 def test_each_of_eight_who_ask_at_once_is_leased_another_pair():
@@ -163,13 +163,13 @@ def test_of_eight_voters_at_once_none_is_idle_while_a_pair_wants_a_vote():
             services.cast_vote(ballot_for(voter, scene.queue, handed[0]), "A")
             handed = next_pairs(voter, scene.queue, [], 6, timezone.now()).pairs
         # Votes only come: a pair that lacks one now lacked it when nothing was handed out.
-        lacking = Comparison.objects.filter(queue=scene.queue).exclude(pk__in=voted)
+        lacking = Item.objects.filter(queue=scene.queue).exclude(pk__in=voted)
         return list(lacking.values_list("pk", flat=True))
 
-    voted = votes().values("comparison")
+    voted = votes().values("item")
     assert together(*[partial(vote_until_the_end, voter) for voter in scene.voters]) == [[]] * 8
     seal_all(scene.project)
-    assert not Comparison.objects.filter(votes=0).exists()
+    assert not Item.objects.filter(votes=0).exists()
     assert_sound(scene.project)
 
 
@@ -237,7 +237,7 @@ def test_a_pair_whose_verdicts_are_final_is_opened_once():
     answers = together(*[partial(verdicts.open_if_final, pair.pk)] * 8)
 
     assert answers == [None] * 8
-    assert Entry.objects.get(kind=Entry.Kind.VERDICTS).comparison == pair
+    assert Entry.objects.get(kind=Entry.Kind.VERDICTS).item == pair
 
 
 def test_judges_that_are_asked_twice_at_once_answer_once():
@@ -249,7 +249,7 @@ def test_judges_that_are_asked_twice_at_once_answer_once():
     assert answers == [None] * 8
     assert set(Verdict.objects.values_list("state", flat=True)) == {"done"}
     opened = Entry.objects.filter(kind=Entry.Kind.VERDICTS)
-    assert sorted(entry.comparison_id for entry in opened) == sorted(pair.pk for pair in pairs)
+    assert sorted(entry.item_id for entry in opened) == sorted(pair.pk for pair in pairs)
     assert all(len(entry.payload["verdicts"]) == 2 for entry in opened)
     seal_all(run.queue.project)
     assert_sound(run.queue.project)
@@ -269,7 +269,5 @@ def test_a_run_that_many_advance_at_once_goes_over_to_voting_once():
 
 def make_verdict_rows(run, pairs, **fields):
     return Verdict.objects.bulk_create(
-        Verdict(judge=judge, comparison=pair, **fields)
-        for pair in pairs
-        for judge in judges_of(run)
+        Verdict(judge=judge, item=pair, **fields) for pair in pairs for judge in judges_of(run)
     )

@@ -7,7 +7,7 @@ from judge_eval.models import Board, Checkpoint, JudgeRating, RatingPoint
 from tests.helpers.reference import assert_as_expected
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 from voting.ledger import ledger
-from voting.models import Comparison
+from voting.models import Item
 from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -57,15 +57,15 @@ TAMPERING = {
     "the votes of a run": lambda run: Board.objects.filter(run=run).update(votes=9),
     "unblinded votes": lambda run: Board.objects.filter(run=run).update(unblinded=9),
     "the entry a board is made of": lambda run: Board.objects.filter(run=run).update(seq=1),
-    "the votes on a pair": lambda run: Comparison.objects.filter(
-        queue=run.queue, position=2
-    ).update(votes=9),
-    "a lost vote on a pair": lambda run: Comparison.objects.filter(
-        queue=run.queue, position=0
-    ).update(votes=0),
-    "the answers on a pair": lambda run: Comparison.objects.filter(
-        queue=run.queue, position=1
-    ).update(answers_tie=F("answers_tie") + 1),
+    "the votes on a pair": lambda run: Item.objects.filter(queue=run.queue, position=2).update(
+        votes=9
+    ),
+    "a lost vote on a pair": lambda run: Item.objects.filter(queue=run.queue, position=0).update(
+        votes=0
+    ),
+    "the answers on a pair": lambda run: Item.objects.filter(queue=run.queue, position=1).update(
+        answers_tie=F("answers_tie") + 1
+    ),
     "a point of the graph": lambda run: RatingPoint.objects.filter(run=run, votes=2).update(
         ratings=[1, 2, 3]
     ),
@@ -100,7 +100,7 @@ def test_votes_are_read_chunk_by_chunk_to_the_last(monkeypatch, chunk):
 def test_a_difference_says_where_and_what():
     run = a_voted_run()
     pair = pairs_of(run)[2]
-    Comparison.objects.filter(pk=pair.pk).update(votes=9)
+    Item.objects.filter(pk=pair.pk).update(votes=9)
     [difference] = ledger.replay(run.queue.project, write=False)
     assert str(difference) == f"votes of comparison {pair.pk}: stored 9, replayed 1"
 

@@ -75,10 +75,10 @@ def test_a_later_verdict_is_a_second_entry_and_the_ratings_are_folded_anew(at, r
     seal_all(run.queue.project)
 
     for pair in pairs_of(run):
-        first, second = entries_of(run).filter(comparison=pair)
+        first, second = entries_of(run).filter(item=pair)
         position = judges_of(run)[1].position
         assert first.payload["verdicts"][position]["winner"] is None
-        said = Verdict.objects.get(comparison=pair, judge__name="judge-hash").winner
+        said = Verdict.objects.get(item=pair, judge__name="judge-hash").winner
         assert second.payload["verdicts"][position]["winner"] == said != ""
     rating = JudgeRating.objects.get(judge__name="judge-hash")
     assert (rating.agree + rating.disagree, rating.asked, rating.answered) == (3, 3, 3)

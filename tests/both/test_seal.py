@@ -21,7 +21,7 @@ from tests.makers import (
 )
 from voting.ledger import chain, ledger
 from voting.ledger.bulk_sql import LedgerConflict
-from voting.models import Comparison, Entry, Project, Voter
+from voting.models import Entry, Item, Project, Voter
 from voting.services import undo_last_vote
 from voting.tasks import seal as seal_task
 from voting.tasks import sweep
@@ -149,7 +149,7 @@ def test_a_full_batch_of_as_many_people_and_as_many_second_thoughts(settings):
     make_many_entries(
         run,
         "retraction",
-        [{"voter": vote.voter, "comparison": pair, "target": vote} for vote in votes],
+        [{"voter": vote.voter, "item": pair, "target": vote} for vote in votes],
     )
     assert seal_all(project) == settings.SEAL_BATCH
     assert elos_of(run) == [1000.0, 1000.0]
@@ -197,7 +197,7 @@ class Breaking:
 def unsealed_state(run):
     run.queue.project.refresh_from_db()
     project = run.queue.project
-    votes = Comparison.objects.filter(queue=run.queue).values_list("votes", flat=True)
+    votes = Item.objects.filter(queue=run.queue).values_list("votes", flat=True)
     return project.head_seq, project.head, elos_of(run), list(votes), numbers_of(run)
 
 

@@ -15,7 +15,7 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.models import Comparison
+from voting.models import Item
 from voting.selectors import (
     oldest_unsealed,
     open_to,
@@ -73,8 +73,8 @@ def test_an_unblinded_vote_leaves_the_pair_pending_and_its_voter_done():
 def test_unusable_pairs_are_not_counted_and_closed_ones_are_being_prepared():
     run = make_run(pairs=4)
     _, unusable, closed, _ = pairs_of(run)
-    Comparison.objects.filter(pk=unusable.pk).update(unusable="A failed", opened_at=None)
-    Comparison.objects.filter(pk=closed.pk).update(opened_at=None)
+    Item.objects.filter(pk=unusable.pk).update(unusable="A failed", opened_at=None)
+    Item.objects.filter(pk=closed.pk).update(opened_at=None)
     assert queue_counts(run.queue) == (0, 3, 1)
 
 

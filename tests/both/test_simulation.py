@@ -21,7 +21,7 @@ from tests.makers import (
 )
 from voting.assignment import ballot_for
 from voting.ledger import chain, ledger
-from voting.models import Comparison, Entry, Queue
+from voting.models import Entry, Item, Queue
 from voting.selectors import queue_counts
 from voting.services import VotingClosed, cast_script_vote, cast_vote, undo_last_vote
 from voting.simulated import cast_simulated_votes, make_simulated
@@ -35,7 +35,7 @@ def pretend(run, voter=None, choice="A", **options):
 
 
 def votes_in(run):
-    return Entry.objects.filter(queue=run.queue_id, kind="vote").order_by("comparison__position")
+    return Entry.objects.filter(queue=run.queue_id, kind="vote").order_by("item__position")
 
 
 def seal(run):
@@ -49,7 +49,7 @@ def test_every_pending_pair_gets_one_vote_that_is_marked():
     voter = make_voter(run)
     done = pretend(run, voter, "B")
     assert (done.voted, done.skipped) == (3, 0)
-    assert [vote.comparison for vote in votes_in(run)] == pairs_of(run)
+    assert [vote.item for vote in votes_in(run)] == pairs_of(run)
     assert set(votes_in(run).values_list("choice", "simulated", "left_side", "voter")) == {
         ("B", True, "", voter.pk)
     }
@@ -153,7 +153,7 @@ def test_a_limit_takes_the_first_pairs_and_the_next_call_goes_on():
     first = pretend(run, voter, limit=2)
     second = pretend(run, voter, limit=2)
     assert [(done.voted, done.left) for done in (first, second)] == [(2, 3), (2, 1)]
-    assert [vote.comparison.position for vote in votes_in(run)] == [0, 1, 2, 3]
+    assert [vote.item.position for vote in votes_in(run)] == [0, 1, 2, 3]
 
 
 def test_a_request_takes_only_so_many(monkeypatch):
@@ -166,13 +166,13 @@ def test_a_request_takes_only_so_many(monkeypatch):
 
 def test_pairs_that_are_not_open_take_none():
     run = make_run(pairs=3)
-    Comparison.objects.filter(pk=pairs_of(run)[1].pk).update(opened_at=None)
+    Item.objects.filter(pk=pairs_of(run)[1].pk).update(opened_at=None)
     assert pretend(run).voted == 2
 
 
 def test_where_nothing_is_pending_the_run_stays_open_to_people():
     run = make_run()
-    Comparison.objects.update(opened_at=None)
+    Item.objects.update(opened_at=None)
     assert pretend(run).voted == 0
     assert not Queue.objects.get(pk=run.queue_id).is_simulated
 

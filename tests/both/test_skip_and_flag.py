@@ -92,7 +92,7 @@ def test_a_flag_keeps_its_category_and_comment():
     voter, pair = make_voter(run), pairs_of(run)[0]
     flag(voter, pair.pk, Flag.Category.UNSAFE, "It tells how to.")
     kept = Flag.objects.get()
-    assert (kept.voter, kept.comparison) == (voter, pair)
+    assert (kept.voter, kept.item) == (voter, pair)
     assert (kept.category, kept.comment) == ("unsafe", "It tells how to.")
 
 

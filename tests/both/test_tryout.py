@@ -24,7 +24,7 @@ from tests.makers import make_picture, make_project, make_run
 from tests.process.processes import free_port
 from tests.provider import provider
 from tests.provider_models import outputs_shown
-from voting.models import Comparison, Inference, Picture, Queue
+from voting.models import Inference, Item, Picture, Queue
 
 pytestmark = pytest.mark.django_db
 
@@ -91,7 +91,7 @@ def test_it_is_asked_what_the_run_would_ask(at):
 
 
 def _sides(pairs):
-    found = Comparison.objects.in_bulk(pairs)
+    found = Item.objects.in_bulk(pairs)
     return [(found[pk].a_id, found[pk].b_id) for pk in pairs]
 
 
@@ -114,7 +114,7 @@ def test_the_demo_where_the_project_has_nothing_of_this_kind(at):
     assert tryout.pairs_for(run) == []
     demo = make_run(make_project("Demo"), pairs=3)
     came = try_it(run)
-    assert set(came.pairs) == set(demo.queue.comparisons.values_list("pk", flat=True))
+    assert set(came.pairs) == set(demo.queue.items.values_list("pk", flat=True))
 
 
 def test_a_judge_of_drawings_is_sent_the_very_pictures(at):
@@ -133,7 +133,7 @@ def test_a_judge_of_drawings_is_sent_the_very_pictures(at):
 def test_pairs_whose_pictures_are_not_drawn_are_not_taken(at):
     run = make_draft(at, pairs=2, kind="svg")
     waiting = Picture.objects.create(source_sha256="0" * 64)
-    for pair in Comparison.objects.all():
+    for pair in Item.objects.all():
         make_picture("red", inferences=[pair.a])
         Inference.objects.filter(pk=pair.b_id).update(picture=waiting, kind="svg")
     assert tryout.pairs_for(run) == []

@@ -29,7 +29,7 @@ def test_undo_retracts_and_deletes_nothing():
     vote.refresh_from_db()
     retraction = Entry.objects.get(kind="retraction")
     assert vote.retracted
-    assert (retraction.target, retraction.voter, retraction.comparison) == (vote, voter, pair)
+    assert (retraction.target, retraction.voter, retraction.item) == (vote, voter, pair)
     assert retraction.at > vote.at
 
 

@@ -20,10 +20,10 @@ from tests import makers  # noqa: E402
 from voting.assignment import next_pairs  # noqa: E402
 from voting.models import (  # noqa: E402
     Assignment,
-    Comparison,
     Entry,
     Flag,
     Inference,
+    Item,
     Picture,
     Queue,
     Voter,
@@ -62,7 +62,7 @@ def new_run(*, kind="text", long=False, failed_drawing=False, **options):
 def votes(*, queue):
     """Every vote in a queue, oldest first, taken back or not."""
     rows = Entry.objects.filter(queue=queue, kind="vote").order_by("id")
-    fields = ("comparison", "voter", "choice", "left_side", "retracted", "seq", "elapsed_ms")
+    fields = ("item", "voter", "choice", "left_side", "retracted", "seq", "elapsed_ms")
     return [
         {name: str(value) if hasattr(value, "hex") else value for name, value in row.items()}
         for row in rows.values(*fields)
@@ -70,7 +70,7 @@ def votes(*, queue):
 
 
 def flags(*, queue):
-    return list(Flag.objects.filter(comparison__queue=queue).values("category", "comment"))
+    return list(Flag.objects.filter(item__queue=queue).values("category", "comment"))
 
 
 def set_queue(*, queue, **fields):
@@ -81,13 +81,13 @@ def block_voters(*, queue):
     Voter.objects.filter(project__queues=queue).update(blocked_at="2026-01-01T00:00:00Z")
 
 
-def set_comparison(*, comparison, **fields):
-    Comparison.objects.filter(pk=comparison).update(**fields)
+def set_comparison(*, item, **fields):
+    Item.objects.filter(pk=item).update(**fields)
 
 
 def colleague_votes(*, queue, number, choice="A"):
     """Another voter votes on the first pairs of a queue."""
-    pairs = Comparison.objects.filter(queue=queue).select_related("queue").order_by("position")
+    pairs = Item.objects.filter(queue=queue).select_related("queue").order_by("position")
     voter = Voter.objects.create(project=Queue.objects.get(pk=queue).project)
     for pair in pairs[:number]:
         makers.make_vote(voter, pair, choice)
@@ -102,7 +102,7 @@ def colleague_opens(*, queue):
 
 def open_demo(*, name, votes):
     """How many pairs of a demo run are still not open; each will take so many votes."""
-    pairs = Comparison.objects.filter(queue__name=name)
+    pairs = Item.objects.filter(queue__name=name)
     pairs.update(votes_wanted=votes)
     return pairs.filter(opened_at=None).count()
 
@@ -110,7 +110,7 @@ def open_demo(*, name, votes):
 def better_drawings(*, name):
     """For each pair of the demo's drawings the picture that more care went into."""
     care = ("doodle-nano", "sketch-mini", "atelier-1")
-    pairs = Comparison.objects.filter(queue__name=name).select_related("a__picture", "b__picture")
+    pairs = Item.objects.filter(queue__name=name).select_related("a__picture", "b__picture")
     return {
         str(pair.pk): max(
             pair.a, pair.b, key=lambda one: care.index(one.generator)
@@ -121,7 +121,7 @@ def better_drawings(*, name):
 
 def leased(*, queue):
     """How many pairs are leased to somebody."""
-    live = Assignment.objects.filter(comparison__queue=queue, leased_until__gt=timezone.now())
+    live = Assignment.objects.filter(item__queue=queue, leased_until__gt=timezone.now())
     return live.count()
 
 

@@ -222,7 +222,7 @@ def test_without_a_reveal_pairs_follow_each_other(product, join, reveal):
         pair = first_pair(page)
         page.keyboard.press("ArrowLeft")
         expect(page.locator("#progress")).to_contain_text(f"{count} of 3")
-        expect(page.locator(f'[data-comparison="{pair}"]')).to_have_count(0)
+        expect(page.locator(f'[data-item="{pair}"]')).to_have_count(0)
     assert not [url for url in asked if "/reveal/" in url]
     page.get_by_role("link", name="Look at your votes").click()
     shown = page.get_by_role("link", name="What they said")
@@ -232,7 +232,7 @@ def test_without_a_reveal_pairs_follow_each_other(product, join, reveal):
 def test_nothing_left_is_said_only_when_it_is_true(product, join):
     run = product.new_run(pairs=3)
     page = join(run)
-    product.ask("set_comparison", comparison=run["pairs"][0], votes_wanted=2)
+    product.ask("set_comparison", item=run["pairs"][0], votes_wanted=2)
     for _ in range(3):
         vote(page)
     expect(page.get_by_role("heading", name="Nothing left for you")).to_be_visible()
@@ -260,12 +260,12 @@ def test_a_page_that_is_closed_gives_its_pairs_back(product, join):
 
 def test_pairs_that_are_being_prepared_are_waited_for(product, join):
     run = product.new_run(pairs=2)
-    product.ask("set_comparison", comparison=run["pairs"][0], opened_at=None)
+    product.ask("set_comparison", item=run["pairs"][0], opened_at=None)
     page = join(run)
     expect(page.locator("#pairs > .pair")).to_have_count(1)
     vote(page)
     expect(page.get_by_role("heading", name="More pairs are being prepared")).to_be_visible()
-    product.ask("set_comparison", comparison=run["pairs"][0], opened_at="2026-01-01T00:00:00Z")
+    product.ask("set_comparison", item=run["pairs"][0], opened_at="2026-01-01T00:00:00Z")
     expect(page.locator("#pairs > .pair")).to_have_count(1, timeout=15_000)
 
 

@@ -31,7 +31,7 @@ def test_a_refused_vote_brings_the_pair_back_and_says_why(product, join, status,
     page.route("**/ballot", problem(status, "This is the reason."))
     page.keyboard.press("ArrowLeft")
     expect(page.locator("#notice")).to_contain_text("Not counted. This is the reason.")
-    expect(page.locator("#pairs > .pair").first).to_have_attribute("data-comparison", pair)
+    expect(page.locator("#pairs > .pair").first).to_have_attribute("data-item", pair)
     expect(page.locator("#progress")).to_contain_text("0 of 4")
     page.unroute("**/ballot")
     # Keys rest for a moment, so that a press meant for another pair does not fall on this one. The
@@ -44,7 +44,7 @@ def test_a_refused_vote_brings_the_pair_back_and_says_why(product, join, status,
         )
     )
     expect(page.locator("#progress")).to_contain_text("1 of 4")
-    assert [row["comparison"] for row in product.votes(run)] == [pair]
+    assert [row["item"] for row in product.votes(run)] == [pair]
 
 
 def test_a_vote_that_stands_otherwise_is_shown_and_can_be_left_or_undone(product, join):
@@ -62,7 +62,7 @@ def test_a_vote_that_stands_otherwise_is_shown_and_can_be_left_or_undone(product
     assert first_pair(other) == pair
     assert len(product.votes(run)) == 1
     other.keyboard.press("Enter")
-    expect(other.locator("#pairs > .pair").first).not_to_have_attribute("data-comparison", pair)
+    expect(other.locator("#pairs > .pair").first).not_to_have_attribute("data-item", pair)
 
 
 def test_the_same_vote_from_two_tabs_is_one_vote(product, join):
@@ -94,7 +94,7 @@ def test_without_a_connection_votes_wait_visibly_and_are_sent_once(product, join
     page.context.set_offline(False)
     expect(page.locator("#save")).to_have_text("The connection is back. All saved.")
     expect(page.locator("#progress")).to_contain_text("3 of 6")
-    assert [row["comparison"] for row in product.votes(run)] == voted
+    assert [row["item"] for row in product.votes(run)] == voted
 
 
 @pytest.mark.timeout(120)
@@ -112,7 +112,7 @@ def test_a_vote_that_met_a_locked_database_is_sent_again_and_counts_once(product
     expect(page.locator("#save")).to_have_text("All saved")
     expect(page.locator("#progress")).to_contain_text("1 of 3")
     assert (set(answers), answers[-1]) == ({503, 200}, 200)
-    assert [row["comparison"] for row in product.votes(run, standing=False)] == [pair]
+    assert [row["item"] for row in product.votes(run, standing=False)] == [pair]
 
 
 def test_an_undo_that_is_lost_on_the_way_back_is_sent_again_and_takes_back_one_vote(product, join):
@@ -134,10 +134,10 @@ def test_an_undo_that_is_lost_on_the_way_back_is_sent_again_and_takes_back_one_v
 
     page.route("**/undo", lose_the_first_answer)
     page.keyboard.press("u")
-    expect(page.locator("#pairs > .pair").first).to_have_attribute("data-comparison", voted[1])
+    expect(page.locator("#pairs > .pair").first).to_have_attribute("data-item", voted[1])
     expect(page.locator("#progress")).to_contain_text("1 of 4")
     assert lost[0].status == 200
-    assert [row["comparison"] for row in product.votes(run)] == voted[:1]
+    assert [row["item"] for row in product.votes(run)] == voted[:1]
 
 
 def test_a_server_that_stays_away_brings_every_pair_back_in_order(product, join):
@@ -153,13 +153,13 @@ def test_a_server_that_stays_away_brings_every_pair_back_in_order(product, join)
     eventually(lambda: page.clock.run_for(5000) or page.locator("#notice").inner_text())
     expect(page.locator("#notice")).to_contain_text("Not counted. The server could not be reached")
     shown = page.locator("#pairs > .pair")
-    assert [shown.nth(n).get_attribute("data-comparison") for n in range(2)] == voted
+    assert [shown.nth(n).get_attribute("data-item") for n in range(2)] == voted
     expect(page.locator("#progress")).to_contain_text("0 of 4")
     page.context.set_offline(False)
     page.clock.run_for(1000)
     page.keyboard.press("ArrowLeft")
     expect(page.locator("#progress")).to_contain_text("1 of 4")
-    assert [row["comparison"] for row in product.votes(run)] == voted[:1]
+    assert [row["item"] for row in product.votes(run)] == voted[:1]
 
 
 def test_a_vote_whose_answer_was_lost_is_not_sent_twice(product, join):
@@ -272,9 +272,9 @@ def test_a_server_killed_in_the_middle_loses_and_doubles_nothing(product, join):
     assert not {*killed} & {*product.web()}
     assert len(voted) == len(set(voted)) == 8
     rows = product.votes(run, standing=False)
-    assert [row["comparison"] for row in rows] == voted
+    assert [row["item"] for row in rows] == voted
     assert [row["choice"] == row["left_side"] for row in rows] == [True] * 4 + [False] * 4
     for _ in range(12):
         vote("ArrowLeft")
     expect(page.get_by_role("heading", name="Nothing left for you")).to_be_visible(timeout=30_000)
-    assert len({row["comparison"] for row in product.eventually_votes(run, 20)}) == 20
+    assert len({row["item"] for row in product.eventually_votes(run, 20)}) == 20

@@ -19,7 +19,7 @@ OTHER_SIDE = {"A": "B", "B": "A"}
 
 def first_pair(page):
     """The identifier of the pair on the screen."""
-    return page.locator("#pairs > .pair").first.get_attribute("data-comparison")
+    return page.locator("#pairs > .pair").first.get_attribute("data-item")
 
 
 def auto_advance(page):
@@ -33,7 +33,7 @@ def vote(page, key="ArrowLeft"):
     page.keyboard.press(key)
     page.locator("#reveal .reveal").wait_for()
     page.keyboard.press("Enter")
-    expect(page.locator(f'.pair[data-comparison="{pair}"]')).to_have_count(0)
+    expect(page.locator(f'.pair[data-item="{pair}"]')).to_have_count(0)
 
 
 def meant(position, left_side):
@@ -54,10 +54,10 @@ def test_thirty_votes_with_keys_only_are_stored_as_they_were_meant(product, join
         vote(page, key)
     expect(page.get_by_role("heading", name="Nothing left for you")).to_be_visible()
     rows = product.eventually_votes(run, 30)
-    assert {row["comparison"] for row in rows} == set(run["pairs"]) == set(pressed)
+    assert {row["item"] for row in rows} == set(run["pairs"]) == set(pressed)
     assert {row["left_side"] for row in rows} == {"A", "B"}
     for row in rows:
-        assert row["choice"] == meant(pressed[row["comparison"]], row["left_side"])
+        assert row["choice"] == meant(pressed[row["item"]], row["left_side"])
         assert row["elapsed_ms"] > 0
 
 
@@ -76,7 +76,7 @@ def test_with_auto_advance_the_next_pair_is_there_before_the_server_has_answered
     expect(page.locator("#progress")).to_contain_text("4 of 12")
     rows = product.eventually_votes(run, 4)
     # They arrive one after the other, in the order in which they were given.
-    assert [row["comparison"] for row in rows] == seen
+    assert [row["item"] for row in rows] == seen
     assert [
         meant(KEYS[k], r["left_side"])
         for k, r in zip(("ArrowLeft", "ArrowRight", "ArrowDown", "ArrowUp"), rows, strict=True)
@@ -132,7 +132,7 @@ def test_on_a_keyboard_without_latin_letters_the_place_of_the_key_counts(product
         )
     page.locator("#reveal .reveal").wait_for()
     [row] = product.votes(run)
-    assert row["comparison"] != before
+    assert row["item"] != before
     assert row["choice"] == row["left_side"]
 
 
@@ -190,7 +190,7 @@ def test_a_second_press_on_the_same_pair_is_not_a_second_vote(product, join):
     page.keyboard.press("ArrowLeft")
     page.locator("#reveal .reveal").wait_for()
     rows = product.eventually_votes(run, 1)
-    assert rows[0]["comparison"] == pair
+    assert rows[0]["item"] == pair
     assert rows[0]["choice"] == rows[0]["left_side"]
 
 
@@ -201,14 +201,14 @@ def test_undo_takes_the_last_vote_back_and_it_can_be_given_again(product, join):
     pair = first_pair(page)
     vote(page, "ArrowLeft")
     page.keyboard.press("u")
-    expect(page.locator("#pairs > .pair").first).to_have_attribute("data-comparison", pair)
+    expect(page.locator("#pairs > .pair").first).to_have_attribute("data-item", pair)
     expect(page.locator("#progress")).to_contain_text("1 of 4")
     expect(page.locator("#notice")).to_contain_text("left out of their ratings")
     page.locator("#say", has_text="taken back").wait_for(state="attached")
     eventually(lambda: page.keyboard.press("ArrowRight") or page.locator("[data-state]").count())
     page.locator("#reveal .reveal").wait_for()
     rows = product.votes(run, standing=False)
-    assert [row["retracted"] for row in rows if row["comparison"] == pair] == [True, False]
+    assert [row["retracted"] for row in rows if row["item"] == pair] == [True, False]
     again = rows[-1]
     assert again["choice"] == OTHER_SIDE[again["left_side"]]
 
@@ -222,10 +222,10 @@ def test_undo_waits_for_the_vote_that_is_on_its_way(product, join):
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Backspace")
     gate.open()
-    expect(page.locator("#pairs > .pair").first).to_have_attribute("data-comparison", pair)
+    expect(page.locator("#pairs > .pair").first).to_have_attribute("data-item", pair)
     expect(page.locator("#progress")).to_contain_text("0 of 6")
     rows = product.votes(run, standing=False)
-    assert [(row["comparison"], row["retracted"]) for row in rows] == [(pair, True)]
+    assert [(row["item"], row["retracted"]) for row in rows] == [(pair, True)]
 
 
 def test_undo_is_off_while_there_is_nothing_to_undo(product, join):
@@ -245,10 +245,10 @@ def test_a_skipped_pair_comes_back_once_at_the_end(product, join):
     page = join(run)
     skipped = first_pair(page)
     page.keyboard.press("s")
-    expect(page.locator("#pairs > .pair").first).not_to_have_attribute("data-comparison", skipped)
+    expect(page.locator("#pairs > .pair").first).not_to_have_attribute("data-item", skipped)
     vote(page)
     vote(page)
-    expect(page.locator("#pairs > .pair").first).to_have_attribute("data-comparison", skipped)
+    expect(page.locator("#pairs > .pair").first).to_have_attribute("data-item", skipped)
     page.keyboard.press("s")
     expect(page.get_by_role("heading", name="Nothing left for you")).to_be_visible()
     assert len(product.votes(run)) == 2
@@ -267,7 +267,7 @@ def test_a_reload_in_the_middle_goes_on_where_one_was(product, join):
     for _ in range(4):
         vote(page, "ArrowRight")
     expect(page.get_by_role("heading", name="Nothing left for you")).to_be_visible()
-    assert len({row["comparison"] for row in product.eventually_votes(run, 6)}) == 6
+    assert len({row["item"] for row in product.eventually_votes(run, 6)}) == 6
 
 
 def test_more_pairs_come_before_the_first_ones_run_out(product, join):

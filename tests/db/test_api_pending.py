@@ -15,7 +15,7 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.models import Comparison, Entry, Exposure, Voter
+from voting.models import Entry, Exposure, Item, Voter
 
 pytestmark = pytest.mark.django_db
 
@@ -84,7 +84,7 @@ def test_seeing_verdicts_is_kept_and_the_vote_after_it_does_not_count_for_the_ju
     client = reader("verdicts", "vote")
     client.get(url_of(run))
     exposure = Exposure.objects.get()
-    assert exposure.comparison == pairs_of(run)[0]
+    assert exposure.item == pairs_of(run)[0]
     assert exposure.voter.api_key is not None
     url = f"/api/runs/{run.pk}/judge-eval/vote"
     body = {"task_id": str(pairs_of(run)[0].pk), "winner": "A"}
@@ -128,8 +128,8 @@ def test_what_the_key_has_voted_on_is_not_pending_for_it():
 def test_pairs_that_are_not_open_are_not_pending():
     run = make_run(pairs=3)
     _, closed, unusable = pairs_of(run)
-    Comparison.objects.filter(pk=closed.pk).update(opened_at=None)
-    Comparison.objects.filter(pk=unusable.pk).update(opened_at=None, unusable="A failed")
+    Item.objects.filter(pk=closed.pk).update(opened_at=None)
+    Item.objects.filter(pk=unusable.pk).update(opened_at=None, unusable="A failed")
     answer = reader().get(url_of(run)).json()
     assert [task["id"] for task in answer["tasks"]] == [str(pairs_of(run)[0].pk)]
     assert (answer["total"], answer["pending"]) == (2, 2)

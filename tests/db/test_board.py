@@ -15,7 +15,7 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.models import Comparison, Picture
+from voting.models import Item, Picture
 
 pytestmark = pytest.mark.django_db
 
@@ -92,7 +92,7 @@ def test_votes_that_were_not_blind_are_said_and_not_counted():
 
 def test_pairs_that_are_left_out_are_said_with_the_reason():
     run = make_run(pairs=2)
-    Comparison.objects.filter(pk=pairs_of(run)[1].pk).update(
+    Item.objects.filter(pk=pairs_of(run)[1].pk).update(
         opened_at=None, unusable="A could not be drawn: it is empty"
     )
     text = text_of(user_client().get(board_of(run)))
@@ -160,8 +160,8 @@ def test_pairs_are_listed_with_their_state():
     run = make_run(pairs=4)
     voted, unusable, closed, _ = pairs_of(run)
     make_vote(make_voter(run), voted)
-    Comparison.objects.filter(pk=unusable.pk).update(opened_at=None, unusable="B failed")
-    Comparison.objects.filter(pk=closed.pk).update(opened_at=None)
+    Item.objects.filter(pk=unusable.pk).update(opened_at=None, unusable="B failed")
+    Item.objects.filter(pk=closed.pk).update(opened_at=None)
     seal_all(run.queue.project)
     text = text_of(user_client().get(f"{board_of(run)}pairs/"))
     for shown in ("enough votes", "left out: B failed", "being prepared", "open"):

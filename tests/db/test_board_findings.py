@@ -447,7 +447,7 @@ def test_a_voter_with_open_pairs_gets_none_of_it(part, headers):
     run = make_studied_run(shared=True)
     compute(run)
     late = make_voter(run)
-    run.queue.comparisons.filter(position=0).update(votes_wanted=9)
+    run.queue.items.filter(position=0).update(votes_wanted=9)
     response = voter_client(late).get(board_of(run, part), headers=headers)
     assert response.status_code == 403
     for word in (b"good", b"weak", b"always-first", b"beats"):

@@ -16,7 +16,7 @@ from tests.helpers.run_maker import (
 from tests.makers import make_vote, make_voter, pairs_of, seal_all
 from tests.provider import provider
 from voting.ledger import ledger
-from voting.models import Comparison, Entry, Inference
+from voting.models import Entry, Inference, Item
 
 pytestmark = pytest.mark.django_db
 
@@ -89,10 +89,10 @@ def test_a_pair_is_judged_and_opened_once_however_often_all_is_repeated(at):
 def test_outputs_written_down_but_never_paired_are_paired_by_the_next(at):
     run = make_started(at)
     attempt()
-    assert Comparison.objects.count() == 0
+    assert Item.objects.count() == 0
     for _ in range(2):
         state.advance(run.pk)
-    assert Comparison.objects.count() == 2
+    assert Item.objects.count() == 2
     assert Call.objects.filter(purpose="judge").count() == 2 * 2 * 2
 
 

@@ -7,7 +7,7 @@ from judge_eval.runs import lifecycle
 from tests.helpers.run_maker import attempt, go_on, make_started, says
 from tests.makers import pairs_of
 from tests.provider import provider
-from voting.models import Comparison, Inference, Picture
+from voting.models import Inference, Item, Picture
 
 pytestmark = pytest.mark.django_db
 
@@ -125,14 +125,14 @@ def test_a_drawing_that_cannot_be_rendered_leaves_its_pairs_out(at):
         assert pair.opened_at is None
         [verdict] = pair.verdicts.all()
         assert (verdict.state, verdict.error) == ("failed", pair.unusable)
-    judged = Call.objects.filter(purpose="judge").values_list("verdict__comparison", flat=True)
+    judged = Call.objects.filter(purpose="judge").values_list("verdict__item", flat=True)
     assert set(judged) == {usable.pk}
     assert lifecycle.retry_failed(run.pk) == 0
 
 
 class TestPairs:
     def positions(self, run):
-        return list(Comparison.objects.filter(queue=run.queue).values_list("position", flat=True))
+        return list(Item.objects.filter(queue=run.queue).values_list("position", flat=True))
 
     def pairs(self, run):
         return {

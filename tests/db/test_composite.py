@@ -118,8 +118,8 @@ class TestTable:
 
     def test_an_output_without_a_component_has_no_number_and_says_why(self):
         run = make_scored()
-        Verdict.objects.filter(comparison=pairs_of(run)[1]).update(score_a=None)
-        Verdict.objects.filter(comparison=pairs_of(run)[0]).update(score_b=40)
+        Verdict.objects.filter(item=pairs_of(run)[1]).update(score_a=None)
+        Verdict.objects.filter(item=pairs_of(run)[0]).update(score_b=40)
         rows = cells_of(user_client().get(page_of(run)))
         whys = {row[-1].replace("&#x27;", "'"): row[-2] for row in rows if row[-1]}
         assert whys["component 'quality' is missing"] == DASH
@@ -226,14 +226,14 @@ class TestAccess:
         voter = Exposure.objects.first().voter
         Exposure.objects.all().delete()
         for pair in pairs_of(run):
-            Assignment.objects.create(voter=voter, comparison=pair, leased_until=timezone.now())
+            Assignment.objects.create(voter=voter, item=pair, leased_until=timezone.now())
         make_vote(voter, pairs_of(run)[1], "A")
         response = client.get(page_of(run))
         closed = [row for row in cells_of(response) if len(row) == 1]
         assert len(closed) == 2
         assert "You have its pair open for voting" in closed[0][0]
         assert "hard-gate fail" not in text_of(response).split("4 outputs")[1]
-        seen = Exposure.objects.filter(voter=voter).values_list("comparison", flat=True)
+        seen = Exposure.objects.filter(voter=voter).values_list("item", flat=True)
         assert set(seen) == {pairs_of(run)[1].pk}
 
     def test_who_has_seen_judges_scores_has_seen_verdicts(self):

@@ -100,7 +100,7 @@ class TestWinRate:
     def test_votes_that_do_not_count_are_not_read(self):
         run = make_run(votes_wanted=9)
         (pair,) = pairs_of(run)
-        vote = {"comparison": pair, "choice": "A", "left_side": "A", "rubric": run.queue.rubric}
+        vote = {"item": pair, "choice": "A", "left_side": "A", "rubric": run.queue.rubric}
         rows = [vote | {"voter": make_voter(run), "simulated": True}]
         make_many_entries(run, "vote", rows)
         seal_all(run.queue.project)
@@ -195,7 +195,7 @@ class TestParts:
     def test_labels_of_other_pairs_are_not_read(self):
         run, first, second = self.made()
         Verdict.objects.update(labels={"stars": 5})
-        vote = Entry.objects.filter(comparison=second).first()
+        vote = Entry.objects.filter(item=second).first()
         Entry.objects.filter(uid=vote.uid).update(
             labels={"stars": 1}, payload={"labels_sha256": "0"}
         )

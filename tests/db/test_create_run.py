@@ -9,7 +9,7 @@ from judge_eval.baselines import names_for
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.services import PromptOutputs, RunSpec, baseline_fingerprint, create_run
 from tests.makers import make_project
-from voting.models import Comparison, Entry, Inference, Picture, VoterPrompt
+from voting.models import Entry, Inference, Item, Picture, VoterPrompt
 
 pytestmark = pytest.mark.django_db
 
@@ -35,7 +35,7 @@ def spec(number=2, generators=3, **changed):
 
 
 def pairs_of(run):
-    return Comparison.objects.filter(queue=run.queue).order_by("position").select_related("a", "b")
+    return Item.objects.filter(queue=run.queue).order_by("position").select_related("a", "b")
 
 
 def test_everybody_meets_everybody_on_each_prompt():

@@ -162,7 +162,7 @@ def test_files_are_for_those_who_may_see_the_board(path):
     compute(run, charts=True)
     assert get(run, path, Client()).status_code == 200
     late = make_voter(run)
-    run.queue.comparisons.filter(position=0).update(votes_wanted=9)
+    run.queue.items.filter(position=0).update(votes_wanted=9)
     refused = get(run, path, voter_client(late))
     assert refused.status_code == 403
     assert b"good" not in refused.content

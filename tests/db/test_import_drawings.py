@@ -16,7 +16,7 @@ from tests.helpers.imports import (
 )
 from tests.helpers.reference import assert_as_expected
 from tests.makers import pairs_of, seal_all
-from voting.models import Comparison, Picture
+from voting.models import Item, Picture
 from voting.pictures.store import render_picture, source_address
 
 pytestmark = pytest.mark.django_db
@@ -88,7 +88,7 @@ def test_drawings_that_come_later_are_drawn_then():
 def test_pairs_that_are_open_stay_open_while_others_are_drawn():
     run = imported(drawings())
     render_all(run)
-    opened = Comparison.objects.get().opened_at
+    opened = Item.objects.get().opened_at
     report = added(run, drawings(2, a=BLUE.replace("blue", "green")))
     run = run_of(report)
     assert run.state == "judging"

@@ -69,7 +69,7 @@ def test_another_name_is_a_new_judge_at_the_end_of_the_order(at):
         (1, "longer-wins", ""),
         (2, "judge-x (v2)", "v2"),
     ]
-    verdicts = Verdict.objects.filter(judge__provider="default").order_by("comparison__position")
+    verdicts = Verdict.objects.filter(judge__provider="default").order_by("item__position")
     assert [verdict.judge.reported_model for verdict in verdicts] == ["v1", "v2", "v2"]
     [event] = run.events.filter(kind="judge_changed")
     assert event.text == "judge-x now answers as v2: it is a new judge and starts at 1000."
@@ -94,9 +94,9 @@ def test_it_starts_at_1000_and_plays_only_where_it_judged(at):
     assert baseline[2:] == (3, 3)
     assert elos_of(run)[0] == 1000
     assert sum(elos_of(run)) == pytest.approx(3000)
-    for entry in Entry.objects.filter(kind="verdicts").select_related("comparison"):
+    for entry in Entry.objects.filter(kind="verdicts").select_related("item"):
         positions = [said["position"] for said in entry.payload["verdicts"]]
-        assert positions == ([0, 1] if entry.comparison == pairs[0] else [1, 2])
+        assert positions == ([0, 1] if entry.item == pairs[0] else [1, 2])
     assert ledger.replay(run.queue.project, write=False) == []
 
 
@@ -104,7 +104,7 @@ def test_a_model_that_comes_back_is_the_judge_it_was(at):
     run = make_judging(at, prompts=THREE, judges=["judge-x"])
     answers_as(at, "v1", "v1", "v2", "v2", "v1", "v1")
     assert names_of(run) == [(0, "judge-x", "v1"), (1, "judge-x (v2)", "v2")]
-    verdicts = Verdict.objects.order_by("comparison__position")
+    verdicts = Verdict.objects.order_by("item__position")
     assert [verdict.judge.position for verdict in verdicts] == [0, 1, 0]
     assert run.events.filter(kind="judge_changed").count() == 1
 
@@ -206,5 +206,5 @@ def test_a_retried_verdict_goes_to_the_judge_that_answers_then(at):
     lifecycle.retry_failed(run.pk)
     answers_as(at, "v1", "v1")
     assert names_of(run) == [(0, "judge-x", "v2"), (1, "judge-x (v1)", "v1")]
-    [first, second] = Verdict.objects.order_by("comparison__position")
+    [first, second] = Verdict.objects.order_by("item__position")
     assert (first.judge.position, second.judge.position) == (1, 0)

@@ -9,7 +9,7 @@ from django.test import Client
 from judge_eval.models import Judge, Run
 from judge_eval.runs import demo
 from tests.makers import key_client
-from voting.models import ApiKey, Comparison, Entry, Inference
+from voting.models import ApiKey, Entry, Inference, Item
 
 pytestmark = pytest.mark.django_db
 
@@ -24,7 +24,7 @@ def test_two_runs_of_thirty_pairs_and_no_votes(access_file):
     runs = {run.name: run for run in Run.objects.all()}
     assert set(runs) == {"Drawings", "Answers"}
     for run in runs.values():
-        pairs = Comparison.objects.filter(queue=run.queue).select_related("a", "b")
+        pairs = Item.objects.filter(queue=run.queue).select_related("a", "b")
         assert pairs.count() == 30
         assert all(pair.a.prompt == pair.b.prompt for pair in pairs)
     assert Inference.objects.values("generator").distinct().count() >= 3

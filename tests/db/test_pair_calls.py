@@ -208,7 +208,7 @@ def test_what_a_drawing_was_drawn_without_stands_under_it():
     picture = Picture.objects.create(
         source_sha256="0" * 64, state="done", png_sha256="0" * 64, left_out="<b>/a.css"
     )
-    Inference.objects.filter(pk=run.queue.comparisons.get(position=0).a_id).update(
+    Inference.objects.filter(pk=run.queue.items.get(position=0).a_id).update(
         kind="svg", picture=picture
     )
     text = text_of(user_client().get(pair_page(run)))

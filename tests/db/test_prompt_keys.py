@@ -6,13 +6,13 @@ from judge_eval.services import create_run
 from tests.db.test_create_run import spec
 from tests.helpers.imports import added, imported, pair
 from tests.makers import make_project
-from voting.models import Comparison, prompt_key
+from voting.models import Item, prompt_key
 
 pytestmark = pytest.mark.django_db
 
 
 def keys_of(run):
-    pairs = Comparison.objects.filter(queue=run.queue).order_by("position")
+    pairs = Item.objects.filter(queue=run.queue).order_by("position")
     return list(pairs.values_list("prompt_key", flat=True))
 
 

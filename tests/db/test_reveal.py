@@ -110,7 +110,7 @@ def test_seeing_it_is_kept_and_a_later_vote_is_not_blind():
     client = voter_client(voter)
     client.get(url)
     exposure = Exposure.objects.get()
-    assert (exposure.voter, exposure.comparison) == (voter, pairs_of(run)[0])
+    assert (exposure.voter, exposure.item) == (voter, pairs_of(run)[0])
     assert exposure.seen_at > entry_of(vote).at
     client.post(f"/vote/{run.queue_id}/undo")
     again = post_vote(client, voter, pairs_of(run)[0], "both_bad")

@@ -262,7 +262,7 @@ def test_what_it_said_of_a_pair_that_is_open_to_the_reader_stays_closed():
 def test_whoever_reads_it_first_does_not_vote_blind_on_those_pairs():
     run, other = make_tried(told=1)
     user_client().get(draft_page(run))
-    assert [seen.comparison for seen in Exposure.objects.all()] == pairs_of(other)[:1]
+    assert [seen.item for seen in Exposure.objects.all()] == pairs_of(other)[:1]
 
 
 def test_trying_leads_back_to_the_draft():

@@ -14,7 +14,7 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.models import Comparison, Inference, Voter
+from voting.models import Inference, Item, Voter
 from voting.services import undo_last_vote
 
 pytestmark = pytest.mark.django_db
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 def named(run, labels):
     """Labels by the names that the rows of an import gave."""
-    pairs = dict(Comparison.objects.filter(queue=run.queue_id).values_list("pk", "external_id"))
+    pairs = dict(Item.objects.filter(queue=run.queue_id).values_list("pk", "external_id"))
     voters = dict(Voter.objects.values_list("pseudonym", "external_id"))
     by_id = {str(pk): name for pk, name in pairs.items()}
     names = labels.names | voters

@@ -306,7 +306,7 @@ def test_an_evaluator_who_votes_reads_no_judge_on_pairs_that_are_open_to_them():
     make_vote(voter, pairs_of(run)[0])
     assert text_of(client.get(calls(run))).count("villach") == 1
     assert b"ulm" in client.get(f"{calls(run)}{failed[0].pk}/").content
-    assert Exposure.objects.get().comparison == pairs_of(run)[0]
+    assert Exposure.objects.get().item == pairs_of(run)[0]
 
 
 def test_a_raw_reply_that_was_read_makes_a_later_vote_not_blind():
@@ -316,7 +316,7 @@ def test_a_raw_reply_that_was_read_makes_a_later_vote_not_blind():
     client.get(calls(run))
     assert not Exposure.objects.exists()
     client.get(f"{calls(run)}{call.pk}/")
-    assert Exposure.objects.filter(comparison=pairs_of(run)[0]).count() == 1
+    assert Exposure.objects.filter(item=pairs_of(run)[0]).count() == 1
 
 
 # --- failed calls ---------------------------------------------------------------------------------

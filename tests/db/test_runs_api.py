@@ -18,7 +18,7 @@ from tests.makers import (
     pairs_of,
     seal_all,
 )
-from voting.models import Comparison, Entry, Project
+from voting.models import Entry, Item, Project
 
 pytestmark = pytest.mark.django_db
 
@@ -225,7 +225,7 @@ def test_each_demo_is_a_run_of_its_own_with_its_name():
     made = [post(browser, "/demo", {"kind": "text", "name": name}).json() for name in "ab"]
     assert [run["name"] for run in made] == ["a", "b"]
     assert made[0]["id"] != made[1]["id"]
-    assert Comparison.objects.count() == 60
+    assert Item.objects.count() == 60
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_a_run_says_where_it_stands():
 def test_a_run_counts_its_pairs_and_votes():
     run = make_run(pairs=4)
     make_vote(make_voter(run), pairs_of(run)[0])
-    Comparison.objects.filter(pk=pairs_of(run)[3].pk).update(opened_at=None, unusable="no")
+    Item.objects.filter(pk=pairs_of(run)[3].pk).update(opened_at=None, unusable="no")
     seal_all(run.queue.project)
     answer = client("read").get(f"/api/runs/{run.pk}").json()
     assert (answer["total"], answer["done"], answer["pending"], answer["votes"]) == (3, 1, 2, 1)

@@ -59,7 +59,7 @@ def test_without_a_choice_it_draws_and_the_seed_makes_the_draw():
     for seed in (1, 1, 2):
         run = make_run(pairs=20)
         simulate(run, seed=seed)
-        votes = Entry.objects.filter(queue=run.queue, kind="vote").order_by("comparison__position")
+        votes = Entry.objects.filter(queue=run.queue, kind="vote").order_by("item__position")
         drawn.append(list(votes.values_list("choice", flat=True)))
     assert drawn[0] == drawn[1] != drawn[2]
 

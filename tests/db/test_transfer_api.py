@@ -28,7 +28,7 @@ from tests.makers import (
     voter_client,
 )
 from voting.ledger import chain
-from voting.models import Comparison, Entry, Exposure, Inference, Project
+from voting.models import Entry, Exposure, Inference, Item, Project
 
 pytestmark = pytest.mark.django_db
 
@@ -94,7 +94,7 @@ def test_several_files_are_one_source_in_the_order_given():
     table = SimpleUploadedFile("votes.csv", b"pair,voter,vote\np1,ann,A\np1,bob,B\n")
     job = done(manager(), verdicts, file_of(pair(1)), table, name="Three files")
     assert job["report"]["new"]["votes"] == 2
-    assert Comparison.objects.get().a.output == "Answer 1 of ada"
+    assert Item.objects.get().a.output == "Answer 1 of ada"
 
 
 def test_a_mapping_says_which_column_is_what():
@@ -108,7 +108,7 @@ def test_a_mapping_says_which_column_is_what():
     }
     fields = {"name": "Mapped", "mapping": json.dumps(mapping), "format": "csv"}
     assert done(manager(), table, **fields)["state"] == "done"
-    assert Comparison.objects.get().external_id == "7"
+    assert Item.objects.get().external_id == "7"
 
 
 def test_options_say_how_the_run_is_made():
@@ -435,7 +435,7 @@ def test_who_may_vote_and_has_exported_is_not_blind_any_more():
     vote_on(second)
     seal_all(run.queue.project)
     votes = Entry.objects.filter(queue=run.queue_id, kind="vote")
-    assert dict(votes.values_list("comparison", "unblinded")) == {first.pk: False, second.pk: True}
+    assert dict(votes.values_list("item", "unblinded")) == {first.pk: False, second.pk: True}
 
 
 def test_who_may_vote_and_has_brought_verdicts_in_is_not_blind_there():
@@ -445,7 +445,7 @@ def test_who_may_vote_and_has_brought_verdicts_in_is_not_blind_there():
     assert done(client, file_of(*ROWS), name="Run")["state"] == "done"
     run = Run.objects.get(name="Run")
     seen = Exposure.objects.filter(voter__api_key=key)
-    assert set(seen.values_list("comparison", flat=True)) == {p.pk for p in pairs_of(run)}
+    assert set(seen.values_list("item", flat=True)) == {p.pk for p in pairs_of(run)}
     assert done(client, file_of(pair(1), pair(2)), name="Without")["state"] == "done"
     assert seen.count() == 2
 
@@ -461,7 +461,7 @@ def test_the_ledger_goes_out_whole_and_shows_every_run_of_its_project(tmp_path):
     found = chain.verify(io.StringIO(text), run.queue.project.head)
     assert found.entries == run.queue.project.head_seq
     assert response["Content-Disposition"].endswith('-ledger.jsonl"')
-    seen = Exposure.objects.filter(voter__api_key=key).values_list("comparison", flat=True)
+    seen = Exposure.objects.filter(voter__api_key=key).values_list("item", flat=True)
     assert set(seen) == {pair.pk for each in (run, other) for pair in pairs_of(each)}
 
 

@@ -42,7 +42,7 @@ def test_undo_brings_the_pair_back_with_a_fresh_ballot():
     response = client.post(url_of(run, "undo"), headers=HTMX)
     assert response.status_code == 200
     ballots = {read(token) for token in ballots_in(response)}
-    assert {ballot.comparison for ballot in ballots} == {pair.pk}
+    assert {ballot.item for ballot in ballots} == {pair.pk}
     assert vote.uid not in {ballot.uid for ballot in ballots}
     assert Entry.objects.get(uid=vote.uid).retracted
 
@@ -80,7 +80,7 @@ def test_the_same_undo_twice_takes_back_one_vote():
         make_vote(voter, pair)
     number = {"undo": uuid4().hex}
     answers = [client.post(url_of(run, "undo"), number, headers=HTMX) for _ in range(2)]
-    shown = [{read(token).comparison for token in ballots_in(answer)} for answer in answers]
+    shown = [{read(token).item for token in ballots_in(answer)} for answer in answers]
     assert shown[0] == shown[1] == {pairs_of(run)[1].pk}
     assert Entry.objects.filter(kind="retraction").count() == 1
 
@@ -105,7 +105,7 @@ def test_skip_puts_the_pair_at_the_end():
     run, voter, pair, client = a_pair()
     response = client.post(url_of(run, "skip"), data_for(voter, pair), headers=HTMX)
     assert (response.status_code, response.content) == (204, b"")
-    assert Assignment.objects.get(voter=voter, comparison=pair).skips == 1
+    assert Assignment.objects.get(voter=voter, item=pair).skips == 1
 
 
 def test_a_flag_is_kept():
@@ -113,7 +113,7 @@ def test_a_flag_is_kept():
     response = client.post(url_of(run, "flag"), data_for(voter, pair), headers=HTMX)
     assert response.status_code == 204
     flag = Flag.objects.get()
-    assert (flag.voter, flag.comparison) == (voter, pair)
+    assert (flag.voter, flag.item) == (voter, pair)
     assert (flag.category, flag.comment) == ("unsafe", "It tells how.")
 
 

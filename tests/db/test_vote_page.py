@@ -22,7 +22,7 @@ from tests.makers import (
     voter_client,
 )
 from voting.ballots import read
-from voting.models import Assignment, Comparison, Entry, Picture, Queue, Voter
+from voting.models import Assignment, Entry, Item, Picture, Queue, Voter
 
 pytestmark = pytest.mark.django_db
 
@@ -32,7 +32,7 @@ def page_of(run):
 
 
 def pairs_shown(response):
-    return [read(token).comparison for token in dict.fromkeys(ballots_in(response))]
+    return [read(token).item for token in dict.fromkeys(ballots_in(response))]
 
 
 @pytest.mark.parametrize("client", [Client, user_client], ids=["stranger", "owner"])
@@ -59,7 +59,7 @@ def test_the_sides_are_where_the_ballot_says():
     voter = make_voter(run)
     for token in ballots_in(voter_client(voter).get(page_of(run))):
         ballot = read(token)
-        pair = Comparison.objects.select_related("a", "b").get(pk=ballot.comparison)
+        pair = Item.objects.select_related("a", "b").get(pk=ballot.item)
         body = voter_client(voter).get(page_of(run)).content.decode()
         a, b = body.index(f"{pair.a.output}<"), body.index(f"{pair.b.output}<")
         assert (a < b) == (ballot.left == "A")
@@ -275,7 +275,7 @@ def undo_buttons(voter, run):
 def test_while_pairs_are_prepared_the_page_does_not_say_done():
     run = make_run(pairs=2)
     voter = make_voter(run)
-    Comparison.objects.filter(pk=pairs_of(run)[1].pk).update(opened_at=None)
+    Item.objects.filter(pk=pairs_of(run)[1].pk).update(opened_at=None)
     make_vote(voter, pairs_of(run)[0])
     text = end_of(voter_client(voter), run)
     assert "Nothing left for you" not in text
@@ -285,7 +285,7 @@ def test_while_pairs_are_prepared_the_page_does_not_say_done():
 def test_pairs_that_are_left_out_hold_nobody_up():
     run = make_run(pairs=2)
     voter = make_voter(run)
-    Comparison.objects.filter(pk=pairs_of(run)[1].pk).update(
+    Item.objects.filter(pk=pairs_of(run)[1].pk).update(
         opened_at=None, unusable="A could not be drawn: no picture"
     )
     make_vote(voter, pairs_of(run)[0])

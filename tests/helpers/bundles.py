@@ -22,12 +22,12 @@ from judge_eval.selectors import board
 from tests.helpers.run_findings import compute
 from voting.models import (
     Assignment,
-    Comparison,
     Entry,
     Exposure,
     Flag,
     Inference,
     Invite,
+    Item,
     Picture,
     Project,
     Queue,
@@ -52,7 +52,7 @@ EVERYTHING = [
     Exposure,
     Assignment,
     Entry,
-    Comparison,
+    Item,
     Inference,
     Picture,
     Queue,
@@ -111,7 +111,7 @@ def facts_of(run):
     """Return all that a run shows, without the numbers of its rows."""
     judges = Judge.objects.filter(run=run).order_by("position")
     ratings = JudgeRating.objects.filter(judge__run=run).order_by("judge__position")
-    pairs = Comparison.objects.filter(queue=run.queue_id).order_by("position")
+    pairs = Item.objects.filter(queue=run.queue_id).order_by("position")
     verdicts = Verdict.objects.filter(judge__run=run)
     entries = Entry.objects.filter(queue=run.queue_id, seq__isnull=False).order_by("seq")
     view = board(run)
@@ -143,7 +143,7 @@ def facts_of(run):
                 str,
                 verdicts.values_list(
                     "judge__position",
-                    "comparison__position",
+                    "item__position",
                     "state",
                     "order",
                     "winner",
@@ -165,7 +165,7 @@ def facts_of(run):
             entries.values_list(
                 "kind",
                 "at",
-                "comparison__position",
+                "item__position",
                 "voter__pseudonym",
                 "choice",
                 "left_side",
@@ -178,7 +178,7 @@ def facts_of(run):
                 "comment_sha256",
                 "salt",
                 "labels",
-                "target__comparison__position",
+                "target__item__position",
                 "retracted",
             )
         ),
@@ -209,7 +209,7 @@ def numbers_of(run):
     return {
         "run": (run.pk, run.queue_id, run.queue.project_id),
         "judges": list(run.judges.order_by("position").values_list("pk", flat=True)),
-        "pairs": list(run.queue.comparisons.order_by("position").values_list("pk", "a", "b")),
+        "pairs": list(run.queue.items.order_by("position").values_list("pk", "a", "b")),
         "entries": list(entries.values_list("uid", "seq")),
         "hashes": [bytes(entry.hash) for entry in entries if entry.hash],
     }

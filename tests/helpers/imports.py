@@ -100,7 +100,7 @@ def run_of(report):
 def votes_of(run):
     """Votes in the order of the ledger."""
     votes = Entry.objects.filter(queue=run.queue_id, kind="vote", seq__isnull=False)
-    return list(votes.select_related("voter", "comparison").order_by("seq"))
+    return list(votes.select_related("voter", "item").order_by("seq"))
 
 
 def assert_whole(project):

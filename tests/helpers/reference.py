@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 
 from judge_eval.models import Board, Checkpoint, Judge, JudgeRating, RatingPoint
-from voting.models import Comparison, Entry, Exposure
+from voting.models import Entry, Exposure, Item
 
 
 def entries_of(run):
@@ -13,11 +13,9 @@ def entries_of(run):
 
 def blind(votes):
     """Return the votes of people who had not seen that pair's verdicts."""
-    exposures = Exposure.objects.filter(comparison__in={vote.comparison_id for vote in votes})
-    seen = {(row.voter_id, row.comparison_id): row.seen_at for row in exposures}
-    return [
-        vote for vote in votes if seen.get((vote.voter_id, vote.comparison_id), vote.at) >= vote.at
-    ]
+    exposures = Exposure.objects.filter(item__in={vote.item_id for vote in votes})
+    seen = {(row.voter_id, row.item_id): row.seen_at for row in exposures}
+    return [vote for vote in votes if seen.get((vote.voter_id, vote.item_id), vote.at) >= vote.at]
 
 
 def standing_votes(run):
@@ -29,7 +27,7 @@ def standing_votes(run):
 def latest_verdicts(run):
     """Map each comparison to what each judge (by id) said last."""
     return {
-        entry.comparison_id: {said["judge"]: said["winner"] for said in entry.payload["verdicts"]}
+        entry.item_id: {said["judge"]: said["winner"] for said in entry.payload["verdicts"]}
         for entry in entries_of(run)
         if entry.kind == "verdicts"
     }
@@ -49,7 +47,7 @@ def expected(run):
     standing = standing_votes(run)
     counted = blind(standing)
     for number, vote in enumerate(counted, start=1):
-        said = verdicts.get(vote.comparison_id, {})
+        said = verdicts.get(vote.item_id, {})
         right = [judge for judge in judges if said.get(judge) == vote.choice]
         wrong = [judge for judge in judges if said.get(judge) not in (None, vote.choice)]
         for winner in right:
@@ -67,7 +65,7 @@ def expected(run):
             [disagree[judge] for judge in judges],
         )
         points[number] = [round(elo[judge], 2) for judge in judges]
-    votes = Counter(vote.comparison_id for vote in counted)
+    votes = Counter(vote.item_id for vote in counted)
     return {
         "ratings": [
             (
@@ -90,7 +88,7 @@ def stored(run):
     """Return what the product has made of the same entries."""
     ratings = JudgeRating.objects.filter(judge__run=run).order_by("judge__position")
     board = Board.objects.get(run=run)
-    votes = Comparison.objects.filter(queue=run.queue_id, votes__gt=0)
+    votes = Item.objects.filter(queue=run.queue_id, votes__gt=0)
     checkpoints = Checkpoint.objects.filter(run=run).order_by("seq").values_list("seq", "standings")
     return {
         "ratings": list(ratings.values_list("elo", "agree", "disagree", "asked", "answered")),

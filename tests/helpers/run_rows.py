@@ -60,7 +60,7 @@ def make_calls(run, *, orders=("AB", "BA"), samples=1, **fields):
         )
         for verdict in Verdict.objects.filter(judge__run=run)
         .select_related("judge")
-        .order_by("comparison__position", "judge__position")
+        .order_by("item__position", "judge__position")
         for order in orders
         for sample in range(samples)
     )
@@ -86,4 +86,4 @@ def set_state(run, state, **fields):
 
 
 def first_verdict(run):
-    return Verdict.objects.filter(judge=judges_of(run)[0]).order_by("comparison__position").first()
+    return Verdict.objects.filter(judge=judges_of(run)[0]).order_by("item__position").first()

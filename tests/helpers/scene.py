@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from random import Random
 
 from judge_eval.models import Board, Run
-from tests.makers import make_comparisons, make_judges, make_queue, make_run, make_voter, pairs_of
+from tests.makers import make_items, make_judges, make_queue, make_run, make_voter, pairs_of
 from voting.assignment import ballot_for
 from voting.ballots import Ballot
 from voting.ledger import chain, ledger
-from voting.models import Comparison, Entry, Project, Queue, Voter
+from voting.models import Entry, Item, Project, Queue, Voter
 
 # What a judge says, now and then nothing.
 OPINIONS = ("A", "B", "both_bad", "tie", "A", "B", None)
@@ -19,7 +19,7 @@ class Scene:
     """A run in voting, its pairs, and voters who have not voted yet."""
 
     run: Run
-    pairs: list[Comparison]
+    pairs: list[Item]
     voters: list[Voter]
 
     @property
@@ -42,13 +42,13 @@ def make_scene(*, judges=3, pairs=8, voters=8, votes_wanted=1000) -> Scene:
     return Scene(run, pairs_of(run), [make_voter(run) for _ in range(voters)])
 
 
-def make_unjudged_run(names, *, pairs) -> tuple[Run, list[Comparison]]:
+def make_unjudged_run(names, *, pairs) -> tuple[Run, list[Item]]:
     """Return a run whose baselines have not been asked yet: there is no row of a verdict."""
     queue = make_queue()
     run = Run.objects.create(queue=queue, name="Not judged yet", state=Run.State.JUDGING)
     Board.objects.create(run=run)
     make_judges(run, names)
-    return run, make_comparisons(queue, pairs, opened=False)
+    return run, make_items(queue, pairs, opened=False)
 
 
 def assert_sound(project: Project) -> None:

@@ -12,7 +12,7 @@ from judge_eval.runs import lifecycle
 from tests.helpers.scene import assert_whole
 from tests.helpers.waiting import eventually
 from tests.makers import make_project
-from voting.models import Comparison, Entry
+from voting.models import Entry, Item
 
 JUDGES = ("judge-one", "judge-two")
 
@@ -51,7 +51,7 @@ def assert_judged_once(run, *, entries_a_pair=1):
     """Every call is done, there is one verdict of each judge on each pair, and one on the board."""
     run = Run.objects.get(pk=run.pk)
     judges, prompts = run.config["judges"], run.config["prompts"]
-    pairs = Comparison.objects.filter(queue=run.queue_id)
+    pairs = Item.objects.filter(queue=run.queue_id)
     assert len(pairs) == len(prompts)
     assert all(pair.opened_at and not pair.unusable for pair in pairs)
     assert Judge.objects.filter(run=run).count() == len(judges)
@@ -63,7 +63,7 @@ def assert_judged_once(run, *, entries_a_pair=1):
     assert not calls.filter(lease__isnull=False).exists()
     assert not calls.exclude(reserved_nano=0).exists()
     entries = Entry.objects.filter(queue=run.queue_id, kind="verdicts")
-    counted = Counter(entries.values_list("comparison", flat=True))
+    counted = Counter(entries.values_list("item", flat=True))
     assert counted == dict.fromkeys([pair.pk for pair in pairs], entries_a_pair)
     assert_whole(run.queue.project)
 

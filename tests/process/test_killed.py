@@ -23,7 +23,7 @@ from tests.helpers.waiting import eventually
 from tests.makers import make_invite, make_project, seal_all
 from tests.process.http_voter import HttpVoter
 from tests.process.processes import Site, test_database_url
-from voting.models import Comparison, Entry, Inference, Picture
+from voting.models import Entry, Inference, Item, Picture
 from voting.voters import invite_token
 
 pytestmark = [
@@ -68,7 +68,7 @@ def test_votes_sent_to_a_web_server_that_is_killed_again_and_again(site):
 
     assert tries["acknowledged"] == VOTERS * VOTES_EACH
     assert tries["failed"] > 0
-    votes = Entry.objects.filter(kind="vote").values_list("voter", "comparison")
+    votes = Entry.objects.filter(kind="vote").values_list("voter", "item")
     assert len(set(votes)) == len(votes) == VOTERS * VOTES_EACH
     seal_all(scene.project)
     assert_sound(scene.project)
@@ -115,9 +115,9 @@ def test_a_run_gets_to_voting_by_itself_though_its_workers_are_killed(site, tmp_
 
     assert not Picture.objects.exclude(state="done").exists()
     assert set(Verdict.objects.values_list("state", flat=True)) == {"done"}
-    comparisons = Comparison.objects.filter(opened_at__isnull=False, unusable="")
-    assert comparisons.count() == Comparison.objects.count() == 60
-    entries = Entry.objects.filter(kind="verdicts").values_list("comparison", flat=True)
+    comparisons = Item.objects.filter(opened_at__isnull=False, unusable="")
+    assert comparisons.count() == Item.objects.count() == 60
+    entries = Entry.objects.filter(kind="verdicts").values_list("item", flat=True)
     assert sorted(entries) == sorted(comparisons.values_list("pk", flat=True))
     project = Run.objects.first().queue.project
     eventually(lambda: not Entry.objects.filter(seq__isnull=True).exists())
@@ -153,13 +153,13 @@ def test_an_import_goes_on_with_another_worker_when_its_own_is_killed(site, sett
 
     run = Run.objects.get()
     assert (run.state, written()) == ("voting", 4 * number)
-    names = Comparison.objects.filter(queue=run.queue_id).values_list("external_id", flat=True)
+    names = Item.objects.filter(queue=run.queue_id).values_list("external_id", flat=True)
     assert sorted(names) == sorted(f"p{n}" for n in range(number))
     assert Inference.objects.count() == 2 * number
-    said = Verdict.objects.filter(judge__run=run).values_list("comparison", "judge")
+    said = Verdict.objects.filter(judge__run=run).values_list("item", "judge")
     assert len(set(said)) == len(said) == number
     for kind in ("verdicts", "vote"):
-        about = Entry.objects.filter(queue=run.queue_id, kind=kind).values_list("comparison")
+        about = Entry.objects.filter(queue=run.queue_id, kind=kind).values_list("item")
         assert len(set(about)) == len(about) == number
     eventually(lambda: not Entry.objects.filter(seq__isnull=True).exists(), 60)
     assert_sound(project)

@@ -13,7 +13,7 @@ from tests.helpers.scene import assert_sound, make_scene
 from tests.helpers.waiting import eventually
 from tests.process.processes import Site, test_database_url
 from voting import services
-from voting.models import Comparison, Entry
+from voting.models import Entry, Item
 
 VOTERS = 8
 SECONDS = 12
@@ -101,5 +101,5 @@ def test_every_acknowledged_vote_is_sealed_exactly_once(tmp_path, settings):
     retractions = Entry.objects.filter(kind=Entry.Kind.RETRACTION)
     assert sorted(retractions.values_list("target__uid", flat=True)) == sorted(undone)
     assert_sound(scene.project)
-    counted = sum(Comparison.objects.values_list("votes", flat=True))
+    counted = sum(Item.objects.values_list("votes", flat=True))
     assert counted == len(acknowledged - undone)

@@ -33,15 +33,15 @@ def test_the_overlap_is_the_share_that_was_asked_for():
 
 
 @given(st.integers())
-def test_a_share_of_none_and_of_all(comparison):
-    assert not wants_overlap("key", comparison, 0.0)
-    assert wants_overlap("key", comparison, 1.0)
+def test_a_share_of_none_and_of_all(item):
+    assert not wants_overlap("key", item, 0.0)
+    assert wants_overlap("key", item, 1.0)
 
 
 @given(st.integers(), st.floats(0, 1), st.floats(0, 1))
-def test_a_larger_share_takes_in_the_smaller(comparison, one, other):
+def test_a_larger_share_takes_in_the_smaller(item, one, other):
     small, large = sorted((one, other))
-    assert wants_overlap("key", comparison, small) <= wants_overlap("key", comparison, large)
+    assert wants_overlap("key", item, small) <= wants_overlap("key", item, large)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])

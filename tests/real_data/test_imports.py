@@ -19,7 +19,7 @@ from tests.helpers.bundles import empty_the_instance, facts_of, numbers_of, rest
 from tests.helpers.imports import assert_whole, import_into, import_run, run_of
 from tests.makers import elos_of, judges_of, make_project, make_vote, make_voter, seal_all
 from voting.assignment import next_pairs
-from voting.models import Comparison, Entry
+from voting.models import Entry, Item
 from voting.shown import shown_pair
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -59,12 +59,12 @@ def agreement(pairs_of_choices, *, ties):
 def agreement_table(run):
     """The published table, from what is in the database."""
     verdicts = Verdict.objects.filter(judge__run=run, judge__provider="imported")
-    said = dict(verdicts.values_list("comparison", "winner"))
+    said = dict(verdicts.values_list("item", "winner"))
     votes = Entry.objects.filter(
         queue=run.queue_id, kind="vote", voter__external_id__startswith="expert"
     )
     chosen = defaultdict(lambda: defaultdict(list))
-    for pair, choice, tags in votes.values_list("comparison", "choice", "comparison__a__tags"):
+    for pair, choice, tags in votes.values_list("item", "choice", "item__a__tags"):
         chosen[tags[0]][pair].append(choice)
     found = {}
     for turn, ties in PUBLISHED:
@@ -79,7 +79,7 @@ def agreement_table(run):
 
 def prompts_of(run):
     """How many pairs each prompt has."""
-    keys = Comparison.objects.filter(queue=run.queue_id).values_list("prompt_key", flat=True)
+    keys = Item.objects.filter(queue=run.queue_id).values_list("prompt_key", flat=True)
     return Counter(keys)
 
 
@@ -146,7 +146,7 @@ def majority_of(run):
     """What most of the three people said, word for word, by pair."""
     said = defaultdict(list)
     votes = Entry.objects.filter(queue=run.queue_id, kind="vote").order_by("seq")
-    for pair, labels in votes.values_list("comparison", "labels"):
+    for pair, labels in votes.values_list("item", "labels"):
         said[pair].append(labels["result"])
     return {pair: Counter(words).most_common(1)[0][0] for pair, words in said.items()}
 
@@ -159,7 +159,7 @@ def test_pandalm_agreement_of_its_judges_is_as_published(turned):
     assert len(majority) == 999
     by_word, by_winner = {}, {}
     for judge in run.judges.filter(provider="imported"):
-        verdicts = {v.comparison_id: v for v in judge.verdicts.all()}
+        verdicts = {v.item_id: v for v in judge.verdicts.all()}
         by_word[judge.name] = sum(
             verdicts[pair].labels["result"] == word for pair, word in majority.items()
         )
@@ -179,10 +179,10 @@ def test_pandalm_on_the_board_each_vote_counts_and_failures_lower_the_coverage()
     said = dict(
         Verdict.objects.filter(
             judge__run=run, state="done", judge__name="gpt-3.5-turbo"
-        ).values_list("comparison", "winner")
+        ).values_list("item", "winner")
     )
-    votes = Entry.objects.filter(queue=run.queue_id, kind="vote", comparison__in=said)
-    right = sum(said[pair] == choice for pair, choice in votes.values_list("comparison", "choice"))
+    votes = Entry.objects.filter(queue=run.queue_id, kind="vote", item__in=said)
+    right = sum(said[pair] == choice for pair, choice in votes.values_list("item", "choice"))
     rating = JudgeRating.objects.get(judge__name="gpt-3.5-turbo")
     assert (rating.agree, rating.agree + rating.disagree) == (right, 3 * 936)
     rows = {row.judge.name: row for row in board(run).rows}
@@ -205,7 +205,7 @@ def test_pandalm_is_open_for_voting_and_people_vote_on_its_texts():
         assert shown.prompt == pair.a.prompt
         make_vote(person, pair, "A", at=timezone.now() - timedelta(seconds=1))
     seal_all(run.queue.project)
-    assert Comparison.objects.filter(queue=run.queue_id, votes=4).count() == 10
+    assert Item.objects.filter(queue=run.queue_id, votes=4).count() == 10
     assert board(run).votes == 3 * 999 + 10
     assert elos_of(run) != before
     assert_whole(run.queue.project)

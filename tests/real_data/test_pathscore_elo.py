@@ -52,8 +52,8 @@ def test_the_board_of_a_run_with_these_votes_is_as_recorded(name):
     unvoted = [None] * len(case["judges"])
     run = make_run(says=[*(said for _, said in facts), unvoted], names=case["judges"])
     voter = make_voter(run)
-    for comparison, (choice, _) in zip(pairs_of(run), facts, strict=False):
-        make_vote(voter, comparison, choice)
+    for item, (choice, _) in zip(pairs_of(run), facts, strict=False):
+        make_vote(voter, item, choice)
     seal_all(run.queue.project)
     raw = [expected["raw"][judge] for judge in case["judges"]]
     assert elos_of(run) == pytest.approx(raw, abs=1e-9)

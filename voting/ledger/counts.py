@@ -1,4 +1,4 @@
-"""How many votes that count each comparison has, and for what."""
+"""How many votes that count each item has, and for what."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from voting.kinds import COMPARISON
 from voting.ledger.bulk_sql import add_many, key
 from voting.ledger.entries import Fact
 from voting.ledger.ledger import Difference
-from voting.models import Comparison, Entry, Project, Queue
+from voting.models import Entry, Item, Project, Queue
 from voting.order import FRESH
 
 # Votes that judges are measured by: sealed, standing, and of their queue's own kind, which is
@@ -59,7 +59,7 @@ def _is_of_its_kind(vote: Fact, is_simulated: bool) -> bool:
 
 
 class VoteCounts:
-    """Keeps the counts of votes on `Comparison`, its turn, and `Queue.done`: how many are done."""
+    """Keeps the counts of votes on `Item`, its turn, and `Queue.done`: how many are done."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -73,37 +73,37 @@ class VoteCounts:
         for entry in self.batch:
             vote = entry.target or entry
             is_simulated = vote.queue_id in self.pretend
-            if entry.comparison_id and counts(entry, is_simulated=is_simulated):
-                _add(change[entry.comparison_id], 1, entry.choice, entry.left_side)
-            elif vote.comparison_id and uncounts(entry, self.first_seq, is_simulated=is_simulated):
-                _add(change[vote.comparison_id], -1, vote.choice, vote.left_side)
+            if entry.item_id and counts(entry, is_simulated=is_simulated):
+                _add(change[entry.item_id], 1, entry.choice, entry.left_side)
+            elif vote.item_id and uncounts(entry, self.first_seq, is_simulated=is_simulated):
+                _add(change[vote.item_id], -1, vote.choice, vote.left_side)
         self.rows = [(*by, key(pk)) for pk, by in change.items() if any(by)]
 
     def write(self) -> None:
-        counted = add_many(Comparison, TALLY, self.rows, _CHANGED)
+        counted = add_many(Item, TALLY, self.rows, _CHANGED)
         _count_done(self.rows, counted)
         _begin_prompts(counted, self.first_seq)
 
     def rebuild(self, *, write: bool) -> list[Difference]:
         project = self.project
         tallies: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
-        counted = Entry.objects.filter(COUNTED, project=project, comparison__isnull=False)
-        kinds = counted.values_list("comparison", "choice", "left_side").annotate(Count("pk"))
-        for comparison, choice, left, votes in kinds:
-            assert comparison is not None  # filtered
-            _add(tallies[comparison], votes, choice, left)
+        counted = Entry.objects.filter(COUNTED, project=project, item__isnull=False)
+        kinds = counted.values_list("item", "choice", "left_side").annotate(Count("pk"))
+        for item, choice, left, votes in kinds:
+            assert item is not None  # filtered
+            _add(tallies[item], votes, choice, left)
         differences = []
         done: Counter[UUID] = Counter()
-        for comparison in Comparison.objects.filter(queue__project=project):
-            tally = tallies[comparison.pk]
-            done[comparison.queue_id] += tally[0] >= comparison.votes_wanted
+        for item in Item.objects.filter(queue__project=project):
+            tally = tallies[item.pk]
+            done[item.queue_id] += tally[0] >= item.votes_wanted
             replayed = dict(zip(TALLY, tally, strict=True))
-            wrong = {n: votes for n, votes in replayed.items() if getattr(comparison, n) != votes}
+            wrong = {n: votes for n, votes in replayed.items() if getattr(item, n) != votes}
             for name, votes in wrong.items():
-                where = f"{name} of comparison {comparison.pk}"
-                differences.append(Difference(where, getattr(comparison, name), votes))
+                where = f"{name} of comparison {item.pk}"
+                differences.append(Difference(where, getattr(item, name), votes))
             if wrong and write:
-                Comparison.objects.filter(pk=comparison.pk).update(**wrong)
+                Item.objects.filter(pk=item.pk).update(**wrong)
         for queue in Queue.objects.filter(project=project):
             if queue.done != done[queue.pk]:
                 where = f"comparisons done of queue {queue.pk}"
@@ -131,7 +131,7 @@ def _simulated_queues(entries: Sequence[Fact]) -> set[UUID]:
 
 
 def _count_done(added: Sequence[tuple[Any, ...]], counted: Sequence[tuple[Any, ...]]) -> None:
-    """Count the comparisons that are done by what was added to their votes, or are not any more."""
+    """Count the items that are done by what was added to their votes, or are not any more."""
     votes_added = {pk: votes for votes, *_, pk in added}
     done: Counter[UUID] = Counter()
     for pk, queue, votes, wanted, *_ in counted:
@@ -148,5 +148,5 @@ def _begin_prompts(counted: Sequence[tuple[Any, ...]], seq: int) -> None:
         if turn >= FRESH:
             begun[queue].add(prompt)
     for queue, prompts in begun.items():
-        waiting = Comparison.objects.filter(queue=queue, prompt_key__in=prompts, turn__gte=FRESH)
+        waiting = Item.objects.filter(queue=queue, prompt_key__in=prompts, turn__gte=FRESH)
         waiting.filter(votes__lt=F("votes_wanted")).update(turn=seq)

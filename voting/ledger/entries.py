@@ -17,7 +17,7 @@ from voting.models import Entry, Exposure, Voter, VoterPrompt
 
 # Its voter had seen the verdicts before.
 _EXPOSURE = Exposure.objects.filter(
-    voter=OuterRef("voter"), comparison=OuterRef("comparison"), seen_at__lt=OuterRef("at")
+    voter=OuterRef("voter"), item=OuterRef("item"), seen_at__lt=OuterRef("at")
 )
 
 
@@ -33,7 +33,7 @@ class EntryRow:
     kind: str
     at: datetime
     queue_id: UUID | None
-    comparison_id: UUID | None
+    item_id: UUID | None
     inference_id: UUID | None
     voter_id: UUID | None
     rubric_id: int | None

@@ -89,8 +89,8 @@ def content(entry: Fact) -> dict[str, Any]:
     }
     if entry.queue_id:
         fields["queue"] = str(entry.queue_id)
-    if entry.comparison_id:
-        fields["comparison"] = str(entry.comparison_id)
+    if entry.item_id:
+        fields["comparison"] = str(entry.item_id)
     if entry.inference_id:
         fields["inference"] = str(entry.inference_id)
     if entry.voter is not None:
@@ -117,7 +117,7 @@ def _vote_content(entry: Fact) -> dict[str, Any]:
     if entry.payload:
         # Only where there are any: votes without further answers hash as they always did.
         fields["labels"] = entry.payload["labels_sha256"]
-    if entry.comparison_id:
+    if entry.item_id:
         return fields | {"choice": entry.choice, "left": entry.left_side or None}
     return fields | {"value": entry.value, "category": entry.category or None}
 
