@@ -145,7 +145,7 @@ def test_other_kinds_and_pairs_that_cannot_be_shown_are_not_taken(at, kind):
     with pytest.raises(LifecycleRefused, match="no pairs of this kind"):
         tryout.ask(run.pk, judge_of(run).pk)
     other = make_draft_of_texts(run.queue.project)
-    Queue.objects.get(run__name="A run of pairs").comparisons.update(unusable="no drawing")
+    Queue.objects.get(run__name="A run of pairs").items.update(unusable="no drawing")
     with pytest.raises(LifecycleRefused, match="no pairs of this kind"):
         tryout.ask(other.pk, judge_of(other).pk)
 

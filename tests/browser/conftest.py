@@ -19,7 +19,8 @@ EXPECTED = (
 )
 
 
-@pytest.fixture(scope="session")
+# For this package alone: beside the event loop of Playwright Django refuses its database.
+@pytest.fixture(scope="package")
 def chromium():
     program = chromium_or_skip()
     with sync_playwright() as playwright:
@@ -28,7 +29,7 @@ def chromium():
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def product(tmp_path_factory, chromium):
     data = first_start().copied(tmp_path_factory.mktemp("e2e") / "data")
     with Product(data) as running:

@@ -46,7 +46,7 @@ while True:
 RUN = """
 import fcntl, os, sys
 from pathlib import Path
-from humanjudge.supervisor import Program, Supervisor
+from humanjudge.launcher.supervisor import Program, Supervisor
 folder = Path(sys.argv[1])
 sys.path.insert(0, str(folder))
 environment = {**os.environ, "PYTHONPATH": str(folder)}

@@ -108,7 +108,7 @@ def test_a_database_that_an_earlier_version_left_half_way_is_not_started_on(data
         )
     tried = try_up(data, free_port())
     assert tried.returncode != 0
-    assert "This database is of an earlier version" in tried.stderr
+    assert "This database was made by another version" in tried.stderr
     assert "Traceback" not in tried.stderr
 
 
