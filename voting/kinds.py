@@ -33,7 +33,7 @@ class Kind(Protocol):
         """Return which columns of `tally` a vote is counted in."""
 
 
-class Item:
+class Comparison:
     """Two outputs for one prompt: which is better, or neither."""
 
     template: ClassVar[str] = "voting/_pair.html"
@@ -51,7 +51,7 @@ class Item:
         return tuple(names)
 
 
-COMPARISON: Final = Item()
+COMPARISON: Final = Comparison()
 
 
 def kind_of(queue: object) -> Kind:

@@ -177,12 +177,13 @@ def _next_pairs(voter: Voter, queue: Queue, have: list[UUID]) -> assignment.Hand
 
 
 def _context(voter: Voter, queue: Queue, pairs: list[Item]) -> dict[str, Any]:
+    kind = kind_of(queue)
     return {
         "queue": queue,
         "voter": voter,
         "pairs": [shown_pair(voter, queue, item) for item in pairs],
-        "kind": kind_of(queue),
-        "buttons": kind_of(queue).buttons(queue.ballot),
+        "kind": kind,
+        "buttons": kind.buttons(queue.ballot),
         "flag_categories": Flag.Category.choices,
     }
 
