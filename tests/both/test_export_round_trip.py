@@ -3,12 +3,10 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from judge_eval.exchange.export import export_project, export_run
 from judge_eval.models import Verdict
-from tests.both.test_replay_property import PAIRS, RUNS, World, steps, winners
+from tests.both.test_replay_property import World, anything_happens
 from tests.helpers.bundles import (
     empty_the_instance,
     facts_of,
@@ -110,15 +108,7 @@ def test_a_bundle_of_before_costs_were_in_it_is_read():
     assert Verdict.objects.filter(judge__run=back, cost_nano=None, unpriced=None).count() == 12
 
 
-@settings(
-    max_examples=20,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(
-    st.lists(winners, min_size=RUNS * PAIRS, max_size=RUNS * PAIRS),
-    st.lists(steps, max_size=20),
-    st.integers(1, 7),
-)
+@anything_happens
 def test_whatever_happened_comes_back(says, steps, batch):
     world = World(says)
     for name, *arguments in steps:

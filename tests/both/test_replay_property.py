@@ -49,6 +49,17 @@ steps = st.one_of(
 )
 
 
+def anything_happens(test):
+    """Call a test with what judges say, what happens then, and how many entries a seal takes."""
+    happens = given(
+        st.lists(winners, min_size=RUNS * PAIRS, max_size=RUNS * PAIRS),
+        st.lists(steps, max_size=20),
+        st.integers(1, 7),
+    )
+    slow = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    return settings(max_examples=20, suppress_health_check=slow)(happens(test))
+
+
 class World:
     """Two runs of one project, some voters, and everything that can happen to them."""
 
@@ -87,15 +98,7 @@ class World:
             assert_as_expected(run)
 
 
-@settings(
-    max_examples=20,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(
-    st.lists(winners, min_size=RUNS * PAIRS, max_size=RUNS * PAIRS),
-    st.lists(steps, max_size=20),
-    st.integers(1, 7),
-)
+@anything_happens
 def test_live_figures_replay_and_reference_agree_after_every_batch(says, steps, last_batches):
     world = World(says)
     for name, *arguments in steps:
