@@ -1,11 +1,7 @@
 """A composite of several components with gates, and whether it still ranks items as people do.
 
-The weighted mean of components in [0, 1], unless a gate is not fully met: then 0. The components
-are always listed, the composite is the headline and never stands alone.
-
-It is checked by its rank correlation with people's votes, per calendar quarter of the votes. Two
-quarters differ where the difference of their correlations is significant: that the newest interval
-holds 0 and an older one does not proves no change.
+The weighted mean of components in [0, 1], unless a gate is not fully met: then 0. It is checked by
+its rank correlation with people's votes, per calendar quarter of the votes.
 """
 
 from __future__ import annotations
@@ -61,20 +57,9 @@ def composite_of_item(
 ) -> Composite:
     """Return ``sum(weight * component) / sum(weight)``, or 0 where a gate is below 1 or missing.
 
-    Parameters
-    ----------
-    components : mapping of str to float
-        Each in [0, 1]; None is missing.
-    weights : mapping of component to float
-        All above 0; only their ratios count.
-    gates : collection of str
-        Components that must be 1, looked at in this order. A gate may be weighted too.
-
-    Raises
-    ------
-    CompositeError
-        Where a component is outside [0, 1], or a weighted one is missing and no gate failed; where
-        there is no weight, or one that is not above 0.
+    Components are in [0, 1], or None where they are missing; of weights only the ratios count. A
+    gate may be weighted too. CompositeError where a component is outside [0, 1], where a weighted
+    one is missing and no gate failed, and where there is no weight or one that is not above 0.
 
     Examples
     --------
@@ -84,10 +69,6 @@ def composite_of_item(
     0.82
     >>> composite_of_item(item | {"safety": 0}, weights, gates)
     Composite(value=0.0, reason='hard-gate fail: safety', failed_gate='safety')
-    >>> composite_of_item(item | {"brevity": None}, weights, gates)
-    Traceback (most recent call last):
-        ...
-    reports.composite.compute.CompositeError: component 'brevity' is missing
     """
     total = _total(weights)
     present = {name: value for name, value in components.items() if value is not None}
@@ -116,19 +97,7 @@ def _total(weights: Mapping[str, float]) -> float:
 def composite_table(
     items: Mapping[Item, Mapping[str, float | None]], config: CompositeConfig
 ) -> list[CompositeRow[Item]]:
-    """Compute the composite of every item; one that has none keeps its row, with the error.
-
-    Examples
-    --------
-    >>> from reports.composite.config import Weight
-    >>> weight = Weight(weight=1, reason="It is all that counts.")
-    >>> config = CompositeConfig(weights={"correctness": weight}, gates=("safety",))
-    >>> items = {"q1": {"correctness": 0.5, "safety": 1}, "q2": {"safety": 1}}
-    >>> for row in composite_table(items, config):
-    ...     print(row.item, row.composite, row.reason)
-    q1 0.5 ok
-    q2 None component 'correctness' is missing
-    """
+    """Compute the composite of every item; one that has none keeps its row, with the error."""
     rows: list[CompositeRow[Item]] = []
     for item, values in items.items():
         components = {name: values.get(name) for name in config.components}
@@ -147,10 +116,6 @@ class Tally(NamedTuple):
     total: float
     number: int
 
-    @property
-    def mean(self) -> float:
-        return self.total / self.number
-
 
 class Drift(NamedTuple):
     """The check of one quarter, such as ``2026 Q4``: a rank correlation, whose n counts items."""
@@ -159,20 +124,15 @@ class Drift(NamedTuple):
     votes: int
     figure: Figure
 
+    @property
+    def note(self) -> str:
+        """Why there is no figure or how its interval was made, and what was left out."""
+        gaps = [f"left out: {gap.count} {gap.what}, {gap.why}" for gap in self.figure.left_out]
+        return "; ".join([self.figure.reason or self.figure.method or "", *gaps])
+
 
 def quarter_of(at: datetime) -> str:
-    """Return the calendar quarter of a time, in UTC.
-
-    Raises
-    ------
-    ValueError
-        For a time without a zone.
-
-    Examples
-    --------
-    >>> quarter_of(datetime.fromisoformat("2026-12-31T23:30:00-01:00"))
-    '2027 Q1'
-    """
+    """Return the calendar quarter of a time, in UTC."""
     if at.tzinfo is None:
         raise ValueError(f"{at} has no time zone")
     in_utc = at.astimezone(UTC)
@@ -186,33 +146,23 @@ def spearman(
 
     Items are resampled, each with all its votes. There is no value for fewer than 3 items, or
     where all are alike in one of the two.
-
-    Examples
-    --------
-    >>> figure = spearman([0.82, 0.89, 0.77, 0.5, 0.0], [0.6, 0.9, 0.7, 0.4, 0.1])
-    >>> round(figure.value, 4), figure.n
-    (0.9, 5)
-    >>> spearman([0.5, 0.5, 0.5], [0, 1, 1]).reason
-    'every item has the same composite, so there is no order to compare'
     """
     if len(xs) != len(ys):
         raise ValueError(f"{len(xs)} values cannot be compared with {len(ys)}")
-    return _spearman(np.array([xs, ys], np.float64).tobytes(), resampling or Resampling())
+    return _spearman(tuple(map(float, xs)), tuple(map(float, ys)), resampling or Resampling())
 
 
 # A page is opened again and again, and there are seldom new votes in between.
 @lru_cache(maxsize=64)
-def _spearman(both: bytes, resampling: Resampling) -> Figure:
-    x, y = np.frombuffer(both, np.float64).reshape(2, -1)
+def _spearman(x: tuple[float, ...], y: tuple[float, ...], resampling: Resampling) -> Figure:
     n = len(x)
     if n < FEWEST:
         return no_figure(f"it takes {FEWEST} items that people voted on, there are {n}", n=n)
     for values, what in ((x, "composite"), (y, "rate among people")):
         if np.ptp(values) < _SAME:
             return no_figure(f"every item has the same {what}, so there is no order to compare", n)
-    rates = ((item, "people", rate) for item, rate in enumerate(y.tolist()))
-    found = rank_correlation(enumerate(x.tolist()), rates, resampling=resampling)
-    return found.by_human["people"]
+    rates = ((item, "people", rate) for item, rate in enumerate(y))
+    return rank_correlation(enumerate(x), rates, resampling=resampling).by_human["people"]
 
 
 def drift(
@@ -223,53 +173,25 @@ def drift(
     """Compare the composite with people's votes, quarter by quarter, the oldest first.
 
     Items without a composite are left out, and counted.
-
-    Examples
-    --------
-    >>> votes = {"a": Tally(3, 3), "b": Tally(1, 2), "c": Tally(0, 4)}
-    >>> [quarter] = drift({"a": 0.9, "b": 0.7, "c": 0.2}, {"2026 Q4": votes})
-    >>> quarter.quarter, quarter.figure.value, quarter.figure.n, quarter.votes
-    ('2026 Q4', 1.0, 3, 9)
     """
-    return [_drift(quarter, composites, votes[quarter], resampling) for quarter in sorted(votes)]
-
-
-def _drift(
-    quarter: str,
-    composites: Mapping[Item, float | None],
-    votes: Mapping[Item, Tally],
-    resampling: Resampling | None,
-) -> Drift:
-    compared = [
-        (value, tally)
-        for item, tally in votes.items()
-        if (value := composites.get(item)) is not None
-    ]
-    missing = [item for item in votes if composites.get(item) is None]
-    figure = spearman(
-        [value for value, _ in compared], [tally.mean for _, tally in compared], resampling
-    )
-    gaps = left_out("items", missing, "they have no composite")
-    count = sum(tally.number for _, tally in compared)
-    return Drift(quarter, count, replace(figure, left_out=gaps))
+    quarters = []
+    for quarter, tallies in sorted(votes.items()):
+        known = {item: x for item in tallies if (x := composites.get(item)) is not None}
+        rates = [tallies[item].total / tallies[item].number for item in known]
+        missing = [item for item in tallies if item not in known]
+        gaps = left_out("items", missing, "they have no composite")
+        figure = replace(spearman([*known.values()], rates, resampling), left_out=gaps)
+        quarters.append(Drift(quarter, sum(tallies[item].number for item in known), figure))
+    return quarters
 
 
 def has_changed(older: Figure, newer: Figure) -> bool:
-    """Say whether two rank correlations differ significantly: Fisher's z, two-sided, at .05.
+    """Say whether two Spearman correlations differ significantly: Fisher's z, two-sided, at .05.
 
     ``z = (atanh r1 - atanh r2) / sqrt(v1 + v2)`` with ``v = (1 + r ** 2 / 2) / (n - 3)``: ranks
-    vary more than the ``1 / (n - 3)`` of Pearson's correlation. A perfect order of n items, whose
-    z would be infinite, counts as half a step below 1.
-
-    Parameters
-    ----------
-    older, newer : Figure
-        Spearman's correlations of at least `FEWEST_TO_COMPARE` items each.
-
-    References
-    ----------
-    D. G. Bonett and T. A. Wright, "Sample size requirements for estimating Pearson, Kendall and
-    Spearman correlations", 2000.
+    vary more than the ``1 / (n - 3)`` of Pearson's correlation (D. G. Bonett and T. A. Wright,
+    "Sample size requirements for estimating Pearson, Kendall and Spearman correlations", 2000). A
+    perfect order of n items, whose z would be infinite, counts as half a step below 1.
 
     Examples
     --------
@@ -294,14 +216,6 @@ def drift_in_words(quarters: Sequence[Drift]) -> str:
     """Say whether the composite ranks items as people do, and whether that has changed.
 
     The newest quarter with a figure is compared with the last one before it that has enough items.
-
-    Examples
-    --------
-    >>> good = Figure(0.8, n=40, interval=(0.6, 0.9), method="bootstrap")
-    >>> poor = Figure(0.1, n=50, interval=(-0.2, 0.4), method="bootstrap")
-    >>> print(drift_in_words([Drift("2026 Q1", 90, good), Drift("2026 Q2", 99, poor)]))
-    In 2026 Q2 it cannot be shown that the composite ranks items as people do (0.10, 95 % interval \
--0.20 to 0.40, 50 items). Changed since 2026 Q1 (0.80, 40 items): look at what people reward now.
     """
     checked = [quarter for quarter in quarters if quarter.figure.value is not None]
     if not checked:
@@ -311,21 +225,18 @@ def drift_in_words(quarters: Sequence[Drift]) -> str:
     if ends is None or ends[0] <= 0:
         claim = f"it cannot be shown that {claim}"
     interval = f"95 % interval {ends[0]:.2f} to {ends[1]:.2f}" if ends else "no interval"
-    figures = f"{last.figure.value:.2f}, {interval}, {last.figure.n:,} items"
-    return f"In {last.quarter} {claim} ({figures}).{_change_in_words(earlier, last)}"
-
-
-def _change_in_words(earlier: Sequence[Drift], last: Drift) -> str:
+    words = f"In {last.quarter} {claim} ({last.figure.value:.2f}, {interval}, "
+    words += f"{last.figure.n:,} items)."
     if not earlier:
-        return ""
+        return words
     large = [quarter for quarter in earlier if quarter.figure.n >= FEWEST_TO_COMPARE]
     if last.figure.n < FEWEST_TO_COMPARE or not large:
         return (
-            f" Whether that has changed: too few items to tell; it takes {FEWEST_TO_COMPARE} in "
-            "each of two quarters."
+            f"{words} Whether that has changed: too few items to tell; it takes "
+            f"{FEWEST_TO_COMPARE} in each of two quarters."
         )
     before = large[-1]
     since = f"since {before.quarter} ({before.figure.value:.2f}, {before.figure.n:,} items)"
     if has_changed(before.figure, last.figure):
-        return f" Changed {since}: look at what people reward now."
-    return f" No change {since} can be shown."
+        return f"{words} Changed {since}: look at what people reward now."
+    return f"{words} No change {since} can be shown."

@@ -16,6 +16,7 @@ MOST_COMPONENTS: Final = 30
 # Stands in an example where somebody is to write why; it is no reason.
 PLACEHOLDER: Final = "Say here why it counts as much as it does."
 _NAME: Final = r"^[^\W\d]\w*(?:[ .-]\w+)*$"
+_ONE_RULE: Final = "say which 'range' becomes 0 to 1, as [1, 5], or which value it 'equals'"
 
 
 def _must(is_right: bool, problem: str) -> None:
@@ -72,6 +73,12 @@ class OfVerdicts(Part):
     judge: Line = Field(max_length=200)
 
 
+def _scaled(value: object, ends: tuple[float, float]) -> float | None:
+    if isinstance(value, bool):
+        return float(value)
+    return (value - ends[0]) / (ends[1] - ends[0]) if isinstance(value, int | float) else None
+
+
 class Score(Part):
     """A judge's scores of an output."""
 
@@ -91,8 +98,7 @@ class _Value(Part):
 
     @model_validator(mode="after")
     def _has_one_rule(self) -> Self:
-        has_one = (self.range is None) != (self.equals is None)
-        _must(has_one, "say which 'range' becomes 0 to 1, as [1, 5], or which value it 'equals'")
+        _must((self.range is None) != (self.equals is None), _ONE_RULE)
         return self
 
     def scaled(self, value: object) -> float | None:
@@ -102,12 +108,6 @@ class _Value(Part):
         # 1 and 1.0 are the same, 1 and true are not.
         is_same = value == self.equals and isinstance(value, bool) == isinstance(self.equals, bool)
         return None if value is None else float(is_same)
-
-
-def _scaled(value: object, ends: tuple[float, float]) -> float | None:
-    if isinstance(value, bool):
-        return float(value)
-    return (value - ends[0]) / (ends[1] - ends[0]) if isinstance(value, int | float) else None
 
 
 class Label(_Value):
@@ -131,17 +131,8 @@ Source: TypeAlias = OfOutput | OfVerdicts | Score | Label | Metadata
 class CompositeConfig(Part):
     """Weights and gates of a composite, with what is needed to read its components.
 
-    Attributes
-    ----------
-    label : str or None
-        What people call this version.
-    weights : mapping of component to Weight
-    gates : tuple of str
-        Components that must be 1, in the order in which they are looked at.
-    sources : mapping of component to Source
-        Empty where the caller brings the components.
-    check : {'win_rate', 'pass_rate'}
-        Which votes the composite is checked against: those on pairs, or those on single outputs.
+    `gates` must be 1, and are looked at in their order; `sources` are empty where the caller brings
+    the components; `check` names the votes that the composite is checked against.
 
     Examples
     --------
@@ -158,12 +149,7 @@ class CompositeConfig(Part):
     )
     # Text alone is a source without options.
     sources: dict[
-        Name,
-        Annotated[
-            Source,
-            Field(discriminator="kind"),
-            BeforeValidator(alone("from")),
-        ],
+        Name, Annotated[Source, Field(discriminator="kind"), BeforeValidator(alone("from"))]
     ] = Field(default={}, max_length=MOST_COMPONENTS)
     check: Literal["win_rate", "pass_rate"] = "win_rate"
 
@@ -185,10 +171,7 @@ class CompositeConfig(Part):
 
     @property
     def version(self) -> str:
-        """The name of what decides a composite: weights, gates and sources, and nothing else.
-
-        The first 12 digits of the SHA-256 of their canonical JSON: other words, the same version.
-        """
+        """The beginning of the SHA-256 of what decides: weights, gates and sources, no words."""
         sources = self.model_dump(by_alias=True, exclude_none=True)["sources"]
         text = json.dumps(
             [self.weighting, sorted(self.gates), sources], sort_keys=True, separators=(",", ":")
@@ -206,20 +189,9 @@ class CompositeConfig(Part):
 
 
 def parse(data: object, *, needs_sources: bool = False) -> CompositeConfig:
-    """Check a config, as JSON or YAML hold it, and say all that is wrong at once.
+    """Check a config, as JSON or YAML hold it; raise ConfigInvalid with all that is wrong.
 
-    Parameters
-    ----------
-    data : mapping
-        ``weights`` maps each component to ``weight`` (above 0) and ``reason``; ``gates`` lists
-        components; ``label``, ``sources`` (component to ``from`` and its options) and ``check``
-        (``win_rate`` or ``pass_rate``) may be there.
-    needs_sources : bool
-        Whether every component must have a source.
-
-    Raises
-    ------
-    ConfigInvalid
+    With `needs_sources` every component must have a source.
 
     Examples
     --------
@@ -229,22 +201,14 @@ def parse(data: object, *, needs_sources: bool = False) -> CompositeConfig:
     humanjudge.lib.validation.ConfigInvalid: weights.brevity.weight: must be greater than 0
     gate: unknown; did you mean 'gates'?
     """
-    conflicts = _conflicts(data, needs_sources=needs_sources)
-    return validated(CompositeConfig, data, conflicts=conflicts)
-
-
-def _conflicts(data: object, *, needs_sources: bool) -> list[tuple[Place, str]]:
-    """Compare names on the data itself, so that these mistakes and all others come at once."""
+    # Names are compared on the data itself, so that these mistakes and all others come at once.
     components = dict.fromkeys([*_names(data, "weights"), *_names(data, "gates")])
     sources = _names(data, "sources")
-    if not (needs_sources or sources):
-        return []
-    missing = [name for name in components if name not in sources]
-    unused = [name for name in sources if name not in components]
-    return [
-        *((("sources", name), "is missing") for name in missing),
-        *((("sources", name), "is not used") for name in unused),
-    ]
+    conflicts: list[tuple[Place, str]] = []
+    if needs_sources or sources:
+        conflicts += [(("sources", n), "is missing") for n in components if n not in sources]
+        conflicts += [(("sources", n), "is not used") for n in sources if n not in components]
+    return validated(CompositeConfig, data, conflicts=conflicts)
 
 
 def _names(data: object, key: str) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet, Sum
-from django.db.models.functions import Left, TruncQuarter
+from django.db.models.functions import TruncQuarter
 
 from humanjudge.lib import strict_json
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
@@ -39,11 +39,12 @@ from voting.ledger.counts import counted_in
 from voting.models import Entry, Inference, Item, Picture
 
 MOST_PROPOSED = 2
-PROMPT_LENGTH = 200
 # A vote on a single output is kept in millionths.
 ONE = 1_000_000
+_QUARTER = TruncQuarter("at", tzinfo=UTC)
 
-Tallies: TypeAlias = Iterable[tuple[UUID, Tally]]
+# Of an output: the sum of some values, and how many.
+Sums: TypeAlias = Iterable[tuple[UUID, float, int]]
 
 
 class Pair(NamedTuple):
@@ -53,22 +54,30 @@ class Pair(NamedTuple):
     b: UUID
     votes: Mapping[str, int]
 
+    def won(self, choice: str, count: int) -> Sums:
+        """Return what as many votes, or verdicts, come to: a win is 1, a tie half."""
+        for_a, for_b = row_of(choice).grades if choice in TABLE else (0.0, 0.0)
+        return (self.a, count * for_a, count), (self.b, count * for_b, count)
+
 
 class Outputs:
     """The outputs of a run, or of a part of it, with all that some composites need.
 
-    Attributes
-    ----------
-    pairs : mapping of output to list of pairs
-        In the order of the pairs; outputs that were never paired come last. A part has only the
-        outputs of its pairs.
+    `pairs` are the pairs of each output, in their order; outputs that were never paired come last.
+    A part has only the outputs of its pairs.
     """
 
     def __init__(self, run: Run, configs: Sequence[CompositeConfig], part: Slice = WHOLE) -> None:
         self._run, self._part = run, part
         self._judges = {judge for config in configs for judge in config.judges.values()}
-        self._pairs = _pairs(run, part)
-        self.pairs = self._pairs_by_output()
+        self._compared = _pairs(run, part)
+        self.pairs: dict[UUID, list[UUID]] = {}
+        for pk, pair in self._compared.items():
+            self.pairs.setdefault(pair.a, []).append(pk)
+            self.pairs.setdefault(pair.b, []).append(pk)
+        if not part.kind:
+            for output in sorted(self._inferences.values_list("pk", flat=True)):
+                self.pairs.setdefault(output, [])
 
     def components(self, config: CompositeConfig) -> dict[UUID, dict[str, float | None]]:
         """Return each output's components by name, None where there is none."""
@@ -80,8 +89,8 @@ class Outputs:
 
     def values(self, source: Source) -> dict[UUID, float]:
         """Return the mean of what a source has on each output, of those that it has any on."""
-        sums = _sums(self._tallies(source))
-        return {output: tally.mean for output, tally in sums.items() if tally.number}
+        tallies = _added(self._sums(source))
+        return {output: total / count for output, (total, count) in tallies.items() if count}
 
     def votes(self, check: str) -> dict[str, dict[UUID, Tally]]:
         """Return people's votes on each output by quarter.
@@ -89,35 +98,25 @@ class Outputs:
         On a pair a win counts 1, a tie half, a loss and "both bad" 0. Pass and flag votes on an
         output count whichever queue of the project they came through.
         """
-        quarters = defaultdict(list)
-        votes = self._passes if check == "pass_rate" else self._wins_by_quarter
-        for quarter, output, tally in votes:
-            quarters[quarter].append((output, tally))
-        return {quarter: _sums(tallies) for quarter, tallies in quarters.items()}
+        if check == "pass_rate":
+            return {quarter: _added(sums) for quarter, sums in self._passes.items()}
+        queue, quarters = self._run.queue, defaultdict[str, list[tuple[UUID, float, int]]](list)
+        votes = Entry.objects.filter(
+            counted_in(queue), queue=queue, item__isnull=False, choice__in=self._part.choices
+        )
+        rows = votes.annotate(quarter=_QUARTER).order_by().values_list("quarter", "item", "choice")
+        for at, pk, choice, count in rows.annotate(Count("pk")):
+            if pk in self._compared:
+                quarters[quarter_of(at)] += self._compared[pk].won(choice, count)
+        return {quarter: _added(sums) for quarter, sums in quarters.items()}
 
-    def _pairs_by_output(self) -> dict[UUID, list[UUID]]:
-        pairs: dict[UUID, list[UUID]] = {}
-        for pk, pair in self._pairs.items():
-            pairs.setdefault(pair.a, []).append(pk)
-            pairs.setdefault(pair.b, []).append(pk)
-        if not self._part.kind:
-            for output in sorted(self._inferences.values_list("pk", flat=True)):
-                pairs.setdefault(output, [])
-        return pairs
-
-    @property
-    def _inferences(self) -> QuerySet[Inference]:
-        compared = Item.objects.filter(queue=self._run.queue_id).order_by()
-        own = Q(pk__in=compared.values("a")) | Q(pk__in=compared.values("b"))
-        own |= Q(call__run=self._run)
-        return Inference.objects.filter(own, project=self._run.queue.project_id)
-
-    def _tallies(self, source: Source) -> Tallies:
+    def _sums(self, source: Source) -> Sums:
         match source:
             case OfOutput(kind="win_rate"):
-                return self._wins()
+                pairs = self._compared.values()
+                return (one for p in pairs for each in p.votes.items() for one in p.won(*each))
             case OfOutput(kind="pass_rate"):
-                return ((output, tally) for _, output, tally in self._passes)
+                return (one for sums in self._passes.values() for one in sums)
             case OfOutput():
                 return self._rendered
             case Metadata():
@@ -127,18 +126,20 @@ class Outputs:
             case _:
                 return self._of_verdicts(source)
 
-    def _wins(self) -> Tallies:
-        for pair in self._pairs.values():
-            for choice, count in pair.votes.items():
-                yield from _won(pair, choice, count)
+    @property
+    def _inferences(self) -> QuerySet[Inference]:
+        compared = Item.objects.filter(queue=self._run.queue_id).order_by()
+        own = Q(pk__in=compared.values("a")) | Q(pk__in=compared.values("b"))
+        own |= Q(call__run=self._run)
+        return Inference.objects.filter(own, project=self._run.queue.project_id)
 
     @cached_property
-    def _rendered(self) -> list[tuple[UUID, Tally]]:
+    def _rendered(self) -> list[tuple[UUID, float, int]]:
         """1 for what could be rendered or needs no rendering, 0 for a failure."""
         done, failed = Picture.State.DONE, Picture.State.FAILED
         rows = self._inferences.values_list("pk", "kind", "picture__state")
         return [
-            (output, Tally(float(kind != Inference.Kind.SVG or state == done), 1))
+            (output, float(kind != Inference.Kind.SVG or state == done), 1)
             for output, kind, state in rows
             if kind != Inference.Kind.SVG or state in (done, failed)
         ]
@@ -156,25 +157,24 @@ class Outputs:
         names = ("judge__name", "item", "winner", "score_a", "score_b", "labels")
         by_judge = defaultdict(list)
         for verdict in rows.values_list(*names, named=True):
-            if verdict.item in self._pairs:
+            if verdict.item in self._compared:
                 by_judge[verdict.judge__name].append(verdict)
         return by_judge
 
-    def _of_verdicts(self, source: Score | OfVerdicts) -> Tallies:
+    def _of_verdicts(self, source: Score | OfVerdicts) -> Iterator[tuple[UUID, float, int]]:
         for verdict in self._verdicts[source.judge]:
             if not self._part.holds_verdict(verdict.winner):
                 continue
-            pair = self._pairs[verdict.item]
+            pair = self._compared[verdict.item]
             if isinstance(source, Score):
-                scores = (pair.a, verdict.score_a), (pair.b, verdict.score_b)
-                yield from _scaled(source, scores)
+                yield from _scaled(source, [(pair.a, verdict.score_a), (pair.b, verdict.score_b)])
             elif source.kind == "judge_wins":
-                yield from _won(pair, verdict.winner, 1)
+                yield from pair.won(verdict.winner, 1)
             elif votes := sum(pair.votes.values()):
-                share = Tally(pair.votes.get(verdict.winner, 0) / votes, 1)
-                yield from ((pair.a, share), (pair.b, share))
+                share = pair.votes.get(verdict.winner, 0) / votes
+                yield from ((pair.a, share, 1), (pair.b, share, 1))
 
-    def _answers(self, source: Label) -> Iterable[tuple[UUID, object]]:
+    def _answers(self, source: Label) -> Iterator[tuple[UUID, object]]:
         """Yield what the answers to a further task say of which output.
 
         On a pair, the task ``TASK_a`` is about its first output and ``TASK_b`` about the second;
@@ -187,16 +187,15 @@ class Outputs:
             whole = (answers or {}).get(source.task)
             if output is not None:
                 yield output, whole
-            elif pk in self._pairs and answers:
-                yield self._pairs[pk].a, answers.get(f"{source.task}_a", whole)
-                yield self._pairs[pk].b, answers.get(f"{source.task}_b", whole)
+            elif pk in self._compared and answers:
+                yield self._compared[pk].a, answers.get(f"{source.task}_a", whole)
+                yield self._compared[pk].b, answers.get(f"{source.task}_b", whole)
 
     @cached_property
     def _labelled_votes(self) -> list[tuple[UUID | None, UUID | None, Any]]:
         # Votes on pairs of other runs in the project are about other runs.
         own = self._votes.filter(Q(queue=self._run.queue_id) | Q(inference__isnull=False))
-        rows = own.filter(labels__isnull=False)
-        return list(rows.values_list("item", "inference", "labels"))
+        return list(own.exclude(labels=None).values_list("item", "inference", "labels"))
 
     @property
     def _votes(self) -> QuerySet[Entry]:
@@ -207,32 +206,15 @@ class Outputs:
         ).order_by()
 
     @cached_property
-    def _passes(self) -> list[tuple[str, UUID, Tally]]:
-        votes = self._votes.filter(inference__isnull=False)
-        rows = votes.annotate(quarter=_QUARTER).values_list("quarter", "inference")
-        return [
-            (quarter_of(at), output, Tally(total / ONE, count))
-            for at, output, total, count in rows.annotate(Sum("value"), Count("pk"))
-            if output in self.pairs
-        ]
-
-    @cached_property
-    def _wins_by_quarter(self) -> list[tuple[str, UUID, Tally]]:
-        queue = self._run.queue
-        votes = Entry.objects.filter(
-            counted_in(queue), queue=queue, item__isnull=False, choice__in=self._part.choices
-        )
-        rows = votes.annotate(quarter=_QUARTER).order_by()
-        by_choice = rows.values_list("quarter", "item", "choice").annotate(Count("pk"))
-        return [
-            (quarter_of(at), output, tally)
-            for at, pk, choice, count in by_choice
-            if pk in self._pairs
-            for output, tally in _won(self._pairs[pk], choice, count)
-        ]
-
-
-_QUARTER = TruncQuarter("at", tzinfo=UTC)
+    def _passes(self) -> Mapping[str, list[tuple[UUID, float, int]]]:
+        """Pass and flag votes on single outputs, by quarter."""
+        votes = self._votes.filter(inference__isnull=False).annotate(quarter=_QUARTER)
+        rows = votes.values_list("quarter", "inference").annotate(Sum("value"), Count("pk"))
+        quarters = defaultdict(list)
+        for at, output, total, count in rows:
+            if output in self.pairs:
+                quarters[quarter_of(at)].append((output, total / ONE, count))
+        return quarters
 
 
 def _pairs(run: Run, part: Slice) -> dict[UUID, Pair]:
@@ -246,42 +228,24 @@ def _pairs(run: Run, part: Slice) -> dict[UUID, Pair]:
     }
 
 
-def _won(pair: Pair, choice: str, count: int) -> Tallies:
-    """Return what as many votes, or verdicts, come to: a win is 1, a tie half."""
-    for_a, for_b = row_of(choice).grades if choice in TABLE else (0.0, 0.0)
-    yield pair.a, Tally(count * for_a, count)
-    yield pair.b, Tally(count * for_b, count)
+def _scaled(source: Score | Label | Metadata, given: Iterable[tuple[UUID, object]]) -> Sums:
+    scaled = ((output, source.scaled(value)) for output, value in given)
+    return ((output, value, 1) for output, value in scaled if value is not None)
 
 
-def _scaled(source: Score | Label | Metadata, given: Iterable[tuple[UUID, object]]) -> Tallies:
-    for output, value in given:
-        scaled = source.scaled(value)
-        if scaled is not None:
-            yield output, Tally(scaled, 1)
+def _added(sums: Sums) -> dict[UUID, Tally]:
+    tallies: dict[UUID, Tally] = {}
+    for output, total, number in sums:
+        before = tallies.get(output, Tally(0, 0))
+        tallies[output] = Tally(before.total + total, before.number + number)
+    return tallies
 
 
-def _sums(tallies: Tallies) -> dict[UUID, Tally]:
-    sums: dict[UUID, Tally] = {}
-    for output, (total, number) in tallies:
-        before = sums.get(output, Tally(0, 0))
-        sums[output] = Tally(before.total + total, before.number + number)
-    return sums
-
-
-def prompts_and_generators(outputs: Iterable[UUID]) -> dict[UUID, tuple[str, str]]:
-    """Return how a page names outputs: the beginning of the prompt, and who wrote it."""
-    rows = Inference.objects.filter(pk__in=outputs).annotate(start=Left("prompt", PROMPT_LENGTH))
-    return {pk: (start, name) for pk, start, name in rows.values_list("pk", "start", "generator")}
+# --- definitions --------------------------------------------------------------------------------
 
 
 def read_config(run: Run, text: str) -> CompositeConfig:
-    """Check the JSON that somebody typed in.
-
-    Raises
-    ------
-    ConfigInvalid
-        With all that is wrong, each mistake named by its path.
-    """
+    """Check the JSON that somebody typed in; raise ConfigInvalid with all that is wrong."""
     try:
         data = strict_json.loads(text)
     except strict_json.NotJson as error:
@@ -301,11 +265,21 @@ def read_config(run: Run, text: str) -> CompositeConfig:
 
 
 def example(run: Run) -> str:
-    """Return JSON to start from: what judges say, or what people choose, of what renders."""
-    reason, sources = PLACEHOLDER, _proposed(run)
-    if not sources:
-        reason = "What people choose is what the work is for."
-        sources = {"preferred": {"from": "win_rate"}}
+    """Return JSON to start from: scores of the first judges, else their choices, else people's."""
+    reason = "What people choose is what the work is for."
+    sources = {"preferred": {"from": "win_rate"}}
+    done = Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE)
+    done = done.exclude(judge__provider=Judge.BASELINE).order_by("judge__position")
+    for kind, verdicts in (
+        ("judge_score", done.filter(score_a__isnull=False)),
+        ("judge_wins", done.exclude(winner="")),
+    ):
+        names = list(dict.fromkeys(verdicts.values_list("judge__name", flat=True).distinct()))
+        if names:
+            first = enumerate(names[:MOST_PROPOSED], start=1)
+            reason = PLACEHOLDER
+            sources = {f"judge {place}": {"from": kind, "judge": name} for place, name in first}
+            break
     data = {
         "label": "first",
         "weights": {name: {"weight": 1, "reason": reason} for name in sources},
@@ -314,21 +288,6 @@ def example(run: Run) -> str:
         "check": "win_rate",
     }
     return json.dumps(data, ensure_ascii=False, indent=2)
-
-
-def _proposed(run: Run) -> dict[str, dict[str, str]]:
-    """Return sources of the run's first judges: their scores, or their choices without scores."""
-    done = Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE)
-    of_models = done.exclude(judge__provider=Judge.BASELINE).order_by("judge__position")
-    for kind, verdicts in (
-        ("judge_score", of_models.filter(score_a__isnull=False)),
-        ("judge_wins", of_models.exclude(winner="")),
-    ):
-        names = list(dict.fromkeys(verdicts.values_list("judge__name", flat=True).distinct()))
-        if names:
-            first = enumerate(names[:MOST_PROPOSED], start=1)
-            return {f"judge {place}": {"from": kind, "judge": name} for place, name in first}
-    return {}
 
 
 def judge_names(run: Run) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from django import forms
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
+from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -17,6 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import Problem
+from humanjudge.lib.tables import DASH
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.access import pairs_to_vote_on, refuse_board, voter_of_run
@@ -28,16 +30,17 @@ from judge_eval.stats.bootstrap import Resampling
 from reports.composite import compute, sources
 from reports.composite.config import CompositeConfig, Source
 from reports.parts import parts_of
+from voting.models import Inference
 from voting.services import record_exposure
 from voting.voters import voter_of_user
 
 Row: TypeAlias = compute.CompositeRow[UUID]
 
-DASH: Final = "\N{EN DASH}"
 ROWS_PER_PAGE: Final = 50
 MOST_VERSIONS: Final = 4
 MOST_QUARTERS: Final = 8
 LONGEST_CONFIG: Final = 50_000
+PROMPT_LENGTH: Final = 200
 # A page may not wait for the narrowest interval: so many ranks are drawn, at least 200 times each.
 _RANKS_DRAWN: Final = 300_000
 _SOURCES: Final = {
@@ -63,19 +66,6 @@ class CompositeForm(forms.Form):
     config = forms.CharField(
         label="Config", max_length=LONGEST_CONFIG, widget=forms.Textarea(attrs=LINES | {"rows": 20})
     )
-    parsed: CompositeConfig | None = None
-
-    def __init__(self, run: Run, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **(kwargs | {"label_suffix": ""}))
-        self.run = run
-
-    def clean_config(self) -> str:
-        text = str(self.cleaned_data["config"])
-        try:
-            self.parsed = sources.read_config(self.run, text)
-        except ConfigInvalid as invalid:
-            raise forms.ValidationError(shortened([str(each) for each in invalid.errors])) from None
-        return text
 
 
 @never_cache
@@ -88,11 +78,14 @@ def run_composite(request: HttpRequest, run_id: UUID) -> HttpResponse:
 @require_POST
 @login_required
 def save_composite(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    run = find_run(run_id)
-    form = CompositeForm(run, request.POST)
-    if form.is_valid() and form.parsed is not None:
-        sources.store(run, form.parsed)
-        return redirect("run-composite", run.pk)
+    run, form = find_run(run_id), CompositeForm(request.POST, label_suffix="")
+    if form.is_valid():
+        try:
+            sources.store(run, sources.read_config(run, form.cleaned_data["config"]))
+        except ConfigInvalid as invalid:
+            form.add_error("config", shortened([str(each) for each in invalid.errors]))
+        else:
+            return redirect("run-composite", run.pk)
     return _page(request, run, form, status=422)
 
 
@@ -102,52 +95,56 @@ def _page(
     versions = sources.versions_of(run, MOST_VERSIONS)
     configs = [config for _, config in versions]
     if form is None and request.user.is_authenticated:
-        config = configs[0].as_json() if configs else sources.example(run)
-        form = CompositeForm(run, initial={"config": config})
-    context = {
-        "run": run,
-        "tab": "composite",
-        "form": form,
-        "definition": versions[0][0] if versions else None,
-        **(_composite(request, run, configs) if configs else {}),
-    }
+        text = configs[0].as_json() if configs else sources.example(run)
+        form = CompositeForm(initial={"config": text}, label_suffix="")
+    context = {"run": run, "tab": "composite", "form": form}
+    if configs:
+        context |= {"definition": versions[0][0]} | _composite(request, run, configs)
     return render(request, "reports/composite.html", context, status=status)
 
 
 def _composite(
     request: HttpRequest, run: Run, configs: Sequence[CompositeConfig]
 ) -> dict[str, object]:
-    config, part = configs[0], _part(request)
-    outputs = sources.Outputs(run, configs, part)
+    try:
+        part = Slice.parse(request.GET.get("part", ""))
+    except SliceInvalid as invalid:
+        raise Problem(400, f"{invalid}.") from invalid
+    config, outputs = configs[0], sources.Outputs(run, configs, part)
     tables = [_ranked(outputs, each) for each in configs]
     page = Paginator(tables[0], ROWS_PER_PAGE).get_page(request.GET.get("page"))
     pairs = {pair for row in page for pair in outputs.pairs[row.item]}
     closed = pairs_to_vote_on(request, run, pairs)
     if config.judges:
         _record_exposure(request, run, pairs - closed)
+    starts = Inference.objects.annotate(start=Left("prompt", PROMPT_LENGTH)).only("generator")
+    shown = starts.in_bulk([row.item for row in page])
+    number = number_of(page.paginator.count, "output")
     return {
         "config": config,
         "weights": [_weight(config, name) for name in config.components],
         "checks": [
-            _check(each, table, outputs.votes(each.check))
-            for each, table in zip(configs, tables, strict=True)
+            _check(each, table, outputs) for each, table in zip(configs, tables, strict=True)
         ],
         "page": page,
-        "rows": _lines(list(page), outputs.pairs, closed),
-        "outputs": _outputs_in_words(page.paginator.count, part),
+        # With a pair that its reader may vote on, an output has no number.
+        "rows": [
+            {
+                "figures": row,
+                "note": "" if row.reason == compute.OK else row.reason,
+                "output": shown[row.item],
+                "pair": next(iter(outputs.pairs[row.item]), None),
+                "is_closed": not closed.isdisjoint(outputs.pairs[row.item]),
+            }
+            for row in page
+        ],
+        "outputs": f"{number}: {part.in_words}" if part.kind else number,
         "empty": "No output belongs to this part." if part.kind else "This run has no outputs yet.",
         "parts": parts_of(run, str(part)),
     }
 
 
-def _part(request: HttpRequest) -> Slice:
-    try:
-        return Slice.parse(request.GET.get("part", ""))
-    except SliceInvalid as invalid:
-        raise Problem(400, f"{invalid}.") from invalid
-
-
-def _record_exposure(request: HttpRequest, run: Run, pairs: Collection[UUID]) -> None:
+def _record_exposure(request: HttpRequest, run: Run, pairs: set[UUID]) -> None:
     """Remember who has read what judges say of pairs: a later vote on them is not blind."""
     voter = voter_of_run(request, run)
     if voter is None and request.user.is_authenticated:
@@ -184,104 +181,23 @@ def _source_in_words(source: Source) -> str:
     return _SOURCES[source.kind].format(**options)
 
 
-class QuarterLine(NamedTuple):
-    """How one version ranked outputs beside people's votes of a quarter."""
-
-    name: str
-    correlation: str
-    interval: str
-    outputs: int
-    votes: int
-    note: str
-
-
-def _quarter(quarter: compute.Drift) -> QuarterLine:
-    figure = quarter.figure
-    gaps = [f"left out: {gap.count} {gap.what}, {gap.why}" for gap in figure.left_out]
-    return QuarterLine(
-        quarter.quarter,
-        correlation=_two_digits(figure.value),
-        interval="{:.2f} to {:.2f}".format(*figure.interval) if figure.interval else DASH,
-        outputs=figure.n,
-        votes=quarter.votes,
-        note="; ".join([figure.reason or figure.method or "", *gaps]),
-    )
-
-
-class Check(NamedTuple):
-    """One version compared with people's votes of the newest quarters, the newest first."""
-
-    label: str
-    version: str
-    against: str
-    result: str
-    quarters: Sequence[QuarterLine] = ()
-    earlier: int = 0
-
-
 def _check(
-    config: CompositeConfig,
-    table: Sequence[Row],
-    votes: Mapping[str, Mapping[UUID, compute.Tally]],
-) -> Check:
+    config: CompositeConfig, table: Sequence[Row], outputs: sources.Outputs
+) -> dict[str, Any]:
+    """Compare one version with people's votes of the newest quarters, the newest first."""
     against, cast = _CHECKS[config.check]
-    check = Check(config.label or "Composite", config.version, against, f"Nobody has {cast} yet.")
+    check = {"config": config, "against": against, "result": f"Nobody has {cast} yet."}
     if config.is_circular:
-        circular = "Not checked: it contains what it would be checked against."
-        return check._replace(result=circular)
+        return check | {"result": "Not checked: it contains what it would be checked against."}
+    votes = outputs.votes(config.check)
     if not votes:
         return check
     newest = {quarter: votes[quarter] for quarter in sorted(votes)[-MOST_QUARTERS:]}
     resamples = max(200, min(1000, _RANKS_DRAWN // max(1, len(table))))
     composites = {row.item: row.composite for row in table}
     quarters = compute.drift(composites, newest, Resampling(resamples))
-    return check._replace(
-        result=compute.drift_in_words(quarters),
-        quarters=[_quarter(quarter) for quarter in reversed(quarters)],
-        earlier=len(votes) - len(newest),
-    )
-
-
-class OutputLine(NamedTuple):
-    """An output's components and composite; with a pair that its reader may vote on, no number."""
-
-    prompt: str
-    pair: UUID | None
-    is_closed: bool
-    generator: str = ""
-    components: Sequence[str] = ()
-    composite: str = ""
-    note: str = ""
-
-
-def _lines(
-    rows: Sequence[Row], pairs: Mapping[UUID, Sequence[UUID]], closed: set[UUID]
-) -> list[OutputLine]:
-    named = sources.prompts_and_generators([row.item for row in rows])
-    return [_line(row, *named[row.item], pairs[row.item], closed) for row in rows]
-
-
-def _line(
-    row: Row, prompt: str, generator: str, pairs: Sequence[UUID], closed: set[UUID]
-) -> OutputLine:
-    first = pairs[0] if pairs else None
-    if not closed.isdisjoint(pairs):
-        return OutputLine(prompt, first, is_closed=True)
-    return OutputLine(
-        prompt,
-        first,
-        is_closed=False,
-        generator=generator,
-        components=[_two_digits(value) for value in row.components.values()],
-        composite=_two_digits(row.composite),
-        note="" if row.reason == compute.OK else row.reason,
-    )
-
-
-def _outputs_in_words(count: int, part: Slice) -> str:
-    outputs = number_of(count, "output")
-    return f"{outputs}: {part.in_words}" if part.kind else outputs
-
-
-def _two_digits(value: float | None) -> str:
-    return DASH if value is None else f"{value:.2f}"
+    return check | {
+        "result": compute.drift_in_words(quarters),
+        "quarters": quarters[::-1],
+        "earlier": len(votes) - len(newest),
+    }

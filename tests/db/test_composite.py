@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from humanjudge.lib.tables import DASH
 from judge_eval.models import Judge, Verdict
 from reports.composite.config import parse
 from reports.composite.sources import store
-from reports.composite.views import DASH
 from reports.models import CompositeDefinition
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_findings import compute
