@@ -9,30 +9,22 @@ Examples
 >>> spec = bars([Estimate("gpt", 0.8, 0.7, 0.9)], title="Accuracy", axis=SCORE)
 >>> svg(spec)[:26], png(spec)[1:4]
 ('<svg xmlns="http://www.w3.', b'PNG')
->>> bars([], title="Accuracy", axis=SCORE) is None
-True
 """
 
-from humanjudge.charts.bars import Versus, bars, grouped, intervals
 from humanjudge.charts.draw import png, svg
-from humanjudge.charts.heatmap import P_VALUES, SHARES, Cells, heat_map
-from humanjudge.charts.lines import Curve, lines
-from humanjudge.charts.rating_graph import RatingGraph, rating_graph
-from humanjudge.charts.spec import RATING, SCORE, SHARE, Axis, Estimate, Reference, Spec
+from humanjudge.charts.rows import Estimate, Versus, bars, grouped, intervals
+from humanjudge.charts.spec import RATING, SCORE, SHARE, Axis, Reference, Spec
+from humanjudge.charts.tables import Curve, heat_map, lines
 from humanjudge.charts.theme import ChartRefused, Theme, VegaConfig
 
 __all__ = [
-    "P_VALUES",
     "RATING",
     "SCORE",
     "SHARE",
-    "SHARES",
     "Axis",
-    "Cells",
     "ChartRefused",
     "Curve",
     "Estimate",
-    "RatingGraph",
     "Reference",
     "Spec",
     "Theme",
@@ -44,6 +36,5 @@ __all__ = [
     "intervals",
     "lines",
     "png",
-    "rating_graph",
     "svg",
 ]

@@ -50,29 +50,13 @@ _MOST_PIXELS: Final = 12_000_000
 
 
 def svg(spec: Spec, theme: Theme = "page", vega_config: VegaConfig | None = None) -> str:
-    """Draw a chart as SVG that may stand inside a page with a strict Content-Security-Policy.
+    """Draw a chart as an ``svg`` element of the class ``plot``, and ``large`` if it should scroll.
 
-    Only presentation attributes are used, no style and no script, and nothing is loaded. Several
-    may stand in one page.
-
-    Parameters
-    ----------
-    spec : Spec
-        Of one of the functions of this package.
-    theme : {'page', 'light', 'dark'}
-        ``page`` takes its colours from the page's CSS and has no background.
-    vega_config : mapping, optional
-        A Vega-Lite config, laid over ours.
-
-    Returns
-    -------
-    str
-        An ``svg`` element of the class ``plot``, and ``large`` where it should be scrolled.
-
-    Raises
-    ------
-    ChartRefused
-        When nothing can be drawn with that config, or the picture would be too large.
+    Only presentation attributes are used, no style and no script, nothing is loaded, and several
+    may stand in one page: it may stand in a page with a strict Content-Security-Policy. The theme
+    ``page`` takes its colours from the page's CSS and has no background. `vega_config` is a
+    Vega-Lite config, laid over ours. ChartRefused when nothing can be drawn with that config, or
+    the picture would be too large.
     """
     return _svg(spec, theme, vega_config or {}, WIDE_FONT, SYSTEM_FONT)
 
@@ -83,15 +67,7 @@ def png(
     scale: float = 2.0,
     vega_config: VegaConfig | None = None,
 ) -> bytes:
-    """Draw a chart as PNG, on white or on the dark theme's paper, `scale` pixels for one of it.
-
-    Raises
-    ------
-    ChartRefused
-        As `svg`.
-    ValueError
-        With the theme ``page``, whose colours only a page knows.
-    """
+    """Draw a chart as PNG, on white or on the dark theme's paper, `scale` pixels for one of it."""
     if theme == "page":
         raise ValueError("a PNG needs real colours: choose light or dark")
     from PIL import Image

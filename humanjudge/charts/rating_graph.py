@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import ceil, floor, log10
 from typing import Final
 
-from humanjudge.charts.spec import shortened, spread, ticks, unprefixed, width_of
+from humanjudge.charts.spec import shortened, spread, unprefixed, width_of
 from humanjudge.lib.text import number_of
 
 _PLOT_WIDTH: Final = 560
@@ -70,24 +71,11 @@ def rating_graph(
     baselines: Collection[int] = (),
     order: Sequence[int] = (),
 ) -> RatingGraph | None:
-    """Lay out ratings over votes.
+    """Lay out ratings over votes; None when there is nothing to draw yet.
 
-    Parameters
-    ----------
-    names : sequence of str, shape (n_judges,)
-        Labels in the run's order of judges.
-    series : sequence of (int, sequence of float)
-        Votes so far and the ratings after them, oldest first. A judge that joined later is
-        missing at the end of earlier rows and stood at 1000 there.
-    baselines : collection of int
-        Which of the judges are baselines; they are drawn dashed.
-    order : sequence of int
-        Judges by overall agreement: of many, the first few stand out.
-
-    Returns
-    -------
-    RatingGraph or None
-        None when there is nothing to draw yet.
+    `series` has votes so far and the ratings after them, oldest first, judges in the order of
+    `names`: one that joined later is missing at the end of earlier rows and stood at 1000 there.
+    `baselines` are drawn dashed. `order` is judges by agreement: of many, the first stand out.
 
     Examples
     --------
@@ -140,6 +128,21 @@ def rating_graph(
         height=bottom + _BOTTOM,
         width=round(_RIGHT + _LEADER + _LETTER * max(map(width_of, labels)) + _VALUE),
     )
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Return about five round numbers of an axis.
+
+    Examples
+    --------
+    >>> ticks(0.0, 1.0), ticks(-150.0, 0.0)
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [-150.0, -100.0, -50.0, 0.0])
+    """
+    least = (high - low) / 5 * 0.999
+    power = 10.0 ** floor(log10(least))
+    step = next(step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= least)
+    first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+    return [round(number * step, 10) for number in range(first, last + 1)]
 
 
 def _style(is_baseline: bool, steps_back: bool) -> str:

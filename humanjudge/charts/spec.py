@@ -1,4 +1,4 @@
-"""What charts are made of: plain data, names that fit, and parts of Vega-Lite specifications."""
+"""What charts are made of: names that fit, axes, and layers of Vega-Lite specifications."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
-from math import ceil, floor, isfinite, log10
-from typing import Final, Literal, TypeAlias, TypedDict
+from itertools import accumulate, pairwise, takewhile
+from math import isfinite
+from typing import Final, TypeAlias, TypedDict
 
 Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | float | bool | None"
 Object: TypeAlias = dict[str, Json]
 Ends: TypeAlias = tuple[float, float]
-Side: TypeAlias = Literal["left", "center", "right"]
 
 NO_FIGURE: Final = "no figure"
 DASH: Final = "\N{EN DASH}"
@@ -26,7 +25,6 @@ NAME_UNITS: Final = 30
 # Words beside the plot: longer ones would make it a strip.
 WORDS_UNITS: Final = 60
 _TITLE_LETTERS: Final = 56
-_STEPS: Final = (1.0, 2.0, 5.0, 10.0)
 
 
 class Texts(TypedDict):
@@ -48,20 +46,6 @@ class Spec(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """A judge's figure with its 95 % interval; None where there is none.
-
-    A baseline is a rule such as "the longer answer wins", which a judge should beat.
-    """
-
-    name: str
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    is_baseline: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Reference:
     """A value to measure figures against: what people reach among themselves, or the start."""
 
@@ -75,15 +59,8 @@ class Reference:
 class Axis:
     """What is measured, and how it is written.
 
-    Attributes
-    ----------
-    words : str
-        The axis title.
-    form : str
-        A format of numbers that Python and D3 both read, such as ``.2f`` and ``.0%``.
-    low, high : float or None
-        Ends of the axis. Without one it goes as far as the figures do, and further if they leave
-        the ends given.
+    `form` is a format of numbers that Python and D3 both read. Without `low` or `high` an axis goes
+    as far as the figures do, and further if they leave the ends given.
     """
 
     words: str = ""
@@ -91,15 +68,21 @@ class Axis:
     low: float | None = None
     high: float | None = None
 
-    def write(self, value: float) -> str:
+    def write(self, value: float | None, missing: str = NO_FIGURE) -> str:
         """Return a number as it is labelled.
 
         Examples
         --------
-        >>> SHARE.write(0.825), SCORE.write(-0.004), RATING.write(1034.2)
-        ('82%', '0.00', '1,034')
+        >>> SHARE.write(0.825), SCORE.write(-0.004), RATING.write(1034.2), RATING.write(None)
+        ('82%', '0.00', '1,034', 'no figure')
         """
+        if value is None:
+            return missing
         return f"{value:z{self.form}}".replace("-", "\N{MINUS SIGN}")
+
+    def ends(self, values: Iterable[float | None]) -> Ends:
+        known = [value for value in (*values, self.low, self.high) if finite(value) is not None]
+        return min(known, default=0.0), max(known, default=1.0)  # type: ignore[type-var, return-value]
 
 
 SHARE: Final = Axis("", ".0%", 0.0, 1.0)
@@ -109,6 +92,9 @@ RATING: Final = Axis("rating", ",.0f")
 
 def finite(value: float | None) -> float | None:
     return value if value is not None and isfinite(value) else None
+
+
+# --- names --------------------------------------------------------------------------------------
 
 
 def clean(name: str) -> str:
@@ -128,11 +114,6 @@ def clean(name: str) -> str:
 
 def shortened(name: str, units: float = NAME_UNITS) -> str:
     """Return a name that fits, its middle left out where it does not: names differ at their ends.
-
-    Parameters
-    ----------
-    units : float
-        Widths of a small Latin letter; a Chinese one takes two.
 
     Examples
     --------
@@ -165,74 +146,24 @@ def unprefixed(names: Sequence[str]) -> list[str]:
 
 
 def label(name: str, is_baseline: bool) -> str:
-    """Return a judge's name as it is shown.
-
-    Examples
-    --------
-    >>> label("longer wins", True), label("gpt", False)
-    ('longer wins · baseline', 'gpt')
-    """
+    """Return a judge's name as it is shown."""
     return f"{shortened(name, NAME_UNITS - 9)} · baseline" if is_baseline else shortened(name)
 
 
 def width_of(text: str) -> float:
-    """Return how wide a text is, in small Latin letters."""
+    """Return how wide a text is, in small Latin letters; a Chinese one takes two."""
     return sum(map(_width, text))
 
 
 def _width(letter: str) -> float:
-    if unicodedata.combining(letter):
-        return 0.0
     if letter in "MW@%" or unicodedata.east_asian_width(letter) in "WF":
         return 2.0
     return 1.4 if letter.isupper() or letter in "mw" else 1.0
 
 
 def _fitting(text: str, units: float) -> str:
-    taken = 0.0
-    for index, letter in enumerate(text):
-        taken += _width(letter)
-        if taken > units:
-            return text[:index]
-    return text
-
-
-def domain(axis: Axis, values: Iterable[float | None], *, zero: bool = False) -> Ends:
-    """Return the ends of an axis: the given ones, or round numbers around all values.
-
-    Examples
-    --------
-    >>> domain(RATING, [941.0, 1080.0, None]), domain(SCORE, [-0.31, 0.4])
-    ((900.0, 1100.0), (-0.5, 1.0))
-    """
-    known = [value for value in values if value is not None and isfinite(value)]
-    known += [end for end in (axis.low, axis.high) if end is not None] + [0.0] * zero
-    low, high = min(known, default=0.0), max(known, default=1.0)
-    if low == high:
-        low, high = low - 1.0, high + (0.0 if zero and high == 0 else 1.0)
-    step = _step(high - low)
-    low = low if low == axis.low else floor(low / step + 1e-9) * step
-    high = high if high == axis.high else ceil(high / step - 1e-9) * step
-    return round(low, 10), round(high, 10)
-
-
-def ticks(low: float, high: float) -> list[float]:
-    """Return the round numbers of an axis.
-
-    Examples
-    --------
-    >>> ticks(0.0, 1.0), ticks(-150.0, 0.0)
-    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [-150.0, -100.0, -50.0, 0.0])
-    """
-    step = _step(high - low)
-    first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
-    return [round(number * step, 10) for number in range(first, last + 1)]
-
-
-def _step(span: float) -> float:
-    """Return a round number that goes into a span about five times."""
-    power = 10.0 ** floor(log10(span / 5))
-    return next(step * power for step in _STEPS if step * power >= span / 5 * 0.999)
+    widths = accumulate(map(_width, text))
+    return "".join(letter for letter, end in zip(text, widths, strict=True) if end <= units)
 
 
 def spread(places: Sequence[float], gap: float, bottom: float) -> list[float]:
@@ -253,9 +184,11 @@ def spread(places: Sequence[float], gap: float, bottom: float) -> list[float]:
     return moved
 
 
-def marks(rows: Iterable[Object], mark: str, encoding: Object, **options: Json) -> Object:
+# --- layers -------------------------------------------------------------------------------------
+
+
+def marks(rows: Sequence[Object], mark: str, encoding: Object, **options: Json) -> Object:
     """Return a layer of marks, one for each row."""
-    rows = list(rows)
     return {"data": {"values": rows}, "mark": {"type": mark, **options}, "encoding": encoding}
 
 
@@ -265,14 +198,11 @@ def band(field: str, count: int) -> Object:
     return {"field": field, "type": "ordinal", "axis": None, "scale": scale}
 
 
-def numeric(axis: Axis, ends: Ends, field: str = "value") -> Object:
+def numeric(axis: Axis, ends: Ends, field: str = "value", *, nice: bool = True) -> Object:
     """Return places on an axis between these ends."""
-    drawn: Object = {
-        "title": shortened(axis.words, WORDS_UNITS) if axis.words else None,
-        "format": axis.form,
-        "values": ticks(*ends),
-    }
-    scale: Object = {"domain": ends, "zero": False, "nice": False}
+    words = shortened(axis.words, WORDS_UNITS) if axis.words else None
+    drawn: Object = {"title": words, "format": axis.form, "tickCount": 5}
+    scale: Object = {"domain": ends, "zero": False, "nice": nice}
     return {"field": field, "type": "quantitative", "scale": scale, "axis": drawn}
 
 
@@ -281,26 +211,16 @@ def unscaled(field: str) -> Object:
     return {"field": field, "type": "quantitative", "scale": None, "legend": None}
 
 
-def texts(rows: Iterable[Object], x: Object, y: Object, side: Side, **options: Json) -> Object:
+def texts(rows: Sequence[Object], x: Object, y: Object, **options: Json) -> Object:
     """Return the `text` of each row as text."""
     encoding: Object = {"x": x, "y": y, "text": {"field": "text", "type": "nominal"}}
-    return marks(rows, "text", encoding, align=side, **options)
+    return marks(rows, "text", encoding, **options)
 
 
-def column(
-    said: Mapping[int, str], place: float, side: Side, y: Object, style: str = "label"
-) -> Object:
-    """Return a column of texts by the number of their row, so many pixels from the plot."""
-    rows: list[Object] = [{"row": row, "text": text} for row, text in said.items()]
-    return texts(rows, {"value": place}, y, side, style=style)
-
-
-def open_dots(rows: Sequence[Object], encoding: Object, size: int) -> list[Object]:
-    """Return dots that hide what lies below them."""
-    return [
-        marks(rows, "point", encoding, style="under", size=size, filled=True),
-        marks(rows, "point", encoding, size=size),
-    ]
+def column(words: Mapping[int, str], place: float, y: Object, style: str = "label") -> Object:
+    """Return texts by the number of their row, so many pixels left or right of the plot's edge."""
+    rows: list[Object] = [{"row": row, "text": text} for row, text in words.items()]
+    return texts(rows, {"value": place}, y, style=style, align="right" if place < 0 else "left")
 
 
 def finished(
@@ -313,23 +233,13 @@ def finished(
     names: Mapping[str, str],
     text: str = "",
 ) -> Spec:
-    """Return a specification of layers.
+    """Return a specification of layers; `words` tell what is to be seen to who cannot see it.
 
-    Parameters
-    ----------
-    title, text : str
-        The heading, and a line under it.
-    words : str
-        What is to be seen, for those who cannot see it.
-    height, width : float
-        Of the plot, in pixels.
-    names : mapping of str to str
-        Labels and what they are in full, for tooltips where they were shortened.
+    `names` has the labels with what they are in full, for tooltips where they were shortened.
     """
     whole = {short: clean(name) for short, name in names.items()}
-    head: Object = {"text": _wrapped(title), **({"subtitle": _wrapped(text)} if text else {})}
     return {
-        "title": head,
+        "title": {"text": _wrapped(title), **({"subtitle": _wrapped(text)} if text else {})},
         "width": width,
         "height": height,
         "layer": layers,

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 
-from humanjudge.charts import RatingGraph, rating_graph
+from humanjudge.charts.rating_graph import RatingGraph, rating_graph
 from humanjudge.http import HtmxRequest
 from humanjudge.lib.tables import (
     DASH,

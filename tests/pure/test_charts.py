@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 import pytest
 
 from humanjudge.charts import (
-    P_VALUES,
     RATING,
     SCORE,
     SHARE,
@@ -26,7 +25,7 @@ from humanjudge.charts import (
     lines,
     svg,
 )
-from humanjudge.charts.heatmap import FULLEST_CELL
+from humanjudge.charts.tables import FULLEST_CELL
 from humanjudge.charts.theme import ACCENT, INK, PAPER, SOFT, THEMES
 
 DOCS = Path(__file__).parents[2] / "docs" / "charts.md"
@@ -133,17 +132,6 @@ def test_a_heat_map_shows_every_cell_and_a_dash_where_there_is_none():
     assert [text for text in shown if text.endswith("%")] == ["25%", "75%"]
     assert shown.count("\N{EN DASH}") == 2
     assert shown.count("a") == shown.count("b") == 2
-
-
-def test_p_values_are_short_and_the_smaller_the_darker():
-    cells = [[None, 0.0004, 0.012], [0.04, None, 0.2], [0.0031, 1.0, None]]
-    spec = heat_map(["a", "b", "c"], cells, title="t", text="p", form=P_VALUES)
-    shown = texts(spec)
-    assert {"<.001", ".012", ".040", ".20", ".003", "1"} <= set(shown)
-    dark = [P_VALUES.darkness(p) for p in (0.0004, 0.005, 0.012, 0.2)]
-    assert dark == sorted(dark, reverse=True)
-    assert dark[0] == 1
-    assert dark[-1] == 0
 
 
 def test_a_table_that_is_not_square_is_refused():
