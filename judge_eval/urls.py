@@ -6,12 +6,10 @@ from judge_eval.pages import (
     draft,
     findings,
     models,
-    pair,
     pairs,
     progress,
     reveal,
     runs,
-    voters,
 )
 
 # Computes with NumPy, which no other page needs.
@@ -23,7 +21,7 @@ urlpatterns = [
     path("favicon.ico", runs.favicon, name="favicon"),
     path("runs/", runs.runs, name="runs"),
     path("runs/new/", draft.new_run, name="new-run"),
-    path("runs/new/config/", draft.new_run_config, name="new-run-config"),
+    path("runs/new/config/", draft.new_run, {"as_config": True}, name="new-run-config"),
     path("runs/<uuid:run_id>/", board.run_board, name="run"),
     path("runs/<uuid:run_id>/draft/", draft.run_draft, name="run-draft"),
     path("runs/<uuid:run_id>/draft/try", draft.try_judge, name="try-judge"),
@@ -37,7 +35,7 @@ urlpatterns = [
     path("runs/<uuid:run_id>/calls/", progress.run_calls, name="run-calls"),
     path("runs/<uuid:run_id>/calls/<int:call_id>/", progress.run_call, name="run-call"),
     path("runs/<uuid:run_id>/pairs/", pairs.run_pairs, name="run-pairs"),
-    path("runs/<uuid:run_id>/pairs/<uuid:item_id>/", pair.run_pair, name="run-pair"),
+    path("runs/<uuid:run_id>/pairs/<uuid:item_id>/", pairs.run_pair, name="run-pair"),
     path(
         "runs/<uuid:run_id>/alt-test/",
         on_demand(f"{_alt_test}.run_alt_test"),
@@ -55,11 +53,11 @@ urlpatterns = [
         name="run-table",
     ),
     path("runs/<uuid:run_id>/charts/<slug:chart>.svg", findings.run_chart, name="run-chart"),
-    path("runs/<uuid:run_id>/vote/", voters.run_voting, name="run-voting"),
-    path("runs/<uuid:run_id>/vote/me", voters.vote_as_user, name="vote-as-user"),
+    path("runs/<uuid:run_id>/vote/", runs.run_voting, name="run-voting"),
+    path("runs/<uuid:run_id>/vote/me", runs.vote_as_user, name="vote-as-user"),
     path(
         "runs/<uuid:run_id>/vote/invites/<uuid:invite_id>/withdraw",
-        voters.withdraw_invite,
+        runs.withdraw_invite,
         name="withdraw-invite",
     ),
     path("reveal/<uuid:vote_uid>/", reveal.reveal, name="reveal"),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from django import forms
 from django.http import HttpResponse
@@ -13,27 +11,12 @@ from django.shortcuts import render
 
 from humanjudge.http import HtmxRequest, Problem
 from humanjudge.lib.ratelimit import RateLimit
-from humanjudge.lib.tables import (
-    DASH,
-    Cell,
-    Head,
-    Row,
-    Table,
-    name_cell,
-    percent,
-    span,
-    text_cell,
-)
+from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, percent, span, text_cell
 from humanjudge.lib.text import listed
-from judge_eval.findings.cache import Request
 from judge_eval.findings.model import AltTest, AltTestJudge
 from judge_eval.models import Run
-from judge_eval.pages.findings import (
-    findings_context,
-    findings_page,
-    live_part,
-    requested,
-)
+from judge_eval.pages.findings import findings_context, live_part, requested
+from judge_eval.pages.runs import Context, run_page
 from judge_eval.stats import (
     EPSILON_GUIDE,
     GRID,
@@ -60,251 +43,6 @@ MOST_LEFT_OUT = 12
 limit = RateLimit(per_second=1, burst=8)
 
 
-@findings_page
-def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
-    """The panel; htmx asks for it again while votes come in."""
-    wanted = requested(request, run)
-    context = _context(request, run, wanted)
-    if not request.htmx:
-        items = {"form": ItemsForm(initial=_initial(run, wanted), label_suffix="")}
-        return render(request, "judge_eval/alt_test.html", context | items)
-    return live_part(request, context, "judge_eval/_alt_test.html")
-
-
-def _context(request: HtmxRequest, run: Run, wanted: Request) -> dict[str, Any]:
-    figures = wanted.findings
-    test = figures.alt_test if figures else None
-    epsilon = request.GET.get("epsilon", test.epsilon if test else DEFAULT_EPSILON)
-    if epsilon not in EPSILONS:
-        raise Problem(400, f"epsilon: one of {', '.join(EPSILONS)}.")
-    judge = request.GET.get("judge", "")
-    return findings_context(run, wanted, "alt-test") | {
-        "test": panel_of(test, epsilon, judge) if test else None,
-        "why": figures.alt_test_why if figures else None,
-        "guide": WHO.items(),
-        "guide_closing": epsilon_advice().splitlines()[-1],
-    }
-
-
-def _initial(run: Run, wanted: Request) -> dict[str, int]:
-    """Suppose as many people as the run has, and the choices that they made."""
-    test = wanted.findings.alt_test if wanted.findings else None
-    people = test.humans if test else FEWEST_PEOPLE
-    choices = test.choices if test else len(run.queue.ballot)
-    return {
-        "humans": max(FEWEST_PEOPLE, min(MOST_PEOPLE, people)),
-        "categories": max(2, min(MOST_CATEGORIES, choices)),
-    }
-
-
-# --- the panel ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ChosenJudge:
-    """One judge against each person."""
-
-    id: str
-    name: str
-    words: str
-    people: Table | None
-    listed: str
-    left_out: list[str]
-
-
-@dataclass(frozen=True)
-class Panel:
-    """The test at an epsilon of the reader's choice, from stored rates.
-
-    Attributes
-    ----------
-    epsilons : list of (key, words)
-    too_few : str
-        What the test takes, where no judge could be tested.
-    """
-
-    epsilon: str
-    epsilons: list[tuple[str, str]]
-    summary: str
-    rates: Table | None
-    choices: list[tuple[str, str]]
-    chosen: ChosenJudge | None
-    advice: list[str]
-    too_few: str
-
-
-def panel_of(test: AltTest, epsilon: str, judge_id: str = "") -> Panel:
-    """Lay out a stored test; the judge asked for, or the best, is shown person by person."""
-    judges = sorted(test.judges, key=lambda judge: _merit(judge, epsilon), reverse=True)
-    asked = [judge for judge in judges if judge.id == judge_id]
-    asked = asked or [judge for judge in judges if not judge.is_baseline] or judges
-    is_tested = any(_passes(judge, epsilon) is not None for judge in judges)
-    return Panel(
-        epsilon=epsilon,
-        epsilons=[(key, IN_SHORT.get(key, "")) for key in EPSILONS],
-        summary=_summary(judges, epsilon),
-        rates=_rates_table(judges, epsilon) if judges else None,
-        choices=[(judge.id, judge.name) for judge in judges],
-        chosen=_chosen(asked[0], test, epsilon) if asked else None,
-        advice=test.advice,
-        too_few="" if is_tested else f"The test takes {SETTINGS.takes}.",
-    )
-
-
-def _rate(judge: AltTestJudge, epsilon: str) -> float | None:
-    return (judge.winning_rates or {}).get(epsilon)
-
-
-def _passes(judge: AltTestJudge, epsilon: str) -> bool | None:
-    rate = _rate(judge, epsilon)
-    return None if rate is None else rate >= PASSES
-
-
-def _merit(judge: AltTestJudge, epsilon: str) -> tuple[float, float]:
-    rate = _rate(judge, epsilon)
-    return -1.0 if rate is None else rate, -1.0 if judge.advantage is None else judge.advantage
-
-
-def _rates_table(judges: Sequence[AltTestJudge], epsilon: str) -> Table:
-    heads = [
-        *(Head("Judge", css=""), Head(f"At {epsilon}", css="")),
-        *(Head(key, css="num chosen" if key == epsilon else "num") for key in EPSILONS),
-        *(Head("Advantage probability, 95\N{NO-BREAK SPACE}%"), Head("People"), Head("Items")),
-    ]
-    rows = [
-        Row(
-            judge.name,
-            [
-                name_cell(judge.name, tag="baseline" if judge.is_baseline else ""),
-                _passes_cell(judge, epsilon),
-                *(_rate_cell(judge, key, is_chosen=key == epsilon) for key in EPSILONS),
-                _advantage_cell(judge),
-                Cell(f"{judge.tested}"),
-                Cell(f"{judge.items}"),
-            ],
-        )
-        for judge in judges
-    ]
-    return Table("Judges in the Alt-Test", heads, rows, css="rates", described_by="rates-key")
-
-
-def _passes_cell(judge: AltTestJudge, epsilon: str) -> Cell:
-    passes = _passes(judge, epsilon)
-    if passes is None:
-        return text_cell("not tested", "nowrap muted")
-    return text_cell("passes", "nowrap strong") if passes else text_cell("fails", "nowrap")
-
-
-def _rate_cell(judge: AltTestJudge, key: str, *, is_chosen: bool) -> Cell:
-    rate = _rate(judge, key)
-    if rate is None:
-        return Cell(DASH, css="num muted")
-    css = "num chosen" if is_chosen else "num"
-    if rate >= PASSES:
-        return Cell(f"{rate:.2f}", css=css, mark="passing", after=", passes")
-    return Cell(f"{rate:.2f}", css=css)
-
-
-def _advantage_cell(judge: AltTestJudge) -> Cell:
-    if judge.advantage is None:
-        return Cell(DASH, css="num muted")
-    interval = span(*judge.advantage_interval, 2) if judge.advantage_interval else ""
-    return Cell(f"{judge.advantage:.2f}", interval)
-
-
-def _chosen(judge: AltTestJudge, test: AltTest, epsilon: str) -> ChosenJudge:
-    passes = _passes(judge, epsilon)
-    people = [human for human in judge.humans if human.why is None]
-    table = _people_table(judge, epsilon) if people and passes is not None else None
-    number = len(people)
-    return ChosenJudge(
-        id=judge.id,
-        name=judge.name,
-        words=judge.words if passes is None else _words(judge, epsilon),
-        people=table,
-        listed=(
-            f"Listed are the {number} people with the most items." if judge.tested > number else ""
-        ),
-        left_out=[*_too_few(judge), *judge.left_out, *test.left_out],
-    )
-
-
-def _people_table(judge: AltTestJudge, epsilon: str) -> Table:
-    heads = [
-        *(Head("Person", css=""), Head("Items"), Head("Judge’s advantage")),  # noqa: RUF001
-        *(Head("Person’s advantage"), Head(f"p at {epsilon}"), Head("Judge wins", css="")),  # noqa: RUF001
-    ]
-    rows = [
-        Row(
-            human.name,
-            [
-                name_cell(human.name),
-                Cell(f"{human.items}"),
-                Cell(f"{human.judge:.2f}"),
-                Cell(f"{human.human:.2f}"),
-                Cell(_p((human.p or {})[epsilon])),
-                text_cell("yes", "strong") if (human.rejected or {})[epsilon] else text_cell("no"),
-            ],
-        )
-        for human in judge.humans
-        if human.why is None
-    ]
-    return Table(f"{judge.name} against each person", heads, rows)
-
-
-def _p(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def _words(judge: AltTestJudge, epsilon: str) -> str:
-    verdict = "Passes" if _passes(judge, epsilon) else "Fails"
-    won = round((_rate(judge, epsilon) or 0) * judge.tested)
-    return f"{verdict} at epsilon {epsilon}: it wins against {won} of {judge.tested} people."
-
-
-def _too_few(judge: AltTestJudge) -> list[str]:
-    """Say who voted on too few pairs, by name where they are few."""
-    if not judge.untested:
-        return []
-    who = "person" if judge.untested == 1 else "people"
-    words = f"{judge.untested} {who} with too few items that others voted on too"
-    if judge.untested > MOST_LEFT_OUT:
-        return [words]
-    names = (f"{human.name} ({human.items})" for human in judge.humans if human.why)
-    return [f"{words}: {', '.join(names)}"]
-
-
-def _summary(judges: Sequence[AltTestJudge], epsilon: str) -> str:
-    tested = [judge for judge in judges if _passes(judge, epsilon) is not None]
-    parts = [
-        part
-        for is_baseline, kind in ((False, "judge"), (True, "baseline"))
-        for part in _who_passes([j for j in tested if j.is_baseline is is_baseline], kind, epsilon)
-    ]
-    return f"At epsilon {epsilon}: {'; '.join(parts)}." if parts else ""
-
-
-def _who_passes(judges: Sequence[AltTestJudge], kind: str, epsilon: str) -> list[str]:
-    """Say who passes and who fails, by name where they are few."""
-    passing = [judge.name for judge in judges if _passes(judge, epsilon)]
-    failing = [judge.name for judge in judges if not _passes(judge, epsilon)]
-    if len(judges) > MOST_NAMES:
-        return [f"{len(passing)} of {len(judges)} {kind}s pass"]
-    if kind == "baseline" and judges and not passing:
-        return ["no baseline passes"]
-    sides = ((passing, "passes", "pass"), (failing, "fails", "fail"))
-    return [_clause(names, kind, one, many) for names, one, many in sides if names]
-
-
-def _clause(names: Sequence[str], kind: str, one: str, many: str) -> str:
-    is_one = len(names) == 1
-    of_kind = f"the baseline{'' if is_one else 's'} " if kind == "baseline" else ""
-    return f"{of_kind}{listed(names)} {one if is_one else many}"
-
-
-# --- how many items -----------------------------------------------------------------------------
-
-
 class ItemsForm(forms.Form):
     accuracy = forms.IntegerField(
         label="The judge is right on, %", min_value=0, max_value=100, initial=85
@@ -323,43 +61,198 @@ class ItemsForm(forms.Form):
     )
 
 
-@findings_page
+@run_page("see board")
+def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
+    """The panel; htmx asks for it again while votes come in."""
+    context = _context(request, run)
+    if request.htmx:
+        return live_part(request, context, "judge_eval/_alt_test.html")
+    # As many people as the run has, and the choices that they made.
+    test = context["findings"].alt_test if context["findings"] else None
+    people, choices = (test.humans, test.choices) if test else (0, len(run.queue.ballot))
+    supposed = {
+        "humans": max(FEWEST_PEOPLE, min(MOST_PEOPLE, people)),
+        "categories": max(2, min(MOST_CATEGORIES, choices)),
+    }
+    context["form"] = ItemsForm(initial=supposed, label_suffix="")
+    return render(request, "judge_eval/alt_test.html", context)
+
+
+def _context(request: HtmxRequest, run: Run) -> Context:
+    wanted = requested(request, run)
+    figures = wanted.findings
+    test = figures.alt_test if figures else None
+    epsilon = request.GET.get("epsilon", test.epsilon if test else DEFAULT_EPSILON)
+    if epsilon not in EPSILONS:
+        raise Problem(400, f"epsilon: one of {', '.join(EPSILONS)}.")
+    judge = request.GET.get("judge", "")
+    return findings_context(run, wanted, "alt-test") | {
+        "test": panel_of(test, epsilon, judge) if test else None,
+        "why": figures.alt_test_why if figures else None,
+        "guide": WHO.items(),
+        "guide_closing": epsilon_advice().splitlines()[-1],
+    }
+
+
+# --- the panel ----------------------------------------------------------------------------------
+
+
+def panel_of(test: AltTest, epsilon: str, judge_id: str = "") -> Context:
+    """Lay out a stored test; the judge asked for, or the best, is shown person by person."""
+
+    def merit(judge: AltTestJudge) -> tuple[float, float]:
+        rate = _rate(judge, epsilon)
+        advantage = judge.advantage
+        return -1.0 if rate is None else rate, -1.0 if advantage is None else advantage
+
+    judges = sorted(test.judges, key=merit, reverse=True)
+    chosen = [judge for judge in judges if judge.id == judge_id]
+    chosen = chosen or [judge for judge in judges if not judge.is_baseline] or judges
+    is_tested = any(_rate(judge, epsilon) is not None for judge in judges)
+    return {
+        "epsilon": epsilon,
+        "epsilons": [(key, IN_SHORT.get(key, "")) for key in EPSILONS],
+        "summary": _summary(judges, epsilon),
+        "rates": _rates_table(judges, epsilon) if judges else None,
+        "judges": judges,
+        "chosen": _chosen(chosen[0], test, epsilon) if chosen else None,
+        "advice": test.advice,
+        "too_few": "" if is_tested else f"The test takes {SETTINGS.takes}.",
+    }
+
+
+def _rate(judge: AltTestJudge, epsilon: str) -> float | None:
+    return (judge.winning_rates or {}).get(epsilon)
+
+
+def _rates_table(judges: Sequence[AltTestJudge], epsilon: str) -> Table:
+    heads = [
+        *(Head("Judge", css=""), Head(f"At {epsilon}", css="")),
+        *(Head(key, css="num chosen" if key == epsilon else "num") for key in EPSILONS),
+        *(Head("Advantage probability, 95\N{NO-BREAK SPACE}%"), Head("People"), Head("Items")),
+    ]
+    rows = []
+    for judge in judges:
+        own = _rate(judge, epsilon)
+        passes = text_cell("not tested", "nowrap muted")
+        if own is not None:
+            is_passing = own >= PASSES
+            passes = text_cell(
+                *(("passes", "nowrap strong") if is_passing else ("fails", "nowrap"))
+            )
+        cells = [name_cell(judge.name, tag="baseline" if judge.is_baseline else ""), passes]
+        for key in EPSILONS:
+            rate, css = _rate(judge, key), "num chosen" if key == epsilon else "num"
+            if rate is None:
+                cells.append(Cell(DASH, css="num muted"))
+            elif rate >= PASSES:
+                cells.append(Cell(f"{rate:.2f}", css=css, mark="passing", after=", passes"))
+            else:
+                cells.append(Cell(f"{rate:.2f}", css=css))
+        advantage = Cell(DASH, css="num muted")
+        if judge.advantage is not None:
+            interval = span(*judge.advantage_interval, 2) if judge.advantage_interval else ""
+            advantage = Cell(f"{judge.advantage:.2f}", interval)
+        rows.append(
+            Row(judge.name, [*cells, advantage, Cell(f"{judge.tested}"), Cell(f"{judge.items}")])
+        )
+    return Table("Judges in the Alt-Test", heads, rows, css="rates", described_by="rates-key")
+
+
+def _chosen(judge: AltTestJudge, test: AltTest, epsilon: str) -> Context:
+    """Return one judge against each person."""
+    people = [human for human in judge.humans if human.why is None]
+    rate, words, table = _rate(judge, epsilon), judge.words, None
+    if rate is not None:
+        words = f"{'Passes' if rate >= PASSES else 'Fails'} at epsilon {epsilon}: it wins against "
+        words += f"{round(rate * judge.tested)} of {judge.tested} people."
+    if rate is not None and people:
+        heads = [
+            *(Head("Person", css=""), Head("Items"), Head("Judge’s advantage")),  # noqa: RUF001
+            *(Head("Person’s advantage"), Head(f"p at {epsilon}"), Head("Judge wins", css="")),  # noqa: RUF001
+        ]
+        rows = []
+        for human in people:
+            p, wins = (human.p or {})[epsilon], (human.rejected or {})[epsilon]
+            cells = [
+                *(name_cell(human.name), Cell(f"{human.items}")),
+                *(Cell(f"{human.judge:.2f}"), Cell(f"{human.human:.2f}")),
+                Cell("< 0.001" if p < 0.001 else f"{p:.3f}"),
+                text_cell("yes", "strong") if wins else text_cell("no"),
+            ]
+            rows.append(Row(human.name, cells))
+        table = Table(f"{judge.name} against each person", heads, rows)
+    untested = []
+    if judge.untested:
+        who = "person" if judge.untested == 1 else "people"
+        untested = [f"{judge.untested} {who} with too few items that others voted on too"]
+        if judge.untested <= MOST_LEFT_OUT:
+            names = (f"{human.name} ({human.items})" for human in judge.humans if human.why)
+            untested[0] += f": {', '.join(names)}"
+    is_cut = judge.tested > len(people)
+    return {
+        "id": judge.id,
+        "name": judge.name,
+        "words": words,
+        "people": table,
+        "listed": f"Listed are the {len(people)} people with the most items." if is_cut else "",
+        "left_out": [*untested, *judge.left_out, *test.left_out],
+    }
+
+
+def _summary(judges: Sequence[AltTestJudge], epsilon: str) -> str:
+    """Say who passes and who fails, judges before baselines, by name where they are few."""
+    parts = []
+    for is_baseline, kind in ((False, "judge"), (True, "baseline")):
+        rates = [
+            (judge.name, rate)
+            for judge in judges
+            if judge.is_baseline is is_baseline and (rate := _rate(judge, epsilon)) is not None
+        ]
+        passing = [name for name, rate in rates if rate >= PASSES]
+        failing = [name for name, rate in rates if rate < PASSES]
+        if len(rates) > MOST_NAMES:
+            parts.append(f"{len(passing)} of {len(rates)} {kind}s pass")
+        elif is_baseline and failing and not passing:
+            parts.append("no baseline passes")
+        else:
+            for names, one, many in ((passing, "passes", "pass"), (failing, "fails", "fail")):
+                ending, verb = ("", one) if len(names) == 1 else ("s", many)
+                who = f"the baseline{ending} " if is_baseline else ""
+                parts += [f"{who}{listed(names)} {verb}"] if names else []
+    return f"At epsilon {epsilon}: {'; '.join(parts)}." if parts else ""
+
+
+# --- how many items -----------------------------------------------------------------------------
+
+
+@run_page("see board")
 def run_items_needed(request: HtmxRequest, run: Run) -> HttpResponse:
     """How many items are needed: apart from the panel, since it is computed while one waits."""
     form = ItemsForm(request.GET, label_suffix="")
-    context: dict[str, Any] = {"run": run, "form": form}
+    context: Context = {"run": run, "form": form}
     # Readers of a shared board have one allowance between them.
     if form.is_valid() and limit.allow(request.user.pk or "visitors"):
-        context |= _simulated(_needed(**form.cleaned_data))
+        needed = _needed(**form.cleaned_data)
+        rows = []
+        for size, share in needed.passing.items():
+            low, high = share.interval or (0, 1)
+            interval = Cell(span(100 * low, 100 * high))
+            cells = [Cell(f"{size}", is_head=True), Cell(percent(share.value or 0)), interval]
+            rows.append(Row(f"{size}", cells, "passing" if size == needed.items else ""))
+        heads = [Head("Items"), Head("Tests that pass"), Head("95\N{NO-BREAK SPACE}% interval")]
+        context |= {
+            "needed": needed,
+            "passing": Table("Share of tests that pass, by number of items", heads, rows),
+            "simulations": next(iter(needed.passing.values())).n,
+        }
     elif form.is_valid():
         context["is_busy"] = True
     if request.htmx:  # which shows nothing of an answer that is an error
         return render(request, "judge_eval/_items_needed.html", context)
-    context |= _context(request, run, requested(request, run))
+    context |= _context(request, run)
     status = 429 if "is_busy" in context else 200
     return render(request, "judge_eval/alt_test.html", context, status=status)
-
-
-def _simulated(needed: ItemsNeeded) -> dict[str, Any]:
-    rows = []
-    for size, share in needed.passing.items():
-        low, high = share.interval or (0, 1)
-        cells = [
-            Cell(f"{size}", is_head=True),
-            Cell(percent(share.value or 0)),
-            Cell(span(100 * low, 100 * high)),
-        ]
-        rows.append(Row(f"{size}", cells, "passing" if size == needed.items else ""))
-    interval = Head("95\N{NO-BREAK SPACE}% interval")
-    return {
-        "needed": needed,
-        "passing": Table(
-            label="Share of tests that pass, by number of items",
-            heads=[Head("Items"), Head("Tests that pass"), interval],
-            rows=rows,
-        ),
-        "simulations": next(iter(needed.passing.values())).n,
-    }
 
 
 @lru_cache(maxsize=1024)

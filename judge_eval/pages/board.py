@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any
+from dataclasses import replace
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
@@ -30,19 +28,15 @@ from humanjudge.lib.tables import (
 )
 from humanjudge.lib.text import duration, listed, number_of
 from judge_eval import selectors
-from judge_eval.access import is_voting
+from judge_eval.access import can, is_voting
 from judge_eval.findings.cache import Request
 from judge_eval.findings.columns import GROUPS, METHODS, PENDING, Column
-from judge_eval.findings.model import Claims, Matrix, RunFindings
+from judge_eval.findings.model import Claims, RunFindings
 from judge_eval.findings.ranking import ranking
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Run
-from judge_eval.pages.findings import (
-    findings_context,
-    findings_page,
-    live_part,
-    requested,
-)
+from judge_eval.pages.findings import findings_context, live_part, requested
+from judge_eval.pages.runs import Context, run_page
 from judge_eval.selectors import BoardRow, BoardView
 from judge_eval.stats.estimate import SIGNIFICANCE, best_first
 
@@ -53,117 +47,84 @@ MOST_UNFOLDED = 8
 PROMPT_LETTERS = 110
 
 
-@findings_page
+@run_page("see board")
 def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     """The board, or a part of it; htmx asks for its live part again while people vote."""
     wanted = requested(request, run)
-    board = selectors.board(run)
-    is_owner = request.user.is_authenticated
+    board, figures, part = selectors.board(run), wanted.findings, wanted.part
+    rows = ranking(board, figures).best_first(board.rows)
+    is_voted = bool(figures and figures.as_of.votes)
+    # What was computed before anybody voted says nothing of the votes since.
+    is_computing = not figures or (bool(board.votes) and not is_voted and not part.kind)
     # On which pairs people and judges disagree says what to look for on the next one.
-    hides = is_voting(request, run)
-    context = findings_context(run, wanted, "board") | _context(run, board, wanted)
+    hides, runs_it = is_voting(request, run), can(request, "see calls", run)
+    context = findings_context(run, wanted, "board")
+    # What changes whenever the board does, its findings left aside.
+    counts = (run.queue.project.head_seq, board.done, board.preparing, board.unusable)
+    seen = f"{'-'.join(map(str, counts))}-{context['seen']}"
+    # What htmx asks with, so that it is answered only when something is new.
+    known = {"parts": context["parts"].number if context["parts"] else "", "seen": seen}
+    poll = {"part": str(part), **known} if part.kind else known
     context |= {
+        "board": board,
+        "words": figures.words if figures and (is_voted or part.kind) else "",
+        "computed": _computed(board, wanted) if is_voted else None,
+        "is_computing": is_computing and bool(board.votes or part.kind),
+        "left_out": selectors.left_out(run) if board.unusable else [],
+        "counts": _counts(board, figures, part),
+        "not_blind": _not_blind(board.unblinded),
+        "table": _table(run, rows, figures, part) if figures or not part.kind else None,
+        "graph": None if part.kind else _graph(run, board, rows),
         "is_voting": hides,
-        "disputed": None if hides else _disputed(run, wanted, is_open=is_owner or run.is_shared),
-        "first_step": None if board.votes else _first_step(run, board, is_owner=is_owner),
-        "seen": f"{_live_counts(run, board)}-{context['seen']}",
+        "disputed": None if hides else _disputed(run, wanted),
+        "first_step": None if board.votes else _first_step(run, board, runs_it=runs_it),
+        "seen": seen,
+        "poll": urlencode(poll, quote_via=quote, safe=""),
         "methods": METHODS,
+        # What is read aloud when it changes.
+        "spoken": f"{number_of(board.votes, 'vote')}.",
     }
-    context["poll"] = _poll(context, wanted.part)
+    if figures and is_voted:
+        context["spoken"] = f"{part.in_words}: {figures.words}" if part.kind else figures.words
+        context |= _matrices(figures, _order(rows, figures, part))
     if not request.htmx:
         return render(request, "judge_eval/board.html", context)
     return live_part(request, context, "judge_eval/_board.html")
 
 
-def _poll(context: dict[str, Any], part: Slice) -> str:
-    """Return what htmx asks with, so that it is answered only when something is new."""
-    known = {"parts": context["parts"].number if context["parts"] else "", "seen": context["seen"]}
-    query = {"part": str(part), **known} if part.kind else known
-    return urlencode(query, quote_via=quote, safe="")
-
-
-def _live_counts(run: Run, board: BoardView) -> str:
-    """Return what changes whenever the board does, its findings left aside."""
-    counts = (run.queue.project.head_seq, board.done, board.preparing, board.unusable)
-    return "-".join(map(str, counts))
-
-
-def _context(run: Run, board: BoardView, wanted: Request) -> dict[str, Any]:
-    figures, part = wanted.findings, wanted.part
-    rows = ranking(board, figures).best_first(board.rows)
-    order = _order(rows, figures, part)
-    is_voted = bool(figures and figures.as_of.votes)
-    # What was computed before anybody voted says nothing of the votes since.
-    is_computing = not figures or (bool(board.votes) and not is_voted and not part.kind)
-    context: dict[str, Any] = {
-        "board": board,
-        "words": figures.words if figures and (is_voted or part.kind) else "",
-        "spoken": _spoken(board, figures if is_voted else None, part),
-        "computed": _computed(board, wanted, figures) if figures and is_voted else None,
-        "is_computing": is_computing and bool(board.votes or part.kind),
-        "left_out": selectors.left_out(run) if board.unusable else [],
-        "counts": _counts(board, figures, part),
-        "not_blind": _not_blind(board.unblinded),
-        **_matrices(figures, order),
-    }
-    if part.kind:
-        table = part_table(run, figures, order, board.rows, part) if figures else None
-        return context | {"table": table}
-    return context | {"table": live_table(run, rows, figures), "graph": _graph(run, board, rows)}
-
-
 # --- sentences ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Computed:
-    """Of which votes the figures are, when they were computed, and what came since."""
-
-    votes: str
-    at: datetime
-    seconds: int
-    ago: str
-    behind: str
-
-
-def _computed(board: BoardView, wanted: Request, figures: RunFindings) -> Computed:
-    at = wanted.row.computed_at
-    assert at is not None  # there are figures
-    seconds = max((timezone.now() - at).total_seconds(), 0)
-    votes, part = figures.as_of.votes, wanted.part
+def _computed(board: BoardView, wanted: Request) -> Context:
+    """Say of which votes the figures are, when they were computed, and what came since."""
+    at, figures, part = wanted.row.computed_at, wanted.findings, wanted.part
+    assert at is not None and figures is not None  # noqa: PT018  the caller looked
+    votes, seconds = figures.as_of.votes, max((timezone.now() - at).total_seconds(), 0)
     of = f"{number_of(votes, 'vote')} on this part" if part.kind else f"vote {votes:,}"
-    since = 0 if part.kind else max(board.votes - votes, 0)
-    return Computed(
-        votes=f"As of {of} (ledger entry {wanted.row.seq:,}), computed",
-        at=at,
-        seconds=round(seconds),
-        ago=duration(seconds),
-        behind=_behind(since, part) if wanted.row.seq < board.run.board.seq else "",
-    )
-
-
-def _behind(since: int, part: Slice) -> str:
-    if part.kind:
-        return "The ledger has gone on since: these figures follow within seconds."
-    came = f"{number_of(since, 'vote')} came since" if since else "The ledger has gone on since"
-    elo = ("ELO has it" if since == 1 else "ELO has them") if since else "ELO with it"
-    return f"{came}: {elo}, the other figures follow within seconds."
-
-
-def _spoken(board: BoardView, figures: RunFindings | None, part: Slice) -> str:
-    """Return what is read aloud when it changes."""
-    if figures is None:
-        return f"{number_of(board.votes, 'vote')}."
-    return f"{part.in_words}: {figures.words}" if part.kind else figures.words
+    since, behind = max(board.votes - votes, 0), ""
+    if wanted.row.seq < board.run.board.seq:
+        came, elo = "The ledger has gone on since", "ELO with it"
+        if since:
+            came = f"{number_of(since, 'vote')} came since"
+            elo = "ELO has it" if since == 1 else "ELO has them"
+        behind = f"{came}: {elo}, the other figures follow within seconds."
+        if part.kind:
+            behind = "The ledger has gone on since: these figures follow within seconds."
+    return {
+        "votes": f"As of {of} (ledger entry {wanted.row.seq:,}), computed",
+        "at": at,
+        "seconds": round(seconds),
+        "ago": duration(seconds),
+        "behind": behind,
+    }
 
 
 def _counts(board: BoardView, figures: RunFindings | None, part: Slice) -> list[tuple[str, str]]:
     if part.kind and figures:
         as_of = figures.as_of
-        voted = f"{as_of.voted:,} of {as_of.open:,}"
         return [
             ("Votes on this part", f"{as_of.votes:,}"),
-            ("Its pairs that were voted on", voted),
+            ("Its pairs that were voted on", f"{as_of.voted:,} of {as_of.open:,}"),
         ]
     done = f"{board.done:,} of {board.total:,}"
     return [("Votes", f"{board.votes:,}"), ("Pairs with enough votes", done)]
@@ -179,11 +140,14 @@ def _not_blind(number: int) -> str:
     )
 
 
-def _first_step(run: Run, board: BoardView, *, is_owner: bool) -> dict[str, str]:
-    """Say what there is to do before there are votes, with a link for whoever may do it."""
+def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> dict[str, str]:
+    """Say what there is to do before there are votes, with a link for who may do it."""
     if run.state == Run.State.DRAFT:
-        link = {"url": reverse("run-draft", args=[run.pk]), "link": _START} if is_owner else {}
-        return {"why": "This run is a draft: nothing was asked yet.", **link}
+        start = {
+            "url": reverse("run-draft", args=[run.pk]),
+            "link": "See what it will do, and start it",
+        }
+        return {"why": "This run is a draft: nothing was asked yet."} | (start if runs_it else {})
     why = "Every judge starts at 1000 and nothing moves until people vote."
     if board.preparing:
         why += (
@@ -192,92 +156,79 @@ def _first_step(run: Run, board: BoardView, *, is_owner: bool) -> dict[str, str]
         )
     if not run.queue.is_open or run.state == Run.State.COMPLETE:
         return {"why": why, "then": "Voting is over."}
-    if is_owner:
-        return {"why": why, "url": reverse("run-voting", args=[run.pk]), "button": _VOTE}
-    return {"why": why, "then": "Ask the owner of this run for an invite link to vote."}
-
-
-_START = "See what it will do, and start it"
-_VOTE = "Vote on pairs, or invite people"
+    if not runs_it:
+        return {"why": why, "then": "Ask the owner of this run for an invite link to vote."}
+    url = reverse("run-voting", args=[run.pk])
+    return {"why": why, "url": url, "button": "Vote on pairs, or invite people"}
 
 
 def _labelled(claims: Claims) -> str:
     """Say which pairs count for who beats whom."""
-    one = claims.labelled == 1
-    counted = f"{number_of(claims.labelled, 'pair')} {'has' if one else 'have'}"
-    counted += f" a strict majority of votes and count{'s' if one else ''} here"
+    has, counts = ("has", "counts") if claims.labelled == 1 else ("have", "count")
+    counted = f"{number_of(claims.labelled, 'pair')} {has} a strict majority of votes and {counts}"
     if not claims.unlabelled:
-        return f"{counted}."
+        return f"{counted} here."
     was, has, does = ("was", "has", "does") if claims.unlabelled == 1 else ("were", "have", "do")
-    return f"{counted}; {claims.unlabelled:,} that {was} voted on {has} none and {does} not."
+    return f"{counted} here; {claims.unlabelled:,} that {was} voted on {has} none and {does} not."
 
 
 # --- the table ----------------------------------------------------------------------------------
 
 
-def live_table(run: Run, rows: Sequence[BoardRow], figures: RunFindings | None) -> Table:
-    """Show the whole run, judges in the order of the rows."""
-    judges = {judge.id: judge for judge in figures.judges} if figures else {}
-    absent = LATER if figures else PENDING
-
-    def cells(row: BoardRow) -> dict[str, Cell]:
-        judge = judges.get(str(row.judge.pk))
-        return {
-            column.figure: column.live(row, judge)
-            or (column.cell(judge) if judge else missing(absent))
-            for columns in GROUPS.values()
-            for column in columns
-        }
-
-    lines = [(row.judge.name, row.judge.is_baseline, cells(row)) for row in rows]
-    return _table(run, GROUPS, lines, figures, is_imported=_is_imported(rows))
+def _order(rows: Sequence[BoardRow], figures: RunFindings, part: Slice) -> list[int]:
+    """Return the places of judges in the findings, from the table's top to its bottom."""
+    if part.kind:
+        return best_first([judge.overall.value for judge in figures.judges])
+    places = {judge.id: place for place, judge in enumerate(figures.judges)}
+    ranked = (str(row.judge.pk) for row in rows)
+    return [places[judge] for judge in ranked if judge in places]
 
 
-def part_table(
-    run: Run, figures: RunFindings, order: Sequence[int], rows: Sequence[BoardRow], part: Slice
-) -> Table:
-    """Show a part of the run, which has no ELO and no price of its own."""
+def _table(run: Run, ranked: Sequence[BoardRow], figures: RunFindings | None, part: Slice) -> Table:
+    """Show judges by overall agreement: live, or of a part, which has no ELO and no price."""
     groups = {
-        title: [column for column in columns if column.is_of_parts]
+        title: [column for column in columns if column.is_of_parts or not part.kind]
         for title, columns in GROUPS.items()
     }
-    columns = [column for columns in groups.values() for column in columns]
-    lines = [
-        (judge.name, judge.is_baseline, {column.figure: column.cell(judge) for column in columns})
-        for judge in (figures.judges[place] for place in order)
-    ]
-    table = _table(run, groups, lines, figures, is_imported=_is_imported(rows), part=part)
-    return replace(table, unknown=f"{OF_THE_WHOLE} {table.unknown}".strip())
-
-
-Line = tuple[str, bool, Mapping[str, Cell]]
-
-
-def _table(
-    run: Run,
-    groups: Mapping[str, Sequence[Column]],
-    judges: Sequence[Line],
-    figures: RunFindings | None,
-    *,
-    is_imported: bool,
-    part: Slice | None = None,
-) -> Table:
-    """Leave out what nobody has a figure for, and number the reasons that are still needed."""
-    people = _people(figures) if figures and figures.as_of.votes else None
     every = [column for columns in groups.values() for column in columns]
-    spare = _nowhere_known(every, judges, people) if figures else []
-    left = {
-        title: [column for column in columns if column not in spare]
-        for title, columns in groups.items()
-    }
+    lines: list[tuple[str, bool, Mapping[str, Cell]]] = []
+    if part.kind and figures:
+        for place in _order(ranked, figures, part):
+            judge = figures.judges[place]
+            cells = {column.figure: column.cell(judge) for column in every}
+            lines.append((judge.name, judge.is_baseline, cells))
+    else:
+        judges = {judge.id: judge for judge in figures.judges} if figures else {}
+        absent = missing(LATER if figures else PENDING)
+        for row in ranked:
+            computed = judges.get(str(row.judge.pk))
+            cells = {
+                column.figure: column.live(row, computed)
+                or (column.cell(computed) if computed else absent)
+                for column in every
+            }
+            lines.append((row.judge.name, row.judge.is_baseline, cells))
+    people: dict[str, Cell] = {}
+    if figures and figures.as_of.votes:
+        shares = (figures.among_people.pairs, figures.people_first_position)
+        people = {column.figure: column.people(*shares) for column in every if column.people}
+    spare = _unknown_columns(every, lines, people) if figures else []
+    left = {t: [c for c in columns if c not in spare] for t, columns in groups.items()}
     left = {title: columns for title, columns in left.items() if columns}
     columns = [column for columns in left.values() for column in columns]
     rows = [
         _row(name, "baseline" if is_baseline else "", columns, cells)
-        for name, is_baseline, cells in judges
+        for name, is_baseline, cells in lines
     ]
     if people:
         rows.append(_row("People among themselves", "people", columns, people))
+    rows, notes = numbered(rows)
+    unknown = ""
+    if names := dict.fromkeys(column.without[0] for column in spare):
+        # Baselines aside, every judge has answered elsewhere.
+        providers = {row.judge.provider for row in ranked if not row.judge.is_baseline}
+        why = ", since the verdicts were imported" if providers == {"imported"} else ""
+        unknown = f"Not known of any judge: {listed(names)}{why}."
     first = {columns[0].figure for columns in left.values()}
     heads = [
         Head(
@@ -289,18 +240,17 @@ def _table(
         )
         for column in columns
     ]
-    rows, notes = numbered(rows)
     order = "by overall agreement, best first"
     return Table(
         label=f"Judges of {run.name}, {order}",
-        caption=f"Judges of {run.name}{f', {part.in_words}' if part else ''}, {order}",
+        caption=f"Judges of {run.name}{f', {part.in_words}' if part.kind else ''}, {order}",
         id="ranking",
         css="ranking",
         groups=[(title, len(columns)) for title, columns in left.items()],
         heads=[Head("Judge", css="who"), *heads],
         rows=rows,
         notes=notes,
-        unknown=_unknown(spare, is_imported=is_imported),
+        unknown=f"{OF_THE_WHOLE} {unknown}".strip() if part.kind else unknown,
     )
 
 
@@ -312,23 +262,14 @@ def _row(name: str, css: str, columns: Sequence[Column], cells: Mapping[str, Cel
     return Row(name, [name_cell(name, tag=css, css="who"), *figures], css)
 
 
-def _people(figures: RunFindings) -> dict[str, Cell]:
-    """Show people by the same measures."""
-    shares = (figures.among_people.pairs, figures.people_first_position)
-    return {
-        column.figure: column.people(*shares)
-        for columns in GROUPS.values()
-        for column in columns
-        if column.people
-    }
-
-
-def _nowhere_known(
-    columns: Sequence[Column], judges: Sequence[Line], people: Mapping[str, Cell] | None
+def _unknown_columns(
+    columns: Sequence[Column],
+    lines: Sequence[tuple[str, bool, Mapping[str, Cell]]],
+    people: Mapping[str, Cell],
 ) -> list[Column]:
     """Return columns that nobody has a figure for; that of a baseline counts where all are such."""
-    telling = [cells for _, is_baseline, cells in judges if not is_baseline]
-    telling = [*(telling or [cells for _, _, cells in judges]), *([people] if people else [])]
+    telling = [cells for _, is_baseline, cells in lines if not is_baseline]
+    telling = [*(telling or [cells for _, _, cells in lines]), people]
     return [
         column
         for column in columns
@@ -337,50 +278,16 @@ def _nowhere_known(
     ]
 
 
-def _unknown(columns: Sequence[Column], *, is_imported: bool) -> str:
-    """Say in a sentence what is not shown."""
-    names = dict.fromkeys(column.without[0] for column in columns)
-    if not names:
-        return ""
-    why = ", since the verdicts were imported" if is_imported else ""
-    return f"Not known of any judge: {listed(names)}{why}."
-
-
-def _is_imported(rows: Sequence[BoardRow]) -> bool:
-    """Say whether every judge, baselines aside, has answered elsewhere."""
-    providers = {row.judge.provider for row in rows if not row.judge.is_baseline}
-    return providers == {"imported"}
-
-
 # --- judges against judges ----------------------------------------------------------------------
 
 
-def _order(rows: Sequence[BoardRow], figures: RunFindings | None, part: Slice) -> list[int]:
-    """Return the places of judges in the findings, from the table's top to its bottom."""
-    judges = figures.judges if figures else []
-    if part.kind:
-        return best_first([judge.overall.value for judge in judges])
-    places = {judge.id: place for place, judge in enumerate(judges)}
-    ranked = (str(row.judge.pk) for row in rows)
-    return [places[judge] for judge in ranked if judge in places]
+def _matrices(figures: RunFindings, order: Sequence[int]) -> Context:
+    """Return who beats whom, with the corrected p of each test, and who says the same."""
+    if len(order) < 2:
+        return {}
+    claims, names = figures.claims, [judge.name for judge in figures.judges]
 
-
-def _matrices(figures: RunFindings | None, order: Sequence[int]) -> dict[str, Any]:
-    if not figures or len(order) < 2 or not figures.as_of.votes:
-        return {"claims": None, "same_verdict": None}
-    names = [judge.name for judge in figures.judges]
-    return {
-        "claims": _claims_matrix(figures.claims, names, order),
-        "labelled": _labelled(figures.claims),
-        "folded": f"{len(order)} judges against each other" if len(order) > MOST_UNFOLDED else "",
-        "same_verdict": _same_verdict_matrix(figures.same_verdict, names, order),
-    }
-
-
-def _claims_matrix(claims: Claims, names: Sequence[str], order: Sequence[int]) -> Table:
-    """Show who beats whom, with the corrected p of each test."""
-
-    def cell(row: int, column: int) -> Cell:
+    def claim(row: int, column: int) -> Cell:
         ahead, behind = claims.ahead[row][column], claims.ahead[column][row]
         # Short, and without the names in the heads: there are hundreds of these.
         both = claims.together[row][column]
@@ -390,18 +297,19 @@ def _claims_matrix(claims: Claims, names: Sequence[str], order: Sequence[int]) -
             return Cell(p, title=title, css="num beats", before="beats, p = ")
         return Cell(p, title=title)
 
-    return _matrix("claims", "Row beats column: corrected p", names, order, cell)
-
-
-def _same_verdict_matrix(shares: Matrix, names: Sequence[str], order: Sequence[int]) -> Table:
-    def cell(row: int, column: int) -> Cell:
-        share = shares[row][column]
-        if share is None:
+    def share(row: int, column: int) -> Cell:
+        same = figures.same_verdict[row][column]
+        if same is None:
             return Cell(DASH, title="They never answered together.")
-        return Cell(percent(share))
+        return Cell(percent(same))
 
-    caption = "Same verdict: percent of the pairs that both answered"
-    return _matrix("same-table", caption, names, order, cell)
+    alike = "Same verdict: percent of the pairs that both answered"
+    return {
+        "claims": _matrix("claims", "Row beats column: corrected p", names, order, claim),
+        "labelled": _labelled(claims),
+        "folded": f"{len(order)} judges against each other" if len(order) > MOST_UNFOLDED else "",
+        "same_verdict": _matrix("same-table", alike, names, order, share),
+    }
 
 
 def _matrix(
@@ -412,21 +320,13 @@ def _matrix(
     cell: Callable[[int, int], Cell],
 ) -> Table:
     """Show judges by judges; the columns are called by the numbers of the rows."""
-    heads = [
-        Head(f"{number}", hint=names[place], after=f" {names[place]}")
-        for number, place in enumerate(order, start=1)
-    ]
-    rows = [
-        Row(
-            names[row],
-            [
-                name_cell(format_html('<span class="muted">{}</span> {}', number, names[row])),
-                *(Cell() if row == column else cell(row, column) for column in order),
-            ],
-        )
-        for number, row in enumerate(order, start=1)
-    ]
-    return Table(caption, [Head(), *heads], rows, css="matrix", id=name, caption=caption)
+    heads, rows = [Head()], []
+    for number, row in enumerate(order, start=1):
+        heads.append(Head(f"{number}", hint=names[row], after=f" {names[row]}"))
+        head = name_cell(format_html('<span class="muted">{}</span> {}', number, names[row]))
+        cells = [Cell() if row == column else cell(row, column) for column in order]
+        rows.append(Row(names[row], [head, *cells]))
+    return Table(caption, heads, rows, css="matrix", id=name, caption=caption)
 
 
 def p_text(p: float) -> str:
@@ -448,7 +348,7 @@ def p_text(p: float) -> str:
 # --- pairs, and the curve -----------------------------------------------------------------------
 
 
-def _disputed(run: Run, wanted: Request, *, is_open: bool) -> dict[str, Any] | None:
+def _disputed(run: Run, wanted: Request) -> Context | None:
     """Return the pairs that judges and people disagree on most, with what leads to their pages."""
     worst = wanted.findings.disputed if wanted.findings else []
     if not worst:
@@ -458,7 +358,7 @@ def _disputed(run: Run, wanted: Request, *, is_open: bool) -> dict[str, Any] | N
     about = selectors.pairs_at(run, [pair.position for pair in worst], PROMPT_LETTERS + 1)
 
     def url(name: str, *ids: UUID) -> str:
-        return f"{reverse(name, args=[run.pk, *ids])}?{query}" if is_open else ""
+        return f"{reverse(name, args=[run.pk, *ids])}?{query}"
 
     pairs = [
         about[pair.position]

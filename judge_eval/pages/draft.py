@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -15,21 +14,19 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
 from humanjudge.http import HtmxRequest, Problem
 from humanjudge.lib.text import latency, number_of, usd
-from judge_eval.access import may_read_verdicts, refuse_calls
-from judge_eval.config.estimates import Estimate, Line, Plan, estimate, plan
-from judge_eval.config.run_config import RUBRICS, PromptSpec, RunConfig
+from judge_eval.access import refusal
+from judge_eval.config.estimates import Estimate, estimate, plan
+from judge_eval.config.run_config import RUBRICS, RunConfig
 from judge_eval.models import Judge, Run
 from judge_eval.pages.run_form import ConfigForm, RunForm, as_json, empty_values, form_values
-from judge_eval.pages.runs import find_run, refusal, run_page
+from judge_eval.pages.runs import Context, find_run, run_action, run_page
 from judge_eval.prompts import generate, judge
 from judge_eval.runs import lifecycle, providers, tryout
-from judge_eval.runs.lifecycle import LifecycleRefused, config_of
-from judge_eval.runs.providers import NANO
 from voting.choices import LABELS
 from voting.models import Item, Project
 
@@ -45,21 +42,8 @@ DASH = "\N{EN DASH}"
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def new_run(request: HttpRequest) -> HttpResponse:
-    _refuse_too_large(request)
-    return _new_run(request)
-
-
-@csrf_exempt
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def new_run_config(request: HttpRequest) -> HttpResponse:
-    _refuse_too_large(request)
-    return _new_run_config(request)
-
-
-def _refuse_too_large(request: HttpRequest) -> None:
+def new_run(request: HttpRequest, *, as_config: bool = False) -> HttpResponse:
+    """The form of a new run, field by field or as one config."""
     length = request.headers.get("Content-Length", "")
     if length.isdecimal() and int(length) > MOST_BYTES:
         raise Problem(413, "A file may have 5 MB. Nothing was stored: go back and take another.")
@@ -67,38 +51,39 @@ def _refuse_too_large(request: HttpRequest) -> None:
         request.POST  # noqa: B018  it is read here
     except RequestDataTooBig:
         raise Problem(413, "That is too much to paste. Go back and give it as a file.") from None
+    return _new_run(request, as_config=as_config)
 
 
 @csrf_protect
-def _new_run(request: HttpRequest) -> HttpResponse:
+def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
+    form_class = ConfigForm if as_config else RunForm
+    status, source = 200, request.GET.get("from", "")
     if request.method == "POST":
-        return _create(request, RunForm(request.POST, request.FILES))
-    source = _source(request)
-    values: dict[str, Any] | None = empty_values() | _only_project()
-    if source is not None:
-        values = form_values(lifecycle.config_of(source))
+        form = form_class(request.POST, request.FILES)
+        if form.is_valid() and form.run_config is not None:
+            project = form.cleaned_data["project"] or form.cleaned_data["new_project"]
+            return redirect("run-draft", lifecycle.create(project, form.run_config).pk)
+        status = 413 if form.is_too_large else 422
+    elif source:
+        run = _source(source)
+        longest = Run._meta.get_field("name").max_length or 0
+        name = f"{run.name[: longest - len(COPY)]}{COPY}"
+        config = lifecycle.config_of(run)
+        values = {"config": as_json(config, name=name)} if as_config else form_values(config)
         if values is None:  # the form has no place for all that this config says
-            return redirect(f"{reverse('new-run-config')}?from={source.pk}")
-        values |= {"name": _copied(source), "project": source.queue.project_id}
-    return _page(request, RunForm(initial=values))
+            return redirect(f"{reverse('new-run-config')}?from={run.pk}")
+        form = form_class(initial=values | {"name": name, "project": run.queue.project_id})
+    else:
+        projects = Project.objects.all()[:2]
+        only = {"project": projects[0] if len(projects) == 1 else None}
+        form = form_class(initial=only if as_config else empty_values() | only)
+    context = {"form": form, "source": source, "rubrics": dict(RUBRICS)}
+    template = "judge_eval/new_run_config.html" if as_config else "judge_eval/new_run.html"
+    return render(request, template, context, status=status)
 
 
-@csrf_protect
-def _new_run_config(request: HttpRequest) -> HttpResponse:
-    if request.method == "POST":
-        return _create(request, ConfigForm(request.POST, request.FILES))
-    source, values = _source(request), _only_project()
-    if source is not None:
-        config = as_json(lifecycle.config_of(source), name=_copied(source))
-        values = {"config": config, "project": source.queue.project_id}
-    return _page(request, ConfigForm(initial=values))
-
-
-def _source(request: HttpRequest) -> Run | None:
-    """Return the run whose config is to be changed, if one is named."""
-    named = request.GET.get("from")
-    if not named:
-        return None
+def _source(named: str) -> Run:
+    """Return the run whose config is to be changed."""
     try:
         run = find_run(UUID(named))
     except ValueError:
@@ -108,166 +93,76 @@ def _source(request: HttpRequest) -> Run | None:
     return run
 
 
-def _copied(run: Run) -> str:
-    longest = Run._meta.get_field("name").max_length or 0
-    return f"{run.name[: longest - len(COPY)]}{COPY}"
-
-
-def _only_project() -> dict[str, Any]:
-    """Choose the project where there is no choice."""
-    projects = Project.objects.all()[:2]
-    return {"project": projects[0] if len(projects) == 1 else None}
-
-
-def _create(request: HttpRequest, form: RunForm | ConfigForm) -> HttpResponse:
-    if form.is_valid() and form.run_config is not None:
-        project = form.cleaned_data["project"] or form.cleaned_data["new_project"]
-        return run_page(lifecycle.create(project, form.run_config))
-    return _page(request, form, status=413 if form.is_too_large else 422)
-
-
-def _page(request: HttpRequest, form: RunForm | ConfigForm, status: int = 200) -> HttpResponse:
-    name = "new_run" if isinstance(form, RunForm) else "new_run_config"
-    context = {"form": form, "source": request.GET.get("from", ""), "rubrics": dict(RUBRICS)}
-    return render(request, f"judge_eval/{name}.html", context, status=status)
-
-
-@never_cache
-@require_safe
-def run_draft(request: HtmxRequest, run_id: UUID) -> HttpResponse:
+@run_page("see calls")
+def run_draft(request: HtmxRequest, run: Run) -> HttpResponse:
     """What a draft will do; htmx asks for its tryout again while a judge is asked."""
-    run = find_run(run_id)
-    refused = refuse_calls(request, run)
-    if refused is not None:
-        return refused
     if run.state != Run.State.DRAFT:
         started = reverse("run-progress", args=[run.pk])
         return HttpResponseClientRedirect(started) if request.htmx else redirect(started)
     if run.config is None:
         raise Problem(409, "This draft has no config, so there is nothing to start.")
-    tried = shown_tryout(request, run)
     judges = run.judges.exclude(provider=Judge.BASELINE).order_by("position")
-    context = {"run": run, "tab": "draft", "tryout": tried, "judges": judges}
+    context = {"run": run, "tab": "draft", "judges": judges, **_tryout(request, run)}
     if not request.htmx:
-        return render(request, "judge_eval/draft.html", context | _draft_context(run))
-    if tried is not None and request.GET.get("seen") == tried.seen:
+        return render(request, "judge_eval/draft.html", context | _draft(run))
+    if context["tryout"] and request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
     return render(request, "judge_eval/_tryout.html", context)
 
 
-def _draft_context(run: Run) -> dict[str, Any]:
-    draft = draft_of(run)
+def _draft(run: Run) -> Context:
+    """Return what a config will do and cost, and what stands in its way."""
+    config = lifecycle.config_of(run)
+    names = {config.provider} | {j.provider for j in config.judges if not j.is_baseline}
+    cost = estimate(config, providers.prices(names))
+    budget, overlap = config.budget_usd, config.overlap
+    obstacles = [
+        f"There is no provider named {name}."
+        for name in sorted(names)
+        if providers.find(name) is None
+    ]
+    if budget is not None and cost.unpriced:
+        unpriced = ", ".join(cost.unpriced)
+        obstacles.append(f"A budget needs every price, and nobody has said what {unpriced} costs.")
+    votes = f"{number_of(config.votes_per_pair, 'vote')} per pair"
+    if overlap.share:
+        votes += f", {overlap.votes} on {100 * overlap.share:.3g} % of the pairs"
+    orders = "both orders" if config.verdict_orders == "both" else "one order"
+    samples = config.judging.samples
     return {
-        "draft": draft,
+        "config": config,
+        "plan": plan(config),
+        "prompts": number_of(len(config.prompts), "prompt"),
+        "first_prompts": config.prompts[:FIRST_PROMPTS],
+        "more_prompts": max(len(config.prompts) - FIRST_PROMPTS, 0),
+        "orders": f"{orders}, {samples} samples" if samples > 1 else orders,
+        "cost": _cost_in_words(cost),
+        "budget": "no limit" if budget is None else usd(budget),
+        "spent": usd(Decimal(run.spent_nano) / providers.NANO) if run.spent_nano else "",
+        "obstacles": obstacles,
+        "lacks_overlap": config.mode != "standard"
+        and max(config.votes_per_pair, overlap.votes if overlap.share else 1) < 2,
+        "lines": [(line, "" if line.usd is None else usd(line.usd)) for line in cost.lines],
         "baselines": run.judges.filter(provider=Judge.BASELINE).order_by("position"),
-        "generation_messages": generation_messages(draft.config),
-        "judge_messages": judge_messages(run, draft.config),
+        "generation_messages": _texts(generate.messages(config.kind, config.prompts[0].text)),
+        "judge_messages": _texts(_judge_messages(run, config)),
+        "generating": _how(config.generation.temperature, config.generation.max_tokens),
+        "judging": f"prompt version {config.judging.prompt_version}, "
+        + _how(config.judging.temperature, config.judging.max_tokens),
+        "ballot": ", ".join(LABELS[choice] for choice in config.ballot),
+        "votes": votes,
         "has_pairs": bool(tryout.pairs_for(run)),
     }
 
 
-class CostLine(NamedTuple):
-    """One model in one role: what it will be asked, and what that costs."""
-
-    line: Line
-    calls: str
-    tokens_in: str
-    tokens_out: str
-    usd: str
-
-
-@dataclass(frozen=True)
-class Draft:
-    """What a config will do and cost, and what stands in its way."""
-
-    config: RunConfig
-    spent_usd: Decimal
-    plan: Plan
-    estimate: Estimate
-    obstacles: Sequence[str]
-
-    @property
-    def total_in_words(self) -> str:
-        if not self.estimate.unpriced:
-            return f"at most about {usd(self.estimate.known_usd)}"
-        unpriced = number_of(len(self.estimate.unpriced), "model")
-        if not self.estimate.known_usd:
-            return f"not known: no price for {unpriced}"
-        return f"at most about {usd(self.estimate.known_usd)}, and {unpriced} of unknown price"
-
-    @property
-    def generating_in_words(self) -> str:
-        how = self.config.generation
-        return _how(how.temperature, how.max_tokens)
-
-    @property
-    def judging_in_words(self) -> str:
-        how = self.config.judging
-        return f"prompt version {how.prompt_version}, {_how(how.temperature, how.max_tokens)}"
-
-    @property
-    def budget_in_words(self) -> str:
-        budget = self.config.budget_usd
-        return "no limit" if budget is None else usd(budget)
-
-    @property
-    def spent_in_words(self) -> str:
-        return usd(self.spent_usd) if self.spent_usd else ""
-
-    @property
-    def counts(self) -> dict[str, str]:
-        """Return how many of each thing there will be."""
-        return {
-            "outputs": f"{self.plan.generations:,}",
-            "pairs": f"{self.plan.pairs:,}",
-            "calls": f"{self.plan.verdict_calls:,}",
-            "prompts": number_of(len(self.config.prompts), "prompt"),
-        }
-
-    @property
-    def first_prompts(self) -> Sequence[PromptSpec]:
-        return self.config.prompts[:FIRST_PROMPTS]
-
-    @property
-    def more_prompts(self) -> str:
-        more = len(self.config.prompts) - FIRST_PROMPTS
-        return f"{more:,}" if more > 0 else ""
-
-    @property
-    def ballot_in_words(self) -> str:
-        return ", ".join(LABELS[choice] for choice in self.config.ballot)
-
-    @property
-    def votes_in_words(self) -> str:
-        overlap = self.config.overlap
-        more = f", {overlap.votes} on {100 * overlap.share:.3g} % of the pairs"
-        votes = number_of(self.config.votes_per_pair, "vote")
-        return f"{votes} per pair{more if overlap.share else ''}"
-
-    @property
-    def orders_in_words(self) -> str:
-        orders = "both orders" if self.config.verdict_orders == "both" else "one order"
-        samples = self.config.judging.samples
-        return f"{orders}, {samples} samples" if samples > 1 else orders
-
-    @property
-    def lacks_overlap(self) -> bool:
-        """Say whether no two people will vote on the same pair."""
-        more = self.config.overlap.votes if self.config.overlap.share else 1
-        return self.config.mode != "standard" and max(self.config.votes_per_pair, more) < 2
-
-    @property
-    def lines(self) -> list[CostLine]:
-        return [
-            CostLine(
-                line,
-                calls=f"{line.calls:,}",
-                tokens_in=f"{line.prompt_tokens:,}",
-                tokens_out=f"{line.completion_tokens:,}",
-                usd="price not known" if line.usd is None else usd(line.usd),
-            )
-            for line in self.estimate.lines
-        ]
+def _cost_in_words(cost: Estimate) -> str:
+    about = f"at most about {usd(cost.known_usd)}"
+    if not cost.unpriced:
+        return about
+    unpriced = number_of(len(cost.unpriced), "model")
+    if not cost.known_usd:
+        return f"not known: no price for {unpriced}"
+    return f"{about}, and {unpriced} of unknown price"
 
 
 def _how(temperature: float | None, max_tokens: int) -> str:
@@ -275,166 +170,88 @@ def _how(temperature: float | None, max_tokens: int) -> str:
     return f"{warmth}, at most {max_tokens:,} tokens"
 
 
-def draft_of(run: Run) -> Draft:
-    config = config_of(run)
-    names = {config.provider} | {j.provider for j in config.judges if not j.is_baseline}
-    known = {name: providers.find(name) is not None for name in sorted(names)}
-    cost = estimate(config, providers.prices(names))
-    return Draft(
-        config=config,
-        spent_usd=Decimal(run.spent_nano) / providers.NANO,
-        plan=plan(config),
-        estimate=cost,
-        obstacles=_obstacles(config, known, cost),
-    )
-
-
-def _obstacles(config: RunConfig, known: Mapping[str, bool], cost: Estimate) -> list[str]:
-    obstacles = [
-        f"There is no provider named {name}." for name, is_there in known.items() if not is_there
-    ]
-    if config.budget_usd is not None and cost.unpriced:
-        unpriced = ", ".join(cost.unpriced)
-        obstacles.append(f"A budget needs every price, and nobody has said what {unpriced} costs.")
-    return obstacles
-
-
-def generation_messages(config: RunConfig) -> list[dict[str, str]]:
-    """Return what a generator is told, with the first prompt."""
-    return _as_texts(generate.messages(config.kind, config.prompts[0].text))
-
-
-def judge_messages(run: Run, config: RunConfig) -> list[dict[str, str]]:
+def _judge_messages(run: Run, config: RunConfig) -> Any:
     """Return what a judge is told, with the first prompt and places for the outputs."""
-    places: tuple[str | bytes, str | bytes] = ("⟨the first output⟩", "⟨the second output⟩")
-    if config.kind == "svg":
-        places = (b"1", b"2")
-    return _as_texts(
-        judge.messages(
-            config.judging.prompt_version,
-            kind=config.kind,
-            prompt=config.prompts[0].text,
-            rubric=run.queue.rubric.text,
-            ballot=run.queue.ballot,
-            first=places[0],
-            second=places[1],
-        )
+    is_svg = config.kind == "svg"
+    return judge.messages(
+        config.judging.prompt_version,
+        kind=config.kind,
+        prompt=config.prompts[0].text,
+        rubric=run.queue.rubric.text,
+        ballot=run.queue.ballot,
+        first=b"1" if is_svg else "⟨the first output⟩",
+        second=b"2" if is_svg else "⟨the second output⟩",
     )
 
 
-def _as_texts(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    return [{"role": each["role"], "text": _text_of(each["content"])} for each in messages]
+def _texts(messages: Iterable[Any]) -> list[tuple[str, str]]:
+    """Return the role and the text of each message, with a word for each picture."""
+    texts = []
+    for message in messages:
+        content = message["content"]
+        if not isinstance(content, str):
+            content = "\n".join(part.get("text", "⟨the picture, as PNG⟩") for part in content)
+        texts.append((message["role"], content))
+    return texts
 
 
-def _text_of(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    assert isinstance(content, list)  # texts and pictures
-    return "\n".join(part.get("text", "⟨the picture, as PNG⟩") for part in content)
-
-
-@require_POST
-@login_required
-def delete_draft(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    run = find_run(run_id)
-    try:
-        lifecycle.delete(run.pk)
-    except LifecycleRefused as refused:
-        return refusal(request, run, refused)
+@run_action
+def delete_draft(request: HttpRequest, run: Run) -> HttpResponse:
+    lifecycle.delete(run.pk)
     return redirect("runs")
 
 
-@require_POST
-@login_required
-def try_judge(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    run = find_run(run_id)
+@run_action
+def try_judge(request: HttpRequest, run: Run) -> HttpResponse:
     try:
         tryout.ask(run.pk, UUID(request.POST.get("judge", "")))
     except ValueError:
         raise Problem(422, "judge: choose one of the judges of this run.") from None
-    except LifecycleRefused as refused:
-        return refusal(request, run, refused)
     return redirect(f"{reverse('run-draft', args=[run.pk])}#tryout")
 
 
-@dataclass(frozen=True)
-class TriedPair:
-    """One pair and what the judge said of it; nothing while it is asked."""
-
-    pair: Item
-    told: dict[str, Any] | None
-    # Whether it is open to whoever reads this, who must vote on it blind.
-    is_closed: bool
-
-    @property
-    def picked(self) -> str:
-        winner = (self.told or {}).get("winner")
-        return LABELS[winner] if winner else ""
-
-    @property
-    def scores_and_reason(self) -> str:
-        """What stands behind the choice."""
-        told = self.told or {}
-        scores = [told.get("score_a"), told.get("score_b")]
-        given = " : ".join(DASH if score is None else str(score) for score in scores)
-        reason = f": {told['reason']}" if told.get("reason") else ""
-        return reason if scores == [None, None] else f" ({given}){reason}"
-
-    @property
-    def details(self) -> str:
-        """Whose outputs these are, and what the answer took."""
-        told = self.told or {}
-        nano = told.get("cost_nano")
-        tokens = [
-            DASH if told.get(f"{side}_tokens") is None else told[f"{side}_tokens"]
-            for side in ("prompt", "completion")
-        ]
-        parts = [
-            "A: {}, B: {}".format(*(output.generator for output in self.pair.pair)),
-            *([f"answered as {told['model']}"] if told.get("model") else []),
-            "{} tokens in, {} out".format(*(DASH if n is None else n for n in tokens)),
-            "price not known" if nano is None else usd(Decimal(nano) / NANO),
-            latency(told.get("latency_ms")),
-        ]
-        return " · ".join(parts)
-
-
-@dataclass(frozen=True)
-class ShownTryout:
-    """The last tryout of a draft."""
-
-    judge: Judge
-    pairs: Sequence[TriedPair]
-    lost: str
-    is_over: bool
-
-    @property
-    def seen(self) -> str:
-        answered = sum(tried.told is not None for tried in self.pairs)
-        return f"{answered}{'-over' if self.is_over else ''}"
-
-    @property
-    def answered(self) -> int:
-        return sum(tried.told is not None for tried in self.pairs)
-
-
-def shown_tryout(request: HttpRequest, run: Run) -> ShownTryout | None:
-    """Return the last tryout of a run as whoever asks may see it."""
+def _tryout(request: HtmxRequest, run: Run) -> Context:
+    """Return the last tryout of a run as who asks may see it."""
     last = tryout.latest(run)
     if last is None:
-        return None
-    about = Item.objects.select_related("queue__project", "queue__run", "a", "b")
-    pairs = about.in_bulk(list(last.pairs))
-    return ShownTryout(
-        judge=last.judge,
-        pairs=[
-            _tried(request, pairs[pk], last.told.get(item)) for item, pk in enumerate(last.pairs)
-        ],
-        lost=last.lost,
-        is_over=last.is_over,
-    )
+        return {"tryout": None}
+    rows = Item.objects.select_related("queue__project", "queue__run", "a", "b")
+    pairs, tried = rows.in_bulk(list(last.pairs)), []
+    for number, pk in enumerate(last.pairs):
+        pair, told = pairs[pk], last.told.get(number)
+        # A pair that is open to somebody must be voted on blind.
+        is_closed = told is not None and refusal(request, "see pair", pair.queue.run, pair)
+        tried.append(
+            {"pair": pair, "told": told, "is_closed": is_closed, **_told(pair, told or {})}
+        )
+    answered = len(last.told)
+    return {
+        "tryout": last,
+        "tried": tried,
+        "answered": answered,
+        "seen": f"{answered}{'-over' if last.is_over else ''}",
+    }
 
 
-def _tried(request: HttpRequest, pair: Item, told: dict[str, Any] | None) -> TriedPair:
-    closed = told is not None and not may_read_verdicts(request, pair)
-    return TriedPair(pair, told, is_closed=closed)
+def _told(pair: Item, told: Any) -> dict[str, str]:
+    """Say what a judge picked, what stands behind it, and what the answer took."""
+    scores = [told.get("score_a"), told.get("score_b")]
+    given = " : ".join(DASH if score is None else str(score) for score in scores)
+    reason = f": {told['reason']}" if told.get("reason") else ""
+    tokens = [
+        DASH if told.get(name) is None else told[name]
+        for name in ("prompt_tokens", "completion_tokens")
+    ]
+    nano = told.get("cost_nano")
+    details = [
+        "A: {}, B: {}".format(*(output.generator for output in pair.pair)),
+        f"answered as {told['model']}" if told.get("model") else "",
+        "{} tokens in, {} out".format(*tokens),
+        "price not known" if nano is None else usd(Decimal(nano) / providers.NANO),
+        latency(told.get("latency_ms")),
+    ]
+    return {
+        "picked": LABELS.get(told.get("winner"), ""),
+        "because": reason if scores == [None, None] else f" ({given}){reason}",
+        "details": " · ".join(filter(None, details)),
+    }

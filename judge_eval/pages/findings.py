@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import Any, Concatenate, Final, ParamSpec
-from uuid import UUID
+from collections.abc import Callable
+from typing import Final
 
 from csp.constants import HEADER
 from django.http import Http404, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.utils.text import slugify
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
-from django_htmx.http import HttpResponseClientRefresh
 
 from humanjudge.http import HtmxRequest, Problem
 from humanjudge.lib.tables import as_csv
 from humanjudge.lib.text import number_of
 from judge_eval import selectors
-from judge_eval.access import refuse_board
 from judge_eval.findings.cache import PartUnknown, Request, TooManyParts, request_findings
 from judge_eval.findings.columns import Value, file_row, people_file_row
-from judge_eval.findings.model import AltTestJudge, AsOf, RunFindings
+from judge_eval.findings.model import RunFindings
 from judge_eval.findings.slices import SliceInvalid, part_choices
 from judge_eval.models import Run
+from judge_eval.pages.runs import Context, run_page
 from judge_eval.stats.estimate import best_first
 
 # Of which tab a chart is, by which name it is kept, and what it is called where it is a file.
@@ -40,28 +35,6 @@ COMPUTING = "These figures are still being computed. Ask again in some seconds."
 # A drawing needs nothing from anywhere, whoever opens it and whatever the names in it say.
 INERT = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 FileRow = dict[str, Value]
-P = ParamSpec("P")
-
-
-def findings_page(
-    view: Callable[Concatenate[HtmxRequest, Run, P], HttpResponse],
-) -> Callable[Concatenate[HtmxRequest, UUID, P], HttpResponse]:
-    """Make a page of a run's findings, for those who may see them; it is read and never kept."""
-
-    @never_cache
-    @require_safe
-    @wraps(view)
-    def page(
-        request: HtmxRequest, /, run_id: UUID, *args: P.args, **options: P.kwargs
-    ) -> HttpResponse:
-        runs = Run.objects.select_related("queue__project", "board")
-        run = get_object_or_404(runs, pk=run_id)
-        refused = refuse_board(request, run)
-        if refused is not None and refused.status_code == 302 and request.htmx:
-            return HttpResponseClientRefresh()  # the login has ended: not its form amid the page
-        return refused or view(request, run, *args, **options)
-
-    return page  # type: ignore[return-value]
 
 
 def requested(request: HtmxRequest, run: Run) -> Request:
@@ -76,7 +49,7 @@ def requested(request: HtmxRequest, run: Run) -> Request:
         raise Problem(429, BUSY) from busy
 
 
-def live_part(request: HtmxRequest, context: dict[str, Any], template: str) -> HttpResponse:
+def live_part(request: HtmxRequest, context: Context, template: str) -> HttpResponse:
     """Answer htmx with the live part of a page, or with nothing when nothing is new."""
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
@@ -85,80 +58,72 @@ def live_part(request: HtmxRequest, context: dict[str, Any], template: str) -> H
     return render(request, template, context)
 
 
-def findings_context(run: Run, request: Request, tab: str) -> dict[str, Any]:
+def findings_context(run: Run, request: Request, tab: str) -> Context:
     """Return what every page of findings shows, whether there are any yet or not."""
-    row, figures = request.row, request.findings
-    is_behind = row.seq < run.board.seq
+    row, figures, part = request.row, request.findings, request.part
+    is_behind, words = row.seq < run.board.seq, ""
+    if figures:
+        as_of = figures.as_of
+        people = f"{as_of.people:,} {'person' if as_of.people == 1 else 'people'}"
+        words = (
+            f"As of {number_of(as_of.votes, 'vote')} by {people} on {as_of.voted:,} of "
+            f"{as_of.comparisons:,} pairs, ledger entry {as_of.seq:,}"
+            f"{f'; {part.in_words}' if part.kind else ''}."
+            f"{' Newer entries are being counted.' if is_behind else ''}"
+        )
     return {
         "run": run,
         "tab": tab,
         "findings": figures,
         "charts": row.charts,
-        "part": request.part,
-        "parts": part_choices(request.parts, str(request.part)) if request.parts else None,
-        "as_of": _as_of(figures.as_of, request, is_behind=is_behind) if figures else "",
+        "part": part,
+        "parts": part_choices(request.parts, str(part)) if request.parts else None,
+        "as_of": words,
         "chart_files": [
             (chart, name) for of, chart, name in CHARTS if of == tab and chart in row.charts
         ],
-        "is_behind": is_behind,
         "seen": f"{row.computed_at.timestamp():.6f}-{is_behind:d}" if row.computed_at else "none",
     }
-
-
-def _as_of(as_of: AsOf, request: Request, *, is_behind: bool) -> str:
-    """Say of how many votes the figures are, and of which part."""
-    votes = number_of(as_of.votes, "vote")
-    by = f"{as_of.people:,} {'person' if as_of.people == 1 else 'people'}"
-    pairs = f"{as_of.voted:,} of {as_of.comparisons:,} pairs"
-    part = f"; {request.part.in_words}" if request.part.kind else ""
-    behind = " Newer entries are being counted." if is_behind else ""
-    return f"As of {votes} by {by} on {pairs}, ledger entry {as_of.seq:,}{part}.{behind}"
 
 
 # --- files --------------------------------------------------------------------------------------
 
 
-@findings_page
+@run_page("see board")
 def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResponse:
     """A table of the board, the Alt-Test or the models, as of the findings that there are."""
     if table not in TABLES or form not in ("csv", "json"):
         raise Http404
     wanted = requested(request, run)
-    figures = _computed(wanted)
-    rows = TABLES[table](run, wanted, figures)
+    if wanted.findings is None:
+        raise Problem(409, COMPUTING)
+    rows = TABLES[table](run, wanted, wanted.findings)
     if form == "csv":
         text = as_csv(list(rows[0]) if rows else [], (list(row.values()) for row in rows))
         answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
     else:
-        answer = JsonResponse({"as_of": figures.as_of.model_dump(), "rows": rows})
+        answer = JsonResponse({"as_of": wanted.findings.as_of.model_dump(), "rows": rows})
     return _attached(answer, run, wanted, f"{table}.{form}")
 
 
-@findings_page
+@run_page("see board")
 def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
     """A chart as it was drawn with the findings."""
     wanted = requested(request, run)
-    _computed(wanted)
-    svg = wanted.row.charts.get(chart)
-    if svg is None:
+    if wanted.row.data is None:
+        raise Problem(409, COMPUTING)
+    if chart not in wanted.row.charts:
         raise Http404
-    answer = HttpResponse(svg, content_type="image/svg+xml; charset=utf-8")
+    answer = HttpResponse(wanted.row.charts[chart], content_type="image/svg+xml; charset=utf-8")
     answer.headers[HEADER] = INERT
     answer.headers["X-Content-Type-Options"] = "nosniff"
     return _attached(answer, run, wanted, f"{chart}.svg")
 
 
-def _computed(wanted: Request) -> RunFindings:
-    if wanted.findings is None:
-        raise Problem(409, COMPUTING)
-    return wanted.findings
-
-
 def _attached(answer: HttpResponse, run: Run, wanted: Request, name: str) -> HttpResponse:
     of = [slugify(run.name)[:60] or "run", slugify(str(wanted.part).replace(":", "-"))[:60]]
-    answer.headers["Content-Disposition"] = (
-        f'attachment; filename="{"-".join(filter(None, of))}-{name}"'
-    )
+    whole = "-".join(filter(None, [*of, name]))
+    answer.headers["Content-Disposition"] = f'attachment; filename="{whole}"'
     return answer
 
 
@@ -177,22 +142,21 @@ def _alt_test_rows(run: Run, wanted: Request, figures: RunFindings) -> list[File
     """Return a line for each judge, with its winning rate at every epsilon."""
     judges = figures.alt_test.judges if figures.alt_test else []
     keys = sorted({key for judge in judges for key in judge.winning_rates or {}})
-    return [_alt_test_row(judge, keys) for judge in judges]
-
-
-def _alt_test_row(judge: AltTestJudge, keys: Sequence[str]) -> FileRow:
-    rates = judge.winning_rates or {}
-    low, high = judge.advantage_interval or (None, None)
-    return {
-        "judge_id": judge.id,
-        "name": judge.name,
-        "kind": "baseline" if judge.is_baseline else "judge",
-        "people_tested": sum(human.why is None for human in judge.humans),
-        "advantage": judge.advantage,
-        "advantage_low": low,
-        "advantage_high": high,
-        **{f"winning_rate_{key}": rates.get(key) for key in keys},
-    }
+    rows = []
+    for judge in judges:
+        low, high = judge.advantage_interval or (None, None)
+        row: FileRow = {
+            "judge_id": judge.id,
+            "name": judge.name,
+            "kind": "baseline" if judge.is_baseline else "judge",
+            "people_tested": sum(human.why is None for human in judge.humans),
+            "advantage": judge.advantage,
+            "advantage_low": low,
+            "advantage_high": high,
+        }
+        rates = judge.winning_rates or {}
+        rows.append(row | {f"winning_rate_{key}": rates.get(key) for key in keys})
+    return rows
 
 
 def _models_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:

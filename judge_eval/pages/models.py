@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -14,16 +13,11 @@ from django.shortcuts import render
 from humanjudge.http import HtmxRequest
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, span, text_cell
 from humanjudge.lib.text import listed, number_of
-from judge_eval.findings.cache import Request
 from judge_eval.findings.columns import Rating
 from judge_eval.findings.model import PEOPLE, ModelBoard, Models
 from judge_eval.models import Run
-from judge_eval.pages.findings import (
-    findings_context,
-    findings_page,
-    live_part,
-    requested,
-)
+from judge_eval.pages.findings import findings_context, live_part, requested
+from judge_eval.pages.runs import run_page
 
 # With more models than this a cell of the heat map has no room for a second number.
 MOST_WITH_COUNTS = 10
@@ -33,33 +27,26 @@ MOST_NAMES = 4
 MOST_LINES = 5
 
 
-@findings_page
+@run_page("see board")
 def run_models(request: HtmxRequest, run: Run) -> HttpResponse:
     """The boards; htmx asks for them again while votes come in."""
-    context = _context(request, run, requested(request, run))
-    if not request.htmx:
-        return render(request, "judge_eval/models.html", context)
-    return live_part(request, context, "judge_eval/_models.html")
-
-
-def _context(request: HtmxRequest, run: Run, wanted: Request) -> dict[str, Any]:
+    wanted = requested(request, run)
     figures = wanted.findings
     models, why = (figures.models, figures.models_why) if figures else (None, None)
-    is_standard = (run.config or {}).get("mode") == "standard"
-    return findings_context(run, wanted, "models") | {
+    alone = "Nobody has voted on pairs of two generators yet"
+    if (run.config or {}).get("mode") == "standard":
+        alone = "People do not vote in this run"
+    context = findings_context(run, wanted, "models") | {
         "models": boards_of(models, request.GET.get("by", "")) if models else None,
         "why": why or "Neither people nor judges have compared two generators here yet.",
-        "alone": (
-            "People do not vote in this run"
-            if is_standard
-            else "Nobody has voted on pairs of two generators yet"
-        )
-        + ": these are the judges’ boards alone.",  # noqa: RUF001
+        "alone": f"{alone}: these are the judges’ boards alone.",  # noqa: RUF001
     }
+    if request.htmx:
+        return live_part(request, context, "judge_eval/_models.html")
+    return render(request, "judge_eval/models.html", context)
 
 
-@dataclass(frozen=True)
-class Board:
+class Board(NamedTuple):
     """The board of people or of one judge, with how often each model was preferred."""
 
     by: str
@@ -70,93 +57,68 @@ class Board:
     with_counts: bool
 
 
-@dataclass(frozen=True)
-class Boards:
+class Boards(NamedTuple):
     """All boards: what they say in words, their ranks side by side, and one of them in full."""
 
     words: list[str]
     has_people: bool
     ranks: Table | None
-    choices: list[tuple[str, str]]
+    every: list[ModelBoard]
     chosen: Board | None
 
 
 def boards_of(models: Models, by: str = "") -> Boards:
-    """Lay out boards of models; that of `by`, or the first there is, is shown in full.
-
-    Parameters
-    ----------
-    models : Models
-    by : str
-        ``people`` or a judge's identifier.
-    """
+    """Lay out boards; that of `by` (a judge's identifier), or the first there is, in full."""
     names = models.names
-    people = models.boards[0] if _is_rated(models.boards[0]) else None
-    judges = [board for board in models.boards[1:] if _is_rated(board)]
-    boards = [*([people] if people else []), *judges]
-    chosen = next((board for board in boards if board.by == by), boards[0] if boards else None)
+    rated = [board for board in models.boards if any(r.value is not None for r in board.ratings)]
+    people = next((board for board in rated if board.by == PEOPLE), None)
+    judges = [board for board in rated if board is not people]
+    chosen = next((board for board in rated if board.by == by), rated[0] if rated else None)
     return Boards(
-        words=in_words(names, people, judges),
+        words=_in_words(names, people, judges),
         has_people=people is not None,
         ranks=_ranks_table(names, people, judges) if judges else None,
-        choices=[(board.by, board.name) for board in boards],
+        every=rated,
         chosen=_board(names, chosen) if chosen else None,
     )
 
 
-def _is_rated(board: ModelBoard) -> bool:
-    return any(rating.value is not None for rating in board.ratings)
+def _order(names: Sequence[str], boards: Sequence[ModelBoard]) -> list[int]:
+    """Return models best first, by their mean rank on some boards."""
 
+    def place(model: int) -> tuple[float, str]:
+        ranks = [r for board in boards if (r := board.ratings[model].rank) is not None]
+        return sum(ranks) / len(ranks) if ranks else float("inf"), names[model]
 
-def _order(
-    names: Sequence[str], people: ModelBoard | None, judges: Sequence[ModelBoard]
-) -> list[int]:
-    """Return models best first: as people see it, else by their mean rank among the judges."""
-    boards = [people] if people else [j for j in judges if not j.is_baseline] or judges
-
-    def place(model: int) -> float:
-        ranks = [board.ratings[model].rank for board in boards]
-        known = [rank for rank in ranks if rank is not None]
-        return sum(known) / len(known) if known else float("inf")
-
-    return sorted(range(len(names)), key=lambda model: (place(model), names[model]))
-
-
-# --- ranks side by side -------------------------------------------------------------------------
+    return sorted(range(len(names)), key=place)
 
 
 def _ranks_table(
     names: Sequence[str], people: ModelBoard | None, judges: Sequence[ModelBoard]
 ) -> Table:
-    first = crowned(people) if people else []
-    differing = [
-        not set(first) & set(crowned(judge)) and tells_apart(judge, first) for judge in judges
-    ]
-    heads = [
-        Head(
-            f"{judge.name} (baseline)" if judge.is_baseline else judge.name,
-            css="turned muted" if judge.is_baseline else "turned",
-        )
-        for judge in judges
-    ]
+    """Show the rank that each judge gives, shaded the stronger the farther it is from people's."""
+    first = _crowned(people) if people else []
+    heads = [Head("Model", css=""), *([Head("People")] if people else [])]
+    for judge in judges:
+        css = "turned muted" if judge.is_baseline else "turned"
+        heads.append(Head(_called([judge]), css=css))
     rows = []
-    for model in _order(names, people, judges):
-        cells = [name_cell(names[model])]
-        by_people = people.ratings[model] if people else None
-        if by_people:
-            cells.append(_rank_cell(by_people, css="num strong"))
-        cells += [
-            _judged_cell(judge.ratings[model], by_people, differs=differs)
-            for judge, differs in zip(judges, differing, strict=True)
-        ]
+    by = [people] if people else [judge for judge in judges if not judge.is_baseline] or judges
+    for model in _order(names, by):
+        cells, by_people = [name_cell(names[model])], None
+        if people:
+            by_people = people.ratings[model].rank
+            cells.append(_rank_cell(people.ratings[model], "num strong"))
+        for judge in judges:
+            rank, after = judge.ratings[model].rank, ""
+            far = 0 if rank is None or by_people is None else min(FAR, abs(rank - by_people))
+            css = f"num shift-{far}"
+            if rank == 1 and not set(first) & set(_crowned(judge)) and _tells_apart(judge, first):
+                css, after = f"{css} other", ", not people’s first"  # noqa: RUF001
+            cells.append(_rank_cell(judge.ratings[model], css, after))
         rows.append(Row(names[model], cells))
-    return Table(
-        label="Rank of each model by people and by each judge",
-        css="crowns",
-        described_by="crowns-key",
-        heads=[Head("Model", css=""), *([Head("People")] if people else []), *heads],
-        rows=rows,
-    )
+    label = "Rank of each model by people and by each judge"
+    return Table(label, heads, rows, css="crowns", described_by="crowns-key")
 
 
 def _rank_cell(rating: Rating, css: str, after: str = "") -> Cell:
@@ -165,46 +127,28 @@ def _rank_cell(rating: Rating, css: str, after: str = "") -> Cell:
     return Cell(f"{star}{rank}", small=_range(rating), css=css, after=after)
 
 
-def _judged_cell(rating: Rating, by_people: Rating | None, *, differs: bool) -> Cell:
-    """Show the rank that a judge gives, the stronger shaded the farther it is from people's."""
-    known = by_people.rank if by_people else None
-    shift = 0 if rating.rank is None or known is None else min(FAR, abs(rating.rank - known))
-    if rating.rank == 1 and differs:
-        after = ", not people’s first"  # noqa: RUF001
-        return _rank_cell(rating, f"num shift-{shift} other", after)
-    return _rank_cell(rating, f"num shift-{shift}")
-
-
 def _range(rating: Rating) -> str:
     """Return the ranks that are possible, where they are more than one."""
     return "" if rating.best_rank == rating.worst_rank else rating.ranks()
 
 
-# --- one board in full --------------------------------------------------------------------------
-
-
 def _board(names: Sequence[str], board: ModelBoard) -> Board:
-    order = [n for n in _order(names, board, []) if board.ratings[n].value is not None]
-    with_counts = len(order) <= MOST_WITH_COUNTS
-    is_people = board.by == PEOPLE
+    order = [n for n in _order(names, [board]) if board.ratings[n].value is not None]
+    with_counts, is_people = len(order) <= MOST_WITH_COUNTS, board.by == PEOPLE
+    left_out = []
+    if board.both_bad:
+        ties = f"{number_of(board.both_bad, 'vote' if is_people else 'verdict')} of both bad"
+        left_out.append(f"{ties}, which say nothing about which is better")
+    if board.unpaired:
+        left_out.append(f"{board.unpaired:,} on pairs that do not name two different generators")
     return Board(
         by=board.by,
         title="As people see it" if is_people else f"As {board.name} sees it",
-        left_out=_left_out(board, "vote" if is_people else "verdict"),
+        left_out=f"Left out: {'; '.join(left_out)}." if left_out else "",
         ratings=_ratings_table(names, board, order),
         heat=_heat_table(names, board, order, with_counts=with_counts),
         with_counts=with_counts,
     )
-
-
-def _left_out(board: ModelBoard, thing: str) -> str:
-    parts = []
-    if board.both_bad:
-        ties = f"{number_of(board.both_bad, thing)} of both bad"
-        parts.append(f"{ties}, which say nothing about which is better")
-    if board.unpaired:
-        parts.append(f"{board.unpaired:,} on pairs that do not name two different generators")
-    return f"Left out: {'; '.join(parts)}." if parts else ""
 
 
 def _ratings_table(names: Sequence[str], board: ModelBoard, order: Sequence[int]) -> Table:
@@ -220,12 +164,9 @@ def _ratings_table(names: Sequence[str], board: ModelBoard, order: Sequence[int]
         if rating.low is not None and rating.high is not None:
             interval = Cell(span(rating.low, rating.high))
         cells = [
-            Cell(f"{rating.rank}", small=f"({ranks})" if ranks else ""),
-            name_cell(names[model]),
-            Cell(f"{rating.value:.0f}", css="num strong"),
-            interval,
-            text_cell(board.ties[model]),
-            Cell(f"{rating.comparisons}"),
+            *(Cell(f"{rating.rank}", f"({ranks})" if ranks else ""), name_cell(names[model])),
+            *(Cell(f"{rating.value:.0f}", css="num strong"), interval),
+            *(text_cell(board.ties[model]), Cell(f"{rating.comparisons}")),
         ]
         rows.append(Row(names[model], cells))
     return Table("Ratings of the models", heads, rows)
@@ -235,54 +176,42 @@ def _heat_table(
     names: Sequence[str], board: ModelBoard, order: Sequence[int], *, with_counts: bool
 ) -> Table:
     """Show how often the model of the row was preferred to that of the column."""
-
-    def cell(model: int, other: int) -> Cell:
-        rate = None if model == other else board.win_rates[model][other]
-        if rate is None:
-            return Cell(DASH, css="num muted")
-        votes = board.wins[model][other] + board.wins[other][model]
-        small = f"{votes:.0f}" if with_counts else ""
-        return Cell(f"{100 * rate:.0f}", small=small, css=f"num heat-{round(LEVELS * rate)}")
-
-    heads = [
-        Head(f"{number}", after=f" {names[model]}") for number, model in enumerate(order, start=1)
-    ]
-    rows = [
-        Row(
-            names[model],
-            [
-                text_cell(f"{number}", css="num muted"),
-                name_cell(names[model]),
-                *(cell(model, other) for other in order),
-            ],
-        )
-        for number, model in enumerate(order, start=1)
-    ]
-    return Table(
-        label="How often each model was preferred to each other one",
-        css="heat",
-        described_by="heat-key",
-        heads=[Head(), Head("Model", css=""), *heads],
-        rows=rows,
-    )
+    heads, rows = [Head(), Head("Model", css="")], []
+    for number, model in enumerate(order, start=1):
+        heads.append(Head(f"{number}", after=f" {names[model]}"))
+        cells = [text_cell(f"{number}", css="num muted"), name_cell(names[model])]
+        for other in order:
+            rate = None if model == other else board.win_rates[model][other]
+            if rate is None:
+                cells.append(Cell(DASH, css="num muted"))
+                continue
+            votes = board.wins[model][other] + board.wins[other][model]
+            small, css = f"{votes:.0f}" if with_counts else "", f"num heat-{round(LEVELS * rate)}"
+            cells.append(Cell(f"{100 * rate:.0f}", small, css=css))
+        rows.append(Row(names[model], cells))
+    label = "How often each model was preferred to each other one"
+    return Table(label, heads, rows, css="heat", described_by="heat-key")
 
 
 # --- in words -----------------------------------------------------------------------------------
 
 
-def crowned(board: ModelBoard) -> list[int]:
+def _crowned(board: ModelBoard) -> list[int]:
     return [n for n, rating in enumerate(board.ratings) if rating.rank == 1]
 
 
-def tells_apart(board: ModelBoard, first: Sequence[int]) -> bool:
+def _letters(board: ModelBoard, models: Iterable[int]) -> set[str]:
+    """Return under which letters models stand: those that share one are not told apart."""
+    return {letter for n in models for letter in re.findall(r"[a-z]\d*", board.ties[n])}
+
+
+def _tells_apart(board: ModelBoard, first: Sequence[int]) -> bool:
     """Say whether whom a board puts first is told apart from whom people put first."""
-    own, peoples = (
-        {letter for n in of for letter in _letters(board.ties[n])} for of in (crowned(board), first)
-    )
+    own, peoples = _letters(board, _crowned(board)), _letters(board, first)
     return bool(own and peoples) and not own & peoples
 
 
-def in_words(
+def _in_words(
     names: Sequence[str], people: ModelBoard | None, boards: Sequence[ModelBoard]
 ) -> list[str]:
     """Say whom people put first, and which judges would have crowned another model."""
@@ -290,10 +219,10 @@ def in_words(
     judges = [board for board in boards if not board.is_baseline]
     if people is None:
         return _crowns(names, judges or boards, "puts {} first{}", "put {} first{}")
-    first = crowned(people)
+    first = _crowned(people)
     lines = [f"People put {listed(names[n] for n in first)} first{_level(names, people, first)}."]
-    agreeing = [board for board in judges if set(crowned(board)) & set(first)]
-    others = [board for board in judges if not set(crowned(board)) & set(first)]
+    agreeing = [board for board in judges if set(_crowned(board)) & set(first)]
+    others = [board for board in judges if not set(_crowned(board)) & set(first)]
     if agreeing:
         so = "does" if len(agreeing) == 1 else "do"
         lines.append(f"So {so} {_called(agreeing, of=len(judges))}.")
@@ -314,29 +243,23 @@ def _crowns(
     """
     by_choice: dict[tuple[int, ...], list[ModelBoard]] = defaultdict(list)
     for board in boards:
-        by_choice[tuple(crowned(board))].append(board)
+        by_choice[tuple(_crowned(board))].append(board)
     crowns = sorted(by_choice.items(), key=lambda crown: -len(crown[1]))
     if len(crowns) > MOST_LINES:
-        what = f"{len(crowns)} different models"
-        doubt = _doubt(names, boards, first)
-        return [f"{len(boards)} judges {many.format(what, doubt)}; they are starred below."]
-    return [
-        f"{_called(by)} {(one if len(by) == 1 else many).format(*_what(names, by, chosen, first))}."
-        for chosen, by in crowns
-    ]
-
-
-def _what(
-    names: Sequence[str], boards: Sequence[ModelBoard], chosen: Sequence[int], first: Sequence[int]
-) -> tuple[str, str]:
-    """Name whom judges put first, and whom they do not tell that apart from."""
-    level = _level(names, boards[0], chosen) if len(boards) == 1 else _doubt(names, boards, first)
-    return listed(names[n] for n in chosen), level
+        words = many.format(f"{len(crowns)} different models", _doubt(names, boards, first))
+        return [f"{len(boards)} judges {words}; they are starred below."]
+    lines = []
+    for chosen, by in crowns:
+        is_one = len(by) == 1
+        level = _level(names, by[0], chosen) if is_one else _doubt(names, by, first)
+        words = (one if is_one else many).format(listed(names[n] for n in chosen), level)
+        lines.append(f"{_called(by)} {words}.")
+    return lines
 
 
 def _doubt(names: Sequence[str], boards: Sequence[ModelBoard], first: Sequence[int]) -> str:
     """Say how many of several judges do not tell their first from that of people."""
-    unsure = sum(not tells_apart(board, first) for board in boards) if first else 0
+    unsure = sum(not _tells_apart(board, first) for board in boards) if first else 0
     if not unsure:
         return ""
     whom = listed(names[n] for n in first)
@@ -349,20 +272,16 @@ def _doubt(names: Sequence[str], boards: Sequence[ModelBoard], first: Sequence[i
 
 def _level(names: Sequence[str], board: ModelBoard, first: Sequence[int]) -> str:
     """Name those that the first one is not told apart from: their intervals overlap."""
-    letters = {letter for n in first for letter in _letters(board.ties[n])}
+    letters = _letters(board, first)
     level = [
         names[n]
         for n, rating in enumerate(board.ratings)
-        if n not in first and rating.rank and letters & _letters(board.ties[n])
+        if n not in first and rating.rank and letters & _letters(board, [n])
     ]
     if not level:
         return ""
     others = listed(level) if len(level) <= MOST_NAMES else f"{len(level)} others"
     return f" (not told apart from {others})"
-
-
-def _letters(ties: str) -> set[str]:
-    return set(re.findall(r"[a-z]\d*", ties))
 
 
 def _called(boards: Sequence[ModelBoard], of: int = 0) -> str:

@@ -1,10 +1,12 @@
-"""The pairs of a run as a list: which of them, in which order, and what stands next to one."""
+"""The pairs of a run as a list, and one of them: its outputs, verdicts, calls and votes."""
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from decimal import Decimal
+from typing import NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -13,84 +15,85 @@ from django.db import connection
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 from django.utils.text import Truncator
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from humanjudge.http import Problem
-from judge_eval.access import is_voting, refuse_board
+from humanjudge.http import HtmxRequest, Problem
+from humanjudge.lib.text import latency, usd
+from judge_eval.access import is_voting, refusal
+from judge_eval.exchange.import_pairs import CHANGES
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.slices import WHOLE, Slice, SliceInvalid, pair_choices
-from judge_eval.models import Run
-from judge_eval.pages.runs import find_run
-from voting.models import Item, Picture
+from judge_eval.models import Call, Judge, Run, Verdict
+from judge_eval.pages.runs import DONE, Context, find_run, run_page
+from judge_eval.runs.providers import NANO
+from judge_eval.selectors import verdicts_on
+from voting.choices import LABELS, SWAPPED, VOTES_FOR, short_name
+from voting.models import Entry, Item
+from voting.shown import shown_output
 
 PAIRS_PER_PAGE = 30
 LETTERS_OF_PROMPT = 140
+LETTERS_OF_ERROR = 200
 DISPUTED = "disagreement"
 ORDERS = {"": "in the order of the run", DISPUTED: "most disputed first"}
 SORTED_BY = {"": ("position",), DISPUTED: ("-disagreement", "-differing", "position")}
-KINDS = {"tag", "generator"}
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Which pairs are asked for, and in which order."""
+class Wanted(NamedTuple):
+    """Which pairs are asked for, in which order, and what an address ends with to ask the same."""
 
     order: str = ""
     part: Slice = WHOLE
+    query: str = ""
 
-    @classmethod
-    def of(cls, request: HttpRequest) -> Wanted:
-        """Read what the address says.
-
-        Raises
-        ------
-        Problem
-        """
-        order = request.GET.get("sort", "")
-        try:
-            wanted = Slice.parse(request.GET.get("part", ""))
-        except SliceInvalid as invalid:
-            raise Problem(400, f"{invalid}.") from invalid
-        if order not in ORDERS or (wanted.kind and wanted.kind not in KINDS):
-            raise Problem(400, f"sort: {DISPUTED} or nothing; part: tag:… or generator:….")
-        return cls(order, wanted)
-
-    @property
-    def query(self) -> str:
-        """What an address ends with to ask for the same."""
-        options = {"sort": self.order, "part": str(self.part)}
-        query = urlencode({name: value for name, value in options.items() if value})
-        return f"?{query}" if query else ""
+    def inside(self, run: Run) -> QuerySet[Item]:
+        pairs, value = Item.objects.filter(queue=run.queue_id), self.part.value
+        if self.part.kind == "generator":
+            return pairs.filter(Q(a__generator=value) | Q(b__generator=value))
+        if self.part.kind != "tag":
+            return pairs
+        if connection.features.supports_json_field_contains:
+            return pairs.filter(a__tags__contains=[value])
+        # SQLite keeps the text as it was written, with the tag between quotation marks.
+        as_text = pairs.alias(tags_text=Cast("a__tags", TextField()))
+        return as_text.filter(tags_text__contains=json.dumps(value))
 
 
-@dataclass(frozen=True)
-class PairRow:
-    """One line of the list."""
+def _wanted(request: HttpRequest) -> Wanted:
+    order = request.GET.get("sort", "")
+    try:
+        part = Slice.parse(request.GET.get("part", ""))
+    except SliceInvalid as invalid:
+        raise Problem(400, f"{invalid}.") from invalid
+    if order not in ORDERS or part.kind not in ("", "tag", "generator"):
+        raise Problem(400, f"sort: {DISPUTED} or nothing; part: tag:… or generator:….")
+    options = {"sort": order, "part": str(part)}
+    query = urlencode({name: value for name, value in options.items() if value})
+    return Wanted(order, part, f"?{query}" if query else "")
 
-    pair: Item
-    number: str
-    title: str
-    pictures: list[tuple[str, Picture | None]]
-    # How many answers differ from votes, of how many; empty where that is not known or not shown.
-    differing: str
-    state: str
 
-
-@never_cache
-@require_safe
-def run_pairs(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    run = find_run(run_id)
-    refused = refuse_board(request, run)
-    if refused is not None:
-        return refused
-    hides, wanted = is_voting(request, run), Wanted.of(request)
+@run_page("see board")
+def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
+    hides, wanted = is_voting(request, run), _wanted(request)
     if hides and wanted.order:
         raise Problem(403, "You still have pairs to vote on: vote first, then sort them.")
-    page = Paginator(places_wanted(run, wanted), PAIRS_PER_PAGE).get_page(request.GET.get("page"))
-    pairs = pairs_at(run, list(page.object_list))
+    # No more than the index holds: a deep page walks over all that come before it. Those of a part
+    # are found by their outputs, all of them at once: to count them first would take as long again.
+    in_order = wanted.inside(run).order_by(*SORTED_BY[wanted.order])
+    places = in_order.values_list("position", flat=True)
+    paginator = Paginator(list(places) if wanted.part.kind else places, PAIRS_PER_PAGE)
+    page = paginator.get_page(request.GET.get("page"))
+    # Without their outputs, which may be very long.
+    long = [f"{side}__{field}" for side in "ab" for field in ("output", "metadata")]
+    found = Item.objects.filter(queue=run.queue_id, position__in=list(page.object_list))
+    by_place = {
+        pair.position: pair
+        for pair in found.defer(*long).select_related("a__picture", "b__picture")
+    }
+    pairs, parts = [by_place[place] for place in page.object_list], parts_of(run)
     context = {
         "run": run,
         "page": page,
@@ -99,7 +102,7 @@ def run_pairs(request: HttpRequest, run_id: UUID) -> HttpResponse:
         "part": str(wanted.part),
         "is_voting": hides,
         "orders": ORDERS,
-        "choices": choices_of(run),
+        "choices": pair_choices(parts) if parts else {},
         "has_ids": any(pair.external_id for pair in pairs),
         "has_pictures": bool(pairs) and pairs[0].a.picture is not None,
         "empty": "There are no such pairs." if wanted.part.kind else "This run has no pairs.",
@@ -108,67 +111,67 @@ def run_pairs(request: HttpRequest, run_id: UUID) -> HttpResponse:
     return render(request, "judge_eval/pairs.html", context)
 
 
-def _row(pair: Item, *, hides_answers: bool) -> PairRow:
-    number = f"{pair.position + 1:,}"
-    differ = f"{pair.differing} of {pair.compared}"
-    return PairRow(
-        pair,
-        number,
-        title=Truncator(pair.a.prompt).chars(LETTERS_OF_PROMPT) or f"Pair {number}",
-        pictures=[(side, output.picture) for side, output in zip("AB", pair.pair, strict=True)],
-        differing=differ if pair.compared and not hides_answers else "",
-        state=_state(pair),
-    )
-
-
-def _state(pair: Item) -> str:
+def _row(pair: Item, *, hides_answers: bool) -> Context:
+    state = "enough votes" if pair.votes >= pair.votes_wanted else "open"
     if pair.unusable:
-        return f"left out: {pair.unusable}"
-    if not pair.opened_at:
-        return "being prepared"
-    return "enough votes" if pair.votes >= pair.votes_wanted else "open"
+        state = f"left out: {pair.unusable}"
+    elif not pair.opened_at:
+        state = "being prepared"
+    number, is_shown = f"{pair.position + 1:,}", pair.compared and not hides_answers
+    return {
+        "pair": pair,
+        "number": number,
+        "title": Truncator(pair.a.prompt).chars(LETTERS_OF_PROMPT) or f"Pair {number}",
+        "pictures": [(side, each.picture) for side, each in zip("AB", pair.pair, strict=True)],
+        # How many answers differ from votes, of how many.
+        "differing": f"{pair.differing} of {pair.compared}" if is_shown else "",
+        "state": state,
+    }
 
 
-def places_wanted(run: Run, wanted: Wanted) -> QuerySet[Item, int] | list[int]:
-    """Return where the pairs that are asked for stand in the run, in the order asked for.
-
-    No more than the index holds: a deep page walks over all that come before it. Those of a part
-    are found by their outputs, all of them at once: to count them first would take as long again.
-    """
-    pairs = _inside(run, wanted.part).order_by(*SORTED_BY[wanted.order])
-    places = pairs.values_list("position", flat=True)
-    return list(places) if wanted.part.kind else places
+# --- one pair -----------------------------------------------------------------------------------
 
 
-def pairs_at(run: Run, places: Sequence[int]) -> list[Item]:
-    """Return pairs as the list shows them, without their outputs, which may be very long."""
-    long = [f"{side}__{field}" for side in "ab" for field in ("output", "metadata")]
-    pairs = Item.objects.filter(queue=run.queue_id, position__in=places).defer(*long)
-    rows = {pair.position: pair for pair in pairs.select_related("a__picture", "b__picture")}
-    return [rows[place] for place in places]
-
-
-def _inside(run: Run, part: Slice) -> QuerySet[Item]:
-    pairs = Item.objects.filter(queue=run.queue_id)
-    if part.kind == "generator":
-        return pairs.filter(Q(a__generator=part.value) | Q(b__generator=part.value))
-    if part.kind != "tag":
-        return pairs
-    if connection.features.supports_json_field_contains:
-        return pairs.filter(a__tags__contains=[part.value])
-    # SQLite keeps the text as it was written, with the tag between quotation marks.
-    as_text = pairs.alias(tags_text=Cast("a__tags", TextField()))
-    return as_text.filter(tags_text__contains=json.dumps(part.value))
-
-
-def beside(run: Run, wanted: Wanted, pair: Item) -> dict[str, UUID | None]:
-    """Return the pairs before and after one in the order that is asked for."""
-    pairs, order = _inside(run, wanted.part), SORTED_BY[wanted.order]
+@never_cache
+@require_safe
+def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
+    run = find_run(run_id)
+    pair = get_object_or_404(
+        Item.objects.select_related("a__picture", "b__picture"), pk=item_id, queue=run.queue_id
+    )
+    if refused := refusal(request, "see pair", run, pair):
+        return refused
+    wanted, verdicts = _wanted(request), verdicts_on(pair)
+    # What more than half of the counted votes chose.
+    chosen = (c for c, column in VOTES_FOR.items() if 2 * getattr(pair, column) > pair.votes)
+    majority = next(chosen, "")
+    calls = _calls_of(verdicts)
+    rows = [_verdict_row(verdict, calls[verdict.pk], majority) for verdict in verdicts]
+    votes = Entry.objects.filter(item=pair, kind=Entry.Kind.VOTE, retracted=False)
+    in_order = ["the most disputed first"] if wanted.order else []
+    of_part = [wanted.part.in_words] if wanted.part.kind else []
+    order = SORTED_BY[wanted.order]
     back = [name.removeprefix("-") if name.startswith("-") else f"-{name}" for name in order]
-    return {"previous": _next(pairs, pair, back), "next": _next(pairs, pair, order)}
+    context = {
+        "run": run,
+        "pair": pair,
+        "number": pair.position + 1,
+        "wanted": wanted,
+        "nav_label": ", ".join(["Pairs", *in_order, *of_part]),
+        "previous": _next(wanted.inside(run), pair, back),
+        "next": _next(wanted.inside(run), pair, order),
+        "sides": _sides(pair),
+        "majority": LABELS.get(majority, ""),
+        "verdicts": rows,
+        "asked": [row for row in rows if row["calls"]],
+        "votes": votes.select_related("voter").order_by("id"),
+        "tab": "pairs",
+    }
+    return render(request, "judge_eval/pair.html", context)
 
 
 def _next(pairs: QuerySet[Item], pair: Item, order: Sequence[str]) -> UUID | None:
+    """Return the pair behind one in an order."""
     behind, as_far = Q(), Q()
     for field in order:
         name, than = field.removeprefix("-"), "lt" if field.startswith("-") else "gt"
@@ -181,7 +184,106 @@ def _next(pairs: QuerySet[Item], pair: Item, order: Sequence[str]) -> UUID | Non
     return pairs.filter(behind).order_by(*order).values_list("pk", flat=True).first()
 
 
-def choices_of(run: Run) -> dict[str, list[tuple[str, str]]]:
-    """Return the parts that the list can be narrowed to, as far as the findings know them."""
-    parts = parts_of(run)
-    return pair_choices(parts) if parts else {}
+def _sides(pair: Item) -> list[Context]:
+    """Return the two outputs, and how each came about as far as it is known."""
+    outputs = dict(zip("AB", pair.pair, strict=True))
+    found = Call.objects.filter(inference__in=[pair.a_id, pair.b_id]).defer("reply")
+    calls = {call.inference_id: call for call in found}
+    return [
+        {
+            "side": side,
+            "generator": output.generator,
+            "output": shown_output(output),
+            "call": calls.get(output.pk),
+            "changes": calls[output.pk].changes
+            if output.pk in calls
+            else output.metadata.get(CHANGES, []),
+            # What its drawing refers to outside itself.
+            "left_out": output.picture.left_out if output.picture else "",
+        }
+        for side, output in outputs.items()
+    ]
+
+
+def _calls_of(verdicts: Sequence[Verdict]) -> dict[int, list[Call]]:
+    """Return each verdict's calls, order by order and sample by sample, without their replies."""
+    calls: dict[int, list[Call]] = defaultdict(list)
+    asked = [verdict.pk for verdict in verdicts if verdict.judge.provider != Judge.BASELINE]
+    found = Call.objects.filter(verdict__in=asked).defer("reply").order_by("order", "sample")
+    for call in found:
+        assert call.verdict_id is not None  # it was asked for
+        calls[call.verdict_id].append(call)
+    return calls
+
+
+class Pick(NamedTuple):
+    """What a judge said in one order, where A is what was shown first, and what it meant."""
+
+    is_swapped: bool
+    raw: str
+
+    @property
+    def meant(self) -> str:
+        """What it picked of the pair as it is stored."""
+        return SWAPPED[self.raw] if self.is_swapped and self.raw in SWAPPED else self.raw
+
+    @property
+    def in_words(self) -> str:
+        said = f"said {short_name(self.raw)}"
+        return said if self.raw == self.meant else f"{said}, which is {short_name(self.meant)} here"
+
+
+def picks_of(verdict: Verdict) -> list[Pick]:
+    """Return what was picked in each order that was asked, the stored one first."""
+    both = (Verdict.Order.STORED, Verdict.Order.SWAPPED)
+    orders = both if verdict.order == Verdict.Order.BOTH else (verdict.order,)
+    return [
+        Pick(order == Verdict.Order.SWAPPED, raw)
+        for order, raw in zip(orders, verdict.picks, strict=False)
+    ]
+
+
+def _verdict_row(verdict: Verdict, calls: Sequence[Call], majority: str) -> Context:
+    """Return a verdict, whether most people chose the same, and the calls made for it."""
+    picks = {pick.is_swapped: pick.in_words for pick in picks_of(verdict)}
+    winner = verdict.get_winner_display() or ("no verdict" if verdict.error else "")
+    consistency, rate = "", verdict.sample_consistency
+    if verdict.consistent is not None:
+        consistency = "yes" if verdict.consistent else f"no: scored as {winner}"
+    tokens = sum((call.prompt_tokens or 0) + (call.completion_tokens or 0) for call in calls)
+    return {
+        "verdict": verdict,
+        "winner": winner,
+        # None where the judge chose nothing, or no choice has more than half of the votes.
+        "agrees": verdict.winner == majority if verdict.winner and majority else None,
+        "stored": picks.get(False, ""),
+        "swapped": picks.get(True, ""),
+        "consistency": consistency,
+        "samples": "" if rate is None else f"{100 * rate:.0f}\N{NO-BREAK SPACE}%",
+        "tokens": f"{tokens:,}",
+        "cost": _cost(calls),
+        "latency": latency(verdict.latency_ms),
+        "calls": [_call_line(call) for call in calls],
+    }
+
+
+def _call_line(call: Call) -> Context:
+    is_swapped = call.order == Verdict.Order.SWAPPED
+    outcome = Truncator(call.error).chars(LETTERS_OF_ERROR)
+    repaired = ["asked once more"] if call.is_repaired else []
+    return {
+        "call": call,
+        "order": "swapped" if is_swapped else "as stored",
+        "outcome": Pick(is_swapped, call.winner).in_words if call.winner else outcome,
+        "tags": [*repaired, *(["from storage"] if call.reused_id else [])],
+        "cost": _cost([call]),
+        "latency": latency(call.latency_ms),
+    }
+
+
+def _cost(calls: Sequence[Call]) -> str:
+    """Return what calls cost together; what was answered from storage cost nothing."""
+    made = [call for call in calls if call.state == DONE]
+    if any(call.cost_nano is None and call.reused_id is None for call in made):
+        return "price not known"
+    return usd(Decimal(sum(call.cost_nano or 0 for call in calls)) / NANO)

@@ -26,23 +26,27 @@ from judge_eval.config.run_config import (
     parse,
 )
 from judge_eval.models import Provider
-from voting.choices import LABELS, WITHOUT_SIDE
+from judge_eval.pages.runs import Context
+from voting.choices import LABELS, SIDES, WITHOUT_SIDE
 from voting.models import Inference, Project, Queue
 
 MOST_FILE_BYTES = 5_000_000
 MOST_ERRORS = 20
 # Of a text field whose lines are names, code or the like.
 LINES: Final = {"spellcheck": "false", "autocomplete": "off", "class": "lines"}
-# Where the form asks for what a config has at this path.
-_FIELDS = {
-    "overlap.share": "overlap_percent",
-    "overlap.votes": "overlap_votes",
-    "generation.temperature": "generation_temperature",
-    "generation.max_tokens": "generation_max_tokens",
-    "judging.temperature": "judging_temperature",
-    "judging.max_tokens": "judging_max_tokens",
-    "judging.samples": "samples",
+# Where a config has what stands in a field; left empty, its default stands there.
+_PATHS: Final = {
+    "provider": "provider",
+    "votes_per_pair": "votes_per_pair",
+    "samples": "judging.samples",
+    "overlap_percent": "overlap.share",
+    "overlap_votes": "overlap.votes",
+    "generation_temperature": "generation.temperature",
+    "generation_max_tokens": "generation.max_tokens",
+    "judging_temperature": "judging.temperature",
+    "judging_max_tokens": "judging.max_tokens",
 }
+_FIELDS: Final = {path: field for field, path in _PATHS.items()}
 _LISTED = re.compile(r"(models|judges|prompts)\[(\d+)\](?:\.(.+))?")
 
 
@@ -53,13 +57,14 @@ class ProjectForm(forms.Form):
         Project.objects.order_by("name"), required=False, empty_label="a new one:"
     )
     new_project = forms.CharField(label="Name of the new project", max_length=200, required=False)
+    run_config: RunConfig | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **(kwargs | {"label_suffix": ""}))
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> Context:
         cleaned = super().clean() or self.cleaned_data
-        if "project" not in self.errors and "new_project" not in self.errors:
+        if not {"project", "new_project"} & self.errors.keys():
             if cleaned.get("project") and cleaned.get("new_project"):
                 self.add_error("new_project", "Choose a project or name a new one, not both.")
             elif not cleaned.get("project") and not cleaned.get("new_project"):
@@ -68,17 +73,18 @@ class ProjectForm(forms.Form):
 
     @property
     def is_too_large(self) -> bool:
-        return any(
-            error.code == "too_large"
-            for errors in self.errors.as_data().values()
-            for error in errors
-        )
+        errors = self.errors.as_data().values()
+        return any(error.code == "too_large" for several in errors for error in several)
 
 
-def small_file(file: UploadedFile[bytes] | None) -> UploadedFile[bytes] | None:
-    if file is not None and (file.size or 0) > MOST_FILE_BYTES:
-        raise forms.ValidationError("It is larger than 5 MB.", code="too_large")
-    return file
+class SmallFile(forms.FileField):
+    """A file of at most 5 MB, which may be left out."""
+
+    def clean(self, data: Any, initial: Any = None) -> UploadedFile[bytes] | None:
+        file: UploadedFile[bytes] | None = super().clean(data, initial)
+        if file is not None and (file.size or 0) > MOST_FILE_BYTES:
+            raise forms.ValidationError("It is larger than 5 MB.", code="too_large")
+        return file
 
 
 def _whole(label: str, help_text: str = "") -> forms.IntegerField:
@@ -111,7 +117,7 @@ class RunForm(ProjectForm):
     models = _lines("Models that generate", "One per line, by the name that the provider knows.")
     provider = forms.ChoiceField(help_text="Models and judges are asked there.")
     prompts = _lines("Prompts", "One per line.", rows=7)
-    prompts_file = forms.FileField(
+    prompts_file = SmallFile(
         label="or a file of prompts",
         required=False,
         help_text="A text with one per line, a JSON array, or a CSV with the columns id, text and "
@@ -160,8 +166,6 @@ class RunForm(ProjectForm):
     judging_temperature = _number("Temperature", "Empty: none is sent.")
     judging_max_tokens = _whole("Max verdict tokens")
 
-    run_config: RunConfig | None = None
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         provider = self.fields["provider"]
@@ -186,12 +190,17 @@ class RunForm(ProjectForm):
             raise forms.ValidationError("Must be from 0 to 100.")
         return percent
 
-    def clean_prompts_file(self) -> UploadedFile[bytes] | None:
-        return small_file(self.cleaned_data["prompts_file"])
-
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> Context:
         cleaned = super().clean()
-        self._prompts = self._found_prompts()
+        text, file = cleaned.get("prompts", ""), cleaned.get("prompts_file")
+        self._prompts = prompt_files.from_lines(text)
+        if text.strip() and file:
+            self.add_error("prompts_file", "Paste prompts or give a file, not both.")
+        elif file:
+            try:
+                self._prompts = prompt_files.from_file(file.name or "", file.read())
+            except prompt_files.PromptsUnreadable as error:
+                self.add_error("prompts_file", f"This file cannot be read: {error}.")
         try:
             config = parse(self._as_config())
         except ConfigInvalid as invalid:
@@ -200,57 +209,40 @@ class RunForm(ProjectForm):
             self.run_config = None if self.errors else config
         return cleaned
 
-    def _found_prompts(self) -> list[prompt_files.FoundPrompt]:
-        text, file = self.cleaned_data.get("prompts", ""), self.cleaned_data.get("prompts_file")
-        if text.strip() and file:
-            self.add_error("prompts_file", "Paste prompts or give a file, not both.")
-        elif file:
-            try:
-                return prompt_files.from_file(file.name or "", file.read())
-            except prompt_files.PromptsUnreadable as error:
-                self.add_error("prompts_file", f"This file cannot be read: {error}.")
-        return prompt_files.from_lines(text)
-
-    def _as_config(self) -> dict[str, Any]:
-        got = self.cleaned_data
+    def _as_config(self) -> Context:
         # A number that is no number is complained of already; here its default stands for it.
-        config = {
-            name: got[name]
-            for name in ("name", "kind", "verdict_orders", "reveal", "budget_usd")
-            if name in got
-        } | _given(provider=got.get("provider") or None, votes_per_pair=got.get("votes_per_pair"))
-        percent = got.get("overlap_percent")
+        got = self.cleaned_data
+        plain = ("name", "kind", "verdict_orders", "reveal", "budget_usd")
+        config: Context = {name: got[name] for name in plain if name in got}
+        for field, path in _PATHS.items():
+            value: Any = got.get(field)
+            part, _, name = path.partition(".")
+            # Without a temperature none is sent, which is not its default.
+            if value in (None, "") and not (name == "temperature" and field in got):
+                continue
+            if field == "overlap_percent":
+                value /= 100
+            if name:
+                config.setdefault(part, {})[name] = value
+            else:
+                config[part] = value
+        rubric = "\n".join(str(got.get("rubric", "")).splitlines()).strip()
+        if got.get("kind") and rubric in ("", *RUBRICS.values()):
+            rubric = RUBRICS[got["kind"]]
         return config | {
             "models": [line for _, line in self._lines("models")],
             "judges": [line for _, line in self._lines("judges")] + got.get("baselines", []),
             "prompts": [found.entry for found in self._prompts],
-            "ballot": ["A", "B", *got.get("ballot", [])],
-            "rubric": self._rubric(),
-            "overlap": _given(
-                share=None if percent is None else percent / 100, votes=got.get("overlap_votes")
-            ),
-            "generation": self._asked("generation"),
-            "judging": self._asked("judging") | _given(samples=got.get("samples")),
+            "ballot": [*SIDES, *got.get("ballot", [])],
+            "rubric": rubric,
         }
-
-    def _asked(self, role: str) -> dict[str, Any]:
-        got, temperature = self.cleaned_data, f"{role}_temperature"
-        # Left empty, a temperature is not sent at all, which is not its default.
-        sent = {"temperature": got[temperature]} if temperature in got else {}
-        return sent | _given(max_tokens=got.get(f"{role}_max_tokens"))
-
-    def _rubric(self) -> str:
-        """Return what was written, or the rubric of the kind where none of one's own was."""
-        text = "\n".join(str(self.cleaned_data.get("rubric", "")).splitlines()).strip()
-        kind = self.cleaned_data.get("kind")
-        return RUBRICS[kind] if kind and (not text or text in RUBRICS.values()) else text
 
     def _lines(self, field: str) -> list[tuple[int, str]]:
         lines = enumerate(self.cleaned_data.get(field, "").splitlines(), start=1)
         return [(number, line.strip()) for number, line in lines if line.strip()]
 
     def _show(self, errors: Sequence[ConfigError]) -> None:
-        """Put each error beside the field that it is about."""
+        """Put each error beside the field that it is about, unless that was complained of."""
         complained = set(self.errors)
         if "prompts_file" in complained:  # without it there are none, which is not news
             complained.add("prompts")
@@ -263,31 +255,24 @@ class RunForm(ProjectForm):
             self.add_error(field, shortened(messages))
 
     def _place_of(self, error: ConfigError) -> tuple[str | None, str]:
+        of_prompts = "prompts_file" if self.cleaned_data.get("prompts_file") else "prompts"
         listed = _LISTED.fullmatch(error.path)
         if listed is None:
             field = _FIELDS.get(error.path, error.path)
-            if field == "prompts" and self.cleaned_data.get("prompts_file"):
-                field = "prompts_file"
-            known = field in self.fields
+            if field not in self.fields:
+                return None, f"{error}."
             message = error.message[:1].upper() + error.message[1:] + "."
-            return (field, message) if known else (None, f"{error}.")
-        name, index, within = listed[1], int(listed[2]), listed[3]
-        field, where = self._place_in(name, index)
-        part = f", {within}" if within and within != "id" else ""
+            return of_prompts if field == "prompts" else field, message
+        field, index, lines = listed[1], int(listed[2]), self._lines(listed[1])
+        if field == "prompts":
+            field, where = of_prompts, self._prompts[index].where
+        elif index < len(lines):
+            where = f"Line {lines[index][0]}"
+        else:
+            field = "baselines"
+            where = str(self.cleaned_data["baselines"][index - len(lines)])
+        part = f", {listed[3]}" if listed[3] not in (None, "id") else ""
         return field, f"{where}{part}: {error.message}."
-
-    def _place_in(self, name: str, index: int) -> tuple[str, str]:
-        if name == "prompts":
-            uploaded = bool(self.cleaned_data.get("prompts_file"))
-            return "prompts_file" if uploaded else "prompts", self._prompts[index].where
-        lines = self._lines(name)
-        if index < len(lines):
-            return name, f"Line {lines[index][0]}"
-        return "baselines", str(self.cleaned_data["baselines"][index - len(lines)])
-
-
-def _given(**values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def provider_names() -> list[str]:
@@ -298,7 +283,7 @@ def provider_names() -> list[str]:
     return names
 
 
-def empty_values() -> dict[str, Any]:
+def empty_values() -> Context:
     """Return what stands in the form of a new run: the defaults of a config."""
     data = {"name": "-", "models": ["-a", "-b"], "judges": ["-"], "prompts": ["-"]}
     values = form_values(parse(data))
@@ -312,48 +297,30 @@ def empty_values() -> dict[str, Any]:
     }
 
 
-def form_values(config: RunConfig) -> dict[str, Any] | None:
+def form_values(config: RunConfig) -> Context | None:
     """Return what would have to stand in the form for this config, None if it cannot say it."""
-    judges = [judge.id for judge in config.judges if not judge.is_baseline]
+    values = {name: getattr(config, name) for name in RunForm.base_fields if hasattr(config, name)}
+    for field, path in _PATHS.items():
+        part, _, name = path.partition(".")
+        value = getattr(getattr(config, part), name) if name else getattr(config, part)
+        if field == "overlap_percent":
+            value *= 100
+        values[field] = "" if value is None else f"{value:g}" if isinstance(value, float) else value
     chosen = {judge.id for judge in config.judges if judge.is_baseline}
-    prompts = [prompt.text for prompt in config.prompts]
-    values = {
-        "name": config.name,
-        "kind": config.kind,
+    values |= {
         "models": "\n".join(model.id for model in config.models),
-        "provider": config.provider,
-        "prompts": "\n".join(prompts),
-        "judges": "\n".join(judges),
+        "prompts": "\n".join(prompt.text for prompt in config.prompts),
+        "judges": "\n".join(judge.id for judge in config.judges if not judge.is_baseline),
         "baselines": [name for name in BASELINES if name in chosen],
-        "verdict_orders": config.verdict_orders,
-        "samples": config.judging.samples,
-        "ballot": [choice for choice in config.ballot if choice not in ("A", "B")],
-        "rubric": config.rubric,
-        "votes_per_pair": config.votes_per_pair,
-        "overlap_percent": _plain(100 * config.overlap.share),
-        "overlap_votes": config.overlap.votes,
-        "reveal": config.reveal,
-        "budget_usd": config.budget_usd,
-        "generation_temperature": _plain(config.generation.temperature),
-        "generation_max_tokens": config.generation.max_tokens,
-        "judging_temperature": _plain(config.judging.temperature),
-        "judging_max_tokens": config.judging.max_tokens,
+        "ballot": [choice for choice in config.ballot if choice not in SIDES],
     }
-    return values if _says_all(config, values) else None
-
-
-def _plain(number: float | None) -> str:
-    return "" if number is None else f"{number:g}"
-
-
-def _says_all(config: RunConfig, values: dict[str, Any]) -> bool:
-    """Say whether the form, sent as it stands, would give the same config."""
+    # Sent as it stands, the form must give the same config.
     form = RunForm(values | {"new_project": "-"})
-    return form.is_valid() and form.run_config == config
+    return values if form.is_valid() and form.run_config == config else None
 
 
-def as_json(config: RunConfig, **changed: Any) -> str:
-    return json.dumps(config.as_dict() | changed, indent=2, ensure_ascii=False)
+def as_json(config: RunConfig, *, name: str) -> str:
+    return json.dumps(config.as_dict() | {"name": name}, indent=2, ensure_ascii=False)
 
 
 class ConfigForm(ProjectForm):
@@ -362,35 +329,31 @@ class ConfigForm(ProjectForm):
     config = forms.CharField(
         label="Config", required=False, widget=forms.Textarea(attrs=LINES | {"rows": 22})
     )
-    config_file = forms.FileField(
+    config_file = SmallFile(
         label="or a file", required=False, help_text="JSON in UTF-8, at most 5 MB."
     )
-    run_config: RunConfig | None = None
 
-    def clean_config_file(self) -> UploadedFile[bytes] | None:
-        return small_file(self.cleaned_data["config_file"])
-
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> Context:
         cleaned = super().clean()
         text, file = cleaned.get("config", ""), cleaned.get("config_file")
         if "config_file" in self.errors:
             return cleaned
-        field = "config_file" if file else "config"
         if bool(file) == bool(text):
             self.add_error("config_file", "Paste a config or give a file: one of the two.")
             return cleaned
         try:
-            self.run_config = parse(strict_json.loads(_utf8(file) if file else text))
+            data = file.read().decode("utf-8-sig") if file else text
+            self.run_config = parse(strict_json.loads(data))
         except ConfigInvalid as invalid:
-            self.add_error(field, shortened([str(error) for error in invalid.errors]))
-        except (strict_json.NotJson, UnicodeDecodeError) as error:
-            not_utf8 = isinstance(error, UnicodeDecodeError)
-            self.add_error(field, "It is not UTF-8." if not_utf8 else f"It is {error}.")
+            wrong = shortened([str(error) for error in invalid.errors])
+        except UnicodeDecodeError:
+            wrong = ["It is not UTF-8."]
+        except strict_json.NotJson as error:
+            wrong = [f"It is {error}."]
+        else:
+            return cleaned
+        self.add_error("config_file" if file else "config", wrong)
         return cleaned
-
-
-def _utf8(file: UploadedFile[bytes]) -> str:
-    return bytes(file.read()).decode("utf-8-sig")
 
 
 def shortened(messages: Sequence[str]) -> list[str]:

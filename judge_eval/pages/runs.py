@@ -1,14 +1,13 @@
-"""The list of runs, and what can be done with one: start, stop, resume, retry, duplicate."""
+"""The list of runs, what can be done with one, and its tab for voters; what views of runs share."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from functools import reduce
+from functools import reduce, wraps
 from operator import or_
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -17,16 +16,69 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.templatetags.static import static
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from humanjudge.http import problem
+from humanjudge.http import HtmxRequest, problem
 from judge_eval import selectors
+from judge_eval.access import Action, refusal
 from judge_eval.config.run_config import MOST_USD
 from judge_eval.models import Call, Run
 from judge_eval.runs import lifecycle
 from judge_eval.runs.lifecycle import LifecycleRefused
+from voting import voters
+from voting.cookies import remember
+from voting.forms import InviteForm
+from voting.models import Invite
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
+View: TypeAlias = Callable[..., HttpResponse]
+# What a template gets.
+Context: TypeAlias = dict[str, Any]
+
+
+def find_run(run_id: UUID) -> Run:
+    runs = Run.objects.select_related("queue__project", "queue__rubric", "board")
+    return get_object_or_404(runs, pk=run_id)
+
+
+def run_page(action: Action) -> Callable[[View], View]:
+    """Make a view a page of a run for those who may see it; it is read and never kept."""
+
+    def decorated(view: View) -> View:
+        @never_cache
+        @require_safe
+        @wraps(view)
+        def page(request: HtmxRequest, /, run_id: UUID, **options: object) -> HttpResponse:
+            run = find_run(run_id)
+            return refusal(request, action, run) or view(request, run, **options)
+
+        return page
+
+    return decorated
+
+
+def run_action(view: View) -> View:
+    """Make a view something that who has a login can do with a run, or is told why not now."""
+
+    @require_POST
+    @login_required
+    @wraps(view)
+    def act(request: HttpRequest, run_id: UUID, **options: object) -> HttpResponse:
+        run = find_run(run_id)
+        try:
+            return view(request, run, **options)
+        except LifecycleRefused as refused:
+            context = {
+                "status": 409,
+                "title": "That cannot be done now",
+                "message": str(refused),
+                "action": ("Back to the run", reverse("run-progress", args=[run.pk])),
+            }
+            return render(request, "problem.html", context, status=409)
+
+    return act
 
 
 @require_safe
@@ -42,55 +94,23 @@ def favicon(request: HttpRequest) -> HttpResponse:
 @require_safe
 @login_required
 def runs(request: HttpRequest) -> HttpResponse:
-    listed = list(selectors.run_list())
+    every = Run.objects.select_related("board", "queue__project").order_by("-created_at")
+    listed = list(every.defer("config"))  # it may be large
     silent = alarms(listed)
-    context = {"runs": [(run, silent.get(run.pk, [])) for run in listed]}
+    context = {"runs": [(run, silent[run.pk]) for run in listed]}
     return render(request, "judge_eval/runs.html", context)
 
 
-def find_run(run_id: UUID) -> Run:
-    return get_object_or_404(
-        Run.objects.select_related("queue__project", "queue__rubric"), pk=run_id
-    )
-
-
-def run_page(run: Run) -> HttpResponse:
-    """Lead to where a run's life is shown."""
-    return redirect("run-draft" if run.state == Run.State.DRAFT else "run-progress", run.pk)
-
-
-def refusal(request: HttpRequest, run: Run, refused: LifecycleRefused) -> HttpResponse:
-    """Say why a run cannot do what was asked of it now."""
-    context = {
-        "status": 409,
-        "title": "That cannot be done now",
-        "message": str(refused),
-        "action": ("Back to the run", reverse("run-progress", args=[run.pk])),
-    }
-    return render(request, "problem.html", context, status=409)
-
-
-@dataclass(frozen=True)
-class Alarm:
+class Alarm(NamedTuple):
     """A model of which every call of a run has failed, in one role; nothing will come of it."""
 
-    purpose: str
     provider: str
     model: str
     failed: int
     # The last reason: as a rule it is that of all.
     reason: str
-
-    @property
-    def headline(self) -> str:
-        things = "verdicts" if self.purpose == Call.Purpose.JUDGE else "outputs"
-        return f"Every call to {self.model} ({self.provider}) for {things} has failed"
-
-    @property
-    def consequence(self) -> str:
-        if self.purpose == Call.Purpose.JUDGE:
-            return "It has given no verdict: votes will say nothing about this judge."
-        return "Without its outputs there are no pairs of this model."
+    headline: str
+    consequence: str
 
 
 _GROUP = ("run", "purpose", "provider", "model")
@@ -105,89 +125,138 @@ def alarms(runs: Iterable[Run]) -> dict[UUID, list[Alarm]]:
     )
     rows = failed.values(*_GROUP).annotate(n=Count("pk"), last=Max("pk"))
     groups = {tuple(row[name] for name in _GROUP): row for row in rows.order_by("purpose", "model")}
+    by_run: dict[UUID, list[Alarm]] = defaultdict(list)
     if not groups:
-        return {}
+        return by_run
     of_them = [Q(**dict(zip(_GROUP, group, strict=True))) for group in groups]
     others = Call.objects.filter(reduce(or_, of_them), state__in=(DONE, WAITING))
-    known = set(others.values_list(*_GROUP, "state").distinct())
+    seen = set(others.values_list(*_GROUP, "state").distinct())
     silent = [
-        (group, row)
+        row
         for group, row in groups.items()
-        if (*group, DONE) not in known and (row["n"] >= FEW or (*group, WAITING) not in known)
+        if (*group, DONE) not in seen and (row["n"] >= FEW or (*group, WAITING) not in seen)
     ]
-    reasons = dict(
-        Call.objects.filter(pk__in=[row["last"] for _, row in silent]).values_list("pk", "error")
-    )
-    found: dict[UUID, list[Alarm]] = defaultdict(list)
-    for (run, purpose, provider, model), row in silent:
-        found[run].append(Alarm(purpose, provider, model, row["n"], reasons[row["last"]]))
-    return dict(found)
+    last = Call.objects.filter(pk__in=[row["last"] for row in silent])
+    reasons = dict(last.values_list("pk", "error"))
+    for row in silent:
+        things, consequence = "outputs", "Without its outputs there are no pairs of this model."
+        if row["purpose"] == Call.Purpose.JUDGE:
+            things = "verdicts"
+            consequence = "It has given no verdict: votes will say nothing about this judge."
+        model, provider = row["model"], row["provider"]
+        headline = f"Every call to {model} ({provider}) for {things} has failed"
+        reason = reasons[row["last"]]
+        alarm = Alarm(provider, model, row["n"], reason, headline, consequence)
+        by_run[row["run"]].append(alarm)
+    return by_run
 
 
-def _act(request: HttpRequest, run_id: UUID, act: Callable[[UUID], Any]) -> HttpResponse:
-    run = find_run(run_id)
-    try:
-        act(run.pk)
-    except LifecycleRefused as refused:
-        return refusal(request, run, refused)
+@run_action
+def start_run(request: HttpRequest, run: Run) -> HttpResponse:
+    lifecycle.start(run.pk)
     return redirect("run-progress", run.pk)
 
 
-@require_POST
-@login_required
-def start_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    return _act(request, run_id, lifecycle.start)
+@run_action
+def stop_run(request: HttpRequest, run: Run) -> HttpResponse:
+    lifecycle.stop(run.pk)
+    return redirect("run-progress", run.pk)
 
 
-@require_POST
-@login_required
-def stop_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    return _act(request, run_id, lifecycle.stop)
-
-
-class BudgetInvalid(ValueError):
-    """What was given is no budget; the text says what one is."""
-
-
-@require_POST
-@login_required
-def resume_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
+@run_action
+def resume_run(request: HttpRequest, run: Run) -> HttpResponse:
+    text = request.POST.get("budget_usd", "").strip()
     try:
-        budget = _budget(request.POST.get("budget_usd", "").strip())
-    except BudgetInvalid as invalid:
-        back = ("Back to the run", reverse("run-progress", args=[run_id]))
-        return problem(request, 422, str(invalid), action=back)
-    return _act(request, run_id, lambda pk: lifecycle.resume(pk, budget))
-
-
-def _budget(text: str) -> Decimal | None:
-    if not text:
-        return None
-    try:
-        budget = Decimal(text)
+        budget = Decimal(text) if text else None
     except InvalidOperation:
         budget = Decimal("NaN")
-    if not (budget.is_finite() and 0 < budget <= MOST_USD):
-        raise BudgetInvalid(f"The budget must be a number above 0 and at most {MOST_USD:,}.")
-    return budget
+    if budget is not None and not (budget.is_finite() and 0 < budget <= MOST_USD):
+        words = f"The budget must be a number above 0 and at most {MOST_USD:,}."
+        back = ("Back to the run", reverse("run-progress", args=[run.pk]))
+        return problem(request, 422, words, action=back)
+    lifecycle.resume(run.pk, budget)
+    return redirect("run-progress", run.pk)
 
 
-@require_POST
-@login_required
-def retry_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    return _act(request, run_id, _retry)
-
-
-def _retry(run_id: UUID) -> None:
-    if not lifecycle.retry_failed(run_id):
+@run_action
+def retry_run(request: HttpRequest, run: Run) -> HttpResponse:
+    if not lifecycle.retry_failed(run.pk):
         raise LifecycleRefused("Nothing failed that could be asked again.")
+    return redirect("run-progress", run.pk)
 
 
-@require_POST
+@run_action
+def duplicate_run(request: HttpRequest, run: Run) -> HttpResponse:
+    return redirect("run-draft", lifecycle.duplicate(run.pk).pk)
+
+
+# --- voters -------------------------------------------------------------------------------------
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def duplicate_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
+def run_voting(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """Who may vote, how far they are, and a way in for oneself; the form makes an invite."""
     run = find_run(run_id)
-    try:
-        return run_page(lifecycle.duplicate(run.pk))
-    except LifecycleRefused as refused:
-        return refusal(request, run, refused)
+    form = InviteForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        label, cap = form.cleaned_data["label"], form.cleaned_data["max_voters"]
+        voters.make_invite(run.queue, label, form.expires_at(timezone.now()), cap)
+        _record(request, run, "An invite was made", label)
+        return redirect("run-voting", run.pk)
+    members = Count("voters", distinct=True) + Count("guests", distinct=True)
+    found = Invite.objects.filter(queue=run.queue_id).select_related("queue")
+    invites = []
+    for invite in found.annotate(members=members).order_by("created_at"):
+        invite.joined = invite.members
+        most = f" of at most {invite.max_voters}" if invite.max_voters else ""
+        address = reverse("join", args=[voters.invite_token(invite)])
+        invites.append(
+            {
+                "row": invite,
+                "url": request.build_absolute_uri(address),
+                "refusal": voters.refusal(invite, timezone.now()),
+                "joined": f"{invite.joined}{most} voter{'' if invite.joined == 1 else 's'}",
+            }
+        )
+    context = {
+        "run": run,
+        "can_vote": run.queue.is_open and run.state != Run.State.COMPLETE,
+        "open_words": _open_in_words(run),
+        "invites": invites,
+        "form": form,
+        "tab": "vote",
+    }
+    return render(request, "judge_eval/voting.html", context)
+
+
+def _open_in_words(run: Run) -> str:
+    if not run.queue.is_open:
+        return "Voting has closed."
+    if run.state == Run.State.COMPLETE:
+        return "Every pair has enough votes."
+    board = selectors.board(run)
+    preparing = f", {board.preparing} are still being prepared" if board.preparing else ""
+    return f"{board.done} of {board.total} pairs have enough votes{preparing}."
+
+
+def _record(request: HttpRequest, run: Run, what: str, label: str) -> None:
+    named = f": {label}" if label else ""
+    run.record("invite", f"{what} by {request.user.get_username()}{named}.")
+
+
+@run_action
+def withdraw_invite(request: HttpRequest, run: Run, invite_id: UUID) -> HttpResponse:
+    invite = get_object_or_404(Invite, pk=invite_id, queue=run.queue_id)
+    if invite.revoked_at is None:
+        voters.withdraw(invite)
+        _record(request, run, "An invite was withdrawn", invite.label)
+    return redirect("run-voting", run.pk)
+
+
+@run_action
+def vote_as_user(request: HttpRequest, run: Run) -> HttpResponse:
+    assert request.user.is_authenticated  # by `run_action`
+    voter = voters.voter_of_user(run.queue.project, request.user)
+    return remember(redirect("vote", run.queue_id), voter)

@@ -8,31 +8,25 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from django import forms
-from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
 
 from humanjudge.http import Problem
 from humanjudge.lib.tables import DASH
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
-from judge_eval.access import pairs_to_vote_on, refuse_board, voter_of_run
+from judge_eval.access import can, pairs_to_vote_on, remember_seen
 from judge_eval.findings.slices import Slice, SliceInvalid
 from judge_eval.models import Run
 from judge_eval.pages.run_form import LINES, shortened
-from judge_eval.pages.runs import find_run
+from judge_eval.pages.runs import run_action, run_page
 from judge_eval.stats.bootstrap import Resampling
 from reports.composite import compute, sources
 from reports.composite.config import CompositeConfig, Source
 from reports.parts import parts_of
 from voting.models import Inference
-from voting.services import record_exposure
-from voting.voters import voter_of_user
 
 Row: TypeAlias = compute.CompositeRow[UUID]
 
@@ -68,17 +62,14 @@ class CompositeForm(forms.Form):
     )
 
 
-@never_cache
-@require_safe
-def run_composite(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    run = find_run(run_id)
-    return refuse_board(request, run) or _page(request, run)
+@run_page("see board")
+def run_composite(request: HttpRequest, run: Run) -> HttpResponse:
+    return _page(request, run)
 
 
-@require_POST
-@login_required
-def save_composite(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    run, form = find_run(run_id), CompositeForm(request.POST, label_suffix="")
+@run_action
+def save_composite(request: HttpRequest, run: Run) -> HttpResponse:
+    form = CompositeForm(request.POST, label_suffix="")
     if form.is_valid():
         try:
             sources.store(run, sources.read_config(run, form.cleaned_data["config"]))
@@ -94,7 +85,7 @@ def _page(
 ) -> HttpResponse:
     versions = sources.versions_of(run, MOST_VERSIONS)
     configs = [config for _, config in versions]
-    if form is None and request.user.is_authenticated:
+    if form is None and can(request, "see calls", run):
         text = configs[0].as_json() if configs else sources.example(run)
         form = CompositeForm(initial={"config": text}, label_suffix="")
     context = {"run": run, "tab": "composite", "form": form}
@@ -116,7 +107,7 @@ def _composite(
     pairs = {pair for row in page for pair in outputs.pairs[row.item]}
     closed = pairs_to_vote_on(request, run, pairs)
     if config.judges:
-        _record_exposure(request, run, pairs - closed)
+        remember_seen(request, run, pairs - closed)
     starts = Inference.objects.annotate(start=Left("prompt", PROMPT_LENGTH)).only("generator")
     shown = starts.in_bulk([row.item for row in page])
     number = number_of(page.paginator.count, "output")
@@ -142,15 +133,6 @@ def _composite(
         "empty": "No output belongs to this part." if part.kind else "This run has no outputs yet.",
         "parts": parts_of(run, str(part)),
     }
-
-
-def _record_exposure(request: HttpRequest, run: Run, pairs: set[UUID]) -> None:
-    """Remember who has read what judges say of pairs: a later vote on them is not blind."""
-    voter = voter_of_run(request, run)
-    if voter is None and request.user.is_authenticated:
-        voter = voter_of_user(run.queue.project, request.user)
-    if voter is not None:
-        record_exposure(voter.pk, sorted(pairs), timezone.now())
 
 
 def _ranked(outputs: sources.Outputs, config: CompositeConfig) -> list[Row]:

@@ -9,17 +9,15 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from humanjudge.http import HtmxRequest, Problem
 from humanjudge.lib import strict_json
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
-from judge_eval.access import refuse_calls
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Run
-from judge_eval.pages.runs import find_run
+from judge_eval.pages.runs import run_action, run_page
 from reports.models import ScoreReport
 from reports.parts import parts_of
 from reports.scores import jobs
@@ -27,22 +25,15 @@ from reports.scores.api import zip_response
 from reports.scores.table import Source, Summary, summary_page
 
 
-@never_cache
-@require_safe
-def run_scores(request: HtmxRequest, run_id: UUID) -> HttpResponse:
+@run_page("see calls")
+def run_scores(request: HtmxRequest, run: Run) -> HttpResponse:
     """A run's score files; htmx asks for the list again while some are being made."""
-    run = find_run(run_id)
-    refused = refuse_calls(request, run)
-    if refused is not None:
-        return refused
     template = "reports/_score_files.html" if request.htmx else "reports/scores.html"
     return render(request, template, _context(run))
 
 
-@require_POST
-@login_required
-def ask_for_scores(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    run = find_run(run_id)
+@run_action
+def ask_for_scores(request: HttpRequest, run: Run) -> HttpResponse:
     text, part = request.POST.get("config", "").strip(), request.POST.get("part", "")
     try:
         jobs.ask(run, _with_part(strict_json.loads(text) if text else None, part))

@@ -7,7 +7,7 @@ from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.findings.labels import labels_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Verdict
-from judge_eval.pages.reveal import reveal_of
+from judge_eval.pages.reveal import judge_lines
 from reports.composite.config import parse
 from reports.composite.sources import Outputs
 from tests.helpers.bundles import empty_the_instance, facts_of, findings_of, restored
@@ -91,7 +91,7 @@ def test_its_figures():
 def test_pairs_are_disputed_alike_on_the_board_and_in_the_list():
     run = imported(*ten_pairs(), inconsistent="wrong")
     page = user_client().get(f"/runs/{run.pk}/pairs/?sort=disagreement")
-    pairs = [row.pair for row in page.context["rows"]]
+    pairs = [row["pair"] for row in page.context["rows"]]
     assert [
         {"position": pair.position, "wrong": pair.differing, "of": pair.compared} for pair in pairs
     ] == compute(run).data["disputed"]
@@ -156,7 +156,7 @@ def test_it_is_exported_and_comes_back():
 def test_pages_say_it():
     run = imported(*one_pair("tie"), inconsistent="wrong")
     [cast] = votes_of(run)
-    torn = reveal_of(cast).judges[1]
+    torn = judge_lines(cast, cast.item)[1]
     assert (torn.picked, torn.agrees) == ("no choice", False)
     page = text_of(user_client().get(f"/runs/{run.pk}/pairs/{cast.item_id}/"))
     assert "inconsistent: scored as wrong" in page

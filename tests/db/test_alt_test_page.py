@@ -46,7 +46,7 @@ def shown(run, **query):
 
 def verdicts(response):
     says = {"passes": True, "fails": False, "not tested": None}
-    return {row.name: says[row.cells[1].main] for row in response.context["test"].rates.rows}
+    return {row.name: says[row.cells[1].main] for row in response.context["test"]["rates"].rows}
 
 
 # --- the panel ----------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ def test_who_passes_is_said_in_words_with_the_baselines_apart():
 def test_every_judge_has_its_winning_rates_over_the_grid_and_its_advantage():
     run = voted_run()
     response = shown(run)
-    near = response.context["test"].rates.rows[0]
+    near = response.context["test"]["rates"].rows[0]
     stored = Findings.objects.get(run=run).data["alt_test"]["judges"][0]
     rates, advantage = near.cells[2:9], near.cells[9]
     assert [cell.main for cell in rates] == [
@@ -90,7 +90,7 @@ def test_every_judge_has_its_winning_rates_over_the_grid_and_its_advantage():
 def test_each_person_is_shown_with_both_advantages_the_p_and_who_won():
     run = voted_run()
     response = shown(run)
-    people = response.context["test"].chosen.people.rows
+    people = response.context["test"]["chosen"]["people"].rows
     names = set(Voter.objects.filter(project=run.queue.project).values_list("pseudonym", flat=True))
     assert {person.name for person in people} == names
     text = text_of(response)
@@ -225,7 +225,7 @@ def test_many_judges_are_counted_not_listed():
     test = AltTest(
         judges=judges, advice=[], left_out=[], epsilon="0.20", humans=3, choices=2, items=40
     )
-    assert panel_of(test, "0.20").summary == "At epsilon 0.20: 20 of 20 judges pass."
+    assert panel_of(test, "0.20")["summary"] == "At epsilon 0.20: 20 of 20 judges pass."
 
 
 # --- as of when, of which part, for whom --------------------------------------------------------

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from judge_eval.models import Call, Judge, Verdict
-from judge_eval.pages.pair import picks_of
+from judge_eval.pages.pairs import picks_of
 from tests.db.test_run_pages import a_voting_evaluator, rows_of
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_rows import first_verdict, make_asked_run, make_calls
