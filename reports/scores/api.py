@@ -12,62 +12,35 @@ from ninja import Schema, Status
 from ninja.errors import HttpError
 
 from humanjudge.lib import strict_json
-from humanjudge.lib.validation import ConfigError, ConfigInvalid
+from humanjudge.lib.validation import ConfigError, ConfigInvalid, json_schema
 from judge_eval.api.access import KeyRouter, Prefix, is_blind, keep_blind, key_of, located, run_of
 from judge_eval.models import Run
 from judge_eval.prefixes import Ambiguous, by_prefix
 from reports.models import ScoreReport
 from reports.scores import jobs
+from reports.scores.config import Config
+from reports.scores.table import ScoreTable
 from voting.models import ApiKey
 
 router = KeyRouter("scores")
 
-_NAME: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 200}
-_METRIC: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "scorer": _NAME,
-        "task_names": {"type": "array", "items": _NAME, "maxItems": 100},
-        "task_strategy": {"type": "string", "enum": ["single", "multitask", "multilabel"]},
-        "annotator_aggregation": {
-            "type": "string",
-            "enum": ["individual_average", "majority_vote"],
-        },
-        "display_name": _NAME,
-        "options": {"type": ["object", "null"]},
-    },
-    "required": ["scorer"],
-    "additionalProperties": False,
-}
-_METRICS: dict[str, Any] = {
-    "type": "array",
-    "items": {"anyOf": [_NAME, _METRIC]},
-    "minItems": 1,
-    "maxItems": 100,
-}
-_CONFIG: dict[str, Any] = {
-    "type": ["object", "null"],
-    "properties": {
-        "metrics": _METRICS,
-        "part": {"type": "string", "maxLength": 300},
-        "vega_config": {"type": ["object", "null"]},
-    },
-    "additionalProperties": False,
-}
-_ASKED: dict[str, Any] = {
+_SCHEMA = json_schema(Config)
+# Code is named on the command line only.
+_SCHEMA["properties"].pop("modules")
+_ASKED = {
     "requestBody": {
         "required": False,
         "description": "Which metrics, as docs/results.md describes; nothing for the default.",
         "content": {
             "application/json": {
-                "schema": {"anyOf": [_CONFIG, _METRICS]},
+                "schema": {"anyOf": [_SCHEMA, _SCHEMA["properties"]["metrics"], {"type": "null"}]},
                 "example": {"metrics": [{"scorer": "cohen_kappa", "task_names": ["winner"]}]},
             }
         },
     },
     **located("score_files", run_id="run", report_id="id"),
 }
-_ZIP: dict[str, Any] = {
+_ZIP = {
     "responses": {
         200: {
             "description": "The files.",
@@ -87,7 +60,7 @@ class ScoresOut(Schema):
     bytes: int
     location: str
     download: str | None
-    figures: dict[str, Any] | None = None
+    figures: ScoreTable | None = None
 
 
 @router.post("/{run_id}/scores", response={202: ScoresOut}, openapi_extra=_ASKED)
@@ -103,8 +76,8 @@ def ask(request: HttpRequest, response: HttpResponse, run_id: Prefix) -> Any:
         report = jobs.ask(run, _config(request.body))
     except jobs.ScoresRefused as refused:
         raise HttpError(409, str(refused)) from refused
-    answer = _out(run, report)
-    response["Location"] = answer["location"]
+    answer = _out(report)
+    response["Location"] = answer.location
     return Status(202, answer)
 
 
@@ -123,7 +96,7 @@ def state(request: HttpRequest, run_id: Prefix, report_id: Prefix) -> Any:
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
     report = _report(run, report_id)
-    return _out(run, report) | {"figures": None if is_blind(api_key, run) else report.table}
+    return _out(report, None if is_blind(api_key, run) else report.table or None)
 
 
 @router.get(
@@ -156,15 +129,13 @@ def zip_response(report: ScoreReport) -> FileResponse | None:
         stream = jobs.path_of(report).open("rb")
     except FileNotFoundError:
         return None
-    name = jobs.file_name(report)
+    name = f"{jobs.folder_name(report)}.zip"
     return FileResponse(stream, as_attachment=True, filename=name, content_type="application/zip")
 
 
 def _config(body: bytes) -> object:
-    if not body:
-        return None
     try:
-        return strict_json.loads(body.decode())
+        return strict_json.loads(body.decode()) if body else None
     except (UnicodeDecodeError, strict_json.NotJson) as error:
         raise ConfigInvalid([ConfigError("", str(error))]) from error
 
@@ -179,17 +150,18 @@ def _report(run: Run, report_id: str) -> ScoreReport:
     return report
 
 
-def _out(run: Run, report: ScoreReport) -> dict[str, Any]:
-    place = {"run_id": str(run.pk), "report_id": str(report.pk)}
+def _out(report: ScoreReport, figures: Any = None) -> ScoresOut:
+    place = {"run_id": str(report.run_id), "report_id": str(report.pk)}
     is_done = report.state == ScoreReport.State.DONE
-    return {
-        "id": report.pk,
-        "run": run.pk,
-        "state": report.state,
-        "error": report.error,
-        "asked_at": report.asked_at,
-        "done_at": report.done_at,
-        "bytes": report.size,
-        "location": reverse("api:score-files", kwargs=place),
-        "download": reverse("api:score-files-zip", kwargs=place) if is_done else None,
-    }
+    return ScoresOut(
+        id=report.pk,
+        run=report.run_id,
+        state=report.state,
+        error=report.error,
+        asked_at=report.asked_at,
+        done_at=report.done_at,
+        bytes=report.size,
+        location=reverse("api:score-files", kwargs=place),
+        download=reverse("api:score-files-zip", kwargs=place) if is_done else None,
+        figures=figures,
+    )

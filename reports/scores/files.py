@@ -28,19 +28,10 @@ class FolderTaken(ValueError):
 
 @contextmanager
 def replacing(place: Path, *, force: bool = False) -> Iterator[Path]:
-    """Give out an empty folder, and put it in the place of another when all went well.
+    """Give out an empty folder, and put it in the place of another report when all went well.
 
-    Parameters
-    ----------
-    place : Path
-        Made with its parents. A report that is there already is replaced.
-    force : bool
-        Where something else is there, move it aside: to the same name with ``.before-`` and a
-        number behind it. Nothing of it is lost.
-
-    Raises
-    ------
-    FolderTaken
+    Where something else is there, raise FolderTaken; with `force` it is moved aside, to the same
+    name with ``.before-`` and a number behind it, so that nothing of it is lost.
     """
     place = place.resolve()
     is_foreign = place.exists() and not _may_go(place)
@@ -50,7 +41,7 @@ def replacing(place: Path, *, force: bool = False) -> Iterator[Path]:
             "which moves it aside"
         )
     place.parent.mkdir(parents=True, exist_ok=True)
-    made = _beside(place, "new")
+    made = place.with_name(f"{place.name}.new-{token_hex(4)}")
     made.mkdir()
     try:
         yield made
@@ -59,30 +50,24 @@ def replacing(place: Path, *, force: bool = False) -> Iterator[Path]:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def manifest_of(folder: Path) -> dict[str, object] | None:
-    """Return what a report says of itself, None where the folder is none of ours."""
-    try:
-        found = json.loads((folder / MANIFEST).read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) and found.get("made_by") == MADE_BY else None
-
-
 def _may_go(place: Path) -> bool:
     """Say whether nothing would be lost: it is empty, or holds what we wrote and nothing else."""
     if not place.is_dir():
         return False
-    there = {path.name for path in place.iterdir()}
-    manifest = manifest_of(place)
-    ours = manifest.get("files") if manifest else None
-    return not there or (isinstance(ours, list) and there <= set(map(str, ours)))
+    names = {path.name for path in place.iterdir()}
+    try:
+        manifest = json.loads((place / MANIFEST).read_text("utf-8"))
+        is_ours = manifest["made_by"] == MADE_BY and names <= set(map(str, manifest["files"]))
+    except (OSError, ValueError, LookupError, TypeError):
+        is_ours = False
+    return is_ours or not names
 
 
 def _put(made: Path, place: Path, *, keep: bool) -> None:
     if not place.exists():
         made.rename(place)
         return
-    aside = _beside(place, "before")
+    aside = place.with_name(f"{place.name}.before-{token_hex(4)}")
     place.rename(aside)
     try:
         made.rename(place)
@@ -92,10 +77,6 @@ def _put(made: Path, place: Path, *, keep: bool) -> None:
     if not keep:
         with suppress(OSError):
             shutil.rmtree(aside)
-
-
-def _beside(place: Path, what: str) -> Path:
-    return place.with_name(f"{place.name}.{what}-{token_hex(4)}")
 
 
 def is_safe(name: object) -> bool:
@@ -110,11 +91,7 @@ def is_safe(name: object) -> bool:
 
 
 def judge_names(names: Mapping[str, str]) -> dict[str, str]:
-    """Return what each judge is called where it is alone with that name.
-
-    Parameters
-    ----------
-    names : mapping of id to name
+    """Return what each judge, by its id, is called where it is alone with that name.
 
     Examples
     --------
@@ -133,9 +110,8 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
 
     Examples
     --------
-    >>> file_names(["gpt-4.1", "../../etc/passwd", "a/b", "a:b"])
-    {'gpt-4.1': 'gpt-4.1', '../../etc/passwd': 'etc_passwd-3754d6cb', 'a/b': 'a_b-c14cddc0', \
-'a:b': 'a_b-6783a31e'}
+    >>> file_names(["gpt-4.1", "../../etc/passwd", "a/b"])
+    {'gpt-4.1': 'gpt-4.1', '../../etc/passwd': 'etc_passwd-3754d6cb', 'a/b': 'a_b-c14cddc0'}
     """
     taken = set[str]()
     return {name: _unique(_file_name(name), taken) for name in names}
@@ -152,11 +128,11 @@ def _file_name(name: str) -> str:
 
 
 def _unique(wanted: str, taken: set[str]) -> str:
-    found, number = wanted, 2
-    while _key(found) in taken:
-        found, number = f"{wanted}-{number}", number + 1
-    taken.add(_key(found))
-    return found
+    name, number = wanted, 2
+    while _key(name) in taken:
+        name, number = f"{wanted}-{number}", number + 1
+    taken.add(_key(name))
+    return name
 
 
 def _key(name: str) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -24,10 +24,7 @@ from humanjudge.lib import leases
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.models import Run
 from reports.models import ScoreReport
-
-if TYPE_CHECKING:
-    from judge_eval.stats import Embedder
-    from reports.scores.table import Summary
+from reports.scores.config import Reach, parse
 
 LEASE = timedelta(minutes=2)
 RENEWED_EVERY = timedelta(seconds=30)
@@ -58,8 +55,6 @@ def ask(run: Run, config: object) -> ScoreReport:
     Raises ConfigInvalid, or ScoresRefused while others of this run are being made.
     """
     if config is not None:
-        from reports.scores.config import Reach, parse  # slow: it knows every scorer
-
         # Whether the run has labels of those tasks, a worker looks up.
         parse(config, None, Reach(embed=lambda options, path: _Unmade()))
     try:
@@ -69,7 +64,9 @@ def ask(run: Run, config: object) -> ScoreReport:
     except IntegrityError as error:
         why = "Score files of this run are being made; ask again when they are done."
         raise ScoresRefused(why) from error
-    _delete_old(run)
+    for old in reports_of(run)[MOST_KEPT:]:
+        path_of(old).unlink(missing_ok=True)
+        old.delete()
     return report
 
 
@@ -77,8 +74,9 @@ def path_of(report: ScoreReport) -> Path:
     return settings.DATA / "scores" / f"{report.pk}.zip"
 
 
-def file_name(report: ScoreReport) -> str:
-    return f"{_folder_name(report)}.zip"
+def folder_name(report: ScoreReport) -> str:
+    """Return what the files' folder, and the zip, are called."""
+    return f"scores-{slugify(report.run.name)[:80] or 'run'}-{str(report.pk)[:8]}"
 
 
 def reports_of(run: Run) -> QuerySet[ScoreReport]:
@@ -88,27 +86,26 @@ def reports_of(run: Run) -> QuerySet[ScoreReport]:
 def make(report_id: UUID) -> None:
     """Make the files, unless they are made or another worker is at it."""
     # Web processes import this module, and never make any.
-    from reports.scores.config import Reach
+    from judge_eval.runs.embeddings import make_embedder
     from reports.scores.make import NotWritable, ScoringFailed, make_report
 
-    report = _claim(report_id)
-    if report is None:
+    waiting = ScoreReport.objects.filter(pk=report_id, state=ScoreReport.State.WAITING)
+    if not leases.claim(waiting, LEASE, attempts=F("attempts") + 1):
         return
+    report = ScoreReport.objects.select_related("run").get(pk=report_id)
     if report.attempts > MOST_ATTEMPTS:
-        _finish(report, ScoreReport.State.FAILED, f"It broke off {MOST_ATTEMPTS} times.")
+        _finish(report, ScoreReport.State.FAILED, error=f"It broke off {MOST_ATTEMPTS} times.")
         return
+    reach = Reach(embed=lambda options, path: make_embedder(options, path=path))
     try:
-        with _renewed(report), TemporaryDirectory() as folder:
+        with _renewed(report), TemporaryDirectory() as name:
+            folder = Path(name)
             made = make_report(
-                report.run_id,
-                report.config,
-                Path(folder),
-                now=timezone.now(),
-                reach=Reach(embed=_embedder),
+                report.run_id, report.config, folder, now=timezone.now(), reach=reach
             )
-            _keep(report, Path(folder), made.summary())
+            _keep(report, folder, made.table.model_dump())
     except (ConfigInvalid, ScoringFailed, NotWritable) as error:
-        _finish(report, ScoreReport.State.FAILED, str(error) or type(error).__name__)
+        _finish(report, ScoreReport.State.FAILED, error=str(error) or type(error).__name__)
 
 
 def ask_again_for_lost() -> None:
@@ -118,13 +115,6 @@ def ask_again_for_lost() -> None:
     waiting = ScoreReport.objects.filter(lost, state=ScoreReport.State.WAITING)
     for pk in waiting.values_list("pk", flat=True):
         enqueue(_TASK, str(pk))
-
-
-def _claim(report_id: UUID) -> ScoreReport | None:
-    waiting = ScoreReport.objects.filter(pk=report_id, state=ScoreReport.State.WAITING)
-    if not leases.claim(waiting, LEASE, attempts=F("attempts") + 1):
-        return None
-    return ScoreReport.objects.select_related("run").get(pk=report_id)
 
 
 def _mine(report: ScoreReport) -> QuerySet[ScoreReport]:
@@ -155,44 +145,22 @@ def _renewed(report: ScoreReport) -> Iterator[None]:
         thread.join()
 
 
-def _finish(report: ScoreReport, state: str, error: str = "", **made: Any) -> bool:
-    done = {"state": state, "error": error, "done_at": timezone.now()}
-    return bool(leases.release(_mine(report), **done, **made))
+def _finish(report: ScoreReport, state: str, **made: Any) -> bool:
+    return bool(leases.release(_mine(report), state=state, done_at=timezone.now(), **made))
 
 
-def _keep(report: ScoreReport, folder: Path, summary: Summary) -> None:
+def _keep(report: ScoreReport, folder: Path, table: object) -> None:
     """Put the files where they are fetched from, unless another worker is at them by now."""
     path = path_of(report)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{token_hex(4)}")
     try:
-        _zip(folder, partial, _folder_name(report))
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in sorted(filter(Path.is_file, folder.rglob("*"))):
+                archive.write(file, Path(folder_name(report)) / file.relative_to(folder))
         with transaction.atomic():
             size = partial.stat().st_size
-            if _finish(report, ScoreReport.State.DONE, size=size, table=summary.model_dump()):
+            if _finish(report, ScoreReport.State.DONE, size=size, table=table):
                 partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _embedder(options: Mapping[str, object], path: str) -> Embedder:
-    from judge_eval.runs.embeddings import make_embedder
-
-    return make_embedder(options, path=path)
-
-
-def _zip(folder: Path, path: Path, name: str) -> None:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(folder.rglob("*")):
-            if file.is_file():
-                archive.write(file, Path(name) / file.relative_to(folder))
-
-
-def _folder_name(report: ScoreReport) -> str:
-    return f"scores-{slugify(report.run.name)[:80] or 'run'}-{str(report.pk)[:8]}"
-
-
-def _delete_old(run: Run) -> None:
-    for report in reports_of(run)[MOST_KEPT:]:
-        path_of(report).unlink(missing_ok=True)
-        report.delete()

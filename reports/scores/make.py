@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -16,32 +15,31 @@ from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.findings.labels import WINNER, RunLabels, labels_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Run, Verdict
-from judge_eval.stats import Annotations, MetricConfig, Results, ScoreResult, among_people, score
+from judge_eval.stats import MetricConfig, Results, ScoreResult, among_people, score
 from reports.scores.charts import write_charts
-from reports.scores.config import NOTHING, Reach, default_metrics, parse
+from reports.scores.config import NOTHING, Options, Reach, default_metrics, parse
 from reports.scores.files import MADE_BY, MANIFEST, file_names, judge_names
 from reports.scores.page import as_html
 from reports.scores.report import NotCounted, Report, Source
-from reports.scores.table import is_of_people, table_csv
+from reports.scores.table import is_of_people, table_csv, tabulate
 from voting.ledger.counts import counted_in
 from voting.models import Entry
 
 CHARTS: Final = "charts"
 SCORES: Final = "scores"
+# Why votes and verdicts are not counted: of one, and of several.
 _ENDS: Final = {
-    Verdict.State.FAILED: ("failed", "failed"),
-    Verdict.State.WAITING: ("are still waited for", "is still waited for"),
-}
-_WHY: Final = {
-    "retracted": ("were taken back", "was taken back"),
+    "retracted": ("was taken back", "were taken back"),
     "seen": (
-        "were not blind, or are not of this run's kind",
         "was not blind, or is not of this run's kind",
+        "were not blind, or are not of this run's kind",
     ),
     "unsealed": (
-        "were not yet sealed when this was made",
         "was not yet sealed when this was made",
+        "were not yet sealed when this was made",
     ),
+    Verdict.State.FAILED: ("failed", "failed"),
+    Verdict.State.WAITING: ("is still waited for", "are still waited for"),
 }
 
 
@@ -64,22 +62,8 @@ def make_report(
 ) -> Report:
     """Compute a run's figures and write them into an empty folder.
 
-    Parameters
-    ----------
-    run_id : UUID
-    data : object
-        The configuration as it was read; None for the default.
-    folder : Path
-    now : datetime
-        Stands in the report.
-    reach : Reach
-        What the configuration may name, see `parse`.
-    part : Slice, optional
-        Instead of the one that the configuration names.
-
-    Raises
-    ------
-    ConfigInvalid, ScoringFailed, NotWritable
+    `data` is the configuration as it was read, None for the default; a `part` stands in the place
+    of the one it names. Raises ConfigInvalid, ScoringFailed, NotWritable.
     """
     run = Run.objects.select_related("queue__project").get(pk=run_id)
     labels = labels_of(run, up_to=run.queue.project.head_seq)
@@ -88,63 +72,45 @@ def make_report(
     if part.kind:
         labels = labels_of(run, part, up_to=run.queue.project.head_seq)
     metrics = config.metrics or default_metrics(len(labels.humans))
-    source = _source(run, labels, now, part)
-    called = judge_names(labels.names)
-    said = {called[judge]: tasks for judge, tasks in labels.judges.items()}
+    names = judge_names(labels.names)
     for metric in metrics:
-        folder_of(metric, folder / SCORES).mkdir(parents=True)
-    results, among = _scored(metrics, said, labels.humans, folder / SCORES)
-    report = Report(
-        source,
-        {name: judge for judge, name in called.items()},
-        metrics,
-        results,
-        among,
-        frozenset(called[judge] for judge in labels.baselines),
-    )
-    drawings = _draw(report, folder / CHARTS, config.vega_config)
-    write_report(report, folder, drawings)
+        _folder_of(metric, folder).mkdir(parents=True)
+    results, among = _scored(metrics, names, labels, folder / SCORES)
+    source = _source(run, labels, now, part)
+    baselines = frozenset(names[judge] for judge in labels.baselines)
+    judges = {name: judge for judge, name in names.items()}
+    table = tabulate(metrics, results, list(judges), among, baselines, source)
+    report = Report(source, judges, metrics, results, among, baselines, table)
+    _write(report, folder, _draw(report, folder / CHARTS, config.vega_config))
     return report
 
 
 def _scored(
-    metrics: Sequence[MetricConfig], judges: Annotations, humans: Annotations, scores: Path
+    metrics: tuple[MetricConfig, ...], names: dict[str, str], labels: RunLabels, folder: Path
 ) -> tuple[Results, dict[str, ScoreResult]]:
     """Return the figures of judges, and the same between people."""
+    judges = {names[judge]: tasks for judge, tasks in labels.judges.items()}
+    among = {}
     try:
-        results = score(metrics, judges, humans, scores)
-        among = {
-            metric.unique_name: found
-            for metric in metrics
-            if (is_of_people(metric.scorer) or _has_value(results, metric.unique_name))
-            and (found := among_people(metric, humans))
-        }
+        results = score(metrics, judges, labels.humans, folder)
+        for metric in metrics:
+            figures = (f for result in results[metric.unique_name] for f in result.figures.values())
+            is_known = any(figure.value is not None for figure in figures)
+            if is_known or is_of_people(metric.scorer):
+                among[metric.unique_name] = among_people(metric, labels.humans)
     except Exception as error:
         where = "; ".join(getattr(error, "__notes__", []))
         raise ScoringFailed(f"{where + ': ' if where else ''}{error}") from error
-    return results, among
+    return results, {name: result for name, result in among.items() if result}
 
 
-def _draw(report: Report, folder: Path, vega_config: Mapping[str, Any] | None) -> list[str]:
+def _draw(report: Report, folder: Path, vega_config: Options | None) -> list[str]:
     try:
-        return write_charts(
-            report.results,
-            report.configs,
-            {name: name for name in report.judges},
-            folder,
-            vega_config,
-            among=report.among,
-            baselines=report.baselines,
-        ).drawings
+        return write_charts(report, folder, vega_config)
     except ChartRefused as refused:
         if vega_config is None:
             raise ScoringFailed(str(refused)) from refused
         raise ConfigInvalid([ConfigError("vega_config", str(refused))]) from refused
-
-
-def _has_value(results: Results, name: str) -> bool:
-    figures = (figure for result in results[name] for figure in result.figures.values())
-    return any(figure.value is not None for figure in figures)
 
 
 def _source(run: Run, labels: RunLabels, now: datetime, part: Slice) -> Source:
@@ -171,56 +137,41 @@ def _not_counted(run: Run) -> tuple[NotCounted, ...]:
         seen=Count("pk", Q(retracted_seq__isnull=True, seq__isnull=False) & ~counted_in(run.queue)),
         unsealed=Count("pk", Q(seq__isnull=True)),
     )
-    failed = (
-        Verdict.objects.filter(judge__run=run)
-        .exclude(state=Verdict.State.DONE)
-        .values_list("judge__name", "state")
-        .annotate(count=Count("pk"))
-        .order_by("judge__position", "state")
-    )
-    return (
-        *(NotCounted(votes[key], "vote", *why) for key, why in _WHY.items() if votes[key]),
-        *(
-            NotCounted(count, f"verdict of {judge}", *_ENDS[Verdict.State(state)])
-            for judge, state, count in failed
-        ),
+    verdicts = Verdict.objects.filter(judge__run=run).exclude(state=Verdict.State.DONE)
+    ended = verdicts.values_list("judge__name", "state").annotate(count=Count("pk"))
+    rows = [(count, "vote", "", why) for why, count in votes.items() if count]
+    rows += [
+        (count, "verdict", f" of {judge}", state)
+        for judge, state, count in ended.order_by("judge__position", "state")
+    ]
+    return tuple(
+        NotCounted(count, f"{what}{'s' if count > 1 else ''}{of}", _ENDS[why][count > 1])
+        for count, what, of, why in rows
     )
 
 
-# --- files --------------------------------------------------------------------------------------
+def _folder_of(config: MetricConfig, folder: Path) -> Path:
+    return folder / SCORES / config.scorer.scorer_name / config.unique_name
 
 
-def folder_of(config: MetricConfig, scores: Path) -> Path:
-    """Return where a metric's files are."""
-    return scores / config.scorer.scorer_name / config.unique_name
-
-
-def write_report(report: Report, folder: Path, drawings: Sequence[str] = ()) -> None:
+def _write(report: Report, folder: Path, drawings: list[str]) -> None:
     """Write the results, the table and the page with its charts, and what they are."""
-    _write_results(report, folder / SCORES)
-    (folder / "score_report.csv").write_text(table_csv(report.table), "utf-8", newline="")
+    files, made_at = file_names(report.judges), report.source.made_at.isoformat()
+    for config in report.configs:
+        for result in report.results[config.unique_name]:
+            about = result.as_dict(made_at) | {"judge_uuid": report.judges[result.judge_id]}
+            text = _json(about, f"{config.unique_name} of {result.judge_id}")
+            path = _folder_of(config, folder) / f"{files[result.judge_id]}_result.json"
+            path.write_text(text, "utf-8")
+    table = table_csv(report.table, report.judges)
+    (folder / "score_report.csv").write_text(table, "utf-8", newline="")
     (folder / "score_report.html").write_text(as_html(report, drawings), "utf-8")
-    _write_manifest(report, folder)
-
-
-def _write_manifest(report: Report, folder: Path) -> None:
-    """Say of a folder that it is a report, of what, and which files belong to it."""
-    files = sorted({*(path.name for path in folder.iterdir()), MANIFEST})
-    about = {"made_by": MADE_BY, **report.manifest(), "files": files}
+    there = sorted({*(path.name for path in folder.iterdir()), MANIFEST})
+    about = {"made_by": MADE_BY, **report.manifest(), "files": there}
     (folder / MANIFEST).write_text(_json(about, "the report"), "utf-8")
 
 
-def _write_results(report: Report, scores: Path) -> None:
-    files = file_names(report.judges)
-    for config in report.configs:
-        folder = folder_of(config, scores)
-        folder.mkdir(parents=True, exist_ok=True)
-        for result in report.results[config.unique_name]:
-            text = _json(report.result_file(result), f"{config.unique_name} of {result.judge_id}")
-            (folder / f"{files[result.judge_id]}_result.json").write_text(text, "utf-8")
-
-
-def _json(value: Mapping[str, Any], what: str) -> str:
+def _json(value: dict[str, Any], what: str) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     except (TypeError, ValueError) as error:

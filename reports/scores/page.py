@@ -13,26 +13,21 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
-from judge_eval.stats import (
-    AltTestScorer,
-    Figure,
-    LeftOut,
-    MetricConfig,
-    ScoreResult,
-    epsilon_advice,
-)
+from judge_eval.stats import AltTestScorer, Figure, MetricConfig, ScoreResult, epsilon_advice
 from reports.scores.report import Report
 from reports.scores.table import (
     PEOPLE,
     best_of,
+    capital,
+    columns_of,
     figure_cell,
     in_words,
     is_of_people,
     metric_title,
     number,
+    page_table,
+    people_cells,
     span_of,
-    summary,
-    summary_page,
 )
 
 HINTS: Final = {
@@ -48,28 +43,34 @@ _SMALLEST_P: Final = 0.001
 def as_html(report: Report, drawings: Sequence[str] = ()) -> str:
     """Return the page; everything in it that came from a run or a judge is escaped.
 
-    Parameters
-    ----------
-    report : Report
-    drawings : sequence of str
-        Charts as `humanjudge.charts.svg` makes them: shapes and texts with attributes, nothing
-        that runs or loads. They take their colours from the page.
+    `drawings` are charts as `humanjudge.charts.svg` makes them: shapes and texts with attributes,
+    nothing that runs or loads. They take their colours from the page.
     """
     style = render_to_string("reports/score_report.css")
     script = render_to_string("reports/score_report.js")
     table = report.table
-    columns = [table.columns[place] for place in table.of_judges]
-    sorted_by = next((column for column in columns if column.best), None)
-    figures = summary_page(summary(table))
+    best = [
+        best_of(config.scorer, figure)
+        for config in report.configs
+        for _, figure, _ in columns_of(config, report.results[config.unique_name])
+    ]
+    first = next((place for place in table.places if best[place]), None)
     context = {
         "source": report.source,
         "heads": [
-            (column, HINTS.get(column.best or ""), column is sorted_by) for column in columns
+            {
+                "name": table.columns[place],
+                "title": table.titles[place],
+                "best": best[place],
+                "hint": HINTS.get(best[place] or ""),
+                "is_first": place == first,
+            }
+            for place in table.places
         ],
-        "figures": figures.table,
-        "among_people": figures.among_people,
+        "figures": page_table(table),
+        "among_people": people_cells(table),
         "drawings": [SafeString(drawing) for drawing in drawings],
-        "sections": [section(report, config) for config in report.configs],
+        "sections": [_section(report, config) for config in report.configs],
         # They are ours, and their hashes stand in the page's own policy.
         "style": SafeString(style),
         "script": SafeString(script),
@@ -110,63 +111,54 @@ class Section:
         return len(self.notes) > _SHORT
 
 
-def section(report: Report, config: MetricConfig) -> Section:
+def _section(report: Report, config: MetricConfig) -> Section:
     """Return one metric in full, the judges as they are ranked, people last."""
-    name = config.unique_name
+    name, scorer = config.unique_name, config.scorer
     by_judge = {result.judge_id: result for result in report.results[name]}
-    results = [by_judge[row.judge_id] for row in report.table.ranked]
+    judged = [by_judge[row.judge_id] for row in report.table.judges]
     people = report.among.get(name)
-    everybody = [*results, *([people] if people else [])]
-    judged = [each for each in everybody if each is not people]
-    return Section(
-        title=metric_title(config),
-        name=name,
-        about=_about(config),
-        figures=_figures_table(report, config, everybody),
-        methods=_methods(everybody),
-        grids=[*_series(judged), *_by_part(judged, people), *_alt_test(judged)],
-        notes=list(_notes(judged)),
-        guide=epsilon_advice() if isinstance(config.scorer, AltTestScorer) else "",
-    )
-
-
-def _about(config: MetricConfig) -> str:
+    everybody = [*judged, *([people] if people else [])]
+    title = metric_title(config)
+    ways = {"individual_average": "the mean over people", "majority_vote": "against the consensus"}
     tasks = "task" if len(config.task_names) == 1 else "tasks"
-    said = {"individual_average": "the mean over people", "majority_vote": "against the consensus"}
-    best = HINTS.get(best_of(config.scorer) or "", "no value is the best one")
-    of_people = f"{PEOPLE}, and with each judge as one more of them"
-    parts = [
-        f"{config.scorer.scorer_name} of the {tasks} {', '.join(config.task_names)}",
+    about = [
+        f"{scorer.scorer_name} of the {tasks} {', '.join(config.task_names)}",
         config.task_strategy,
-        of_people if is_of_people(config.scorer) else said[config.annotator_aggregation],
-        best,
+        f"{PEOPLE}, and with each judge as one more of them"
+        if is_of_people(scorer)
+        else ways[config.annotator_aggregation],
+        HINTS.get(best_of(scorer) or "", "no value is the best one"),
     ]
-    return "; ".join(parts)
-
-
-def _figures_table(report: Report, config: MetricConfig, results: Sequence[ScoreResult]) -> Table:
-    """Show every figure in full, with what was left out of it."""
     heads = [
         *(Head("Judge", css=""), Head("Figure", css=""), Head("Value")),
         *(Head("95\N{NO-BREAK SPACE}% interval", css="span"), Head("n")),
         Head("Left out", css="wide"),
     ]
-    rows = [row for result in results for row in _rows(report, config, result)]
-    return Table(f"{metric_title(config)}: figures", heads, rows)
+    rows = [row for result in everybody for row in _rows(report, config, result)]
+    figures = [figure for result in everybody for figure in result.figures.values()]
+    return Section(
+        title=title,
+        name=name,
+        about="; ".join(about),
+        figures=Table(f"{title}: figures", heads, rows),
+        methods=list(dict.fromkeys(figure.method for figure in figures if figure.method)),
+        grids=[*_by_part(judged, people), *_alt_test(judged)],
+        notes=list(_notes(judged)),
+        guide=epsilon_advice() if isinstance(scorer, AltTestScorer) else "",
+    )
 
 
 def _rows(report: Report, config: MetricConfig, result: ScoreResult) -> Iterable[Row]:
-    columns = [each for each in report.table.columns if each.metric == config.unique_name]
-    names = {column.figure for column in columns}
+    """Show every figure in full, with what was left out of it."""
+    names = {figure for _, figure, _ in columns_of(config, report.results[config.unique_name])}
     for name, figure in result.figures.items():
         # What is people's alone would be the same of every judge.
         if is_of_people(config.scorer, name) and result.judge_id != PEOPLE:
             continue
         if name in names or figure.value is not None or len(result.figures) == 1:
             tag = "baseline" if result.judge_id in report.baselines else ""
-            gaps = format_html_join(
-                "", '<span class="small">{}</span>', ((_gap(gap),) for gap in figure.left_out)
-            )
+            gaps = ((f"{gap.count:,} {gap.what}: {gap.why}",) for gap in figure.left_out)
+            left_out = format_html_join("", '<span class="small">{}</span>', gaps)
             value = DASH if figure.value is None else number(figure.value)
             cells = [
                 name_cell(result.judge_id, tag=tag),
@@ -174,31 +166,17 @@ def _rows(report: Report, config: MetricConfig, result: ScoreResult) -> Iterable
                 Cell(value, figure.reason or "", css="num why" if figure.reason else "num"),
                 text_cell(span_of(figure)),
                 Cell(f"{figure.n:,}"),
-                text_cell(gaps, "wide") if gaps else text_cell("nothing", "wide soft"),
+                text_cell(left_out, "wide") if left_out else text_cell("nothing", "wide soft"),
             ]
             yield Row(result.judge_id, cells)
 
 
-def _gap(gap: LeftOut) -> str:
-    return f"{gap.count:,} {gap.what}: {gap.why}"
-
-
-def _methods(results: Sequence[ScoreResult]) -> list[str]:
-    """Return how intervals were made, each way once."""
-    figures = [figure for result in results for figure in result.figures.values()]
-    return list(dict.fromkeys(figure.method for figure in figures if figure.method))
-
-
-def _series(results: Sequence[ScoreResult]) -> Iterable[Grid]:
+def _by_part(results: Sequence[ScoreResult], people: ScoreResult | None) -> Iterable[Grid]:
     for name in dict.fromkeys(name for result in results for name in result.series):
         curves = {result.judge_id: result.series.get(name, {}) for result in results}
-        yield _grid(f"{name.replace('_', ' ').capitalize()}, step by step", curves)
-
-
-def _by_part(results: Sequence[ScoreResult], people: ScoreResult | None) -> Iterable[Grid]:
+        yield _grid(f"{capital(name.replace('_', ' '))}, step by step", curves)
     if any(result.by_human for result in results):
-        parts = {result.judge_id: result.by_human for result in results}
-        yield _grid("Person by person", parts)
+        yield _grid("Person by person", {result.judge_id: result.by_human for result in results})
     if people and people.by_human:
         yield _grid("People two by two", {people.judge_id: people.by_human})
     for name in dict.fromkeys(name for result in results for name in result.figures):
@@ -208,36 +186,7 @@ def _by_part(results: Sequence[ScoreResult], people: ScoreResult | None) -> Iter
             if result.by_task
         }
         if of_tasks:
-            yield _grid(f"{name.replace('_', ' ').capitalize()}, task by task", of_tasks)
-
-
-def _alt_test(results: Sequence[ScoreResult]) -> Iterable[Grid]:
-    """Yield the p-values of every judge's Alt-Test, person by person."""
-    tested: dict[str, Mapping[str, Mapping[str, float]]] = {}
-    for result in results:
-        by_human = result.metadata.get("p_values")
-        if isinstance(by_human, Mapping) and by_human:
-            tested[result.judge_id] = by_human
-    if tested:
-        every = [values for people in tested.values() for values in people.values()]
-        heads = list(dict.fromkeys(epsilon for values in every for epsilon in values))
-        rows = []
-        for judge, people in tested.items():
-            rows.append(Row(judge, [name_cell(judge)]))
-            rows += [
-                Row(human, [name_cell(human, css="inner"), *_p_values(values, heads)])
-                for human, values in people.items()
-            ]
-        caption = "p of “no worse than this person by epsilon”, judge by judge"
-        yield Grid(_parts_table(caption, heads, rows), len(every), is_long=True)
-
-
-def _p_values(values: Mapping[str, float], heads: Sequence[str]) -> list[Cell]:
-    return [_p_value(values[head]) if head in values else Cell(DASH) for head in heads]
-
-
-def _p_value(p: float) -> Cell:
-    return Cell(f"{p:.3f}" if p >= _SMALLEST_P else f"< {_SMALLEST_P}")
+            yield _grid(f"{capital(name.replace('_', ' '))}, task by task", of_tasks)
 
 
 def _grid(caption: str, parts: Mapping[str, Mapping[str, Figure]]) -> Grid:
@@ -250,37 +199,50 @@ def _grid(caption: str, parts: Mapping[str, Mapping[str, Figure]]) -> Grid:
             for name in heads
         }
         heads = list(parts)
-    rows = [
-        Row(
-            name,
-            [
-                name_cell(name),
-                *(figure_cell(figures[head]) if head in figures else Cell(DASH) for head in heads),
-            ],
-        )
-        for name, figures in lines.items()
+    rows = []
+    for name, figures in lines.items():
+        cells = [figure_cell(figures[h]) if h in figures else Cell(DASH) for h in heads]
+        rows.append(Row(name, [name_cell(name), *cells]))
+    return Grid(Table(caption, [Head(), *map(Head, heads)], rows), len(rows), len(rows) > _SHORT)
+
+
+def _alt_test(results: Sequence[ScoreResult]) -> Iterable[Grid]:
+    """Yield the p-values of every judge's Alt-Test, person by person."""
+    tested = [
+        (result.judge_id, by_human)
+        for result in results
+        if isinstance(by_human := result.metadata.get("p_values"), Mapping) and by_human
     ]
-    return Grid(_parts_table(caption, heads, rows), len(rows), is_long=len(rows) > _SHORT)
+    heads = dict.fromkeys(
+        epsilon for _, people in tested for values in people.values() for epsilon in values
+    )
+    rows = []
+    for judge, people in tested:
+        rows.append(Row(judge, [name_cell(judge)]))
+        for human, values in people.items():
+            cells = [Cell(_p(values[head]) if head in values else DASH) for head in heads]
+            rows.append(Row(human, [name_cell(human, css="inner"), *cells]))
+    if rows:
+        caption = "p of “no worse than this person by epsilon”, judge by judge"
+        table = Table(caption, [Head(), *map(Head, heads)], rows)
+        yield Grid(table, len(rows) - len(tested), is_long=True)
 
 
-def _parts_table(caption: str, heads: Sequence[str], rows: Sequence[Row]) -> Table:
-    return Table(caption, [Head(), *map(Head, heads)], rows)
+def _p(p: float) -> str:
+    return f"{p:.3f}" if p >= _SMALLEST_P else f"< {_SMALLEST_P}"
 
 
 def _notes(results: Sequence[ScoreResult]) -> Iterable[tuple[str, str]]:
     """Yield each note with whom it is about; what is to be said of several is said once."""
     about: dict[str, list[str]] = {}
     for result in results:
-        for note in dict.fromkeys(_notes_of(result)):
+        notes = []
+        for key in ("in_words", "interpretation", "embedding_model"):
+            if key in result.metadata:
+                by = result.metadata.get(f"{key}_by")
+                notes.append(f"{result.metadata[key]}{f' ({by})' if by else ''}")
+        for note in dict.fromkeys([*notes, *result.warnings]):
             about.setdefault(note, []).append(result.judge_id)
     for note, judges in about.items():
         whole = len(judges) == len(results) > 1
         yield "all judges" if whole else ", ".join(judges), note
-
-
-def _notes_of(result: ScoreResult) -> Iterable[str]:
-    for key in ("in_words", "interpretation", "embedding_model"):
-        if key in result.metadata:
-            by = result.metadata.get(f"{key}_by")
-            yield f"{result.metadata[key]}{f' ({by})' if by else ''}"
-    yield from result.warnings

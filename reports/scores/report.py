@@ -5,67 +5,41 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 from typing import Any
 
-from humanjudge.lib.text import number_of
-from judge_eval.stats import MetricConfig, Results, ScoreResult
-from reports.scores import table
-from reports.scores.table import ScoreTable, Summary, tabulate
+from judge_eval import stats
+from reports.scores.table import ScoresAsOf, ScoreTable
 
 
 @dataclass(frozen=True)
 class NotCounted:
-    """Votes or verdicts that are in the ledger, but not in the figures; `why` is said of several.
+    """Votes or verdicts that are in the ledger, but not in the figures, and why.
 
     Examples
     --------
     >>> print(NotCounted(1, "verdict of gpt", "failed"))
     1 verdict of gpt failed
-    >>> print(NotCounted(2_000, "vote", "were taken back", "was taken back"))
+    >>> print(NotCounted(2_000, "votes", "were taken back"))
     2,000 votes were taken back
     """
 
     count: int
     what: str
     why: str
-    why_one: str = ""
 
     def __str__(self) -> str:
-        return f"{self.count:,} {self.things} {self.because}"
-
-    @property
-    def because(self) -> str:
-        """Why, as it is said of so many of them."""
-        return self.why_one if self.why_one and self.count == 1 else self.why
-
-    @property
-    def things(self) -> str:
-        """What it is, as so many of them are called."""
-        kind, *of = self.what.split(" ", 1)
-        return " ".join([f"{kind}s" if self.count != 1 else kind, *of])
+        return f"{self.count:,} {self.what} {self.why}"
 
 
-@dataclass(frozen=True)
-class Source:
-    """What the figures were computed from, up to which entry of the ledger and its hash."""
+class Source(ScoresAsOf):
+    """The run and the moment that a report is of."""
 
     run_id: str
     run_name: str
     made_at: datetime
-    ledger_seq: int
     ledger_head: str
     is_simulated: bool
-    people: int
-    votes: int
-    pairs: int
-    part: str = "all pairs"
     not_counted: tuple[NotCounted, ...] = ()
-
-    @property
-    def in_words(self) -> str:
-        people = f"{self.people:,} {'person' if self.people == 1 else 'people'}"
-        return f"{self.votes:,} by {people} on {number_of(self.pairs, 'pair')} ({self.part})"
 
 
 @dataclass(frozen=True)
@@ -77,32 +51,11 @@ class Report:
 
     source: Source
     judges: Mapping[str, str]
-    configs: Sequence[MetricConfig]
-    results: Results
-    among: Mapping[str, ScoreResult]
-    baselines: frozenset[str] = frozenset()
-
-    @cached_property
-    def table(self) -> ScoreTable:
-        judges = list(self.judges)
-        return tabulate(self.configs, self.results, judges, self.among, self.baselines)
-
-    def summary(self) -> Summary:
-        """Return the table with what it was computed from, as JSON can hold it."""
-        source = self.source
-        about = table.Source(
-            ledger_seq=source.ledger_seq,
-            votes=source.votes,
-            people=source.people,
-            pairs=source.pairs,
-            part=source.part,
-        )
-        return table.summary(self.table, about)
-
-    def result_file(self, result: ScoreResult) -> dict[str, Any]:
-        """Return what the file of one judge's result holds."""
-        made = result.as_dict(self.source.made_at.isoformat())
-        return made | {"judge_uuid": self.judges[result.judge_id]}
+    configs: Sequence[stats.MetricConfig]
+    results: stats.Results
+    among: Mapping[str, stats.ScoreResult]
+    baselines: frozenset[str]
+    table: ScoreTable
 
     def manifest(self) -> dict[str, Any]:
         """Return what was computed, of what."""

@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from math import inf
+from dataclasses import replace
 from typing import Final
 
 from pydantic import BaseModel
 
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, as_csv, name_cell
-from humanjudge.lib.text import listed
-from judge_eval.stats import (
-    AltTestScorer,
-    ClassificationScorer,
-    Figure,
-    KrippendorffAlphaScorer,
-    MetricConfig,
-    Results,
-    Scorer,
-    ScoreResult,
-    epsilon_key,
-    no_figure,
-)
+from humanjudge.lib.text import listed, number_of
+
+# Of its names only what is used is imported: pages show tables and compute nothing.
+from judge_eval import stats
 
 PEOPLE: Final = "people among themselves"
-_ALT_TEST: Final = (
-    ("winning_rate", "_winning_rate"),
-    ("advantage_probability", "_advantage_prob"),
-)
 _SAME: Final = 1e-12
 _WORDS: Final = {
     "alt_test": "Alt-Test",
@@ -45,32 +30,8 @@ _WORDS: Final = {
     "with_judge": "with the judge",
 }
 _MOST_NAMED: Final = 3
-
-
-@dataclass(frozen=True)
-class Column:
-    """One figure of one metric.
-
-    Attributes
-    ----------
-    name : str
-        As it stands in the CSV file.
-    metric, figure : str
-        The metric's unique name, and which of its figures.
-    best : {'highest', 'lowest', 'nearest_zero', None}
-        Which value is the best one; None where there is no such thing.
-    title : str
-        What people call it.
-    is_of_people : bool
-        The figure is the same beside every judge: it says how far people agree.
-    """
-
-    name: str
-    metric: str
-    figure: str
-    best: str | None
-    title: str
-    is_of_people: bool = False
+# By what values are put in order, the best one first.
+_ORDERS: Final = {"highest": lambda value: -value, "lowest": float, "nearest_zero": abs}
 
 
 class Score(BaseModel):
@@ -86,332 +47,86 @@ class Score(BaseModel):
 
 
 class JudgeScores(BaseModel):
-    """The scores of one judge, or of people."""
+    """The scores of one judge."""
 
     judge_id: str
     is_baseline: bool = False
     figures: list[Score]
 
 
-@dataclass(frozen=True)
-class ScoreTable:
-    """Figures by judge, in their order, and column; `people` are the same between people."""
-
-    columns: tuple[Column, ...]
-    rows: tuple[JudgeScores, ...]
-    people: JudgeScores | None = None
-
-    @cached_property
-    def of_judges(self) -> tuple[int, ...]:
-        """The places of the columns in which judges differ."""
-        return tuple(n for n, column in enumerate(self.columns) if not column.is_of_people)
-
-    @cached_property
-    def among_people(self) -> tuple[tuple[Column, Score], ...]:
-        """The figures that are people's alone."""
-        places = [n for n, column in enumerate(self.columns) if column.is_of_people]
-        row = self.people or next(iter(self.rows), None)
-        return tuple((self.columns[n], row.figures[n]) for n in places) if row else ()
-
-    @cached_property
-    def people_row(self) -> JudgeScores | None:
-        """People's row beneath the judges, where it holds a figure."""
-        row = self.people
-        known = row and any(row.figures[n].value is not None for n in self.of_judges)
-        return row if known else None
-
-    @cached_property
-    def ranked(self) -> tuple[JudgeScores, ...]:
-        """The rows by the first figure that has a best value, those without it last."""
-        place = next((n for n in self.of_judges if self.columns[n].best), None)
-        if place is None:
-            return self.rows
-        best = self.columns[place].best
-        return tuple(sorted(self.rows, key=lambda row: _rank(best, row.figures[place].value)))
-
-
-def tabulate(
-    configs: Sequence[MetricConfig],
-    results: Results,
-    judges: Sequence[str],
-    among: Mapping[str, ScoreResult] | None = None,
-    baselines: Collection[str] = (),
-) -> ScoreTable:
-    """Put the figures of all judges beside each other.
-
-    Parameters
-    ----------
-    configs : sequence of MetricConfig
-    results : Results
-        Of each metric one result for each judge, in their order.
-    judges : sequence of str
-    among : mapping of str to ScoreResult, optional
-        The same figures between people, by unique name, where there are any.
-    baselines : collection of str
-        Which of the judges are rules to be beaten.
-
-    Examples
-    --------
-    >>> from judge_eval.stats import ClassificationScorer, score
-    >>> metric = MetricConfig(ClassificationScorer(), ["winner"])
-    >>> judges = {"=1+1": {"winner": {"q": "B"}}, "gpt": {"winner": {"q": "A"}}}
-    >>> found = score([metric], judges, {"ann": {"winner": {"q": "A"}}})
-    >>> table = tabulate([metric], found, list(judges), baselines=["=1+1"])
-    >>> [cell.is_best for row in table.rows for cell in row.figures]
-    [False, True]
-    >>> [row.judge_id for row in table.ranked]
-    ['gpt', '=1+1']
-    """
-    columns: list[Column] = []
-    by_column: list[list[Score]] = []
-    people: list[Score] = []
-    for config in configs:
-        found = results[config.unique_name]
-        for column in _columns(config, found):
-            columns.append(column)
-            by_column.append(_scores(column, found))
-            people.append(_of_people(column, (among or {}).get(config.unique_name)))
-    rows = [
-        JudgeScores(
-            judge_id=judge,
-            is_baseline=judge in baselines,
-            figures=[scores[number] for scores in by_column],
-        )
-        for number, judge in enumerate(judges)
-    ]
-    of_people = JudgeScores(judge_id=PEOPLE, figures=people) if among else None
-    return ScoreTable(tuple(columns), tuple(rows), of_people)
-
-
-def best_of(scorer: Scorer) -> str | None:
-    """Return which value of a scorer's figures is the best; it may say so by ``best``."""
-    best = getattr(scorer, "best", "highest")
-    return best if best in ("highest", "lowest", "nearest_zero") else None
-
-
-def _columns(config: MetricConfig, results: Sequence[ScoreResult]) -> list[Column]:
-    name, best = config.unique_name, best_of(config.scorer)
-    if isinstance(config.scorer, AltTestScorer):
-        return [
-            Column(f"{name}{ending}", name, figure, best, figure_title(config, figure))
-            for figure, ending in _ALT_TEST
-        ]
-    first, *more = _figure_names(results) or [config.scorer.scorer_name]
-    named = [(name, first, metric_title(config))]
-    named += [(f"{name}_{figure}", figure, figure_title(config, figure)) for figure in more]
-    of_people = [is_of_people(config.scorer, figure) for _, figure, _ in named]
-    return [
-        Column(column, name, figure, None if alone else best, title, alone)
-        for (column, figure, title), alone in zip(named, of_people, strict=True)
-    ]
-
-
-def _figure_names(results: Sequence[ScoreResult]) -> list[str]:
-    """Return what was computed: a scorer may name its figures only where it found some."""
-    computed = [
-        result for result in results if any(f.value is not None for f in result.figures.values())
-    ]
-    return list(dict.fromkeys(name for result in computed or results for name in result.figures))
-
-
-def _scores(column: Column, results: Sequence[ScoreResult]) -> list[Score]:
-    figures = [_figure(column, result) for result in results]
-    best = _best(column.best, [figure.value for figure in figures if figure.value is not None])
-    return [
-        _score(
-            figure,
-            is_best=best is not None and figure.value is not None and _is_same(figure.value, best),
-            said=_said(column, result),
-        )
-        for figure, result in zip(figures, results, strict=True)
-    ]
-
-
-def _score(figure: Figure, *, is_best: bool = False, said: str = "") -> Score:
-    return Score(
-        value=figure.value,
-        interval=figure.interval or None,
-        n=figure.n,
-        reason=figure.reason,
-        is_best=is_best,
-        said=said,
-    )
-
-
-def _of_people(column: Column, people: ScoreResult | None) -> Score:
-    return _score(_figure(column, people) if people else no_figure("people have no such figure"))
-
-
-def _said(column: Column, result: ScoreResult) -> str:
-    """Return whether a judge passes the Alt-Test, beside its winning rate."""
-    passes = result.metadata.get("passes") if column.figure == "winning_rate" else None
-    return "" if passes is None else "passes" if passes else "fails"
-
-
-def _rank(best: str | None, value: float | None) -> float:
-    if value is None:
-        return inf
-    return {"lowest": value, "nearest_zero": abs(value)}.get(best or "", -value)
-
-
-def _figure(column: Column, result: ScoreResult) -> Figure:
-    if column.figure in result.figures:
-        return result.figures[column.figure]
-    reasons = (figure.reason for figure in result.figures.values() if figure.reason)
-    return no_figure(next(reasons, f"there is no {column.figure}"))
-
-
-def _best(which: str | None, values: Sequence[float]) -> float | None:
-    """Return the best value, None where one cannot tell judges apart by them."""
-    if which is None or not values or _is_same(min(values), max(values)):
-        return None
-    if which == "nearest_zero":
-        return min(values, key=abs)
-    return max(values) if which == "highest" else min(values)
-
-
-def _is_same(one: float, other: float) -> bool:
-    return abs(one - other) <= _SAME
-
-
-# --- what people call them -----------------------------------------------------------------------
-
-
-def metric_title(config: MetricConfig) -> str:
-    """Return what a metric is called over a table.
-
-    Examples
-    --------
-    >>> metric_title(MetricConfig(ClassificationScorer(), ["winner"]))
-    'Accuracy, winner'
-    >>> f1 = ClassificationScorer("f1", pos_label="A")
-    >>> metric_title(MetricConfig(f1, ["safe", "short"], "multitask", "majority_vote"))
-    'F1 of A, mean of safe and short, against the consensus'
-    """
-    return config.display_name or _of_tasks(config, _metric(config.scorer))
-
-
-def figure_title(config: MetricConfig, figure: str) -> str:
-    """Return what one of a metric's several figures is called.
-
-    Examples
-    --------
-    >>> alt_test = MetricConfig(AltTestScorer(), ["winner"])
-    >>> figure_title(alt_test, "winning_rate")
-    'Alt-Test at 0.20, winner'
-    >>> figure_title(alt_test, "advantage_probability")
-    'Alt-Test, advantage probability, winner'
-    """
-    scorer = config.scorer
-    if isinstance(scorer, AltTestScorer) and figure == "winning_rate":
-        words = f" at {epsilon_key(scorer.settings.epsilon)}"
-    else:
-        words = f", {in_words(figure)}"
-    if config.display_name is not None:
-        return f"{config.display_name}{words}"
-    return _of_tasks(config, f"{_metric(scorer)}{words}")
-
-
-def in_words(name: str) -> str:
-    """Return the name of a scorer or figure as it stands amid a sentence.
-
-    Examples
-    --------
-    >>> in_words("cohens_kappa"), in_words("text_similarity")
-    ("Cohen's kappa", 'text similarity')
-    """
-    return _WORDS.get(name, name.replace("_", " "))
-
-
-def is_of_people(scorer: Scorer, figure: str = "krippendorff_alpha") -> bool:
-    """Say whether a figure is one of people alone, the same beside every judge.
-
-    Examples
-    --------
-    >>> alpha = KrippendorffAlphaScorer()
-    >>> [is_of_people(alpha, figure) for figure in alpha.figure_names]
-    [True, False]
-    """
-    return isinstance(scorer, KrippendorffAlphaScorer) and figure == "krippendorff_alpha"
-
-
-def _metric(scorer: Scorer) -> str:
-    if not isinstance(scorer, ClassificationScorer):
-        return _capital(in_words(scorer.scorer_name))
-    settings = scorer.settings
-    name = _capital(in_words(settings.metric))
-    if settings.metric == "accuracy":
-        return name
-    of = f" of {settings.pos_label}" if settings.average == "binary" else f" ({settings.average})"
-    return f"{name}{of}"
-
-
-def _of_tasks(config: MetricConfig, name: str) -> str:
-    parts = [name, _tasks(config)]
-    if config.annotator_aggregation == "majority_vote" and config.scorer.supports_majority:
-        parts.append("against the consensus")
-    return ", ".join(parts)
-
-
-def _tasks(config: MetricConfig) -> str:
-    tasks, count = config.task_names, len(config.task_names)
-    named = listed(tasks) if count <= _MOST_NAMED else f"{count} tasks"
-    ways = {"multitask": f"mean of {named}", "multilabel": f"{named} as one label"}
-    return ways.get(config.task_strategy, named)
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
-
-
-# --- as files, text and JSON --------------------------------------------------------------------
-
-
-class Source(BaseModel):
-    """What a table was computed from."""
+class ScoresAsOf(BaseModel):
+    """What figures were computed from."""
 
     ledger_seq: int
     votes: int
     people: int
     pairs: int
-    part: str
+    part: str = "all pairs"
+
+    def __str__(self) -> str:
+        people = f"{self.people:,} {'person' if self.people == 1 else 'people'}"
+        return f"by {people} on {number_of(self.pairs, 'pair')} ({self.part})"
 
 
-class Summary(BaseModel):
-    """The table as JSON holds it: columns, and a figure of each judge in each."""
+class ScoreTable(BaseModel):
+    """Columns, and a figure of each judge in each, the best judge first; stored as it is.
+
+    `people` are the same figures between people. Those `of_people` are the same beside every judge:
+    they say how far people agree. Tables of earlier versions say less.
+    """
 
     columns: list[str]
-    titles: list[str] | None = None
-    of_people: list[bool] | None = None
+    titles: list[str] = []
+    of_people: list[bool] = []
     judges: list[JudgeScores]
     people: list[Score] | None = None
-    as_of: Source | None = None
+    as_of: ScoresAsOf | None = None
+
+    def model_post_init(self, context: object, /) -> None:
+        self.titles = self.titles or self.columns
+        self.of_people = self.of_people or [False] * len(self.columns)
+
+    @property
+    def places(self) -> list[int]:
+        """The places of the columns in which judges differ."""
+        return [place for place, is_alone in enumerate(self.of_people) if not is_alone]
+
+    @property
+    def people_row(self) -> list[Score] | None:
+        """People's row beneath the judges, where it holds a figure."""
+        row = self.people
+        return row if row and any(row[place].value is not None for place in self.places) else None
+
+    @property
+    def among_people(self) -> list[tuple[str, str, Score]]:
+        """The figures that are people's alone, with their titles and names."""
+        row = self.people or (self.judges[0].figures if self.judges else [])
+        every = zip(self.titles, self.columns, row, self.of_people, strict=False)
+        return [(title, name, score) for title, name, score, is_alone in every if is_alone]
 
 
-def summary(table: ScoreTable, source: Source | None = None) -> Summary:
-    """Return the table as JSON can hold it, the best judge first."""
-    return Summary(
-        columns=[column.name for column in table.columns],
-        titles=[column.title for column in table.columns],
-        of_people=[column.is_of_people for column in table.columns],
-        judges=list(table.ranked),
-        people=table.people.figures if table.people else None,
-        as_of=source,
-    )
+def tabulate(
+    configs: Sequence[stats.MetricConfig],
+    results: stats.Results,
+    judges: Sequence[str],
+    among: Mapping[str, stats.ScoreResult] | None = None,
+    baselines: Collection[str] = (),
+    as_of: ScoresAsOf | None = None,
+) -> ScoreTable:
+    """Put the figures of all judges beside each other; `results` are in the order of `judges`.
 
-
-def table_csv(table: ScoreTable) -> str:
-    """Return ``judge_id`` and a column for each figure; a figure that is not there is empty.
+    `among` are the same figures between people, by unique name, where there are any.
 
     Examples
     --------
-    >>> from judge_eval.stats import score
-    >>> metric = MetricConfig(ClassificationScorer(), ["winner"], display_name="accuracy")
+    >>> metric = stats.MetricConfig(stats.ClassificationScorer(), ["winner"], display_name="it")
     >>> judges = {"=1+1": {"winner": {"q": "B"}}, "gpt": {"winner": {"q": "A"}}}
-    >>> found = score([metric], judges, {"ann": {"winner": {"q": "A"}}})
+    >>> found = stats.score([metric], judges, {"ann": {"winner": {"q": "A"}}})
     >>> table = tabulate([metric], found, list(judges), baselines=["=1+1"])
-    >>> print(table_csv(table).replace("\\r", ""))
-    judge_id,accuracy
+    >>> [(row.judge_id, row.figures[0].is_best) for row in table.judges]
+    [('gpt', True), ('=1+1', False)]
+    >>> print(table_csv(table, judges).replace("\\r", ""))
+    judge_id,it
     '=1+1,0.0
     gpt,1.0
     <BLANKLINE>
@@ -419,38 +134,190 @@ def table_csv(table: ScoreTable) -> str:
     judge_id         (1)
     gpt              1.000 [0.21, 1.00] n=1 *
     =1+1 (baseline)  0.000 [0.00, 0.79] n=1
-    (1) accuracy
+    (1) it
     """
-    names = ["judge_id", *(column.name for column in table.columns)]
-    return as_csv(
-        names, ([row.judge_id, *(score.value for score in row.figures)] for row in table.rows)
+    columns = [
+        (config, *column)
+        for config in configs
+        for column in columns_of(config, results[config.unique_name])
+    ]
+    rows = [
+        JudgeScores(judge_id=judge, is_baseline=judge in baselines, figures=[]) for judge in judges
+    ]
+    people = []
+    ranked: list[float] | None = None
+    for config, _, figure, _ in columns:
+        found = results[config.unique_name]
+        scores = [_score(figure, result) for result in found]
+        order = _ORDERS.get(best_of(config.scorer, figure) or "")
+        values = [score.value for score in scores if score.value is not None]
+        if order and values and not _is_same(min(values), max(values)):
+            best = min(values, key=order)
+            for score in scores:
+                score.is_best = score.value is not None and _is_same(score.value, best)
+        for row, score in zip(rows, scores, strict=True):
+            row.figures.append(score)
+        if order and ranked is None:
+            ranked = [
+                float("inf") if score.value is None else order(score.value) for score in scores
+            ]
+        people.append(_score(figure, (among or {}).get(config.unique_name)))
+    order_of_rows = sorted(range(len(rows)), key=(ranked or [0.0] * len(rows)).__getitem__)
+    return ScoreTable(
+        columns=[name for _, name, _, _ in columns],
+        titles=[title for _, _, _, title in columns],
+        of_people=[is_of_people(config.scorer, figure) for config, _, figure, _ in columns],
+        judges=[rows[place] for place in order_of_rows],
+        people=people if among else None,
+        as_of=as_of,
     )
 
 
+def columns_of(
+    config: stats.MetricConfig, results: Sequence[stats.ScoreResult]
+) -> list[tuple[str, str, str]]:
+    """Return a metric's columns: the name in files, which figure it is, and its title."""
+    name = config.unique_name
+    if isinstance(config.scorer, stats.AltTestScorer):
+        endings = {"winning_rate": "winning_rate", "advantage_probability": "advantage_prob"}
+        return [(f"{name}_{end}", it, figure_title(config, it)) for it, end in endings.items()]
+    # A scorer may name its figures only where it computed some.
+    computed = [r for r in results if any(f.value is not None for f in r.figures.values())]
+    figures = dict.fromkeys(figure for result in computed or results for figure in result.figures)
+    first, *more = figures or [config.scorer.scorer_name]
+    others = [(f"{name}_{figure}", figure, figure_title(config, figure)) for figure in more]
+    return [(name, first, metric_title(config)), *others]
+
+
+def best_of(scorer: stats.Scorer, figure: str = "") -> str | None:
+    """Return which value of a figure is the best, if any; a scorer may say so by ``best``."""
+    best = getattr(scorer, "best", "highest")
+    return best if best in _ORDERS and not is_of_people(scorer, figure) else None
+
+
+def _score(name: str, result: stats.ScoreResult | None) -> Score:
+    if result is None:
+        figure = stats.no_figure("people have no such figure")
+    elif name in result.figures:
+        figure = result.figures[name]
+    else:
+        reasons = (figure.reason for figure in result.figures.values() if figure.reason)
+        figure = stats.no_figure(next(reasons, f"there is no {name}"))
+    passes = result.metadata.get("passes") if result and name == "winning_rate" else None
+    return Score(
+        value=figure.value,
+        interval=figure.interval or None,
+        n=figure.n,
+        reason=figure.reason,
+        is_best=False,
+        said="" if passes is None else "passes" if passes else "fails",
+    )
+
+
+def _is_same(one: float, other: float) -> bool:
+    return abs(one - other) <= _SAME
+
+
+# --- what people call them ----------------------------------------------------------------------
+
+
+def metric_title(config: stats.MetricConfig, figure: str = "") -> str:
+    """Return what a metric, or one of its several figures, is called over a table.
+
+    Examples
+    --------
+    >>> f1 = stats.ClassificationScorer("f1", pos_label="A")
+    >>> metric_title(stats.MetricConfig(f1, ["safe", "short"], "multitask", "majority_vote"))
+    'F1 of A, mean of safe and short, against the consensus'
+    """
+    if config.display_name:
+        return f"{config.display_name}{figure}"
+    tasks, scorer = config.task_names, config.scorer
+    named = listed(tasks) if len(tasks) <= _MOST_NAMED else f"{len(tasks)} tasks"
+    ways = {"multitask": f"mean of {named}", "multilabel": f"{named} as one label"}
+    parts = [f"{_metric(scorer)}{figure}", ways.get(config.task_strategy, named)]
+    if config.annotator_aggregation == "majority_vote" and scorer.supports_majority:
+        parts.append("against the consensus")
+    return ", ".join(parts)
+
+
+def figure_title(config: stats.MetricConfig, figure: str) -> str:
+    """Return what one of a metric's several figures is called.
+
+    Examples
+    --------
+    >>> alt_test = stats.MetricConfig(stats.AltTestScorer(), ["winner"])
+    >>> figure_title(alt_test, "winning_rate"), figure_title(alt_test, "advantage_probability")
+    ('Alt-Test at 0.20, winner', 'Alt-Test, advantage probability, winner')
+    """
+    scorer = config.scorer
+    if isinstance(scorer, stats.AltTestScorer) and figure == "winning_rate":
+        return metric_title(config, f" at {stats.epsilon_key(scorer.settings.epsilon)}")
+    return metric_title(config, f", {in_words(figure)}")
+
+
+def in_words(name: str) -> str:
+    """Return the name of a scorer or figure as it stands amid a sentence."""
+    return _WORDS.get(name, name.replace("_", " "))
+
+
+def capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def is_of_people(scorer: stats.Scorer, figure: str = "krippendorff_alpha") -> bool:
+    """Say whether a figure is one of people alone, the same beside every judge."""
+    return isinstance(scorer, stats.KrippendorffAlphaScorer) and figure == "krippendorff_alpha"
+
+
+def _metric(scorer: stats.Scorer) -> str:
+    if not isinstance(scorer, stats.ClassificationScorer):
+        return capital(in_words(scorer.scorer_name))
+    settings, name = scorer.settings, capital(in_words(scorer.settings.metric))
+    if settings.metric == "accuracy":
+        return name
+    binary = settings.average == "binary"
+    return f"{name} of {settings.pos_label}" if binary else f"{name} ({settings.average})"
+
+
+# --- as files and text --------------------------------------------------------------------------
+
+
+def table_csv(table: ScoreTable, judges: Collection[str]) -> str:
+    """Return ``judge_id`` and a column for each figure, in this order of judges."""
+    rows = {row.judge_id: [score.value for score in row.figures] for row in table.judges}
+    return as_csv(["judge_id", *table.columns], ([judge, *rows[judge]] for judge in judges))
+
+
 def table_text(table: ScoreTable) -> str:
-    """Return lines for a terminal, the best judge first; the best value of a column has a star.
+    """Return lines for a terminal; the best value of a column has a star.
 
     The names of the columns stand below the table: they are long, and figures are short.
     """
-    places, columns = table.of_judges, [table.columns[n] for n in table.of_judges]
-    heads = [f"({number})" for number, _ in enumerate(columns, start=1)]
+    titles = [
+        _printable(name if title == name else f"{title}: {name}")
+        for title, name in zip(table.titles, table.columns, strict=True)
+    ]
+    heads = [f"({number})" for number, _ in enumerate(table.places, start=1)]
+    rows = [
+        (f"{row.judge_id}{' (baseline)' * row.is_baseline}", row.figures) for row in table.judges
+    ]
+    rows += [(PEOPLE, table.people_row)] if table.people_row else []
     lines = [["judge_id", *heads]]
-    for row in [*table.ranked, *([table.people_row] if table.people_row else [])]:
-        name = f"{_printable(row.judge_id)}{' (baseline)' * row.is_baseline}"
-        lines.append([name, *(_text(row.figures[place]) for place in places)])
+    lines += [
+        [_printable(name), *(_text(row[place]) for place in table.places)] for name, row in rows
+    ]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     padded = [
         "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     ]
-    names = [f"{head} {_names(column)}" for head, column in zip(heads, columns, strict=True)]
-    alone = [f"{PEOPLE}: {_text(score)}  {_names(column)}" for column, score in table.among_people]
-    return "\n".join([*padded, *alone, *names])
-
-
-def _names(column: Column) -> str:
-    is_same = column.title == column.name
-    return _printable(column.name if is_same else f"{column.title}: {column.name}")
+    alone = [
+        f"{PEOPLE}: {_text(score)}  {_printable(f'{title}: {name}')}"
+        for title, name, score in table.among_people
+    ]
+    named = [f"{head} {titles[place]}" for head, place in zip(heads, table.places, strict=True)]
+    return "\n".join([*padded, *alone, *named])
 
 
 def _text(score: Score) -> str:
@@ -475,16 +342,17 @@ def number(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 1e6 else f"{value:.6g}"
 
 
-def span_of(figure: Figure | Score) -> str:
+def span_of(figure: stats.Figure | Score) -> str:
     """Return a figure's interval in words, or nothing."""
     return "{} to {}".format(*map(number, figure.interval)) if figure.interval else ""
 
 
-def figure_cell(figure: Figure | Score, *, said: str = "", is_best: bool = False) -> Cell:
+def figure_cell(figure: stats.Figure | Score) -> Cell:
     """Show a figure with its interval and n, or why there is none; it sorts by its value."""
     if figure.value is None:
         return Cell(DASH, figure.reason or "", css="num why", sort="")
     small = "; ".join(filter(None, [span_of(figure), f"n\N{NO-BREAK SPACE}{figure.n:,}"]))
+    said, is_best = (figure.said, figure.is_best) if isinstance(figure, Score) else ("", False)
     return Cell(
         f"{number(figure.value)} {said}".strip(),
         figure.reason or small,
@@ -494,48 +362,25 @@ def figure_cell(figure: Figure | Score, *, said: str = "", is_best: bool = False
     )
 
 
-@dataclass(frozen=True)
-class ShownSummary:
-    """A summary on a page: the table, and what is people's alone as (title, name, cell)."""
+def page_table(table: ScoreTable) -> Table:
+    """Show the figures in which judges differ."""
 
-    table: Table
-    among_people: Sequence[tuple[str, str, Cell]]
+    def row(name: str, scores: Sequence[Score], tag: str = "") -> Row:
+        head = replace(name_cell(name, tag=tag), sort=name)
+        return Row(name, [head, *(figure_cell(scores[place]) for place in table.places)])
 
-
-def summary_page(stored: Summary) -> ShownSummary:
-    """Show a stored summary; those of earlier versions say less."""
-    names = stored.columns
-    titles = stored.titles or names
-    alone = stored.of_people or [False] * len(names)
-    places = [place for place, is_alone in enumerate(alone) if not is_alone]
-    people = stored.people or []
-    has_people = people and any(people[place].value is not None for place in places)
-    rows = [
-        _row(judge.judge_id, judge.figures, places, "baseline" if judge.is_baseline else "")
-        for judge in stored.judges
-    ]
-    of_people = people or (stored.judges[0].figures if stored.judges else [])
-    heads = [Head(titles[place], hint=names[place]) for place in places]
-    return ShownSummary(
-        Table(
-            label="Figures",
-            css="list rates scores",
-            heads=[Head("Judge", css=""), *heads],
-            rows=rows,
-            foot=[_row(PEOPLE, people, places)] if has_people else [],
-        ),
-        [
-            (titles[place], names[place], _cell(score))
-            for place, score in enumerate(of_people)
-            if alone[place]
+    heads = [Head(table.titles[place], hint=table.columns[place]) for place in table.places]
+    return Table(
+        label="Figures",
+        css="list rates scores",
+        heads=[Head("Judge", css=""), *heads],
+        rows=[
+            row(j.judge_id, j.figures, "baseline" if j.is_baseline else "") for j in table.judges
         ],
+        foot=[row(PEOPLE, table.people_row)] if table.people_row else [],
     )
 
 
-def _row(name: str, scores: Sequence[Score], places: Sequence[int], tag: str = "") -> Row:
-    head = replace(name_cell(name, tag=tag), sort=name)
-    return Row(name, [head, *(_cell(scores[place]) for place in places)])
-
-
-def _cell(score: Score) -> Cell:
-    return figure_cell(score, said=score.said, is_best=score.is_best)
+def people_cells(table: ScoreTable) -> list[tuple[str, str, Cell]]:
+    """Show the figures that are people's alone: title, name, cell."""
+    return [(title, name, figure_cell(score)) for title, name, score in table.among_people]

@@ -22,7 +22,7 @@ from reports.models import ScoreReport
 from reports.parts import parts_of
 from reports.scores import jobs
 from reports.scores.api import zip_response
-from reports.scores.table import Source, Summary, summary_page
+from reports.scores.table import ScoreTable, page_table, people_cells
 
 
 @run_page("see calls")
@@ -60,25 +60,29 @@ def download_scores(request: HttpRequest, run_id: UUID, report_id: UUID) -> Http
 
 def _with_part(config: object, part: str) -> object:
     """Return a configuration with the part that was chosen beside it, unless it names one."""
-    if not part:
-        return config
-    if isinstance(config, list):
+    if part and isinstance(config, list):
         return {"metrics": config, "part": part}
-    return (
-        {"part": part, **(config or {})} if config is None or isinstance(config, dict) else config
-    )
+    if part and (config is None or isinstance(config, dict)):
+        return {"part": part, **(config or {})}
+    return config
 
 
 def _context(run: Run, part: str = "") -> dict[str, Any]:
     reports = list(jobs.reports_of(run)[: jobs.MOST_KEPT])
     latest = next((report for report in reports if report.table), None)
-    summary = Summary.model_validate(latest.table) if latest else None
+    table = ScoreTable.model_validate(latest.table) if latest else None
+    as_of = table.as_of if table else None
     return {
         "run": run,
         "reports": [(report, *_about(report)) for report in reports],
         "latest": latest,
-        "as_of": _as_of(summary.as_of) if summary and summary.as_of else "",
-        "figures": summary_page(summary) if summary else None,
+        "as_of": (
+            f"As of {number_of(as_of.votes, 'vote')} {as_of}, ledger entry {as_of.ledger_seq:,}."
+            if as_of
+            else ""
+        ),
+        "figures": page_table(table) if table else None,
+        "among_people": people_cells(table) if table else [],
         "is_waiting": any(report.state == ScoreReport.State.WAITING for report in reports),
         "parts": parts_of(run, part),
         "tab": "scores",
@@ -90,10 +94,3 @@ def _about(report: ScoreReport) -> tuple[str, str]:
     config = report.config if isinstance(report.config, dict) else {"metrics": report.config}
     part = Slice.parse(config.get("part") or "").in_words
     return "chosen" if config.get("metrics") else "usual", part
-
-
-def _as_of(source: Source) -> str:
-    people = f"{source.people:,} {'person' if source.people == 1 else 'people'}"
-    votes, pairs = number_of(source.votes, "vote"), number_of(source.pairs, "pair")
-    entry = f"ledger entry {source.ledger_seq:,}"
-    return f"As of {votes} by {people} on {pairs} ({source.part}), {entry}."

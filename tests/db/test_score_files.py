@@ -5,7 +5,6 @@ import time
 import zipfile
 from datetime import timedelta
 from io import BytesIO
-from types import SimpleNamespace
 
 import pytest
 from django.apps import apps
@@ -45,8 +44,7 @@ def drawn():
 @pytest.fixture(autouse=True)
 def undrawn(request, monkeypatch):
     if "drawn" not in request.fixturenames:
-        nothing = SimpleNamespace(drawings=[])
-        monkeypatch.setattr(make, "write_charts", lambda *_, **__: nothing)
+        monkeypatch.setattr(make, "write_charts", lambda *_, **__: [])
 
 
 ASKED = {"metrics": [{"scorer": "classification", "display_name": "accuracy"}]}

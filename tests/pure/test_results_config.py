@@ -6,8 +6,14 @@ import pytest
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.stats import SCORERS, scorers
-from reports.scores.config import Reach, default_metrics, parse
-from reports.scores.config_file import finder, import_modules, read_config
+from reports.scores.config import (
+    Reach,
+    default_metrics,
+    finder,
+    import_modules,
+    parse,
+    read_config,
+)
 
 TASKS = ("winner", "rejection", "explanation", "helpful")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.scores.files import MADE_BY, MANIFEST, FolderTaken, manifest_of, replacing
+from reports.scores.files import MADE_BY, MANIFEST, FolderTaken, replacing
 
 
 def write_report(folder, text="new"):
@@ -26,7 +26,8 @@ def test_it_is_made_with_its_parents_and_nothing_else_is_left(tmp_path):
         assert not place.exists()
     assert (place / "score_report.csv").read_text() == "new"
     assert contents(place.parent) == ["b"]
-    assert manifest_of(place)["files"] == ["score_report.csv", "scores", MANIFEST]
+    manifest = json.loads((place / MANIFEST).read_text())
+    assert manifest["files"] == ["score_report.csv", "scores", MANIFEST]
 
 
 def test_an_empty_folder_and_an_older_report_are_replaced(tmp_path):

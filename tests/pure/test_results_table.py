@@ -17,7 +17,7 @@ from judge_eval.stats import (
     score,
 )
 from reports.scores.table import PEOPLE as AMONG
-from reports.scores.table import summary, table_csv, table_text, tabulate
+from reports.scores.table import best_of, table_csv, table_text, tabulate
 
 
 class Given(Scorer):
@@ -49,8 +49,12 @@ def table_of(scorer, judges):
     return tabulate([config], score([config], said, PEOPLE), judges)
 
 
-def rows_of(table):
-    return list(csv.reader(io.StringIO(table_csv(table))))
+def rows_of(table, judges):
+    return list(csv.reader(io.StringIO(table_csv(table, judges))))
+
+
+def row_of(table, judge):
+    return next(row for row in table.judges if row.judge_id == judge)
 
 
 @pytest.mark.parametrize(
@@ -60,27 +64,30 @@ def rows_of(table):
 def test_a_scorer_says_which_value_is_the_best(best, marked):
     figures = {"a": {"x": -3.0}, "b": {"x": 2.0}, "c": {"x": -0.5}, "d": None}
     table = table_of(Given(figures, best), list(figures))
-    assert "".join(row.judge_id for row in table.rows if row.figures[0].is_best) == marked
+    assert "".join(row.judge_id for row in table.judges if row.figures[0].is_best) == marked
 
 
 def test_values_that_are_the_same_share_the_mark_unless_all_are():
     same = {"a": {"x": 0.3}, "b": {"x": 0.1 + 0.2}}
     table = table_of(Given(same | {"c": {"x": 0.0}}), ["a", "b", "c"])
-    assert [row.figures[0].is_best for row in table.rows] == [True, True, False]
+    assert [row_of(table, judge).figures[0].is_best for judge in "abc"] == [True, True, False]
     table = table_of(Given(same | {"c": None}), ["a", "b", "c"])
-    assert [row.figures[0].is_best for row in table.rows] == [False, False, False]
+    assert [row_of(table, judge).figures[0].is_best for judge in "abc"] == [False, False, False]
 
 
 def test_several_figures_of_a_scorer_are_columns_of_their_own():
     figures = {"a": None, "b": {"x": 1.0, "y": 2.0}}
     table = table_of(Given(figures), ["a", "b"])
-    assert rows_of(table) == [["judge_id", "it", "it_y"], ["a", "", ""], ["b", "1.0", "2.0"]]
-    assert table.rows[0].figures[1].reason == "there is nothing"
+    assert rows_of(table, "ab") == [["judge_id", "it", "it_y"], ["a", "", ""], ["b", "1.0", "2.0"]]
+    assert row_of(table, "a").figures[1].reason == "there is nothing"
 
 
 def test_the_alt_test_has_two_columns():
     table = table_of(AltTestScorer(), ["a"])
-    assert rows_of(table) == [["judge_id", "it_winning_rate", "it_advantage_prob"], ["a", "", ""]]
+    assert rows_of(table, "a") == [
+        ["judge_id", "it_winning_rate", "it_advantage_prob"],
+        ["a", "", ""],
+    ]
 
 
 def test_what_is_no_matter_of_judges_marks_nobody():
@@ -91,9 +98,10 @@ def test_what_is_no_matter_of_judges_marks_nobody():
     }
     judges = {name: {"winner": {"q1": "A"}} for name in ("a", "b")}
     table = tabulate([config], score([config], judges, people), list(judges))
-    assert [row.figures[0].value for row in table.rows] == [1.0, 1.0]
-    assert not any(row.figures[0].is_best for row in table.rows)
-    assert [column.best for column in table.columns] == [None, "highest"]
+    assert [row.figures[0].value for row in table.judges] == [1.0, 1.0]
+    assert not any(row.figures[0].is_best for row in table.judges)
+    figures = config.scorer.figure_names
+    assert [best_of(config.scorer, figure) for figure in figures] == [None, "highest"]
 
 
 def test_what_is_no_matter_of_judges_is_told_once_and_is_in_the_csv_as_ever():
@@ -110,12 +118,12 @@ def test_what_is_no_matter_of_judges_is_told_once_and_is_in_the_csv_as_ever():
     of_people = f"{AMONG}: 1.000 n=4  Krippendorff's alpha, winner: {name}"
     assert [line for line in lines if "Krippendorff's alpha, winner" in line] == [of_people]
     assert "1.000 n=6" in lines[1]
-    assert rows_of(table) == [
+    assert rows_of(table, judges) == [
         ["judge_id", name, f"{name}_with_judge"],
         ["a", "1.0", "1.0"],
         ["failed", "", ""],
     ]
-    assert summary(table).model_dump()["of_people"] == [True, False]
+    assert table.of_people == [True, False]
 
 
 def test_the_best_stands_first_and_people_and_baselines_are_marked():
@@ -128,8 +136,10 @@ def test_the_best_stands_first_and_people_and_baselines_are_marked():
     }
     among = {config.unique_name: among_people(config, people)}
     table = tabulate([config], score([config], judges, people), list(judges), among, ["rule"])
-    assert [row.judge_id for row in table.ranked] == ["good", "rule", "silent"]
-    assert [row[0] for row in rows_of(table)] == ["judge_id", *judges], "the CSV keeps its order"
+    assert [row.judge_id for row in table.judges] == ["good", "rule", "silent"]
+    assert [row[0] for row in rows_of(table, judges)] == ["judge_id", *judges], (
+        "the CSV keeps its order"
+    )
     shown = table_text(table).splitlines()
     assert [line.split("  ")[0] for line in shown[1:5]] == [
         "good",
@@ -139,7 +149,7 @@ def test_the_best_stands_first_and_people_and_baselines_are_marked():
     ]
     assert shown[4].split()[3] == "1.000"
     assert shown[5] == f"(1) Accuracy, winner: {config.unique_name}"
-    data = summary(table).model_dump()
+    data = table.model_dump()
     assert [row["is_baseline"] for row in data["judges"]] == [False, True, False]
     assert data["people"][0]["value"] == 1.0
 
@@ -150,9 +160,9 @@ def test_the_alt_test_says_who_passes_and_at_which_epsilon():
     judges = {who: {"winner": dict.fromkeys(items, said)} for who, said in (("a", "A"), ("b", "B"))}
     config = MetricConfig(AltTestScorer(AltTestSettings(epsilon=0.12)), ["winner"])
     table = tabulate([config], score([config], judges, people), list(judges))
-    assert table.columns[0].title == "Alt-Test at 0.12, winner"
-    assert [row.figures[0].said for row in table.rows] == ["passes", "fails"]
-    assert [row.figures[1].said for row in table.rows] == ["", ""]
+    assert table.titles[0] == "Alt-Test at 0.12, winner"
+    assert [row.figures[0].said for row in table.judges] == ["passes", "fails"]
+    assert [row.figures[1].said for row in table.judges] == ["", ""]
     assert "1.000 passes n=" in table_text(table)
 
 
@@ -175,7 +185,7 @@ def test_the_alt_test_says_who_passes_and_at_which_epsilon():
 )
 def test_no_name_is_a_formula(name):
     table = table_of(Given({name: {"x": -1.0}}), [name])
-    assert rows_of(table)[1:] == [[f"'{name}", "-1.0"]]
+    assert rows_of(table, [name])[1:] == [[f"'{name}", "-1.0"]]
 
 
 def test_no_name_speaks_to_the_terminal():

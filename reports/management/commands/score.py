@@ -1,4 +1,3 @@
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,7 @@ from judge_eval.findings.slices import Slice, SliceInvalid
 from judge_eval.models import Run
 from judge_eval.prefixes import Ambiguous, by_prefix
 from judge_eval.runs.embeddings import make_embedder
-from judge_eval.stats import Embedder
-from reports.scores.config import Reach
-from reports.scores.config_file import finder, import_modules, read_config
+from reports.scores.config import Reach, finder, import_modules, read_config
 from reports.scores.files import FolderTaken, replacing
 from reports.scores.make import NotWritable, ScoringFailed, make_report
 from reports.scores.report import Report
@@ -57,11 +54,11 @@ class Command(BaseCommand):
         path: Path | None = options["config"]
         data, reach = None, Reach()
         if path is not None:
-            data, reach = read_config(path), Reach(finder(path.parent), _embedder)
+            data = read_config(path)
+            reach = Reach(
+                finder(path.parent),
+                lambda options, place: make_embedder(options, is_trusted=True, path=place),
+            )
             import_modules(data, path.parent)
         with replacing(options["out"], force=options["force"]) as folder:
             return make_report(run.pk, data, folder, now=timezone.now(), reach=reach, part=part)
-
-
-def _embedder(options: Mapping[str, object], path: str) -> Embedder:
-    return make_embedder(options, is_trusted=True, path=path)
