@@ -1,7 +1,7 @@
 """Imports that were asked for: done by a worker, one after another, and resumed if one dies.
 
-The row says how far an import has come. Whoever is at it holds a lease, which every transaction
-that writes renews or fails by; so what is written is written once, whoever goes on with it.
+The row says how far an import has come. Who works on it holds a lease, which every transaction that
+writes renews or fails by; so what is written is written once, whoever goes on with it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import timedelta
 from itertools import chain
+from math import inf
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, get_args
 from uuid import UUID, uuid4
@@ -27,17 +28,19 @@ from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
 from humanjudge.lib import leases
-from humanjudge.lib.validation import ConfigError, ConfigInvalid
+from humanjudge.lib.validation import ConfigError, ConfigInvalid, validated
 from judge_eval.exchange import bundle, mapping
 from judge_eval.exchange.formats import read as read_file
-from judge_eval.exchange.import_ import GONE, NO_MOST, Most, Target, Writing, read
+from judge_eval.exchange.import_read import read
 from judge_eval.exchange.import_report import (
+    GONE,
+    ImportOptions,
     ImportRefused,
     ImportReport,
     ImportTooLarge,
-    parse_options,
 )
 from judge_eval.exchange.import_scratch import WRITTEN, Scratch
+from judge_eval.exchange.import_write import Target, Writing
 from judge_eval.exchange.restore import Restoring, refusal
 from judge_eval.exchange.restore_rows import Start
 from judge_eval.exchange.rows import Broken, Item
@@ -69,7 +72,7 @@ class Source(NamedTuple):
 
 
 class _LeaseLost(Exception):
-    """Somebody else is at it by now, or it was stopped."""
+    """Somebody else goes on with it by now, or it was stopped."""
 
 
 # --- asking ---------------------------------------------------------------------------------------
@@ -78,8 +81,8 @@ class _LeaseLost(Exception):
 def form_of(
     sources: Sequence[Source], options: object, columns: object, file_format: str | None
 ) -> dict[str, Any]:
-    """Return what is said of files, checked, as an import keeps it; raises ConfigInvalid."""
-    parse_options(options)
+    """Return what is stated beside files, checked, as an import keeps it; raises ConfigInvalid."""
+    validated(ImportOptions, options)
     if columns is not None:
         mapping.parse(columns)
     if file_format not in (None, *get_args(Format)):
@@ -106,15 +109,14 @@ def begin_here(job: Import) -> Import | None:
 
 def ask(job: Import, sources: Sequence[Source]) -> Import:
     """Store files, and let a worker import them."""
-    folder = _folder(job)
-    folder.mkdir(parents=True)
+    _folder(job).mkdir(parents=True)
     try:
         _keep(job, sources)
         with transaction.atomic():
             job.save(force_insert=True)
             enqueue(_TASK)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(_folder(job), ignore_errors=True)
         raise
     return job
 
@@ -127,7 +129,7 @@ def _keep(job: Import, sources: Sequence[Source]) -> None:
 
 
 def ask_again_for_lost() -> None:
-    """Publish again what no worker is at, and forget what was done long ago."""
+    """Publish again what no worker does, and forget what was done long ago."""
     now = timezone.now()
     if _for_workers().filter(asked_at__lt=now - TAKEN_UP_WITHIN).exists() and not _is_at_work():
         enqueue(_TASK)
@@ -162,7 +164,7 @@ def _folder(job: Import) -> Path:
 
 
 def do_in_a_process() -> None:
-    """Do what waits, unless somebody is at it, in a process of its own (`import_waiting`).
+    """Do what waits, unless another does, in a process of its own (`import_waiting`).
 
     So its memory is bounded and given back, and reading a file, which keeps a processor busy, takes
     no time from the calls and the drawings of this one.
@@ -187,18 +189,13 @@ def claim(only: UUID | None = None) -> Import | None:
     with transaction.atomic():
         # All rows are locked, so that nobody else finds that it is their turn.
         list(unfinished().select_for_update(no_key=True).values_list("pk"))
-        ours = unfinished().filter(pk=only) if only else _for_workers()
-        job = ours.first()
+        job = (unfinished().filter(pk=only) if only else _for_workers()).first()
         if job is None or _is_at_work():
             return None
         job.lease, job.leased_until = uuid4(), timezone.now() + LEASE
         job.attempts += 1
         job.save(update_fields=["lease", "leased_until", "attempts"])
         return job
-
-
-def _is_read(job: Import) -> bool:
-    return job.state == Import.State.WRITING
 
 
 def perform(job: Import, sources: Sequence[Source] = ()) -> Import:
@@ -222,7 +219,7 @@ def perform(job: Import, sources: Sequence[Source] = ()) -> Import:
 
 def _do_or_give_up(job: Import, sources: Sequence[Source]) -> None:
     if job.status:
-        # Whoever gave it up died while what was written was removed.
+        # It was given up by a worker that died while what was written was removed.
         _give_up(job, job.status, job.detail)
         return
     try:
@@ -246,7 +243,7 @@ def _do(job: Import, sources: Sequence[Source]) -> None:
 
 
 def cancel(job: Import) -> None:
-    """End an import of which nothing is written yet; whoever is at it notices."""
+    """End an import of which nothing is written yet; its worker notices."""
     idle = Import.objects.filter(pk=job.pk, state__in=(Import.State.WAITING, Import.State.READING))
     idle.update(
         state=Import.State.FAILED, detail="It was stopped.", lease=None, done_at=timezone.now()
@@ -257,7 +254,7 @@ def cancel(job: Import) -> None:
 def _files(job: Import, sources: Sequence[Source]) -> Iterator[Sequence[Source]]:
     _folder(job).mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        if not job.is_local or _is_read(job):
+        if not job.is_local or job.state == Import.State.WRITING:
             names = enumerate(job.form.get("files", ()))
             paths = [(name, _folder(job) / str(n)) for n, name in names]
             sources = [Source(name, stack.enter_context(path.open("rb"))) for name, path in paths]
@@ -265,17 +262,23 @@ def _files(job: Import, sources: Sequence[Source]) -> Iterator[Sequence[Source]]
 
 
 def _import(job: Import, files: Sequence[Source]) -> None:
-    options = parse_options(job.form["options"])
+    options = validated(ImportOptions, job.form["options"])
     if not job.run_id and not job.name:
         raise ImportRefused(GONE)
     assert job.project_id is not None  # only a bundle brings its own
     target = Target(job.project_id, job.run_id, job.name)
     path = _folder(job) / "rows"
-    if not _is_read(job):
+    if job.state != Import.State.WRITING:
         with closing(Scratch(path, is_new=True)) as scratch:
-            progress = _begin_reading(job)
-            items, most = _items(job, files), NO_MOST if job.is_local else _most()
-            report = read(target, items, options, scratch, most=most, on_chunk=progress)
+            report = read(
+                target,
+                _items(job, files),
+                options,
+                scratch,
+                most_rows=inf if job.is_local else settings.IMPORT_MAX_ROWS,
+                most_text=inf if job.is_local else settings.IMPORT_MAX_UNPACKED_MB << 20,
+                on_chunk=_begin_reading(job),
+            )
             if report.is_refused:
                 _end(job, Import.State.REFUSED, report, status=422, detail=report.refusal())
                 return
@@ -294,55 +297,45 @@ def _import(job: Import, files: Sequence[Source]) -> None:
 def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
     stated, file_format = job.form["mapping"], job.form["format"]
     columns = mapping.parse(stated) if stated is not None else None
-    if not job.is_local:
-        for source in files:
-            if (file_format or format_of(source.name)) == "parquet":
-                with suppress(Broken):  # which reading will tell as it tells every fault
-                    _refuse_large(source)
-                source.stream.seek(0)
+    for source in () if job.is_local else files:
+        if (file_format or format_of(source.name)) == "parquet":
+            with suppress(Broken):  # which reading will tell as it tells every fault
+                _refuse_large(source)
+            source.stream.seek(0)
     return chain.from_iterable(
         [read_file(source.stream, source.name, columns, file_format) for source in files]
     )
-
-
-def _most() -> Most:
-    return Most(settings.IMPORT_MAX_ROWS, settings.IMPORT_MAX_UNPACKED_MB << 20)
 
 
 def _refuse_large(source: Source) -> None:
     from judge_eval.exchange.parquet import size_of
 
     rows, size = size_of(source.stream)
-    most = settings.IMPORT_MAX_ROWS
+    most, megabytes = settings.IMPORT_MAX_ROWS, settings.IMPORT_MAX_UNPACKED_MB
     if rows > most:
         raise ImportTooLarge(
             f"{source.name} has {rows:,} rows; at most {most:,} are taken at once."
         )
-    megabytes = settings.IMPORT_MAX_UNPACKED_MB
     if size > megabytes << 20:
         raise ImportTooLarge(f"{source.name} is more than {megabytes:,} MB when it is unpacked.")
 
 
 def _restore(job: Import, source: Source) -> None:
     try:
-        if not _is_read(job):
-            _read_bundle(job, source)
+        if job.state != Import.State.WRITING:
+            # All of it is looked at before anything is written: nobody waits for that.
+            progress, lines = _begin_reading(job), 0
+            for lines, _ in bundle.read(source.stream):
+                progress(lines)
+            if job.is_local:
+                # From here on, any worker may go on with it.
+                source.stream.seek(0)
+                _keep(job, [source])
+            _note(job, state=Import.State.WRITING, to_write=lines, form=job.form)
         _restoring(job, source).write()
     except bundle.BundleError as error:
         report = refusal(source.name, error)
         _give_up(job, 422, report.refusal(), report)
-
-
-def _read_bundle(job: Import, source: Source) -> None:
-    """Look at all of it before anything is written: nobody waits for that."""
-    progress, lines = _begin_reading(job), 0
-    for lines, _ in bundle.read(source.stream):
-        progress(lines)
-    if job.is_local:
-        # From here on, any worker may go on with it.
-        source.stream.seek(0)
-        _keep(job, [source])
-    _note(job, state=Import.State.WRITING, to_write=lines, form=job.form)
 
 
 def _restoring(job: Import, source: Source) -> Restoring:
@@ -352,7 +345,7 @@ def _restoring(job: Import, source: Source) -> Restoring:
         job.project,
         start=Start.model_validate(start) if start else None,
         done=job.written,
-        on_read=_Reading(job),
+        on_read=_progress(job),
         on_step=lambda start, done: _note(
             job, form=job.form | {"start": start.model_dump(mode="json")}, written=done, attempts=0
         ),
@@ -360,22 +353,23 @@ def _restoring(job: Import, source: Source) -> Restoring:
     )
 
 
-class _Reading:
-    """Tells now and then how many rows were read, and notices if somebody else is at it."""
-
-    def __init__(self, job: Import) -> None:
-        self._job, self._next = job, 0.0
-
-    def __call__(self, rows: int) -> None:
-        if time.monotonic() > self._next:
-            self._next = time.monotonic() + RENEWED_EVERY
-            # A bundle is read more than once.
-            _note(self._job, rows_read=max(rows, self._job.rows_read))
-
-
-def _begin_reading(job: Import) -> _Reading:
+def _begin_reading(job: Import) -> Callable[[int], None]:
     _note(job, state=Import.State.READING, rows_read=0)
-    return _Reading(job)
+    return _progress(job)
+
+
+def _progress(job: Import) -> Callable[[int], None]:
+    """Return what notes now and then how many rows were read, and notices a lost lease."""
+    due = 0.0
+
+    def note(rows: int) -> None:
+        nonlocal due
+        if time.monotonic() > due:
+            due = time.monotonic() + RENEWED_EVERY
+            # A bundle is read more than once.
+            _note(job, rows_read=max(rows, job.rows_read))
+
+    return note
 
 
 def _mine(job: Import) -> QuerySet[Import]:
@@ -392,15 +386,14 @@ def _note(job: Import, **facts: Any) -> None:
 
 
 def _finished(job: Import, report: ImportReport) -> None:
-    """Say in the transaction that ends it what came of it; the key has seen what judges said."""
+    """Note the result in the transaction that ends it; the key has seen what judges said."""
     if job.api_key and (report.new["verdicts"] or report.already["verdicts"]):
         remember_seen(job.api_key, Run.every.filter(pk__in=report.runs))
     _end(job, Import.State.DONE, report, run_id=report.run)
 
 
 def _end(job: Import, state: str, report: ImportReport, **facts: Any) -> None:
-    now = timezone.now()
-    _note(job, state=state, report=report.as_dict(), done_at=now, **facts)
+    _note(job, state=state, report=report.as_dict(), done_at=timezone.now(), **facts)
 
 
 def _give_up(job: Import, status: int, detail: str, report: ImportReport | None = None) -> None:
@@ -422,8 +415,7 @@ def _give_up(job: Import, status: int, detail: str, report: ImportReport | None 
 
 def _taken_back(job: Import) -> str:
     """Remove what was written of runs that are not whole; say what is left."""
-    run = job.run if job.name else None
-    is_gone = True
+    run, is_gone = job.run if job.name else None, True
     if job.is_bundle and job.written:
         with _files(job, ()) as files:
             is_gone = _restoring(job, files[0]).take_back()
@@ -437,7 +429,7 @@ def _taken_back(job: Import) -> str:
 
 
 def remember_seen(api_key: ApiKey, runs: Iterable[Run]) -> None:
-    """Note that whoever has the key knows what judges say, if it may vote at all."""
+    """Note that the key's voter knows what judges say, if the key may vote at all."""
     if ApiKey.Scope.VOTE not in api_key.scopes:
         return
     for run in runs:

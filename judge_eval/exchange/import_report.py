@@ -11,7 +11,7 @@ from pydantic import Field, StringConstraints
 
 from humanjudge.lib.strict_json import NotJson, loads
 from humanjudge.lib.text import number_of
-from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, Text, validated
+from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, Text
 from judge_eval.exchange.rows import Kind, LeftOut, RowError
 from voting.choices import Choice
 
@@ -19,6 +19,8 @@ MOST_LISTED: Final = 1000
 # Of a source that is to be right in every row, no more is read after so many that are wrong.
 MOST_ERRORS: Final = 100
 WHAT: Final = ("pairs", "judges", "verdicts", "voters", "votes")
+GONE: Final = "The run is gone, or it was not imported to its end."
+SIMULATED: Final = "This run holds simulated votes only; import into another one."
 
 
 class ImportRefused(Exception):
@@ -30,33 +32,13 @@ class ImportTooLarge(ImportRefused):
 
 
 class ImportOptions(Part):
-    """How rows become a run.
+    """How rows become a run; docs/importing.md says what each option does.
 
-    Attributes
-    ----------
-    kind : str, optional
-        Of outputs whose rows do not say; not given: that of the run's other outputs, or of the
-        first row that says, or ``text``.
-    rubric : str, optional
-        What people who vote here are asked; not given: the usual one for outputs of this kind.
-    ballot : list of str, optional
-        What they may answer; a vote that says anything else is an error. Not given: the choices
-        that occur, and at least A, B and both_bad.
-    open_for_voting : bool, optional
-        Not given: a new run is open if every pair has its outputs; another stays as it is.
-    skip_errors : bool
-        Import the rows that are right, instead of nothing, where some are wrong. An error that is
-        fatal refuses the file all the same: what stands behind it is not known.
-    baselines : bool, optional
-        Whether judges that know nothing join a board without any, as its floor. Not given: they
-        join a run with its first judges, unless the source states these in order: with more of them
-        in play the ELO of all would be another than there.
-    inconsistent : str
-        What two orders that disagree are: a ``tie``; ``wrong``, which is right for no vote; or as
-        the source decides them (``decided``): a side in one order and a tie in the other is that
-        side. The floor is measured by the same rule.
-    source : str
-        Where the verdicts come from. The same judge's name from two sources is two judges.
+    Not given, `kind` is that of the run's other outputs or of the first row that says, `rubric` the
+    usual one of the kind, `ballot` the choices that occur and at least A, B and both_bad;
+    `open_for_voting` opens a new run if every pair has its outputs; and `baselines` join a run with
+    its first judges, unless the source states these in order: with more of them in play the ELO of
+    all would be another than there.
     """
 
     kind: Kind | None = None
@@ -69,21 +51,6 @@ class ImportOptions(Part):
     baselines: bool | None = None
     inconsistent: Literal["tie", "wrong", "decided"] = "tie"
     source: Annotated[str, StringConstraints(max_length=200)] = ""
-
-
-def parse_options(data: object) -> ImportOptions:
-    """Check options by name; raises ConfigInvalid with all that is wrong.
-
-    Examples
-    --------
-    >>> parse_options({"votes_per_pair": 3}).votes_per_pair
-    3
-    >>> parse_options({"ballot": ["A", "left"]})
-    Traceback (most recent call last):
-        ...
-    humanjudge.lib.validation.ConfigInvalid: ballot[1]: 'left' is none of A, B, tie, both_bad
-    """
-    return validated(ImportOptions, data)
 
 
 def json_text(path: str, text: str) -> object:
@@ -100,20 +67,15 @@ class ImportReport:
 
     Attributes
     ----------
-    runs : list of UUID
-        The run that was made or added to; none where nothing was written.
     new, already : Counter of str
-        By the words of `WHAT`: how many were written, and how many that the source holds were
-        there before.
+        By the words of `WHAT`: how many were written, and how many were there before.
     filled : int
         How often a pair that was there before got something added.
     errors, left_out : list
         At most `MOST_LISTED` of each; `more_errors` and `more_left_out` count the others. The fatal
         errors stand first.
-    about_files : list of str
-        What a person should know of the files, whatever became of the import.
-    notes : list of str
-        What else a person should know.
+    about_files, notes : list of str
+        What a person should know: of the files whatever became of the import, and else.
     is_cut : bool
         Whether reading stopped at so many errors.
     is_refused : bool
@@ -157,6 +119,12 @@ class ImportReport:
             self.errors.pop()
             self.more_errors += 1
 
+    def leave_out(self, item: LeftOut) -> None:
+        if len(self.left_out) < MOST_LISTED:
+            self.left_out.append(item)
+        else:
+            self.more_left_out += 1
+
     def refusal(self) -> str:
         """Say that nothing was imported, in a line."""
         line = number_of(self.failures, "error")
@@ -166,20 +134,12 @@ class ImportReport:
             line += ", not all of them about single rows"
         return f"{line}; nothing was imported"
 
-    def leave_out(self, item: LeftOut) -> None:
-        if len(self.left_out) < MOST_LISTED:
-            self.left_out.append(item)
-        else:
-            self.more_left_out += 1
-
     def nothing_written(self) -> None:
         """Take back what was counted: because of the errors, nothing of it is written."""
         self.is_refused = True
-        self.runs.clear()
-        self.new.clear()
-        self.already.clear()
         self.filled = 0
-        self.notes.clear()
+        for counted in (self.runs, self.new, self.already, self.notes):
+            counted.clear()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON can hold it."""

@@ -23,7 +23,7 @@ from django.views.decorators.http import require_safe
 from humanjudge.http import HtmxRequest, Problem
 from humanjudge.lib.text import latency, usd
 from judge_eval.access import is_voting, refusal
-from judge_eval.exchange.import_pairs import CHANGES
+from judge_eval.exchange.import_write import CHANGES
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.slices import WHOLE, Slice, SliceInvalid, pair_choices
 from judge_eval.models import Call, Judge, Run, Verdict

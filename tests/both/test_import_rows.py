@@ -7,8 +7,9 @@ from itertools import count
 import pytest
 
 from judge_eval.exchange.formats import read
+from judge_eval.exchange.import_read import MOST_JUDGES
 from judge_eval.exchange.import_report import MOST_LISTED, ImportOptions, ImportRefused
-from judge_eval.exchange.import_statements import MOST_JUDGES, imported_fingerprint
+from judge_eval.exchange.import_write import imported_fingerprint
 from judge_eval.exchange.mapping import parse
 from judge_eval.exchange.rows import JudgeOrder, LabelRow, LeftOut
 from judge_eval.models import Judge, Run, RunEvent, Verdict

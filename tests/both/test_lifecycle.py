@@ -5,7 +5,6 @@ from decimal import Decimal
 import pytest
 from django.db import connection
 
-from judge_eval.exchange import import_pairs
 from judge_eval.models import Call, Provider, Run, Verdict
 from judge_eval.runs import leases, lifecycle, results, state, verdicts
 from judge_eval.runs.lifecycle import LifecycleRefused
@@ -156,9 +155,8 @@ class TestStop:
     @pytest.mark.parametrize("absent, is_open", [(False, True), (True, False)])
     def test_what_was_imported_without_outputs_stays_closed(self, absent, is_open):
         run = make_run(pairs=2)
-        assert lifecycle.OUTPUT_ABSENT == import_pairs.ABSENT
         lacking = pairs_of(run)[1].b_id
-        Inference.objects.filter(pk=lacking).update(metadata={import_pairs.ABSENT: absent})
+        Inference.objects.filter(pk=lacking).update(metadata={lifecycle.OUTPUT_ABSENT: absent})
         lifecycle.stop(run.pk)
         assert lifecycle.resume(run.pk).queue.is_open == is_open
         run.queue.refresh_from_db()

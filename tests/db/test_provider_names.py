@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import ValidationError
 
-from judge_eval.exchange.import_statements import IMPORTED
+from judge_eval.exchange.import_write import IMPORTED
 from judge_eval.models import NOT_ASKED, Judge, Provider
 
 pytestmark = pytest.mark.django_db

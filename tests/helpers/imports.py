@@ -7,10 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from judge_eval.exchange.formats import read
-from judge_eval.exchange.import_ import Target, Writing
-from judge_eval.exchange.import_ import read as read_all
+from judge_eval.exchange.import_read import read as read_all
 from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.exchange.import_scratch import Scratch
+from judge_eval.exchange.import_write import Target, Writing
 from judge_eval.models import Run
 from tests.makers import make_project
 from voting.ledger import chain, ledger

@@ -1,0 +1,446 @@
+"""A source is read and checked as a whole before anything is written.
+
+What it says is put together in a scratch file and compared with the database, which is only looked
+at: a source that is large, slow or wrong holds up nobody and leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, islice
+from math import inf
+from typing import Final, TypeAlias
+from uuid import UUID
+
+from django.db.models import Q, TextField
+from django.db.models.functions import MD5, Concat, Left
+from django.utils import timezone
+
+from judge_eval.exchange import fields, import_scratch
+from judge_eval.exchange.import_report import (
+    GONE,
+    MOST_ERRORS,
+    SIMULATED,
+    ImportOptions,
+    ImportRefused,
+    ImportReport,
+    ImportTooLarge,
+)
+from judge_eval.exchange.import_scratch import (
+    ROW,
+    Outcome,
+    PairDraft,
+    Scratch,
+    pieces,
+    quote,
+    text_of,
+)
+from judge_eval.exchange.import_write import (
+    NOTED,
+    Target,
+    imported_fingerprint,
+    lacking_outputs,
+    lacking_text,
+    verdict_of,
+    vote_of,
+    voters_of,
+)
+from judge_eval.exchange.rows import (
+    OUTPUTS,
+    Item,
+    JudgeOrder,
+    LabelRow,
+    LeftOut,
+    Note,
+    PairPart,
+    Row,
+    RowError,
+    VerdictPart,
+)
+from judge_eval.models import Run, Verdict
+from judge_eval.runs.lifecycle import OUTPUT_ABSENT
+from voting.choices import DEFAULT_BALLOT, WRONG, in_order
+from voting.models import Entry
+from voting.models import Item as Pair
+
+# What a statement says, by the names of a row's fields; None for what it does not say.
+Facts: TypeAlias = Mapping[str, object]
+
+LOOKED_AT: Final = 20
+# Many more are a wrong column: every vote keeps the standing of every judge.
+MOST_JUDGES: Final = 200
+
+
+def open_to_imports(run_id: UUID) -> Run:
+    """Return a run that may be added to; raises ImportRefused for any other."""
+    run = Run.objects.select_related("queue__rubric", "queue__project").filter(pk=run_id).first()
+    if run is None:
+        raise ImportRefused(GONE)
+    if run.state in (Run.State.DRAFT, Run.State.GENERATING):
+        raise ImportRefused(f"This run is {run.state}: its own pairs come first.")
+    if run.queue.is_simulated:
+        raise ImportRefused(SIMULATED)
+    return run
+
+
+def read(
+    target: Target,
+    items: Iterable[Item],
+    options: ImportOptions,
+    scratch: Scratch,
+    *,
+    most_rows: float = inf,
+    most_text: float = inf,
+    on_chunk: Callable[[int], None] = lambda rows: None,
+) -> ImportReport:
+    """Read and check everything; `on_chunk` gets now and then how many rows were read.
+
+    Where anything is wrong the report lists what, and nothing is to be written; unless
+    `skip_errors` is asked for, then the rest is, as far as it can be told from what is wrong.
+    Nobody else may import into the same run meanwhile. Raises ImportRefused.
+    """
+    run = open_to_imports(target.run) if target.run else None
+    items = iter(items)
+    if run is None:
+        # The kind of a new run's outputs is found near the beginning.
+        first = list(islice(items, LOOKED_AT))
+        kinds = (item.pair.kind for item in first if isinstance(item, Row))
+        kind = options.kind or next(filter(None, kinds), "text")
+        items, options = chain(first, items), options.model_copy(update={"kind": kind})
+    reading = _Reading(target, run, options, scratch)
+    rows = text = 0
+
+    def counted() -> Iterator[Item]:
+        nonlocal rows, text
+        for rows, item in enumerate(items, start=1):
+            if rows % import_scratch.MOST_ROWS == 0:
+                on_chunk(rows)
+            text += text_of(item)
+            if rows > most_rows:
+                why = f"There are more than {most_rows:,} rows; bring them in parts."
+                raise ImportTooLarge(why)
+            if text > most_text:
+                why = f"There are more than {most_text:,} characters; bring less at once."
+                raise ImportTooLarge(why)
+            yield item
+
+    for chunk in pieces(reading.fitting(counted()), text_of):
+        on_chunk(rows)
+        reading.take(chunk)
+    return reading.finish()
+
+
+class _Reading:
+    def __init__(
+        self, target: Target, run: Run | None, options: ImportOptions, scratch: Scratch
+    ) -> None:
+        self._project, self._run, self._options = target.project, run, options
+        self._queue = run.queue if run else None
+        self._scratch, self._report = scratch, ImportReport()
+        # Of a new run without a stated ballot, every choice that occurs is on it.
+        self._is_fixed = bool(run) or options.ballot is not None
+        self._ballot = set(run.queue.ballot if run else options.ballot or DEFAULT_BALLOT)
+        last = self._queue.items.order_by("-position") if self._queue else Pair.objects.none()
+        self._kind = options.kind or last.values_list("a__kind", flat=True).first() or "text"
+        # How many pairs of the run will have no outputs.
+        self._lacking = lacking_outputs(self._queue).count() if self._queue else 0
+        # By their fingerprints, in their places; those that the run is to get have no key yet.
+        stored = run.judges.order_by("position").values_list("fingerprint", "pk") if run else ()
+        self._judges: dict[str, UUID | None] = dict(stored)
+        self._stored_judges = [pk for pk in self._judges.values() if pk]
+        wanted = options.baselines
+        self._wants_baselines = not self._judges if wanted is None else wanted
+
+    def fitting(self, items: Iterable[Item]) -> Iterator[Row | JudgeOrder]:
+        """Yield what rows are made of; report all else."""
+        for item in items:
+            if isinstance(item, LeftOut):
+                self._report.leave_out(item)
+            elif isinstance(item, Note):
+                self._report.about_files.append(f"{item.file}: {item.text}")
+            elif isinstance(item, JudgeOrder):
+                yield item
+            elif error := self._unfit(item):
+                self._report.fail(error)
+            elif isinstance(item, Row):
+                yield item
+            if self._report.failures >= MOST_ERRORS and not self._options.skip_errors:
+                self._report.is_cut = True
+                return
+
+    def _unfit(self, row: Row | LabelRow | RowError) -> RowError | None:
+        if isinstance(row, RowError):
+            return row
+        if isinstance(row, LabelRow):
+            why = "a label of an item that is no pair; a run is made of pairs"
+            return RowError(row.file, row.line, None, why)
+        for task in row.labels:
+            try:
+                fields.output(task)
+            except fields.Unfit as error:
+                return RowError(row.file, row.line, "labels", f"the name of a task {error}")
+        vote, verdict = row.vote and row.vote.choice, row.verdict and row.verdict.winner
+        if not self._is_fixed:
+            self._ballot |= {choice for choice in (vote, verdict) if choice}
+        elif vote and vote not in self._ballot:
+            why = f"{quote(vote)} is not on the ballot: {', '.join(in_order(self._ballot))}"
+            return RowError(row.file, row.line, "vote", why)
+        return None
+
+    def take(self, items: Sequence[Row | JudgeOrder]) -> None:
+        rows: list[Row] = []
+        for item in items:
+            if isinstance(item, Row):
+                rows.append(item)
+                continue
+            # It gives places to judges that the rows before it have not met.
+            self._take_rows(rows)
+            rows = []
+            self._order(item)
+        self._take_rows(rows)
+
+    def finish(self) -> ImportReport:
+        report, stated = self._report, self._options.open_for_voting
+        has_stored = bool(self._queue and self._queue.items.exists())
+        has_pairs = has_stored or self._scratch.count("pair") > 0
+        if not report.failures and not has_pairs:
+            report.fail(RowError("", 0, None, "no row names a pair"))
+        is_skipping = self._options.skip_errors and not report.is_fatal
+        if report.failures and not (is_skipping and has_pairs):
+            report.nothing_written()
+            return report
+        is_open = bool(self._queue and self._queue.is_open) if stated is None else stated
+        if is_open and self._lacking:
+            raise ImportRefused(lacking_text(self._lacking))
+        self._scratch.finish(
+            Outcome(
+                kind=self._options.kind,
+                ballot=in_order(self._ballot),
+                wants_baselines=self._wants_baselines,
+                report=report,
+            )
+        )
+        return report
+
+    def _take_rows(self, rows: Sequence[Row]) -> None:
+        if rows:
+            taken = self._pairs(rows)
+            self._verdicts(taken)
+            self._votes(taken)
+
+    # --- pairs ------------------------------------------------------------------------------------
+
+    def _pairs(self, rows: Sequence[Row]) -> list[tuple[Row, UUID]]:
+        """Take in what rows say of their pairs; return those without a fault, with their pairs."""
+        # New pairs are kept, and then stand in the run, in the order of the rows.
+        names = list(dict.fromkeys(row.pair.id for row in rows))
+        drafts = {draft.name: draft for draft in self._scratch.drafts(names)}
+        unmet = set(names) - drafts.keys()
+        stored = {draft.name: draft for draft in self._stored(unmet)}
+        new = unmet - stored.keys()
+        self._report.already["pairs"] += len(stored)
+        self._report.new["pairs"] += len(new)
+        drafts |= stored | {name: PairDraft(name, {"kind": self._kind}) for name in new}
+        before = {name: (dict(draft.known), draft.lacks_output) for name, draft in drafts.items()}
+        texts: dict[str, dict[str, str]] = {name: {} for name in names}
+        taken = []
+        for row in rows:
+            draft = drafts[row.pair.id]
+            added, error = draft.take(row)
+            texts[draft.name] |= added
+            if error:
+                self._report.fail(error)
+            else:
+                taken.append((row, draft.pk))
+        for name in names:
+            draft, (known, has_lacked) = drafts[name], before[name]
+            is_changed = draft.known != known
+            self._report.filled += is_changed and draft.position is not None
+            self._lacking += draft.lacks_output - (has_lacked and name not in new)
+            if is_changed or name in unmet:
+                self._scratch.keep(draft, texts[name])
+        return taken
+
+    def _stored(self, names: Collection[str]) -> Iterator[PairDraft]:
+        if not self._queue:
+            return
+        # The first condition is that of the index on the names.
+        named = Q(~Q(external_id=""), external_id__in=names)
+        # A pair that was made here goes by its own number.
+        numbered = Q(external_id="", pk__in=[pk for name in names if (pk := _uuid(name))])
+        for condition in (named, numbered):
+            pairs = Pair.objects.filter(condition, queue=self._queue).select_related("a", "b")
+            # Outputs are long: only what stands for them is read.
+            marks = [
+                Concat(MD5(output), Left(output, 61), output_field=TextField())
+                for output in ("a__output", "b__output")
+            ]
+            pairs = pairs.defer("a__output", "b__output", "b__prompt")
+            for pair in pairs.annotate(mark_a=marks[0], mark_b=marks[1]):
+                yield _stored_draft(pair, (pair.mark_a, pair.mark_b))
+
+    # --- verdicts ---------------------------------------------------------------------------------
+
+    def _order(self, stated: JudgeOrder) -> None:
+        """Give judges their places as a source states them, where they have none yet."""
+        self._wants_baselines = bool(self._options.baselines)
+        fingerprints = []
+        for name in stated.judges[:MOST_JUDGES]:
+            try:
+                why = None if fields.name(name) else "a judge has no name"
+            except fields.Unfit as error:
+                why = f"the name of a judge {error}"
+            if why:
+                self._report.fail(RowError(stated.file, 0, "judges", why))
+            elif fingerprint := self._judge(name):
+                fingerprints.append(fingerprint)
+        if list(dict.fromkeys(fingerprints)) != [it for it in self._judges if it in fingerprints]:
+            self._report.notes.append(
+                f"{stated.file}: the judges stand in another order here, and keep it."
+            )
+
+    def _judge(self, name: str) -> str | None:
+        """Return the fingerprint of a judge, who gets a place where it has none and one is left."""
+        fingerprint = imported_fingerprint(name, self._options.source)
+        if fingerprint not in self._judges:
+            if len(self._judges) == MOST_JUDGES:
+                return None
+            self._judges[fingerprint] = None
+            self._scratch.insert("judge", name)
+            self._report.new["judges"] += 1
+        return fingerprint
+
+    def _verdicts(self, rows: Sequence[tuple[Row, UUID]]) -> None:
+        taken = []
+        for row, pair in rows:
+            if row.verdict is None:
+                continue
+            fingerprint = self._judge(row.verdict.judge)
+            if fingerprint is None:
+                why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
+                self._report.fail(RowError(row.file, row.line, "judge", why))
+            elif unruly := _unruly(row.verdict, self._verdict(row), self._options.inconsistent):
+                self._report.fail(RowError(row.file, row.line, "verdict", unruly))
+            else:
+                taken.append((row, pair, row.verdict.judge, self._judges[fingerprint]))
+        pairs = {pair for _, pair, *_ in taken}
+        judges = self._stored_judges
+        stored = Verdict.objects.filter(item__in=pairs, judge__in=judges) if judges else ()
+        facts = {(one.item_id, one.judge_id): _verdict_facts(one) for one in stored}
+        for row, pair, name, judge in taken:
+            before = facts.get((pair, judge)) if judge else None
+            if self._settle("verdict", row, name, pair, before):
+                self._scratch.insert("judged", pair.hex)
+
+    def _verdict(self, row: Row) -> Verdict:
+        return verdict_of(row, self._options.inconsistent)
+
+    # --- votes ------------------------------------------------------------------------------------
+
+    def _votes(self, rows: Sequence[tuple[Row, UUID]]) -> None:
+        votes = [(row, pair, row.vote.voter) for row, pair in rows if row.vote]
+        voters = voters_of(self._project, {name for *_, name in votes})
+        for *_, name in votes:
+            if self._scratch.insert("voter", name) and name not in voters:
+                self._report.new["voters"] += 1
+        facts: dict[tuple[UUID | None, UUID | None], Facts] = {}
+        if self._run:
+            standing = Entry.objects.filter(
+                kind=Entry.Kind.VOTE,
+                retracted=False,
+                voter__in=voters.values(),
+                item__in={pair for _, pair, _ in votes},
+            )
+            facts = {(e.item_id, e.voter_id): _vote_facts(e) for e in standing}
+        for row, pair, name in votes:
+            voter = voters.get(name)
+            self._settle("vote", row, name, pair, facts.get((pair, voter.pk)) if voter else None)
+
+    def _settle(self, table: str, row: Row, name: str, pair: UUID, before: Facts | None) -> bool:
+        """Keep a statement to be written, unless it was made before; then it must be the same."""
+        if before is None:
+            bare = replace(row, pair=PairPart(row.pair.id))
+            statement = ROW.dump_json(bare, exclude_defaults=True).decode()
+            if self._scratch.insert(table, name, pair.hex, statement):
+                self._report.new[f"{table}s"] += 1
+                return True
+            statement = self._scratch.statement(table, name, pair.hex)
+            before = self._facts(table, ROW.validate_json(statement))
+        for field, value in self._facts(table, row).items():
+            # What is not stated contradicts nothing.
+            if value is not None and value != before[field]:
+                why = f"{quote(value)}, but {name} said {quote(before[field])}"
+                why += f" on pair {row.pair.id!r} before"
+                self._report.fail(RowError(row.file, row.line, field, why))
+                return False
+        self._report.already[f"{table}s"] += 1
+        return False
+
+    def _facts(self, table: str, row: Row) -> Facts:
+        if table == "verdict":
+            return _verdict_facts(self._verdict(row))
+        at = row.vote and row.vote.at
+        return {**_vote_facts(vote_of(row, timezone.now())), "voted_at": at}
+
+
+def _uuid(text: str) -> UUID | None:
+    """Return the UUID that a text writes in the one usual way, None for any other text."""
+    try:
+        number = UUID(text)
+    except ValueError:
+        return None
+    return number if str(number) == text else None
+
+
+def _stored_draft(pair: Pair, marks: tuple[str, str]) -> PairDraft:
+    a, b = pair.pair
+    known = {
+        "kind": a.kind,
+        "prompt": a.prompt,
+        "tags": a.tags,
+        "generator_a": a.generator,
+        "generator_b": b.generator,
+        **{name: a.metadata.get(name) for name in NOTED},
+    }
+    known = {field: value for field, value in known.items() if value}
+    for field, output, mark in zip(OUTPUTS, (a, b), marks, strict=True):
+        if not output.metadata.get(OUTPUT_ABSENT):
+            known[field] = mark
+    is_fixed, is_open = pair.external_id == "", pair.opened_at is not None
+    name = pair.external_id or str(pair.pk)
+    return PairDraft(name, known, pair.pk, a.pk, b.pk, pair.position, is_fixed, is_open)
+
+
+def _unruly(stated: VerdictPart, made: Verdict, rule: str) -> str | None:
+    """Return why a stated verdict is not what the rule makes of two orders that disagree."""
+    # Whatever they count as, a source calls two orders that disagree a tie.
+    winner = "tie" if made.winner == WRONG else made.winner
+    if stated.picks and stated.winner not in (None, winner):
+        return f"{stated.winner}, but its picks in both orders make it {winner}"
+    if made.consistent is False and winner != "tie" and rule != "decided":
+        return f"two orders that disagree are a tie, not {winner}"
+    return None
+
+
+def _verdict_facts(verdict: Verdict) -> Facts:
+    return {
+        "verdict": verdict.winner or "failed",
+        "error": verdict.error or None,
+        "score_a": verdict.score_a,
+        "score_b": verdict.score_b,
+        "consistent": verdict.consistent,
+        "picks": verdict.picks or None,
+        "feedback": verdict.feedback or None,
+        "labels": verdict.labels,
+    }
+
+
+def _vote_facts(vote: Entry) -> Facts:
+    return {
+        "vote": vote.choice,
+        "voted_at": vote.at,
+        "comment": vote.comment or None,
+        "left_side": vote.left_side or None,
+        "labels": vote.labels,
+    }

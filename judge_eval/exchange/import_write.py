@@ -1,0 +1,427 @@
+"""What an import has read becomes a run, or joins one, in short transactions with room for votes.
+
+A new run shows only when all of it is there. Votes come behind all verdicts: so every vote meets
+the verdicts on its pair, whatever stood first in the files.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, Final, NamedTuple, TypeAlias
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from humanjudge.enqueue import enqueue
+from humanjudge.lib.text import number_of
+from judge_eval.baselines import BLIND, names_for
+from judge_eval.config.run_config import RUBRICS
+from judge_eval.exchange.import_report import GONE, SIMULATED, ImportOptions, ImportRefused
+from judge_eval.exchange.import_report import ImportReport as Report
+from judge_eval.exchange.import_scratch import DRAFT, ROW, WRITTEN, PairDraft, Scratch
+from judge_eval.exchange.rows import Row
+from judge_eval.exchange.writing import close_undrawn, give_pictures, step
+from judge_eval.models import Board, Judge, Run, Verdict
+from judge_eval.prompts.orders import combine, swap
+from judge_eval.prompts.parse import ParsedVerdict
+from judge_eval.runs.lifecycle import OUTPUT_ABSENT
+from judge_eval.runs.verdicts import answer_of_baseline, verdicts_entry
+from judge_eval.services import add_judges, baseline, create_queue
+from voting.choices import WRONG
+from voting.ledger import chain, ledger
+from voting.models import Entry, Inference, Item, Picture, Project, Queue, Voter, prompt_key
+from voting.order import fresh_turn
+
+# What stands for a provider where verdicts were given elsewhere.
+IMPORTED: Final = "imported"
+UNSEEN: Final = "an output was not imported"
+NOTHING_TO_SHOW: Final = "Its pairs came without their outputs, so nobody can vote on them here."
+# In an output's metadata: what its pair was called in the source.
+NOTED: Final = ("prompt_id", "cluster")
+# What was changed in it before it was stored, in words, as a call keeps it of what it brought.
+CHANGES: Final = "changes"
+
+# Rows of a table of the scratch file.
+Rows: TypeAlias = Sequence[tuple[Any, ...]]
+
+
+class Target(NamedTuple):
+    """Where rows go: into a run, or where there is none yet, into a new one of this name."""
+
+    project: UUID
+    run: UUID | None = None
+    name: str = ""
+
+
+class Writing:
+    """Writes what was read, from wherever it was left.
+
+    Parameters
+    ----------
+    done : int
+        How many rows of the scratch file are written.
+    on_chunk : callable
+        Called at the end of each transaction with the run and how many rows are written by then.
+    on_end : callable
+        Called in the last transaction with the run and the report.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        options: ImportOptions,
+        scratch: Scratch,
+        *,
+        done: int = 0,
+        on_chunk: Callable[[Run, int], None] = lambda run, done: None,
+        on_end: Callable[[Run, Report], None] = lambda run, report: None,
+    ) -> None:
+        self._target, self._run_id, self._options = target, target.run, options
+        self._scratch, self._done, self._on_chunk, self._on_end = scratch, done, on_chunk, on_end
+        self._outcome = scratch.outcome()
+        self._report = self._outcome.report
+        self._kind = self._outcome.kind or "text"
+        self._baselines: list[Judge] | None = None
+        # When votes without a time were cast.
+        self._now = timezone.now()
+
+    def write(self) -> Report:
+        with self._step() as run:
+            known = set(run.judges.values_list("fingerprint", flat=True))
+            judges = [self._judge(run, name) for name in self._scratch.judges()]
+            add_judges(run, [judge for judge in judges if judge.fingerprint not in known])
+            self._on_chunk(run, self._done)
+        writers = (self._pairs, self._verdicts, self._judged, self._votes)
+        before = 0
+        for table, write in zip(WRITTEN, writers, strict=True):
+            number = self._scratch.count(table)
+            while self._done < before + number:
+                with self._step() as run:
+                    rows = self._scratch.after(table, self._done - before)
+                    write(run, rows)
+                    self._done += len(rows)
+                    self._on_chunk(run, self._done)
+            before += number
+        with self._step() as run:
+            is_told = self._options.open_for_voting is not None
+            if self._target.name or self._report.changed or is_told:
+                self._open(run)
+            self._report.runs.append(run.pk)
+            self._on_end(run, self._report)
+        return self._report
+
+    @contextmanager
+    def _step(self) -> Iterator[Run]:
+        """Hold the project and the run, in the order that all keep."""
+        with step(self._target.project) as project:
+            if self._run_id is None:
+                yield self._create(project)
+                return
+            runs = Run.every.select_for_update(of=("self",), no_key=True)
+            run = runs.select_related("queue__rubric", "queue__project").filter(pk=self._run_id)
+            if (held := run.first()) is None:
+                raise ImportRefused(GONE)
+            yield held
+
+    def _create(self, project: Project) -> Run:
+        options, name = self._options, self._target.name
+        queue = create_queue(
+            project,
+            name,
+            options.rubric or RUBRICS[self._kind],
+            ballot=self._outcome.ballot,
+            votes_per_item=options.votes_per_pair,
+            reveal=options.reveal,
+            is_open=False,
+        )
+        run = Run.every.create(queue=queue, name=name, state=Run.State.IMPORTING)
+        Board.objects.create(run=run)
+        self._run_id = run.pk
+        return run
+
+    def _judge(self, run: Run, name: str) -> Judge:
+        fingerprint = imported_fingerprint(name, self._options.source)
+        return Judge(run=run, name=name, provider=IMPORTED, model=name, fingerprint=fingerprint)
+
+    def _pairs(self, run: Run, rows: Rows) -> None:
+        """Make pairs behind those of the queue, and add to those it has."""
+        queue, drafts = run.queue, []
+        texts: dict[UUID, str | None] = {}
+        for _, facts, output_a, output_b in rows:
+            draft = DRAFT.validate_json(facts)
+            texts |= {draft.a: output_a, draft.b: output_b}
+            drafts.append(draft)
+        new = [draft for draft in drafts if draft.position is None]
+        changed = [draft for draft in drafts if draft.position is not None and draft.is_changed]
+        outputs = Inference.objects.in_bulk([pk for d in changed for pk in (d.a, d.b)])
+        for pk in (pk for draft in new for pk in (draft.a, draft.b)):
+            outputs[pk] = Inference(pk=pk, project_id=queue.project_id)
+        for draft in (*new, *changed):
+            for side, pk in (("a", draft.a), ("b", draft.b)):
+                _fill(outputs[pk], draft, side, texts[pk])
+        give_pictures(outputs)
+        Inference.objects.bulk_create(
+            outputs.values(),
+            update_conflicts=True,
+            unique_fields=["id"],
+            update_fields=["prompt", "output", "kind", "generator", "metadata", "tags", "picture"],
+        )
+        last = queue.items.order_by("-position").values_list("position", flat=True).first()
+        Item.objects.bulk_create(
+            Item(
+                pk=draft.pk,
+                queue=queue,
+                position=position,
+                external_id=draft.name,
+                a_id=draft.a,
+                b_id=draft.b,
+                votes_wanted=queue.votes_per_item,
+                **_place(queue, draft),
+            )
+            for position, draft in enumerate(new, start=0 if last is None else last + 1)
+        )
+        # What is open already goes by the key that the ledger tells.
+        closed = [Item(pk=d.pk, **_place(queue, d)) for d in changed if not d.is_open]
+        Item.objects.bulk_update(closed, ["prompt_key", "turn"])
+
+    def _verdicts(self, run: Run, rows: Rows) -> None:
+        judges = dict(run.judges.values_list("fingerprint", "pk"))
+        verdicts = []
+        for name, pair, statement in rows:
+            verdict = verdict_of(ROW.validate_json(statement), self._options.inconsistent)
+            verdict.judge_id = judges[imported_fingerprint(name, self._options.source)]
+            verdict.item_id = UUID(hex=pair)
+            verdicts.append(verdict)
+        Verdict.objects.bulk_create(verdicts)
+
+    def _judged(self, run: Run, rows: Rows) -> None:
+        """Put all final verdicts on pairs that got one into the ledger."""
+        pairs = [UUID(hex=pair) for (pair,) in rows]
+        items = Item.objects.filter(pk__in=pairs).select_related("a", "b").order_by("position")
+        for item in items:
+            item.queue = run.queue
+        self._answer_by_baselines(run, list(items))
+        by_pair: dict[UUID, list[Verdict]] = {pair: [] for pair in pairs}
+        verdicts = Verdict.objects.filter(item__in=pairs).select_related("judge")
+        for verdict in verdicts.order_by("judge__position"):
+            by_pair[verdict.item_id].append(verdict)
+        final = [
+            verdicts_entry(item, by_pair[item.pk])
+            for item in items
+            # Where a judge of the run is still being asked, the pair's opening writes them.
+            if all(verdict.state != Verdict.State.WAITING for verdict in by_pair[item.pk])
+        ]
+        ledger.append(run.queue.project_id, final)
+
+    def _answer_by_baselines(self, run: Run, items: Sequence[Item]) -> None:
+        """Let the run's baselines answer for pairs that other judges answered for elsewhere."""
+        if self._baselines is None:
+            self._baselines = self._baselines_of(run)
+        stored = Verdict.objects.filter(judge__in=self._baselines, item__in=items)
+        known = set(stored.values_list("judge", "item"))
+        orders = (run.config or {}).get("verdict_orders")
+        verdicts = []
+        for item in items:
+            is_unseen = any(output.metadata.get(OUTPUT_ABSENT) for output in item.pair)
+            for judge in self._baselines:
+                if (judge.pk, item.pk) in known:
+                    continue
+                verdict = Verdict(judge=judge, item=item, decided_at=timezone.now())
+                answer: dict[str, Any] = {"state": Verdict.State.FAILED, "error": UNSEEN}
+                if judge.name in BLIND or not is_unseen:
+                    answer = answer_of_baseline(verdict, orders)
+                for name, value in answer.items():
+                    setattr(verdict, name, value)
+                _by_rule(verdict, self._options.inconsistent)
+                verdicts.append(verdict)
+        Verdict.objects.bulk_create(verdicts)
+
+    def _baselines_of(self, run: Run) -> list[Judge]:
+        known = list(run.judges.filter(provider=Judge.BASELINE).order_by("position"))
+        if known or not self._outcome.wants_baselines:
+            return known
+        is_unseen = lacking_outputs(run.queue).count() == run.queue.items.count()
+        names = [name for name in names_for(self._kind) if name in BLIND or not is_unseen]
+        self._report.notes.append(f"Baselines are on the board, as its floor: {', '.join(names)}.")
+        return add_judges(run, [baseline(run, name) for name in names])
+
+    def _votes(self, run: Run, rows: Rows) -> None:
+        """Append votes to the ledger, in their order."""
+        project = run.queue.project_id
+        names = {name for name, *_ in rows}
+        voters = voters_of(project, names)
+        new = [Voter(project_id=project, external_id=n) for n in sorted(names - voters.keys())]
+        voters |= {voter.external_id: voter for voter in Voter.objects.bulk_create(new)}
+        entries = []
+        for name, pair, statement in rows:
+            entry = vote_of(ROW.validate_json(statement), self._now)
+            entry.project_id, entry.queue, entry.rubric = project, run.queue, run.queue.rubric
+            entry.item_id = UUID(hex=pair)
+            entry.voter, entry.reputation = voters[name], voters[name].reputation
+            entries.append(entry)
+        ledger.append(project, entries)
+
+    def _open(self, run: Run) -> None:
+        """Open pairs for voting, and the queue if it is to be, and set what the run does next."""
+        queue, is_new = run.queue, bool(self._target.name)
+        if not is_new and Queue.objects.filter(pk=queue.pk, is_simulated=True).exists():
+            raise ImportRefused(SIMULATED)  # meanwhile; from now on no more: it has real votes
+        is_waiting = _open_pairs(queue)
+        lacking = lacking_outputs(queue).count()
+        queue.is_open = self._is_to_be_open(queue, lacking)
+        queue.save(update_fields=["ballot", "is_open"])
+        if run.state != Run.State.STOPPED:
+            if is_waiting or (run.state == Run.State.JUDGING and not is_new):
+                run.state = Run.State.JUDGING
+            elif lacking == queue.items.count():
+                run.state = Run.State.COMPLETE
+            else:
+                run.state = Run.State.VOTING
+            run.note = NOTHING_TO_SHOW if run.state == Run.State.COMPLETE else ""
+        run.save(update_fields=["state", "note"])
+        if lacking:
+            note = f"Voting is closed: {_lacking(lacking)} that could be shown."
+            self._report.notes.append(note)
+        new = (number_of(self._report.new[f"{it}s"], it) for it in ("pair", "verdict", "vote"))
+        run.record("imported", f"Imported: {', '.join(new)}.")
+        if run.state == Run.State.JUDGING:
+            enqueue("judge_eval.tasks.advance", str(run.pk))
+
+    def _is_to_be_open(self, queue: Queue, lacking: int) -> bool:
+        is_open = self._options.open_for_voting
+        if is_open is None:
+            is_open = not lacking if self._target.name else queue.is_open
+        if is_open and lacking:
+            raise ImportRefused(lacking_text(lacking))
+        return is_open
+
+
+def imported_fingerprint(name: str, source: str) -> str:
+    competitor = {"provider": IMPORTED, "model": name, "source": source}
+    return sha256(chain.canonical(competitor)).hexdigest()
+
+
+def _fill(output: Inference, draft: PairDraft, side: str, text: str | None) -> None:
+    """Put what is known of a pair into one of its outputs."""
+    known = draft.known
+    output.prompt = known.get("prompt", "")
+    output.tags = known.get("tags", [])
+    output.generator = known.get(f"generator_{side}", "")
+    output.kind = known["kind"]
+    output.metadata = {k: v for k, v in output.metadata.items() if k != OUTPUT_ABSENT}
+    output.metadata |= {name: known[name] for name in NOTED if name in known}
+    if f"output_{side}" not in known:
+        output.metadata[OUTPUT_ABSENT] = True
+    elif text is not None:
+        output.output = text
+    if changes := draft.changes.get(f"output_{side}"):
+        output.metadata[CHANGES] = list(changes)
+
+
+def _place(queue: Queue, draft: PairDraft) -> dict[str, Any]:
+    """Return what a pair's prompt is called; nothing is known to share one that nobody told."""
+    prompt = draft.known.get("prompt")
+    named = draft.known.get("cluster") or draft.known.get("prompt_id")
+    name = named or (prompt_key(prompt) if prompt else str(draft.pk))
+    return {"prompt_key": name, "turn": fresh_turn(queue.pk, name)}
+
+
+def verdict_of(row: Row, rule: str) -> Verdict:
+    """Make the verdict of a row, without its judge and its pair."""
+    stated = row.verdict
+    assert stated is not None
+    winner: str | None = stated.winner
+    consistent, picks, first_picks = stated.consistent, list[str](), None
+    if stated.picks:
+        as_stored, unswapped = map(ParsedVerdict, stated.picks)
+        both = combine(as_stored, swap(unswapped), is_decided_by_one=rule == "decided")
+        winner, consistent, first_picks = both.winner, both.consistent, both.first_picks
+        picks = list(both.picks)
+    verdict = Verdict(
+        state=Verdict.State.DONE if winner else Verdict.State.FAILED,
+        # Only who was asked in both orders can be consistent or not.
+        order=Verdict.Order.STORED if consistent is None else Verdict.Order.BOTH,
+        winner=winner or "",
+        consistent=consistent,
+        picks=picks,
+        first_picks=first_picks,
+        score_a=stated.score_a,
+        score_b=stated.score_b,
+        feedback=stated.feedback or "",
+        error=stated.error or "",
+        # A row may hold a vote beside the verdict; then its labels are refused by the reader.
+        labels=_labels(row),
+    )
+    _by_rule(verdict, rule)
+    return verdict
+
+
+def _by_rule(verdict: Verdict, rule: str) -> None:
+    """Make a tie of two orders that disagree wrong, where that is the rule of an import."""
+    if rule == "wrong" and verdict.consistent is False and verdict.winner == "tie":
+        verdict.winner = WRONG
+
+
+def vote_of(row: Row, now: datetime) -> Entry:
+    """Make the vote of a row, cast now if it states no time, without its voter and its pair."""
+    vote = row.vote
+    assert vote is not None
+    comment, labels, salt = vote.comment or "", _labels(row), secrets.token_hex(16)
+    # What erasing a person empties stands beside salted hashes of it, which the chain holds.
+    return Entry(
+        kind=Entry.Kind.VOTE,
+        at=vote.at or now,
+        choice=vote.choice,
+        left_side=vote.left or "",
+        comment=comment,
+        comment_sha256=chain.salted_hash(salt, comment) if comment else "",
+        labels=labels,
+        payload={"labels_sha256": ledger.labels_sha256(salt, labels)} if labels else None,
+        salt=salt if comment or labels else "",
+    )
+
+
+def _labels(row: Row) -> dict[str, Any] | None:
+    return {k: list(x) if isinstance(x, tuple) else x for k, x in row.labels.items()} or None
+
+
+def voters_of(project: UUID, names: Collection[str]) -> dict[str, Voter]:
+    # The first condition is that of the index on the names.
+    stored = Voter.objects.filter(~Q(external_id=""), project=project, external_id__in=names)
+    return {voter.external_id: voter for voter in stored}
+
+
+def lacking_outputs(queue: Queue) -> QuerySet[Item]:
+    a, b = (f"{side}__metadata__{OUTPUT_ABSENT}" for side in "ab")
+    return queue.items.filter(Q(**{a: True}) | Q(**{b: True}))
+
+
+def lacking_text(pairs: int) -> str:
+    """Say why voting cannot be opened."""
+    return (
+        f"{_lacking(pairs)}, so nobody can vote on them: "
+        "give the outputs, or close the run for voting."
+    )
+
+
+def _lacking(pairs: int) -> str:
+    return f"{number_of(pairs, 'pair')} {'has' if pairs == 1 else 'have'} no outputs"
+
+
+def _open_pairs(queue: Queue) -> bool:
+    """Open the pairs that wait for nothing; say whether others wait."""
+    close_undrawn(queue)
+    closed = queue.items.filter(opened_at__isnull=True, unusable="")
+    unjudged = Verdict.objects.filter(item=OuterRef("pk"), state=Verdict.State.WAITING)
+    ready = closed.filter(
+        ~Q(a__picture__state=Picture.State.WAITING),
+        ~Q(b__picture__state=Picture.State.WAITING),
+        ~Exists(unjudged),
+    )
+    ready.update(opened_at=timezone.now())
+    return closed.exists()
