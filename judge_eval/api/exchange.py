@@ -16,12 +16,11 @@ from humanjudge.lib.validation import LONGEST_NAME, ConfigError, ConfigInvalid
 from judge_eval.api.access import KeyRouter, Prefix, Problem, key_of, located, run_of
 from judge_eval.api.run_requests import project_for
 from judge_eval.exchange import bundle, import_jobs
-from judge_eval.exchange.export import export_run
-from judge_eval.exchange.import_ import open_to_imports
+from judge_eval.exchange.export import export_run, grandjury_votes, votes_csv
 from judge_eval.exchange.import_jobs import Source
+from judge_eval.exchange.import_read import open_to_imports
 from judge_eval.exchange.import_report import ImportRefused, json_text
 from judge_eval.exchange.sources import Format
-from judge_eval.exchange.vote_exports import grandjury_votes, votes_csv
 from judge_eval.models import Import, Run
 from voting.ledger import ledger
 from voting.models import ApiKey

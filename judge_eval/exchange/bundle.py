@@ -1,12 +1,7 @@
 """The bundle: everything of a run, or of a project, as JSON Lines of typed records.
 
-One record a line, in this order: a header; the rubrics; then the runs, each with its judges,
-outputs, pairs and verdicts; the voters by pseudonym; the flags; what the ledger holds, in its
-order; and an end that counts the lines, so that a file that was cut is found out. No names, no
-addresses, no keys and no invites are in it. docs/importing.md describes each field.
-
-Records are checked strictly, whoever wrote them: what is read here can be written into the
-database but for what only the database knows.
+docs/importing.md describes their order and fields. They are checked strictly: what is read here can
+be written into the database but for what only the database knows.
 """
 
 from __future__ import annotations
@@ -132,8 +127,6 @@ class JudgePart(_Record):
 
 
 class Output(_Record):
-    """An inference: what one generator made of one prompt."""
-
     type: Literal["inference"] = "inference"
     id: UUID
     prompt: str
@@ -199,15 +192,11 @@ class FlagPart(_Record):
 
 
 class Retracted(_Record):
-    """When a vote was taken back; the retraction is an entry of its own."""
-
     seq: Big
     at: AwareDatetime
 
 
 class Vote(_Record):
-    """A vote: a choice on a pair, or a value in millionths on one output."""
-
     type: Literal["vote"] = "vote"
     seq: Big
     hash: Hex
@@ -243,8 +232,6 @@ class Vote(_Record):
 
 
 class EntryPart(_Record):
-    """Any other entry of the ledger: a retraction, verdicts, a decision, parameters, an erasure."""
-
     type: Literal["entry"] = "entry"
     seq: Big
     hash: Hex
@@ -272,21 +259,11 @@ class End(_Record):
     lines: Big
 
 
-Record: TypeAlias = (
-    Header
-    | Rubric
-    | RunPart
-    | JudgePart
-    | Output
-    | Pair
-    | VerdictPart
-    | VoterPart
-    | FlagPart
-    | Vote
-    | EntryPart
-    | End
-)
 LedgerRecord: TypeAlias = Vote | EntryPart
+_OfRun: TypeAlias = (
+    Rubric | RunPart | JudgePart | Output | Pair | VerdictPart | VoterPart | FlagPart
+)
+Record: TypeAlias = Header | _OfRun | LedgerRecord | End
 _RECORD: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discriminator="type")])
 
 
@@ -302,16 +279,7 @@ class BundleError(Exception):
 
 
 def is_bundle(stream: BinaryIO) -> bool:
-    """Say whether a seekable file is a bundle, of whatever version, and go back to its start.
-
-    Examples
-    --------
-    >>> from io import BytesIO
-    >>> is_bundle(BytesIO(b'{"type":"header","format":"humanjudge","version":2}'))
-    True
-    >>> is_bundle(BytesIO(b'{"pair": 7, "voter": "ann", "vote": "A"}'))
-    False
-    """
+    """Say whether a seekable file is a bundle, of whatever version, and go back to its start."""
     first = stream.readline(_HEADER_BYTES)
     stream.seek(0)
     try:
@@ -322,29 +290,17 @@ def is_bundle(stream: BinaryIO) -> bool:
 
 
 def read(stream: BinaryIO, after: int = 0) -> Iterator[tuple[int, Record]]:
-    """Read a bundle, line by line.
+    """Yield each line's number, from 1, and what it holds; the header first, the end not.
 
-    Parameters
-    ----------
-    after : int
-        How many lines stand before the place where the stream is: 0 at its start, else all but
-        those of the ledger.
-
-    Yields
-    ------
-    (int, Record)
-        The number of the line, from 1, and what it holds; the header first, the end not.
-
-    Raises
-    ------
-    BundleError
-        At the first line that is not as it must be, or where the end is missing.
+    `after` is how many lines stand before the place where the stream is: 0 at its start, else all
+    but those of the ledger. Raises BundleError at the first line that is not as it must be, or
+    where the end is missing.
     """
     number, ended, is_ledger = after, False, after > 0
     while line := stream.readline(MOST_BYTES + 1):
         number += 1
         record = _parsed(number, line)
-        is_misplaced = is_ledger and not (is_of_ledger(record) or isinstance(record, End))
+        is_misplaced = is_ledger and not isinstance(record, Vote | EntryPart | End)
         is_ledger = is_ledger or is_of_ledger(record)
         if ended or is_misplaced or (number == 1) != isinstance(record, Header):
             raise BundleError(number, "type", f"{record.type!r} cannot stand here")

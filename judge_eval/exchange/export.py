@@ -1,38 +1,40 @@
-"""Everything of a run or of a project as the lines of a bundle, read a chunk at a time.
+"""Everything of a run or of a project as a bundle, and a run's votes as files for other tools.
 
-Votes are read up to the head that the project's ledger has at the start: what is voted meanwhile is
-in the next export. The number of queries is the same for every chunk.
+All is read a chunk at a time, votes up to the head that the project's ledger has at the start: what
+is voted meanwhile is in the next export. The number of queries is the same for every chunk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import StringIO
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from django.db.models import (
-    Count,
-    Exists,
-    IntegerField,
-    Model,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    Sum,
-)
+from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
+from pydantic import BaseModel
 
-from judge_eval.exchange import bundle as records
+from humanjudge.lib.text import harmless
+from judge_eval.exchange import bundle
 from judge_eval.models import Call, Run, Verdict
 from judge_eval.selectors import UNPRICED
+from voting.choices import row_of
+from voting.ledger.chain import timestamp
+from voting.ledger.counts import COUNTED
 from voting.models import Entry, Flag, Inference, Item, Project, Voter, VoterPrompt
 
 AT_ONCE: Final = 1000
 # Outputs are long.
 OUTPUTS_AT_ONCE: Final = 100
+_OF_QUEUE: Final = set(
+    "ballot votes_per_item overlap_share overlap_votes reveal is_open is_simulated".split()
+)
 
-Row = TypeVar("Row", bound=Model)
+Part = TypeVar("Part", bound=BaseModel)
+Row = TypeVar("Row")
 
 
 def export_run(run: Run) -> Iterator[str]:
@@ -51,169 +53,121 @@ def export_project(project: Project) -> Iterator[str]:
     return _lines(fresh, runs, Q(queue__isnull=True) | Q(queue__run__in=runs))
 
 
-def _lines(project: Project, runs: Sequence[Run], entries: Q) -> Iterator[str]:
+def _lines(project: Project, runs: Sequence[Run], of_runs: Q) -> Iterator[str]:
     lines = 0
-    for record in _records(project, runs, entries):
+    for record in _records(project, runs, of_runs):
         yield record.model_dump_json()
         lines += 1
-    yield records.End(lines=lines).model_dump_json()
+    yield bundle.End(lines=lines).model_dump_json()
 
 
-def _records(project: Project, runs: Sequence[Run], of_runs: Q) -> Iterator[records.Record]:
+def _records(project: Project, runs: Sequence[Run], of_runs: Q) -> Iterator[bundle.Record]:
     sealed = Entry.objects.filter(of_runs, project=project, seq__lte=project.head_seq)
-    about = _same(project, "name", "created_at", "head_seq", "head")
-    part = records.ProjectPart(id=project.pk, **about)
-    yield records.Header(project=part, runs=[run.pk for run in runs])
-    for rubric in _rubrics(runs, sealed):
-        yield records.Rubric(**_same(rubric, "name", "version", "text", "created_at"))
-    by_queue = {run.queue_id: run.pk for run in runs}
-    for run in runs:
-        yield from _run(run)
-    voters = Voter.objects.filter(
-        Q(Exists(sealed.filter(voter=OuterRef("pk"))))
-        | Q(Exists(Flag.objects.filter(voter=OuterRef("pk"), item__queue__in=by_queue))),
-        project=project,
+    part = bundle.ProjectPart(
+        id=project.pk,
+        name=project.name,
+        created_at=project.created_at,
+        head_seq=project.head_seq,
+        head=project.head,
     )
-    for voter in in_chunks(voters, "pseudonym"):
-        yield records.VoterPart(pseudonym=voter.pseudonym, reputation=voter.reputation)
-    flags = Flag.objects.filter(item__queue__in=by_queue).select_related("voter")
-    for flag in in_chunks(flags, "pk"):
-        about = _same(flag, "category", "comment", "created_at")
-        pair, voter_name = flag.item_id, flag.voter.pseudonym
-        yield records.FlagPart(comparison=pair, voter=voter_name, **about)
-    yield from _ledger(sealed, by_queue)
-
-
-def _rubrics(runs: Sequence[Run], sealed: QuerySet[Entry]) -> QuerySet[VoterPrompt]:
-    """Return the rubrics that these runs ask now, and those that their votes answered."""
+    yield bundle.Header(project=part, runs=[run.pk for run in runs])
+    # The rubrics that these runs ask now, and those that their votes answered.
     answered = sealed.filter(kind=Entry.Kind.VOTE).order_by().values("rubric").distinct()
     used = Q(queues__run__in=runs) | Q(pk__in=answered)
-    return VoterPrompt.objects.filter(used).distinct().order_by("name", "version")
+    rubrics = VoterPrompt.objects.filter(used).distinct().order_by("name", "version")
+    names = bundle.Rubric.model_fields.keys() - {"type"}
+    yield from (bundle.Rubric(**row) for row in rubrics.values(*names))
+    for run in runs:
+        yield from _run(run)
+    queues = {run.queue_id: run.pk for run in runs}
+    flags = Flag.objects.filter(item__queue__in=queues)
+    voters = Voter.objects.filter(
+        Q(Exists(sealed.filter(voter=OuterRef("pk"))))
+        | Q(Exists(flags.filter(voter=OuterRef("pk")))),
+        project=project,
+    )
+    yield from _read(bundle.VoterPart, voters, "pseudonym")
+    yield from _read(bundle.FlagPart, flags, comparison="item", voter="voter__pseudonym")
+    yield from _ledger(sealed, queues)
 
 
-def _run(run: Run) -> Iterator[records.Record]:
-    yield _run_part(Run.objects.select_related("queue__rubric").get(pk=run.pk))
-    for judge in run.judges.order_by("position"):
-        names = records.JudgePart.model_fields.keys() - {"type", "id", "run"}
-        yield records.JudgePart(id=judge.pk, run=run.pk, **_same(judge, *names))
+def _run(run: Run) -> Iterator[bundle.Record]:
+    run = Run.objects.select_related("queue__rubric").get(pk=run.pk)
+    names = bundle.RunPart.model_fields.keys() - {"type", "queue", "rubric"}
+    yield bundle.RunPart(
+        queue=run.queue_id,
+        rubric=_reference(run.queue.rubric),
+        **{name: getattr(run.queue if name in _OF_QUEUE else run, name) for name in names},
+    )
+    yield from _read(bundle.JudgePart, run.judges.all(), "position")
     pairs = Item.objects.filter(queue=run.queue_id)
     used = Q(Exists(pairs.filter(a=OuterRef("pk")))) | Q(Exists(pairs.filter(b=OuterRef("pk"))))
-    outputs = Inference.objects.filter(used)
-    names = records.Output.model_fields.keys() - {"type", "id"}
-    for output in in_chunks(outputs, "pk", OUTPUTS_AT_ONCE):
-        yield records.Output(id=output.pk, **_same(output, *names))
-    for pair in in_chunks(pairs, "position"):
-        assert pair.b_id is not None  # a bundle holds pairs
-        names = records.Pair.model_fields.keys() - {"type", "id", "run", "a", "b"}
-        about = _same(pair, *names)
-        yield records.Pair(id=pair.pk, run=run.pk, a=pair.a_id, b=pair.b_id, **about)
-    yield from map(_verdict, in_chunks(_with_cost(Verdict.objects.filter(judge__run=run)), "pk"))
+    yield from _read(bundle.Output, Inference.objects.filter(used), at_once=OUTPUTS_AT_ONCE)
+    yield from _read(bundle.Pair, pairs, "position", run="queue__run")
+    # What a verdict's calls cost: they stay here, and what they cost is on the board.
+    calls = Call.objects.filter(verdict=OuterRef("pk")).exclude(state=Call.State.WAITING)
+    of_one = calls.order_by().values("verdict")
+    nano = of_one.annotate(nano=Sum("cost_nano")).values("nano")
+    unpriced = of_one.annotate(unpriced=Count("pk", filter=UNPRICED)).values("unpriced")
+    verdicts = Verdict.objects.filter(judge__run=run).annotate(
+        all_nano=Coalesce(Subquery(nano), "cost_nano"),
+        all_unpriced=Coalesce(Subquery(unpriced), "unpriced", output_field=IntegerField()),
+    )
+    yield from _read(
+        bundle.VerdictPart,
+        verdicts,
+        comparison="item",
+        cost_nano="all_nano",
+        unpriced="all_unpriced",
+    )
 
 
-def in_chunks(rows: QuerySet[Row], order: str, at_once: int | None = None) -> Iterator[Row]:
+def _read(
+    record: type[Part], rows: QuerySet[Any], order: str = "pk", *, at_once: int = 0, **paths: str
+) -> Iterator[Part]:
+    """Yield rows as records, each field from the column of its name or where `paths` says."""
+    paths = {name: name for name in record.model_fields if name != "type"} | paths
+    for row in in_chunks(rows.values(order, *paths.values()), order, at_once):
+        yield record(**{name: row[path] for name, path in paths.items()})
+
+
+def in_chunks(rows: QuerySet[Any, Row], order: str, at_once: int = 0) -> Iterator[Row]:
     """Yield rows in the order of a field that no two of them share, so many at a time."""
     at_once = at_once or AT_ONCE
     rows = rows.order_by(order)
     chunk = list(rows[:at_once])
     while chunk:
         yield from chunk
-        chunk = list(rows.filter(**{f"{order}__gt": getattr(chunk[-1], order)})[:at_once])
+        last: Any = chunk[-1]
+        last = last[order] if isinstance(last, dict) else getattr(last, order)
+        chunk = list(rows.filter(**{f"{order}__gt": last})[:at_once])
 
 
-def _same(row: Model, *names: str) -> dict[str, Any]:
-    """Return the fields that a record calls as the row does."""
-    return {name: getattr(row, name) for name in names}
+def _reference(rubric: VoterPrompt) -> bundle.RubricRef:
+    return bundle.RubricRef(name=rubric.name, version=rubric.version)
 
 
-def _reference(rubric: VoterPrompt) -> records.RubricRef:
-    return records.RubricRef(name=rubric.name, version=rubric.version)
-
-
-def _run_part(run: Run) -> records.RunPart:
-    queue = run.queue
-    return records.RunPart(
-        id=run.pk,
-        queue=queue.pk,
-        rubric=_reference(queue.rubric),
-        **_same(run, "name", "state", "note", "config", "budget_nano", "spent_nano"),
-        **_same(run, "created_at", "started_at"),
-        **_same(queue, "ballot", "votes_per_item", "overlap_share", "overlap_votes", "reveal"),
-        **_same(queue, "is_open", "is_simulated"),
-    )
-
-
-def _with_cost(verdicts: QuerySet[Verdict]) -> QuerySet[Any]:
-    """Add what a verdict's calls cost: they stay here, and what they cost is on the board."""
-    calls = Call.objects.filter(verdict=OuterRef("pk")).exclude(state=Call.State.WAITING)
-    of_one = calls.order_by().values("verdict")
-    nano = of_one.annotate(nano=Sum("cost_nano")).values("nano")
-    unpriced = of_one.annotate(unpriced=Count("pk", filter=UNPRICED)).values("unpriced")
-    return verdicts.annotate(
-        paid_nano=Coalesce(Subquery(nano), "cost_nano"),
-        paid_unknown=Coalesce(Subquery(unpriced), "unpriced", output_field=IntegerField()),
-    )
-
-
-def _verdict(row: Any) -> records.VerdictPart:
-    of_calls = {"cost_nano": row.paid_nano, "unpriced": row.paid_unknown}
-    names = records.VerdictPart.model_fields.keys() - {"type", "judge", "comparison", *of_calls}
-    return records.VerdictPart(
-        judge=row.judge_id, comparison=row.item_id, **_same(row, *names), **of_calls
-    )
-
-
-def _ledger(sealed: QuerySet[Entry], runs: dict[UUID, UUID]) -> Iterator[records.Record]:
+def _ledger(sealed: QuerySet[Entry], runs: dict[UUID, UUID]) -> Iterator[bundle.Record]:
     entries = sealed.select_related("voter", "rubric", "target").order_by("seq")
     after = 0
     while chunk := list(entries.filter(seq__gt=after)[:AT_ONCE]):
-        taken_back = _retractions(chunk, sealed)
+        # When votes were taken back, by their keys; as far as the export knows.
+        targets = [vote.pk for vote in chunk if vote.retracted_seq]
+        named = Entry.objects.filter(kind=Entry.Kind.RETRACTION, target__in=targets)
+        retracted = {
+            entry.target_id: bundle.Retracted(seq=entry.seq or 0, at=entry.at)
+            for entry in sealed.filter(pk__in=named).only("target", "seq", "at")
+        }
         for entry in chunk:
-            if entry.kind == Entry.Kind.VOTE:
-                yield _vote(entry, runs, taken_back.get(entry.pk))
-            else:
-                yield _other(entry, runs)
+            yield _entry(entry, runs, retracted.get(entry.pk))
         after = chunk[-1].seq or 0
 
 
-def _retractions(
-    votes: Sequence[Entry], sealed: QuerySet[Entry]
-) -> dict[int | None, records.Retracted]:
-    """Return when votes were taken back, by the votes' keys; as far as the export knows."""
-    targets = [vote.pk for vote in votes if vote.retracted_seq]
-    retractions = Entry.objects.filter(kind=Entry.Kind.RETRACTION, target__in=targets)
-    return {
-        entry.target_id: records.Retracted(seq=entry.seq or 0, at=entry.at)
-        for entry in sealed.filter(pk__in=retractions).only("target", "seq", "at")
-    }
-
-
-def _vote(
-    entry: Entry, runs: dict[UUID, UUID], retracted: records.Retracted | None
-) -> records.Vote:
-    assert entry.voter is not None and entry.rubric is not None  # noqa: PT018  it is a vote
-    names = ("choice", "value", "category", "elapsed_ms", "reputation", "unblinded", "simulated")
-    return records.Vote(
-        **_entry(entry, runs),
-        voter=entry.voter.pseudonym,
-        rubric=_reference(entry.rubric),
-        **_same(entry, *names, "left_side", "comment", "comment_sha256", "salt", "labels"),
-        labels_sha256=(entry.payload or {"labels_sha256": ""})["labels_sha256"],
-        retracted=retracted,
-    )
-
-
-def _other(entry: Entry, runs: dict[UUID, UUID]) -> records.EntryPart:
-    return records.EntryPart(
-        **_entry(entry, runs),
-        voter=entry.voter.pseudonym if entry.voter else None,
-        target=entry.target.uid if entry.target else None,
-        **_same(entry, "kind", "payload"),
-    )
-
-
-def _entry(entry: Entry, runs: dict[UUID, UUID]) -> dict[str, Any]:
+def _entry(
+    entry: Entry, runs: dict[UUID, UUID], retracted: bundle.Retracted | None
+) -> bundle.LedgerRecord:
     assert entry.seq is not None and entry.hash is not None  # noqa: PT018  it is sealed
-    return {
+    common: dict[str, Any] = {
         "seq": entry.seq,
         "hash": bytes(entry.hash).hex(),
         "id": entry.uid,
@@ -221,4 +175,86 @@ def _entry(entry: Entry, runs: dict[UUID, UUID]) -> dict[str, Any]:
         "run": runs[entry.queue_id] if entry.queue_id else None,
         "comparison": entry.item_id,
         "inference": entry.inference_id,
+        "voter": entry.voter.pseudonym if entry.voter else None,
     }
+    if entry.kind != Entry.Kind.VOTE:
+        common |= {"kind": entry.kind, "payload": entry.payload}
+        return bundle.EntryPart(**common, target=entry.target.uid if entry.target else None)
+    assert entry.rubric is not None  # it is a vote
+    common |= {
+        "rubric": _reference(entry.rubric),
+        "labels_sha256": (entry.payload or {"labels_sha256": ""})["labels_sha256"],
+        "retracted": retracted,
+    }
+    names = bundle.Vote.model_fields.keys() - common.keys() - {"type"}
+    return bundle.Vote(**common, **{name: getattr(entry, name) for name in names})
+
+
+# --- votes for other tools --------------------------------------------------------------------
+
+_CELLS: Final[dict[str, Callable[[Any], object]]] = {
+    "seq": lambda vote: vote.seq,
+    "voted_at": lambda vote: timestamp(vote.at),
+    "pair": lambda vote: vote.item_id or vote.inference_id,
+    "pair_name": lambda vote: vote.item.external_id if vote.item else "",
+    "generator_a": lambda vote: vote.item.pair[0].generator if vote.item else "",
+    "generator_b": lambda vote: vote.item.pair[1].generator if vote.item else "",
+    "choice": lambda vote: vote.choice,
+    "value": lambda vote: vote.value,
+    "category": lambda vote: vote.category,
+    "left_side": lambda vote: vote.left_side,
+    "voter": lambda vote: vote.voter.pseudonym,
+    "comment": lambda vote: vote.comment,
+    "labels": lambda vote: json.dumps(vote.labels, ensure_ascii=False) if vote.labels else "",
+    "rubric": lambda vote: str(vote.rubric),
+    "elapsed_ms": lambda vote: vote.elapsed_ms,
+    "reputation": lambda vote: vote.reputation,
+    "unblinded": lambda vote: vote.unblinded,
+    "simulated": lambda vote: vote.simulated,
+    "retracted": lambda vote: vote.retracted_seq is not None,
+    "hash": lambda vote: bytes(vote.hash).hex(),
+}
+COLUMNS: Final = tuple(_CELLS)
+
+
+def votes_csv(run: Run) -> Iterator[str]:
+    """Yield all sealed votes of a run as CSV, line by line, those that were taken back too.
+
+    A text that a spreadsheet would calculate stands behind an apostrophe.
+    """
+    yield _line(COLUMNS)
+    votes = Entry.objects.filter(queue=run.queue_id, kind=Entry.Kind.VOTE, seq__isnull=False)
+    related = votes.select_related("voter", "rubric", "item__a", "item__b")
+    for vote in in_chunks(related.defer("item__a__output", "item__b__output"), "seq"):
+        cells = [cell(vote) for cell in _CELLS.values()]
+        yield _line(harmless(cell) if isinstance(cell, str) else cell for cell in cells)
+
+
+VOTE_COLUMNS: Final = ("inference_id", "vote", "voter_id", "vote_time", "voter_prompt_id")
+
+
+def grandjury_votes(run: Run) -> Iterator[str]:
+    """Yield the votes that count, of people, as the public GrandJury client reads them.
+
+    A vote on a pair is a grade of either output: 1 for the better one and 0 for the other, 0.5 for
+    both of a tie, 0 for both that are bad.
+    """
+    yield _line(VOTE_COLUMNS)
+    counted = Entry.objects.filter(COUNTED & Q(simulated=False), queue=run.queue_id)
+    for vote in in_chunks(counted.select_related("voter", "rubric", "item"), "seq"):
+        assert vote.voter is not None  # it is a vote
+        grades = [(vote.inference_id, (vote.value or 0) / 1_000_000)]
+        if vote.item is not None:
+            sides = (vote.item.a_id, vote.item.b_id)
+            grades = list(zip(sides, row_of(vote.choice).grades, strict=True))
+        for output, grade in grades:
+            yield _line(
+                (output, float(grade), vote.voter.pseudonym, timestamp(vote.at), vote.rubric)
+            )
+
+
+def _line(cells: Iterable[object]) -> str:
+    buffer = StringIO()
+    # Lines end as RFC 4180 says: with another ending the csv module leaves "\r" unquoted.
+    csv.writer(buffer).writerow(cells)
+    return buffer.getvalue()

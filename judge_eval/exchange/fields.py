@@ -61,13 +61,7 @@ def output(raw: object) -> str:
 
 
 def plain(raw: object) -> str:
-    """Return the text that stands for a text, a whole number or a truth value.
-
-    Examples
-    --------
-    >>> plain(7), plain(7.0), plain(True), plain("x")
-    ('7', '7', 'true', 'x')
-    """
+    """Return the text that stands for a text, a whole number or a truth value."""
     if isinstance(raw, str):
         return output(raw)
     if isinstance(raw, bool):
@@ -81,13 +75,7 @@ def plain(raw: object) -> str:
 
 
 def name(raw: object) -> str | None:
-    """Return the name of a pair, a generator, a judge or a voter; a blank one is none.
-
-    Examples
-    --------
-    >>> name(12), name("gpt-4"), name("  ")
-    ('12', 'gpt-4', None)
-    """
+    """Return the name of a pair, a generator, a judge or a voter; a blank one is none."""
     if isinstance(raw, bool):
         raise Unfit("must be text or a whole number, not a truth value")
     value = plain(raw)
@@ -97,13 +85,7 @@ def name(raw: object) -> str | None:
 
 
 def choice(raw: object) -> str | None:
-    """Return one of `CHOICES`, whatever its case; ``model_a`` is A. Left and right are not guessed.
-
-    Examples
-    --------
-    >>> choice("Tie"), choice("model_b"), choice("")
-    ('tie', 'B', None)
-    """
+    """Return one of `CHOICES`, whatever its case; ``model_a`` is A, left and right are neither."""
     return _word(raw, _CHOICE_WORDS, CHOICES)
 
 
@@ -124,13 +106,7 @@ def flag(raw: object) -> bool | None:
 
 
 def number(raw: object) -> int | float | None:
-    """Return a finite number, or the one that a text writes in decimals.
-
-    Examples
-    --------
-    >>> number("7.50"), number(8), number("")
-    (7.5, 8, None)
-    """
+    """Return a finite number, or the one that a text writes in decimals."""
     if isinstance(raw, str):
         bare = raw.strip()
         if not bare:
@@ -158,20 +134,7 @@ def score(raw: object) -> float | None:
 
 
 def moment(raw: object, zone: tzinfo | None = None) -> datetime | None:
-    """Return a time in UTC.
-
-    Parameters
-    ----------
-    raw : str or datetime
-        ISO 8601, with a date, a time of day and a zone.
-    zone : tzinfo, optional
-        The zone of times that name none; without it such a time is refused.
-
-    Examples
-    --------
-    >>> moment("2026-11-21T10:00:00+01:00").isoformat()
-    '2026-11-21T09:00:00+00:00'
-    """
+    """Return in UTC an ISO 8601 time of a day; `zone` is that of times that name none."""
     at = _parsed(raw) if isinstance(raw, str) else raw
     if at is None:
         return None
@@ -212,13 +175,7 @@ def zone_of(raw: object) -> tzinfo:
 
 
 def words(raw: object, separator: str = SEPARATOR) -> tuple[str, ...]:
-    """Return the texts of a list, or those between the separators of one text.
-
-    Examples
-    --------
-    >>> words("logo; icon;"), words(["logo", "icon"])
-    (('logo', 'icon'), ('logo', 'icon'))
-    """
+    """Return the texts of a list, or those between the separators of one text."""
     if isinstance(raw, str):
         return tuple(word.strip() for word in output(raw).split(separator) if word.strip())
     if not isinstance(raw, list | tuple):

@@ -124,10 +124,7 @@ class ColumnMapping:
     judges: Mapping[str, Column] | None = None
 
     def rows(self, file: str, record: Record) -> Iterator[Row | RowError]:
-        """Turn one record into rows, or say what is wrong with it.
-
-        More than one where the verdicts of several judges stand beside each other.
-        """
+        """Turn one record into rows, more where verdicts stand in columns; or say what is wrong."""
         try:
             values = {source.field: source.read(record.values) for source in self.columns}
             labels = self._labels(record.values)
@@ -149,26 +146,25 @@ class ColumnMapping:
         return {source.column for source in every if source.column is not None}
 
     def unused(self, columns: Iterable[str]) -> list[str]:
-        """Return those columns of a file that no field is made of.
-
-        Examples
-        --------
-        >>> OWN_NAMES.unused(["pair", "labels.rating", "seq"])
-        ['seq']
-        """
-        named = self.named()
-        return [
-            column
-            for column in columns
-            if column not in named
-            and not (self.labels is None and (column == LABELS or column.startswith("labels.")))
-            and not (self.judges is None and column.startswith(VERDICT_OF))
-        ]
+        """Return those columns of a file that no field is made of."""
+        named, prefixes = self.named(), []
+        if self.labels is None:
+            named.add(LABELS)
+            prefixes.append(f"{LABELS}.")
+        if self.judges is None:
+            prefixes.append(VERDICT_OF)
+        return [each for each in columns if not (each in named or each.startswith(tuple(prefixes)))]
 
     def _labels(self, record: Mapping[str, object]) -> dict[str, Label]:
-        if self.labels is None:
-            return _own_labels(record)
-        answers = ((task, source.read(record)) for task, source in self.labels.items())
+        labels = self.labels
+        if labels is None:
+            nested = record.get(LABELS)
+            if nested is not None and not isinstance(nested, Mapping):
+                raise Misfit(LABELS, "must be an object of answers by task")
+            tasks = {c.partition(".")[2]: v for c, v in record.items() if c.startswith("labels.")}
+            record = {**(nested or {}), **tasks}
+            labels = {task: Column(f"{LABELS}.{task}", task, fields.label) for task in record}
+        answers = ((task, source.read(record)) for task, source in labels.items())
         return {task: cast(Label, answer) for task, answer in answers if answer is not None}
 
     def _verdicts(self, record: Mapping[str, object]) -> Iterator[tuple[str, object]]:
@@ -182,19 +178,6 @@ class ColumnMapping:
         for judge, source in sources.items():
             if (verdict := source.read(record)) is not None:
                 yield judge, verdict
-
-
-def _own_labels(record: Mapping[str, object]) -> dict[str, Label]:
-    nested = record.get(LABELS)
-    if nested is not None and not isinstance(nested, Mapping):
-        raise Misfit(LABELS, "must be an object of answers by task")
-    raw = dict(nested or {})
-    raw |= {c.partition(".")[2]: v for c, v in record.items() if c.startswith("labels.")}
-    answers = {
-        task: Column(f"{LABELS}.{task}", task, fields.label).read({task: answer})
-        for task, answer in raw.items()
-    }
-    return {task: cast(Label, answer) for task, answer in answers.items() if answer is not None}
 
 
 # Reads files whose columns have the names of our own fields.
@@ -211,12 +194,9 @@ def rows(
 ) -> Iterator[Row | RowError | Note]:
     """Turn records into rows.
 
-    Yields
-    ------
-    Row, RowError or Note
-        Behind the last record, an error for each column that the mapping names and that no record
-        had: a misspelt name must not read as a file without votes. (Not for `OWN_NAMES`.) And a
-        note of the columns that nothing is made of.
+    Behind the last record stands an error for each column that the mapping names and that no record
+    had, for a misspelt name must not read as a file without votes; and a note of the columns that
+    nothing is made of.
 
     Examples
     --------
@@ -231,14 +211,19 @@ def rows(
             yield record
             continue
         line = record.line
-        fault, is_new = columns.check(record.values)
-        if fault is None:
+        if new_fault := columns.look(list(record.values)):
+            why = f"{new_fault} (so with every row that has these columns)"
+            yield RowError(file, line, None, why)
+        if not columns.fault:
             yield from mapping.rows(file, record)
-        elif is_new:
-            yield RowError(file, line, None, f"{fault} (so with every row that has these columns)")
     if line:
-        yield from columns.missing(file, line)
-    yield from columns.notes(file)
+        for column in sorted(columns.missing):
+            why = f"no record has a column {column!r}{_nearest(column, columns.last)}"
+            yield RowError(file, line, None, why, is_fatal=True)
+    if columns.unread:
+        guesses = (_nearest(column, FIELDS) for column in columns.unread)
+        guess = next(filter(None, guesses), "") if mapping is OWN_NAMES else ""
+        yield Note(file, f"not read: {_listed(list(columns.unread))}{guess}")
 
 
 class _Columns:
@@ -246,49 +231,36 @@ class _Columns:
 
     def __init__(self, mapping: ColumnMapping) -> None:
         self._mapping = mapping
-        self._last: list[str] | None = None
-        self._fault: str | None = None
         self._faults: set[str] = set()
-        self._missing = set() if mapping is OWN_NAMES else mapping.named()
-        self._unread: dict[str, None] = {}
+        self.last: list[str] = []
+        self.fault = ""
+        self.missing = set() if mapping is OWN_NAMES else mapping.named()
+        self.unread: dict[str, None] = {}
 
-    def check(self, record: Mapping[str, object]) -> tuple[str | None, bool]:
-        """Return why no row can be made of a record with these columns, and if that is news."""
-        columns = list(record)
-        if columns == self._last:
-            return self._fault, False  # nearly always: rows of a table all have the same
-        self._last = columns
-        self._missing.difference_update(columns)
+    def look(self, columns: list[str]) -> str:
+        """Set why no row can be made of these columns; return it if that is news."""
+        if columns == self.last:
+            return ""  # nearly always: rows of a table all have the same
+        self.last = columns
+        self.missing.difference_update(columns)
         unread = self._mapping.unused(columns)
-        self._fault = _fault(columns, unread, self._mapping)
-        if self._fault is None:
-            if len(self._unread) <= MOST_NAMED:
-                self._unread |= dict.fromkeys(unread)
-            return None, False
-        is_new = self._fault not in self._faults
+        self.fault = _fault(columns, unread, self._mapping)
+        if not self.fault and len(self.unread) <= MOST_NAMED:
+            self.unread |= dict.fromkeys(unread)
+        if not self.fault or self.fault in self._faults:
+            return ""
         if len(self._faults) < MOST_NAMED:
-            self._faults.add(self._fault)
-        return self._fault, is_new
-
-    def missing(self, file: str, line: int) -> Iterator[RowError]:
-        for column in sorted(self._missing):
-            why = f"no record has a column {column!r}{_nearest(column, self._last or ())}"
-            yield RowError(file, line, None, why, is_fatal=True)
-
-    def notes(self, file: str) -> Iterator[Note]:
-        if self._unread:
-            guesses = (_nearest(column, FIELDS) for column in self._unread)
-            guess = next(filter(None, guesses), "") if self._mapping is OWN_NAMES else ""
-            yield Note(file, f"not read: {_listed(list(self._unread))}{guess}")
+            self._faults.add(self.fault)
+        return self.fault
 
 
-def _fault(columns: list[str], unread: list[str], mapping: ColumnMapping) -> str | None:
-    """Return what is wrong with all rows that have these columns."""
+def _fault(columns: list[str], unread: list[str], mapping: ColumnMapping) -> str:
+    """Return what is wrong with all rows that have these columns, or nothing."""
     present = set(columns)
     if unread and len(unread) == len(columns):
         return _unknown(columns)
     if mapping is not OWN_NAMES:
-        return None
+        return ""
     if "pair" not in present:
         if near := _nearest("pair", unread):
             return f"no column is called 'pair'{near}"
@@ -297,7 +269,7 @@ def _fault(columns: list[str], unread: list[str], mapping: ColumnMapping) -> str
     for field, needed in _NEEDS.items():
         if field in present and needed not in present:
             return f"beside {field!r} there is no column {needed!r}{_nearest(needed, unread)}"
-    return None
+    return ""
 
 
 def _nearest(column: str, names: Iterable[str]) -> str:
@@ -340,41 +312,11 @@ class _Source(Part):
     timezone: Annotated[Any, AfterValidator(fields.zone_of)] = None
     type: Literal["text", "number", "truth"] | None = None
 
-    def converter(self, convert: Converter) -> Converter:
-        if self.separator:
-            convert = partial(fields.words, separator=self.separator)
-        if self.timezone:
-            convert = partial(fields.moment, zone=self.timezone)
-        return LABEL_TYPES[self.type] if self.type else convert
-
 
 def parse(config: object) -> ColumnMapping:
-    """Check a mapping and make it ready for use.
+    """Check a mapping, as docs/importing.md describes it, and make it ready for use.
 
-    Parameters
-    ----------
-    config : mapping
-        By field (the keys of `FIELDS`) the name of a column, or an object of:
-
-        ``column`` or ``value``
-            The column, or one value for every row.
-        ``values``
-            What each raw value stands for; null for nothing. A value not listed is an error.
-        ``separator``
-            Between the texts of one cell (``tags``, and labels that are sets).
-        ``timezone``
-            The zone of times that name none: ``UTC`` or ``+01:00`` (``voted_at`` only).
-        ``type``
-            ``text``, ``number`` or ``truth`` (labels only; as in the file where not given).
-
-        ``labels`` holds the same by task, and ``judges`` by the names of judges whose verdicts are
-        columns of one row. What the mapping does not name is not read. Without ``pair``, rows of
-        one prompt, generators and outputs are of one pair.
-
-    Raises
-    ------
-    ConfigInvalid
-        With all that is wrong; its paths begin with ``mapping``.
+    Raises ConfigInvalid with all that is wrong; its paths begin with ``mapping``.
 
     Examples
     --------
@@ -390,16 +332,27 @@ def parse(config: object) -> ColumnMapping:
     if not isinstance(config, Mapping):
         raise ConfigInvalid([ConfigError("mapping", "must be an object of columns by field")])
     parser = _Parser()
+    names = [*FIELDS, LABELS, JUDGES]
+    for name in config:
+        if name not in names:
+            parser.refuse(name, f"unknown{meant(name, names)}")
     columns = [
         parser.column(field, spec, FIELDS[field])
         for field, spec in config.items()
-        if parser.is_field(field)
+        if field in FIELDS
     ]
-    labels = parser.group(LABELS, "task", config, fields.label)
-    judges = parser.group(JUDGES, "judge", config, fields.choice)
+    groups = []
+    for group, of, convert in ((LABELS, "task", fields.label), (JUDGES, "judge", fields.choice)):
+        specs = config.get(group, {})
+        if not isinstance(specs, Mapping):
+            parser.refuse(group, f"must be an object of columns by {of}")
+            specs = {}
+        groups.append(
+            {name: parser.column(f"{group}.{name}", spec, convert) for name, spec in specs.items()}
+        )
     if parser.errors:
         raise ConfigInvalid(parser.errors)
-    return ColumnMapping(tuple(columns), labels, judges)
+    return ColumnMapping(tuple(columns), *groups)
 
 
 class _Parser:
@@ -408,22 +361,8 @@ class _Parser:
     def __init__(self) -> None:
         self.errors: list[ConfigError] = []
 
-    def _refuse(self, path: str, why: str) -> None:
+    def refuse(self, path: str, why: str) -> None:
         self.errors.append(ConfigError(f"mapping.{path}", why))
-
-    def is_field(self, name: str) -> bool:
-        if name not in FIELDS and name not in (LABELS, JUDGES):
-            self._refuse(name, f"unknown{meant(name, [*FIELDS, LABELS, JUDGES])}")
-        return name in FIELDS
-
-    def group(
-        self, group: str, of: str, config: Mapping[str, object], convert: Converter
-    ) -> dict[str, Column]:
-        specs = config.get(group, {})
-        if not isinstance(specs, Mapping):
-            self._refuse(group, f"must be an object of columns by {of}")
-            return {}
-        return {name: self.column(f"{group}.{name}", spec, convert) for name, spec in specs.items()}
 
     def column(self, field: str, spec: object, convert: Converter) -> Column:
         try:
@@ -433,12 +372,16 @@ class _Parser:
             self.errors += invalid.errors
             return Column(field, None, convert)
         self._refuse_misplaced(field, source)
-        convert = source.converter(convert)
+        if source.separator:
+            convert = partial(fields.words, separator=source.separator)
+        if source.timezone:
+            convert = partial(fields.moment, zone=source.timezone)
+        convert = LABEL_TYPES[source.type] if source.type else convert
         if "value" in source.model_fields_set:
             constant = self._value(f"{field}.value", source.value, convert)
             return Column(field, None, convert, constant=constant)
         values = source.values and {
-            raw: self._value(f'{field}.values["{raw}"]', word, convert, may_be_none=True)
+            raw: None if word is None else self._value(f'{field}.values["{raw}"]', word, convert)
             for raw, word in source.values.items()
         }
         return Column(field, source.column, convert, values)
@@ -446,28 +389,24 @@ class _Parser:
     def _refuse_misplaced(self, field: str, source: _Source) -> None:
         stated, is_label = source.model_fields_set, field.startswith(f"{LABELS}.")
         if ("column" in stated) == ("value" in stated):
-            self._refuse(field, "needs one of column and value")
+            self.refuse(field, "needs one of column and value")
         elif "value" in stated and (field == "pair" or source.values):
-            self._refuse(f"{field}.value", "cannot stand here: it is the same for every row")
+            self.refuse(f"{field}.value", "cannot stand here: it is the same for every row")
         allowed = {
             "separator": is_label or field == "tags",
             "timezone": field == "voted_at",
             "type": is_label,
         }
-        for setting, belongs in allowed.items():
-            if setting in stated and not belongs:
-                self._refuse(f"{field}.{setting}", "does not belong here")
+        for setting in [name for name, belongs in allowed.items() if not belongs]:
+            if setting in stated:
+                self.refuse(f"{field}.{setting}", "does not belong here")
 
-    def _value(
-        self, path: str, raw: object, convert: Converter, *, may_be_none: bool = False
-    ) -> object:
-        if raw is None and may_be_none:
-            return None
+    def _value(self, path: str, raw: object, convert: Converter) -> object:
         try:
-            value = convert(raw)
+            value = None if raw is None else convert(raw)
         except ValueError as error:
-            self._refuse(path, str(error))
+            self.refuse(path, str(error))
             return None
         if value is None:
-            self._refuse(path, "must not be empty")
+            self.refuse(path, "must not be empty")
         return value

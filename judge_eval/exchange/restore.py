@@ -7,7 +7,7 @@ when all of it is there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from itertools import groupby, islice
 from typing import Any, BinaryIO, Final, TypeAlias
@@ -18,12 +18,11 @@ from django.db.models import Max, ProtectedError
 from django.utils import timezone
 
 from judge_eval.exchange import bundle
-from judge_eval.exchange import bundle as records
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.import_scratch import pieces
 from judge_eval.exchange.restore_ledger import Ledger, Rehearsal
-from judge_eval.exchange.restore_rows import Rows, Scope, Start
+from judge_eval.exchange.restore_rows import Lines, Rows, Start
 from judge_eval.exchange.rows import RowError
 from judge_eval.exchange.writing import remove, remove_unused, step
 from judge_eval.models import Import, Run
@@ -52,7 +51,6 @@ class Restoring:
     ----------
     stream : BinaryIO
         Seekable.
-    project : Project, optional
     start : Start, optional
         What was settled, if it was begun.
     done : int
@@ -83,13 +81,7 @@ class Restoring:
         self._ledger_at: tuple[int, int] | None = None
 
     def write(self) -> ImportReport:
-        """Write what is not written yet.
-
-        Raises
-        ------
-        BundleError
-            What is written must be taken back.
-        """
+        """Write what is not written yet; after a BundleError, that must be taken back."""
         lines = self._lines()
         _, header = next(lines)
         start = self._start = self._start or self._begin(header)
@@ -99,19 +91,19 @@ class Restoring:
             with transaction.atomic():
                 self._on_end(self._report)
             return self._report
-        scope = Scope(header, start)
-        rows, ledger = Rows(scope), Ledger(scope)
-        self._write_rows(lines, start, rows, scope)
+        rows = Rows(header, start)
+        self._write_rows(lines, start, rows)
+        ledger = Ledger(rows)
         for chunk in self._chunks(self._ledger_lines()):
             self._write(chunk, start, ledger.append)
         with step(start.project):
             rows.finish()
             self._report.notes.append(ledger.note())
-            self._report.runs = [run.pk for run in scope.runs.values()]
+            self._report.runs = [run.pk for run in rows.runs.values()]
             self._on_end(self._report)
         return self._report
 
-    def _begin(self, header: records.Header) -> Start | None:
+    def _begin(self, header: bundle.Header) -> Start | None:
         """Settle where it goes; None where its runs are there already."""
         here: list[UUID] = []
         with transaction.atomic():
@@ -136,15 +128,15 @@ class Restoring:
         self._done = 1
         return start
 
-    def _write_rows(
-        self, lines: Iterator[Numbered], start: Start, rows: Rows, scope: Scope
-    ) -> None:
+    def _write_rows(self, lines: Iterator[Numbered], start: Start, rows: Rows) -> None:
         """Write all but the ledger; then rehearse that, unless it is begun."""
-        with closing(Rehearsal(scope)) as rehearsal:
+        with closing(Rehearsal(rows)) as rehearsal:
             for chunk in self._chunks(lines):
                 last, record = chunk[-1]
                 if not bundle.is_of_ledger(record):
-                    self._write(chunk, start, rows.write, rows.look_up)
+                    if last <= self._done:
+                        rows.write(chunk, is_new=False)
+                    self._write(chunk, start, rows.write)
                 elif last <= self._done:
                     return
                 else:
@@ -152,14 +144,8 @@ class Restoring:
             rows.check()
             rehearsal.finish()
 
-    def _write(
-        self,
-        chunk: Sequence[Numbered],
-        start: Start,
-        write: Callable[[Sequence[Numbered]], None],
-        look_up: Callable[[Sequence[Numbered]], None] = lambda lines: None,
-    ) -> None:
-        """Write a chunk, or where it is written, look up what others refer to."""
+    def _write(self, chunk: Lines, start: Start, write: Callable[[Lines], None]) -> None:
+        """Write a chunk, unless it is written, and count it."""
         first, last = chunk[0][0], chunk[-1][0]
         if last > self._done:
             try:
@@ -171,8 +157,6 @@ class Restoring:
                 why = f"lines {first} to {last} cannot be stored: {reason}"
                 raise BundleError(first, None, why) from error
             self._done = last
-        else:
-            look_up(chunk)
         new = self._report.new
         new.update(_COUNTED[record.type] for _, record in chunk if record.type in _COUNTED)
         if voters := [record.pseudonym for _, record in chunk if record.type == "voter"]:
@@ -221,7 +205,7 @@ class Restoring:
     def _written(self) -> Iterator[Numbered]:
         return islice(self._lines(), self._done)
 
-    def _chunks(self, lines: Iterator[Numbered]) -> Iterator[list[Numbered]]:
+    def _chunks(self, lines: Iterable[Numbered]) -> Iterator[list[Numbered]]:
         """Group lines so that a group and what is made of it stay small."""
 
         def kind(line: Numbered) -> tuple[bool, bool]:
@@ -236,7 +220,7 @@ def _text_of(line: Numbered) -> int:
     return len(record.output) + len(record.prompt) if record.type == "inference" else 0
 
 
-def _project(header: records.Header, given: Project | None) -> tuple[Project, bool]:
+def _project(header: bundle.Header, given: Project | None) -> tuple[Project, bool]:
     """Return where to write to, locked, and whether it was made for that."""
     stated = header.project
     project = given or Project.objects.filter(name=stated.name).order_by("created_at").first()
@@ -248,7 +232,7 @@ def _project(header: records.Header, given: Project | None) -> tuple[Project, bo
     return Project.objects.create(**fields), True
 
 
-def _remove_lines(start: Start, records: Sequence[Any]) -> None:
+def _remove_lines(start: Start, records: list[Any]) -> None:
     """Remove the rows of some lines that are new and that nothing else refers to."""
     remove_unused([start.number(r.id) for r in records if r.type == "inference"])
     with suppress(ProtectedError):

@@ -24,14 +24,9 @@ Label: TypeAlias = str | int | float | bool | tuple[str, ...]
 class PairPart:
     """What a row says of the pair itself; its id is what makes an import repeatable.
 
-    Attributes
-    ----------
-    id : str
-        The pair's name in the source.
-    output_a, output_b : str, optional
-        None where the source holds no texts; an empty text is a generator that wrote nothing.
-    cluster : str, optional
-        What pairs that are no independent evidence share, where it is not the prompt.
+    An output is None where the source holds no texts; an empty text is a generator that wrote
+    nothing. `cluster` is what pairs that are no independent evidence share, where it is not the
+    prompt.
     """
 
     id: str
@@ -50,7 +45,8 @@ OF_A_PAIR: Final = tuple(part.name for part in fields_of(PairPart) if part.name 
 OUTPUTS: Final = ("output_a", "output_b")
 # What tells a pair from others in a file that has no names for them.
 _TELLING: Final = ("prompt", "prompt_id", "generator_a", "generator_b", *OUTPUTS)
-_OF_A_VERDICT: Final = ("judge", "score_a", "score_b", "feedback", "consistent")
+_OF_A_WINNER: Final = ("score_a", "score_b", "consistent")
+_OF_A_VERDICT: Final = ("judge", *_OF_A_WINNER, "feedback")
 _OF_A_VOTE: Final = ("voter", "voted_at", "comment", "left_side")
 
 
@@ -58,14 +54,8 @@ _OF_A_VOTE: Final = ("voter", "voted_at", "comment", "left_side")
 class VerdictPart:
     """What one judge said, in the pair's stored orientation.
 
-    Attributes
-    ----------
-    winner : str, optional
-        None where the verdict failed, then `error` says why; or where only `picks` are given.
-    consistent : bool, optional
-        Whether both orders agreed.
-    picks : pair of str, optional
-        What was picked with A shown first, and with B shown first, both of the stored A and B.
+    `winner` is None where the verdict failed, then `error` says why; or where only `picks` are
+    given: what was picked with A shown first, and with B shown first, both of the stored A and B.
     """
 
     judge: str
@@ -93,14 +83,9 @@ class VotePart:
 class Row:
     """One statement about one pair, and where it stands.
 
-    Attributes
-    ----------
-    line : int
-        Line of a CSV or JSON Lines file, number of the record elsewhere; both from 1.
-    labels : mapping
-        Answers to further tasks, beside the winner; they belong to the row's one statement.
-    external_id : str, optional
-        The statement's own name in the source.
+    `line` is that of a CSV or JSON Lines file, the number of the record elsewhere, from 1. `labels`
+    are answers to further tasks, beside the winner; they belong to the row's one statement, whose
+    own name in the source is `external_id`.
     """
 
     file: str
@@ -194,26 +179,10 @@ def assemble(
     labels: Mapping[str, Label],
     constants: Collection[str] = (),
 ) -> Row:
-    """Build a row.
+    """Build a row of checked values by field; what is None is not there. Raises Misfit.
 
-    Parameters
-    ----------
-    values : mapping
-        Checked values by field (`mapping.FIELDS`); what is absent or None is not there.
-    labels : mapping
-        Answers to further tasks.
-    constants : collection of str
-        Fields that every row of the file has, and that therefore claim no statement by themselves:
-        the judge's name in a file of one judge, on a row that the judge was not asked about.
-
-    Raises
-    ------
-    Misfit
-
-    Examples
-    --------
-    >>> assemble("f", 1, {"pair": "7", "voter": "ann", "vote": "A"}, {}).vote.choice
-    'A'
+    `constants` are fields that every row of the file has, and that therefore claim no statement by
+    themselves: the judge's name in a file of one judge, on a row that it was not asked about.
     """
     if values.get("pair") is None:
         raise Misfit("pair", "missing: every row must name its pair")
@@ -227,11 +196,6 @@ def assemble(
 
 def name_by_content(values: Mapping[str, Any]) -> str:
     """Return a name for the pair of a row in a file without names: the same for the same content.
-
-    Raises
-    ------
-    Misfit
-        Neither outputs nor a prompt tell the pair.
 
     Examples
     --------
@@ -255,9 +219,7 @@ def _verdict(values: Mapping[str, Any], constants: Collection[str]) -> VerdictPa
     if error is not None:
         if winner is not None or picks is not None:
             raise Misfit("error", "stands beside a verdict: it is one or the other")
-        _refuse(
-            values, ("score_a", "score_b", "consistent"), constants, "a failed verdict has none"
-        )
+        _refuse(values, _OF_A_WINNER, constants, "a failed verdict has none")
         return VerdictPart(values["judge"], None, feedback=values.get("feedback"), error=error)
     if picks is not None and consistent is not None and consistent != (picks[0] == picks[1]):
         raise Misfit("consistent", f"the picks {picks[0]} and {picks[1]} say otherwise")

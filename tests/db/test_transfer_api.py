@@ -10,7 +10,7 @@ from django.test import Client
 
 from judge_eval.api import exchange
 from judge_eval.exchange import import_jobs
-from judge_eval.exchange.vote_exports import COLUMNS
+from judge_eval.exchange.export import COLUMNS
 from judge_eval.models import Run
 from tests.helpers.bundles import empty_the_instance, facts_of
 from tests.helpers.imports import imported, pair, verdict, vote

@@ -5,8 +5,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from judge_eval.exchange.export import export_project, export_run
-from judge_eval.exchange.vote_exports import grandjury_votes, votes_csv
+from judge_eval.exchange.export import (
+    export_project,
+    export_run,
+    grandjury_votes,
+    votes_csv,
+)
 from judge_eval.models import Run
 from judge_eval.prefixes import Ambiguous, by_prefix
 from voting.models import Project
