@@ -368,6 +368,18 @@ class JudgeRating(models.Model):
     def __str__(self) -> str:
         return f"{self.judge_id}: {self.elo:.0f}"
 
+    @property
+    def total(self) -> int:
+        return self.agree + self.disagree
+
+    @property
+    def agree_rate(self) -> float | None:
+        return elo.agree_rate(self.agree, self.disagree)
+
+    @property
+    def coverage(self) -> float | None:
+        return 100 * self.answered / self.asked if self.asked else None
+
 
 class Board(models.Model):
     """How many votes a run's ratings are made of, and as of which ledger entry."""

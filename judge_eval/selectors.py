@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, Model, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
 
 from humanjudge.lib import leases
 from judge_eval.models import Board, Call, Judge, JudgeRating, RatingPoint, Run, Verdict
 from judge_eval.stats import elo
-from voting.models import Entry, Invite, Item, Picture, Voter
-from voting.selectors import open_to, queue_counts, unusable_pairs
+from voting.models import Item, Picture
+from voting.selectors import queue_counts, unusable_pairs
 
+Row = TypeVar("Row", bound=Model)
 # Of calls: what one cost is not known.
 UNPRICED: Final = Q(cost_nano__isnull=True, state=Call.State.DONE)
+
+
+class Ambiguous(ValueError):
+    """More than one row begins like this."""
+
+
+def whole(text: str) -> UUID | None:
+    """Return the UUID that a text spells out in full, None when it may be a prefix."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def by_prefix(rows: QuerySet[Row], text: str) -> Row | None:
+    """Return the row whose UUID is, or begins with, the text (8 hexadecimal digits or more)."""
+    digits = text.replace("-", "").lower()
+    if not re.fullmatch("[0-9a-f]{8,32}", digits):
+        return None
+    first, last = UUID(hex=digits.ljust(32, "0")), UUID(hex=digits.ljust(32, "f"))
+    found = list(rows.filter(pk__gte=first, pk__lte=last)[:2])
+    if len(found) > 1:
+        raise Ambiguous(f"more than one begins with {text!r}; give more characters")
+    return found[0] if found else None
 
 
 def used_pictures(run: Run) -> QuerySet[Picture]:
@@ -46,36 +71,11 @@ def runs_to_advance() -> list[UUID]:
     return list(Run.objects.filter(state__in=Run.AT_WORK).values_list("pk", flat=True))
 
 
-@dataclass(frozen=True)
-class BoardRow:
-    """One judge's line on the board."""
-
-    judge: Judge
-    elo: float
-    agree: int
-    disagree: int
-    asked: int
-    answered: int
-
-    @property
-    def total(self) -> int:
-        return self.agree + self.disagree
-
-    @property
-    def agree_rate(self) -> float | None:
-        return elo.agree_rate(self.agree, self.disagree)
-
-    @property
-    def coverage(self) -> float | None:
-        return 100 * self.answered / self.asked if self.asked else None
-
-
-@dataclass(frozen=True)
-class BoardView:
+class BoardView(NamedTuple):
     """All that the board shows, as of one ledger entry; its rows are in the run's order."""
 
     run: Run
-    rows: list[BoardRow]
+    rows: list[JudgeRating]
     votes: int
     unblinded: int
     seq: int
@@ -95,30 +95,10 @@ class BoardView:
 
 def board(run: Run) -> BoardView:
     ratings = JudgeRating.objects.filter(judge__run=run).select_related("judge")
-    counts = Board.objects.get(run=run)
-    done, total, preparing = queue_counts(run.queue)
-    return BoardView(
-        run=run,
-        rows=[_row(rating) for rating in ratings.order_by("judge__position")],
-        votes=counts.votes,
-        unblinded=counts.unblinded,
-        seq=counts.seq,
-        done=done,
-        total=total,
-        preparing=preparing,
-        unusable=unusable_pairs(run.queue).count(),
-    )
-
-
-def _row(rating: JudgeRating) -> BoardRow:
-    return BoardRow(
-        judge=rating.judge,
-        elo=rating.elo,
-        agree=rating.agree,
-        disagree=rating.disagree,
-        asked=rating.asked,
-        answered=rating.answered,
-    )
+    rows = list(ratings.order_by("judge__position"))
+    counts, unusable = Board.objects.get(run=run), unusable_pairs(run.queue).count()
+    votes = (counts.votes, counts.unblinded, counts.seq)
+    return BoardView(run, rows, *votes, *queue_counts(run.queue), unusable)
 
 
 def left_out(run: Run) -> list[tuple[str, int]]:
@@ -136,25 +116,8 @@ def rating_series(run: Run, votes: int) -> list[tuple[int, list[float]]]:
 
 
 def verdicts_on(item: Item) -> list[Verdict]:
-    return list(
-        Verdict.objects.filter(item=item)
-        .select_related("judge__rating")
-        .order_by("judge__position")
-    )
-
-
-def votes_on(item: Item) -> list[Entry]:
-    """Standing votes on a comparison, oldest first; the voters stay pseudonyms."""
-    return list(
-        Entry.objects.filter(item=item, kind=Entry.Kind.VOTE, retracted=False)
-        .select_related("voter")
-        .order_by("id")
-    )
-
-
-def run_list() -> QuerySet[Run]:
-    runs = Run.objects.select_related("board", "queue__project").order_by("-created_at")
-    return runs.defer("config")  # it may be large
+    verdicts = Verdict.objects.filter(item=item).select_related("judge__rating")
+    return list(verdicts.order_by("judge__position"))
 
 
 def pairs_at(run: Run, positions: Sequence[int], letters: int) -> dict[int, dict[str, Any]]:
@@ -166,33 +129,3 @@ def pairs_at(run: Run, positions: Sequence[int], letters: int) -> dict[int, dict
     )
     names = ("id", "external_id", "generator_a", "generator_b", "prompt")
     return {pair.pop("position"): pair for pair in pairs.values("position", *names)}
-
-
-def invite_list(run: Run) -> Sequence[Invite]:
-    invites = list(
-        Invite.objects.filter(queue=run.queue_id)
-        .select_related("queue")
-        .annotate(voters_in=Count("voters", distinct=True) + Count("guests", distinct=True))
-        .order_by("created_at")
-    )
-    for invite in invites:
-        invite.joined = invite.voters_in
-    return invites
-
-
-def pending_pairs(run: Run, voter: Voter, *, after: int, limit: int) -> list[Item]:
-    """Pairs behind a position that want votes and that the voter has not voted on."""
-    return list(
-        open_to(voter, run.queue)
-        .filter(position__gt=after)
-        .select_related("a", "b")
-        .order_by("position")[:limit]
-    )
-
-
-def verdicts_on_many(comparisons: Sequence[Item]) -> dict[UUID, list[Verdict]]:
-    verdicts: dict[UUID, list[Verdict]] = {item.pk: [] for item in comparisons}
-    found = Verdict.objects.filter(item__in=comparisons).select_related("judge")
-    for verdict in found.order_by("judge__position"):
-        verdicts[verdict.item_id].append(verdict)
-    return verdicts

@@ -5,36 +5,36 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, TypeAlias
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from ninja import Router, Schema
 from ninja.errors import HttpError
 from ninja.security import HttpBearer
 from pydantic import BeforeValidator, WithJsonSchema
 
+from humanjudge.lib.validation import ConfigError, ConfigInvalid
+from judge_eval.access import has_pairs_left
 from judge_eval.models import Run
-from judge_eval.prefixes import Ambiguous, by_prefix
+from judge_eval.selectors import Ambiguous, by_prefix
 from voting.keys import find_key
-from voting.models import ApiKey, Voter
-from voting.selectors import open_to, released_by_me
+from voting.models import ApiKey, Project, Voter
 from voting.services import wait_until_sealed
 from voting.voters import voter_of_key
 
-BLIND = (
+BLIND: Final = (
     "you still have pairs to vote on, and this would tell you what others think; "
     "vote first, or use a key with the scope 'verdicts'"
 )
-
-
-class KeyAuth(HttpBearer):
-    def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
-        return find_key(token)
-
-
 OWN_VOTES_SECONDS = 0.5
+MOST_NAMED: Final = 20
+# Arguments that cannot be wrong by themselves: a prefix that is none is one that is not known.
+_UNCHECKED: Final = {"request", "response", "run_id", "report_id"}
 
+# What an endpoint answers, or adds to the OpenAPI document.
+Json: TypeAlias = dict[str, Any]
 # A row's identifier or the beginning of one. What is none is answered as one that is not known.
 Prefix = Annotated[
     str, WithJsonSchema({"type": "string", "pattern": "^[0-9A-Fa-f]{8}[0-9A-Fa-f-]{0,28}$"})
@@ -62,8 +62,13 @@ class Problem(Schema):
     detail: str | list[ValueProblem]
 
 
-# Arguments that cannot be wrong by themselves: a prefix that is none is one that is not known.
-_UNCHECKED = {"request", "response", "run_id", "report_id"}
+def invalid(path: str, message: str) -> ConfigInvalid:
+    return ConfigInvalid([ConfigError(path, message)])
+
+
+class KeyAuth(HttpBearer):
+    def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
+        return find_key(token)
 
 
 class KeyRouter(Router):
@@ -97,7 +102,7 @@ class KeyRouter(Router):
         super().add_api_operation(path, methods, view_func, response=responses, **options)
 
 
-def located(operation: str, **parameters: str) -> dict[str, Any]:
+def located(operation: str, **parameters: str) -> Json:
     """Describe an answer of 202: the operation that `Location` leads to says what comes of it.
 
     `parameters` are those of the operation, by the names that their values have in the answer.
@@ -137,6 +142,38 @@ def queue_of(run: UUID) -> UUID:
     return Run.objects.values_list("queue", flat=True).get(pk=run)
 
 
+def project_for(api_key: ApiKey, wanted: str, *, may_be_new: bool = False) -> Project:
+    """Return the project with this name or identifier, or else the only one that a key knows.
+
+    With `may_be_new`, a key of all projects that asks for one that there is not is given it.
+    """
+    known = Project.objects.order_by("created_at")
+    if api_key.project_id:
+        known = known.filter(pk=api_key.project_id)
+    fitting = known
+    if wanted:
+        try:
+            row = by_prefix(known, wanted)
+        except Ambiguous as ambiguous:
+            raise invalid("project", str(ambiguous)) from ambiguous
+        fitting = known.filter(pk=row.pk) if row else known.filter(name=wanted)
+    if fitting.count() == 1:
+        return fitting.get()
+    if may_be_new and wanted.strip() and not api_key.project_id and not fitting.exists():
+        return Project.objects.create(name=wanted.strip()[:200])
+    if not known.exists():
+        raise invalid("project", "there is none yet; make one in the admin")
+    if fitting.exists():
+        raise invalid("project", f"which one? {_named(fitting)}")
+    raise invalid("project", f"there is no {wanted!r}, but {_named(known)}")
+
+
+def _named(projects: QuerySet[Project]) -> str:
+    named = [f"{str(project.pk)[:8]} ({project.name})" for project in projects[:MOST_NAMED]]
+    more = projects.count() - len(named)
+    return ", ".join(named) + (f" and {more} more" if more else "")
+
+
 def own_votes(api_key: ApiKey, run: Run) -> tuple[Voter, bool]:
     """Return the key's own voter, and whether all its votes are counted, after a short wait.
 
@@ -146,15 +183,14 @@ def own_votes(api_key: ApiKey, run: Run) -> tuple[Voter, bool]:
     return voter, wait_until_sealed(voter, OWN_VOTES_SECONDS)
 
 
-def keep_blind(api_key: ApiKey, run: Run) -> None:
-    """Refuse what tells a key what others think that is still to vote without knowing."""
-    if is_blind(api_key, run):
-        raise HttpError(403, BLIND)
-
-
 def is_blind(api_key: ApiKey, run: Run) -> bool:
     """Say whether a key votes without knowing what others think, and has pairs to vote on."""
     if ApiKey.Scope.VOTE not in api_key.scopes or ApiKey.Scope.VERDICTS in api_key.scopes:
         return False
-    voter = voter_of_key(run.queue.project_id, api_key)
-    return open_to(voter, run.queue).filter(released_by_me(voter)).exists()
+    return has_pairs_left(voter_of_key(run.queue.project_id, api_key), run)
+
+
+def keep_blind(api_key: ApiKey, run: Run) -> None:
+    """Refuse what tells a key what others think that is still to vote without knowing."""
+    if is_blind(api_key, run):
+        raise HttpError(403, BLIND)

@@ -12,12 +12,11 @@ from uuid import UUID
 
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
-from django.http.response import HttpResponseBase
 from django.utils import timezone
 from ninja import Field, Schema
 from ninja.errors import HttpError
 
-from judge_eval.api.access import KeyRouter, Prefix, Problem, key_of, run_of
+from judge_eval.api.access import Json, KeyRouter, Prefix, Problem, key_of, run_of
 from judge_eval.models import RunEvent
 from judge_eval.runs.tryout import TOLD
 from voting.models import ApiKey
@@ -40,7 +39,12 @@ class EventOut(Schema):
     at: datetime
     kind: str
     text: str
-    data: dict[str, Any]
+    data: Json
+
+    @staticmethod
+    def resolve_data(event: RunEvent) -> Json:
+        """Leave out what a judge said when it was tried: whoever asks may yet vote."""
+        return {} if event.kind == TOLD else event.data
 
 
 class Events(Schema):
@@ -48,7 +52,7 @@ class Events(Schema):
     next_cursor: int
 
 
-STREAMED: dict[str, Any] = {
+STREAMED = {
     "parameters": [
         {
             "in": "header",
@@ -77,35 +81,13 @@ def events(
     again with `Last-Event-ID`. A server has few such streams: 429 means to poll instead.
     """
     run = run_of(key_of(request, ApiKey.Scope.READ), run_id)
-    cursor = _last_seen(request, cursor)
-    if STREAM in request.headers.get("Accept", ""):
-        return _stream(run.pk, cursor)
-    found = _after(run.pk, cursor, limit)
-    return {"events": found, "next_cursor": found[-1]["id"] if found else cursor}
-
-
-def _last_seen(request: HttpRequest, cursor: int) -> int:
     last = request.headers.get("Last-Event-ID", "")
     if last and not (last.isascii() and last.isdecimal() and len(last) < 19):
         raise HttpError(422, f"Last-Event-ID: the number of an event, not {last!r}")
-    return int(last or cursor)
-
-
-def _after(run: UUID, cursor: int, limit: int) -> list[dict[str, Any]]:
-    events = RunEvent.objects.filter(
-        run=run, pk__gt=cursor, at__lte=timezone.now() - SETTLED
-    ).order_by("pk")
-    return [_shown(event) for event in events[:limit]]
-
-
-def _shown(event: RunEvent) -> dict[str, Any]:
-    """Return an event without what a judge said when it was tried: whoever asks may yet vote."""
-    data = {} if event.kind == TOLD else event.data
-    shown = {"id": event.pk, "at": event.at, "kind": event.kind, "text": event.text}
-    return shown | {"data": data}
-
-
-def _stream(run: UUID, cursor: int) -> HttpResponseBase:
+    cursor = int(last or cursor)
+    if STREAM not in request.headers.get("Accept", ""):
+        found = _after(run.pk, cursor, limit)
+        return {"events": found, "next_cursor": found[-1].pk if found else cursor}
     if not _streaming.acquire(blocking=False):
         detail = "somebody listens to this server already; ask without text/event-stream instead"
         headers = {"Retry-After": str(RETRY_SECONDS)}
@@ -113,9 +95,13 @@ def _stream(run: UUID, cursor: int) -> HttpResponseBase:
         # Whoever waits asks again and again: nothing that the log need know.
         refused._has_been_logged = True  # type: ignore[attr-defined]
         return refused
-    return StreamingHttpResponse(
-        Listening(run, cursor), content_type=STREAM, headers={"Cache-Control": "no-store"}
-    )
+    headers = {"Cache-Control": "no-store"}
+    return StreamingHttpResponse(Listening(run.pk, cursor), content_type=STREAM, headers=headers)
+
+
+def _after(run: UUID, cursor: int, limit: int) -> list[RunEvent]:
+    settled = RunEvent.objects.filter(run=run, pk__gt=cursor, at__lte=timezone.now() - SETTLED)
+    return list(settled.order_by("pk")[:limit])
 
 
 class Listening:
@@ -145,25 +131,16 @@ class Listening:
         # Named first, so that a listener whose stream ends goes on soon.
         yield f"retry: {1000 * RETRY_SECONDS}\n\n"
         while now < end:
-            found = self._look()
+            found = _after(self._run, self._cursor, MOST_EVENTS)
+            # Not while sleeping: it goes back to the pool, for those who have something to do.
+            connection.close()
             for event in found:
-                yield _as_text(event)
+                self._cursor = event.pk
+                data = EventOut.from_orm(event).model_dump() | {"at": event.at.isoformat()}
+                yield f"id: {event.pk}\nevent: {event.kind}\ndata: {json.dumps(data)}\n\n"
             if not found and now >= beat:
                 yield ": still here\n\n"
             if found or now >= beat:
                 beat = now + BEAT_SECONDS
             sleep(min(LOOK_SECONDS, end - now))
             now = monotonic()
-
-    def _look(self) -> list[dict[str, Any]]:
-        found = _after(self._run, self._cursor, MOST_EVENTS)
-        # Not while sleeping: it goes back to the pool, for those who have something to do.
-        connection.close()
-        if found:
-            self._cursor = found[-1]["id"]
-        return found
-
-
-def _as_text(event: dict[str, Any]) -> str:
-    data = json.dumps(event | {"at": event["at"].isoformat()})
-    return f"id: {event['id']}\nevent: {event['kind']}\ndata: {data}\n\n"

@@ -12,9 +12,18 @@ from django.utils.text import slugify
 from ninja import Schema, Status
 from ninja.errors import HttpError
 
-from humanjudge.lib.validation import LONGEST_NAME, ConfigError, ConfigInvalid
-from judge_eval.api.access import KeyRouter, Prefix, Problem, key_of, located, run_of
-from judge_eval.api.run_requests import project_for
+from humanjudge.lib.validation import LONGEST_NAME
+from judge_eval.api.access import (
+    Json,
+    KeyRouter,
+    Prefix,
+    Problem,
+    invalid,
+    key_of,
+    located,
+    project_for,
+    run_of,
+)
 from judge_eval.exchange import bundle, import_jobs
 from judge_eval.exchange.export import export_run, grandjury_votes, votes_csv
 from judge_eval.exchange.import_jobs import Source
@@ -37,17 +46,14 @@ imports = KeyRouter("imports")
 Shape = Literal["jsonl", "csv", "votes", "ledger"]
 
 
-class RowProblem(Schema):
-    file: str
-    row: int
-    field: str | None
-    why: str
-
-
 class NotTaken(Schema):
     file: str
     row: int
     why: str
+
+
+class RowProblem(NotTaken):
+    field: str | None
 
 
 class Report(Schema):
@@ -77,50 +83,36 @@ class Imported(Schema):
     report: Report | None
 
 
-_JSON: Final = {"type": "string", "contentMediaType": "application/json"}
-_MORE: Final[dict[str, Any]] = {
-    "file": {
-        "type": "array",
-        "minItems": 1,
-        "maxItems": settings.IMPORT_MAX_FILES,
-        "items": {"type": "string", "format": "binary"},
-    },
-    "format": {"type": "string", "enum": [*get_args(Format)]},
-    "mapping": _JSON,
-    "options": _JSON,
-}
-_NEW: Final = {
-    # Needed but for a bundle, which brings its own.
-    "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
-    "project": {"type": "string", "maxLength": LONGEST_NAME},
-}
+# Of a new run alone; they are needed but for a bundle, which brings its own.
+_LINE: Final = {"type": "string", "maxLength": LONGEST_NAME}
+_NEW: Final = {"name": _LINE | {"minLength": 1}, "project": _LINE}
 
 
-def _multipart(fields: dict[str, Any]) -> dict[str, Any]:
+def _multipart(more: Json) -> Json:
+    json = {"type": "string", "contentMediaType": "application/json"}
+    file = {"type": "string", "format": "binary"}
+    most = settings.IMPORT_MAX_FILES
+    fields = more | {
+        "file": {"type": "array", "minItems": 1, "maxItems": most, "items": file},
+        "format": {"type": "string", "enum": [*get_args(Format)]},
+        "mapping": json,
+        "options": json,
+    }
     schema = {"type": "object", "required": ["file"], "properties": fields}
     body = {"required": True, "content": {"multipart/form-data": {"schema": schema}}}
     return {"requestBody": body, **located("import_state", import_id="id")}
 
 
-FORM_NEW: Final = _multipart(_NEW | _MORE)
-FORM_MORE: Final = _multipart(_MORE)
-EXPORTED: Final[dict[str, Any]] = {
-    "responses": {
-        200: {
-            "description": "A file",
-            "content": {
-                kind: {"schema": {"type": "string"}} for kind in ("application/jsonl", "text/csv")
-            },
-        }
-    }
-}
-ACCEPTED: Final[dict[Any, Any]] = {202: Imported, 429: Problem}
+_TEXT: Final = {"schema": {"type": "string"}}
+_CONTENT: Final = {"application/jsonl": _TEXT, "text/csv": _TEXT}
+EXPORTED: Final = {"responses": {200: {"description": "A file", "content": _CONTENT}}}
+ACCEPTED: Final = {202: Imported, 429: Problem}
 
 
 # --- addresses --------------------------------------------------------------------------------
 
 
-@router.post("/import", response=ACCEPTED, openapi_extra=FORM_NEW)
+@router.post("/import", response=ACCEPTED, openapi_extra=_multipart(_NEW))
 def import_new(request: HttpRequest, response: HttpResponse) -> Any:
     """Make a run of files: rows of pairs, verdicts and votes, or one bundle that was exported.
 
@@ -137,7 +129,7 @@ def import_new(request: HttpRequest, response: HttpResponse) -> Any:
     job = Import(api_key=api_key, is_bundle=bundle.is_bundle(files[0].stream))
     if job.is_bundle:
         if len(files) > 1:
-            raise _invalid("file", "a bundle comes alone")
+            raise invalid("file", "a bundle comes alone")
         job.form = {}
         if wanted or api_key.project_id:
             job.project = project_for(api_key, wanted)
@@ -145,25 +137,25 @@ def import_new(request: HttpRequest, response: HttpResponse) -> Any:
     job.name = request.POST.get("name", "").strip()
     for path, line, least in (("name", job.name, 1), ("project", wanted, 0)):
         if not least <= len(line) <= LONGEST_NAME or not line.isprintable():
-            raise _invalid(path, f"a line of {least} to {LONGEST_NAME} characters is needed")
+            raise invalid(path, f"a line of {least} to {LONGEST_NAME} characters is needed")
     job.form = _form(request, files)
     job.project = project_for(api_key, wanted, may_be_new=True)
     return _accepted(response, job, files)
 
 
-@router.post("/{run_id}/import", response=ACCEPTED, openapi_extra=FORM_MORE)
+@router.post("/{run_id}/import", response=ACCEPTED, openapi_extra=_multipart({}))
 def import_more(request: HttpRequest, response: HttpResponse, run_id: Prefix) -> Any:
     """Add pairs, verdicts and votes to a run. What it holds already is not added again."""
     api_key = key_of(request, MANAGE)
     run, files = run_of(api_key, run_id), _files(request)
     if bundle.is_bundle(files[0].stream):
-        raise _invalid("file", "a bundle is a run of its own: POST it to /api/runs/import")
-    job = Import(api_key=api_key, run=run, project_id=run.queue.project_id)
-    job.form = _form(request, files)
+        raise invalid("file", "a bundle is a run of its own: POST it to /api/runs/import")
+    form = _form(request, files)
     try:
         open_to_imports(run.pk)
     except ImportRefused as refused:
         raise HttpError(409, str(refused)) from refused
+    job = Import(api_key=api_key, run=run, project_id=run.queue.project_id, form=form)
     return _accepted(response, job, files)
 
 
@@ -202,11 +194,13 @@ def export(
     seen = Run.objects.filter(queue__project=project) if format == "ledger" else [run]
     import_jobs.remember_seen(api_key, seen)
     lines, kind, ending = {
-        "jsonl": (_with_ends(export_run(run)), "application/jsonl", ".jsonl"),
+        "jsonl": (export_run(run), "application/jsonl", ".jsonl"),
         "csv": (votes_csv(run), "text/csv; charset=utf-8", ".csv"),
         "votes": (grandjury_votes(run), "text/csv; charset=utf-8", "-votes.csv"),
-        "ledger": (_with_ends(ledger.export(project)), "application/jsonl", "-ledger.jsonl"),
+        "ledger": (ledger.export(project), "application/jsonl", "-ledger.jsonl"),
     }[format]
+    if kind == "application/jsonl":
+        lines = (f"{line}\n" for line in lines)
     name = f"{slugify(run.name) or 'run'}-{str(run.pk)[:8]}{ending}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingHttpResponse(_blocks(lines), content_type=kind, headers=headers)
@@ -219,14 +213,14 @@ def _files(request: HttpRequest) -> list[Source]:
         raise HttpError(413, f"at most {number} files of {settings.IMPORT_MAX_MB} MB each")
     files = request.FILES.getlist("file")
     if not 0 < len(files) <= number:
-        raise _invalid("file", f"1 to {number} files are needed, in a multipart form")
+        raise invalid("file", f"1 to {number} files are needed, in a multipart form")
     for file in files:
         if (file.size or 0) > most:
             raise HttpError(413, f"{file.name} has more than {settings.IMPORT_MAX_MB} MB")
     return [Source(file.name or "file", cast(BinaryIO, file.file)) for file in files]
 
 
-def _form(request: HttpRequest, files: list[Source]) -> dict[str, Any]:
+def _form(request: HttpRequest, files: list[Source]) -> Json:
     """Return what stands beside the files, checked, as an import keeps it."""
     stated = {
         path: json_text(path, request.POST[path])
@@ -254,14 +248,6 @@ def _import_of(api_key: ApiKey, import_id: UUID) -> Import:
     if job is None:
         raise HttpError(404, f"there is no import {str(import_id)!r}")
     return job
-
-
-def _invalid(path: str, message: str) -> ConfigInvalid:
-    return ConfigInvalid([ConfigError(path, message)])
-
-
-def _with_ends(lines: Iterator[str]) -> Iterator[str]:
-    return (f"{line}\n" for line in lines)
 
 
 def _blocks(lines: Iterator[str]) -> Iterator[bytes]:

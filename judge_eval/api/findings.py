@@ -12,27 +12,18 @@ from ninja.errors import HttpError
 from pydantic import WithJsonSchema
 
 from judge_eval.api.access import KeyRouter, Prefix, Problem, keep_blind, key_of, own_votes, run_of
-from judge_eval.findings.cache import PartUnknown, Request, TooManyParts, request_findings
+from judge_eval.findings.cache import PartUnknown, TooManyParts, request_findings
 from judge_eval.findings.columns import terminal_row
 from judge_eval.findings.model import DisputedPair, RunFindings
 from judge_eval.findings.slices import LONGEST, SliceInvalid
-from judge_eval.models import Run
 from judge_eval.selectors import pairs_at
 from judge_eval.stats.estimate import best_first
 from voting.models import ApiKey
 
 router = KeyRouter("runs")
 
-Part = Annotated[
-    str,
-    WithJsonSchema(
-        {
-            "type": "string",
-            "maxLength": LONGEST,
-            "pattern": r"^((tag|generator):[^\u0000]+|ballot:decided)?$",
-        }
-    ),
-]
+PART = r"^((tag|generator):[^\u0000]+|ballot:decided)?$"
+Part = Annotated[str, WithJsonSchema({"type": "string", "maxLength": LONGEST, "pattern": PART})]
 
 
 class Computing(Schema):
@@ -79,50 +70,35 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     run = run_of(api_key, run_id)
     keep_blind(api_key, run)
     _, is_sealed = own_votes(api_key, run)
-    requested = _requested(run, part)
-    figures = requested.findings
-    if figures is None:
-        return {"state": "computing"}
-    is_behind = requested.row.seq < run.board.seq
-    about = {
-        "state": "ready",
-        "computed_at": requested.row.computed_at,
-        "behind": not is_sealed or is_behind,
-        "newer": _newer(run, requested) if is_behind else 0,
-        "ledger_seq": run.board.seq,
-        "sealed": is_sealed,
-        "disputed": _disputed(run, figures),
-        "rows": [
-            terminal_row(figures.judges[place])
-            for place in best_first([judge.overall.value for judge in figures.judges])
-        ],
-    }
-    # It may be large, and was checked when it was read.
-    return JsonResponse(figures.stored() | about)
-
-
-def _newer(run: Run, requested: Request) -> int:
-    """Return how many votes of the run came since; of a part, at most so many."""
-    as_of = (requested.whole.data or {}).get("as_of", {})
-    return max(run.board.votes - int(as_of.get("votes", 0)), 0)
-
-
-def _disputed(run: Run, figures: RunFindings) -> list[dict[str, Any]]:
-    """Return the pairs that are disputed most, with what each is called here and elsewhere."""
-    pairs = pairs_at(run, [pair.position for pair in figures.disputed], letters=1)
-    return [
-        pair.model_dump() | {name: pairs[pair.position][name] for name in ("id", "external_id")}
-        for pair in figures.disputed
-        if pair.position in pairs
-    ]
-
-
-def _requested(run: Run, part: str) -> Request:
     try:
-        return request_findings(run, part)
+        requested = request_findings(run, part)
     except SliceInvalid as invalid:
         raise HttpError(422, str(invalid)) from invalid
     except PartUnknown as unknown:
         raise HttpError(404, str(unknown)) from unknown
     except TooManyParts as many:
         raise HttpError(429, "too many parts of this run are being looked at") from many
+    figures = requested.findings
+    if figures is None:
+        return {"state": "computing"}
+    is_behind = requested.row.seq < run.board.seq
+    # Of a part, at most so many.
+    counted = (requested.whole.data or {}).get("as_of", {}).get("votes", 0)
+    pairs = pairs_at(run, [pair.position for pair in figures.disputed], letters=1)
+    order = best_first([judge.overall.value for judge in figures.judges])
+    about = {
+        "state": "ready",
+        "computed_at": requested.row.computed_at,
+        "behind": not is_sealed or is_behind,
+        "newer": max(run.board.votes - counted, 0) if is_behind else 0,
+        "ledger_seq": run.board.seq,
+        "sealed": is_sealed,
+        "disputed": [
+            pair.model_dump() | {name: pairs[pair.position][name] for name in ("id", "external_id")}
+            for pair in figures.disputed
+            if pair.position in pairs
+        ],
+        "rows": [terminal_row(figures.judges[place]) for place in order],
+    }
+    # It may be large, and was checked when it was read.
+    return JsonResponse(figures.stored() | about)

@@ -2,49 +2,170 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
+from uuid import UUID
 
+from django.db import transaction
+from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from ninja import Field, Schema, Status
 from ninja.errors import HttpError
 from pydantic import BaseModel, ConfigDict, WithJsonSchema
 
-from judge_eval.api import run_requests
-from judge_eval.api.access import WHOLE, KeyRouter, Prefix, Problem, key_of, run_of
-from judge_eval.api.runs_schema import (
-    CONFIG,
-    DEMO,
-    Created,
-    CursorInvalid,
-    Detailed,
-    Estimated,
-    Retried,
-    Runs,
-    State,
-    counted,
-    detailed,
-    estimated,
-    listed,
-    nothing_to_ask,
-    page,
-    state,
+from humanjudge.lib import strict_json
+from humanjudge.lib.validation import Name, Part, json_schema, validated
+from judge_eval.api.access import (
+    WHOLE,
+    Json,
+    KeyRouter,
+    Prefix,
+    Problem,
+    invalid,
+    key_of,
+    project_for,
+    run_of,
 )
-from judge_eval.config.run_config import MOST_USD
+from judge_eval.config.estimates import Estimate, Plan, estimate, plan
+from judge_eval.config.run_config import MOST_USD, RunConfig, parse
 from judge_eval.models import Run
-from judge_eval.runs import lifecycle, simulation
+from judge_eval.runs import demo, lifecycle, providers, simulation
+from judge_eval.runs.progress import progress_of
+from judge_eval.services import create_run
 from voting.choices import CHOICES
-from voting.models import ApiKey
+from voting.models import ApiKey, Item
 from voting.services import VotingClosed
 from voting.voters import voter_of_key
 
+# As much as one line of a bundle may have: it holds the config of a run.
+MOST_BYTES = 32_000_000
 MOST_RUNS = 200
 MANAGE, READ, VOTE = ApiKey.Scope.MANAGE, ApiKey.Scope.READ, ApiKey.Scope.VOTE
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 router = KeyRouter("runs")
-Cursor = Annotated[
-    str, WithJsonSchema({"type": "string", "pattern": "^([0-9]{1,17}-[0-9a-f]{32})?$"})
-]
+
+
+# --- what is answered -----------------------------------------------------------------------------
+
+
+class EstimateOut(Schema):
+    """An estimate without its lines."""
+
+    usd: float | None
+    known_usd: float
+    unpriced: list[str]
+
+
+class Estimated(Schema):
+    plan: Plan
+    estimate: Estimate
+
+
+class State(Schema):
+    id: UUID
+    name: str
+    state: str
+    note: str
+
+
+class Created(State):
+    plan: Plan
+    estimate: EstimateOut
+
+
+class Retried(State):
+    calls: int
+
+
+class Listed(State):
+    """A run that `_counted` has counted."""
+
+    project: str = Field(alias="queue.project.name")
+    project_id: UUID = Field(alias="queue.project_id")
+    created_at: datetime
+    total: int
+    done: int
+    pending: int
+    votes: int = Field(alias="board.votes")
+    simulated: bool = Field(alias="queue.is_simulated")
+
+
+class Runs(Schema):
+    runs: list[Listed]
+    next_cursor: str | None
+
+
+class PartOut(Schema):
+    done: int
+    failed: int
+    waiting: int
+    total: int
+
+
+class Progress(Schema):
+    outputs: PartOut
+    pictures: PartOut
+    calls: PartOut
+    verdicts: PartOut
+    per_minute: int
+    seconds_left: float | None
+
+
+class Cost(Schema):
+    cost_usd: float | None
+    spent_usd: float
+    budget_usd: float | None
+    tokens_in: int
+    tokens_out: int
+    attempts: int
+    reused: int
+    repaired: int
+    mean_latency_ms: float | None
+
+
+class JudgeOut(Schema):
+    id: UUID
+    name: str
+    baseline: bool = Field(alias="is_baseline")
+    provider: str
+    model: str
+    reported_model: str
+
+
+class Detailed(Listed):
+    started_at: datetime | None
+    config: Json | None
+    progress: Progress
+    cost: Cost
+    judges: list[JudgeOut]
+
+
+class SimulateOut(Schema):
+    voted: int
+    skipped: int
+    left: int
+    simulated: bool = True
+
+
+# --- what is asked --------------------------------------------------------------------------------
+
+
+class Beside(Part):
+    """What a request for a run says beside its config."""
+
+    project: Name = ""
+    start: bool = False
+
+
+class DemoRequest(Part):
+    """One more run of what the demo holds."""
+
+    kind: Literal["svg", "text"] = "svg"
+    name: Name = ""
+    project: Name = ""
 
 
 class Resume(BaseModel):
@@ -63,11 +184,69 @@ class SimulateIn(BaseModel):
     seed: Annotated[int, WHOLE] = 0
 
 
-class SimulateOut(Schema):
-    voted: int
-    skipped: int
-    left: int
-    simulated: bool = True
+Cursor = Annotated[
+    str, WithJsonSchema({"type": "string", "pattern": "^([0-9]{1,17}-[0-9a-f]{32})?$"})
+]
+
+
+def _body(*models: type[BaseModel], example: Json, required: bool) -> Json:
+    """Describe a body that is read as one JSON object with the fields of all these models."""
+    shape, *others = [json_schema(model) for model in models]
+    for other in others:
+        shape["properties"] |= other["properties"]
+    content = {"application/json": {"schema": shape, "example": example}}
+    return {"requestBody": {"required": required, "content": content}}
+
+
+CONFIG = _body(
+    RunConfig,
+    Beside,
+    example={
+        "name": "Cats",
+        "mode": "judge_eval",
+        "models": [{"id": "model-a"}, {"id": "model-b"}],
+        "judges": ["judge-x", "longer-wins"],
+        "prompts": [{"id": "cat", "text": "A cat on a bicycle"}],
+        "generation": {"temperature": 0.7},
+        "project": "Demo",
+        "start": True,
+    },
+    required=True,
+)
+DEMO = _body(
+    DemoRequest, example={"kind": "svg", "name": "Drawings", "project": "Demo"}, required=False
+)
+
+
+def _json(request: HttpRequest, if_empty: Json | None = None) -> Any:
+    """Read a body, which may be larger than others; one that is too large is not read."""
+    length = request.headers.get("Content-Length", "")
+    if length.isdecimal() and int(length) > MOST_BYTES:
+        raise HttpError(413, f"a config of more than {MOST_BYTES:,} bytes")
+    body = request.read()
+    if not body and if_empty is not None:
+        return if_empty
+    try:
+        return strict_json.loads(body.decode())
+    except (UnicodeDecodeError, strict_json.NotJson) as error:
+        raise invalid("", f"the body is not JSON: {error}") from error
+
+
+def _config(request: HttpRequest) -> tuple[RunConfig, Beside]:
+    """Read a config and what stands beside it."""
+    data = _json(request)
+    named = Beside.model_fields.keys() & data if isinstance(data, dict) else set()
+    beside = validated(Beside, {name: data.pop(name) for name in sorted(named)})
+    return parse(data), beside
+
+
+def _estimated(config: RunConfig) -> Json:
+    """Return what a run will ask for and cost, as far as prices are known."""
+    names = {config.provider} | {judge.provider for judge in config.judges}
+    return {"plan": plan(config), "estimate": estimate(config, providers.prices(names))}
+
+
+# --- addresses ------------------------------------------------------------------------------------
 
 
 @router.post("", response={201: Created, 409: Problem}, openapi_extra=CONFIG)
@@ -77,9 +256,12 @@ def create(request: HttpRequest) -> Any:
     `project` is a name or an identifier; it may be left out where a key knows only one.
     """
     api_key = key_of(request, MANAGE)
-    config, beside = run_requests.read(run_requests.body_of(request))
-    run = run_requests.make(config, beside, api_key)
-    return Status(201, state(run) | estimated(config))
+    config, beside = _config(request)
+    project = project_for(api_key, beside.project)
+    with transaction.atomic():
+        run = lifecycle.create_draft(project, config)
+        run = lifecycle.start(run.pk) if beside.start else run
+    return Status(201, State.from_orm(run).model_dump() | _estimated(config))
 
 
 @router.get("", response=Runs)
@@ -90,19 +272,44 @@ def list_runs(
 ) -> Any:
     """The runs that this key knows, the newest first; pass `next_cursor` on until it is null."""
     api_key = key_of(request, READ)
-    try:
-        runs, following = page(api_key.project_id, cursor, limit)
-    except CursorInvalid as invalid:
-        raise HttpError(422, str(invalid)) from invalid
-    return {"runs": [listed(run) for run in runs], "next_cursor": following}
+    runs = _counted(Run.objects.order_by("-created_at", "-pk"))
+    if api_key.project_id:
+        runs = runs.filter(queue__project=api_key.project_id)
+    if cursor:
+        micros, _, number = cursor.partition("-")
+        try:
+            at, pk = _EPOCH + timedelta(microseconds=int(micros)), UUID(hex=number)
+        except (ValueError, OverflowError) as error:
+            raise HttpError(422, "cursor: not one that a page of runs ended with") from error
+        runs = runs.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=pk))
+    found = list(runs[: limit + 1])
+    following = None
+    if len(found) > limit:
+        last = found[limit - 1]
+        micros_since = (last.created_at - _EPOCH) // timedelta(microseconds=1)
+        following = f"{micros_since}-{last.pk.hex}"
+    return {"runs": found[:limit], "next_cursor": following}
+
+
+def _counted(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Count the usable pairs of runs as `total`; it costs the same however many there are."""
+    pairs = Item.objects.filter(queue=OuterRef("queue"))
+    last = pairs.order_by("-position").values("position")[:1]
+    unusable = pairs.filter(~Q(unusable="")).values("queue").annotate(n=Count("pk")).values("n")
+    nothing = Value(0, IntegerField())
+    total = Coalesce(Subquery(last) + 1, nothing) - Coalesce(Subquery(unusable), nothing)
+    counted = runs.select_related("board", "queue__project").annotate(
+        total=total, done=F("queue__done")
+    )
+    return counted.annotate(pending=F("total") - F("done"))
 
 
 @router.post("/estimate", response=Estimated, openapi_extra=CONFIG)
-def estimate(request: HttpRequest) -> Any:
+def estimate_run(request: HttpRequest) -> Any:
     """Check a config, say what it would ask for and cost, and write nothing."""
     key_of(request, READ)
-    config, _ = run_requests.read(run_requests.body_of(request))
-    return estimated(config)
+    config, _ = _config(request)
+    return _estimated(config)
 
 
 @router.post("/demo", response={201: Created}, openapi_extra=DEMO)
@@ -111,34 +318,46 @@ def create_demo(request: HttpRequest) -> Any:
 
     `kind` is `svg` (the default) or `text`; the body may be left out.
     """
-    run = run_requests.make_demo(run_requests.body_of(request), key_of(request, MANAGE))
-    return Status(201, state(run) | nothing_to_ask(run.queue.items.count()))
+    api_key = key_of(request, MANAGE)
+    wanted = validated(DemoRequest, _json(request, if_empty={}))
+    made_of = demo.spec(wanted.kind, wanted.name or demo.RUNS[wanted.kind])
+    run = create_run(project_for(api_key, wanted.project), made_of)
+    pairs, nothing = run.queue.items.count(), Decimal(0)
+    costs = {"plan": Plan(0, pairs, 0), "estimate": Estimate(nothing, nothing, (), ())}
+    return Status(201, State.from_orm(run).model_dump() | costs)
 
 
 @router.get("/{run_id}", response=Detailed)
 def get_run(request: HttpRequest, run_id: Prefix) -> Any:
     """Where a run stands: its state, its pairs and votes, its work, its cost, its judges."""
-    run = run_of(key_of(request, READ), run_id)
-    return detailed(counted(Run.objects.filter(pk=run.pk)).get())
+    run = _counted(Run.objects.filter(pk=run_of(key_of(request, READ), run_id).pk)).get()
+    progress = progress_of(run)
+    return Listed.from_orm(run).model_dump(by_alias=True) | {
+        "started_at": run.started_at,
+        "config": run.config,
+        "progress": progress,
+        "cost": progress,
+        "judges": list(run.judges.order_by("position")),
+    }
 
 
 @router.post("/{run_id}/start", response=State)
 def start(request: HttpRequest, run_id: Prefix) -> Any:
     """Start a draft."""
-    return state(lifecycle.start(_managed(request, run_id).pk))
+    return lifecycle.start(_managed(request, run_id).pk)
 
 
 @router.post("/{run_id}/stop", response=State)
 def stop(request: HttpRequest, run_id: Prefix) -> Any:
     """Make no more calls and take no more votes; calls that are out are still written down."""
-    return state(lifecycle.stop(_managed(request, run_id).pk))
+    return lifecycle.stop(_managed(request, run_id).pk)
 
 
 @router.post("/{run_id}/resume", response=State)
 def resume(request: HttpRequest, run_id: Prefix, body: Resume | None = None) -> Any:
     """Go on where a run was stopped, with another budget if one is given."""
     budget = None if body is None or body.budget_usd is None else Decimal(repr(body.budget_usd))
-    return state(lifecycle.resume(_managed(request, run_id).pk, budget))
+    return lifecycle.resume(_managed(request, run_id).pk, budget)
 
 
 @router.post("/{run_id}/retry", response=Retried)
@@ -147,13 +366,13 @@ def retry(request: HttpRequest, run_id: Prefix) -> Any:
     run = _managed(request, run_id)
     calls = lifecycle.retry_failed(run.pk)
     run.refresh_from_db()
-    return state(run) | {"calls": calls}
+    return State.from_orm(run).model_dump() | {"calls": calls}
 
 
 @router.post("/{run_id}/duplicate", response={201: State})
 def duplicate(request: HttpRequest, run_id: Prefix) -> Any:
     """Draft a run with the same config; calls that are the same are answered from storage."""
-    return Status(201, state(lifecycle.duplicate(_managed(request, run_id).pk)))
+    return Status(201, lifecycle.duplicate(_managed(request, run_id).pk))
 
 
 def _managed(request: HttpRequest, run_id: Prefix) -> Run:
@@ -175,7 +394,6 @@ def simulate(request: HttpRequest, run_id: Prefix, body: SimulateIn) -> Any:
         raise HttpError(422, f"choice: {body.choice!r} is none of {', '.join(choices)}")
     voter = voter_of_key(run.queue.project_id, api_key)
     try:
-        done = simulation.simulate(run, voter, body.choice, limit=body.limit, seed=body.seed)
+        return simulation.simulate(run, voter, body.choice, limit=body.limit, seed=body.seed)
     except VotingClosed as refused:
         raise HttpError(409, str(refused)) from refused
-    return {"voted": done.voted, "skipped": done.skipped, "left": done.left}

@@ -16,6 +16,7 @@ from pydantic import WithJsonSchema
 from humanjudge.lib.ratelimit import RateLimit
 from judge_eval import selectors
 from judge_eval.api.access import (
+    Json,
     KeyRouter,
     Prefix,
     Problem,
@@ -25,14 +26,13 @@ from judge_eval.api.access import (
     queue_of,
     run_of,
 )
-from judge_eval.findings.ranking import Ranking, agreement_intervals, ranking, stored_ranking
+from judge_eval.findings.ranking import agreement_intervals, ranking, stored_ranking
 from judge_eval.models import Run, Verdict
-from judge_eval.prefixes import Ambiguous, by_prefix, whole
+from judge_eval.selectors import Ambiguous, by_prefix, whole
 from voting.assignment import ballot_for
-from voting.ballots import Ballot
 from voting.choices import CHOICES
 from voting.models import ApiKey, Item
-from voting.selectors import progress
+from voting.selectors import open_to, progress
 from voting.services import (
     RecordedVote,
     VoteConflict,
@@ -153,47 +153,48 @@ def pending(
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
     voter, _ = own_votes(api_key, run)
-    comparisons = selectors.pending_pairs(run, voter, after=cursor, limit=limit)
-    said: dict[UUID, list[Verdict]] = {}
+    wanted = open_to(voter, run.queue).filter(position__gt=cursor).select_related("a", "b")
+    pairs = list(wanted.order_by("position")[:limit])
+    tasks = {pair.pk: _task(pair) for pair in pairs}
     if verdicts and ApiKey.Scope.VERDICTS in api_key.scopes:
-        record_exposure(voter.pk, [c.pk for c in comparisons], timezone.now())
-        said = selectors.verdicts_on_many(comparisons)
+        record_exposure(voter.pk, list(tasks), timezone.now())
+        given: dict[UUID, list[Json]] = {pk: [] for pk in tasks}
+        found = Verdict.objects.filter(item__in=pairs).select_related("judge")
+        for verdict in found.order_by("judge__position"):
+            given[verdict.item_id].append(_verdict(verdict))
+        for pk, task in tasks.items():
+            task["verdicts"] = json.dumps(given[pk])
     so_far = progress(voter, run.queue)
     return {
-        "tasks": [_task(item, said.get(item.pk)) for item in comparisons],
+        "tasks": list(tasks.values()),
         "mine": {"votes": so_far.mine, "left": so_far.left_for_me},
         "total": so_far.total,
         "done": so_far.done,
-        "pending": so_far.total - so_far.done,
+        "pending": so_far.pending,
         "simulated": run.queue.is_simulated,
-        "next_cursor": comparisons[-1].position if len(comparisons) == limit else None,
+        "next_cursor": pairs[-1].position if len(pairs) == limit else None,
     }
 
 
-def _task(item: Item, verdicts: list[Verdict] | None) -> dict[str, Any]:
-    a, b = item.pair
+def _task(pair: Item) -> Json:
+    a, b = pair.pair
     what = "svg" if a.kind == "svg" else "text"
-    task = {
-        "id": item.pk,
-        "gen_a_id": item.a_id,
-        "gen_b_id": item.b_id,
+    return {
+        "id": pair.pk,
+        "gen_a_id": pair.a_id,
+        "gen_b_id": pair.b_id,
         "prompt_text": a.prompt,
         "kind": a.kind,
         f"{what}_a": a.output,
         f"{what}_b": b.output,
     }
-    if verdicts is not None:
-        task["verdicts"] = json.dumps([_verdict(verdict) for verdict in verdicts])
-    return task
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def _verdict(verdict: Verdict) -> Json:
+    said = {"judge_model": verdict.judge.name, "winner": verdict.winner or None}
     if verdict.state != Verdict.State.DONE:
-        error = verdict.error or "no verdict yet"
-        return {"judge_model": verdict.judge.name, "winner": None, "error": error}
-    return {
-        "judge_model": verdict.judge.name,
-        "winner": verdict.winner,
+        return said | {"error": verdict.error or "no verdict yet"}
+    return said | {
         "score_a": verdict.score_a,
         "score_b": verdict.score_b,
         "feedback": verdict.feedback,
@@ -233,25 +234,22 @@ def _cast_at_once(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote | 
 
 def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
     """Look everything up one by one: a prefix, the key's first vote, or something is wrong."""
-    ballot = _ballot(api_key, run_of(api_key, run_id), body.task_id)
+    run = run_of(api_key, run_id)
+    try:
+        item = by_prefix(Item.objects.filter(queue=run.queue_id), body.task_id)
+    except Ambiguous as ambiguous:
+        raise HttpError(409, str(ambiguous)) from ambiguous
+    if item is None:
+        raise HttpError(404, f"this run has no task {body.task_id!r}")
+    if item.opened_at is None:
+        raise HttpError(409, item.unusable or "this task is not open for voting yet")
+    ballot = ballot_for(voter_of_key(run.queue.project_id, api_key), run.queue, item)
     if body.winner not in ballot.choices:
         raise HttpError(422, f"winner: {body.winner!r} is none of {', '.join(ballot.choices)}")
     try:
         return cast_script_vote(ballot, body.winner)
     except (VotingClosed, VoteConflict) as refused:
         raise HttpError(409, str(refused)) from refused
-
-
-def _ballot(api_key: ApiKey, run: Run, task_id: str) -> Ballot:
-    try:
-        item = by_prefix(Item.objects.filter(queue=run.queue_id), task_id)
-    except Ambiguous as ambiguous:
-        raise HttpError(409, str(ambiguous)) from ambiguous
-    if item is None:
-        raise HttpError(404, f"this run has no task {task_id!r}")
-    if item.opened_at is None:
-        raise HttpError(409, item.unusable or "this task is not open for voting yet")
-    return ballot_for(voter_of_key(run.queue.project_id, api_key), run.queue, item)
 
 
 @router.get("/{run_id}/judge-eval/results", response=Results)
@@ -268,15 +266,37 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     run = run_of(api_key, run_id)
     keep_blind(api_key, run)
     _, is_sealed = own_votes(api_key, run)
-    board = selectors.board(run)
-    findings = stored_ranking(run)
-    intervals = agreement_intervals(board, findings)
-    overall = ranking(board, findings)
+    board, computed = selectors.board(run), stored_ranking(run)
+    overall, intervals = ranking(board, computed), agreement_intervals(board, computed)
+    standings = []
+    for row in overall.best_first(board.rows):
+        judge = str(row.judge.pk)
+        value = overall.values.get(judge)
+        low, high = intervals.get(row.judge.pk, (None, None))
+        below, above = overall.intervals.get(judge, (None, None))
+        standings.append(
+            {
+                "judge": row.judge.name,
+                "judge_id": row.judge.pk,
+                "baseline": row.judge.is_baseline,
+                "rank": overall.rank(row),
+                "elo": round(row.elo),
+                "elo_exact": row.elo,
+                "agree": row.agree,
+                "disagree": row.disagree,
+                "total": row.total,
+                "agree_rate": row.agree_rate,
+                "agree_low": low,
+                "agree_high": high,
+                "coverage": row.coverage,
+                "overall_agreement": None if value is None else 100 * value,
+                "overall_low": None if below is None else 100 * below,
+                "overall_high": None if above is None else 100 * above,
+                "order_luck": overall.order_luck.get(judge),
+            }
+        )
     return {
-        "leaderboard": [
-            _standing(row, intervals.get(row.judge.pk), overall)
-            for row in overall.best_first(board.rows)
-        ],
+        "leaderboard": standings,
         "total": board.total,
         "done": board.done,
         "pending": board.pending,
@@ -291,32 +311,4 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
             "newer": max(board.votes - overall.votes, 0),
             "computed": overall.is_computed,
         },
-    }
-
-
-def _standing(
-    row: selectors.BoardRow, interval: tuple[float, float] | None, overall: Ranking
-) -> dict[str, Any]:
-    low, high = interval or (None, None)
-    judge = str(row.judge.pk)
-    value = overall.values.get(judge)
-    below, above = overall.intervals.get(judge, (None, None))
-    return {
-        "judge": row.judge.name,
-        "judge_id": row.judge.pk,
-        "baseline": row.judge.is_baseline,
-        "rank": overall.rank(row),
-        "elo": round(row.elo),
-        "elo_exact": row.elo,
-        "agree": row.agree,
-        "disagree": row.disagree,
-        "total": row.total,
-        "agree_rate": row.agree_rate,
-        "agree_low": low,
-        "agree_high": high,
-        "coverage": row.coverage,
-        "overall_agreement": None if value is None else 100 * value,
-        "overall_low": None if below is None else 100 * below,
-        "overall_high": None if above is None else 100 * above,
-        "order_luck": overall.order_luck.get(judge),
     }

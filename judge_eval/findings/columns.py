@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from humanjudge.lib.tables import DASH, Cell, missing, percent, span
 from humanjudge.lib.text import usd
-from judge_eval.selectors import BoardRow
+from judge_eval.models import JudgeRating
 
 Value = str | float | None
 
@@ -141,7 +141,7 @@ class Column:
     unit: str
     method: Method
     cell: Callable[[JudgeFindings], Cell]
-    live: Callable[[BoardRow, JudgeFindings | None], Cell | None] = lambda row, judge: None
+    live: Callable[[JudgeRating, JudgeFindings | None], Cell | None] = lambda row, judge: None
     people: Callable[[Share, Share], Cell] | None = None
     names: tuple[str, ...] = ()
     values: Callable[[JudgeFindings, float | None], Sequence[Value]] = lambda judge, elo: ()
@@ -206,7 +206,7 @@ def _ties_cell(judge: JudgeFindings) -> Cell:
     return Cell(judge.ties) if judge.ties and judge.agreement.trials else missing(UNVOTED)
 
 
-def _live_elo(row: BoardRow, judge: JudgeFindings | None) -> Cell:
+def _live_elo(row: JudgeRating, judge: JudgeFindings | None) -> Cell:
     """Show the rating of this moment; who has played no game stands where all begin."""
     luck = judge.order_luck if judge and row.total else None
     return Cell(f"{row.elo:.0f}", "" if luck is None else f"±{luck:.0f}")
@@ -224,11 +224,11 @@ def _rating_cell(judge: JudgeFindings) -> Cell:
     return Cell(main, span(rating.low, rating.high), title)
 
 
-def _is_waiting(row: BoardRow, judge: JudgeFindings | None) -> bool:
+def _is_waiting(row: JudgeRating, judge: JudgeFindings | None) -> bool:
     return bool(row.total) and (judge is None or judge.agreement.value is None)
 
 
-def _live_agreement(row: BoardRow, judge: JudgeFindings | None) -> Cell | None:
+def _live_agreement(row: JudgeRating, judge: JudgeFindings | None) -> Cell | None:
     """Show the agreement of this moment; its interval follows with the findings."""
     if not _is_waiting(row, judge):
         return None
@@ -236,7 +236,7 @@ def _live_agreement(row: BoardRow, judge: JudgeFindings | None) -> Cell | None:
     return Cell(percent(row.agree / row.total, 1), f"n {row.total:,}", title, PENDING)
 
 
-def _live_coverage(row: BoardRow, judge: JudgeFindings | None) -> Cell | None:
+def _live_coverage(row: JudgeRating, judge: JudgeFindings | None) -> Cell | None:
     if judge is not None or row.coverage is None:
         return None
     title = f"{row.answered:,} of {row.asked:,} pairs"

@@ -10,8 +10,8 @@ from django.db.models import Sum
 
 from judge_eval.findings.columns import Share
 from judge_eval.findings.model import RankedJudges
-from judge_eval.models import Findings, Run, Verdict
-from judge_eval.selectors import BoardRow, BoardView
+from judge_eval.models import Findings, JudgeRating, Run, Verdict
+from judge_eval.selectors import BoardView
 from judge_eval.stats.estimate import wilson
 from voting.models import Item
 
@@ -41,11 +41,11 @@ class Ranking:
     seq: int
     is_computed: bool = True
 
-    def best_first(self, rows: Iterable[BoardRow]) -> list[BoardRow]:
+    def best_first(self, rows: Iterable[JudgeRating]) -> list[JudgeRating]:
         """Order judges by it; of whom it is not known stands last."""
         return sorted(rows, key=lambda row: -self._value(str(row.judge.pk)))
 
-    def rank(self, row: BoardRow) -> int:
+    def rank(self, row: JudgeRating) -> int:
         """Return the judge's place; who agree equally share one."""
         own = self._value(str(row.judge.pk))
         return 1 + sum(self._value(judge) > own for judge in self.values)

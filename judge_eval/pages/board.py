@@ -34,10 +34,10 @@ from judge_eval.findings.columns import GROUPS, METHODS, PENDING, Column
 from judge_eval.findings.model import Claims, RunFindings
 from judge_eval.findings.ranking import ranking
 from judge_eval.findings.slices import Slice
-from judge_eval.models import Run
+from judge_eval.models import JudgeRating, Run
 from judge_eval.pages.findings import findings_context, live_part, requested
 from judge_eval.pages.runs import Context, run_page
-from judge_eval.selectors import BoardRow, BoardView
+from judge_eval.selectors import BoardView
 from judge_eval.stats.estimate import SIGNIFICANCE, best_first
 
 LATER = "The judge joined after these figures were computed; they follow within seconds."
@@ -175,7 +175,7 @@ def _labelled(claims: Claims) -> str:
 # --- the table ----------------------------------------------------------------------------------
 
 
-def _order(rows: Sequence[BoardRow], figures: RunFindings, part: Slice) -> list[int]:
+def _order(rows: Sequence[JudgeRating], figures: RunFindings, part: Slice) -> list[int]:
     """Return the places of judges in the findings, from the table's top to its bottom."""
     if part.kind:
         return best_first([judge.overall.value for judge in figures.judges])
@@ -184,7 +184,9 @@ def _order(rows: Sequence[BoardRow], figures: RunFindings, part: Slice) -> list[
     return [places[judge] for judge in ranked if judge in places]
 
 
-def _table(run: Run, ranked: Sequence[BoardRow], figures: RunFindings | None, part: Slice) -> Table:
+def _table(
+    run: Run, ranked: Sequence[JudgeRating], figures: RunFindings | None, part: Slice
+) -> Table:
     """Show judges by overall agreement: live, or of a part, which has no ELO and no price."""
     groups = {
         title: [column for column in columns if column.is_of_parts or not part.kind]
@@ -374,7 +376,7 @@ def _disputed(run: Run, wanted: Request) -> Context | None:
     return {"pairs": pairs, "url": url("run-pairs")}
 
 
-def _graph(run: Run, board: BoardView, ranked: Sequence[BoardRow]) -> RatingGraph | None:
+def _graph(run: Run, board: BoardView, ranked: Sequence[JudgeRating]) -> RatingGraph | None:
     if len(board.rows) < 2:  # whoever plays alone stays at 1000
         return None
     series = selectors.rating_series(run, board.votes)

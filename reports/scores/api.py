@@ -15,7 +15,7 @@ from humanjudge.lib import strict_json
 from humanjudge.lib.validation import ConfigError, ConfigInvalid, json_schema
 from judge_eval.api.access import KeyRouter, Prefix, is_blind, keep_blind, key_of, located, run_of
 from judge_eval.models import Run
-from judge_eval.prefixes import Ambiguous, by_prefix
+from judge_eval.selectors import Ambiguous, by_prefix
 from reports.models import ScoreReport
 from reports.scores import jobs
 from reports.scores.config import Config

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from judge_eval.api import run_requests
+from judge_eval.api import runs
 from judge_eval.models import Run
 from tests.makers import key_client, make_key, make_project, make_run, user_client
 
@@ -73,7 +73,7 @@ def test_a_config_may_be_larger_than_any_other_body():
 
 @pytest.mark.parametrize("path", ["/runs", "/runs/estimate", "/runs/demo"])
 def test_a_config_that_is_too_large_is_refused_unread(monkeypatch, path, caplog):
-    monkeypatch.setattr(run_requests, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(runs, "MOST_BYTES", 1_000)
     with caplog.at_level(logging.ERROR):
         said = detail_of(post(client(), path, " " * 1_001), 413)
     assert said == "a config of more than 1,000 bytes"
@@ -108,7 +108,7 @@ def test_what_breaks_on_the_server(monkeypatch):
     def broken(*_):
         raise RuntimeError
 
-    monkeypatch.setattr(run_requests, "read", broken)
+    monkeypatch.setattr(runs, "_config", broken)
     browser = client()
     browser.raise_request_exception = False
     said = detail_of(post(browser, "/runs", "{}"), 500)

@@ -12,7 +12,7 @@ from judge_eval.exchange.export import (
     votes_csv,
 )
 from judge_eval.models import Run
-from judge_eval.prefixes import Ambiguous, by_prefix
+from judge_eval.selectors import Ambiguous, by_prefix
 from voting.models import Project
 
 

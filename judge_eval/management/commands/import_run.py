@@ -14,7 +14,7 @@ from judge_eval.exchange.import_jobs import Source
 from judge_eval.exchange.import_report import WHAT, ImportOptions, json_text
 from judge_eval.exchange.rows import RowError
 from judge_eval.models import Import, Run
-from judge_eval.prefixes import Ambiguous, by_prefix
+from judge_eval.selectors import Ambiguous, by_prefix
 from voting.models import Project
 
 MOST_SHOWN = 20

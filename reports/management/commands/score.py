@@ -7,8 +7,8 @@ from django.utils import timezone
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.findings.slices import Slice, SliceInvalid
 from judge_eval.models import Run
-from judge_eval.prefixes import Ambiguous, by_prefix
 from judge_eval.runs.embeddings import make_embedder
+from judge_eval.selectors import Ambiguous, by_prefix
 from reports.scores.config import Reach, finder, import_modules, read_config
 from reports.scores.files import FolderTaken, replacing
 from reports.scores.make import NotWritable, ScoringFailed, make_report
