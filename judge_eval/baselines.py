@@ -8,43 +8,25 @@ pair.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from random import Random
-from typing import Literal
+from typing import Final, Literal, NamedTuple
 
 from voting.pictures.screening import element_count
 
-Winner = Literal["A", "B", "tie"]
 
-
-@dataclass(frozen=True)
-class Opinion:
+class Opinion(NamedTuple):
     """What a baseline says of a pair as it is shown, A first, and the one line of why."""
 
-    winner: Winner
+    winner: Literal["A", "B", "tie"]
     reason: str
 
 
 def always_first(output_a: str, output_b: str, seed: str) -> Opinion:
-    """Pick what is shown first.
-
-    Examples
-    --------
-    >>> always_first("x", "y", "").winner
-    'A'
-    """
     return Opinion("A", "It stands first.")
 
 
 def random_choice(output_a: str, output_b: str, seed: str) -> Opinion:
-    """Toss a coin that always falls the same way for the same seed.
-
-    Examples
-    --------
-    >>> random_choice("x", "y", "s") == random_choice("x", "y", "s")
-    True
-    """
-    # A seeded generator on purpose: a replayed run must toss the same coin.
+    """Toss a coin that always falls the same way for the same seed: a run can be replayed."""
     return Opinion("A" if Random(seed).random() < 0.5 else "B", "A coin was tossed.")  # noqa: S311
 
 
@@ -71,16 +53,14 @@ def _more(of_a: int, of_b: int, unit: str) -> Opinion:
     return Opinion("A" if of_a > of_b else "B", f"{larger:,} {unit} against {smaller:,}.")
 
 
-BASELINES: dict[str, Callable[[str, str, str], Opinion]] = {
+BASELINES: Final[dict[str, Callable[[str, str, str], Opinion]]] = {
     "always-first": always_first,
     "random": random_choice,
     "longer-wins": longer_wins,
     "more-elements-wins": more_elements_wins,
 }
-
-
 # These do not look at what they judge.
-BLIND = frozenset({"always-first", "random"})
+BLIND: Final = frozenset({"always-first", "random"})
 
 
 def names_for(kind: str) -> list[str]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
-from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -22,28 +20,20 @@ from voting.models import ApiKey, Inference, Item, Project, Queue
 NOT_ASKED = ("baseline", "imported")
 
 
-def validate_key_variable(name: str) -> None:
-    """Refuse to send any other secret of this machine to an endpoint that somebody typed in."""
-    if not re.fullmatch(r"[A-Z][A-Z0-9_]*_API_KEY", name):
-        raise ValidationError("The name of an environment variable that ends in _API_KEY.")
-
-
-def validate_base_url(url: str) -> None:
-    """Refuse what is no plain address: a key must not be typed into it, nor a query."""
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname)
-        plain = not (parts.query or parts.fragment or parts.username or parts.password)
-    except ValueError:
-        usable = plain = False
-    if not (usable and plain):
-        raise ValidationError("An http or https address without name, password or query.")
-
-
-def validate_provider_name(name: str) -> None:
-    """Refuse what judges go by that are asked nowhere: such a provider's would not be asked."""
-    if name in NOT_ASKED:
-        raise ValidationError(f"{name} is what judges that are not asked go by.")
+# No other secret of this machine is sent to an endpoint that somebody typed in.
+validate_key_variable = RegexValidator(
+    r"^[A-Z][A-Z0-9_]*_API_KEY\Z", "The name of an environment variable that ends in _API_KEY."
+)
+# A key must not be typed into an address, nor a query.
+validate_base_url = RegexValidator(
+    r"^(?i:https?)://([^\s/?#@:\[\]]+|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?(/[^\s?#]*)?\Z",
+    "An http or https address without name, password or query.",
+)
+validate_provider_name = RegexValidator(
+    rf"^({'|'.join(NOT_ASKED)})\Z",
+    "%(value)s is what judges that are not asked go by.",
+    inverse_match=True,
+)
 
 
 class Provider(models.Model):
@@ -188,7 +178,6 @@ class Verdict(models.Model):
         SWAPPED = "BA", "swapped"
         BOTH = "both", "both orders"
 
-    id: int
     judge = models.ForeignKey(Judge, models.PROTECT, related_name="verdicts", db_index=False)
     item = models.ForeignKey(Item, models.PROTECT, related_name="verdicts")
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
@@ -251,7 +240,6 @@ class Call(models.Model):
         DONE = "done"
         FAILED = "failed"
 
-    id: int
     run = models.ForeignKey(Run, models.PROTECT, related_name="calls", db_index=False)
     purpose = models.CharField(max_length=8, choices=Purpose)
     provider = models.CharField(max_length=50)
@@ -340,7 +328,6 @@ class Call(models.Model):
 class RunEvent(models.Model):
     """Something that happened to a run, for whoever follows it; the number is the cursor."""
 
-    id: int
     run = models.ForeignKey(Run, models.CASCADE, related_name="events", db_index=False)
     at = models.DateTimeField(default=timezone.now)
     kind = models.CharField(max_length=20)
@@ -365,9 +352,6 @@ class JudgeRating(models.Model):
     asked = models.PositiveIntegerField(default=0)
     answered = models.PositiveIntegerField(default=0)
 
-    def __str__(self) -> str:
-        return f"{self.judge_id}: {self.elo:.0f}"
-
     @property
     def total(self) -> int:
         return self.agree + self.disagree
@@ -389,9 +373,6 @@ class Board(models.Model):
     unblinded = models.PositiveIntegerField(default=0)
     seq = models.BigIntegerField(default=0)
 
-    def __str__(self) -> str:
-        return f"{self.run_id}: {self.votes} votes"
-
 
 class RatingPoint(models.Model):
     """A point of the rating graph: the ratings after so many votes, in the run's judge order."""
@@ -404,9 +385,6 @@ class RatingPoint(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["run", "votes"], name="ratingpoint_votes")
         ]
-
-    def __str__(self) -> str:
-        return f"{self.run_id}: {self.votes}"
 
 
 class Checkpoint(models.Model):
@@ -421,9 +399,6 @@ class Checkpoint(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["run", "seq"], name="checkpoint_seq")
         ]
-
-    def __str__(self) -> str:
-        return f"{self.run_id}: {self.seq}"
 
 
 class Findings(models.Model):
@@ -452,9 +427,6 @@ class Findings(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["run", "part"], name="findings_once")
         ]
-
-    def __str__(self) -> str:
-        return f"{self.run_id} {self.part} as of {self.seq}"
 
 
 class Import(models.Model):
@@ -511,6 +483,3 @@ class Import(models.Model):
                 name="import_unfinished",
             )
         ]
-
-    def __str__(self) -> str:
-        return f"{self.pk}: {self.state}"

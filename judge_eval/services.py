@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
 from hashlib import sha256
+from itertools import combinations
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 from django.conf import settings
@@ -14,128 +14,107 @@ from django.db import transaction
 
 from humanjudge.enqueue import enqueue
 from judge_eval.config.run_config import JudgeSpec, RunConfig
+from judge_eval.demo.content import DemoPrompt
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
-from judge_eval.pairing import all_pairs, wants_overlap
 from judge_eval.prompts.request_hash import judge_fingerprint
 from voting.choices import DEFAULT_BALLOT
 from voting.ledger.chain import canonical
-from voting.models import (
-    Inference,
-    Item,
-    Picture,
-    Project,
-    Queue,
-    VoterPrompt,
-    prompt_key,
-)
-from voting.order import fresh_turn
+from voting.models import Inference, Item, Picture, Project, Queue, VoterPrompt, prompt_key
+from voting.order import fresh_turn, keyed_number
 from voting.pictures.rendering import renderer_id
 from voting.pictures.store import source_address
 
 # A change of what a baseline answers must change its fingerprint: it is another competitor then.
 BASELINE_VERSION = 2
+Output = TypeVar("Output", bound=Hashable)
 
 
-@dataclass(frozen=True)
-class PromptOutputs:
-    """One prompt and what each generator made of it."""
-
-    text: str
-    outputs: Sequence[tuple[str, str]]
-    tags: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class RunSpec:
-    """What a run is made of."""
-
-    name: str
-    kind: str
-    rubric: str
-    prompts: Sequence[PromptOutputs]
-    judges: Sequence[str]
-    ballot: Sequence[str] = DEFAULT_BALLOT
-    votes_per_item: int = 1
-    overlap_share: float = 0.0
-    overlap_votes: int = 3
-    reveal: str = Queue.Reveal.AFTER_EACH
-
-
-def create_run(project: Project, spec: RunSpec) -> Run:
+def create_run(
+    project: Project,
+    name: str,
+    prompts: Sequence[DemoPrompt],
+    *,
+    rubric: str,
+    baselines: Sequence[str],
+    ballot: Sequence[str] = DEFAULT_BALLOT,
+    **rules: Any,
+) -> Run:
     """Write a run of outputs that are there already, and let the workers begin."""
     with transaction.atomic():
-        queue = create_queue(
-            project,
-            spec.name,
-            spec.rubric,
-            ballot=list(spec.ballot),
-            votes_per_item=spec.votes_per_item,
-            overlap_share=spec.overlap_share,
-            overlap_votes=spec.overlap_votes,
-            reveal=spec.reveal,
-        )
-        run = Run.objects.create(queue=queue, name=spec.name, state=Run.State.JUDGING)
+        queue = create_queue(project, name, rubric, ballot=list(ballot), **rules)
+        run = Run.objects.create(queue=queue, name=name, state=Run.State.JUDGING)
         Board.objects.create(run=run)
-        items = _create_items(queue, spec)
-        judges = add_judges(run, [baseline(run, name) for name in spec.judges])
-        create_verdicts(judges, items)
+        pairs: list[tuple[Inference, Inference]] = []
+        for prompt in prompts:
+            outputs = [
+                Inference(
+                    project=project,
+                    prompt=prompt.text,
+                    output=output.output,
+                    kind=prompt.kind,
+                    generator=output.generator,
+                    tags=list(prompt.tags),
+                    picture=picture_of(output.output) if prompt.kind == "svg" else None,
+                )
+                for output in prompt.outputs
+            ]
+            by_pk = {output.pk: output for output in Inference.objects.bulk_create(outputs)}
+            pairs += [(by_pk[a], by_pk[b]) for a, b in all_pairs(list(by_pk), settings.SECRET_KEY)]
+        # Neighbours in the list would otherwise be pairs of one prompt.
+        Random(str(queue.pk)).shuffle(pairs)  # noqa: S311  an order, not a secret
+        items = add_items(queue, pairs)
+        judges = add_judges(run, [baseline(run, name) for name in baselines])
+        verdicts = [Verdict(judge=judge, item=item) for item in items for judge in judges]
+        Verdict.objects.bulk_create(verdicts, batch_size=1000)
         enqueue("judge_eval.tasks.advance", str(run.pk))
     return run
 
 
-def create_queue(project: Project, name: str, rubric: str, **settings: Any) -> Queue:
-    """Make a queue of votes with the rubric of this name and text."""
-    return Queue.objects.create(
-        project=project, name=name, rubric=_rubric(project, name, rubric), **settings
-    )
-
-
-def create_verdicts(judges: Sequence[Judge], items: Sequence[Item]) -> None:
-    Verdict.objects.bulk_create(
-        [Verdict(judge=judge, item=item) for item in items for judge in judges],
-        batch_size=1000,
-    )
-
-
-def _rubric(project: Project, name: str, text: str) -> VoterPrompt:
-    """Return the rubric of this name: its last version, or the next one if the text is new."""
-    longest = VoterPrompt._meta.get_field("name").max_length
-    name = name[:longest]
-    versions = VoterPrompt.objects.filter(project=project, name=name)
+def create_queue(project: Project, name: str, rubric: str, **rules: Any) -> Queue:
+    """Make a queue of votes with the last rubric of this name, or a new version of another text."""
+    named = name[: VoterPrompt._meta.get_field("name").max_length]
+    versions = VoterPrompt.objects.filter(project=project, name=named)
     last = versions.order_by("-version").first()
-    if last is not None and last.text == text:
-        return last
-    version = last.version + 1 if last else 1
-    return VoterPrompt.objects.create(project=project, name=name, version=version, text=text)
+    if last is None or last.text != rubric:
+        version = last.version + 1 if last else 1
+        last = VoterPrompt.objects.create(project=project, name=named, version=version, text=rubric)
+    return Queue.objects.create(project=project, name=name, rubric=last, **rules)
 
 
-def _create_items(queue: Queue, spec: RunSpec) -> list[Item]:
-    pairs: list[tuple[Inference, Inference]] = []
-    for prompt in spec.prompts:
-        outputs = {}
-        for generator, output in prompt.outputs:
-            inference = Inference(
-                project=queue.project,
-                prompt=prompt.text,
-                output=output,
-                kind=spec.kind,
-                generator=generator,
-                tags=list(prompt.tags),
-                picture=picture_of(output) if spec.kind == Inference.Kind.SVG else None,
-            )
-            outputs[inference.pk] = inference
-        Inference.objects.bulk_create(outputs.values())
-        key = settings.SECRET_KEY
-        pairs += [(outputs[a], outputs[b]) for a, b in all_pairs(list(outputs), key)]
-    # Neighbours in the list would otherwise be pairs of one prompt.
-    Random(str(queue.pk)).shuffle(pairs)  # noqa: S311  an order, not a secret
-    return add_items(queue, pairs)
+def all_pairs(outputs: Sequence[Output], key: str) -> list[tuple[Output, Output]]:
+    """Pair every output of one prompt with every other; a keyed hash decides who is A.
+
+    Examples
+    --------
+    >>> len(all_pairs(["x", "y", "z"], "key"))
+    3
+    """
+    return [
+        (second, first) if keyed_number(key, "pair", first, second) & 1 else (first, second)
+        for first, second in combinations(outputs, 2)
+    ]
+
+
+def wants_overlap(key: str, item: object, share: float) -> bool:
+    """Say whether an item is one of the share that several people vote on; always the same of it.
+
+    Examples
+    --------
+    >>> wants_overlap("key", 1, 0.0), wants_overlap("key", 1, 1.0)
+    (False, True)
+    """
+    return keyed_number(key, "overlap", item) < share * 2**64
 
 
 def add_items(queue: Queue, pairs: Sequence[tuple[Inference, Inference]]) -> list[Item]:
     """Put pairs behind those that a queue has; the caller holds its lock."""
     last = queue.items.order_by("-position").values_list("position", flat=True).first()
     first = 0 if last is None else last + 1
+
+    def wanted(item: UUID) -> int:
+        overlaps = wants_overlap(settings.SECRET_KEY, item, queue.overlap_share)
+        return queue.overlap_votes if overlaps else queue.votes_per_item
+
     return Item.objects.bulk_create(
         [
             Item(
@@ -146,7 +125,7 @@ def add_items(queue: Queue, pairs: Sequence[tuple[Inference, Inference]]) -> lis
                 turn=fresh_turn(queue.pk, prompt_key(a.prompt)),
                 a=a,
                 b=b,
-                votes_wanted=_wanted(queue, pk),
+                votes_wanted=wanted(pk),
             )
             for n, (a, b) in enumerate(pairs, start=first)
             for pk in [uuid4()]
@@ -157,11 +136,6 @@ def add_items(queue: Queue, pairs: Sequence[tuple[Inference, Inference]]) -> lis
 
 def picture_of(source: str) -> Picture:
     return Picture.objects.get_or_create(source_sha256=source_address(source))[0]
-
-
-def _wanted(queue: Queue, item: UUID) -> int:
-    overlaps = wants_overlap(settings.SECRET_KEY, item, queue.overlap_share)
-    return queue.overlap_votes if overlaps else queue.votes_per_item
 
 
 def add_judges(run: Run, judges: Sequence[Judge]) -> list[Judge]:
@@ -176,7 +150,8 @@ def add_judges(run: Run, judges: Sequence[Judge]) -> list[Judge]:
 
 
 def baseline(run: Run, name: str) -> Judge:
-    fingerprint = baseline_fingerprint(name)
+    competitor = {"provider": Judge.BASELINE, "model": name, "version": BASELINE_VERSION}
+    fingerprint = sha256(canonical(competitor)).hexdigest()
     return Judge(run=run, name=name, provider=Judge.BASELINE, fingerprint=fingerprint)
 
 
@@ -184,12 +159,9 @@ def judge_of(run: Run, config: RunConfig, spec: JudgeSpec) -> Judge:
     """Return a judge of a config, as yet without a place."""
     if spec.is_baseline:
         return baseline(run, spec.id)
+    fingerprint = model_fingerprint(config, spec.provider, spec.id)
     return Judge(
-        run=run,
-        name=spec.id,
-        provider=spec.provider,
-        model=spec.id,
-        fingerprint=model_fingerprint(config, spec.provider, spec.id),
+        run=run, name=spec.id, provider=spec.provider, model=spec.id, fingerprint=fingerprint
     )
 
 
@@ -206,8 +178,3 @@ def model_fingerprint(config: RunConfig, provider: str, model: str) -> str:
         },
         renderer=renderer_id(settings.SVG_RENDERER) if config.kind == "svg" else None,
     )
-
-
-def baseline_fingerprint(name: str) -> str:
-    competitor = {"provider": "baseline", "model": name, "version": BASELINE_VERSION}
-    return sha256(canonical(competitor)).hexdigest()

@@ -33,7 +33,6 @@ from judge_eval.config.run_config import MOST_USD, RunConfig, parse
 from judge_eval.models import Run
 from judge_eval.runs import demo, lifecycle, providers, simulation
 from judge_eval.runs.progress import progress_of
-from judge_eval.services import create_run
 from voting.choices import CHOICES
 from voting.models import ApiKey, Item
 from voting.services import VotingClosed
@@ -320,8 +319,8 @@ def create_demo(request: HttpRequest) -> Any:
     """
     api_key = key_of(request, MANAGE)
     wanted = validated(DemoRequest, _json(request, if_empty={}))
-    made_of = demo.spec(wanted.kind, wanted.name or demo.RUNS[wanted.kind])
-    run = create_run(project_for(api_key, wanted.project), made_of)
+    project = project_for(api_key, wanted.project)
+    run = demo.make_run(project, wanted.kind, wanted.name or demo.RUNS[wanted.kind])
     pairs, nothing = run.queue.items.count(), Decimal(0)
     costs = {"plan": Plan(0, pairs, 0), "estimate": Estimate(nothing, nothing, (), ())}
     return Status(201, State.from_orm(run).model_dump() | costs)

@@ -15,7 +15,7 @@ from django.urls import reverse
 from judge_eval.baselines import names_for
 from judge_eval.demo import content
 from judge_eval.models import Run
-from judge_eval.services import PromptOutputs, RunSpec, create_run
+from judge_eval.services import create_run
 from voting.choices import CHOICES, DEFAULT_BALLOT
 from voting.keys import create_key
 from voting.models import ApiKey, Invite, Project
@@ -33,7 +33,7 @@ def load(access_file: Path) -> bool:
             _add_missing_key(access_file)
             return False
         project = Project.objects.create(name=PROJECT)
-        runs = [create_run(project, spec(kind, name)) for kind, name in RUNS.items()]
+        runs = [make_run(project, kind, name) for kind, name in RUNS.items()]
         access = {
             "board": [{"name": r.name, "path": reverse("run", args=[r.pk])} for r in runs],
             "invites": [{"name": r.name, "path": _invite(r)} for r in runs],
@@ -47,21 +47,14 @@ def load(access_file: Path) -> bool:
     return True
 
 
-def spec(kind: Any, name: str) -> RunSpec:
-    """Return what a run of the demo's outputs of a kind is made of, judged by the baselines."""
-    return RunSpec(
-        name=name,
-        kind=kind,
+def make_run(project: Project, kind: Any, name: str) -> Run:
+    """Make a run of the demo's outputs of a kind, judged by the baselines."""
+    return create_run(
+        project,
+        name,
+        content.load(kind),
         rubric=content.rubric(kind),
-        prompts=[
-            PromptOutputs(
-                text=prompt.text,
-                outputs=[(output.generator, output.output) for output in prompt.outputs],
-                tags=prompt.tags,
-            )
-            for prompt in content.load(kind)
-        ],
-        judges=names_for(kind),
+        baselines=names_for(kind),
         ballot=CHOICES if kind == "text" else DEFAULT_BALLOT,
     )
 

@@ -12,10 +12,9 @@ from django.utils import timezone
 from humanjudge.lib.leases import free
 from judge_eval.config.run_config import RunConfig
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
-from judge_eval.pairing import all_pairs
 from judge_eval.runs import leases
 from judge_eval.runs.bulk import add_rows
-from judge_eval.services import add_items
+from judge_eval.services import add_items, all_pairs
 from voting.models import Inference, Item, Picture
 from voting.order import keyed_number
 

@@ -6,11 +6,12 @@ import pytest
 from django.utils import timezone
 
 from judge_eval.baselines import names_for
+from judge_eval.demo.content import DemoOutput, DemoPrompt
 from judge_eval.findings.load import outcomes_of
 from judge_eval.models import Judge, JudgeRating, Run, Verdict
 from judge_eval.runs import state, verdicts
 from judge_eval.selectors import ready_verdicts, waiting_pictures
-from judge_eval.services import PromptOutputs, RunSpec, create_run
+from judge_eval.services import create_run
 from judge_eval.tasks import judge, sweep
 from tests.makers import make_project, make_vote, make_voter, seal_all
 from voting.assignment import next_pairs
@@ -29,21 +30,10 @@ BAD = "<svg"
 
 
 def make_new_run(kind="text", outputs=("short", "longer", "the longest of all"), prompts=1):
+    answers = [DemoOutput(f"generator-{g}", output) for g, output in enumerate(outputs)]
+    questions = [DemoPrompt(str(n), f"Question {n}", kind, (), answers) for n in range(prompts)]
     return create_run(
-        make_project(),
-        RunSpec(
-            name="Study",
-            kind=kind,
-            rubric="Which is better?",
-            prompts=[
-                PromptOutputs(
-                    text=f"Question {n}",
-                    outputs=[(f"generator-{g}", output) for g, output in enumerate(outputs)],
-                )
-                for n in range(prompts)
-            ],
-            judges=names_for(kind),
-        ),
+        make_project(), "Study", questions, rubric="Which is better?", baselines=names_for(kind)
     )
 
 

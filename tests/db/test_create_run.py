@@ -6,8 +6,9 @@ import pytest
 from django.db import IntegrityError
 
 from judge_eval.baselines import names_for
+from judge_eval.demo.content import DemoOutput, DemoPrompt
 from judge_eval.models import Judge, Run, Verdict
-from judge_eval.services import PromptOutputs, RunSpec, baseline_fingerprint, create_run
+from judge_eval.services import baseline, create_run
 from tests.makers import make_project
 from voting.models import Entry, Inference, Item, Picture, VoterPrompt
 
@@ -16,22 +17,18 @@ pytestmark = pytest.mark.django_db
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><rect width="9" height="9"/></svg>'
 
 
+def prompt(text, outputs, kind="text"):
+    outputs = [DemoOutput(generator, output) for generator, output in outputs]
+    return DemoPrompt("slug", text, kind, ("easy",), outputs)
+
+
 def spec(number=2, generators=3, **changed):
-    fields = {
-        "name": "Study",
-        "kind": "text",
-        "rubric": "Which is better?",
-        "prompts": [
-            PromptOutputs(
-                text=f"Question {n}",
-                outputs=[(f"generator-{g}", f"Answer {n}.{g}") for g in range(generators)],
-                tags=["easy"],
-            )
-            for n in range(number)
-        ],
-        "judges": names_for("text"),
-    }
-    return RunSpec(**(fields | changed))
+    prompts = [
+        prompt(f"Question {n}", [(f"generator-{g}", f"Answer {n}.{g}") for g in range(generators)])
+        for n in range(number)
+    ]
+    fields = {"name": "Study", "prompts": prompts, "rubric": "Which is better?"}
+    return fields | {"baselines": names_for("text")} | changed
 
 
 def pairs_of(run):
@@ -39,7 +36,7 @@ def pairs_of(run):
 
 
 def test_everybody_meets_everybody_on_each_prompt():
-    run = create_run(make_project(), spec())
+    run = create_run(make_project(), **spec())
     met = Counter((p.a.prompt, frozenset((p.a.generator, p.b.generator))) for p in pairs_of(run))
     assert len(met) == 6
     assert set(met.values()) == {1}
@@ -49,37 +46,37 @@ def test_everybody_meets_everybody_on_each_prompt():
 
 
 def test_who_stands_as_a_is_a_matter_of_chance():
-    run = create_run(make_project(), spec(number=40, generators=2))
+    run = create_run(make_project(), **spec(number=40, generators=2))
     first = Counter(pair.a.generator for pair in pairs_of(run))
     assert set(first) == {"generator-0", "generator-1"}
     assert min(first.values()) > 5  # fewer than that happens once in 10**6 studies
 
 
 def test_neighbours_are_not_all_of_one_prompt():
-    run = create_run(make_project(), spec(number=6))
+    run = create_run(make_project(), **spec(number=6))
     prompts = [pair.a.prompt for pair in pairs_of(run)]
     assert prompts != sorted(prompts)
 
 
 def test_every_judge_is_asked_about_every_pair():
-    run = create_run(make_project(), spec())
+    run = create_run(make_project(), **spec())
     assert list(
         Judge.objects.filter(run=run).order_by("position").values_list("name", "fingerprint")
-    ) == [(name, baseline_fingerprint(name)) for name in names_for("text")]
+    ) == [(name, baseline(run, name).fingerprint) for name in names_for("text")]
     assert Verdict.objects.filter(judge__run=run, state="waiting").count() == 6 * 3
     assert set(Judge.objects.filter(run=run).values_list("rating__elo", flat=True)) == {1000.0}
     assert (run.state, run.is_shared) == (Run.State.JUDGING, False)
 
 
 def test_nothing_is_voted_and_nothing_is_open_yet():
-    run = create_run(make_project(), spec())
+    run = create_run(make_project(), **spec())
     assert not pairs_of(run).filter(opened_at__isnull=False).exists()
     assert not Entry.objects.exists()
     assert run.board.votes == 0
 
 
 def test_votes_wanted_without_overlap():
-    run = create_run(make_project(), spec(votes_per_item=2))
+    run = create_run(make_project(), **spec(votes_per_item=2))
     assert {pair.votes_wanted for pair in pairs_of(run)} == {2}
 
 
@@ -89,7 +86,7 @@ def test_a_share_of_the_pairs_wants_more_people():
         for pair in pairs_of(
             create_run(
                 make_project(),
-                spec(number=120, generators=3, overlap_share=0.2, overlap_votes=3),
+                **spec(number=120, generators=3, overlap_share=0.2, overlap_votes=3),
             )
         )
     )
@@ -100,42 +97,42 @@ def test_a_share_of_the_pairs_wants_more_people():
 
 @pytest.mark.parametrize("share, wanted", [(0.0, {1}), (1.0, {4})])
 def test_no_overlap_and_all_overlap(share, wanted):
-    run = create_run(make_project(), spec(overlap_share=share, overlap_votes=4))
+    run = create_run(make_project(), **spec(overlap_share=share, overlap_votes=4))
     assert {pair.votes_wanted for pair in pairs_of(run)} == wanted
 
 
 def test_equal_drawings_share_a_picture():
     outputs = [("one", SVG), ("two", SVG), ("three", SVG.replace("rect", "ellipse"))]
-    prompt = PromptOutputs(text="Draw", outputs=outputs)
-    create_run(make_project(), spec(kind="svg", prompts=[prompt], judges=names_for("svg")))
+    drawn = prompt("Draw", outputs, "svg")
+    create_run(make_project(), **spec(prompts=[drawn], baselines=names_for("svg")))
     assert Picture.objects.count() == 2
     assert Inference.objects.filter(picture__isnull=False).count() == 3
 
 
 def test_two_runs_of_one_name_and_rubric_share_its_version():
     project = make_project()
-    one, other = create_run(project, spec()), create_run(project, spec())
+    one, other = create_run(project, **spec()), create_run(project, **spec())
     assert one.queue.rubric == other.queue.rubric
     assert VoterPrompt.objects.count() == 1
 
 
 def test_another_rubric_is_the_next_version_of_it():
     project = make_project()
-    create_run(project, spec())
-    create_run(project, spec(rubric="Which is shorter?"))
-    again = create_run(project, spec(rubric="Which is shorter?"))
+    create_run(project, **spec())
+    create_run(project, **spec(rubric="Which is shorter?"))
+    again = create_run(project, **spec(rubric="Which is shorter?"))
     assert again.queue.rubric.text == "Which is shorter?"
     assert sorted(VoterPrompt.objects.values_list("version", flat=True)) == [1, 2]
 
 
 def test_a_long_name_is_no_obstacle():
-    run = create_run(make_project(), spec(name="long " * 40))
+    run = create_run(make_project(), **spec(name="long " * 40))
     assert run.name == "long " * 40
     assert run.queue.rubric.name == ("long " * 40)[:100]
 
 
 def test_a_run_that_cannot_be_is_not_half_there():
     with pytest.raises(IntegrityError):
-        create_run(make_project(), spec(overlap_share=2))
+        create_run(make_project(), **spec(overlap_share=2))
     assert not Run.objects.exists()
     assert not Inference.objects.exists()

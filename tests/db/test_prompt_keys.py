@@ -17,7 +17,7 @@ def keys_of(run):
 
 
 def test_pairs_of_one_prompt_of_a_run_share_its_key():
-    run = create_run(make_project(), spec(number=2, generators=3))
+    run = create_run(make_project(), **spec(number=2, generators=3))
     expected = [prompt_key(text) for text in ("Question 0", "Question 1") for _ in range(3)]
     assert sorted(keys_of(run)) == sorted(expected)
 
