@@ -15,8 +15,8 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
-from judge_eval.findings.model import Parts, RunFindings
-from judge_eval.findings.slices import WHOLE, Slice
+from judge_eval.findings.model import RunFindings
+from judge_eval.findings.slices import WHOLE, Parts, Slice
 from judge_eval.models import Board, Findings, Run
 
 # A worker that was killed in the middle leaves its findings to others after this time.
@@ -54,21 +54,17 @@ def refresh() -> None:
         _begin_new()
         until = time.monotonic() + MOMENT_SECONDS
         for run_id, part in _due(timezone.now()):
-            _compute_or_tell(run_id, part)
+            try:
+                compute(run_id, part)
+            except DatabaseError:
+                raise
+            except Exception:
+                # One run that cannot be computed must not hold up the others; it is tried again.
+                logger.exception("findings of run %s, part %r", run_id, part)
             if time.monotonic() > until:
                 return
     finally:
         _computing.release()
-
-
-def _compute_or_tell(run_id: UUID, part: str) -> None:
-    try:
-        compute(run_id, part)
-    except DatabaseError:
-        raise
-    except Exception:
-        # One run that cannot be computed must not hold up the others; it is tried again later.
-        logger.exception("findings of run %s, part %r", run_id, part)
 
 
 def _begin_new() -> None:
@@ -155,17 +151,15 @@ class Request:
 def request_findings(run: Run, part: str) -> Request:
     """Return the findings of a part of a run, and see to it that they are computed.
 
-    Raises
-    ------
-    SliceInvalid, PartUnknown, TooManyParts
+    Raises SliceInvalid, PartUnknown, TooManyParts.
     """
     wanted = Slice.parse(part)
     whole = findings_of(run, WHOLE)
     request = Request(wanted, whole, whole)
     if not wanted.kind or request.parts is None:
         return request
-    values = {"tag": [tag for tag, _ in request.parts.tags], "generator": request.parts.generators}
-    if wanted.value not in values.get(wanted.kind, [wanted.value]):
+    values = {"tag": dict(request.parts.tags), "generator": request.parts.generators}
+    if wanted.kind in values and wanted.value not in values[wanted.kind]:
         raise PartUnknown(f"this run has no {wanted.kind} {wanted.value!r}")
     return Request(wanted, findings_of(run, wanted), whole)
 

@@ -17,8 +17,7 @@ from humanjudge.charts import (
     lines,
     svg,
 )
-from judge_eval.findings.columns import Rating, Share
-from judge_eval.findings.model import AltTest, Models, RunFindings
+from judge_eval.findings.model import AltTest, Models, Rating, RunFindings, Share
 from judge_eval.stats import PASSES
 
 START = Reference(1000, "start")

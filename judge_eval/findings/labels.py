@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Hashable, Mapping
+from itertools import product
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from judge_eval.findings.slices import WHOLE, Slice
@@ -14,27 +14,16 @@ from voting.ledger.counts import counted_in
 from voting.models import Entry, Item
 
 WINNER: Final = "winner"
-Tasks = dict[str, dict[Hashable, object]]
-Said = dict[str, Tasks]
+# By who, task and item.
+Labels = dict[str, dict[str, dict[Hashable, object]]]
 
 
-@dataclass(frozen=True)
-class RunLabels:
+class RunLabels(NamedTuple):
     """Everything that was said in a run and counts.
 
-    Attributes
-    ----------
-    judges : Annotations
-        By the judge's id, in the run's order of judges: ``{judge: {task: {comparison: label}}}``.
-        A verdict that failed is None, a missing label, on each of the run's tasks.
-    humans : Annotations
-        By the voter's pseudonym.
-    names : mapping of str to str
-        The judges' names by their ids.
-    baselines : frozenset of str
-        The ids of those that are baselines.
-    tasks : tuple of str
-        ``winner`` first, then whatever else was answered with votes and verdicts, by name.
+    Labels of judges are by their ids, in the run's order; those of humans by pseudonyms. A verdict
+    that failed is None, a missing label, on each of the run's tasks: ``winner`` first, then
+    whatever else was answered with votes and verdicts, by name.
     """
 
     judges: Annotations
@@ -47,37 +36,35 @@ class RunLabels:
 def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> RunLabels:
     """Read a run's labels with three queries, whatever its size; of a part of it with four.
 
-    Parameters
-    ----------
-    run : Run
-        With its queue.
-    part : Slice, optional
-        Only labels of this part.
-    up_to : int, optional
-        Only votes up to this entry of the ledger.
+    With `up_to` only votes up to this entry of the ledger.
     """
     is_inside = _inside(run, part)
     judges = list(Judge.objects.filter(run=run).order_by("position").only("name", "provider"))
-    names = {str(judge.pk): judge.name for judge in judges}
-    humans: Said = {}
-    for pair, human, choice, labels in _votes(run, up_to):
+    upto = {} if up_to is None else {"seq__lte": up_to}
+    votes = Entry.objects.filter(
+        counted_in(run.queue), queue=run.queue_id, item__isnull=False, **upto
+    )
+    humans: Labels = {}
+    rows = votes.order_by("seq").values_list("item_id", "voter__pseudonym", "choice", "labels")
+    for pair, human, choice, labels in rows.iterator():
         if is_inside(pair, choice):
-            _note(humans.setdefault(human, {}), str(pair), choice, labels)
-    said: Said = {judge: {} for judge in names}
-    failed: list[tuple[str, str]] = []
-    for pair, judge, winner, labels in _verdicts(run):
-        if not is_inside(pair, winner):
-            continue
-        if winner:
-            _note(said[str(judge)], str(pair), winner, labels)
-        else:
-            failed.append((str(judge), str(pair)))
-    tasks = _tasks([*humans.values(), *said.values()])
-    for judge_id, item in failed:
-        for task in tasks:
-            said[judge_id].setdefault(task, {})[item] = None
+            _note(humans.setdefault(human, {}), pair, choice, labels)
+    by_judge: Labels = {str(judge.pk): {} for judge in judges}
+    failed: list[tuple[str, UUID]] = []
+    final = Verdict.objects.filter(judge__run=run).exclude(state=Verdict.State.WAITING)
+    given = final.order_by("item__position").values_list("item_id", "judge_id", "winner", "labels")
+    for pair, by, winner, labels in given.iterator():
+        if winner and is_inside(pair, winner):
+            _note(by_judge[str(by)], pair, winner, labels)
+        elif is_inside(pair, winner):
+            failed.append((str(by), pair))
+    others = {task for tasks in (*humans.values(), *by_judge.values()) for task in tasks}
+    tasks = (WINNER, *sorted(others - {WINNER}))
+    for (who, pair), task in product(failed, tasks):
+        by_judge[who].setdefault(task, {})[str(pair)] = None
+    names = {str(judge.pk): judge.name for judge in judges}
     baselines = frozenset(str(judge.pk) for judge in judges if judge.is_baseline)
-    return RunLabels(said, humans, names, baselines, tasks)
+    return RunLabels(by_judge, humans, names, baselines, tasks)
 
 
 def _inside(run: Run, part: Slice) -> Callable[[UUID, str], bool]:
@@ -92,33 +79,6 @@ def _inside(run: Run, part: Slice) -> Callable[[UUID, str], bool]:
     return lambda pair, choice: pair in inside
 
 
-def _votes(
-    run: Run, up_to: int | None
-) -> Iterable[tuple[UUID, str, str, Mapping[str, object] | None]]:
-    votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id, item__isnull=False)
-    if up_to is not None:
-        votes = votes.filter(seq__lte=up_to)
-    columns = ("item_id", "voter__pseudonym", "choice", "labels")
-    return votes.order_by("seq").values_list(*columns).iterator()
-
-
-def _verdicts(run: Run) -> Iterable[tuple[UUID, UUID, str, Mapping[str, object] | None]]:
-    """Yield verdicts that are final; one that failed has no winner."""
-    final = Verdict.objects.filter(judge__run=run).exclude(state=Verdict.State.WAITING)
-    columns = ("item_id", "judge_id", "winner", "labels")
-    return final.order_by("item__position").values_list(*columns).iterator()
-
-
-def _note(
-    tasks: Tasks,
-    item: str,
-    winner: str,
-    labels: Mapping[str, object] | None,
-) -> None:
+def _note(tasks: dict[str, dict[Hashable, object]], pair: UUID, winner: str, labels: Any) -> None:
     for task, label in {**(labels or {}), WINNER: winner}.items():
-        tasks.setdefault(task, {})[item] = label
-
-
-def _tasks(everybody: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
-    found = {task for tasks in everybody for task in tasks}
-    return (WINNER, *sorted(found - {WINNER}))
+        tasks.setdefault(task, {})[str(pair)] = label

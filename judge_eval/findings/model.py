@@ -2,14 +2,85 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Any, Final
 
-from pydantic import ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from judge_eval.findings.columns import Figures, JudgeFindings, Rating, Share
+from judge_eval.findings.slices import Parts
 
-Matrix = list[list[float | None]]
 PEOPLE: Final = "people"
+
+
+def _plain(array: Any) -> Any:
+    """Return the lists of an array, with None where it is not a number."""
+    if not hasattr(array, "tolist"):
+        return array
+    return [[None if value != value else value for value in row] for row in array.tolist()]
+
+
+# Of an array or of what JSON holds.
+Matrix = Annotated[list[list[float | None]], BeforeValidator(_plain)]
+Counts = Annotated[list[list[int]], BeforeValidator(_plain)]
+
+
+class Figures(BaseModel):
+    """Figures as they are stored; made of the dataclasses that computed them."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class Share(Figures):
+    """A share with its 95 % interval; where a number is null, `why` says why."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    successes: int
+    trials: int
+    comparisons: int
+    method: str | None
+    why: str | None
+
+
+class Rating(Figures):
+    """A Bradley-Terry rating, mean 1000, with its interval and the ranks it may have."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    rank: int | None
+    best_rank: int | None
+    worst_rank: int | None
+    comparisons: int
+    why: str | None
+
+    def ranks(self, dash: str = "\N{EN DASH}") -> str:
+        """Write the ranks that are possible; nothing where none is known."""
+        best, worst = self.best_rank, self.worst_rank
+        if best is None:
+            return ""
+        return f"{best}" if best == worst else f"{best}{dash}{worst}"
+
+
+class JudgeFindings(Figures):
+    id: str
+    name: str
+    is_baseline: bool
+    overall: Share
+    rating: Rating
+    ties: str
+    agreement: Share
+    beside_people: Share
+    per_answer: Share
+    coverage: Share
+    consistency: Share
+    first_position: Share
+    order_luck: float | None
+    cost_usd: float | None
+    seconds_per_verdict: float | None
+    cost_per_verdict_usd: float | None
+    cost_per_correct_usd: float | None
+    cost_why: str | None
 
 
 class AsOf(Figures):
@@ -28,11 +99,11 @@ class AsOf(Figures):
 class Claims(Figures):
     """Rows against columns: which judge is better than which, with the corrected p."""
 
-    beats: list[list[bool]]
+    beats: Annotated[list[list[bool]], BeforeValidator(_plain)]
     p: Matrix
     p_single: Matrix
-    ahead: list[list[int]]
-    together: list[list[int]]
+    ahead: Counts
+    together: Counts
     labelled: int
     unlabelled: int
 
@@ -58,12 +129,12 @@ class DisputedPair(Figures):
 class ModelBoard(Figures):
     """Models ranked `by` people, or by the judge of that identifier, in the order of `names`."""
 
-    by: str
-    name: str
+    by: str = ""
+    name: str = ""
     is_baseline: bool = False
     ratings: list[Rating]
     ties: list[str]
-    wins: list[list[float]]
+    wins: Annotated[list[list[float]], BeforeValidator(_plain)]
     win_rates: Matrix
     both_bad: int
     unpaired: int
@@ -110,13 +181,6 @@ class AltTest(Figures):
     humans: int
     choices: int
     items: int
-
-
-class Parts(Figures):
-    """What `part` may be: `tag:…` with how many pairs have the tag, `generator:…`."""
-
-    tags: list[tuple[str, int]] = []
-    generators: list[str] = []
 
 
 class RankedJudges(Figures):

@@ -8,8 +8,7 @@ from uuid import UUID
 
 from django.db.models import Sum
 
-from judge_eval.findings.columns import Share
-from judge_eval.findings.model import RankedJudges
+from judge_eval.findings.model import RankedJudges, Share
 from judge_eval.models import Findings, JudgeRating, Run, Verdict
 from judge_eval.selectors import BoardView
 from judge_eval.stats.estimate import wilson
@@ -20,18 +19,10 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Ranking:
-    """The overall agreement of a run's judges, and which votes it is of.
+    """The overall agreement of judges by their identifiers, and of how many votes, up to which.
 
-    Attributes
-    ----------
-    values : mapping of str to float or None
-        By a judge's identifier.
-    intervals : mapping of str to (float, float)
-    order_luck : mapping of str to float or None
-    votes, seq : int
-        How many votes, up to which ledger entry.
-    is_computed : bool
-        Whether the findings say it; otherwise it is counted as of this moment, without intervals.
+    It is computed where the findings say it; otherwise it is counted as of this moment, without
+    intervals.
     """
 
     values: Mapping[str, float | None]
@@ -51,7 +42,6 @@ class Ranking:
         return 1 + sum(self._value(judge) > own for judge in self.values)
 
     def _value(self, judge: str) -> float:
-        """Return a judge's share, below all others where it is not known."""
         value = self.values.get(judge)
         return -1.0 if value is None else value
 
@@ -60,13 +50,13 @@ def ranking(board: BoardView, findings: RankedJudges | None) -> Ranking:
     """Return what the findings say; until there are any, the shares of this moment alone."""
     # What was computed before anybody voted says nothing of the votes since.
     if findings and (findings.as_of.votes or not board.votes):
-        judges = findings.judges
+        judges, as_of = findings.judges, findings.as_of
         return Ranking(
             {judge.id: judge.overall.value for judge in judges},
             {judge.id: interval for judge in judges if (interval := _interval(judge.overall))},
             {judge.id: judge.order_luck for judge in judges},
-            findings.as_of.votes,
-            findings.as_of.seq,
+            as_of.votes,
+            as_of.seq,
         )
     final = Verdict.objects.filter(judge__run=board.run).exclude(state=Verdict.State.WAITING)
     votes = dict(final.order_by().values_list("judge").annotate(Sum("item__votes")))
@@ -81,9 +71,7 @@ def stored_ranking(run: Run) -> RankedJudges | None:
     """Return what was computed of a run's judges; None before it was."""
     rows = Findings.objects.filter(run=run, part="", data__isnull=False)
     row = rows.values("data__judges", "data__as_of").first()
-    if row is None:
-        return None
-    return RankedJudges(as_of=row["data__as_of"], judges=row["data__judges"])
+    return row and RankedJudges(as_of=row["data__as_of"], judges=row["data__judges"])
 
 
 def agreement_intervals(board: BoardView, findings: RankedJudges | None) -> dict[UUID, Interval]:

@@ -30,7 +30,7 @@ from humanjudge.lib.text import duration, listed, number_of
 from judge_eval import selectors
 from judge_eval.access import can, is_voting
 from judge_eval.findings.cache import Request
-from judge_eval.findings.columns import GROUPS, METHODS, PENDING, Column
+from judge_eval.findings.columns import GROUPS, PENDING, Column
 from judge_eval.findings.model import Claims, RunFindings
 from judge_eval.findings.ranking import ranking
 from judge_eval.findings.slices import Slice
@@ -80,7 +80,6 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         "first_step": None if board.votes else _first_step(run, board, runs_it=runs_it),
         "seen": seen,
         "poll": urlencode(poll, quote_via=quote, safe=""),
-        "methods": METHODS,
         # What is read aloud when it changes.
         "spoken": f"{number_of(board.votes, 'vote')}.",
     }
@@ -237,7 +236,7 @@ def _table(
             column.title,
             column.unit,
             css="num group" if column.figure in first else "num",
-            anchor=column.method.anchor,
+            anchor=column.anchor,
             figure=column.figure,
         )
         for column in columns

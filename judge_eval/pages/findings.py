@@ -17,7 +17,7 @@ from judge_eval import selectors
 from judge_eval.findings.cache import PartUnknown, Request, TooManyParts, request_findings
 from judge_eval.findings.columns import Value, file_row, people_file_row
 from judge_eval.findings.model import RunFindings
-from judge_eval.findings.slices import SliceInvalid, part_choices
+from judge_eval.findings.slices import SliceInvalid
 from judge_eval.models import Run
 from judge_eval.pages.runs import Context, run_page
 from judge_eval.stats.estimate import best_first
@@ -77,7 +77,8 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
         "findings": figures,
         "charts": row.charts,
         "part": part,
-        "parts": part_choices(request.parts, str(part)) if request.parts else None,
+        "parts": request.parts,
+        "chosen_part": str(part),
         "as_of": words,
         "chart_files": [
             (chart, name) for of, chart, name in CHARTS if of == tab and chart in row.charts

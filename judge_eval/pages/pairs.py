@@ -25,7 +25,7 @@ from humanjudge.lib.text import latency, usd
 from judge_eval.access import is_voting, refusal
 from judge_eval.exchange.import_write import CHANGES
 from judge_eval.findings.cache import parts_of
-from judge_eval.findings.slices import WHOLE, Slice, SliceInvalid, pair_choices
+from judge_eval.findings.slices import WHOLE, Slice, SliceInvalid
 from judge_eval.models import Call, Judge, Run, Verdict
 from judge_eval.pages.runs import DONE, Context, find_run, run_page
 from judge_eval.runs.providers import NANO
@@ -102,7 +102,7 @@ def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
         "part": str(wanted.part),
         "is_voting": hides,
         "orders": ORDERS,
-        "choices": pair_choices(parts) if parts else {},
+        "choices": parts.of_pairs if parts else {},
         "has_ids": any(pair.external_id for pair in pairs),
         "has_pictures": bool(pairs) and pairs[0].a.picture is not None,
         "empty": "There are no such pairs." if wanted.part.kind else "This run has no pairs.",

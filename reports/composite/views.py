@@ -18,6 +18,7 @@ from humanjudge.lib.tables import DASH
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.access import can, pairs_to_vote_on, remember_seen
+from judge_eval.findings.cache import parts_of
 from judge_eval.findings.slices import Slice, SliceInvalid
 from judge_eval.models import Run
 from judge_eval.pages.run_form import LINES, shortened
@@ -25,7 +26,6 @@ from judge_eval.pages.runs import run_action, run_page
 from judge_eval.stats.bootstrap import Resampling
 from reports.composite import compute, sources
 from reports.composite.config import CompositeConfig, Source
-from reports.parts import parts_of
 from voting.models import Inference
 
 Row: TypeAlias = compute.CompositeRow[UUID]
@@ -131,7 +131,8 @@ def _composite(
         ],
         "outputs": f"{number}: {part.in_words}" if part.kind else number,
         "empty": "No output belongs to this part." if part.kind else "This run has no outputs yet.",
-        "parts": parts_of(run, str(part)),
+        "parts": parts_of(run),
+        "chosen_part": str(part),
     }
 
 

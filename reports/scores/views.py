@@ -15,11 +15,11 @@ from humanjudge.http import HtmxRequest, Problem
 from humanjudge.lib import strict_json
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
+from judge_eval.findings.cache import parts_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Run
 from judge_eval.pages.runs import run_action, run_page
 from reports.models import ScoreReport
-from reports.parts import parts_of
 from reports.scores import jobs
 from reports.scores.api import zip_response
 from reports.scores.table import ScoreTable, page_table, people_cells
@@ -84,7 +84,8 @@ def _context(run: Run, part: str = "") -> dict[str, Any]:
         "figures": page_table(table) if table else None,
         "among_people": people_cells(table) if table else [],
         "is_waiting": any(report.state == ScoreReport.State.WAITING for report in reports),
-        "parts": parts_of(run, part),
+        "parts": parts_of(run),
+        "chosen_part": part,
         "tab": "scores",
     }
 

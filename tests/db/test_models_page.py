@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from judge_eval.findings.columns import Rating
-from judge_eval.findings.model import ModelBoard, Models
+from judge_eval.findings.model import ModelBoard, Models, Rating
 from judge_eval.models import Findings
 from judge_eval.pages.models import boards_of
 from tests.helpers import imports

@@ -1,15 +1,19 @@
 """The board's columns: one declaration, and what files and terminals make of it."""
 
+from pathlib import Path
+
 import pytest
 
 from judge_eval.findings.columns import (
     COLUMNS,
     FILE_COLUMNS,
-    JudgeFindings,
     file_row,
     people_file_row,
     terminal_row,
 )
+from judge_eval.findings.model import JudgeFindings
+
+METHODS = Path(__file__).parents[2] / "templates" / "judge_eval" / "_board_method.html"
 
 
 def share(value=None, *, low=None, high=None):
@@ -100,4 +104,5 @@ def test_a_row_of_a_file_has_every_column_and_people_have_only_their_own():
 
 def test_no_two_columns_have_one_key_and_every_one_is_explained():
     assert len({column.figure for column in COLUMNS}) == len(COLUMNS)
-    assert all(column.method.text for column in COLUMNS)
+    explained = METHODS.read_text("utf-8")
+    assert all(f'<dt id="{column.anchor}">' in explained for column in COLUMNS)
