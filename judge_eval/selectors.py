@@ -67,10 +67,6 @@ def ready_verdicts(run: Run) -> QuerySet[Verdict]:
     ).exclude(Q(item__a__picture__in=undrawn) | Q(item__b__picture__in=undrawn))
 
 
-def runs_to_advance() -> list[UUID]:
-    return list(Run.objects.filter(state__in=Run.AT_WORK).values_list("pk", flat=True))
-
-
 class BoardView(NamedTuple):
     """All that the board shows, as of one ledger entry; its rows are in the run's order."""
 

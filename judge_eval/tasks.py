@@ -11,9 +11,8 @@ from django.db import DatabaseError
 
 from judge_eval.exchange import import_jobs
 from judge_eval.findings import cache
-from judge_eval.runs import state, verdicts, worker
+from judge_eval.runs import leases, state, verdicts, worker
 from judge_eval.runs.tryout import try_out
-from judge_eval.selectors import runs_to_advance
 from voting.pictures.store import render_picture
 
 logger = logging.getLogger(__name__)
@@ -51,7 +50,7 @@ def work() -> None:
 @shared_task
 def sweep() -> None:
     """Go on with every run whose tasks were lost: leases that ran out are asked for again."""
-    for run_id in runs_to_advance():
+    for run_id in leases.runs_at_work():
         try:
             verdicts.settle_left(run_id)
             state.advance(run_id)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from PIL import Image
 
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
-from judge_eval.runs.verdicts import verdicts_entry, write_verdicts
+from judge_eval.runs.verdicts import append, verdicts_entry
 from voting.assignment import ballot_for
 from voting.cookies import remember
 from voting.keys import create_key
@@ -163,7 +163,7 @@ def change_verdicts(item, winners):
         verdict.state = "done" if winner else "failed"
         verdict.error = "" if winner else "no answer came"
         verdict.save()
-    write_verdicts(item, verdicts)
+    append([verdicts_entry(item, verdicts)])
 
 
 def judges_of(run):

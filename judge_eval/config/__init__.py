@@ -1,1 +1,0 @@
-"""A run's configuration: read, checked, and what it will take."""

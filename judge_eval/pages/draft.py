@@ -25,7 +25,7 @@ from judge_eval.config.run_config import RUBRICS, RunConfig
 from judge_eval.models import Judge, Run
 from judge_eval.pages.run_form import ConfigForm, RunForm, as_json, empty_values, form_values
 from judge_eval.pages.runs import Context, find_run, run_action, run_page
-from judge_eval.prompts import generate, judge
+from judge_eval.prompts import judge
 from judge_eval.runs import lifecycle, providers, tryout
 from voting.choices import LABELS
 from voting.models import Item, Project
@@ -144,7 +144,9 @@ def _draft(run: Run) -> Context:
         and max(config.votes_per_pair, overlap.votes if overlap.share else 1) < 2,
         "lines": [(line, "" if line.usd is None else usd(line.usd)) for line in cost.lines],
         "baselines": run.judges.filter(provider=Judge.BASELINE).order_by("position"),
-        "generation_messages": _texts(generate.messages(config.kind, config.prompts[0].text)),
+        "generation_messages": _texts(
+            judge.generation_messages(config.kind, config.prompts[0].text)
+        ),
         "judge_messages": _texts(_judge_messages(run, config)),
         "generating": _how(config.generation.temperature, config.generation.max_tokens),
         "judging": f"prompt version {config.judging.prompt_version}, "

@@ -1,8 +1,7 @@
-"""What a judge is told: versioned, with the rubric and the choices that people see.
+"""What generators and judges are told.
 
-A change of wording is a change of competitor, so the words of a version never change: a new
-wording is a new entry in ``VERSIONS``. "Output A" is what stands first *here*; to ask in the
-other order, swap the arguments.
+What a judge is told is versioned: a change of wording is a change of competitor, so a new wording
+is a new entry in ``VERSIONS``. "Output A" is what stands first *here*.
 """
 
 from __future__ import annotations
@@ -12,21 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-Message = dict[str, Any]
+Message: TypeAlias = dict[str, Any]
+"""A message, or a part of one, in the shape of OpenAI's chat API."""
 
 
 @dataclass(frozen=True)
 class Wording:
     """The words of one version, with places for what differs from call to call.
 
-    Attributes
-    ----------
-    system, user : str
-        Templates of the two messages; `user` ends before the outputs.
-    choices, kinds : mapping of str to str
-        How each choice and each kind of output is put into words.
+    `choices` and `kinds` put each choice and each kind of output into words; `user` ends before the
+    outputs.
     """
 
     system: str
@@ -80,6 +76,30 @@ _REPAIR: Final = """\
 That could not be read as a verdict: {problem}. Answer again, with the one JSON object that was \
 asked for and nothing else."""
 
+# A change of wording changes the key of every stored reply with it.
+_GENERATOR: Final = {
+    "svg": (
+        "You draw with SVG. Answer with exactly one complete, self-contained SVG document and "
+        "nothing else: no explanation, no scripts, no external files. Give it a viewBox."
+    ),
+    "text": "",
+    "code": (
+        "You write code. Answer with the code in a single fenced block and nothing else, unless "
+        "the prompt asks for an explanation."
+    ),
+}
+
+
+def generation_messages(kind: str, prompt: str) -> list[Message]:
+    """Return the messages that ask for one output; KeyError for an unknown kind.
+
+    >>> [message["role"] for message in generation_messages("svg", "a cat")]
+    ['system', 'user']
+    """
+    system = _GENERATOR[kind]
+    asked = [{"role": "user", "content": prompt}]
+    return [{"role": "system", "content": system}, *asked] if system else asked
+
 
 def messages(
     version: str,
@@ -91,25 +111,14 @@ def messages(
     first: str | bytes,
     second: str | bytes,
 ) -> list[Message]:
-    """Return what is sent to a judge about one pair, in the shape of OpenAI's chat API.
+    """Return what is sent to a judge about one pair: a system message and a user message.
 
     Parameters
     ----------
     version : str
         A key of `VERSIONS`.
-    kind : {"svg", "text", "code"}
-        What the outputs are.
-    prompt, rubric : str
-        What the outputs were made for; what people are told to judge by.
-    ballot : sequence of str
-        The choices that people have, of ``A``, ``B``, ``tie`` and ``both_bad``.
     first, second : str or bytes
         The outputs to stand as Output A and Output B: texts, or PNG bytes for a judge that sees.
-
-    Returns
-    -------
-    list of dict
-        A system message and a user message; pictures are data URLs in the latter.
 
     Raises
     ------
@@ -120,20 +129,17 @@ def messages(
 
     Examples
     --------
-    >>> system, user = messages(
-    ...     "1",
-    ...     kind="text",
-    ...     prompt="Hi",
-    ...     rubric="Be kind.",
-    ...     ballot=["A", "B"],
-    ...     first="x",
-    ...     second="y",
-    ... )
+    >>> about = {"kind": "text", "prompt": "Hi", "rubric": "Be kind.", "ballot": ["A", "B"]}
+    >>> system, user = messages("1", first="x", second="y", **about)
     >>> system["role"], user["role"], "end Output B" in user["content"]
     ('system', 'user', True)
     """
     wording = VERSIONS[version]
     boundary = boundary_for(prompt, first, second)
+
+    def enclosed(text: str, name: str) -> str:
+        return f"{boundary} begin {name}\n{text}\n{boundary} end {name}"
+
     system = wording.system.format(
         kind=wording.kinds[kind],
         choices="\n".join(f'- "{choice}": {wording.choices[choice]}' for choice in ballot),
@@ -141,11 +147,22 @@ def messages(
         boundary=boundary,
         winners=", ".join(f'"{choice}"' for choice in ballot),
     )
-    asked = wording.user.format(prompt=_enclosed(prompt, "the prompt", boundary))
-    return [
-        {"role": "system", "content": system},
-        {"role": "user", "content": _shown(asked, first, second, boundary)},
-    ]
+    asked = wording.user.format(prompt=enclosed(prompt, "the prompt"))
+    content: str | list[Message]
+    if isinstance(first, str) and isinstance(second, str):
+        # Texts go as one string: endpoints without pictures often know no lists of parts.
+        outputs = [enclosed(first, "Output A"), enclosed(second, "Output B")]
+        content = "\n\n".join([asked, *outputs])
+    elif isinstance(first, bytes) and isinstance(second, bytes):
+        content = [
+            {"type": "text", "text": f"{asked}\n\nOutput A:"},
+            _picture(first),
+            {"type": "text", "text": "Output B:"},
+            _picture(second),
+        ]
+    else:
+        raise TypeError("a judge sees two texts or two pictures, not one of each")
+    return [{"role": "system", "content": system}, {"role": "user", "content": content}]
 
 
 def boundary_for(*contents: str | bytes) -> str:
@@ -156,23 +173,20 @@ def boundary_for(*contents: str | bytes) -> str:
     of them would have to know the others, and then find a text that holds its own hash. It is
     not random, so that the same call is told in the same words.
 
-    Examples
-    --------
     >>> boundary_for("x", "y") == boundary_for("y", "x")
     True
     """
-    hashes = sorted(sha256(_bytes(content)).digest() for content in contents)
+    octets = (c if isinstance(c, bytes) else c.encode("utf-8", "surrogatepass") for c in contents)
+    hashes = sorted(sha256(content).digest() for content in octets)
     return f"==== {sha256(b''.join(hashes)).hexdigest()[:24]}"
 
 
-def schema(ballot: Sequence[str]) -> dict[str, Any]:
+def schema(ballot: Sequence[str]) -> Message:
     """Return the JSON schema of a verdict.
 
     It asks for no more than every endpoint with strict schemas knows: all keys required, nothing
-    else allowed, and no limits on numbers, which some refuse. `verdict_text.parse` checks those.
+    else allowed, and no limits on numbers, which some refuse. `parse` checks those.
 
-    Examples
-    --------
     >>> schema(["A", "B"])["properties"]["winner"]
     {'type': 'string', 'enum': ['A', 'B']}
     """
@@ -193,53 +207,17 @@ def schema(ballot: Sequence[str]) -> dict[str, Any]:
 def repair(asked: Sequence[Message], reply: str, problem: str) -> list[Message]:
     """Return the messages of a second attempt: the same, the reply, and what was wrong with it.
 
-    Parameters
-    ----------
-    asked : sequence of dict
-        The messages of the first attempt; they are not changed.
-    reply : str
-        What came back.
-    problem : str
-        Why it is no verdict, as `verdict_text.VerdictUnreadable` says it.
-
-    Examples
-    --------
     >>> [turn["role"] for turn in repair([], "Both are nice.", "it has no JSON object")]
     ['assistant', 'user']
     """
     # Endpoints refuse an empty turn, and half a surrogate pair cannot be sent at all.
-    said = reply.encode("utf-8", "replace").decode() if reply.strip() else "(an empty reply)"
+    sent = reply.encode("utf-8", "replace").decode() if reply.strip() else "(an empty reply)"
     complaint = _REPAIR.format(problem=" ".join(problem.split()).rstrip("."))
     return [
         *asked,
-        {"role": "assistant", "content": said},
+        {"role": "assistant", "content": sent},
         {"role": "user", "content": complaint},
     ]
-
-
-def _bytes(content: str | bytes) -> bytes:
-    return content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
-
-
-def _enclosed(text: str, name: str, boundary: str) -> str:
-    return f"{boundary} begin {name}\n{text}\n{boundary} end {name}"
-
-
-def _shown(
-    asked: str, first: str | bytes, second: str | bytes, boundary: str
-) -> str | list[Message]:
-    # Texts go as one string: endpoints without pictures often know no lists of parts.
-    if isinstance(first, str) and isinstance(second, str):
-        outputs = (_enclosed(first, "Output A", boundary), _enclosed(second, "Output B", boundary))
-        return "\n\n".join([asked, *outputs])
-    if isinstance(first, bytes) and isinstance(second, bytes):
-        opening, between = _text(f"{asked}\n\nOutput A:"), _text("Output B:")
-        return [opening, _picture(first), between, _picture(second)]
-    raise TypeError("a judge sees two texts or two pictures, not one of each")
-
-
-def _text(text: str) -> Message:
-    return {"type": "text", "text": text}
 
 
 def _picture(png: bytes) -> Message:

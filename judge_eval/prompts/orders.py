@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import NamedTuple
 
 from judge_eval.prompts.parse import ParsedVerdict
 from voting.choices import SWAPPED, Choice, short_name
@@ -20,24 +20,12 @@ class AllSamplesFailed(ValueError):
     """No sample of a call gave a verdict, so there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Combined:
-    """What a judge says of a stored comparison.
+class Combined(NamedTuple):
+    """What a judge says of a stored pair: winner and scores are of the stored A and B.
 
-    Attributes
-    ----------
-    winner : {"A", "B", "tie", "both_bad"}
-        Of the stored A and B.
-    consistent : bool or None
-        Whether both orders gave the same; None where only one was asked.
-    score_a, score_b : float or None
-        Of the stored A and B; None unless every order gave one.
-    reason : str
-    picks : tuple
-        The raw winners as answered, A being what was shown first: stored order, then swapped.
-    first_picks, calls : int
-        How many of the picks chose what was shown first, and how many chose a side at all:
-        the first is a share of the second.
+    `consistent` is None where only one order was asked. `picks` are the raw winners, A being what
+    was shown first: in the stored order, then in the swapped one. `first_picks` of them chose what
+    was shown first.
     """
 
     winner: Choice
@@ -46,73 +34,26 @@ class Combined:
     score_b: float | None
     reason: str
     picks: tuple[Choice, ...]
-    first_picks: int
-    calls: int
-
-
-@dataclass(frozen=True, slots=True)
-class Majority:
-    """What several samples of one call say together.
-
-    Attributes
-    ----------
-    winner : {"A", "B", "tie", "both_bad"}
-        What more samples say than say anything else; ``tie`` where no choice leads alone.
-    is_decided : bool
-        Whether one choice led alone. A ``tie`` that is not decided is "no majority".
-    consistency_rate : float
-        Share in (0, 1] that the most frequent choice has of the samples that answered.
-    score_a, score_b : float or None
-        Means over the samples that gave one.
-    reason : str
-        Of the first sample that said the same.
-    answered, failed : int
-        Samples with and without a verdict.
-    """
-
-    winner: Choice
-    is_decided: bool
-    consistency_rate: float
-    score_a: float | None
-    score_b: float | None
-    reason: str
-    answered: int
-    failed: int
 
     @property
-    def verdict(self) -> ParsedVerdict:
-        """The samples as one raw answer, to be combined with that of the other order."""
-        return ParsedVerdict(self.winner, self.score_a, self.score_b, self.reason)
+    def first_picks(self) -> int:
+        return self.picks.count("A")
 
 
 def swap(verdict: ParsedVerdict) -> ParsedVerdict:
     """Return the same verdict about the pair in the other order.
 
-    Examples
-    --------
     >>> swap(ParsedVerdict("A", 8.0, 6.0))
     ParsedVerdict(winner='B', score_a=6.0, score_b=8.0, reason='')
     """
-    return replace(
-        verdict, winner=SWAPPED[verdict.winner], score_a=verdict.score_b, score_b=verdict.score_a
-    )
-
-
-def picked_first(pick: str) -> bool | None:
-    """Tell whether a raw pick chose what was shown first; None where it chose no side.
-
-    Examples
-    --------
-    >>> picked_first("A"), picked_first("B"), picked_first("both_bad")
-    (True, False, None)
-    """
-    return {"A": True, "B": False}.get(pick)
+    winner, score_a, score_b, reason = verdict
+    return ParsedVerdict(SWAPPED[winner], score_b, score_a, reason)
 
 
 def combine(
     stored: ParsedVerdict, swapped: ParsedVerdict, *, is_decided_by_one: bool = False
 ) -> Combined:
-    """Make one verdict of the answers in both orders.
+    """Make one verdict of the answers in both orders: what both say, else an inconsistent tie.
 
     Parameters
     ----------
@@ -122,19 +63,14 @@ def combine(
     is_decided_by_one : bool
         Whether a side in one order and a tie in the other is that side, as JudgeBench has it.
 
-    Returns
-    -------
-    Combined
-        What both say, if that is the same after unswapping; otherwise an inconsistent ``tie``.
-
     Examples
     --------
     >>> both = combine(ParsedVerdict("A", 8.0, 6.0), ParsedVerdict("B", 5.0, 9.0))
     >>> both.winner, both.consistent, both.score_a, both.score_b
     ('A', True, 8.5, 5.5)
     >>> habit = combine(ParsedVerdict("A"), ParsedVerdict("A"))
-    >>> habit.winner, habit.consistent, habit.first_picks, habit.calls
-    ('tie', False, 2, 2)
+    >>> habit.winner, habit.consistent, habit.first_picks
+    ('tie', False, 2)
     >>> combine(ParsedVerdict("tie"), ParsedVerdict("A"), is_decided_by_one=True).winner
     'B'
     """
@@ -146,62 +82,48 @@ def combine(
         (winner,) = sides
     reason = stored.reason
     if not consistent:
-        said = f"{short_name(stored.winner)} as stored, {short_name(unswapped.winner)} when swapped"
-        reason = f"Inconsistent: {said}. {reason}".rstrip()
-    return Combined(
-        winner=winner,
-        consistent=consistent,
-        score_a=_mean_of_all([stored.score_a, unswapped.score_a]),
-        score_b=_mean_of_all([stored.score_b, unswapped.score_b]),
-        reason=reason,
-        picks=(stored.winner, swapped.winner),
-        **_position(stored.winner, swapped.winner),
+        both = f"{short_name(stored.winner)} as stored, {short_name(unswapped.winner)} when swapped"
+        reason = f"Inconsistent: {both}. {reason}".rstrip()
+    # One order alone would carry its habit into a mean.
+    score_a, score_b = (
+        None if None in scores else _mean(scores)
+        for scores in ([stored.score_a, unswapped.score_a], [stored.score_b, unswapped.score_b])
     )
-
-
-def alone(raw: ParsedVerdict, *, was_swapped: bool) -> Combined:
-    """Make a verdict of the answer in the only order that was asked.
-
-    Examples
-    --------
-    >>> alone(ParsedVerdict("A", 8.0, 6.0, "A is fuller."), was_swapped=True).winner
-    'B'
-    """
-    verdict = swap(raw) if was_swapped else raw
-    # The judge's own words keep the names it was given.
-    note = "Shown swapped, so its A is B here: " if was_swapped and raw.reason else ""
-    return Combined(
-        winner=verdict.winner,
-        consistent=None,
-        score_a=verdict.score_a,
-        score_b=verdict.score_b,
-        reason=note + raw.reason,
-        picks=(raw.winner,),
-        **_position(raw.winner),
-    )
+    return Combined(winner, consistent, score_a, score_b, reason, (stored.winner, swapped.winner))
 
 
 def answer_in(raw: Mapping[str, ParsedVerdict]) -> Combined:
     """Make a verdict of the raw answers by the orders that were asked: ``AB``, ``BA`` or both.
 
-    Examples
-    --------
-    >>> answer_in({"BA": ParsedVerdict("A")}).winner
-    'B'
+    >>> answer_in({"BA": ParsedVerdict("A", reason="Fuller.")})[::4]
+    ('B', 'Shown swapped, so its A is B here: Fuller.')
     """
     if len(raw) == 2:
         return combine(raw["AB"], raw["BA"])
-    [(order, said)] = raw.items()
-    return alone(said, was_swapped=order == "BA")
+    [(order, answer)] = raw.items()
+    verdict = answer if order == "AB" else swap(answer)
+    # The judge's own words keep the names it was given.
+    note = "Shown swapped, so its A is B here: " if order == "BA" and answer.reason else ""
+    return Combined(
+        verdict.winner,
+        None,
+        verdict.score_a,
+        verdict.score_b,
+        note + verdict.reason,
+        (answer.winner,),
+    )
 
 
-def majority(samples: Sequence[ParsedVerdict | None]) -> Majority:
-    """Make one raw answer of several to the same question.
+def majority(samples: Sequence[ParsedVerdict | None]) -> tuple[ParsedVerdict, float]:
+    """Make one raw answer of several to the same question; None is a sample that failed.
 
-    Parameters
-    ----------
-    samples : sequence of (ParsedVerdict or None)
-        Raw answers in one order; None where a sample failed. Those are counted and left out.
+    Returns
+    -------
+    verdict : ParsedVerdict
+        What more samples say than say anything else, with the reason of the first of them; a tie
+        where no choice leads alone, with a reason that says so. Scores are means of those given.
+    consistency_rate : float
+        Share in (0, 1] that the most frequent choice has of the samples that answered.
 
     Raises
     ------
@@ -210,46 +132,25 @@ def majority(samples: Sequence[ParsedVerdict | None]) -> Majority:
 
     Examples
     --------
-    >>> most = majority([ParsedVerdict("A"), ParsedVerdict("B"), ParsedVerdict("A"), None])
-    >>> most.winner, most.is_decided, round(most.consistency_rate, 3), most.failed
-    ('A', True, 0.667, 1)
-    >>> majority([ParsedVerdict("A"), ParsedVerdict("B")]).winner
-    'tie'
+    >>> said = [ParsedVerdict("A"), ParsedVerdict("B"), ParsedVerdict("A"), None]
+    >>> majority(said)[0].winner, majority(said[:2])[0].reason
+    ('A', 'No majority: A 1, B 1.')
     """
     answered = [sample for sample in samples if sample is not None]
     if not answered:
         raise AllSamplesFailed(f"none of {len(samples)} samples gave a verdict")
     counts = Counter(sample.winner for sample in answered).most_common()
     (winner, votes), *others = counts
-    is_decided = not others or others[0][1] < votes
-    if not is_decided:
+    if others and others[0][1] == votes:
         winner = "tie"
-    reason = next((sample.reason for sample in answered if sample.winner == winner), "")
-    if not is_decided:
         told = ", ".join(f"{short_name(choice)} {count}" for choice, count in sorted(counts))
         reason = f"No majority: {told}."
-    return Majority(
-        winner=winner,
-        is_decided=is_decided,
-        consistency_rate=votes / len(answered),
-        score_a=_mean_of_given([sample.score_a for sample in answered]),
-        score_b=_mean_of_given([sample.score_b for sample in answered]),
-        reason=reason,
-        answered=len(answered),
-        failed=len(samples) - len(answered),
-    )
+    else:
+        reason = next(sample.reason for sample in answered if sample.winner == winner)
+    scores = (_mean([s.score_a for s in answered]), _mean([s.score_b for s in answered]))
+    return ParsedVerdict(winner, *scores, reason), votes / len(answered)
 
 
-def _position(*picks: Choice) -> dict[str, int]:
-    sides = [picked_first(pick) for pick in picks]
-    return {"first_picks": sides.count(True), "calls": len(sides) - sides.count(None)}
-
-
-def _mean_of_all(scores: list[float | None]) -> float | None:
-    """Return the mean; None where one is missing: one order alone would carry its habit in."""
-    return None if None in scores else _mean_of_given(scores)
-
-
-def _mean_of_given(scores: list[float | None]) -> float | None:
+def _mean(scores: Sequence[float | None]) -> float | None:
     given = [score for score in scores if score is not None]
     return fmean(given) if given else None

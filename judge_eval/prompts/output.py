@@ -8,7 +8,7 @@ is cut off is a failure. Time is linear in the length of the reply, however host
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
 from html import unescape
 from typing import Final, NamedTuple
 
@@ -44,8 +44,7 @@ class NotExtractable(ValueError):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class Extracted:
+class Extracted(NamedTuple):
     """An output, and in words every change between it and the reply."""
 
     output: str
@@ -57,8 +56,6 @@ def extract(reply: str, kind: str) -> Extracted:
 
     Parameters
     ----------
-    reply : str
-        All that the model sent.
     kind : {"svg", "text", "code"}
         For ``svg`` the last complete drawing: a model that drafts sends the final one last. For
         ``text`` all of it, for ``code`` the one fenced block, or all of it where there is not
@@ -69,7 +66,7 @@ def extract(reply: str, kind: str) -> Extracted:
     NotExtractable
         When the reply is empty, refuses, or ends before its output does. A complete draft does
         not stand in for a final drawing that is cut off.
-    ValueError
+    KeyError
         For another kind.
 
     Examples
@@ -79,17 +76,16 @@ def extract(reply: str, kind: str) -> Extracted:
     >>> extract("<think>Hm.</think>Four.", "text")
     Extracted(output='Four.', changes=('left out 18 characters of thinking',))
     """
-    if kind not in ("svg", "text", "code"):
-        raise ValueError(f"nothing is extracted from the kind {kind!r}")
+    read = {"svg": _svg, "text": _text, "code": _code}[kind]
     text, changes = without_dirt(reply)
     if not text.strip():
         raise NotExtractable("the reply is empty")
-    text, thinking = without_thinking(text, anywhere=kind == "svg")
-    if thinking:
+    answer = without_thinking(text, anywhere=kind == "svg")
+    if thinking := len(text) - len(answer):
         changes.append(f"left out {thinking:,} characters of thinking")
-    if not text.strip():
+    if not answer.strip():
         raise NotExtractable("the reply is nothing but thinking")
-    output, more = {"svg": _svg, "text": _text, "code": _code}[kind](text)
+    output, more = read(answer)
     return Extracted(output, (*changes, *more))
 
 
@@ -147,8 +143,6 @@ def _left_out(before: str, after: str) -> list[str]:
 def with_namespaces(svg: str) -> Extracted:
     """Return a drawing with the namespaces that it needs and does not declare.
 
-    Examples
-    --------
     >>> with_namespaces('<svg viewBox="0 0 9 9"/>').changes
     ('added xmlns',)
     >>> with_namespaces("no drawing")
@@ -169,96 +163,82 @@ def with_namespaces(svg: str) -> Extracted:
     return Extracted(mended, tuple(f"added {name}" for name, _ in names))
 
 
+class _Drawing(NamedTuple):
+    start: int
+    end: int
+    is_drawn: bool = False
+
+
 def _last_drawing(text: str) -> tuple[int, int]:
     """Return where the last complete top-level drawing begins and ends."""
-    drawings = _Drawings(text)
-    drawings.read()
+    whole, cut = _drawings(text)
     # A last one with nothing in it is a mention: "I put it into <svg></svg> tags".
-    last = ([each for each in drawings.whole if each.is_drawn] or drawings.whole)[-1:]
-    if drawings.cut > (last[0].start if last else -1):
+    last = ([each for each in whole if each.is_drawn] or whole)[-1:]
+    if cut > (last[0].start if last else -1):
         raise NotExtractable("the reply ends before </svg>: truncated")
     if not last:
         raise NotExtractable(f"there is no drawing in the reply: {excerpt(text)}")
     return last[0].start, last[0].end
 
 
-class _Tag(NamedTuple):
-    start: int
-    end: int
-    is_mention: bool
+def _drawings(text: str) -> tuple[list[_Drawing], int]:
+    """Return the complete drawings in order, and where the last that is cut off begins, or -1."""
+    whole: list[_Drawing] = []
+    tags: list[re.Match[str]] = []  # open as yet
+    cut = -1
+
+    def outermost(start: int) -> None:
+        """Forget what stands inside the drawing that begins here."""
+        while whole and whole[-1].start > start:
+            whole.pop()
+
+    for token in _tokens(text):
+        if token is None or token.lastgroup == "fence":
+            begun = [tag.start() for tag in tags if not _is_mention(text, tag)]
+            if begun:
+                cut = begun[0]
+                outermost(cut)
+            tags.clear()
+        elif token.lastgroup == "open" and not _is_closed(token):
+            tags.append(token)
+        elif token.lastgroup == "open" or tags:
+            tag = token if token.lastgroup == "open" else tags.pop()
+            outermost(tag.start())
+            is_drawn = text.find("<", tag.end()) < token.start()
+            whole.append(_Drawing(tag.start(), token.end(), tag is not token and is_drawn))
+    return whole, cut
 
 
-class _Whole(NamedTuple):
-    start: int
-    end: int
-    is_drawn: bool
+def _tokens(text: str) -> Iterator[re.Match[str] | None]:
+    """Yield tags and fences, but not those in comments, CDATA or quotes; None for the end."""
+    at = 0
+    endless: set[str] = set()
+    while token := _TOKEN.search(text, at):
+        at = token.end()
+        if token.lastgroup == "skipped":
+            mark = _SKIPPED_TO[token[0].upper()]
+            end = -1 if mark in endless else text.find(mark, at)
+            if end < 0:
+                # It hides nothing. Not searched for again: a whole pass for every comment.
+                endless.add(mark)
+            else:
+                at = end + len(mark)
+        elif token.lastgroup == "fence" or not _is_quoted(text, token):
+            yield token
+    yield None
 
 
-class _Drawings:
-    """The drawings of a text: those that are complete, in order, and the last that is cut off."""
+def _is_quoted(text: str, token: re.Match[str]) -> bool:
+    start, end = token.span()
+    return text[start - 1 : start] in {"`", '"', "'"} and text[start - 1] == text[end : end + 1]
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.whole: list[_Whole] = []
-        self.cut = -1
-        self._open: list[_Tag] = []
-        self._endless: set[str] = set()
 
-    def read(self) -> None:
-        at = 0
-        while token := _TOKEN.search(self.text, at):
-            at = token.end()
-            if token.lastgroup == "skipped":
-                at = self._end_of_skipped(token)
-            elif token.lastgroup == "fence":
-                self._cut_off()
-            elif not self._is_quoted(token):
-                self._take(token)
-        self._cut_off()
+def _is_closed(tag: re.Match[str]) -> bool:
+    return bool(tag["end"]) and tag["attributes"].endswith("/")
 
-    def _end_of_skipped(self, token: re.Match[str]) -> int:
-        """Return where a comment or CDATA ends; one without an end hides nothing."""
-        mark = _SKIPPED_TO[token[0].upper()]
-        end = -1 if mark in self._endless else self.text.find(mark, token.end())
-        if end < 0:
-            # Not searched for again: that would be a whole pass for every comment.
-            self._endless.add(mark)
-            return token.end()
-        return end + len(mark)
 
-    def _is_quoted(self, token: re.Match[str]) -> bool:
-        start, end = token.span()
-        before = self.text[start - 1 : start]
-        return before in {"`", '"', "'"} and before == self.text[end : end + 1]
-
-    def _take(self, token: re.Match[str]) -> None:
-        start, end = token.span()
-        if token.lastgroup == "close":
-            if self._open:
-                begun = self._open.pop()
-                is_drawn = self.text.find("<", begun.end) < start
-                self._complete(_Whole(begun.start, end, is_drawn))
-        elif token["end"] and token["attributes"].endswith("/"):
-            self._complete(_Whole(start, end, is_drawn=False))
-        else:
-            self._open.append(_Tag(start, end, self._is_mention(token)))
-
-    def _is_mention(self, tag: re.Match[str]) -> bool:
-        """Tell prose that speaks of an svg tag, should it stay open, from a drawing cut off."""
-        if tag["end"]:
-            return not tag["attributes"].strip() and not _MARKUP.match(self.text, tag.end())
-        return self.text.find("<", tag.end()) >= 0
-
-    def _complete(self, drawing: _Whole) -> None:
-        while self.whole and self.whole[-1].start > drawing.start:
-            self.whole.pop()
-        self.whole.append(drawing)
-
-    def _cut_off(self) -> None:
-        """End all that is open; what stands inside a drawing that is cut is no drawing."""
-        begun = [tag.start for tag in self._open if not tag.is_mention]
-        if begun:
-            self.cut = begun[0]
-            while self.whole and self.whole[-1].start > self.cut:
-                self.whole.pop()
-        self._open.clear()
+def _is_mention(text: str, tag: re.Match[str]) -> bool:
+    """Tell prose that speaks of an svg tag, should it stay open, from a drawing cut off."""
+    if tag["end"]:
+        return not tag["attributes"].strip() and not _MARKUP.match(text, tag.end())
+    return text.find("<", tag.end()) >= 0

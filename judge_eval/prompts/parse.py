@@ -11,14 +11,14 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from humanjudge.lib.text import excerpt
 from judge_eval.prompts.reply_text import without_thinking
 from voting.choices import TABLE, Choice
 
 Kind = Literal["empty", "refusal", "malformed", "winner", "score"]
+_Object: TypeAlias = dict[str, Any]
 
 LONGEST_REASON: Final = 500
 # "both bad" is how people say it; nothing else is stretched.
@@ -32,15 +32,10 @@ _MOST_FAULTS: Final = 100
 
 
 class VerdictUnreadable(ValueError):
-    """There is no verdict in a reply.
+    """There is no verdict in a reply; `reason` is one line that a judge can be told.
 
-    Parameters
-    ----------
-    kind : {"empty", "refusal", "malformed", "winner", "score"}
-        ``refusal``: no JSON object was even begun. ``winner``: missing, unknown or not on the
-        ballot. ``score``: not a number from 0 to 10.
-    reason : str
-        One line that a person can read, and a judge can be told.
+    Of the kinds, ``refusal`` means that no JSON object was even begun, ``winner`` that it is
+    missing, unknown or not on the ballot, ``score`` that one is not a number from 0 to 10.
     """
 
     def __init__(self, kind: Kind, reason: str) -> None:
@@ -49,18 +44,8 @@ class VerdictUnreadable(ValueError):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedVerdict:
-    """What a judge said, of the outputs as it was shown them.
-
-    Attributes
-    ----------
-    winner : {"A", "B", "tie", "both_bad"}
-    score_a, score_b : float or None
-        From 0 to 10; None where it gave none.
-    reason : str
-        One line of at most 500 characters; may be empty.
-    """
+class ParsedVerdict(NamedTuple):
+    """What a judge said, of the outputs as it was shown them; scores are from 0 to 10."""
 
     winner: Choice
     score_a: float | None = None
@@ -68,13 +53,11 @@ class ParsedVerdict:
     reason: str = ""
 
 
-def parse(reply: str, ballot: Sequence[str]) -> ParsedVerdict:
+def parse_verdict(reply: str, ballot: Sequence[str]) -> ParsedVerdict:
     """Return the verdict of a reply.
 
     Parameters
     ----------
-    reply : str
-        All that the judge sent.
     ballot : sequence of str
         The choices it had. ``winner`` may be in any case, with white space around it, and
         ``both bad`` is ``both_bad``.
@@ -88,32 +71,28 @@ def parse(reply: str, ballot: Sequence[str]) -> ParsedVerdict:
 
     Examples
     --------
-    >>> parse('Well. {"winner": "a", "score_a": 8, "score_b": 6.5, "reason": "Fuller."}', "AB")
-    ParsedVerdict(winner='A', score_a=8.0, score_b=6.5, reason='Fuller.')
-    >>> parse('{"winner": "tie"}', ["A", "B"])
+    >>> parse_verdict('Well. {"winner": "a", "score_a": 8, "reason": "Fuller."}', "AB")
+    ParsedVerdict(winner='A', score_a=8.0, score_b=None, reason='Fuller.')
+    >>> parse_verdict('{"winner": "tie"}', ["A", "B"])
     Traceback (most recent call last):
         ...
     judge_eval.prompts.parse.VerdictUnreadable: the winner 'tie' is not on the ballot (A, B)
     """
     if not reply.strip():
         raise VerdictUnreadable("empty", "the reply is empty")
-    answer = without_thinking(reply).text
+    answer = without_thinking(reply)
     if not answer.strip():
         raise VerdictUnreadable("empty", "the reply is nothing but thinking")
     verdict = _last_object(answer)
-    return ParsedVerdict(
-        winner=_winner(verdict, ballot),
-        score_a=_score(verdict, "score_a"),
-        score_b=_score(verdict, "score_b"),
-        reason=_reason(verdict),
-    )
+    scores = _score(verdict, "score_a"), _score(verdict, "score_b")
+    return ParsedVerdict(_winner(verdict, ballot), *scores, _reason(verdict))
 
 
-class _Repeated(dict[str, Any]):
+class _Repeated(_Object):
     """An object in which a key stands twice."""
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]]) -> _Object:
     fields = dict(pairs)
     return fields if len(fields) == len(pairs) else _Repeated(fields)
 
@@ -126,13 +105,13 @@ def _integer(digits: str) -> float:
 _decoder: Final = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer)
 
 
-def _last_object(text: str) -> dict[str, Any]:
-    found: dict[str, Any] | None = None
+def _last_object(text: str) -> _Object:
+    last: _Object | None = None
     problem = ""
     at = faults = 0
     while (brace := _BRACE.search(text, at)) and faults < _MOST_FAULTS:
         try:
-            found, at = _decoder.raw_decode(text, brace.start())
+            last, at = _decoder.raw_decode(text, brace.start())
             problem = ""
         except json.JSONDecodeError as error:
             # On behind the fault, not behind the brace: what is inside a broken object is no
@@ -144,19 +123,19 @@ def _last_object(text: str) -> dict[str, Any]:
             raise VerdictUnreadable("malformed", "its JSON is nested too deeply") from None
     if problem:
         raise VerdictUnreadable("malformed", f"its last JSON object is broken: {problem}")
-    if found is None:
+    if last is None:
         raise VerdictUnreadable("refusal", f"it has no JSON object: {excerpt(text)}")
-    if isinstance(found, _Repeated):
+    if isinstance(last, _Repeated):
         raise VerdictUnreadable("malformed", "a key stands twice in its JSON object")
-    return found
+    return last
 
 
-def _winner(verdict: dict[str, Any], ballot: Sequence[str]) -> Choice:
+def _winner(verdict: _Object, ballot: Sequence[str]) -> Choice:
     if "winner" not in verdict:
         raise VerdictUnreadable("winner", "its JSON object has no winner")
-    said = verdict["winner"]
-    winner = _WINNERS.get(said.strip().lower()) if isinstance(said, str) else None
-    quoted = excerpt(said, 40) if isinstance(said, str) else "it gives"
+    stated = verdict["winner"]
+    winner = _WINNERS.get(stated.strip().lower()) if isinstance(stated, str) else None
+    quoted = excerpt(stated, 40) if isinstance(stated, str) else "it gives"
     offered = ", ".join(ballot)
     if winner is None:
         raise VerdictUnreadable("winner", f"the winner {quoted} is none of {offered}")
@@ -165,7 +144,7 @@ def _winner(verdict: dict[str, Any], ballot: Sequence[str]) -> Choice:
     return winner
 
 
-def _score(verdict: dict[str, Any], key: str) -> float | None:
+def _score(verdict: _Object, key: str) -> float | None:
     score = verdict.get(key)
     if score is None:
         return None
@@ -173,10 +152,10 @@ def _score(verdict: dict[str, Any], key: str) -> float | None:
         raise VerdictUnreadable("score", f"its {key} is not a number")
     if not 0 <= score <= 10:
         raise VerdictUnreadable("score", f"its {key} is not between 0 and 10")
-    return float(cast("float", score))
+    return float(score)
 
 
-def _reason(verdict: dict[str, Any]) -> str:
+def _reason(verdict: _Object) -> str:
     reason = verdict.get("reason")
     if reason is None:
         return ""

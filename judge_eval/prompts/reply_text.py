@@ -7,35 +7,21 @@ time is linear in its length.
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _THINK: Final = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 _FENCE_LINE: Final = re.compile(r"[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*+)")
 
 
-class Thought(NamedTuple):
-    """A reply without its thinking, and how many characters of thinking were left out."""
-
-    text: str
-    left_out: int
-
-
-def without_thinking(text: str, *, anywhere: bool = False) -> Thought:
+def without_thinking(text: str, *, anywhere: bool = False) -> str:
     """Return a reply without its ``<think>`` blocks.
 
-    Parameters
-    ----------
-    text : str
-        The reply. A block that never ends goes on to the end of it; a closing tag at the end of
-        a line, with no opening tag before it, ends a block that began with the reply.
-    anywhere : bool
-        Leave out later blocks too. Otherwise only those at the beginning, since an answer may
-        well speak of such tags.
+    A block that never ends goes on to the end; a closing tag at the end of a line, with no opening
+    tag before it, ends a block that began with the reply. Later blocks are left out only with
+    `anywhere`, since an answer may well speak of such tags.
 
-    Examples
-    --------
-    >>> without_thinking("<think>2 + 2</think>4, not <think>5</think>").text
+    >>> without_thinking("<think>2 + 2</think>4, not <think>5</think>")
     '4, not <think>5</think>'
     """
     kept: list[str] = []
@@ -54,15 +40,12 @@ def without_thinking(text: str, *, anywhere: bool = False) -> Thought:
                 inside = True
     if not inside:
         kept.append(text[at:])
-    rest = "".join(kept)
-    return Thought(rest, len(text) - len(rest))
+    return "".join(kept)
 
 
 def without_dirt(text: str) -> tuple[str, list[str]]:
     """Return a reply as a text that can be stored, and what was changed for that.
 
-    Examples
-    --------
     >>> without_dirt("\\ufeffdone\\0")
     ('done', ['left out a byte order mark', 'left out 1 NUL characters'])
     """
@@ -84,8 +67,6 @@ def fenced_blocks(lines: list[str]) -> list[tuple[int, int]]:
 
     A block that has no end is closed by the line behind the last one.
 
-    Examples
-    --------
     >>> fenced_blocks(["```py", "1", "```", "and", "~~~", "2"])
     [(0, 2), (4, 6)]
     """

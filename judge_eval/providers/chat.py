@@ -5,19 +5,12 @@ from __future__ import annotations
 import functools
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from judge_eval.providers.errors import (
-    CallFailed,
-    error_in,
-    malformed,
-    readable,
-    refused,
-    refused_within,
-)
+from judge_eval.providers.errors import CallFailed, Json, error_in, malformed, readable, refused
 
 if TYPE_CHECKING:
     from judge_eval.providers.transport import Line
@@ -25,6 +18,10 @@ if TYPE_CHECKING:
 RAW_REPLY_LIMIT = 100_000
 CLIENTS = 32
 _LARGEST_COUNT = 2**31 - 1
+# A field that endpoints refuse, and the word in their refusal that says so.
+_REFUSALS = {"response_format": "response_format", "max_tokens": "max_completion_tokens"}
+# By address and model, the fields that were refused.
+_avoided: dict[tuple[str, str], frozenset[str]] = {}
 
 
 @dataclass(frozen=True)
@@ -43,10 +40,10 @@ class ChatRequest:
     """One question. A temperature of None is not sent: some models refuse to be given one."""
 
     model: str
-    messages: Sequence[Mapping[str, Any]]
+    messages: Sequence[Json]
     temperature: float | None
     max_tokens: int
-    schema: dict[str, Any] | None = None
+    schema: Json | None = None
     seed: int | None = None
 
 
@@ -56,13 +53,13 @@ class ChatReply:
 
     text: str
     model: str
-    finish_reason: str
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    latency_ms: float
-    refusal: str | None
-    raw: dict[str, Any]
-    structured: bool
+    finish_reason: str = ""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    latency_ms: float = 0.0
+    refusal: str | None = None
+    raw: Json = field(default_factory=dict)
+    structured: bool = False
     """Whether the endpoint was held to the schema."""
 
 
@@ -72,41 +69,27 @@ def chat(endpoint: Endpoint, request: ChatRequest) -> ChatReply:
     An endpoint that refuses a field which has another form is asked again in that form, within
     the same time; the process remembers it. That repairs no reply: there was none.
     """
-    check(endpoint)
     ends = time.monotonic() + endpoint.timeout_s
-    known = (endpoint.base_url, request.model)
-    avoided = _avoided.get(known, frozenset())
+    about = (endpoint.base_url, request.model)
+    avoided = _avoided.get(about, frozenset())
     while True:
         body = _body(endpoint, request, avoided)
         try:
             return _ask(endpoint, body, ends)
         except CallFailed as failed:
-            refusal = _refused_field(failed, body)
-            if refusal is None:
+            named = [n for n, word in _REFUSALS.items() if n in body and word in failed.raw]
+            if failed.status not in {400, 422} or not named:
                 raise
-        avoided |= {refusal}
-        _avoided[known] = _avoided.get(known, frozenset()) | avoided
+        avoided |= {named[0]}
+        _avoided[about] = _avoided.get(about, frozenset()) | avoided
 
 
-# A field that endpoints refuse, and the word in their refusal that says so.
-_REFUSALS = {"response_format": "response_format", "max_tokens": "max_completion_tokens"}
-_avoided: dict[tuple[str, str], frozenset[str]] = {}
-
-
-def _refused_field(failed: CallFailed, body: dict[str, Any]) -> str | None:
-    if failed.status not in {400, 422}:
-        return None
-    named = (name for name, word in _REFUSALS.items() if name in body and word in failed.raw)
-    return next(named, None)
-
-
-def _body(endpoint: Endpoint, request: ChatRequest, avoided: frozenset[str]) -> dict[str, Any]:
-    renamed = "max_completion_tokens" if "max_tokens" in avoided else "max_tokens"
-    body: dict[str, Any] = {
+def _body(endpoint: Endpoint, request: ChatRequest, avoided: frozenset[str]) -> Json:
+    body: Json = {
         "model": request.model,
         "messages": request.messages,
         "temperature": request.temperature,
-        renamed: request.max_tokens,
+        _REFUSALS["max_tokens"] if "max_tokens" in avoided else "max_tokens": request.max_tokens,
         "seed": request.seed,
     }
     if request.schema and endpoint.structured_output and "response_format" not in avoided:
@@ -115,45 +98,41 @@ def _body(endpoint: Endpoint, request: ChatRequest, avoided: frozenset[str]) -> 
     return {name: value for name, value in body.items() if value is not None}
 
 
-def _ask(endpoint: Endpoint, body: dict[str, Any], ends: float) -> ChatReply:
+def _ask(endpoint: Endpoint, body: Json, ends: float) -> ChatReply:
     started = time.monotonic()
     status, data, ended = exchange(endpoint, body, ends - started, "/chat/completions")
     if not isinstance(data, dict):
         raise malformed(status, "the reply is not a JSON object", data)
     if not isinstance(data.get("choices"), list):
         raise malformed(status, "the reply is not a chat completion", data)
-    return _reply(data, body, (ended - started) * 1000)
-
-
-def exchange(
-    endpoint: Endpoint, body: dict[str, Any], seconds: float, address: str
-) -> tuple[int, Any, float]:
-    """Return a reply's status, its data without the key, and when it was there; or CallFailed."""
-    reply = _line(endpoint.base_url, endpoint.api_key).send(body, seconds, address)
-    ended = time.monotonic()
-    data = readable(reply.content, endpoint.api_key)
-    if not reply.is_success:
-        raise refused(reply.status_code, reply.headers, data)
-    if error := error_in(data):
-        raise refused_within(reply.headers, error)
-    return reply.status_code, data, ended
-
-
-def _reply(data: dict[str, Any], body: dict[str, Any], latency_ms: float) -> ChatReply:
     choice = _mapping(next(iter(data["choices"]), None))
-    message = _mapping(choice.get("message"))
-    usage = _mapping(data.get("usage"))
+    message, usage = _mapping(choice.get("message")), _mapping(data.get("usage"))
+    content = message.get("content")
+    raw = json.dumps(data, ensure_ascii=False)
     return ChatReply(
-        text=_joined(message.get("content"), "text"),
+        text=_joined(content, "text"),
         model=_text(data.get("model")) or body["model"],
         finish_reason=_text(choice.get("finish_reason")),
         prompt_tokens=_count(usage.get("prompt_tokens")),
         completion_tokens=_count(usage.get("completion_tokens")),
-        latency_ms=latency_ms,
-        refusal=_text(message.get("refusal")) or _joined(message.get("content"), "refusal") or None,
-        raw=_capped(data),
+        latency_ms=(ended - started) * 1000,
+        refusal=_text(message.get("refusal")) or _joined(content, "refusal") or None,
+        raw=data if len(raw) <= RAW_REPLY_LIMIT else {"truncated": raw[:RAW_REPLY_LIMIT]},
         structured="response_format" in body,
     )
+
+
+def exchange(
+    endpoint: Endpoint, body: Json, seconds: float, address: str
+) -> tuple[int, Any, float]:
+    """Return a reply's status, its data without the key, and when it was there; or CallFailed."""
+    _check(endpoint)
+    reply = _line(endpoint.base_url, endpoint.api_key).send(body, seconds, address)
+    ended = time.monotonic()
+    data = readable(reply.content, endpoint.api_key)
+    if not reply.is_success or error_in(data):
+        raise refused(reply.status_code, reply.headers, data)
+    return reply.status_code, data, ended
 
 
 def _joined(content: object, kind: str) -> str:
@@ -164,7 +143,7 @@ def _joined(content: object, kind: str) -> str:
     return "".join(_text(part.get(kind)) for part in parts if part.get("type", kind) == kind)
 
 
-def _mapping(value: object) -> dict[str, Any]:
+def _mapping(value: object) -> Json:
     return value if isinstance(value, dict) else {}
 
 
@@ -178,12 +157,7 @@ def _count(value: object) -> int | None:
     return value if 0 <= value <= _LARGEST_COUNT else None
 
 
-def _capped(data: dict[str, Any]) -> dict[str, Any]:
-    text = json.dumps(data, ensure_ascii=False)
-    return data if len(text) <= RAW_REPLY_LIMIT else {"truncated": text[:RAW_REPLY_LIMIT]}
-
-
-def check(endpoint: Endpoint) -> None:
+def _check(endpoint: Endpoint) -> None:
     """Refuse here what a library would refuse in words that show the key."""
     if not (endpoint.api_key.isascii() and endpoint.api_key.isprintable()):
         unsendable = f"the key of {endpoint.name} holds characters that no header may carry"

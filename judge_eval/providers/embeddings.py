@@ -8,17 +8,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from judge_eval.providers.chat import Endpoint, check, exchange
-from judge_eval.providers.errors import CallFailed, malformed
+from judge_eval.providers.chat import Endpoint, exchange
+from judge_eval.providers.errors import CallFailed, Json, malformed
 
 FloatArray = npt.NDArray[np.float64]
-Row = FloatArray | CallFailed
+Row: TypeAlias = FloatArray | CallFailed
 
 BATCH_SIZE: Final = 64
 ATTEMPTS: Final = 4
@@ -28,8 +27,7 @@ FIRST_WAIT_S: Final = 1.0
 _ABOUT_A_TEXT: Final = {400, 413, 422}
 
 
-@dataclass(frozen=True)
-class EmbeddingReply:
+class EmbeddingReply(NamedTuple):
     """One reply: a vector or a reason for each text, in their order, by the model that reported."""
 
     model: str
@@ -44,7 +42,6 @@ def embeddings(endpoint: Endpoint, model: str, texts: Sequence[str]) -> Embeddin
     CallFailed
         When no reply came, or one in which it is not clear which vector is whose.
     """
-    check(endpoint)
     body = {"model": model, "input": list(texts)}
     status, data, _ = exchange(endpoint, body, endpoint.timeout_s, "/embeddings")
     if not isinstance(data, dict) or not isinstance(data.get("data"), list):
@@ -55,7 +52,7 @@ def embeddings(endpoint: Endpoint, model: str, texts: Sequence[str]) -> Embeddin
     return EmbeddingReply(named, tuple(_row(item.get("embedding")) for item in items))
 
 
-def _in_order(status: int, items: list[Any], number: int) -> list[dict[str, Any]]:
+def _in_order(status: int, items: list[Any], number: int) -> list[Json]:
     """Return the items by their index: where one is missing, all might be someone else's."""
     if len(items) != number:
         raise malformed(status, f"{len(items)} embeddings came for {number} texts", "")
@@ -70,14 +67,13 @@ def _in_order(status: int, items: list[Any], number: int) -> list[dict[str, Any]
 def _row(values: object) -> Row:
     if not isinstance(values, list) or not values:
         return CallFailed("the embedding is no list of numbers")
-    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
-        return CallFailed("the embedding holds something that is no number")
     try:
-        vector = np.array(values, np.float64)
-    except OverflowError:
-        vector = np.array([math.inf])
-    if not np.isfinite(vector).all():
+        numbers = all(type(value) in (int, float) and math.isfinite(value) for value in values)
+    except OverflowError:  # an integer beyond every float
+        numbers = False
+    if not numbers:
         return CallFailed("the embedding holds something that is no number")
+    vector = np.array(values, np.float64)
     return vector if vector.any() else CallFailed("the embedding is all zeros: it has no direction")
 
 
@@ -86,9 +82,6 @@ class EmbeddingClient:
 
     Parameters
     ----------
-    endpoint : Endpoint
-    model : str
-        As it is asked for.
     batch_size : int
         Texts in one request.
     attempts : int
@@ -127,15 +120,17 @@ class EmbeddingClient:
 
     def _batch(self, texts: Sequence[str]) -> Iterator[Row]:
         try:
-            rows = self._checked(self._patiently(texts))
+            reply = self._patiently(texts)
         except CallFailed as failed:
             if failed.status in _ABOUT_A_TEXT and len(texts) > 1:
                 half = len(texts) // 2
                 yield from self._batch(texts[:half])
                 yield from self._batch(texts[half:])
-                return
-            rows = (failed,) * len(texts)
-        yield from rows
+            else:
+                yield from (failed for _ in texts)
+            return
+        yield from (self._comparable(row, reply.model) for row in reply.rows)
+        self._reported = self._reported or reply.model
 
     def _patiently(self, texts: Sequence[str]) -> EmbeddingReply:
         wait_s = FIRST_WAIT_S
@@ -151,15 +146,10 @@ class EmbeddingClient:
                 wait_s *= 2
         return embeddings(self.endpoint, self.asked_model, texts)
 
-    def _checked(self, reply: EmbeddingReply) -> tuple[Row, ...]:
-        """Refuse vectors that cannot be compared with those that came before."""
-        if self._reported not in {"", reply.model}:
-            told = f"the model called itself {reply.model}, and {self._reported} before"
-            return (CallFailed(told),) * len(reply.rows)
-        self._reported = reply.model
-        return tuple(self._of_one_size(row) for row in reply.rows)
-
-    def _of_one_size(self, row: Row) -> Row:
+    def _comparable(self, row: Row, model: str) -> Row:
+        """Return a vector unless it cannot be compared with those that came before."""
+        if self._reported not in {"", model}:
+            return CallFailed(f"the model called itself {model}, and {self._reported} before")
         if isinstance(row, CallFailed):
             return row
         self._size = self._size or len(row)

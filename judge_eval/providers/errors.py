@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeAlias
 
 RAW_LIMIT = 20_000
 LONGEST_WAIT_S = 600.0
@@ -32,6 +32,9 @@ _MEANINGS = {
 }
 # What neither a database nor UTF-8 can hold: NUL, and halves of a surrogate pair.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+Json: TypeAlias = dict[str, Any]
+"""An object of JSON whose shape the other side decides."""
 
 
 class CallFailed(Exception):
@@ -67,33 +70,30 @@ class CallFailed(Exception):
 
 
 def refused(status: int, headers: Mapping[str, str], data: object) -> CallFailed:
-    """Classify a reply that is an error; `data` is its body as `readable` returns it."""
-    error = error_in(data) or data
-    no_credit = status == HTTPStatus.PAYMENT_REQUIRED or bool(_codes(error) & _NO_CREDIT)
+    """Classify a reply that is an error; `data` is its body as `readable` returns it.
+
+    Routers before several models send errors inside a reply 200: its own status is in there.
+    """
+    error = error_in(data)
+    codes = _codes(error or data)
+    if status < HTTPStatus.MULTIPLE_CHOICES:
+        inner = [int(c) for c in codes if c.isdecimal() and len(c) == 3 and c[0] in "45"]
+        status = inner[0] if inner else 429 if "rate_limit_exceeded" in codes else 200
+        data = {"error": error}
+    no_credit = status == HTTPStatus.PAYMENT_REQUIRED or bool(codes & _NO_CREDIT)
     retryable = not no_credit and (status == 200 or status in _RETRYABLE or status >= 500)
     wait = wait_asked(headers) if retryable else None
     meaning = "the account has no credit" if no_credit else _MEANINGS.get(status, "")
-    words = _words(error)
+    words = _words(error or data)
     told = f"{meaning} ({words})" if meaning and words else meaning or words or "no reason given"
-    reason = f"{_status_line(status)}: {told}"
-    if wait is not None:
-        reason += f"; asked to wait {round(wait, 1):g} s"
-    return CallFailed(
-        reason, retryable=retryable, retry_after=wait, status=status, raw=as_text(data)
-    )
-
-
-def refused_within(headers: Mapping[str, str], error: object) -> CallFailed:
-    """Classify an error that came inside a reply 200, as routers before several models do."""
-    for code in _codes(error):
-        if code.isdecimal() and 400 <= int(code[:4]) <= 599:
-            return refused(int(code), headers, {"error": error})
-    status = 429 if "rate_limit_exceeded" in _codes(error) else 200
-    return refused(status, headers, {"error": error})
+    asked = "" if wait is None else f"; asked to wait {round(wait, 1):g} s"
+    reason = f"{_status_line(status)}: {told}{asked}"
+    raw = as_text(data)
+    return CallFailed(reason, retryable=retryable, retry_after=wait, status=status, raw=raw)
 
 
 def malformed(status: int, what: str, data: object) -> CallFailed:
-    """Tell of a reply that is no chat completion; another try may bring one."""
+    """Tell of a reply that is not what was asked for; another try may bring it."""
     reason = f"{_status_line(status)}: {what}"
     return CallFailed(reason, retryable=True, status=status, raw=as_text(data))
 
@@ -110,13 +110,14 @@ def error_in(data: object) -> object:
 def wait_asked(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that Retry-After asks for, at most ten minutes; nonsense is None."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = headers.get(name)
-        if value is None:
-            continue
+        value = headers.get(name, "")
         try:
             seconds = float(value) * scale
         except ValueError:
-            seconds = _until_date(value)
+            try:
+                seconds = parsedate_to_datetime(value).timestamp() - time.time()
+            except (ValueError, OverflowError):
+                continue
         if math.isfinite(seconds) and seconds >= 0:
             return min(seconds, LONGEST_WAIT_S)
     return None
@@ -149,18 +150,9 @@ def _clean(value: Any, secret: str) -> Any:
     return value
 
 
-def _until_date(value: str) -> float:
-    try:
-        return parsedate_to_datetime(value).timestamp() - time.time()
-    except (ValueError, OverflowError):
-        return math.nan
-
-
 def _status_line(status: int) -> str:
-    try:
-        return f"{status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return str(status)
+    known = status in HTTPStatus.__members__.values()
+    return f"{status} {HTTPStatus(status).phrase}" if known else str(status)
 
 
 def _codes(error: object) -> set[str]:
@@ -171,18 +163,18 @@ def _codes(error: object) -> set[str]:
 
 def _words(error: object) -> str:
     """Return the provider's own words in one line, and only words: no echo of a request."""
-    told = error
+    words = error
     if isinstance(error, dict):
-        told = error.get("message") or error.get("detail") or error.get("msg") or ""
-    if isinstance(told, list):
-        told = "; ".join(_finding(item) for item in told if isinstance(item, dict))
-    if not isinstance(told, str) or told.lstrip().startswith("<"):
+        words = error.get("message") or error.get("detail") or error.get("msg") or ""
+    if isinstance(words, list):
+        words = "; ".join(_finding(item) for item in words if isinstance(item, dict))
+    if not isinstance(words, str) or words.lstrip().startswith("<"):
         return ""  # a page for browsers
-    line = " ".join("".join(c if c.isprintable() else " " for c in told).split())
+    line = " ".join("".join(c if c.isprintable() else " " for c in words).split())
     return line if len(line) <= _WORDS_LIMIT else f"{line[:_WORDS_LIMIT]}…"
 
 
-def _finding(item: dict[str, Any]) -> str:
+def _finding(item: Json) -> str:
     """Return where and what a validator found, without the input it quotes."""
     place = item.get("loc")
     where = ".".join(str(step) for step in place) if isinstance(place, list) else ""

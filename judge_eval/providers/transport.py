@@ -16,31 +16,25 @@ from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import quote, urlsplit
 
 import httpcore2
 
-from judge_eval.providers.errors import CallFailed
+from judge_eval.providers.errors import CallFailed, Json
 
 REPLY_LIMIT = 10 * 1024 * 1024
 CONNECT_S = 10.0
 # Shorter than the five seconds after which common servers (uvicorn, Node) hang up an idle line.
 IDLE_S = 4.0
 _SLICE = 65_536
-_KEPT_HEADERS = {b"retry-after", b"retry-after-ms"}
 _IN_PATHS = "/%:@!$&'()*+,;=~"
-
-
-def _nothing(record: logging.LogRecord) -> bool:
-    return False
 
 
 # At DEBUG the library writes headers that a provider sent, and a provider may send back what it
 # got. By a filter: whoever configures logging after this enables every disabled logger again.
 for _name in list(logging.root.manager.loggerDict):
     if _name.partition(".")[0] == "httpcore2":
-        logging.getLogger(_name).addFilter(_nothing)
+        logging.getLogger(_name).addFilter(lambda record: False)
 
 
 # The library's time-outs are for one read or write each: a server that drips a byte every few
@@ -128,7 +122,7 @@ def _trust() -> ssl.SSLContext:
 
 @dataclass(frozen=True)
 class Reply:
-    """A whole reply, with those of its headers that are read."""
+    """A whole reply; the names of its headers are in lower case."""
 
     status_code: int
     headers: Mapping[str, str]
@@ -149,12 +143,10 @@ class Line:
 
     def __init__(self, base_url: str, api_key: str) -> None:
         parts = urlsplit(base_url)
-        assert parts.hostname is not None  # `chat.check` has seen to it
+        assert parts.hostname is not None  # `chat` has seen to it
         host = parts.hostname.encode("idna")
         self._path = quote(parts.path, safe=_IN_PATHS).rstrip("/")
-        self._url = httpcore2.URL(
-            scheme=parts.scheme.encode(), host=host, port=parts.port, target="/"
-        )
+        self._scheme, self._host, self._port = parts.scheme.encode(), host, parts.port
         name = b"[%b]" % host if b":" in host else host
         self._headers: dict[bytes | str, bytes | str] = {
             "Host": name if parts.port is None else b"%b:%d" % (name, parts.port),
@@ -170,79 +162,61 @@ class Line:
         self._lock = threading.Lock()
         weakref.finalize(self, _close_all, self._idle)
 
-    def send(self, body: dict[str, Any], seconds: float, address: str) -> Reply:
+    def send(self, body: Json, seconds: float, address: str) -> Reply:
         """Return the reply, whatever its status, or raise CallFailed; follow no redirect."""
         content = _encoded(body)
         if content is None:
             unsendable = "the request holds half a surrogate pair, which is no text"
             raise CallFailed(unsendable, was_sent=False)
         _ends.set(time.monotonic() + seconds)
-        connection = self._connection()
+        url = self._url(f"{self._path}{address}")
+        connection = self._connection(url)
         try:
-            return self._exchange(connection, content, address)
+            headers = self._headers | {"Content-Length": str(len(content))}
+            request = httpcore2.Request("POST", url, headers=headers, content=content)
+            reply = connection.handle_request(request)
+            try:
+                return _read(reply)
+            finally:
+                reply.close()
         except httpcore2.TimeoutException as late:
             waited = f"no complete reply within {round(seconds, 1):g} s"
             was_sent = not isinstance(late, httpcore2.ConnectTimeout)
             raise CallFailed(waited, retryable=True, was_sent=was_sent) from None
         except httpcore2.ConnectError as error:
-            refused = f"no connection: {_cause(error)}"
+            cause = next(iter(error.args), None)
+            words = cause.strerror if isinstance(cause, OSError) else None
+            refused = f"no connection: {words or 'the address does not answer'}"
             raise CallFailed(refused, retryable=True, was_sent=False) from None
         except (httpcore2.NetworkError, httpcore2.RemoteProtocolError):
             broken = "the connection broke off before the reply was complete"
             raise CallFailed(broken, retryable=True) from None
         finally:
-            self._put_back(connection)
+            if connection.is_idle() and not connection.is_closed():
+                with self._lock:
+                    self._idle.append(connection)
+            else:
+                connection.close()
 
-    def _exchange(
-        self, connection: httpcore2.HTTPConnection, content: bytes, address: str
-    ) -> Reply:
-        url = httpcore2.URL(
-            scheme=self._url.scheme,
-            host=self._url.host,
-            port=self._url.port,
-            target=f"{self._path}{address}",
-        )
-        headers = self._headers | {"Content-Length": str(len(content))}
-        reply = connection.handle_request(
-            httpcore2.Request("POST", url, headers=headers, content=content)
-        )
-        try:
-            whole = _whole_body(reply)
-        finally:
-            reply.close()
-        kept = {
-            name.lower().decode("latin-1"): value.decode("latin-1")
-            for name, value in reply.headers
-            if name.lower() in _KEPT_HEADERS
-        }
-        return Reply(reply.status, kept, whole)
+    def _url(self, target: str) -> httpcore2.URL:
+        return httpcore2.URL(scheme=self._scheme, host=self._host, port=self._port, target=target)
 
-    def _connection(self) -> httpcore2.HTTPConnection:
+    def _connection(self, url: httpcore2.URL) -> httpcore2.HTTPConnection:
         """Return the connection that was used last, or a new one."""
         with self._lock:
-            self._drop_expired()
+            # Those that have been idle for too long, or that the provider has closed.
+            while self._idle and self._idle[0].has_expired():
+                self._idle.popleft().close()
+            while self._idle and self._idle[-1].has_expired():
+                self._idle.pop().close()
             if self._idle:
                 return self._idle.pop()
         return httpcore2.HTTPConnection(
-            self._url.origin,
-            ssl_context=_trust() if self._url.scheme == b"https" else None,
+            url.origin,
+            ssl_context=_trust() if self._scheme == b"https" else None,
             keepalive_expiry=IDLE_S,
             network_backend=_Network(),
         )
-
-    def _drop_expired(self) -> None:
-        """Close those that have been idle for too long, or that the provider has closed."""
-        while self._idle and self._idle[0].has_expired():
-            self._idle.popleft().close()
-        while self._idle and self._idle[-1].has_expired():
-            self._idle.pop().close()
-
-    def _put_back(self, connection: httpcore2.HTTPConnection) -> None:
-        if connection.is_idle() and not connection.is_closed():
-            with self._lock:
-                self._idle.append(connection)
-        else:
-            connection.close()
 
 
 def _close_all(idle: deque[httpcore2.HTTPConnection]) -> None:
@@ -250,7 +224,7 @@ def _close_all(idle: deque[httpcore2.HTTPConnection]) -> None:
         idle.pop().close()
 
 
-def _encoded(body: dict[str, Any]) -> bytes | None:
+def _encoded(body: Json) -> bytes | None:
     """Return a body as JSON, None where it is no text; the error would hold the request."""
     try:
         return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
@@ -258,9 +232,11 @@ def _encoded(body: dict[str, Any]) -> bytes | None:
         return None
 
 
-def _whole_body(reply: httpcore2.Response) -> bytes:
-    headers = {name.lower(): value for name, value in reply.headers}
-    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+def _read(reply: httpcore2.Response) -> Reply:
+    headers = {
+        name.lower().decode("latin-1"): value.decode("latin-1") for name, value in reply.headers
+    }
+    if headers.get("content-encoding", "identity").lower() != "identity":
         # Unasked for, and a few kilobytes may unpack to gigabytes.
         raise CallFailed("the reply is compressed, which was not asked for", status=reply.status)
     body = bytearray()
@@ -269,10 +245,4 @@ def _whole_body(reply: httpcore2.Response) -> bytes:
         if len(body) > REPLY_LIMIT:
             limit = f"the reply is larger than {REPLY_LIMIT // 1024**2} MB"
             raise CallFailed(limit, status=reply.status)
-    return bytes(body)
-
-
-def _cause(error: Exception) -> str:
-    cause = next(iter(error.args), None)
-    words = cause.strerror if isinstance(cause, OSError) else None
-    return words or "the address does not answer"
+    return Reply(reply.status, headers, bytes(body))

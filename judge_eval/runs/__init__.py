@@ -1,1 +1,0 @@
-"""Runs at work: their config, calls, verdicts and states."""

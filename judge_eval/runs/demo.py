@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,20 +29,20 @@ def load(access_file: Path) -> bool:
     """Load the demo once, and write down how to get in. Return whether anything was loaded."""
     with transaction.atomic():
         if Run.objects.filter(queue__project__name=PROJECT).exists():
-            _add_missing_key(access_file)
             return False
         project = Project.objects.create(name=PROJECT)
         runs = [make_run(project, kind, name) for kind, name in RUNS.items()]
         access = {
             "board": [{"name": r.name, "path": reverse("run", args=[r.pk])} for r in runs],
             "invites": [{"name": r.name, "path": _invite(r)} for r in runs],
-            "admin": _admin(),
+            "admin": {**_admin(), "path": reverse("admin:index")},
             "api_key": create_key("made on first start", SCOPES)[1],
             "api_key_scopes": SCOPES,
-            "cli_key": _key_of_the_command_line(),
+            "cli_key": create_key("the command line on this machine", list(ApiKey.Scope))[1],
         }
         # Inside the transaction: no demo without its keys, no keys without the demo.
-        _write_private(access_file, access)
+        access_file.touch(mode=0o600)
+        access_file.write_text(json.dumps(access, indent=1), encoding="utf-8")
     return True
 
 
@@ -65,26 +64,10 @@ def _invite(run: Run) -> str:
 
 
 def _admin() -> dict[str, str | None]:
+    """Make an administrator unless there is one."""
     users = get_user_model().objects
     if users.filter(is_superuser=True).exists():
-        return {"username": None, "password": None, "path": reverse("admin:index")}
+        return {"username": None, "password": None}
     password = secrets.token_urlsafe(12)
     users.create_superuser("admin", password=password)
-    return {"username": "admin", "password": password, "path": reverse("admin:index")}
-
-
-def _key_of_the_command_line() -> str:
-    return create_key("the command line on this machine", list(ApiKey.Scope))[1]
-
-
-def _add_missing_key(access_file: Path) -> None:
-    """Let the command line in where the demo was loaded before there was one."""
-    with suppress(FileNotFoundError):
-        access = json.loads(access_file.read_text(encoding="utf-8"))
-        if "cli_key" not in access:
-            _write_private(access_file, access | {"cli_key": _key_of_the_command_line()})
-
-
-def _write_private(path: Path, access: dict[str, Any]) -> None:
-    path.touch(mode=0o600)
-    path.write_text(json.dumps(access, indent=1), encoding="utf-8")
+    return {"username": "admin", "password": password}

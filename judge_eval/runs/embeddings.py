@@ -29,10 +29,21 @@ class EndpointEmbedder:
         return self._client.model
 
     def __call__(self, texts: Sequence[str], /) -> list[FloatArray | EmbeddingFailed]:
-        return [
-            EmbeddingFailed(row.reason) if isinstance(row, CallFailed) else row
-            for row in self._client.embed(texts)
-        ]
+        rows = self._client.embed(texts)
+        return [EmbeddingFailed(r.reason) if isinstance(r, CallFailed) else r for r in rows]
+
+
+def _checked(check: Callable[[str], None]) -> AfterValidator:
+    """Use a check of Django's for a value of a config."""
+
+    def validator(value: str) -> str:
+        try:
+            check(value)
+        except ValidationError as error:
+            raise ValueError(" ".join(error.messages)) from error
+        return value
+
+    return AfterValidator(validator)
 
 
 def _check_provider(name: str) -> None:
@@ -47,19 +58,6 @@ def _check_variable(variable: str) -> None:
     validate_key_variable(variable)
     if not os.environ.get(variable):
         raise ValidationError("no such variable is set here")
-
-
-def _checked(check: Callable[[str], None]) -> AfterValidator:
-    """Use a check of Django's for a value of a config."""
-
-    def validator(value: str) -> str:
-        try:
-            check(value)
-        except ValidationError as error:
-            raise ValueError(" ".join(error.messages)) from error
-        return value
-
-    return AfterValidator(validator)
 
 
 class _OfProvider(Part):
@@ -101,26 +99,20 @@ _KINDS: Final[dict[str, type[_OfProvider | _OfAddress | _OfFolder]]] = {
 def make_embedder(
     options: Mapping[str, object], *, is_trusted: bool = False, path: str = "embedder"
 ) -> Embedder:
-    """Return the embedder that a config asks for.
+    """Return the embedder that a config asks for, or raise ConfigInvalid with all that is wrong.
 
     Options are ``{"provider": name, "model": …}``, or, only from whom this machine trusts (its
     command line), ``{"base_url": …, "key_variable": …, "model": …}`` or ``{"local": folder}``:
     anybody else could have it send a key anywhere, or look what lies where.
-
-    Raises
-    ------
-    ConfigInvalid
-        With all that is wrong, each mistake named by its path.
     """
     chosen = [name for name in _KINDS if name in options]
     if len(chosen) != 1:
         raise ConfigInvalid([ConfigError(path, f"must name exactly one of {', '.join(_KINDS)}")])
-    kind = chosen[0]
-    if kind != "provider" and not is_trusted:
+    place = f"{path}.{chosen[0]}"
+    if chosen != ["provider"] and not is_trusted:
         words = "is taken from the command line only; name a provider"
-        raise ConfigInvalid([ConfigError(f"{path}.{kind}", words)])
-    config = validated(_KINDS[kind], dict(options), path=path)
+        raise ConfigInvalid([ConfigError(place, words)])
     try:
-        return config.embedder()
+        return validated(_KINDS[chosen[0]], dict(options), path=path).embedder()
     except EncoderMissing as missing:
-        raise ConfigInvalid([ConfigError(f"{path}.{kind}", str(missing))]) from missing
+        raise ConfigInvalid([ConfigError(place, str(missing))]) from missing

@@ -1,9 +1,11 @@
-"""A run's life: drafted, started, stopped, resumed, tried again, copied."""
+"""What people do with a run: they draft, start, stop, resume, retry, copy and delete it."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -14,54 +16,48 @@ from humanjudge.enqueue import enqueue
 from judge_eval.config.estimates import estimate
 from judge_eval.config.run_config import RunConfig, parse
 from judge_eval.models import Board, Call, Judge, Run, Verdict
-from judge_eval.runs import providers, state
+from judge_eval.runs import leases, providers, state
 from judge_eval.runs.progress import RETRIED
-from judge_eval.runs.requests import answered_by_another
+from judge_eval.runs.requests import Question, answered_by_another
 from judge_eval.selectors import used_pictures
 from judge_eval.services import add_judges, create_queue, judge_of
 from voting.models import Item, Picture, Project
 
+logger = logging.getLogger(__name__)
+
 AT_ONCE = 1000
 # What an import notes in the metadata of an output that its source does not hold.
 OUTPUT_ABSENT = "output_absent"
-# What is known of a call or a verdict before anybody was asked. What a call has cost stays, and so
-# does the name of the model that answered it: it wants another reply than the one in storage.
-_UNASKED: dict[str, Any] = {
-    "state": Call.State.WAITING,
-    "attempts": 0,
-    "lease": None,
-    "leased_until": None,
-    "is_paired": False,
-    "reused": None,
-    "reply": "",
-    "changes": [],
-    "is_repaired": False,
-    "error": "",
-    "winner": "",
-    "score_a": None,
-    "score_b": None,
-    "reason": "",
-    "done_at": None,
-}
-_UNDECIDED: dict[str, Any] = {
-    "state": Verdict.State.WAITING,
-    "leased_until": None,
-    "winner": "",
-    "consistent": None,
-    "picks": [],
-    "first_picks": None,
-    "sample_consistency": None,
-    "score_a": None,
-    "score_b": None,
-    "feedback": "",
-    "error": "",
-    "latency_ms": None,
-    "decided_at": None,
+# What is asked again is as if it had never been asked. What a call has cost stays, and so does the
+# name of the model that answered it: it wants another reply than the one in storage.
+_KEPT = {
+    Call: "id run purpose provider model prompt inference verdict order sample not_before "
+    "request_hash reported_model prompt_tokens completion_tokens cost_nano reserved_nano "
+    "latency_ms",
+    Verdict: "id judge item order labels cost_nano unpriced",
 }
 
 
 class LifecycleRefused(Exception):
     """The run cannot do that in its state; the text says why."""
+
+
+@contextmanager
+def _locked(run_id: UUID, *states: str, otherwise: str) -> Iterator[Run]:
+    """Lock a run in one of some states, or refuse what was asked of it."""
+    with transaction.atomic():
+        run = state.locked().get(pk=run_id)
+        if run.state not in states:
+            raise LifecycleRefused(f"This run is {run.state}; {otherwise}.")
+        yield run
+
+
+def create(project: Project | str, config: RunConfig) -> Run:
+    """Draft a run in a project, or in a new one of this name."""
+    with transaction.atomic():
+        if isinstance(project, str):
+            project = Project.objects.create(name=project)
+        return create_draft(project, config)
 
 
 def create_draft(project: Project, config: RunConfig) -> Run:
@@ -94,44 +90,31 @@ def config_of(run: Run) -> RunConfig:
     return parse(run.config)
 
 
-def _locked(run_id: UUID) -> Run:
-    runs = Run.objects.select_for_update(of=("self",), no_key=True).select_related("queue")
-    return runs.get(pk=run_id)
-
-
 def start(run_id: UUID) -> Run:
     """Ask for every output; what follows is asked for as they come."""
-    with transaction.atomic():
-        run = _locked(run_id)
-        if run.state != Run.State.DRAFT:
-            raise LifecycleRefused(f"This run is {run.state}; only a draft can be started.")
+    with _locked(run_id, Run.State.DRAFT, otherwise="only a draft can be started") as run:
         config = config_of(run)
-        _refuse_unaskable(config)
-        Call.objects.bulk_create(
-            [
-                Call(
-                    run=run,
-                    purpose=Call.Purpose.GENERATE,
-                    provider=config.provider,
-                    model=model.id,
-                    prompt=place,
-                )
-                for place in range(len(config.prompts))
-                for model in config.models
-            ],
-            batch_size=AT_ONCE,
-        )
+        names = _provider_names(config)
+        if missing := sorted(name for name in names if providers.find(name) is None):
+            raise LifecycleRefused(f"There is no provider named {', '.join(missing)}.")
+        if config.budget_usd is not None:
+            _refuse_unpriced(config)
+        calls = [
+            Call(
+                run=run,
+                purpose=Call.Purpose.GENERATE,
+                provider=config.provider,
+                model=model.id,
+                prompt=place,
+            )
+            for place in range(len(config.prompts))
+            for model in config.models
+        ]
+        Call.objects.bulk_create(calls, batch_size=AT_ONCE)
         run.started_at = timezone.now()
-        _go_on(run, Run.State.GENERATING, "started", "Outputs are being asked for.")
+        state.set_state(run, Run.State.GENERATING)
+        _go_on(run, "started", "Outputs are being asked for.")
     return run
-
-
-def _refuse_unaskable(config: RunConfig) -> None:
-    missing = sorted(name for name in _provider_names(config) if providers.find(name) is None)
-    if missing:
-        raise LifecycleRefused(f"There is no provider named {', '.join(missing)}.")
-    if config.budget_usd is not None:
-        _refuse_unpriced(config)
 
 
 def _provider_names(config: RunConfig) -> set[str]:
@@ -144,10 +127,7 @@ def _refuse_unpriced(config: RunConfig) -> None:
         raise LifecycleRefused(providers.unpriced(*unpriced))
 
 
-def _go_on(run: Run, entered: str, kind: str, text: str, **data: Any) -> None:
-    run.state, run.note = entered, ""
-    run.save(update_fields=["state", "note", "started_at", "budget_nano"])
-    state.tell_voters(run)
+def _go_on(run: Run, kind: str, text: str, **data: int) -> None:
     run.record(kind, text, **data)
     enqueue("judge_eval.tasks.advance", str(run.pk))
     enqueue("judge_eval.tasks.work")
@@ -155,46 +135,52 @@ def _go_on(run: Run, entered: str, kind: str, text: str, **data: Any) -> None:
 
 def stop(run_id: UUID, note: str = "Stopped by hand.") -> Run:
     """Make no more calls and take no more votes. Calls that are out are still written down."""
-    with transaction.atomic():
-        run = _locked(run_id)
-        if run.state not in (*Run.AT_WORK, Run.State.VOTING):
-            raise LifecycleRefused(f"This run is {run.state}; there is nothing to stop.")
-        run.state, run.note = Run.State.STOPPED, note
-        run.save(update_fields=["state", "note"])
-        run.queue.is_open = False
-        run.queue.save(update_fields=["is_open"])
-        state.tell_voters(run)
+    running = (*Run.AT_WORK, Run.State.VOTING)
+    with _locked(run_id, *running, otherwise="there is nothing to stop") as run:
+        state.set_state(run, Run.State.STOPPED, note, is_open=False)
         run.record("stopped", note)
     return run
 
 
+def stop_if_over_budget(question: Question) -> bool:
+    """Stop a run whose next call has no price, or no room though no other call holds money.
+
+    False where others do: once they are paid it may fit.
+    """
+    run_id, note = question.call.run_id, providers.unpriced(question.call.model)
+    with transaction.atomic():
+        # Nobody reserves money while this is held.
+        run = Run.objects.select_for_update(no_key=True).defer("config").get(pk=run_id)
+        if not question.lacks_price:
+            budget = run.budget_nano
+            if run.reserved_nano or leases.calls_out(run_id).exists():
+                return False
+            if budget is None or run.spent_nano + question.reservation_nano <= budget:
+                return False
+            note = f"The next call could pass the budget of {providers.dollars(budget)}."
+        try:
+            stop(run_id, note)
+        except LifecycleRefused:
+            logger.info("run %s was stopped already", run_id)
+    return True
+
+
 def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
     """Go on where the run was stopped, with a larger budget if one is given."""
-    with transaction.atomic():
-        run = _locked(run_id)
-        if run.state != Run.State.STOPPED:
-            raise LifecycleRefused(f"This run is {run.state}; only a stopped one can be resumed.")
+    with _locked(run_id, Run.State.STOPPED, otherwise="only a stopped one can be resumed") as run:
         if budget_usd is not None:
             run.budget_nano = providers.nano(budget_usd)
         if run.budget_nano is not None:
             _refuse_unpriced(config_of(run))
-            _refuse_spent(run, run.budget_nano)
-        run.queue.is_open = not _lacks_outputs(run)
-        run.queue.save(update_fields=["is_open"])
-        _go_on(run, _state_with_work(run), "resumed", "The run goes on.")
+            if run.budget_nano <= run.spent_nano:
+                spent = providers.dollars(run.spent_nano)
+                raise LifecycleRefused(f"{spent} are spent: give a larger budget to go on.")
+        # Nobody can vote on outputs that were not given with their pairs.
+        a, b = (Q(**{f"{side}__metadata__{OUTPUT_ABSENT}": True}) for side in "ab")
+        is_open = run.config is not None or not run.queue.items.filter(a | b).exists()
+        state.set_state(run, _state_with_work(run), is_open=is_open)
+        _go_on(run, "resumed", "The run goes on.")
     return run
-
-
-def _refuse_spent(run: Run, budget_nano: int) -> None:
-    if budget_nano <= run.spent_nano:
-        spent = providers.dollars(run.spent_nano)
-        raise LifecycleRefused(f"{spent} are spent: give a larger budget to go on.")
-
-
-def _lacks_outputs(run: Run) -> bool:
-    """Say whether outputs were not given with the pairs: nobody can vote on what is not there."""
-    a, b = (Q(**{f"{side}__metadata__{OUTPUT_ABSENT}": True}) for side in "ab")
-    return run.config is None and run.queue.items.filter(a | b).exists()
 
 
 def _state_with_work(run: Run) -> str:
@@ -207,22 +193,30 @@ def retry_failed(run_id: UUID) -> int:
 
     Pairs that are open stay open: a verdict that comes after all is a new entry of the ledger.
     """
-    with transaction.atomic():
-        run = _locked(run_id)
-        if run.state in (Run.State.DRAFT, Run.State.STOPPED):
-            raise LifecycleRefused(f"This run is {run.state}; start or resume it first.")
+    others = set(Run.State) - {Run.State.DRAFT, Run.State.STOPPED}
+    with _locked(run_id, *others, otherwise="start or resume it first") as run:
         # Verdicts first, those too that stand on a part of their samples: what is to be decided
         # anew, the calls tell only as long as they have failed.
         failed = Call.objects.filter(_has_failed(), verdict=OuterRef("pk"))
-        Verdict.objects.filter(Exists(failed), judge__run=run).update(**_UNDECIDED)
+        _begin_anew(Verdict.objects.filter(Exists(failed), judge__run=run))
         # Each begins its tries anew; how many were made is still to be told.
         attempts = run.calls.filter(_has_failed()).aggregate(made=Sum("attempts"))["made"]
-        calls = run.calls.filter(_has_failed()).update(**_UNASKED, not_before=timezone.now())
+        calls = _begin_anew(run.calls.filter(_has_failed()), not_before=timezone.now())
         drawings = _draw_again(run)
         if calls or drawings:
-            text = _again_in_words(calls, drawings)
-            _go_on(run, _state_with_work(run), RETRIED, text, attempts=attempts or 0)
+            said = [f"{calls} failed calls are made again."] if calls else []
+            if drawings:
+                said.append(f"{drawings} drawing{' is' if drawings == 1 else 's are'} tried again.")
+            state.set_state(run, _state_with_work(run))
+            _go_on(run, RETRIED, " ".join(said), attempts=attempts or 0)
     return calls + drawings
+
+
+def _begin_anew(rows: QuerySet[Call] | QuerySet[Verdict], **changes: object) -> int:
+    """Let rows be as they were before anybody was asked; return how many there are."""
+    kept = _KEPT[rows.model].split()
+    fields = (field for field in rows.model._meta.concrete_fields if field.name not in kept)
+    return rows.update(**{field.name: field.get_default() for field in fields}, **changes)
 
 
 def _draw_again(run: Run) -> int:
@@ -233,9 +227,8 @@ def _draw_again(run: Run) -> int:
     fields = {"state": Picture.State.WAITING, "error": "", "leased_until": None}
     pictures = _undrawn(run).update(**fields)
     back = list(_left_out_for_nothing(run).values_list("pk", flat=True))
-    Verdict.objects.filter(item__in=back, state=Verdict.State.FAILED, calls__isnull=True).update(
-        **_UNDECIDED
-    )
+    failed = Verdict.objects.filter(item__in=back, state=Verdict.State.FAILED)
+    _begin_anew(failed.filter(calls__isnull=True))
     Item.objects.filter(pk__in=back).update(unusable="")
     return pictures or len(back)
 
@@ -254,20 +247,9 @@ def _left_out_for_nothing(run: Run) -> QuerySet[Item]:
 
 def can_retry(run: Run) -> bool:
     """Say whether anything failed that can be asked, or drawn, again."""
-    if run.state in (Run.State.DRAFT, Run.State.STOPPED):
-        return False
-    return (
-        run.calls.filter(_has_failed()).exists()
-        or _undrawn(run).exists()
-        or _left_out_for_nothing(run).exists()
-    )
-
-
-def _again_in_words(calls: int, drawings: int) -> str:
-    said = [f"{calls} failed calls are made again."] if calls else []
-    if drawings:
-        said.append(f"{drawings} drawing{' is' if drawings == 1 else 's are'} tried again.")
-    return " ".join(said)
+    again = (run.calls.filter(_has_failed()), _undrawn(run), _left_out_for_nothing(run))
+    is_ready = run.state not in (Run.State.DRAFT, Run.State.STOPPED)
+    return is_ready and any(rows.exists() for rows in again)
 
 
 def _has_failed() -> Q:
@@ -284,22 +266,10 @@ def duplicate(run_id: UUID) -> Run:
     return create_draft(run.queue.project, parse(data))
 
 
-def create(project: Project | str, config: RunConfig) -> Run:
-    """Draft a run in a project, or in a new one of this name."""
-    with transaction.atomic():
-        if isinstance(project, str):
-            project = Project.objects.create(name=project)
-        return create_draft(project, config)
-
-
 def delete(run_id: UUID) -> None:
     """Delete a draft with its judges and its queue; its project and its rubric stay."""
     try:
-        with transaction.atomic():
-            runs = Run.objects.select_for_update(of=("self",), no_key=True)
-            run = runs.select_related("queue").get(pk=run_id)
-            if run.state != Run.State.DRAFT:
-                raise LifecycleRefused(f"This run is {run.state}; only a draft can be deleted.")
+        with _locked(run_id, Run.State.DRAFT, otherwise="only a draft can be deleted") as run:
             Judge.objects.filter(run=run).delete()
             run.delete()
             run.queue.delete()

@@ -1,26 +1,25 @@
-"""The hands of a crew: threads that ask providers, one call at a time, and do nothing else.
+"""Threads that call providers, one call each at a time, and do nothing else.
 
-Where a hand has its answer, a call that was set aside for the same provider follows at once, so
-that no provider waits for the database. The crew learns of both when it collects.
+Where a call is answered, one that was set aside for the same provider follows at once, so that no
+provider waits for the database. The worker learns of both when it collects.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 import time
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Container
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from uuid import UUID
 
 from judge_eval.providers.chat import chat
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import providers
-from judge_eval.runs.requests import Asked, Question
-from judge_eval.runs.results import Answer
+from judge_eval.runs import limits, providers
+from judge_eval.runs.requests import ModelName, Question
+from judge_eval.runs.results import Answer, least_wait
 
 logger = logging.getLogger(__name__)
 
@@ -28,10 +27,53 @@ logger = logging.getLogger(__name__)
 GRACE_SECONDS = 10.0
 # What is set aside is for the next moment: others could make these calls too.
 ASIDE_SECONDS = 4.0
-# While no hand is idle, answers are collected for so long: together they cost the database less.
+# While no thread is idle, answers are collected for so long: together they cost the database less.
 GATHER_SECONDS = 0.5
-# So many refusals in a row for being too much are each call's own affair.
-MOST_REFUSALS = 2
+# One refusal among replies is that call's own affair.
+IN_A_ROW = 3
+
+
+@dataclass
+class _Standing:
+    """What a model has answered since its last reply."""
+
+    refusals: int = 0
+    pauses: int = 0
+    has_named_time: bool = False
+    until: float = 0.0
+
+
+class Backoff:
+    """When to pause a model. A model, not its provider: limits are for a model as a rule."""
+
+    def __init__(self) -> None:
+        self._standings: dict[ModelName, _Standing] = defaultdict(_Standing)
+
+    def hear(self, answer: Answer, now: float) -> float:
+        """Take note of an answer; return for how many seconds to pause its model from now."""
+        failure, standing = answer.failure, self._standings[answer.question.model]
+        if failure is None:
+            del self._standings[answer.question.model]
+            return 0.0
+        if now < standing.until:
+            return 0.0  # a call that was out already: it tells nothing new
+        if failure.retry_after is not None:
+            most = failure.retry_after if standing.has_named_time else limits.LONGEST_AT_FIRST
+            seconds = min(failure.retry_after, most)
+            standing.has_named_time = True
+        elif failure.is_limit:
+            standing.refusals += 1
+            if standing.refusals < IN_A_ROW:
+                return 0.0
+            standing.pauses += 1
+            seconds = least_wait(standing.pauses)
+        else:
+            return 0.0
+        standing.until = now + seconds
+        return seconds
+
+    def is_paused(self, model: ModelName, now: float) -> bool:
+        return model in self._standings and now < self._standings[model].until
 
 
 @dataclass
@@ -39,197 +81,149 @@ class Collected:
     """What happened since the last time."""
 
     answers: list[Answer] = field(default_factory=list)
-    # Calls that had been set aside and are being made now.
+    # Calls that had been set aside and are being made now, and those that will not be made here.
     followed: list[Question] = field(default_factory=list)
-    # Calls that had been set aside and will not be made here.
     dropped: list[Question] = field(default_factory=list)
+    # Models to pause: for how many seconds, and why.
+    pauses: list[tuple[ModelName, float, str]] = field(default_factory=list)
+
+    def add(self, other: Collected) -> None:
+        self.answers += other.answers
+        self.followed += other.followed
+        self.dropped += other.dropped
+        self.pauses += other.pauses
 
 
-@dataclass(frozen=True)
-class _Out:
-    question: Question
-    ends: float
-
-
-class _GivenUpOn(Exception):
-    """The crew did not wait for this hand any longer, and does without."""
-
-
-class Hands:
-    def __init__(self, number: int) -> None:
-        self._number = number
+class Pool:
+    def __init__(self, size: int) -> None:
+        self._size = size
         self._lock = threading.Lock()
         self._to_ask: SimpleQueue[Question | None] = SimpleQueue()
-        self._came: SimpleQueue[Answer] = SimpleQueue()
-        self._out: dict[int, _Out] = {}
-        self._aside: dict[str, deque[tuple[Question, float]]] = defaultdict(deque)
-        # Calls that were answered, were not collected, and are followed by none yet.
-        self._open: Counter[str] = Counter()
-        # Of each model, since its last reply.
-        self._refusals: Counter[Asked] = Counter()
-        # Models that have said how long to wait, and the crew has not heard of it.
-        self._told: set[Asked] = set()
+        self._answers: SimpleQueue[Answer] = SimpleQueue()
+        # By the call's number, with the time by which it must have come back.
+        self._out: dict[int, tuple[Question, float]] = {}
+        self._aside: list[tuple[Question, float]] = []
+        self._backoff = Backoff()
         self._collected = Collected()
-        self._idle = threading.Event()
-        self._hired = 0
+        self._is_idle = threading.Event()
+        self._threads = 0
 
     @property
     def free(self) -> int:
-        return self._number - len(self._out)
+        return self._size - len(self._out)
 
     @property
     def busy(self) -> bool:
         """Say whether calls are out, or their answers are there and not collected."""
         with self._lock:
-            return bool(self._out) or not self._came.empty()
+            return bool(self._out) or not self._answers.empty()
 
     def out(self) -> list[Question]:
         with self._lock:
-            return [out.question for out in self._out.values()]
-
-    def ask(self, question: Question) -> None:
-        with self._lock:
-            self._begin(question)
-            if self._hired < len(self._out):
-                self._hire()
-        self._to_ask.put(question)
-
-    def set_aside(self, question: Question) -> None:
-        """Let a call follow where another one is answered, or has been and was not collected."""
-        name = question.provider.name
-        with self._lock:
-            is_free = self._open[name] > 0 and len(self._out) < self._number
-            follows = is_free and not self._is_amiss(question)
-            if follows:
-                self._open[name] -= 1
-                self._begin(question)
-                self._collected.followed.append(question)
-            else:
-                self._aside[name].append((question, time.monotonic()))
-        if follows:
-            self._to_ask.put(question)
-
-    def drop(self, *models: Asked) -> None:
-        """Begin nothing that was set aside, for these models or for any."""
-        with self._lock:
-            self._drop(lambda question: not models or question.asked in models)
-
-    def keep(self, runs: Container[UUID]) -> None:
-        """Begin nothing that was set aside for other runs than these."""
-        with self._lock:
-            self._drop(lambda question: question.call.run_id not in runs)
+            return [question for question, _ in self._out.values()]
 
     def aside(self) -> Counter[str]:
         """Count what is set aside, by provider."""
         with self._lock:
-            return Counter({name: len(waiting) for name, waiting in self._aside.items()})
+            return Counter(question.provider.name for question, _ in self._aside)
+
+    def ask(self, question: Question) -> None:
+        with self._lock:
+            self._begin(question)
+            if self._threads < len(self._out):
+                self._threads += 1
+                # Not an executor: at the end of the process it would wait for calls, however long.
+                threading.Thread(target=self._work, name="call", daemon=True).start()
+        self._to_ask.put(question)
+
+    def set_aside(self, question: Question) -> None:
+        """Let a call follow where another one is answered."""
+        with self._lock:
+            self._aside.append((question, time.monotonic()))
+
+    def drop(self, is_gone: Callable[[Question], bool] = lambda question: True) -> None:
+        """Begin none of these that were set aside."""
+        with self._lock:
+            self._drop(lambda question, since: is_gone(question))
 
     def collect(self, seconds: float) -> Collected:
         """Wait for an answer, for so long at most, and return all that came."""
-        answers = self._wait(seconds)
+        answers: list[Answer] = []
+        deadline = time.monotonic() + seconds
+        with suppress(Empty):
+            while True:
+                answers.append(self._answers.get(timeout=max(0.0, deadline - time.monotonic())))
+                if self._is_idle.is_set():
+                    deadline = 0.0
+                elif len(answers) == 1:
+                    deadline = time.monotonic() + GATHER_SECONDS
         with self._lock:
-            self._idle.clear()
-            self._open.clear()
-            self._told.clear()
-            answers += self._overdue()
+            self._is_idle.clear()
             self._drop_old()
             collected, self._collected = self._collected, Collected()
-        collected.answers = answers
+            collected.answers = answers + self._overdue()
         return collected
 
     def dismiss(self) -> None:
         """Begin nothing more. What came can be collected still; what is out goes on unheard."""
         self.drop()
-        for _ in range(self._hired):
+        for _ in range(self._threads):
             self._to_ask.put(None)
 
-    def _wait(self, seconds: float) -> list[Answer]:
-        answers: list[Answer] = []
-        deadline = time.monotonic() + seconds
-        with contextlib.suppress(Empty):
-            while True:
-                answers.append(self._came.get(timeout=max(0.0, deadline - time.monotonic())))
-                if self._idle.is_set():
-                    deadline = 0.0
-                elif len(answers) == 1:
-                    deadline = time.monotonic() + GATHER_SECONDS
-        return answers
-
-    def _hire(self) -> None:
-        self._hired += 1
-        # Not an executor: at the end of the process it would wait for calls, however long.
-        threading.Thread(target=self._work, name="crew", daemon=True).start()
+    def _begin(self, question: Question) -> None:
+        ends = time.monotonic() + question.provider.timeout_s + GRACE_SECONDS
+        self._out[question.call.pk] = (question, ends)
 
     def _work(self) -> None:
         while (question := self._to_ask.get()) is not None:
             following: Question | None = question
-            try:
-                while following is not None:
-                    following = self._go_on_from(_ask(following))
-            except _GivenUpOn:
-                return
+            while following is not None:
+                answer = _ask(following)
+                with self._lock:
+                    out, _ = self._out.get(following.call.pk, (None, 0))
+                    if out is not following:
+                        return  # it took too long: another thread has this one's place
+                    following = self._hand_in(answer)
 
-    def _begin(self, question: Question) -> None:
-        ends = time.monotonic() + question.provider.timeout_s + GRACE_SECONDS
-        self._out[question.call.pk] = _Out(question, ends)
-
-    def _go_on_from(self, answer: Answer) -> Question | None:
+    def _hand_in(self, answer: Answer) -> Question | None:
         """Hand in an answer, and return the call that follows in its place."""
-        with self._lock:
-            pk = answer.question.call.pk
-            if pk not in self._out or self._out[pk].question is not answer.question:
-                raise _GivenUpOn
-            del self._out[pk]
-            following = self._following(answer)
-            if following is None:
-                self._idle.set()
-                self._open[answer.question.provider.name] += 1
-            else:
+        model, now = answer.question.model, time.monotonic()
+        del self._out[answer.question.call.pk]
+        if seconds := self._backoff.hear(answer, now):
+            assert answer.failure is not None
+            self._collected.pauses.append((model, seconds, answer.failure.reason))
+            self._drop(lambda question, since: question.model == model)
+        self._drop_old()
+        following = None
+        for place, (question, _) in enumerate(self._aside):
+            is_same = question.provider.name == answer.question.provider.name
+            if is_same and not self._backoff.is_paused(question.model, now):
+                following = question
+                del self._aside[place]
                 self._begin(following)
                 self._collected.followed.append(following)
-            # Before anybody can see that the call is no longer out.
-            self._came.put(answer)
+                break
+        if following is None:
+            self._is_idle.set()
+        self._answers.put(answer)
         return following
 
-    def _following(self, answer: Answer) -> Question | None:
-        question, failure = answer.question, answer.failure
-        if failure is None:
-            del self._refusals[question.asked]
-        elif failure.retry_after is not None:
-            self._told.add(question.asked)
-            self._drop(lambda aside: aside.asked == question.asked)
-        elif failure.is_limit:
-            self._refusals[question.asked] += 1
-        self._drop_old()
-        aside = self._aside[question.provider.name]
-        for place, (following, _) in enumerate(aside):
-            if not self._is_amiss(following):
-                del aside[place]
-                return following
-        return None
-
-    def _is_amiss(self, question: Question) -> bool:
-        """Say whether a model's last answers are such that the crew should hear of them first."""
-        return question.asked in self._told or self._refusals[question.asked] >= MOST_REFUSALS
-
-    def _drop(self, is_gone: Callable[[Question], bool]) -> None:
-        for name, waiting in self._aside.items():
-            self._collected.dropped += [question for question, _ in waiting if is_gone(question)]
-            self._aside[name] = deque(each for each in waiting if not is_gone(each[0]))
+    def _drop(self, is_gone: Callable[[Question, float], bool]) -> None:
+        self._collected.dropped += [q for q, since in self._aside if is_gone(q, since)]
+        self._aside = [(q, since) for q, since in self._aside if not is_gone(q, since)]
 
     def _drop_old(self) -> None:
         limit = time.monotonic() - ASIDE_SECONDS
-        for waiting in self._aside.values():
-            while waiting and waiting[0][1] < limit:
-                self._collected.dropped.append(waiting.popleft()[0])
+        if self._aside and self._aside[0][1] < limit:
+            self._drop(lambda question, since: since < limit)
 
     def _overdue(self) -> list[Answer]:
-        """Give up on hands that do not come back: their calls fail, and others may be hired."""
+        """Give up on threads that do not come back: their calls fail, and others may be started."""
         now = time.monotonic()
-        late = [out.question for out in self._out.values() if out.ends < now]
+        late = [question for question, ends in self._out.values() if ends < now]
         for question in late:
             del self._out[question.call.pk]
-            self._hired -= 1
+            self._threads -= 1
             logger.error("a call to %s did not come back", question.provider.name)
         failure = CallFailed("the call did not come back in time", retryable=True)
         return [Answer(question, failure=failure) for question in late]
@@ -242,6 +236,6 @@ def _ask(question: Question) -> Answer:
     except CallFailed as failure:
         return Answer(question, failure=failure)
     except Exception as error:
-        # Whatever it is, it must not end the hand: the call would stay out for ever.
+        # Whatever it is, it must not end the thread: the call would stay out for ever.
         logger.exception("call %s to %s", question.call.pk, question.provider.name)
         return Answer(question, failure=CallFailed(f"the call broke: {type(error).__name__}"))

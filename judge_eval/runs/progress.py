@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Min, Q, QuerySet, Sum
 from django.utils import timezone
 
 from judge_eval.config.estimates import plan
 from judge_eval.config.run_config import parse
-from judge_eval.models import Call, Judge, Run, Verdict
+from judge_eval.models import Call, Run, Verdict
+from judge_eval.runs.pairing import unasked_verdicts
 from judge_eval.runs.providers import NANO
 from judge_eval.selectors import used_pictures
 
@@ -64,9 +66,8 @@ def progress_of(run: Run) -> RunProgress:
     """Count a run's work; six queries at most, whatever its size."""
     now = timezone.now()
     is_recent = Q(done_at__gt=now - RECENT)
-    calls: dict[tuple[str, str], dict[str, Any]] = {
-        (row["purpose"], row["state"]): dict(row)
-        for row in run.calls.values("purpose", "state").annotate(
+    rows: list[Any] = list(
+        run.calls.values("purpose", "state").annotate(
             n=Count("pk"),
             tokens_in=Sum("prompt_tokens"),
             tokens_out=Sum("completion_tokens"),
@@ -80,38 +81,35 @@ def progress_of(run: Run) -> RunProgress:
             recent=Count("pk", filter=is_recent),
             since=Min("done_at", filter=is_recent),
         )
+    )
+    counts = {
+        purpose: {row["state"]: row["n"] for row in rows if row["purpose"] == purpose}
+        for purpose in Call.Purpose.values
     }
-    rows: list[dict[str, Any]] = list(calls.values())
-
-    def total(name: str) -> int:
-        return sum(row[name] or 0 for row in rows)
-
-    def of(purpose: str) -> Part:
-        return _part({state: row["n"] for (p, state), row in calls.items() if p == purpose})
-
+    names = "tokens_in tokens_out cost tries reused_n repaired latency timed recent".split()
+    total = {name: sum(row[name] or 0 for row in rows) for name in names}
     done = [row for row in rows if row["state"] == Call.State.DONE]
-    to_come = _to_come(run)
-    outputs = of(Call.Purpose.GENERATE)
-    verdict_calls = _and(of(Call.Purpose.JUDGE), to_come.calls)
     since = min((row["since"] for row in done if row["since"]), default=now)
-    timed = total("timed")
+    # How many attempts were made that a later retry has taken off the calls.
+    retries = run.events.filter(kind=RETRIED).values_list("data", flat=True)
+    to_come = _to_come(run)
+    outputs = _part(counts[Call.Purpose.GENERATE])
+    verdict_calls = _part(counts[Call.Purpose.JUDGE], to_come["calls"])
     return RunProgress(
         outputs=outputs,
-        pictures=_and(
-            _part(_counts(used_pictures(run))), outputs.waiting if to_come.is_drawn else 0
-        ),
+        pictures=_part(_counts(used_pictures(run)), outputs.waiting * to_come["drawn"]),
         calls=verdict_calls,
-        verdicts=_and(_part(_counts(Verdict.objects.filter(judge__run=run))), to_come.verdicts),
-        tokens_in=total("tokens_in"),
-        tokens_out=total("tokens_out"),
-        attempts=total("tries") + _attempts_before(run),
-        reused=total("reused_n"),
-        repaired=total("repaired"),
-        cost_usd=None if any(row["unpriced"] for row in done) else Decimal(total("cost")) / NANO,
+        verdicts=_part(_counts(Verdict.objects.filter(judge__run=run)), to_come["verdicts"]),
+        tokens_in=total["tokens_in"],
+        tokens_out=total["tokens_out"],
+        attempts=total["tries"] + sum(data.get("attempts", 0) for data in retries),
+        reused=total["reused_n"],
+        repaired=total["repaired"],
+        cost_usd=None if any(r["unpriced"] for r in done) else Decimal(total["cost"]) / NANO,
         spent_usd=Decimal(run.spent_nano) / NANO,
-        budget_usd=None if run.budget_nano is None else Decimal(run.budget_nano) / NANO,
-        mean_latency_ms=sum(row["latency"] or 0 for row in rows) / timed if timed else None,
-        per_minute=total("recent"),
+        budget_usd=run.budget_usd,
+        mean_latency_ms=total["latency"] / total["timed"] if total["timed"] else None,
+        per_minute=total["recent"],
         seconds_left=_seconds_left(
             waiting=outputs.waiting + verdict_calls.waiting,
             answers=sum(row["recent"] for row in done),
@@ -123,8 +121,6 @@ def progress_of(run: Run) -> RunProgress:
 def _seconds_left(*, waiting: int, answers: int, seconds: float) -> float | None:
     """Return how long calls take at the rate of the last answers, None where these tell little.
 
-    Examples
-    --------
     >>> _seconds_left(waiting=100, answers=20, seconds=40.0)
     200.0
     >>> _seconds_left(waiting=100, answers=2, seconds=40.0)
@@ -134,51 +130,27 @@ def _seconds_left(*, waiting: int, answers: int, seconds: float) -> float | None
     return waiting * seconds / answers
 
 
-@dataclass(frozen=True)
-class _ToCome:
-    """What no row says yet: outputs are paired, and judges asked, as outputs come."""
-
-    verdicts: int = 0
-    calls: int = 0
-    is_drawn: bool = False
-
-
-def _to_come(run: Run) -> _ToCome:
+def _to_come(run: Run) -> Counter[str]:
+    """Count what no row says yet: outputs are paired, and judges asked, as outputs come."""
     if not run.config or run.state not in (*Run.AT_WORK, Run.State.STOPPED):
-        return _ToCome()
+        return Counter()
     config = parse(run.config)
     unpaired = run.calls.filter(purpose=Call.Purpose.GENERATE, is_paired=False)
-    unasked = Verdict.objects.filter(
-        ~Exists(Call.objects.filter(verdict=OuterRef("pk"))),
-        judge__run=run,
-        state=Verdict.State.WAITING,
-    ).exclude(judge__provider=Judge.BASELINE)
     prompts = unpaired.aggregate(n=Count("prompt", distinct=True))["n"]
     planned, asked = plan(config), sum(not judge.is_baseline for judge in config.judges)
     pairs = planned.pairs * prompts // len(config.prompts)
     per_verdict = planned.verdict_calls // (planned.pairs * asked) if planned.verdict_calls else 0
-    return _ToCome(
+    return Counter(
         verdicts=pairs * len(config.judges),
-        calls=(pairs * asked + unasked.count()) * per_verdict,
-        is_drawn=config.kind == "svg",
+        calls=(pairs * asked + unasked_verdicts(run).count()) * per_verdict,
+        drawn=int(config.kind == "svg"),
     )
-
-
-def _and(part: Part, more: int) -> Part:
-    return replace(part, waiting=part.waiting + more)
-
-
-def _attempts_before(run: Run) -> int:
-    """Return how many attempts were made that a later retry has taken off the calls."""
-    retries = run.events.filter(kind=RETRIED).values_list("data", flat=True)
-    return sum(data.get("attempts", 0) for data in retries)
 
 
 def _counts(rows: QuerySet[Any]) -> dict[str, int]:
     return dict(rows.values_list("state").annotate(n=Count("pk")))
 
 
-def _part(counts: Mapping[str, int]) -> Part:
-    return Part(
-        done=counts.get("done", 0), failed=counts.get("failed", 0), waiting=counts.get("waiting", 0)
-    )
+def _part(counts: Mapping[str, int], to_come: int = 0) -> Part:
+    done, failed, waiting = (counts.get(state, 0) for state in ("done", "failed", "waiting"))
+    return Part(done, failed, waiting + to_come)

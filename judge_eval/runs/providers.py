@@ -1,72 +1,29 @@
-"""Whom to ask: endpoints from the settings or the admin, and baselines, which answer here."""
+"""Whom to ask, and what it costs: endpoints from the settings or the admin."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
-from time import perf_counter
-from typing import Any
 
 from django.conf import settings
 
-from judge_eval.baselines import BASELINES
 from judge_eval.config.estimates import PICTURE_TOKENS, Price, Prices
-from judge_eval.models import Judge, Provider, Verdict
-from judge_eval.prompts.orders import answer_in
-from judge_eval.prompts.parse import ParsedVerdict
+from judge_eval.models import Provider
 from judge_eval.providers.chat import Endpoint
-from voting.models import Item
 
 NANO = 1_000_000_000
-
-
-class ProviderFailed(Exception):
-    """No verdict came; the text says why. It is never made into a score."""
-
-
-def ask_baseline(judge: Judge, item: Item, orders: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of a baseline's verdict on a comparison whose pictures are ready.
-
-    It is asked in the orders in which the run's judges are, ``AB``, ``BA`` or both.
-    """
-    baseline = BASELINES.get(judge.name) if judge.is_baseline else None
-    if baseline is None:
-        raise ProviderFailed(f"no provider answers for {judge.name!r}")
-    # A pair that is imported twice is the same pair, whatever its number here.
-    seed = item.external_id or str(item.pk)
-    a, b = (output.output for output in item.pair)
-    started = perf_counter()
-    said = {
-        order: baseline(*((a, b) if order == Verdict.Order.STORED else (b, a)), f"{seed} {order}")
-        for order in orders
-    }
-    latency_ms = (perf_counter() - started) * 1000
-    raw = {order: ParsedVerdict(each.winner, reason=each.reason) for order, each in said.items()}
-    found = answer_in(raw)
-    return {
-        "state": Verdict.State.DONE,
-        "order": Verdict.Order.BOTH if len(raw) == 2 else next(iter(raw)),
-        "winner": found.winner,
-        "consistent": found.consistent,
-        "picks": list(found.picks),
-        "first_picks": found.first_picks,
-        "feedback": found.reason,
-        "latency_ms": latency_ms,
-    }
 
 
 def find(name: str) -> Provider | None:
     """Return a provider of the admin, or the one that the settings describe."""
     row = Provider.objects.filter(name=name).first()
     if row is None and name == "default" and settings.PROVIDER_BASE_URL:
-        row, _ = Provider.objects.get_or_create(
-            name=name,
-            defaults={
-                "base_url": settings.PROVIDER_BASE_URL,
-                "key_variable": settings.PROVIDER_KEY_VARIABLE,
-            },
-        )
+        fields = {
+            "base_url": settings.PROVIDER_BASE_URL,
+            "key_variable": settings.PROVIDER_KEY_VARIABLE,
+        }
+        row, _ = Provider.objects.get_or_create(name=name, defaults=fields)
     return row
 
 
@@ -121,8 +78,6 @@ def nano(usd: Decimal) -> int:
 def dollars(nano: int) -> str:
     """Return an amount exactly, as short as it can be said.
 
-    Examples
-    --------
     >>> dollars(1_500_000_000), dollars(2_500_000), dollars(0)
     ('$1.50', '$0.0025', '$0.00')
     """

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeAlias
 from uuid import UUID
 
-from django.db import transaction
-from django.db.models import F
+from django.db import connection, transaction
+from django.db.models import JSONField, Model
 from django.utils import timezone
 
-from judge_eval.models import Call, Run
+from judge_eval.models import Call
 from judge_eval.prompts.output import NotExtractable, extract
-from judge_eval.prompts.parse import VerdictUnreadable, parse
+from judge_eval.prompts.parse import VerdictUnreadable, parse_verdict
 from judge_eval.providers.chat import ChatReply
 from judge_eval.providers.errors import CallFailed, as_text
-from judge_eval.runs import leases
-from judge_eval.runs.bulk import update_rows
+from judge_eval.runs import budget
 from judge_eval.runs.requests import Question, answered_by_another
 from judge_eval.services import picture_of
+from voting.ledger.bulk_sql import update_many
 from voting.models import Inference
 
 # Waits of 1, 2, 4 … 30 seconds: a provider may be away for a minute and a half.
@@ -37,6 +38,9 @@ _WRITTEN = frozenset(
     "reserved_nano latency_ms inference".split()
 )
 
+Fields: TypeAlias = dict[str, Any]
+"""Values by the fields of a row."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -48,145 +52,136 @@ class Answer:
     # The call whose stored reply this is: nothing was asked.
     stored: Call | None = None
 
-
-@dataclass
-class Written:
-    """What has to be looked at now that some answers are written down."""
-
-    verdicts: set[int] = field(default_factory=set)
-    runs: set[UUID] = field(default_factory=set)
-
-    def note(self, call: Call) -> None:
-        self.runs.add(call.run_id)
-        if call.verdict_id is not None:
-            self.verdicts.add(call.verdict_id)
-
-
-def write(answer: Answer, written: Written) -> None:
-    """Write down what came of one attempt, unless its lease ran out and it is another's."""
-    write_all([answer], written)
+    @property
+    def cost(self) -> int | None:
+        """What the attempt cost. None: nobody knows the price."""
+        if self.stored is not None:
+            return 0
+        if self.question.price is None:
+            return None
+        if self.reply is not None:
+            reply = self.reply
+            return self.question.cost_nano(reply.prompt_tokens, reply.completion_tokens)
+        assert self.failure is not None
+        return self.question.call.reserved_nano if self.failure.may_be_billed else 0
 
 
-def write_all(answers: Sequence[Answer], written: Written) -> None:
-    """Write down what came of several attempts, all or none: together they cost little more."""
+class _NoAnswer(Exception):
+    """A reply came, and it is no output or no verdict; the text says why."""
+
+    def __init__(self, reason: str, *, may_be_repaired: bool = False) -> None:
+        super().__init__(reason)
+        self.may_be_repaired = may_be_repaired
+
+
+def update_rows(names: Collection[str], changes: Sequence[tuple[Model, Fields]]) -> None:
+    """Set the named fields of rows of one model, each to its new value or else to its old one.
+
+    One round trip; the rows are locked, and there: one that is not raises LedgerConflict.
+    """
+    if not changes:
+        return
+    model = type(changes[0][0])
+    fields = [field for field in model._meta.concrete_fields if field.name in names]
+
+    def prepared(value: Any, field: Any) -> Any:
+        if isinstance(value, Model):
+            value = value.pk
+        # A list as JSON: where all are written as one array, PostgreSQL would take it for another.
+        is_json = isinstance(field, JSONField) and value is not None
+        return json.dumps(value) if is_json else field.get_db_prep_save(value, connection)
+
+    rows = [
+        [*(prepared(new.get(f.name, getattr(old, f.attname)), f) for f in fields), old.pk]
+        for old, new in changes
+    ]
+    update_many(model, [str(field.column) for field in fields], rows)
+
+
+def write(answers: Sequence[Answer]) -> list[Call]:
+    """Write down what came of attempts, but those whose lease ran out and is another's.
+
+    All or none: together they cost little more than one. Return the calls that are final now.
+    """
     with transaction.atomic():
         held = _held([answer.question.call for answer in answers])
         mine = [answer for answer in answers if answer.question.call.pk in held]
-        became = [(a.question.call, _fields(a) | _measured(a) | _FREE) for a in mine]
+        became = [(answer.question.call, _fields(answer)) for answer in mine]
         update_rows(_WRITTEN, became)
-        _pay(mine)
-        _tell(became)
-    for call, fields in became:
-        if fields["state"] != Call.State.WAITING:
-            written.note(call)
+        # A run's row is locked once, and last.
+        reserved: Counter[UUID] = Counter()
+        spent: Counter[UUID] = Counter()
+        for answer in mine:
+            call, cost = answer.question.call, answer.cost
+            reserved[call.run_id] += call.reserved_nano
+            spent[call.run_id] += call.reserved_nano if cost is None else cost
+        budget.settle(reserved, spent)
+        _record_failures(became)
+    return [call for call, fields in became if fields["state"] != Call.State.WAITING]
 
 
-def give_up(call: Call, failure: CallFailed, written: Written) -> None:
+def give_up(call: Call, failure: CallFailed) -> list[Call]:
     """Write down that a call failed though nobody was asked, or that its answer cannot be kept."""
     with transaction.atomic():
         if not _held([call]):
-            return
-        fields = _failed(failure.reason, failure.raw)
-        leases.write_off([(call.pk, call.run_id, call.reserved_nano)])
-        Call.objects.filter(pk=call.pk).update(**fields, **_FREE)
-        _tell([(call, fields)])
-    written.note(call)
+            return []
+        fields = _failed(failure.reason, failure.raw) | _FREE
+        budget.write_off([(call.pk, call.run_id, call.reserved_nano)])
+        Call.objects.filter(pk=call.pk).update(**fields)
+        _record_failures([(call, fields)])
+    return [call]
 
 
 def _held(calls: Sequence[Call]) -> set[int]:
     """Lock calls, and return those of them that are their holder's still."""
     waiting = Call.objects.filter(pk__in=[call.pk for call in calls], state=Call.State.WAITING)
     locked = waiting.select_for_update(no_key=True).order_by("pk")
-    mine = {call.pk: _hold(call.lease, call.leased_until) for call in calls}
-    found = locked.values_list("pk", "lease", "leased_until")
-    return {pk for pk, lease, until in found if _hold(lease, until) == mine[pk]}
+    # What tells one holder from another: of a call that was set aside, until when it is.
+    mine = {call.pk: call.lease or call.leased_until for call in calls}
+    rows = locked.values_list("pk", "lease", "leased_until")
+    return {pk for pk, lease, until in rows if (lease or until) == mine[pk]}
 
 
-def _hold(lease: UUID | None, until: datetime | None) -> UUID | datetime | None:
-    """Return what tells one holder from another: of a call that was set aside, until when it is."""
-    return lease or until
-
-
-def _tell(became: Sequence[tuple[Call, dict[str, Any]]]) -> None:
+def _record_failures(became: Sequence[tuple[Call, Fields]]) -> None:
     for call, fields in became:
         if fields["state"] == Call.State.FAILED:
-            text = f"{call.model}: {fields['error']}"
-            call.run.record("call_failed", text, call=call.pk)
+            call.run.record("call_failed", f"{call.model}: {fields['error']}", call=call.pk)
 
 
-def _fields(answer: Answer) -> dict[str, Any]:
-    """Return what becomes of the call: done, failed, later again, or asked once more."""
-    call, question, reply = answer.question.call, answer.question, answer.reply
-    if answer.failure is not None:
-        return _after_failure(call, answer.failure)
-    assert reply is not None
-    try:
-        fields = _read(question, reply)
-    except _NoAnswer as reason:
-        if reason.may_be_repaired and not question.problem and answer.stored is None:
-            return _once_more(str(reason), reply)
-        return _failed(str(reason), _raw(reply))
-    if answer.stored is not None:
-        fields |= {"reused": answer.stored, "changes": answer.stored.changes}
-    return fields | {"state": Call.State.DONE, "error": "", "done_at": timezone.now()}
-
-
-def _once_more(problem: str, reply: ChatReply) -> dict[str, Any]:
-    """Let the call be claimed again, as a repair: it keeps to the limits, budget and state."""
-    first = reply.text[:EXCERPT]
-    return {
-        "state": Call.State.WAITING,
-        "error": problem,
-        "reply": reply.text,
-        "is_repaired": True,
-        "changes": [f"asked once more, since {problem}; it had said: {first}"],
-    }
-
-
-def _pay(answers: Sequence[Answer]) -> None:
-    """Turn what was reserved into what it cost; a run's row is locked once, and last."""
-    reserved: Counter[UUID] = Counter()
-    spent: Counter[UUID] = Counter()
-    for answer in answers:
-        call, cost = answer.question.call, _cost(answer)
-        reserved[call.run_id] += call.reserved_nano
-        spent[call.run_id] += call.reserved_nano if cost is None else cost
-    for run in sorted(reserved):
-        if reserved[run] or spent[run]:
-            Run.objects.filter(pk=run).update(
-                reserved_nano=F("reserved_nano") - reserved[run],
-                spent_nano=F("spent_nano") + spent[run],
-            )
-
-
-def _cost(answer: Answer) -> int | None:
-    """Return what an attempt cost. None: nobody knows the price."""
-    question, reply = answer.question, answer.reply
-    if answer.stored is not None:
-        return 0
-    if question.price is None:
-        return None
-    if reply is not None:
-        return question.cost_nano(reply.prompt_tokens, reply.completion_tokens)
-    assert answer.failure is not None
-    return question.call.reserved_nano if answer.failure.may_be_billed else 0
-
-
-def _measured(answer: Answer) -> dict[str, Any]:
-    """Return the sums of all attempts so far."""
-    call, reply = answer.question.call, answer.reply
-    fields: dict[str, Any] = {
+def _fields(answer: Answer) -> Fields:
+    """Return what becomes of a call, with the sums of all its attempts so far."""
+    call, reply, cost = answer.question.call, answer.reply, answer.cost
+    fields: Fields = {
+        **_FREE,
         "request_hash": answer.question.request_hash,
         "reserved_nano": 0,
-        "cost_nano": _sum(call.cost_nano, _cost(answer)),
+        "cost_nano": _sum(call.cost_nano, cost),
     }
-    if reply is not None:
-        fields["reported_model"] = reply.model[:200]
-    if reply is not None and answer.stored is None:
+    if reply is None:
+        assert answer.failure is not None
+        return fields | _after_failure(call, answer.failure)
+    fields["reported_model"] = reply.model[:200]
+    if answer.stored is None:
         fields["prompt_tokens"] = _tokens(call.prompt_tokens, reply.prompt_tokens)
         fields["completion_tokens"] = _tokens(call.completion_tokens, reply.completion_tokens)
         fields["latency_ms"] = (call.latency_ms or 0) + reply.latency_ms
-    return fields
+    try:
+        fields |= _read(answer.question, reply)
+    except _NoAnswer as problem:
+        if problem.may_be_repaired and not answer.question.problem and answer.stored is None:
+            # The call is claimed again, as a repair: it keeps to the limits, budget and state.
+            change = f"asked once more, since {problem}; it had said: {reply.text[:EXCERPT]}"
+            return fields | {
+                "state": Call.State.WAITING,
+                "error": str(problem),
+                "reply": reply.text,
+                "is_repaired": True,
+                "changes": [change],
+            }
+        return fields | _failed(str(problem), reply.text or as_text(reply.raw))
+    if answer.stored is not None:
+        fields |= {"reused": answer.stored, "changes": answer.stored.changes}
+    return fields | {"state": Call.State.DONE, "error": "", "done_at": timezone.now()}
 
 
 def _sum(before: int | None, more: int | None) -> int | None:
@@ -199,7 +194,7 @@ def _tokens(before: int | None, more: int | None) -> int | None:
     return None if total is None else min(total, LARGEST_COUNT)
 
 
-def _failed(error: str, raw: str) -> dict[str, Any]:
+def _failed(error: str, raw: str) -> Fields:
     return {
         "state": Call.State.FAILED,
         "error": error,
@@ -213,17 +208,15 @@ def least_wait(attempts: int) -> float:
     return float(min(2 ** (attempts - 1), LONGEST_WAIT))
 
 
-def _after_failure(call: Call, failure: CallFailed) -> dict[str, Any]:
+def _after_failure(call: Call, failure: CallFailed) -> Fields:
     if not failure.retryable or call.attempts >= MOST_ATTEMPTS:
         tries = f" (tried {call.attempts} times)" if failure.retryable else ""
         return _failed(f"{failure.reason}{tries}", failure.raw)
-    now = timezone.now()
-    wait = least_wait(call.attempts)
     # Calls that failed together do not all come back at the same moment.
-    wait *= 1 + (call.pk % 10) / 40
+    wait = timedelta(seconds=least_wait(call.attempts) * (1 + (call.pk % 10) / 40))
     return {
         "state": Call.State.WAITING,
-        "not_before": now + timedelta(seconds=wait),
+        "not_before": timezone.now() + wait,
         "error": failure.reason,
     }
 
@@ -244,62 +237,26 @@ def stored_replies(questions: Sequence[Question]) -> dict[str, Call]:
 
 def reply_of(stored: Call) -> ChatReply:
     """Return a stored reply as if it came just now; it costs nothing and takes no time."""
-    return ChatReply(
-        text=stored.reply,
-        model=stored.reported_model,
-        finish_reason="stop",
-        prompt_tokens=None,
-        completion_tokens=None,
-        latency_ms=0.0,
-        refusal=None,
-        raw={},
-        structured=False,
-    )
+    return ChatReply(text=stored.reply, model=stored.reported_model, finish_reason="stop")
 
 
-class _NoAnswer(Exception):
-    """A reply came, and it is no output or no verdict; the text says why."""
-
-    def __init__(self, reason: str, *, may_be_repaired: bool = False) -> None:
-        super().__init__(reason)
-        self.may_be_repaired = may_be_repaired
-
-
-def _read(question: Question, reply: ChatReply) -> dict[str, Any]:
+def _read(question: Question, reply: ChatReply) -> Fields:
     """Return what a call has to keep of a reply, or raise _NoAnswer."""
     if reply.refusal:
         raise _NoAnswer(f"refused: {reply.refusal[:300]}")
-    is_output = question.call.purpose == Call.Purpose.GENERATE
-    fields = _output(question, reply) if is_output else _verdict(question, reply)
-    return fields | {"reply": reply.text}
-
-
-def _raw(reply: ChatReply) -> str:
-    """Return what came, for people to read; where no text did, all that came instead."""
-    return reply.text or as_text(reply.raw)
-
-
-def _verdict(question: Question, reply: ChatReply) -> dict[str, Any]:
-    try:
-        said = parse(reply.text, question.call.run.queue.ballot)
-    except VerdictUnreadable as unreadable:
-        raise _NoAnswer(f"{unreadable.reason}{_cut(reply)}", may_be_repaired=True) from unreadable
-    return {
-        "winner": said.winner,
-        "score_a": said.score_a,
-        "score_b": said.score_b,
-        "reason": said.reason,
-    }
-
-
-def _output(question: Question, reply: ChatReply) -> dict[str, Any]:
     call, config = question.call, question.config
-    assert call.prompt is not None  # the database says so
-    cut = _cut(reply)
+    cut = " (it reached max_tokens)" if reply.finish_reason == "length" else ""
+    if call.purpose == Call.Purpose.JUDGE:
+        try:
+            verdict = parse_verdict(reply.text, call.run.queue.ballot)
+        except VerdictUnreadable as error:
+            raise _NoAnswer(f"{error.reason}{cut}", may_be_repaired=True) from error
+        return {"reply": reply.text, **verdict._asdict()}
     try:
         extracted = extract(reply.text, config.kind)
-    except NotExtractable as failure:
-        raise _NoAnswer(f"{failure.reason}{cut}") from failure
+    except NotExtractable as error:
+        raise _NoAnswer(f"{error.reason}{cut}") from error
+    assert call.prompt is not None  # the database says so
     prompt = config.prompts[call.prompt]
     inference = Inference.objects.create(
         project_id=call.run.queue.project_id,
@@ -312,8 +269,4 @@ def _output(question: Question, reply: ChatReply) -> dict[str, Any]:
         picture=picture_of(extracted.output) if config.kind == "svg" else None,
     )
     changes = [*extracted.changes, *([cut.strip(" ()")] if cut else [])]
-    return {"inference": inference, "changes": changes}
-
-
-def _cut(reply: ChatReply) -> str:
-    return " (it reached max_tokens)" if reply.finish_reason == "length" else ""
+    return {"reply": reply.text, "inference": inference, "changes": changes}

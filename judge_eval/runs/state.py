@@ -25,60 +25,50 @@ MOST_AT_ONCE = 500
 REASONS = 3
 
 
+def locked(*, skip_locked: bool = False) -> QuerySet[Run]:
+    """Return runs with their queues, whose rows are locked."""
+    runs = Run.objects.select_for_update(of=("self",), no_key=True, skip_locked=skip_locked)
+    return runs.select_related("queue")
+
+
 def advance(run_id: UUID) -> None:
     """Ask for all that can be done next for a run. Safe to repeat, at any time, by anyone."""
     with transaction.atomic():
-        _go_on(_locked().get(pk=run_id))
+        _go_on(locked().get(pk=run_id))
 
 
 def advance_unless_busy(run_id: UUID) -> bool:
     """Advance a run unless somebody else does so at this moment; return whether it was advanced."""
     with transaction.atomic():
-        run = _locked(skip_locked=True).filter(pk=run_id).first()
+        run = locked(skip_locked=True).filter(pk=run_id).first()
         if run is not None:
             _go_on(run)
     return run is not None
-
-
-def _locked(*, skip_locked: bool = False) -> QuerySet[Run]:
-    runs = Run.objects.select_for_update(of=("self",), no_key=True, skip_locked=skip_locked)
-    return runs.select_related("queue")
 
 
 def _go_on(run: Run) -> None:
     if run.state not in Run.AT_WORK:
         return
     if run.config:
-        _next_calls(run)
-    _render(run)
+        config = parse(run.config)
+        pairing.fail_without_provider(run)
+        more_pairs = pairing.pair_outputs(run, config)
+        if pairing.ask_for_verdicts(run, config) or more_pairs:
+            enqueue("judge_eval.tasks.advance", str(run.pk))
+        if leases.waiting_calls([run.pk]).exists():
+            enqueue("judge_eval.tasks.work")
+    for picture in _lease(waiting_pictures(run)):
+        enqueue("judge_eval.tasks.render", picture, str(run.pk))
     _give_up_on_undrawable(run)
-    _ask_baselines(run)
+    for verdict in _lease(ready_verdicts(run)):
+        enqueue("judge_eval.tasks.judge", verdict)
     _move_on(run)
 
 
-def _next_calls(run: Run) -> None:
-    config = parse(run.config)
-    pairing.fail_without_provider(run)
-    more_pairs = pairing.pair_outputs(run, config)
-    more_calls = pairing.ask_for_verdicts(run, config)
-    if more_pairs or more_calls:
-        enqueue("judge_eval.tasks.advance", str(run.pk))
-    if leases.waiting_calls([run.pk]).exists():
-        enqueue("judge_eval.tasks.work")
-
-
-def _render(run: Run) -> None:
-    pictures = list(waiting_pictures(run).values_list("pk", flat=True)[:MOST_AT_ONCE])
-    renew(Picture.objects.filter(pk__in=pictures), LEASE)
-    for picture in pictures:
-        enqueue("judge_eval.tasks.render", picture, str(run.pk))
-
-
-def _ask_baselines(run: Run) -> None:
-    verdicts = list(ready_verdicts(run).values_list("pk", flat=True)[:MOST_AT_ONCE])
-    renew(Verdict.objects.filter(pk__in=verdicts), LEASE)
-    for verdict in verdicts:
-        enqueue("judge_eval.tasks.judge", verdict)
+def _lease(rows: QuerySet[Picture] | QuerySet[Verdict]) -> list[int]:
+    pks = list(rows.values_list("pk", flat=True)[:MOST_AT_ONCE])
+    renew(rows.model.objects.filter(pk__in=pks), LEASE)
+    return pks
 
 
 def _give_up_on_undrawable(run: Run) -> None:
@@ -126,16 +116,16 @@ def _move_on(run: Run) -> None:
         _enter(run, Run.State.JUDGING)
     elif not run.queue.items.filter(unusable="").exists():
         _end_without_pairs(run)
-    elif (run.config or {}).get("mode") == "standard":
-        _enter(run, Run.State.COMPLETE)
     else:
-        _enter(run, Run.State.VOTING)
+        is_standard = (run.config or {}).get("mode") == "standard"
+        _enter(run, Run.State.COMPLETE if is_standard else Run.State.VOTING)
 
 
 def _end_without_pairs(run: Run) -> None:
     config = run.config or {}
     if run.queue.items.exists():
-        _enter(run, Run.State.FAILED, _why_unusable(run))
+        reasons = [f"{pairs} × {why}" for why, pairs in left_out(run)[:REASONS]]  # noqa: RUF001
+        _enter(run, Run.State.FAILED, f"No pair can be shown. {'; '.join(reasons)}.")
     elif config.get("mode") != "standard" or len(config["models"]) > 1:
         _enter(run, Run.State.FAILED, "No two outputs of a prompt came, so there is no pair.")
     elif run.calls.filter(purpose=Call.Purpose.GENERATE, state=Call.State.DONE).exists():
@@ -144,25 +134,21 @@ def _end_without_pairs(run: Run) -> None:
         _enter(run, Run.State.FAILED, "No output came.")
 
 
-def _why_unusable(run: Run) -> str:
-    """Say why no pair can be shown: the most frequent reasons, each with its number of pairs."""
-    reasons = "; ".join(f"{pairs} × {why}" for why, pairs in left_out(run)[:REASONS])  # noqa: RUF001
-    return f"No pair can be shown. {reasons}."
-
-
 def _enter(run: Run, entered: str, note: str = "") -> None:
-    if run.state == entered:
-        return
+    if run.state != entered:
+        set_state(run, entered, note)
+        run.record("state", note or f"The run is {entered} now.", state=entered)
+
+
+def set_state(run: Run, entered: str, note: str = "", *, is_open: bool | None = None) -> None:
+    """Save a run in a state, and tell the voting page whether it may still bring more pairs."""
     run.state, run.note = entered, note
-    run.save(update_fields=["state", "note"])
-    tell_voters(run)
-    run.record("state", note or f"The run is {entered} now.", state=entered)
-
-
-def tell_voters(run: Run) -> None:
-    """Let the voting page know whether a run may still bring more pairs."""
-    run.queue.more_may_come = run.state in (Run.State.DRAFT, *Run.AT_WORK)
-    run.queue.save(update_fields=["more_may_come"])
+    run.save(update_fields=["state", "note", "started_at", "budget_nano"])
+    queue = run.queue
+    queue.more_may_come = entered in (Run.State.DRAFT, *Run.AT_WORK)
+    queue.is_open = queue.is_open if is_open is None else is_open
+    # Not both in any case: somebody else may have closed it at this moment.
+    queue.save(update_fields=["more_may_come", *([] if is_open is None else ["is_open"])])
 
 
 def complete_voted_runs() -> None:
@@ -177,9 +163,9 @@ def complete_voted_runs() -> None:
         for pk in runs.values_list("pk", flat=True):
             with transaction.atomic():
                 # It may have been stopped since, or a vote taken back.
-                locked = runs.select_for_update(of=("self",), no_key=True).filter(pk=pk).first()
-                if locked is not None:
-                    _enter(locked, next_state)
+                run = runs.select_for_update(of=("self",), no_key=True).filter(pk=pk).first()
+                if run is not None:
+                    _enter(run, next_state)
 
 
 def go_on_after(verdict_id: int) -> None:

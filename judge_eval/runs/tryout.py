@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
-from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import transaction
@@ -20,13 +19,14 @@ from django.utils import timezone
 
 from humanjudge.enqueue import enqueue
 from judge_eval.models import Call, Judge, Run, RunEvent, Verdict
-from judge_eval.prompts.parse import VerdictUnreadable, parse
+from judge_eval.prompts.parse import VerdictUnreadable, parse_verdict
 from judge_eval.providers.chat import ChatReply, chat
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import budget, limits, providers
+from judge_eval.runs import budget, limits, providers, state
 from judge_eval.runs.demo import PROJECT as DEMO
 from judge_eval.runs.lifecycle import LifecycleRefused, config_of
 from judge_eval.runs.requests import Question, question_of
+from judge_eval.runs.results import Fields
 from voting.models import Item, Picture
 
 ASKED, TOLD = "tryout", "tried"
@@ -46,7 +46,8 @@ class Tryout:
     asked: RunEvent
     judge: Judge
     pairs: Sequence[UUID]
-    told: dict[int, dict[str, Any]]
+    # What was said, by the place of the pair.
+    told: dict[int, Fields]
     # Why nothing more will come, although something is missing.
     lost: str
 
@@ -58,60 +59,55 @@ class Tryout:
 def ask(run_id: UUID, judge_id: UUID) -> None:
     """Let a worker try a judge of a draft on up to three pairs."""
     with transaction.atomic():
-        run = _draft(run_id)
+        run = state.locked().get(pk=run_id)
         judge = run.judges.filter(pk=judge_id).exclude(provider=Judge.BASELINE).first()
-        if judge is None:
-            raise LifecycleRefused("This run has no such judge that could be asked.")
-        _refuse_unaskable(run, judge)
-        last = latest(run)
-        if last is not None and not last.is_over:
-            raise LifecycleRefused(f"{last.judge.name} is being tried; wait for its answers.")
+        if refusal := _refusal(run, judge):
+            raise LifecycleRefused(refusal)
+        assert judge is not None
         pairs = pairs_for(run)
         if not pairs:
             raise LifecycleRefused("There are no pairs of this kind yet to try it on.")
         number = f"{len(pairs)} pair{'s' if len(pairs) > 1 else ''}"
-        told = {"judge": str(judge.pk), "pairs": [str(pair) for pair in pairs]}
-        run.record(ASKED, f"{judge.name} is tried on {number}.", **told)
-        event = run.events.filter(kind=ASKED).latest("pk")
-        enqueue("judge_eval.tasks.tryout", event.pk)
+        chosen = {"judge": str(judge.pk), "pairs": [str(pair) for pair in pairs]}
+        run.record(ASKED, f"{judge.name} is tried on {number}.", **chosen)
+        enqueue("judge_eval.tasks.tryout", run.events.filter(kind=ASKED).latest("pk").pk)
 
 
-def _draft(run_id: UUID) -> Run:
-    run = Run.objects.select_for_update(of=("self",), no_key=True).get(pk=run_id)
+def _refusal(run: Run, judge: Judge | None) -> str:
+    """Say why a judge cannot be tried now; empty where it can."""
     if run.state != Run.State.DRAFT:
-        raise LifecycleRefused(f"This run is {run.state}; judges are tried in a draft.")
-    return run
-
-
-def _refuse_unaskable(run: Run, judge: Judge) -> None:
+        return f"This run is {run.state}; judges are tried in a draft."
+    if judge is None:
+        return "This run has no such judge that could be asked."
     provider = providers.find(judge.provider)
     if provider is None:
-        raise LifecycleRefused(f"There is no provider named {judge.provider}.")
+        return f"There is no provider named {judge.provider}."
     if run.budget_nano is not None and providers.price_of(provider, judge.model) is None:
-        raise LifecycleRefused(providers.unpriced(judge.model))
+        return providers.unpriced(judge.model)
+    last = latest(run)
+    if last is not None and not last.is_over:
+        return f"{last.judge.name} is being tried; wait for its answers."
+    return ""
 
 
 def pairs_for(run: Run) -> list[UUID]:
-    """Choose pairs of the kind that a run asks for, of its project or else of the demo."""
+    """Choose pairs of the kind that a run asks for, of its project or else of the demo.
+
+    They are of different prompts as long as there are any.
+    """
     of_kind = Q(a__kind=config_of(run).kind, unusable="", queue__run__isnull=False)
     drawn = Q(a__picture=None, b__picture=None) | Q(
         a__picture__state=Picture.State.DONE, b__picture__state=Picture.State.DONE
     )
-    usable = Item.objects.filter(of_kind, drawn).values_list("pk", "a__prompt")
-    demo = {"queue__project__name": DEMO}
-    for where in ({"queue__project": run.queue.project_id}, demo):
-        latest_first = usable.filter(**where).order_by("-queue__created_at", "position")
-        if found := list(latest_first[:CHOICE_OF]):
+    usable = Item.objects.filter(of_kind, drawn).order_by("-queue__created_at", "position")
+    for where in ({"queue__project": run.queue.project_id}, {"queue__project__name": DEMO}):
+        pairs = list(usable.filter(**where).values_list("pk", "a__prompt")[:CHOICE_OF])
+        if pairs:
             times = run.events.filter(kind=ASKED).count()
-            return _different(found, Random(f"{run.pk} {times}"))  # noqa: S311  no secret
+            Random(f"{run.pk} {times}").shuffle(pairs)  # noqa: S311  no secret
+            different = list({prompt: pair for pair, prompt in pairs}.values())
+            return (different + [pair for pair, _ in pairs if pair not in different])[:PAIRS]
     return []
-
-
-def _different(pairs: Sequence[tuple[UUID, str]], chance: Random) -> list[UUID]:
-    """Choose pairs of different prompts as long as there are any."""
-    shuffled = chance.sample(pairs, len(pairs))
-    chosen = list({prompt: pair for pair, prompt in shuffled}.values())
-    return (chosen + [pair for pair, _ in shuffled if pair not in chosen])[:PAIRS]
 
 
 def latest(run: Run) -> Tryout | None:
@@ -120,19 +116,18 @@ def latest(run: Run) -> Tryout | None:
     if asked is None:
         return None
     later = run.events.filter(kind=TOLD, pk__gt=asked.pk).order_by("pk")
-    told = {event.data["item"]: event.data for event in later}
     judge = run.judges.get(pk=asked.data["judge"])
     return Tryout(
         asked=asked,
         judge=judge,
         pairs=[UUID(pair) for pair in asked.data["pairs"]],
-        told=told,
-        lost=_lost(asked, judge, timezone.now()),
+        told={event.data["item"]: event.data for event in later},
+        lost=_lost(asked, judge),
     )
 
 
-def _lost(asked: RunEvent, judge: Judge, now: datetime) -> str:
-    begun = asked.data.get("begun")
+def _lost(asked: RunEvent, judge: Judge) -> str:
+    now, begun = timezone.now(), asked.data.get("begun")
     if begun is None:
         late = now - asked.at > TAKEN_UP_WITHIN
         return "No worker has taken this up. Is one running?" if late else ""
@@ -144,60 +139,54 @@ def _lost(asked: RunEvent, judge: Judge, now: datetime) -> str:
 
 def try_out(event_id: int) -> None:
     """Ask the judge about each pair, once; whoever comes second finds it taken and leaves."""
-    asked = _taken(event_id)
-    if asked is None:
-        return
-    run = Run.objects.select_related("queue__rubric").get(pk=asked.run_id)
-    judge = Judge.objects.get(pk=asked.data["judge"])
-    for item, pair in enumerate(asked.data["pairs"]):
-        if not _tell(run, judge, asked, item, _opinion(run, judge, UUID(pair))):
-            return
-
-
-def _taken(event_id: int) -> RunEvent | None:
     with transaction.atomic():
-        events_here = RunEvent.objects.select_for_update(of=("self",), no_key=True)
-        asked = events_here.filter(pk=event_id, kind=ASKED).first()
+        events = RunEvent.objects.select_for_update(of=("self",), no_key=True)
+        asked = events.filter(pk=event_id, kind=ASKED).first()
         if asked is None or "begun" in asked.data:
-            return None
+            return
         asked.data = {**asked.data, "begun": timezone.now().isoformat()}
         asked.save(update_fields=["data"])
-    return asked
+    run = Run.objects.select_related("queue__rubric").get(pk=asked.run_id)
+    judge = Judge.objects.get(pk=asked.data["judge"])
+    pairs = asked.data["pairs"]
+    for item, pair in enumerate(pairs):
+        opinion = _opinion(run, judge, UUID(pair))
+        with transaction.atomic():
+            if not state.locked().filter(pk=run.pk).exists():
+                return  # the draft is no more
+            text = f"{judge.name} was tried on pair {item + 1} of {len(pairs)}."
+            run.record(TOLD, text, tryout=asked.pk, item=item, **opinion)
 
 
-def _tell(run: Run, judge: Judge, asked: RunEvent, item: int, said: dict[str, Any]) -> bool:
-    """Write down what came of one pair; False when the draft is no more."""
-    with transaction.atomic():
-        if not Run.objects.select_for_update(of=("self",), no_key=True).filter(pk=run.pk).exists():
-            return False
-        text = f"{judge.name} was tried on pair {item + 1} of {len(asked.data['pairs'])}."
-        run.record(TOLD, text, tryout=asked.pk, item=item, **said)
-    return True
-
-
-def _opinion(run: Run, judge: Judge, pair: UUID) -> dict[str, Any]:
+def _opinion(run: Run, judge: Judge, pair: UUID) -> Fields:
     """Ask about one pair and return what came, to be read as JSON."""
-    provider = providers.find(judge.provider)
-    if provider is None:
-        return {"error": f"There is no provider named {judge.provider}."}
     item = Item.objects.select_related("a__picture", "b__picture").get(pk=pair)
+    # Never saved: it says what the run would ask.
+    call = Call(
+        run=run,
+        purpose=Call.Purpose.JUDGE,
+        provider=judge.provider,
+        model=judge.model,
+        verdict=Verdict(judge=judge, item=item),
+        order=Verdict.Order.STORED,
+    )
     try:
-        question = question_of(_call(run, judge, item), provider)
+        question = question_of(call, providers.find(judge.provider))
     except CallFailed as failed:
         return {"error": failed.reason}
-    if budget.lacks_price(question):
+    if question.lacks_price:
         return {"error": providers.unpriced(judge.model)}
     guest = str(uuid4())
     try:
-        if refusal := _wait_for_turn(provider.name, judge.model, guest):
-            return {"error": refusal}
-        return _answer(run, question)
+        refusal = _wait_for_turn(question, guest)
+        return {"error": refusal} if refusal else _answer(run, question)
     finally:
-        limits.end(provider.name, guest)
+        limits.end(judge.provider, guest)
 
 
-def _wait_for_turn(provider: str, model: str, guest: str) -> str:
+def _wait_for_turn(question: Question, guest: str) -> str:
     """Wait until a provider may be asked; say why it is not, if that takes too long."""
+    provider, model = question.model
     patience = LONGEST_TURN_S
     while wait := limits.begin(provider, model, guest):
         seconds = wait.total_seconds()
@@ -210,7 +199,7 @@ def _wait_for_turn(provider: str, model: str, guest: str) -> str:
     return ""
 
 
-def _answer(run: Run, question: Question) -> dict[str, Any]:
+def _answer(run: Run, question: Question) -> Fields:
     reserved = question.reservation_nano
     if not budget.spend(run.pk, reserved):
         return {"error": "This call could pass the budget, so it was not made."}
@@ -219,29 +208,18 @@ def _answer(run: Run, question: Question) -> dict[str, Any]:
     except CallFailed as failed:
         if failed.retry_after is not None:
             seconds = min(failed.retry_after, limits.LONGEST_AT_FIRST)
-            limits.pause(*question.asked, seconds, failed.reason)
-        cost = reserved if failed.may_be_billed else 0
-        budget.settle(run.pk, reserved, cost)
-        return {"error": failed.reason, "reply": failed.raw, "cost_nano": cost}
-    cost_nano = question.cost_nano(reply.prompt_tokens, reply.completion_tokens)
-    budget.settle(run.pk, reserved, cost_nano or 0)
-    return _read(question, reply) | {"cost_nano": cost_nano}
+            limits.pause(*question.model, seconds, failed.reason)
+        cost: int | None = reserved if failed.may_be_billed else 0
+        opinion: Fields = {"error": failed.reason, "reply": failed.raw}
+    else:
+        cost = question.cost_nano(reply.prompt_tokens, reply.completion_tokens)
+        opinion = _read(reply, run.queue.ballot)
+    budget.settle({}, {run.pk: (cost or 0) - reserved})
+    return opinion | {"cost_nano": cost}
 
 
-def _call(run: Run, judge: Judge, item: Item) -> Call:
-    """Return a call that is never saved: it says what the run would ask."""
-    return Call(
-        run=run,
-        purpose=Call.Purpose.JUDGE,
-        provider=judge.provider,
-        model=judge.model,
-        verdict=Verdict(judge=judge, item=item),
-        order=Verdict.Order.STORED,
-    )
-
-
-def _read(question: Question, reply: ChatReply) -> dict[str, Any]:
-    told = {
+def _read(reply: ChatReply, ballot: Sequence[str]) -> Fields:
+    opinion: Fields = {
         "reply": reply.text[:LONGEST_RAW],
         "model": reply.model,
         "prompt_tokens": reply.prompt_tokens,
@@ -249,10 +227,8 @@ def _read(question: Question, reply: ChatReply) -> dict[str, Any]:
         "latency_ms": round(reply.latency_ms),
     }
     if reply.refusal:
-        return told | {"error": f"refused: {reply.refusal[:300]}"}
+        return opinion | {"error": f"refused: {reply.refusal[:300]}"}
     try:
-        said = parse(reply.text, question.call.run.queue.ballot)
+        return opinion | parse_verdict(reply.text, ballot)._asdict()
     except VerdictUnreadable as unreadable:
-        return told | {"error": unreadable.reason}
-    scores = {"score_a": said.score_a, "score_b": said.score_b}
-    return told | scores | {"winner": said.winner, "reason": said.reason}
+        return opinion | {"error": unreadable.reason}

@@ -1,7 +1,7 @@
-"""The crew: one per worker process, it makes as many calls at once as it has hands.
+"""The worker's loop: one in each process, it makes as many calls at once as it has threads.
 
-One task claims, writes and looks after the leases for all of them, so a call costs the database
-little and the broker nothing. The hands talk to providers and to nobody else.
+It claims, writes and renews the leases for all of them, so a call costs the database little and
+the broker nothing. The threads talk to providers and to nobody else.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import logging
 import math
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
@@ -21,11 +21,10 @@ from django.utils import timezone
 from judge_eval.models import Call, Provider
 from judge_eval.providers.chat import prepare
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import budget, leases, limits, providers, results, state, verdicts
-from judge_eval.runs.pace import Backoff, Pace
-from judge_eval.runs.pool import Hands
+from judge_eval.runs import budget, leases, lifecycle, limits, providers, results, state, verdicts
+from judge_eval.runs.pool import Collected, Pool
 from judge_eval.runs.requests import Question, question_of
-from judge_eval.runs.results import Answer, Written
+from judge_eval.runs.results import Answer
 
 logger = logging.getLogger(__name__)
 
@@ -35,49 +34,66 @@ LATE_SECONDS = 10.0
 PAUSE_SECONDS = 2.0
 ADVANCE_SECONDS = 2.0
 LOOK_SECONDS = 0.25
+# For so long nothing is claimed of a run whose money is out with other calls.
+HELD_SECONDS = 1.0
 # Of the ten seconds that a stop may take; calls that take longer are left to their leases.
 STOP_SECONDS = 4.0
+# So many milliseconds of calls are set aside: twice as long as a round takes.
+HORIZON_MS = 1500.0
+MOST_ASIDE = 512
 
 # The database is away, or was while it was asked.
 _AWAY = (OperationalError, InterfaceError)
-_on_shift = threading.Lock()
+_at_work = threading.Lock()
 _news = threading.Event()
 
 
 def work(should_stop: Callable[[], bool] = lambda: False) -> None:
     """Make calls until none is left to be made.
 
-    A second crew in the same process would only share the threads, so it goes home at once.
+    A second worker in the same process would only share the threads, so it ends at once.
     """
     prepare()
     _news.set()
-    # Not once only: news that come while a crew leaves would be lost on it.
-    while _news.is_set() and _on_shift.acquire(blocking=False):
+    # Not once only: news that come while a worker leaves would be lost on it.
+    while _news.is_set() and _at_work.acquire(blocking=False):
         try:
             _news.clear()
-            _Crew(should_stop).work()
+            _Worker(should_stop).work()
         finally:
-            _on_shift.release()
+            _at_work.release()
 
 
-class _Crew:
+def to_set_aside(answers: Sequence[Answer], out: int, threads: int) -> int:
+    """Return how many calls a provider answers until the horizon, by its last answers.
+
+    So many calls are out; those that were answered just now have free places.
+    """
+    latencies = [answer.reply.latency_ms for answer in answers if answer.reply]
+    if not latencies:
+        return 0
+    mean_ms = max(sum(latencies) / len(latencies), 1.0)
+    at_once = min(out + len(latencies), threads, answers[0].question.provider.concurrency)
+    return int(min(at_once * HORIZON_MS / mean_ms, MOST_ASIDE))
+
+
+class _Worker:
     def __init__(self, should_stop: Callable[[], bool]) -> None:
         self._should_stop = should_stop
         self._stop_by = math.inf
         self._lease = uuid4()
         self._renewed = self._advanced = time.monotonic()
         self._claims_from = 0.0
-        self._hands = Hands(settings.JUDGING_THREADS)
+        self._pool = Pool(settings.JUDGING_THREADS)
         # The database was away when it was asked last.
         self._is_alone = False
         # What came and is not written down yet: a database that is away loses none of it.
-        self._answers: list[Answer] = []
-        self._followed: list[Question] = []
-        self._dropped: list[Question] = []
-        self._written = Written()
-        self._pace = Pace(settings.JUDGING_THREADS)
-        self._backoff = Backoff()
-        self._held = budget.Held()
+        self._came = Collected()
+        self._verdicts: set[int] = set()
+        self._runs: set[UUID] = set()
+        # Answers by provider since the last claim, and runs of which nothing is claimed until then.
+        self._answers: dict[str, list[Answer]] = defaultdict(list)
+        self._held: dict[UUID, float] = {}
 
     def work(self) -> None:
         is_left = True
@@ -86,21 +102,25 @@ class _Crew:
                 is_left = self._round()
                 self._is_alone = False
             except _AWAY as error:
-                self._outlast(error)
+                logger.warning("the database is away, the worker waits: %s", error)
+                connection.close()
+                self._is_alone = True
+                if self._is_stopping():
+                    # Each try waits for the database for seconds, and a stop has few.
+                    break
+                time.sleep(1)
         self._leave()
 
     def _round(self) -> bool:
-        """Ask, take in, write down; return whether there is anything left to do."""
-        self._look_after_leases()
+        """Ask, collect, write down; return whether there is anything left to do."""
+        self._renew()
         is_stopping = self._is_stopping()
-        self._heed()
-        is_fruitless = is_stopping or not self._claim()
-        is_idle = is_fruitless and not self._hands.busy and not self._answers
-        if is_idle:
+        self._drop_stopped()
+        if (is_stopping or not self._claim()) and not self._pool.busy and not self._came.answers:
             self._advance(at_once=True)
             if is_stopping or not leases.waiting_calls(leases.runs_at_work()).exists():
                 return False
-        self._collect(0.0 if self._answers else LOOK_SECONDS)
+        self._collect(0.0 if self._came.answers else LOOK_SECONDS)
         self._write()
         self._advance()
         return True
@@ -108,21 +128,11 @@ class _Crew:
     def _is_stopping(self) -> bool:
         if self._should_stop():
             self._stop_by = min(self._stop_by, time.monotonic() + STOP_SECONDS)
-            self._hands.drop()
+            self._pool.drop()
         return self._stop_by < math.inf
 
-    def _outlast(self, error: Exception) -> None:
-        logger.warning("the database is away, the crew waits: %s", error)
-        connection.close()
-        self._is_alone = True
-        if self._is_stopping():
-            # Each try waits for the database for seconds, and a stop has few.
-            self._stop_by = time.monotonic()
-        else:
-            time.sleep(1)
-
     def _leave(self) -> None:
-        self._hands.dismiss()
+        self._pool.dismiss()
         if self._is_alone:
             # To try once more would take what is left of the time to stop.
             logger.warning("the database is away: calls are left to their leases")
@@ -131,162 +141,146 @@ class _Crew:
             self._collect(0.0)
             self._write()
         except _AWAY as error:
-            left = len(self._dropped) + len(self._answers)
+            left = len(self._came.dropped) + len(self._came.answers)
             logger.warning("%s calls are left to their leases: %s", left, error)
             connection.close()
 
-    def _look_after_leases(self) -> None:
+    def _renew(self) -> None:
         """Renew what is out, before anything else is done: it could be taken by others, or here."""
         late = time.monotonic() - self._renewed
         if late > RENEW_SECONDS:
-            held = self._hands.out() + [answer.question for answer in self._answers]
+            held = self._pool.out() + [answer.question for answer in self._came.answers]
             leases.renew(self._lease, [question.call.pk for question in held])
             self._renewed = time.monotonic()
         if late > LATE_SECONDS:
             self._claims_from = self._renewed + PAUSE_SECONDS
 
+    def _drop_stopped(self) -> None:
+        """Begin nothing that was set aside for runs that were stopped or models that are paused."""
+        if self._pool.aside().total():
+            runs, paused = set(leases.runs_at_work()), leases.paused(timezone.now())
+            self._pool.drop(lambda q: q.call.run_id not in runs or q.model in paused)
+
     def _claim(self) -> bool:
-        """Ask as many calls as there are hands for and providers allow; return whether any."""
-        places = Counter(question.provider.name for question in self._hands.out())
-        ahead = self._pace.ahead(places) - self._hands.aside()
-        if time.monotonic() < self._claims_from or not (self._hands.free or ahead):
+        """Ask as many calls as there are threads for and providers allow; return whether any."""
+        now, free, out = time.monotonic(), self._pool.free, self._pool.out()
+        places = Counter(question.provider.name for question in out)
+        wanted = {
+            name: to_set_aside(answers, places[name], settings.JUDGING_THREADS)
+            for name, answers in self._answers.items()
+        }
+        ahead = Counter(wanted) - self._pool.aside()
+        if now < self._claims_from or not (free or ahead):
             return False
-        claimed = leases.claim(self._hands.free, self._lease, ahead, self._held.runs())
-        self._pace.begin()
+        held = {run for run, until in self._held.items() if until > now}
+        claimed = leases.claim(free, self._lease, ahead, held)
+        self._answers.clear()
         # A machine that slept finds leases of its own run out; those calls are being made still.
-        out = {question.call.pk for question in self._hands.out()}
-        calls = [call for call in claimed if call.pk not in out]
-        if not calls:
-            return False
-        known = {p.name: p for p in Provider.objects.filter(name__in={c.provider for c in calls})}
+        being_made = {question.call.pk for question in out}
         # Those to be made now are begun first: the others may follow where there is a place still.
+        calls = [call for call in claimed if call.pk not in being_made]
         calls.sort(key=lambda call: call.lease is None)
-        questions = [self._question(call, known.get(call.provider)) for call in calls]
-        self._ask([question for question in questions if question is not None])
-        return True
-
-    def _heed(self) -> None:
-        """Begin nothing that was set aside for runs or models that have been stopped since."""
-        if self._hands.aside().total():
-            self._hands.keep(set(leases.runs_at_work()))
-            if paused := leases.paused(timezone.now()):
-                self._hands.drop(*paused)
-
-    def _question(self, call: Call, provider: Provider | None) -> Question | None:
-        if provider is None:  # it was deleted after the call was claimed
-            self._give_up(call, CallFailed(f"there is no provider named {call.provider}"))
-            return None
-        try:
-            return question_of(call, provider)
-        except CallFailed as failure:
-            self._give_up(call, failure)
-        except _AWAY:
-            raise
-        except Exception as error:
-            logger.exception("call %s cannot be asked", call.pk)
-            self._give_up(call, CallFailed(f"it could not be asked: {error!r}"))
-        return None
-
-    def _give_up(self, call: Call, failure: CallFailed) -> None:
-        results.give_up(call, failure, self._written)
+        rows = Provider.objects.in_bulk({call.provider for call in calls}, field_name="name")
+        questions = []
+        for call in calls:
+            try:
+                questions.append(question_of(call, rows.get(call.provider)))
+            except CallFailed as failure:
+                self._note(results.give_up(call, failure))
+        self._ask(questions)
+        return bool(calls)
 
     def _ask(self, questions: Sequence[Question]) -> None:
         """Answer from storage what was asked before, and send out what the budget allows."""
         stored = results.stored_replies(questions)
         over: list[Question] = []
         for question in questions:
-            kept = None if question.problem else stored.get(question.request_hash)
-            if kept is not None:
-                self._answers.append(Answer(question, reply=results.reply_of(kept), stored=kept))
+            call, kept = question.call, stored.get(question.request_hash)
+            if kept is not None and not question.problem:
+                reply = results.reply_of(kept)
+                self._came.answers.append(Answer(question, reply=reply, stored=kept))
             elif providers.lacks_key(question.provider):
                 reason = f"the workers' environment has no {question.provider.key_variable}"
-                self._answers.append(Answer(question, failure=CallFailed(reason)))
-            elif budget.reserve(question):
-                self._send(question)
-            else:
+                self._came.answers.append(Answer(question, failure=CallFailed(reason)))
+            elif call.run.budget_nano is not None and (
+                question.lacks_price or not budget.reserve(call, question.reservation_nano)
+            ):
                 over.append(question)
+            elif call.lease is None:
+                self._pool.set_aside(question)
+            else:
+                self._pool.ask(question)
         # Once the others have what they need: a small call may fit where a large one does not.
+        leases.let_go(*(question.call for question in over))
         for question in over:
-            leases.let_go(question.call)
-        for question in over:
-            if not budget.stop_if_over(question):
-                self._held.hold(question.call.run_id)
-
-    def _send(self, question: Question) -> None:
-        if question.call.lease is None:
-            self._hands.set_aside(question)
-        else:
-            self._hands.ask(question)
+            if not lifecycle.stop_if_over_budget(question):
+                self._held[question.call.run_id] = time.monotonic() + HELD_SECONDS
 
     def _collect(self, seconds: float) -> None:
-        collected = self._hands.collect(seconds)
-        self._answers += collected.answers
-        self._followed += collected.followed
-        self._dropped += collected.dropped
-        self._pace.hear(collected.answers)
+        collected = self._pool.collect(seconds)
+        for answer in collected.answers:
+            self._answers[answer.question.provider.name].append(answer)
+        self._came.add(collected)
 
     def _write(self) -> None:
         """Write down what happened; what was written stays so if the database goes away here."""
-        self._let_go()
-        self._write_answers()
-        self._followed.clear()
-        self._ease_off()
-        for answer in self._answers:
-            self._held.release(answer.question.call.run_id)
-        self._answers.clear()
-        verdicts.settle(self._written.verdicts)
-        self._written.verdicts.clear()
-
-    def _ease_off(self) -> None:
-        """Leave models alone that name a time, or say nothing but that it is too much."""
-        why = {a.question.asked: a.failure.reason for a in self._answers if a.failure}
-        for asked, seconds in self._backoff.hear(self._answers, time.monotonic()).items():
-            limits.pause(*asked, seconds, why[asked])
-            self._hands.drop(asked)
-
-    def _let_go(self) -> None:
-        if self._dropped:
-            leases.let_go(*(question.call for question in self._dropped))
-            self._dropped.clear()
-
-    def _write_answers(self) -> None:
+        came = self._came
+        leases.let_go(*(question.call for question in came.dropped))
+        came.dropped.clear()
         try:
             # A place at a provider is never seen twice, nor as free while somebody is in it.
             with transaction.atomic():
                 self._take()
-                results.write_all(self._answers, self._written)
+                final = results.write(came.answers)
+            self._note(final)
         except _AWAY:
             raise
         except Exception:
             logger.exception("an answer cannot be written down, so each is written by itself")
             self._take()
-            for answer in self._answers:
+            for answer in came.answers:
                 self._write_alone(answer)
+        came.followed.clear()
+        for model, seconds, why in came.pauses:
+            limits.pause(*model, seconds, why)
+        came.pauses.clear()
+        for answer in came.answers:
+            # A call of its run is paid, so there may be room again.
+            self._held.pop(answer.question.call.run_id, None)
+        came.answers.clear()
+        verdicts.settle(self._verdicts)
+        self._verdicts.clear()
 
     def _take(self) -> None:
         """Lease what followed in the place of another; what is answered already needs no lease."""
-        answered = {answer.question.call.pk for answer in self._answers}
-        calls = [question.call for question in self._followed]
+        answered = {answer.question.call.pk for answer in self._came.answers}
+        calls = [question.call for question in self._came.followed]
         leases.take([call for call in calls if call.pk not in answered], self._lease)
 
     def _write_alone(self, answer: Answer) -> None:
         try:
-            results.write(answer, self._written)
+            self._note(results.write([answer]))
         except _AWAY:
             raise
         except Exception as error:
             call = answer.question.call
             logger.exception("the answer to call %s cannot be written down", call.pk)
-            self._give_up(call, CallFailed(f"its answer could not be written down: {error!r}"))
+            reason = f"its answer could not be written down: {error!r}"
+            self._note(results.give_up(call, CallFailed(reason)))
+
+    def _note(self, final: Sequence[Call]) -> None:
+        """Note whose runs can go on, and which verdicts may be settled."""
+        self._runs |= {call.run_id for call in final}
+        self._verdicts |= {call.verdict_id for call in final if call.verdict_id is not None}
 
     def _advance(self, *, at_once: bool = False) -> None:
         """Let runs go on that answers came for; what others do at this moment is not waited for."""
         if not at_once and time.monotonic() < self._advanced + ADVANCE_SECONDS:
             return
-        runs, self._written.runs = self._written.runs, set()
+        runs, self._runs = self._runs, set()
         for run in runs:
             if at_once:
                 state.advance(run)
             elif not state.advance_unless_busy(run):
-                self._written.runs.add(run)
+                self._runs.add(run)
         self._advanced = time.monotonic()

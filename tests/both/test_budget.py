@@ -7,9 +7,8 @@ import pytest
 from django.db.models import Sum
 
 from judge_eval.models import Call, Run
-from judge_eval.runs import leases, results
+from judge_eval.runs import budget, leases, results
 from judge_eval.runs.progress import progress_of
-from judge_eval.runs.results import Written
 from tests.helpers.purse import NAMES, ONE_JUDGE, SHORT, money, priced, work_within
 from tests.helpers.run_maker import (
     a_verdict,
@@ -42,14 +41,14 @@ def test_the_provider_is_never_asked_for_more(at):
     assert 0 < len(at.requests) * each == run.spent_nano <= 20_000_000
 
 
-@pytest.mark.parametrize("budget", ["0.01", "0.02", "0.025"])
+@pytest.mark.parametrize("amount", ["0.01", "0.02", "0.025"])
 @pytest.mark.parametrize("mode", ["ok", "usage_missing"])
-def test_it_stops_the_run_before_it_is_passed(at, budget, mode):
+def test_it_stops_the_run_before_it_is_passed(at, amount, mode):
     at.control(mode=mode)
-    run = make_started(at, priced(), budget_usd=float(budget), **ONE_JUDGE, **SHORT)
+    run = make_started(at, priced(), budget_usd=float(amount), **ONE_JUDGE, **SHORT)
     work_within(run)
     assert run.state == "stopped"
-    assert run.note == f"The next call could pass the budget of ${budget}."
+    assert run.note == f"The next call could pass the budget of ${amount}."
     assert run.events.filter(kind="stopped", text=run.note).count() == 1
     spent, reserved = money(run)
     assert (0 < spent <= run.budget_nano, reserved) == (True, 0)
@@ -95,7 +94,7 @@ def test_a_reply_without_usage_has_cost_the_most_it_can(at):
     at.control(mode="usage_missing")
     [call] = leases.claim(8, run.pk)
     answer = ask(call)
-    results.write(answer, Written())
+    results.write([answer])
     call.refresh_from_db()
     assert call.cost_nano == answer.question.reservation_nano > 0
     assert money(run) == (before + call.cost_nano, 0)
@@ -118,10 +117,9 @@ def test_while_a_call_is_out_its_money_is_set_aside(at):
     answers = [ask(call) for call in calls]
     aside = [answer.question.reservation_nano for answer in answers]
     assert money(run) == (spent, sum(aside))
-    written = Written()
-    results.write(answers[0], written)
+    results.write(answers[:1])
     assert money(run)[1] == aside[1]
-    results.write(answers[1], written)
+    results.write(answers[1:])
     assert money(run)[1] == 0
 
 
@@ -130,10 +128,10 @@ def test_a_call_that_does_not_fit_is_given_back_untouched(at):
     spent, _ = money(run)
     [call] = leases.claim(8, run.pk)
     Run.objects.filter(pk=run.pk).update(budget_nano=spent + 99)
-    assert leases.reserve(call, 100) is False
-    assert leases.reserve(call, 99) is True
+    assert budget.reserve(call, 100) is False
+    assert budget.reserve(call, 99) is True
     assert money(run) == (spent, 99)
-    assert leases.reserve(call, 1) is False
+    assert budget.reserve(call, 1) is False
 
 
 @pytest.mark.parametrize(
@@ -155,7 +153,7 @@ def test_an_error_costs_nothing_and_a_lost_reply_all_it_can(at, mode, is_spent):
     at.control(mode=mode)
     [call] = leases.claim(8, run.pk)
     answer = ask(call, timeout_s=0.5)
-    results.write(answer, Written())
+    results.write([answer])
     spent = answer.question.reservation_nano if is_spent else 0
     assert money(run) == (before + spent, 0)
     assert Call.objects.get(pk=call.pk).cost_nano == spent
@@ -172,7 +170,7 @@ def test_a_lost_lease_has_spent_what_was_set_aside(at):
     assert call.state == "done"
     assert call.cost_nano > aside
     assert money(run) == (before + call.cost_nano, 0)
-    results.write(late, Written())
+    results.write([late])
     assert money(run) == (before + call.cost_nano, 0)
 
 
@@ -182,8 +180,8 @@ def test_who_lost_the_lease_before_asking_has_spent_it(at):
     [lost] = leases.claim(8, run.pk)
     leases_run_out()
     [held] = leases.claim(8, uuid4())
-    assert leases.reserve(held, 100)
-    assert leases.reserve(lost, 30)
+    assert budget.reserve(held, 100)
+    assert budget.reserve(lost, 30)
     assert money(run) == (before + 30, 100)
     assert Call.objects.get(pk=lost.pk).reserved_nano == 100
 

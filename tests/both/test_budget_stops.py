@@ -10,7 +10,7 @@ from judge_eval.providers.chat import chat
 from judge_eval.runs import budget, leases, lifecycle, providers, results
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.requests import question_of
-from judge_eval.runs.results import Answer, Written
+from judge_eval.runs.results import Answer
 from tests.helpers.purse import SHORT, money, priced
 from tests.helpers.run_maker import (
     PRICES,
@@ -38,6 +38,10 @@ def claimed_questions():
     return [question_of(call, there) for call in leases.claim(8, uuid4())]
 
 
+def reserved(question):
+    return budget.reserve(question.call, question.reservation_nano)
+
+
 def answered(question):
     endpoint = providers.endpoint_of(question.provider)
     return Answer(question, reply=chat(endpoint, question.request))
@@ -55,30 +59,30 @@ class TestWhileOthersHoldMoney:
         run = make_judging(at, priced(), budget_usd=1)
         first, second = claimed_questions()
         leave(run, first.reservation_nano + 1000)
-        assert budget.reserve(first)
-        assert not budget.reserve(second)
+        assert reserved(first)
+        assert not reserved(second)
         leases.let_go(second.call)
-        assert not budget.stop_if_over(second)
+        assert not lifecycle.stop_if_over_budget(second)
         assert Run.objects.get(pk=run.pk).state == "judging"
 
-        results.write(answered(first), Written())
+        results.write([answered(first)])
         [again] = claimed_questions()
         assert again.call.pk == second.call.pk
         assert again.call.attempts == 1
-        assert not budget.stop_if_over(again)
+        assert not lifecycle.stop_if_over_budget(again)
 
     def test_once_all_are_paid_it_stops(self, at):
         run = make_judging(at, priced(), budget_usd=1)
         first, second = claimed_questions()
         leave(run, min(first.reservation_nano, second.reservation_nano) - 1)
         for question in (first, second):
-            assert not budget.reserve(question)
+            assert not reserved(question)
             leases.let_go(question.call)
-        assert budget.stop_if_over(first)
+        assert lifecycle.stop_if_over_budget(first)
         run = Run.objects.get(pk=run.pk)
         assert run.state == "stopped"
         # A second word on it changes nothing.
-        assert budget.stop_if_over(second)
+        assert lifecycle.stop_if_over_budget(second)
         assert Run.objects.get(pk=run.pk).note == run.note
         assert set(Call.objects.filter(purpose="judge").values_list("attempts", "lease")) == {
             (0, None)
@@ -97,14 +101,6 @@ class TestWhileOthersHoldMoney:
         assert at.log()["peak"] == 1
         assert money(run)[0] <= run.budget_nano
         assert not run.events.filter(kind="stopped").exists()
-
-    def test_a_run_is_held_until_one_of_its_calls_is_paid(self):
-        held, run, other = budget.Held(), uuid4(), uuid4()
-        held.hold(run)
-        held.hold(other)
-        assert held.runs() == {run, other}
-        held.release(run)
-        assert held.runs() == {other}
 
     def test_nothing_of_a_held_run_is_claimed(self, at):
         run = make_started(at)

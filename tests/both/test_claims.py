@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from judge_eval.models import Call, Provider, Run
 from judge_eval.runs import leases, limits, results
-from judge_eval.runs.results import Written
 from tests.helpers.run_maker import (
     ask,
     go_on,
@@ -207,29 +206,26 @@ class TestLeases:
 
     def test_an_answer_under_a_lost_lease_is_not_written_down(self, at, run):
         [lost] = leases.claim(1, uuid4())
-        late, written = ask(lost), Written()
+        late = ask(lost)
         leases_run_out()
         [now] = leases.claim(1, uuid4())
         before = Call.objects.values().get(pk=lost.pk)
-        results.write(late, written)
+        assert results.write([late]) == []
         assert Call.objects.values().get(pk=lost.pk) == before
-        assert written == Written()
-        results.write(ask(now), written)
+        assert results.write([ask(now)]) == [now]
         assert Call.objects.get(pk=lost.pk).state == "done"
-        assert written.verdicts == {lost.verdict_id}
 
     def test_an_answer_that_is_late_but_nobody_else_s_is_written_down(self, run):
         [call] = leases.claim(1, uuid4())
         leases_run_out()
-        results.write(ask(call), Written())
+        results.write([ask(call)])
         assert Call.objects.get(pk=call.pk).state == "done"
 
     def test_the_same_answer_twice_is_written_down_once(self, at):
         make_started(at, prompts=["Say hi."])
-        written = Written()
         answers = [ask(call) for call in leases.claim(8, uuid4())]
         for answer in answers * 2:
-            results.write(answer, written)
+            results.write([answer])
         assert Inference.objects.count() == 2
 
     def test_one_given_back_is_as_if_it_had_never_been_claimed(self, run):

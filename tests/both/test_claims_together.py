@@ -13,8 +13,7 @@ from django.db import transaction
 from django.db.models import Sum
 
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
-from judge_eval.runs import leases, lifecycle, results, state, verdicts
-from judge_eval.runs.results import Written
+from judge_eval.runs import budget, leases, lifecycle, results, state, verdicts
 from tests.helpers.purse import money, priced
 from tests.helpers.run_maker import (
     OverBudget,
@@ -75,7 +74,7 @@ def test_a_lost_lease_is_found_by_one_and_written_off_once(at):
     run = make_judging(at, priced(), budget_usd=1, verdict_orders="random")
     spent, _ = money(run)
     [lost] = leases.claim(1, uuid4())
-    assert leases.reserve(lost, 1000)
+    assert budget.reserve(lost, 1000)
     leases_run_out()
     claimed = [pk for calls in together(*[claim] * 6) for pk in calls]
     assert claimed == [lost.pk]
@@ -88,7 +87,7 @@ def test_what_several_set_aside_together_stays_within_the_budget(at):
     calls = leases.claim(8, uuid4())
     spent, _ = money(run)
     Run.objects.filter(pk=run.pk).update(budget_nano=spent + 5_500)
-    granted = together(*[partial(leases.reserve, call, 1000) for call in calls])
+    granted = together(*[partial(budget.reserve, call, 1000) for call in calls])
     assert sorted(granted) == [False] * 3 + [True] * 5
     assert money(run) == (spent, 5000)
 
@@ -96,8 +95,8 @@ def test_what_several_set_aside_together_stays_within_the_budget(at):
 def test_one_answer_written_by_many_is_written_once(at):
     run = make_started(at, priced(), prompts=["Say hi."])
     answers = [ask(call) for call in leases.claim(8, uuid4())]
-    writes = [partial(results.write, answer, Written()) for answer in answers * 4]
-    assert together(*writes) == [None] * 8
+    writes = [partial(results.write, [answer]) for answer in answers * 4]
+    assert sorted(map(len, together(*writes))) == [0] * 6 + [1] * 2
     assert Inference.objects.count() == 2
     spent, reserved = money(run)
     assert spent == Call.objects.aggregate(cost=Sum("cost_nano"))["cost"]
@@ -115,7 +114,7 @@ def test_a_late_answer_that_is_being_written_is_not_claimed(at):
 
     def write_slowly():
         with transaction.atomic():
-            results.write(answer, Written())
+            results.write([answer])
             half_way.set()
             assert done.wait(30)
 
@@ -206,12 +205,12 @@ def test_a_budget_holds_while_crews_ask_write_and_lose_their_leases(at):
 
 
 def crew_round():
-    written = Written()
+    final = []
     for call in leases.claim(4, uuid4()):
         try:
             answer = ask(call)
         except OverBudget:
             leases.let_go(call)
             continue
-        results.write(answer, written)
-    verdicts.settle(written.verdicts)
+        final += results.write([answer])
+    verdicts.settle([call.verdict_id for call in final if call.verdict_id])

@@ -12,11 +12,11 @@ from django.utils import timezone
 from judge_eval.models import Call, Provider, Run
 from judge_eval.providers.chat import ChatReply
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import leases, lifecycle, limits, pool, results, worker
-from judge_eval.runs.pace import MOST_ASIDE, Pace
-from judge_eval.runs.pool import Hands
+from judge_eval.runs import budget, leases, lifecycle, limits, pool, results, worker
+from judge_eval.runs.pool import IN_A_ROW, Pool
 from judge_eval.runs.requests import question_of
-from judge_eval.runs.results import Answer, Written
+from judge_eval.runs.results import Answer
+from judge_eval.runs.worker import MOST_ASIDE, to_set_aside
 from tests.helpers.run_maker import PRICES, go_on, leases_run_out, make_judging, make_started
 from tests.helpers.waiting import eventually
 from tests.provider import provider
@@ -39,7 +39,7 @@ def questions(calls):
 def by_model(calls):
     made = questions(calls)
     return {
-        name: [one for one in made if one.call.model == name] for _, name in {q.asked for q in made}
+        name: [one for one in made if one.call.model == name] for _, name in {q.model for q in made}
     }
 
 
@@ -49,7 +49,7 @@ def asking(monkeypatch):
     hired = []
 
     def ask(number, *, now, aside=(), answers):
-        hired.append(Hands(number))
+        hired.append(Pool(number))
         for question in aside:
             hired[-1].set_aside(question)
         for question in now:
@@ -68,7 +68,7 @@ def asking(monkeypatch):
 
 
 @pytest.mark.django_db
-class TestHands:
+class TestPool:
     def test_calls_that_were_set_aside_follow_where_others_are_answered(self, at, asking):
         make_started(at, prompts=list("abcd"))
         asked = questions(leases.claim(8, uuid4()))
@@ -93,14 +93,14 @@ class TestHands:
     def test_with_an_answer_that_nobody_has_collected_they_are_busy(self, at):
         make_started(at)
         [question] = questions(leases.claim(1, uuid4()))
-        crew_hands = Hands(1)
-        assert not crew_hands.busy
-        crew_hands.ask(question)
-        eventually(lambda: not crew_hands.out())
-        assert crew_hands.busy
-        crew_hands.dismiss()
-        assert len(crew_hands.collect(0).answers) == 1
-        assert not crew_hands.busy
+        crew_pool = Pool(1)
+        assert not crew_pool.busy
+        crew_pool.ask(question)
+        eventually(lambda: not crew_pool.out())
+        assert crew_pool.busy
+        crew_pool.dismiss()
+        assert len(crew_pool.collect(0).answers) == 1
+        assert not crew_pool.busy
 
     def test_one_refusal_for_being_too_much_is_that_call_s_own_affair(self, at, asking):
         make_started(at, prompts=list("abcd"))
@@ -109,70 +109,43 @@ class TestHands:
         collected = asking(1, now=asked[:1], aside=asked[1:], answers=8)
         assert collected.followed == asked[1:]
 
-    def test_nothing_follows_a_second_refusal_in_a_row(self, at, asking):
+    def test_nothing_follows_the_last_of_several_refusals_in_a_row(self, at, asking):
         make_started(at, prompts=list("abcd"))
-        at.control(mode="429", times=2)
+        at.control(mode="429", times=IN_A_ROW)
         asked = by_model(leases.claim(8, uuid4()))["model-a"]
-        collected = asking(1, now=asked[:1], aside=asked[1:], answers=2)
-        assert (collected.followed, collected.dropped) == (asked[1:2], [])
-        assert len(at.requests) == 2
-
-    def test_what_is_set_aside_too_late_follows_at_once_where_nobody_has_collected_yet(self, at):
-        make_started(at, prompts=list("ab"))
-        first, second, third = questions(leases.claim(3, uuid4()))
-        crew_hands = Hands(1)
-        crew_hands.ask(first)
-        eventually(lambda: not crew_hands.out())
-        crew_hands.set_aside(second)
-        assert crew_hands.out() == [second] or crew_hands.busy
-        eventually(lambda: not crew_hands.out())
-        collected = crew_hands.collect(0)
-        assert [answer.question for answer in collected.answers] == [first, second]
-        assert collected.followed == [second]
-        # Its place is another's from now on.
-        crew_hands.set_aside(third)
-        assert not crew_hands.out()
-        assert crew_hands.aside()["default"] == 1
-        crew_hands.dismiss()
-
-    def test_no_place_is_left_open_by_a_model_that_wants_to_be_left_alone(self, at):
-        make_started(at, prompts=list("ab"))
-        at.control(mode="429", retry_after=7)
-        first, second = by_model(leases.claim(4, uuid4()))["model-a"]
-        crew_hands = Hands(1)
-        crew_hands.ask(first)
-        eventually(lambda: not crew_hands.out())
-        crew_hands.set_aside(second)
-        assert not crew_hands.out()
-        assert len(at.requests) == 1
-        crew_hands.dismiss()
+        collected = asking(1, now=asked[:1], aside=asked[1:], answers=IN_A_ROW)
+        assert (collected.followed, collected.dropped) == (asked[1:IN_A_ROW], asked[IN_A_ROW:])
+        [(model, seconds, why)] = collected.pauses
+        assert (model, seconds) == (("default", "model-a"), 1)
+        assert "rate limit reached" in why
+        assert len(at.requests) == IN_A_ROW
 
     def test_only_what_is_of_the_runs_that_are_kept_is_begun(self, at):
         kept, stopped = (make_started(at, prompts=["one"]) for _ in range(2))
         asked = questions(leases.claim(4, uuid4()))
-        crew_hands = Hands(1)
+        crew_pool = Pool(1)
         for question in asked:
-            crew_hands.set_aside(question)
-        crew_hands.keep({kept.pk})
-        gone = crew_hands.collect(0).dropped
+            crew_pool.set_aside(question)
+        crew_pool.drop(lambda question: question.call.run_id != kept.pk)
+        gone = crew_pool.collect(0).dropped
         assert {question.call.run_id for question in gone} == {stopped.pk}
-        assert crew_hands.aside()["default"] == 2
+        assert crew_pool.aside()["default"] == 2
 
     def test_what_is_dropped_is_not_begun(self, at):
         make_started(at, prompts=list("ab"))
         at.control(mode="slow", slow_ms=300)
         asked = questions(leases.claim(4, uuid4()))
-        crew_hands = Hands(1)
+        crew_pool = Pool(1)
         for question in asked[1:]:
-            crew_hands.set_aside(question)
-        crew_hands.ask(asked[0])
-        crew_hands.drop(("default", "another"))
-        assert crew_hands.aside()["default"] == 3
-        crew_hands.drop()
-        [answer] = (collected := crew_hands.collect(5)).answers
+            crew_pool.set_aside(question)
+        crew_pool.ask(asked[0])
+        crew_pool.drop(lambda question: question.call.model == "another")
+        assert crew_pool.aside()["default"] == 3
+        crew_pool.drop()
+        [answer] = (collected := crew_pool.collect(5)).answers
         assert answer.question is asked[0]
         assert (collected.followed, collected.dropped) == ([], asked[1:])
-        crew_hands.dismiss()
+        crew_pool.dismiss()
 
     def test_what_was_set_aside_long_ago_is_not_begun(self, at, asking, monkeypatch):
         monkeypatch.setattr(pool, "ASIDE_SECONDS", -1)
@@ -186,21 +159,21 @@ class TestHands:
         make_started(at)
         at.control(mode="slow", slow_ms=1000, times=1)
         late, good = questions(leases.claim(2, uuid4()))
-        crew_hands = Hands(1)
-        crew_hands.ask(late)
+        crew_pool = Pool(1)
+        crew_pool.ask(late)
         eventually(lambda: at.requests)
-        [answer] = eventually(lambda: crew_hands.collect(0.1).answers)
+        [answer] = eventually(lambda: crew_pool.collect(0.1).answers)
         assert answer.question is late
         assert answer.failure.retryable
         assert "did not come back" in answer.failure.reason
         monkeypatch.setattr(pool, "GRACE_SECONDS", 10)
-        assert crew_hands.free == 1
-        crew_hands.ask(good)
-        [answer] = eventually(lambda: crew_hands.collect(0.1).answers)
+        assert crew_pool.free == 1
+        crew_pool.ask(good)
+        [answer] = eventually(lambda: crew_pool.collect(0.1).answers)
         assert answer.question is good
         # The late reply is nobody's, and its hand goes home.
-        assert not crew_hands.collect(1.2).answers
-        crew_hands.dismiss()
+        assert not crew_pool.collect(1.2).answers
+        crew_pool.dismiss()
 
 
 @pytest.mark.django_db
@@ -211,27 +184,19 @@ class TestPace:
     def test_as_many_are_set_aside_as_are_answered_soon(self, at, latency_ms, replies, ahead):
         make_started(at, {"concurrency": 2})
         [question] = questions(leases.claim(1, uuid4()))
-        reply = ChatReply("Fine.", "m", "stop", 1, 1, latency_ms, None, {}, structured=False)
-        pace = Pace(hands=4)
-        pace.hear([Answer(question, reply=reply)] * replies)
-        assert pace.ahead({})["default"] == ahead
-        pace.begin()
-        assert pace.ahead({"default": 2}).total() == 0
+        reply = ChatReply("Fine.", "m", latency_ms=latency_ms)
+        assert to_set_aside([Answer(question, reply=reply)] * replies, 0, 4) == ahead
 
     def test_calls_that_are_out_count_as_well_as_those_that_were_answered(self, at):
         make_started(at, {"concurrency": 64})
         [question] = questions(leases.claim(1, uuid4()))
-        reply = ChatReply("Fine.", "m", "stop", 1, 1, 1000, None, {}, structured=False)
-        pace = Pace(hands=512)
-        pace.hear([Answer(question, reply=reply)] * 4)
-        assert pace.ahead({"default": 60})["default"] == 96
+        reply = ChatReply("Fine.", "m", latency_ms=1000)
+        assert to_set_aside([Answer(question, reply=reply)] * 4, 60, 512) == 96
 
     def test_failures_tell_nothing_of_it(self, at):
         make_started(at)
         [question] = questions(leases.claim(1, uuid4()))
-        pace = Pace(hands=4)
-        pace.hear([Answer(question, failure=NO)] * 9)
-        assert pace.ahead({}).total() == 0
+        assert to_set_aside([Answer(question, failure=NO)] * 9, 8, 4) == 0
 
 
 @pytest.mark.django_db
@@ -290,7 +255,7 @@ class TestClaims:
         before = Call.objects.order_by("pk").values()[0]
         call, *_ = claimed = leases.claim(1, uuid4(), {"default": 1})
         for each in claimed:
-            assert leases.reserve(each, 1000)
+            assert budget.reserve(each, 1000)
             leases.let_go(each)
         assert Call.objects.filter(pk=call.pk).values()[0] == before
         assert Run.objects.get(pk=run.pk).reserved_nano == 0
@@ -302,8 +267,7 @@ class TestClaims:
         leases_run_out(pk=late[0].pk)
         again = leases.claim(0, uuid4(), {"default": 4})
         assert late[0].pk in {call.pk for call in again}
-        written = Written()
-        results.write_all(answers, written)
+        results.write(answers)
         assert Call.objects.get(state="failed").pk == late[1].pk
 
     def test_too_many_out_set_nothing_aside(self, at):

@@ -24,7 +24,7 @@ from judge_eval.exchange import import_jobs
 from judge_eval.exchange.export import export_project, export_run
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.models import Import, Judge, Run
-from judge_eval.selectors import runs_to_advance
+from judge_eval.runs.leases import runs_at_work
 from tests.both.test_export_round_trip import make_eventful_run
 from tests.helpers.bundles import (
     as_file,
@@ -245,7 +245,7 @@ def test_what_breaks_off_again_and_again_is_given_up_and_removed(small_chunks):
     project = make_project()
     asked(project, file_of(*SOURCE))
     kill_at(import_jobs.claim(), 6)
-    assert (Run.every.count(), Run.objects.count(), runs_to_advance()) == (1, 0, [])
+    assert (Run.every.count(), Run.objects.count(), runs_at_work()) == (1, 0, [])
     assert Item.objects.exists()
     Import.objects.update(attempts=import_jobs.MOST_ATTEMPTS)
     worked()

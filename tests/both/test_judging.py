@@ -202,7 +202,7 @@ def test_a_pair_opens_with_its_last_verdict_and_is_entered_once():
     assert not verdict_entries(run).exists()
     for _ in range(3):
         verdicts.decide(last.pk)
-        verdicts.open_if_final(pair.pk)
+        verdicts.open_those_final([pair.pk])
     pair.refresh_from_db()
     assert pair.opened_at is not None
     assert verdict_entries(run).count() == 1

@@ -112,9 +112,8 @@ class TestStop:
         run = make_judging(at)
         answers = [ask(call) for call in leases.claim(8, run.pk)]
         lifecycle.stop(run.pk)
-        written = results.Written()
         for answer in answers:
-            results.write(answer, written)
+            results.write([answer])
         states = Call.objects.filter(purpose="judge").values_list("state", flat=True)
         assert list(states) == ["done", "done"]
         assert go_on(run).state == "stopped"

@@ -234,7 +234,7 @@ def test_a_pair_whose_verdicts_are_final_is_opened_once():
     run, (pair,) = make_unjudged_run(["random", "longer-wins"], pairs=1)
     make_verdict_rows(run, [pair], state="done", winner="A")
 
-    answers = together(*[partial(verdicts.open_if_final, pair.pk)] * 8)
+    answers = together(*[partial(verdicts.open_those_final, [pair.pk])] * 8)
 
     assert answers == [None] * 8
     assert Entry.objects.get(kind=Entry.Kind.VERDICTS).item == pair

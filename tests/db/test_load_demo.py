@@ -83,20 +83,6 @@ def test_the_key_of_the_command_line_may_do_everything(access_file):
     assert set(ApiKey.objects.latest("pk").scopes) == {"read", "vote", "verdicts", "manage"}
 
 
-def test_a_demo_from_before_there_was_a_command_line_gets_its_key_once(access_file):
-    demo.load(access_file)
-    access = json.loads(access_file.read_text())
-    old = {name: value for name, value in access.items() if name != "cli_key"}
-    access_file.write_text(json.dumps(old))
-    for _ in range(2):
-        assert not demo.load(access_file)
-    new = json.loads(access_file.read_text())
-    assert old | {"cli_key": new["cli_key"]} == new
-    assert key_client(new["cli_key"]).get("/api/runs").status_code == 200
-    assert ApiKey.objects.count() == 3
-    assert access_file.stat().st_mode & 0o777 == 0o600
-
-
 def test_another_machine_on_the_same_database_is_let_in_by_nobody(access_file, tmp_path):
     demo.load(access_file)
     assert not demo.load(tmp_path / "elsewhere.json")

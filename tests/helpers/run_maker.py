@@ -10,9 +10,9 @@ from judge_eval.config.run_config import parse
 from judge_eval.models import Call, Provider, Run, Verdict
 from judge_eval.providers.chat import chat
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import leases, lifecycle, providers, results, state, verdicts, worker
+from judge_eval.runs import budget, leases, lifecycle, providers, results, state, verdicts, worker
 from judge_eval.runs.requests import question_of
-from judge_eval.runs.results import Answer, Written
+from judge_eval.runs.results import Answer
 from judge_eval.selectors import ready_verdicts, used_pictures
 from tests.helpers.model_calls import completion
 from tests.makers import make_project
@@ -101,7 +101,7 @@ def ask(call, timeout_s=None):
     if timeout_s is not None:
         provider.timeout_s = timeout_s
     question = question_of(call, provider)
-    if not leases.reserve(call, question.reservation_nano):
+    if not budget.reserve(call, question.reservation_nano):
         raise OverBudget
     try:
         return Answer(question, reply=chat(providers.endpoint_of(provider), question.request))
@@ -111,15 +111,15 @@ def ask(call, timeout_s=None):
 
 def attempt(slots=100, timeout_s=None, *, settles=True):
     """Make one attempt at calls that are free now; return them as they are then."""
-    written = Written()
+    final = []
     claimed = leases.claim(slots, uuid4())
     for call in claimed:
         try:
-            results.write(ask(call, timeout_s), written)
+            final += results.write([ask(call, timeout_s)])
         except CallFailed as failure:
-            results.give_up(call, failure, written)
+            final += results.give_up(call, failure)
     if settles:
-        verdicts.settle(written.verdicts)
+        verdicts.settle([call.verdict_id for call in final if call.verdict_id])
     return list(Call.objects.filter(pk__in=[call.pk for call in claimed]).order_by("pk"))
 
 

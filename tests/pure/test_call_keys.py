@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.prompts.judge import messages
-from judge_eval.prompts.request_hash import judge_fingerprint, redacted, request_hash
+from judge_eval.prompts.request_hash import judge_fingerprint, request_hash
 
 PNG = b"\x89PNG first", b"\x89PNG second"
 HASHES = [sha256(png).hexdigest() for png in PNG]
@@ -43,7 +43,6 @@ def key(**changes):
         "model": "vision-1",
         "parameters": {"temperature": 0.7, "max_tokens": 400},
         "messages": asked(),
-        "pictures": HASHES,
         "order": "AB",
         "sample": 0,
     }
@@ -56,7 +55,7 @@ def fingerprint(**changes):
 
 def test_keys_are_sha256_of_canonical_json():
     """Spelled out: a rule that changes by itself would make every stored reply a stranger."""
-    text = {"messages": [{"role": "user", "content": "é"}], "pictures": []}
+    text = {"messages": [{"role": "user", "content": "é"}]}
     call = (
         '{"messages":[{"content":"é","role":"user"}],"model":"vision-1","order":"AB",'
         '"parameters":{"max_tokens":400,"temperature":"0.7"},"sample":0,"version":1}'
@@ -77,7 +76,7 @@ def test_keys_are_sha256_of_canonical_json():
         {"parameters": {"temperature": 0.7}},
         {"order": "BA"},
         {"sample": 1},
-        {"messages": asked(*reversed(PNG)), "pictures": HASHES[::-1]},
+        {"messages": asked(*reversed(PNG))},
         {"messages": [*asked(), {"role": "user", "content": "Again."}]},
     ],
 )
@@ -94,59 +93,29 @@ def test_another_competitor_has_another_fingerprint(name):
 
 def test_the_bytes_of_a_picture_matter():
     other = b"\x89PNG secone"
-    changed = key(messages=asked(second=other), pictures=[HASHES[0], sha256(other).hexdigest()])
+    changed = key(messages=asked(second=other))
     assert changed != key()
 
 
-def test_the_base64_of_a_picture_does_not_matter():
-    without = redacted(asked(), HASHES)
-    assert key(messages=without) == key()
-    assert key(pictures=[each.upper() for each in HASHES]) == key()
-    assert b64encode(PNG[0]).decode() not in str(without)
-    assert redacted(without, HASHES) == without
-
-
-def test_what_is_redacted_is_a_copy():
-    original = asked()
-    shown = redacted(original, HASHES)
-    assert original == asked()
-    assert shown[0] == original[0]
-    assert [part.get("image_url") for part in shown[1]["content"]] == [
-        None,
-        {"url": f"sha256:{HASHES[0]}"},
-        None,
-        {"url": f"sha256:{HASHES[1]}"},
-    ]
-
-
-@pytest.mark.parametrize(
-    "pictures, problem",
-    [
-        ([], "more pictures than there are"),
-        (HASHES[:1], "more pictures than there are"),
-        ([*HASHES, HASHES[0]], "more pictures than the messages show"),
-        (HASHES[::-1], "another picture"),
-        (["", ""], "another picture"),
-    ],
-)
-def test_pictures_that_are_not_those_of_the_messages_are_refused(pictures, problem):
-    with pytest.raises(ValueError, match=problem):
-        key(pictures=pictures)
-
-
-@pytest.mark.parametrize(
-    "url", ["https://example.org/a.png", "data:image/png;base64,????", "data:,", ""]
-)
-def test_only_data_urls_and_hashes_are_pictures(url):
-    part = {"type": "image_url", "image_url": {"url": url}}
-    with pytest.raises(ValueError, match="picture"):
-        redacted([{"role": "user", "content": [part]}], HASHES[:1])
+def test_a_picture_stands_there_by_its_hash():
+    """Spelled out, as above."""
+    png = b64encode(PNG[0]).decode()
+    part = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{png}"}}
+    messages = [{"role": "user", "content": [part]}]
+    call = (
+        '{"messages":[{"content":[{"image_url":{"url":"sha256:%s"},"type":"image_url"}],'
+        '"role":"user"}],"model":"vision-1","order":"AB",'
+        '"parameters":{"max_tokens":400,"temperature":"0.7"},"sample":0,"version":1}'
+    )
+    assert key(messages=messages) == sha256((call % HASHES[0]).encode()).hexdigest()
+    assert part["image_url"]["url"].endswith(png)
 
 
 def test_detail_of_a_picture_matters():
     def shown(**more):
-        part = {"type": "image_url", "image_url": {"url": f"sha256:{HASHES[0]}", **more}}
-        return key(messages=[{"role": "user", "content": [part]}], pictures=HASHES[:1])
+        image = {"url": f"data:image/png;base64,{b64encode(PNG[0]).decode()}", **more}
+        part = {"type": "image_url", "image_url": image}
+        return key(messages=[{"role": "user", "content": [part]}])
 
     assert shown() != shown(detail="low")
 

@@ -220,9 +220,9 @@ def test_only_thinking_at_the_beginning_of_a_text_is_thinking():
     assert extract("<think>a</think>\n <think>b</think>Use <think> tags.", "text").output == (
         "Use <think> tags."
     )
-    assert without_thinking("Close it with </think> then.").left_out == 0
-    assert without_thinking("thought\n</think>\n\nanswer").text == "\n\nanswer"
-    assert without_thinking("Open <think> first,\nthen </think>\nso.").left_out == 0
+    assert without_thinking("Close it with </think> then.").startswith("Close")
+    assert without_thinking("thought\n</think>\n\nanswer") == "\n\nanswer"
+    assert without_thinking("Open <think> first,\nthen </think>\nso.").startswith("Open")
 
 
 def test_a_missing_namespace_is_added_and_told():
@@ -338,7 +338,7 @@ def test_an_empty_block_is_no_code():
 
 
 def test_another_kind_is_a_mistake_of_the_caller():
-    with pytest.raises(ValueError, match="nothing is extracted from the kind 'image'"):
+    with pytest.raises(KeyError, match="image"):
         extract("x", "image")
 
 
@@ -359,7 +359,7 @@ def test_what_is_taken_out_was_there_or_is_told(reply, kind):
         if f"added {added.split('=')[0].strip()}" in extracted.changes:
             source = source.replace(added, "", 1)
     if "undid HTML escapes" not in extracted.changes and "\0" not in reply:
-        assert source in without_thinking(reply, anywhere=kind == "svg").text
+        assert source in without_thinking(reply, anywhere=kind == "svg")
     assert (extracted.output == reply) == (not extracted.changes)
     assert source.strip()
     source.encode()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.prompts.judge import CURRENT, VERSIONS, boundary_for, messages, repair, schema
-from judge_eval.prompts.parse import parse
+from judge_eval.prompts.parse import parse_verdict
 
 ALL = ["A", "B", "tie", "both_bad"]
 PNG = b"\x89PNG first", b"\x89PNG second"
@@ -130,7 +130,7 @@ def test_the_schema_is_one_that_every_strict_endpoint_takes():
 def test_an_answer_of_the_schema_is_a_verdict():
     answer = {"winner": "A", "score_a": 8, "score_b": 6, "reason": "Kinder."}
     assert set(answer) == set(schema(ALL)["properties"])
-    assert parse(json.dumps(answer), ALL).winner == "A"
+    assert parse_verdict(json.dumps(answer), ALL).winner == "A"
 
 
 def test_a_repair_says_what_was_wrong_and_leaves_the_first_attempt_alone():

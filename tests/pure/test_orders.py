@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.prompts.orders import AllSamplesFailed, alone, combine, majority, picked_first, swap
+from judge_eval.prompts.orders import AllSamplesFailed, answer_in, combine, majority, swap
 from judge_eval.prompts.parse import ParsedVerdict
 
 WORDS = ["A", "B", "tie", "both_bad"]
@@ -30,25 +30,24 @@ def test_to_swap_twice_is_to_do_nothing(verdict):
 
 
 @pytest.mark.parametrize(
-    "stored, swapped, winner, consistent, first_picks, calls",
+    "stored, swapped, winner, consistent, first_picks",
     [
-        ("A", "B", "A", True, 1, 2),
-        ("B", "A", "B", True, 1, 2),
-        ("tie", "tie", "tie", True, 0, 0),
-        ("both_bad", "both_bad", "both_bad", True, 0, 0),
-        ("A", "A", "tie", False, 2, 2),
-        ("B", "B", "tie", False, 0, 2),
-        ("A", "tie", "tie", False, 1, 1),
-        ("tie", "B", "tie", False, 0, 1),
-        ("both_bad", "A", "tie", False, 1, 1),
-        ("tie", "both_bad", "tie", False, 0, 0),
+        ("A", "B", "A", True, 1),
+        ("B", "A", "B", True, 1),
+        ("tie", "tie", "tie", True, 0),
+        ("both_bad", "both_bad", "both_bad", True, 0),
+        ("A", "A", "tie", False, 2),
+        ("B", "B", "tie", False, 0),
+        ("A", "tie", "tie", False, 1),
+        ("tie", "B", "tie", False, 0),
+        ("both_bad", "A", "tie", False, 1),
+        ("tie", "both_bad", "tie", False, 0),
     ],
 )
-def test_both_orders(stored, swapped, winner, consistent, first_picks, calls):
+def test_both_orders(stored, swapped, winner, consistent, first_picks):
     combined = combine(ParsedVerdict(stored), ParsedVerdict(swapped))
     assert (combined.winner, combined.consistent) == (winner, consistent)
-    assert (combined.first_picks, combined.calls) == (first_picks, calls)
-    assert combined.picks == (stored, swapped)
+    assert (combined.first_picks, combined.picks) == (first_picks, (stored, swapped))
 
 
 def test_scores_are_means_of_both_orders_of_the_stored_outputs():
@@ -73,14 +72,14 @@ def test_reasons_speak_of_the_stored_outputs():
 
 
 def test_one_order_is_neither_consistent_nor_inconsistent():
-    stored = alone(ParsedVerdict("A", 8.0, 6.0, "Fuller."), was_swapped=False)
+    stored = answer_in({"AB": ParsedVerdict("A", 8.0, 6.0, "Fuller.")})
     assert (stored.winner, stored.consistent, stored.reason) == ("A", None, "Fuller.")
-    assert (stored.first_picks, stored.calls, stored.picks) == (1, 1, ("A",))
-    swapped = alone(ParsedVerdict("A", 8.0, 6.0, "A is fuller."), was_swapped=True)
+    assert (stored.first_picks, stored.picks) == (1, ("A",))
+    swapped = answer_in({"BA": ParsedVerdict("A", 8.0, 6.0, "A is fuller.")})
     assert (swapped.winner, swapped.score_a, swapped.score_b) == ("B", 6.0, 8.0)
-    assert (swapped.first_picks, swapped.calls, swapped.picks) == (1, 1, ("A",))
+    assert (swapped.first_picks, swapped.picks) == (1, ("A",))
     assert swapped.reason == "Shown swapped, so its A is B here: A is fuller."
-    assert alone(ParsedVerdict("tie"), was_swapped=True).calls == 0
+    assert answer_in({"BA": ParsedVerdict("tie")}).first_picks == 0
 
 
 @given(verdicts, verdicts)
@@ -90,7 +89,7 @@ def test_what_is_combined_is_the_same_from_the_other_side(one, other):
     mirrored = {"A": "B", "B": "A"}
     assert there.winner == mirrored.get(here.winner, here.winner)
     assert there.consistent == here.consistent
-    assert (there.first_picks, there.calls) == (here.first_picks, here.calls)
+    assert there.first_picks == here.first_picks
     assert (there.score_a, there.score_b) == (here.score_b, here.score_a)
 
 
@@ -100,11 +99,7 @@ def test_a_judge_that_sees_no_order_is_consistent(verdict):
     assert combined.winner == verdict.winner
     assert combined.consistent
     assert combined.score_a == verdict.score_a
-    assert combined.first_picks * 2 == combined.calls
-
-
-def test_a_side_is_first_or_second_and_the_rest_is_neither():
-    assert [picked_first(word) for word in WORDS] == [True, False, None, None]
+    assert combined.first_picks == (verdict.winner in ("A", "B"))
 
 
 @pytest.mark.parametrize(
@@ -122,11 +117,9 @@ def test_a_side_is_first_or_second_and_the_rest_is_neither():
     ],
 )
 def test_the_most_frequent_choice_wins_when_it_leads_alone(samples, winner, is_decided, rate):
-    most = majority(all_said(*samples))
-    assert (most.winner, most.is_decided) == (winner, is_decided)
-    assert most.consistency_rate == pytest.approx(rate)
-    assert most.failed == samples.count(None)
-    assert most.answered + most.failed == len(samples)
+    verdict, consistency_rate = majority(all_said(*samples))
+    assert (verdict.winner, "No majority" not in verdict.reason) == (winner, is_decided)
+    assert consistency_rate == pytest.approx(rate)
 
 
 @pytest.mark.parametrize("samples", [[], [None], [None] * 5])
@@ -136,7 +129,7 @@ def test_without_an_answer_there_is_no_verdict(samples):
 
 
 def test_scores_and_reason_of_samples():
-    most = majority(
+    verdict, _ = majority(
         [
             ParsedVerdict("B", 2.0, None, "other"),
             None,
@@ -144,31 +137,29 @@ def test_scores_and_reason_of_samples():
             ParsedVerdict("A", None, None, "second"),
         ]
     )
-    assert (most.score_a, most.score_b, most.reason) == (4.5, 4.0, "first")
-    assert most.verdict == ParsedVerdict("A", 4.5, 4.0, "first")
-    assert majority(all_said("A", "A")).score_a is None
+    assert verdict == ParsedVerdict("A", 4.5, 4.0, "first")
+    assert majority(all_said("A", "A"))[0].score_a is None
 
 
 def test_no_majority_says_so():
-    most = majority(all_said("both_bad", "B", "A", "B", "A"))
-    assert most.reason == "No majority: A 2, B 2, both bad 1."
+    verdict, _ = majority(all_said("both_bad", "B", "A", "B", "A"))
+    assert verdict.reason == "No majority: A 2, B 2, both bad 1."
 
 
 def test_a_tie_that_was_said_is_told_from_one_that_came_about():
-    assert majority(all_said("tie")).is_decided
-    assert not majority(all_said("A", "B")).is_decided
+    assert majority(all_said("tie"))[0].reason == ""
+    assert majority(all_said("A", "B"))[0].reason == "No majority: A 1, B 1."
 
 
 @given(st.lists(st.none() | verdicts, min_size=1).filter(any))
 def test_a_majority_of_swapped_samples_is_the_swapped_majority(samples):
-    here = majority(samples)
-    there = majority([sample and swap(sample) for sample in samples])
-    assert there.verdict.winner == swap(here.verdict).winner
-    assert there.consistency_rate == here.consistency_rate
-    assert 0 < here.consistency_rate <= 1
+    here, rate = majority(samples)
+    there, rate_there = majority([sample and swap(sample) for sample in samples])
+    assert there.winner == swap(here).winner
+    assert 0 < rate == rate_there <= 1
 
 
 def test_samples_in_both_orders_come_together():
     for stored, swapped in product(WORDS, WORDS):
-        combined = combine(majority(all_said(stored)).verdict, majority(all_said(swapped)).verdict)
+        combined = combine(majority(all_said(stored))[0], majority(all_said(swapped))[0])
         assert combined == combine(ParsedVerdict(stored), ParsedVerdict(swapped))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.prompts.parse import ParsedVerdict, VerdictUnreadable, parse
+from judge_eval.prompts.parse import ParsedVerdict, VerdictUnreadable, parse_verdict
 
 ALL = ("A", "B", "tie", "both_bad")
 NASTY = [
@@ -33,12 +33,12 @@ ballots = st.sampled_from([ALL, ("A", "B"), ("A", "B", "both_bad"), ("A", "B", "
 
 
 def said(reply, ballot=ALL):
-    return parse(reply, ballot)
+    return parse_verdict(reply, ballot)
 
 
 def refused(reply, ballot=ALL):
     with pytest.raises(VerdictUnreadable) as unreadable:
-        parse(reply, ballot)
+        parse_verdict(reply, ballot)
     assert str(unreadable.value) == unreadable.value.reason
     assert unreadable.value.reason.isprintable()
     return unreadable.value.kind, unreadable.value.reason
@@ -217,7 +217,7 @@ def test_keys_nobody_asked_for_are_ignored():
 @given(replies, ballots)
 def test_whatever_comes_it_is_read_or_refused(reply, ballot):
     try:
-        verdict = parse(reply, ballot)
+        verdict = parse_verdict(reply, ballot)
     except VerdictUnreadable:
         return
     assert verdict.winner in ballot
@@ -230,7 +230,7 @@ def test_whatever_comes_it_is_read_or_refused(reply, ballot):
 def test_prose_and_fences_around_change_nothing(verdict, prose, ballot):
     def outcome(reply):
         try:
-            return parse(reply, ballot)
+            return parse_verdict(reply, ballot)
         except VerdictUnreadable as unreadable:
             return unreadable.kind
 
@@ -248,7 +248,7 @@ def calls_made(reply):
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        parse(reply, ALL)
+        parse_verdict(reply, ALL)
     except VerdictUnreadable:
         pass
     finally:
