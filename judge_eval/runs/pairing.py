@@ -15,7 +15,7 @@ from judge_eval.config.run_config import RunConfig
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import results
-from judge_eval.services import add_items, all_pairs, create_verdicts
+from judge_eval.services import add_items, all_pairs
 from voting.models import Inference, Item, Picture
 from voting.order import keyed_number
 
@@ -38,7 +38,10 @@ def pair_outputs(run: Run, config: RunConfig) -> bool:
     of_prompts = generating.filter(prompt__in=list(prompts))
     items = add_items(run.queue, _missing_pairs(run, of_prompts))
     # The judges of the config, not those that a changed model became meanwhile.
-    create_verdicts(list(run.judges.order_by("position")[: len(config.judges)]), items)
+    judges = list(run.judges.order_by("position")[: len(config.judges)])
+    Verdict.objects.bulk_create(
+        [Verdict(judge=judge, item=item) for item in items for judge in judges], batch_size=1000
+    )
     of_prompts.update(is_paired=True)
     return len(prompts) == PROMPTS_AT_ONCE
 
