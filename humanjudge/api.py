@@ -15,7 +15,6 @@ from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.api.events import router as events
 from judge_eval.api.exchange import imports
 from judge_eval.api.exchange import router as transfer
-from judge_eval.api.findings import router as findings
 from judge_eval.api.runs import router as runs
 from judge_eval.api.votes import router as judge_eval
 from judge_eval.runs.lifecycle import LifecycleRefused
@@ -29,7 +28,7 @@ api = NinjaAPI(
     docs_url="/docs",
 )
 # Django takes the first address that fits: fixed words stand before `/runs/{run_id}`.
-for router in (judge_eval, events, transfer, findings, runs, scores):
+for router in (judge_eval, events, transfer, runs, scores):
     api.add_router("/runs", router)
 api.add_router("/imports", imports)
 

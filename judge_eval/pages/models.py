@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -16,7 +15,7 @@ from humanjudge.lib.text import listed, number_of
 from judge_eval.findings.model import PEOPLE, ModelBoard, Models, Rating
 from judge_eval.models import Run
 from judge_eval.pages.findings import findings_context, live_part, requested
-from judge_eval.pages.runs import run_page
+from judge_eval.pages.runs import Context, run_page
 
 # With more models than this a cell of the heat map has no room for a second number.
 MOST_WITH_COUNTS = 10
@@ -45,41 +44,20 @@ def run_models(request: HtmxRequest, run: Run) -> HttpResponse:
     return render(request, "judge_eval/models.html", context)
 
 
-class Board(NamedTuple):
-    """The board of people or of one judge, with how often each model was preferred."""
-
-    by: str
-    title: str
-    left_out: str
-    ratings: Table
-    heat: Table
-    with_counts: bool
-
-
-class Boards(NamedTuple):
-    """All boards: what they say in words, their ranks side by side, and one of them in full."""
-
-    words: list[str]
-    has_people: bool
-    ranks: Table | None
-    every: list[ModelBoard]
-    chosen: Board | None
-
-
-def boards_of(models: Models, by: str = "") -> Boards:
+def boards_of(models: Models, by: str = "") -> Context:
     """Lay out boards; that of `by` (a judge's identifier), or the first there is, in full."""
     names = models.names
     rated = [board for board in models.boards if any(r.value is not None for r in board.ratings)]
     people = next((board for board in rated if board.by == PEOPLE), None)
     judges = [board for board in rated if board is not people]
     chosen = next((board for board in rated if board.by == by), rated[0] if rated else None)
-    return Boards(
-        words=_in_words(names, people, judges),
-        has_people=people is not None,
-        ranks=_ranks_table(names, people, judges) if judges else None,
-        every=rated,
-        chosen=_board(names, chosen) if chosen else None,
-    )
+    return {
+        "words": _in_words(names, people, judges),
+        "has_people": people is not None,
+        "ranks": _ranks_table(names, people, judges) if judges else None,
+        "every": rated,
+        "chosen": _board(names, chosen) if chosen else None,
+    }
 
 
 def _order(names: Sequence[str], boards: Sequence[ModelBoard]) -> list[int]:
@@ -131,7 +109,7 @@ def _range(rating: Rating) -> str:
     return "" if rating.best_rank == rating.worst_rank else rating.ranks()
 
 
-def _board(names: Sequence[str], board: ModelBoard) -> Board:
+def _board(names: Sequence[str], board: ModelBoard) -> Context:
     order = [n for n in _order(names, [board]) if board.ratings[n].value is not None]
     with_counts, is_people = len(order) <= MOST_WITH_COUNTS, board.by == PEOPLE
     left_out = []
@@ -140,14 +118,14 @@ def _board(names: Sequence[str], board: ModelBoard) -> Board:
         left_out.append(f"{ties}, which say nothing about which is better")
     if board.unpaired:
         left_out.append(f"{board.unpaired:,} on pairs that do not name two different generators")
-    return Board(
-        by=board.by,
-        title="As people see it" if is_people else f"As {board.name} sees it",
-        left_out=f"Left out: {'; '.join(left_out)}." if left_out else "",
-        ratings=_ratings_table(names, board, order),
-        heat=_heat_table(names, board, order, with_counts=with_counts),
-        with_counts=with_counts,
-    )
+    return {
+        "by": board.by,
+        "title": "As people see it" if is_people else f"As {board.name} sees it",
+        "left_out": f"Left out: {'; '.join(left_out)}." if left_out else "",
+        "ratings": _ratings_table(names, board, order),
+        "heat": _heat_table(names, board, order, with_counts=with_counts),
+        "with_counts": with_counts,
+    }
 
 
 def _ratings_table(names: Sequence[str], board: ModelBoard, order: Sequence[int]) -> Table:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from hashlib import sha256
 
 from django.core.paginator import Paginator
-from django.db.models import Avg, Count, Exists, OuterRef, Q, Sum
+from django.db.models import Exists, OuterRef, Q
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -15,11 +15,10 @@ from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
 
 from humanjudge.http import HtmxRequest, Problem
-from humanjudge.lib.leases import held
 from humanjudge.lib.text import duration, latency, number_of, usd
 from judge_eval.access import pairs_to_vote_on, refusal
 from judge_eval.models import Call, Provider, Run, Verdict
-from judge_eval.pages.runs import DONE, FAILED, WAITING, Context, alarms, run_page
+from judge_eval.pages.runs import FAILED, WAITING, Context, alarms, calls_by_model, run_page
 from judge_eval.runs import lifecycle, limits
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
@@ -58,15 +57,18 @@ def run_progress(request: HtmxRequest, run: Run) -> HttpResponse:
 
 def _context(run: Run) -> Context:
     """Return all that the live part of the page shows."""
-    progress, models = progress_of(run), _calls_by_model(run)
+    progress, models = progress_of(run), calls_by_model([run.pk])
     events = list(run.events.exclude(kind__in=UNLISTED_EVENTS).order_by("-pk")[:EVENTS])
+    for row in models:
+        row["cost"] = "not known" if row["unpriced"] else usd(Decimal(row["nano"]) / NANO)
+        row["latency"] = latency(row["mean_ms"])
     # Calls that are out when a run is stopped are still written down.
     out = sum(model["out"] for model in models)
     is_waiting = out or progress.outputs.waiting or progress.calls.waiting
     failed = progress.outputs.failed + progress.calls.failed
     shown = {
         "state_in_words": run.note or STATES.get(Run.State(run.state), ""),
-        "alarms": alarms([run])[run.pk],
+        "alarms": alarms(models),
         "paused": _paused(models) if is_waiting else [],
         "actions": {
             "stop": run.state in (*Run.AT_WORK, Run.State.VOTING),
@@ -99,35 +101,6 @@ def _context(run: Run) -> Context:
         "stance": stance,
         "seen": _digest(stance, parts, facts, models, [event.pk for event in events]),
     }
-
-
-def _calls_by_model(run: Run) -> list[Context]:
-    """Return a line for each model and role, those that generate first."""
-    rows = (
-        run.calls.values("purpose", "provider", "model")
-        .annotate(
-            total=Count("pk"),
-            done=Count("pk", filter=Q(state=DONE)),
-            failed=Count("pk", filter=Q(state=FAILED)),
-            waiting=Count("pk", filter=Q(state=WAITING)),
-            # Of those that wait: being made at this moment.
-            out=Count("pk", filter=held() & Q(state=WAITING)),
-            tokens_in=Sum("prompt_tokens", default=0),
-            tokens_out=Sum("completion_tokens", default=0),
-            nano=Sum("cost_nano", default=0),
-            unpriced=Count("pk", filter=Q(state=DONE, cost_nano=None, reused=None)),
-            mean_ms=Avg("latency_ms"),
-        )
-        .order_by("purpose", "provider", "model")
-    )
-    return [
-        {
-            **row,
-            "cost": "not known" if row["unpriced"] else usd(Decimal(row["nano"]) / NANO),
-            "latency": latency(row["mean_ms"]),
-        }
-        for row in rows
-    ]
 
 
 def _paused(models: Sequence[Context]) -> list[Context]:

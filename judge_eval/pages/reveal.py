@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 from uuid import UUID
 
 from django.http import Http404, HttpResponse
@@ -13,8 +12,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from humanjudge.http import HtmxRequest, Problem
+from humanjudge.lib.tables import DASH, PER_CENT
 from judge_eval.models import Verdict
 from judge_eval.pages.pairs import picks_of
+from judge_eval.pages.runs import Context
 from judge_eval.selectors import verdicts_on
 from voting.choices import WRONG, spoken
 from voting.cookies import voter_here
@@ -24,7 +25,6 @@ from voting.services import record_exposure
 
 # A reveal looks for the new ratings this often, ever more slowly: for about half a minute.
 LOOKS = 12
-DASH = "\N{EN DASH}"
 RETRACTED = "You have taken this vote back."
 UNBLINDED = (
     "You had seen what the judges said before you voted this way, so the vote is left out of "
@@ -59,32 +59,13 @@ def as_seen(reason: str, left: str) -> str:
     return _LABEL.sub(place, _INCONSISTENT.sub("", reason))
 
 
-class JudgeLine(NamedTuple):
-    """One judge's verdict as the voter sees it; `agrees` is None where there is none."""
-
-    name: str
-    is_baseline: bool
-    agrees: bool | None
-    picked: str
-    in_words: str
-    reason: str
-    consistency: str
-    samples: str
-    # How often it has agreed with people so far, of how many votes.
-    agreed: tuple[int, int] | None
-
-
-def judge_lines(vote: Entry, item: Item) -> list[JudgeLine]:
+def judge_lines(vote: Entry, item: Item) -> list[Context]:
     """Return what each judge said of a pair, as it stood on the screen of who voted."""
-    left = _left(vote)
+    left = "A" if vote.left_side != "B" else "B"
     return [_judge_line(verdict, vote.choice, left) for verdict in verdicts_on(item)]
 
 
-def _left(vote: Entry) -> str:
-    return "A" if vote.left_side != "B" else "B"
-
-
-def _judge_line(verdict: Verdict, chosen: str, left: str) -> JudgeLine:
+def _judge_line(verdict: Verdict, chosen: str, left: str) -> Context:
     picked, prefix = "no verdict", ""
     if verdict.winner:
         picked = "no choice" if verdict.winner == WRONG else spoken(verdict.winner, left)
@@ -95,21 +76,17 @@ def _judge_line(verdict: Verdict, chosen: str, left: str) -> JudgeLine:
     given = " : ".join(DASH if score is None else str(score) for score in scores)
     was_swapped = verdict.order == Verdict.Order.SWAPPED
     first = {"A": "B", "B": "A"}[left] if was_swapped else left
-    rate, rating = verdict.sample_consistency, verdict.judge.rating
-    votes = rating.agree + rating.disagree
-    return JudgeLine(
-        name=verdict.judge.name,
-        is_baseline=verdict.judge.is_baseline,
-        agrees=verdict.winner == chosen if verdict.winner else None,
-        picked=picked,
-        in_words=f"{prefix}{picked}" + ("" if scores == [None, None] else f" ({given})"),
-        reason=as_seen(verdict.feedback, first) or verdict.error,
-        consistency=_consistency(verdict, picked, left),
-        samples=""
-        if rate is None
-        else f"{100 * rate:.0f}\N{NO-BREAK SPACE}% of its samples agree.",
-        agreed=(rating.agree, votes) if votes else None,
-    )
+    rate = verdict.sample_consistency
+    return {
+        "judge": verdict.judge,
+        # None where there is no verdict.
+        "agrees": verdict.winner == chosen if verdict.winner else None,
+        "picked": picked,
+        "in_words": f"{prefix}{picked}" + ("" if scores == [None, None] else f" ({given})"),
+        "reason": as_seen(verdict.feedback, first) or verdict.error,
+        "consistency": _consistency(verdict, picked, left),
+        "samples": "" if rate is None else f"{100 * rate:.0f}{PER_CENT} of its samples agree.",
+    }
 
 
 def _consistency(verdict: Verdict, picked: str, left: str) -> str:
@@ -145,12 +122,12 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
         raise Problem(403, "What the judges said is shown when you have voted on all your pairs.")
     # Before anything is shown: a vote cast after this moment is not blind.
     record_exposure(voter.pk, [item.pk], timezone.now())
-    left, judges = _left(vote), judge_lines(vote, item)
-    answering = [judge for judge in judges if judge.agrees is not None]
-    agreeing = sum(judge.agrees is True for judge in answering)
+    left, judges = "A" if vote.left_side != "B" else "B", judge_lines(vote, item)
+    answering = [line for line in judges if line["agrees"] is not None]
+    agreeing = sum(line["agrees"] for line in answering)
     agree = "judge agrees" if len(answering) == 1 else "judges agree"
     headline = f"You chose {spoken(vote.choice, left)}; {agreeing} of {len(answering)} {agree}"
-    picks = [f"{judge.name}: {judge.picked}." for judge in judges]
+    picks = [f"{line['judge'].name}: {line['picked']}." for line in judges]
     context = {
         "vote": vote,
         "item": item,

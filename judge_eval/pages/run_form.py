@@ -28,7 +28,7 @@ from judge_eval.config.run_config import (
 from judge_eval.models import Provider
 from judge_eval.pages.runs import Context
 from voting.choices import LABELS, SIDES, WITHOUT_SIDE
-from voting.models import Inference, Project, Queue
+from voting.models import Project, Queue
 
 MOST_FILE_BYTES = 5_000_000
 MOST_ERRORS = 20
@@ -97,6 +97,15 @@ def _number(label: str, help_text: str = "") -> forms.FloatField:
     return forms.FloatField(label=label, help_text=help_text, required=False, widget=widget)
 
 
+def _one_of(label: str, choices: Sequence[tuple[str, str]]) -> forms.ChoiceField:
+    return forms.ChoiceField(label=label, choices=choices, widget=forms.RadioSelect)
+
+
+def _some_of(label: str, choices: Sequence[tuple[str, str]]) -> forms.MultipleChoiceField:
+    widget = forms.CheckboxSelectMultiple
+    return forms.MultipleChoiceField(label=label, choices=choices, widget=widget, required=False)
+
+
 def _lines(label: str, help_text: str, rows: int = 4) -> forms.CharField:
     # Not stripped: what is wrong with a line is said by its number.
     widget = forms.Textarea(attrs=LINES | {"rows": rows})
@@ -109,10 +118,8 @@ class RunForm(ProjectForm):
     """A new run, field by field."""
 
     name = forms.CharField(max_length=200)
-    kind = forms.ChoiceField(
-        label="Kind of output",
-        choices=[(Inference.Kind.SVG, "drawings (SVG)"), ("text", "texts"), ("code", "code")],
-        widget=forms.RadioSelect,
+    kind = _one_of(
+        "Kind of output", [("svg", "drawings (SVG)"), ("text", "texts"), ("code", "code")]
     )
     models = _lines("Models that generate", "One per line, by the name that the provider knows.")
     provider = forms.ChoiceField(help_text="Models and judges are asked there.")
@@ -124,23 +131,17 @@ class RunForm(ProjectForm):
         "tags; UTF-8, at most 5 MB.",
     )
     judges = _lines("Judges", "Models, one per line; they may be among those that generate.")
-    baselines = forms.MultipleChoiceField(
-        label="Baselines, which know nothing: the floor of the board",
-        required=False,
-        choices=[(n, n if n in names_for("text") else f"{n} (drawings only)") for n in BASELINES],
-        widget=forms.CheckboxSelectMultiple,
+    baselines = _some_of(
+        "Baselines, which know nothing: the floor of the board",
+        [(n, n if n in names_for("text") else f"{n} (drawings only)") for n in BASELINES],
     )
-    verdict_orders = forms.ChoiceField(
-        label="Each judge is asked about a pair",
-        choices=[("both", "in both orders"), ("random", "once, in an order left to chance")],
-        widget=forms.RadioSelect,
+    verdict_orders = _one_of(
+        "Each judge is asked about a pair",
+        [("both", "in both orders"), ("random", "once, in an order left to chance")],
     )
     samples = _whole("Samples", "Answers for each order; the majority counts.")
-    ballot = forms.MultipleChoiceField(
-        label="Beside A and B one may say",
-        required=False,
-        choices=[(choice, LABELS[choice]) for choice in WITHOUT_SIDE],
-        widget=forms.CheckboxSelectMultiple,
+    ballot = _some_of(
+        "Beside A and B one may say", [(choice, LABELS[choice]) for choice in WITHOUT_SIDE]
     )
     rubric = forms.CharField(
         help_text="What voters and judges are told to look for.",
@@ -153,11 +154,7 @@ class RunForm(ProjectForm):
         "So that the agreement between people can be measured.",
     )
     overlap_votes = _whole("Votes on each of those")
-    reveal = forms.ChoiceField(
-        label="What the judges said is shown to voters",
-        choices=Queue.Reveal.choices,
-        widget=forms.RadioSelect,
-    )
+    reveal = _one_of("What the judges said is shown to voters", Queue.Reveal.choices)
     budget_usd = _number(
         "Budget in US dollars", "The run stops before it is passed. Empty: no limit."
     )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
-from functools import reduce, wraps
-from operator import or_
-from typing import Any, NamedTuple, TypeAlias
+from functools import wraps
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import Count, Max, Q
+from django.db.models import Avg, Count, Max, Q, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.templatetags.static import static
@@ -21,6 +19,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from humanjudge.http import HtmxRequest, problem
+from humanjudge.lib.leases import held
 from judge_eval import selectors
 from judge_eval.access import Action, refusal
 from judge_eval.config.run_config import MOST_USD
@@ -96,59 +95,61 @@ def favicon(request: HttpRequest) -> HttpResponse:
 def runs(request: HttpRequest) -> HttpResponse:
     every = Run.objects.select_related("board", "queue__project").order_by("-created_at")
     listed = list(every.defer("config"))  # it may be large
-    silent = alarms(listed)
-    context = {"runs": [(run, silent[run.pk]) for run in listed]}
+    failing = Call.objects.filter(state=FAILED, purpose__in=Call.Purpose.values).values("run")
+    silent = alarms(calls_by_model(failing))
+    models = {run.pk: [row["model"] for row in silent if row["run"] == run.pk] for run in listed}
+    context = {"runs": [(run, models[run.pk]) for run in listed]}
     return render(request, "judge_eval/runs.html", context)
 
 
-class Alarm(NamedTuple):
-    """A model of which every call of a run has failed, in one role; nothing will come of it."""
-
-    provider: str
-    model: str
-    failed: int
-    # The last reason: as a rule it is that of all.
-    reason: str
-    headline: str
-    consequence: str
-
-
-_GROUP = ("run", "purpose", "provider", "model")
-# Where more calls wait, so many that failed are no accident.
-FEW = 3
-
-
-def alarms(runs: Iterable[Run]) -> dict[UUID, list[Alarm]]:
-    """Return which models of some runs fail whenever they are asked, in three queries at most."""
-    failed = Call.objects.filter(
-        run__in=[run.pk for run in runs], purpose__in=Call.Purpose.values, state=FAILED
+def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[Context]:
+    """Return a line for each model and role of some runs, those that generate first."""
+    rows = (
+        Call.objects.filter(run__in=runs)
+        .values("run", "purpose", "provider", "model")
+        .annotate(
+            total=Count("pk"),
+            done=Count("pk", filter=Q(state=DONE)),
+            failed=Count("pk", filter=Q(state=FAILED)),
+            waiting=Count("pk", filter=Q(state=WAITING)),
+            # Of those that wait: being made at this moment.
+            out=Count("pk", filter=held() & Q(state=WAITING)),
+            tokens_in=Sum("prompt_tokens", default=0),
+            tokens_out=Sum("completion_tokens", default=0),
+            nano=Sum("cost_nano", default=0),
+            unpriced=Count("pk", filter=Q(state=DONE, cost_nano=None, reused=None)),
+            mean_ms=Avg("latency_ms"),
+            last_failed=Max("pk", filter=Q(state=FAILED)),
+        )
     )
-    rows = failed.values(*_GROUP).annotate(n=Count("pk"), last=Max("pk"))
-    groups = {tuple(row[name] for name in _GROUP): row for row in rows.order_by("purpose", "model")}
-    by_run: dict[UUID, list[Alarm]] = defaultdict(list)
-    if not groups:
-        return by_run
-    of_them = [Q(**dict(zip(_GROUP, group, strict=True))) for group in groups]
-    others = Call.objects.filter(reduce(or_, of_them), state__in=(DONE, WAITING))
-    seen = set(others.values_list(*_GROUP, "state").distinct())
+    return [dict(row) for row in rows.order_by("purpose", "provider", "model")]
+
+
+def alarms(calls: Iterable[Context]) -> list[Context]:
+    """Return models of which every call of a run has failed, in one role; nothing comes of them.
+
+    Where more calls wait, three that failed are no accident.
+    """
     silent = [
         row
-        for group, row in groups.items()
-        if (*group, DONE) not in seen and (row["n"] >= FEW or (*group, WAITING) not in seen)
+        for row in calls
+        if row["failed"] and not row["done"] and (row["failed"] >= 3 or not row["waiting"])
     ]
-    last = Call.objects.filter(pk__in=[row["last"] for row in silent])
-    reasons = dict(last.values_list("pk", "error"))
+    last = Call.objects.filter(pk__in=[row["last_failed"] for row in silent])
+    # As a rule it is the reason of all.
+    reasons = dict(last.values_list("pk", "error")) if silent else {}
+    found = []
     for row in silent:
         things, consequence = "outputs", "Without its outputs there are no pairs of this model."
         if row["purpose"] == Call.Purpose.JUDGE:
             things = "verdicts"
             consequence = "It has given no verdict: votes will say nothing about this judge."
-        model, provider = row["model"], row["provider"]
-        headline = f"Every call to {model} ({provider}) for {things} has failed"
-        reason = reasons[row["last"]]
-        alarm = Alarm(provider, model, row["n"], reason, headline, consequence)
-        by_run[row["run"]].append(alarm)
-    return by_run
+        about = {name: row[name] for name in ("run", "provider", "model", "failed")}
+        headline = "Every call to {model} ({provider}) for {things} has failed"
+        about["headline"] = headline.format(**about, things=things)
+        about |= {"consequence": consequence, "reason": reasons[row["last_failed"]]}
+        found.append(about)
+    return found
 
 
 @run_action

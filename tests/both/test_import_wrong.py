@@ -157,7 +157,7 @@ def test_pages_say_it():
     run = imported(*one_pair("tie"), inconsistent="wrong")
     [cast] = votes_of(run)
     torn = judge_lines(cast, cast.item)[1]
-    assert (torn.picked, torn.agrees) == ("no choice", False)
+    assert (torn["picked"], torn["agrees"]) == ("no choice", False)
     page = text_of(user_client().get(f"/runs/{run.pk}/pairs/{cast.item_id}/"))
     assert "inconsistent: scored as wrong" in page
     shown = text_of(voter_client(cast.voter).get(f"/reveal/{cast.uid}/"))

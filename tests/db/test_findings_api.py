@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from judge_eval.api.findings import Ready
+from judge_eval.api.votes import Ready
 from judge_eval.findings import cache
 from judge_eval.models import Findings
 from tests.both.test_blindness import Study, assert_blind

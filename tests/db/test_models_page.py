@@ -60,12 +60,12 @@ def models_of(*boards, names=("one", "two", "three")):
 
 def judged(boards, number=0):
     """The cells of one judge in the table of ranks, from the top."""
-    return [row.cells[2 + number] for row in boards.ranks.rows]
+    return [row.cells[2 + number] for row in boards["ranks"].rows]
 
 
 def differing(boards):
     """Of each judge: whether its first is marked as surely another than people's."""
-    columns = range(len(boards.ranks.heads) - 2)
+    columns = range(len(boards["ranks"].heads) - 2)
     return [any("other" in cell.css for cell in judged(boards, number)) for number in columns]
 
 
@@ -82,7 +82,7 @@ def test_people_first_then_the_judges_that_agree_and_those_that_would_crown_anot
             board("floor", [2, 1, 3], is_baseline=True),
         )
     )
-    assert found.words == [
+    assert found["words"] == [
         "People put one first.",
         "So does alike.",
         "other would have crowned two.",
@@ -98,7 +98,7 @@ def test_a_first_place_that_is_no_more_than_level_says_so():
             board("judge", [2, 1, 3], ties=["a", "a", "a2"]),
         )
     )
-    assert found.words == [
+    assert found["words"] == [
         "People put one first (not told apart from two and three).",
         "judge would have crowned two (not told apart from one).",
     ]
@@ -109,19 +109,19 @@ def test_of_several_judges_it_is_said_how_many_do_not_tell_their_first_from_that
     unsure = [board(f"unsure-{n}", [2, 1, 3], ties=["a", "a", "b"]) for n in range(2)]
     people = board("people", [1, 2, 3], ties=["a", "b", "c"])
     found = boards_of(models_of(people, sure, *unsure))
-    [line] = found.words[1:]
+    [line] = found["words"][1:]
     assert line.startswith("sure, unsure-0 and unsure-1 would have crowned two ")
     assert line.endswith(" (2 of these 3 do not tell it apart from one).")
     assert differing(found) == [True, False, False]
     found = boards_of(models_of(people, *unsure))
-    assert found.words[1].endswith("crowned two (neither of them tells it apart from one).")
+    assert found["words"][1].endswith("crowned two (neither of them tells it apart from one).")
 
 
 def test_what_baselines_would_have_crowned_is_not_counted():
     floors = [board(f"floor-{n}", [3, 2, 1], is_baseline=True) for n in range(5)]
     found = boards_of(models_of(board("people", [1, 2, 3]), board("judge", [2, 1, 3]), *floors))
-    assert found.words == ["People put one first.", "judge would have crowned two."]
-    assert len(found.ranks.heads) == 2 + 6
+    assert found["words"] == ["People put one first.", "judge would have crowned two."]
+    assert len(found["ranks"].heads) == 2 + 6
 
 
 def test_ranks_of_judges_have_a_range_where_more_than_one_is_possible():
@@ -129,12 +129,12 @@ def test_ranks_of_judges_have_a_range_where_more_than_one_is_possible():
     judge.ratings[0].best_rank, judge.ratings[0].worst_rank = 1, 2
     found = boards_of(models_of(board("people", [1, 2, 3]), judge))
     assert [cell.small for cell in judged(found)] == ["1–2", "", ""]  # noqa: RUF001
-    assert found.ranks.rows[0].cells[1].small == ""
+    assert found["ranks"].rows[0].cells[1].small == ""
 
 
 def test_two_that_share_the_first_place_are_both_named():
     found = boards_of(models_of(board("people", [1, 1, 3]), board("judge", [3, 1, 2])))
-    assert found.words == ["People put one and two first.", "So does judge."]
+    assert found["words"] == ["People put one and two first.", "So does judge."]
     assert differing(found) == [False]
 
 
@@ -143,7 +143,7 @@ def test_many_judges_are_counted():
     ranks = [[(n - first) % 8 + 1 for n in range(8)] for first in range(8)]
     judges = [board(f"judge-{n}", ranks[n % 8]) for n in range(20)]
     found = boards_of(models_of(board("people", ranks[0]), *judges, names=names))
-    assert found.words == [
+    assert found["words"] == [
         "People put model-0 first.",
         "So do judge-0, judge-8 and judge-16.",
         "17 judges would have crowned 7 different models; they are starred below.",
@@ -156,10 +156,10 @@ def test_without_votes_the_judges_speak_alone():
             board("people", [None] * 3), board("a-judge", [2, 1, 3]), board("other", [2, 1, 3])
         )
     )
-    assert found.words == ["a-judge and other put two first."]
-    assert not found.has_people
-    assert [row.name for row in found.ranks.rows] == ["two", "one", "three"]
-    assert found.chosen.by == "a-judge"
+    assert found["words"] == ["a-judge and other put two first."]
+    assert not found["has_people"]
+    assert [row.name for row in found["ranks"].rows] == ["two", "one", "three"]
+    assert found["chosen"]["by"] == "a-judge"
 
 
 def test_how_far_a_judge_is_from_people_and_a_model_it_never_saw():
@@ -248,12 +248,12 @@ def test_a_hundred_models_are_on_one_board_with_as_many_queries_as_ten():
     response = shown(many)
     on_page = response.context["models"]
     names = {f"model-{number:03}" for number in range(100)}
-    assert {row.name for row in on_page.ranks.rows} == names
-    assert {row.name for row in on_page.chosen.ratings.rows} == names
-    assert {len(row.cells) for row in on_page.chosen.heat.rows} == {2 + 100}
-    assert [head.title for head in on_page.ranks.heads] == ["Model", "People", "judge"]
+    assert {row.name for row in on_page["ranks"].rows} == names
+    assert {row.name for row in on_page["chosen"]["ratings"].rows} == names
+    assert {len(row.cells) for row in on_page["chosen"]["heat"].rows} == {2 + 100}
+    assert [head.title for head in on_page["ranks"].heads] == ["Model", "People", "judge"]
     assert len(re.findall(r'<th scope="row">model-\d{3}</th>', response.content.decode())) == 300
-    assert shown(many, by=judges_of(many)[0].pk).context["models"].chosen.title == (
+    assert shown(many, by=judges_of(many)[0].pk).context["models"]["chosen"]["title"] == (
         "As judge sees it"
     )
 
@@ -261,7 +261,7 @@ def test_a_hundred_models_are_on_one_board_with_as_many_queries_as_ten():
 @pytest.mark.slow
 def test_an_import_of_59_models_is_taken_whole_and_ranked():
     run = compared(59)
-    rows = shown(run).context["models"].chosen.ratings.rows
+    rows = shown(run).context["models"]["chosen"]["ratings"].rows
     assert sorted(row.name for row in rows) == [f"model-{number:03}" for number in range(59)]
     assert all(row.cells[-1].main == "2" for row in rows)
     [board, _] = Findings.objects.get(run=run).data["models"]["boards"]
