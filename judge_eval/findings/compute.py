@@ -22,12 +22,12 @@ from judge_eval.findings.model import (
     Share,
 )
 from judge_eval.findings.slices import Parts
+from judge_eval.stats.bootstrap import FloatArray, IntArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.claims import summary
 from judge_eval.stats.estimate import best_first
 from judge_eval.stats.judge_figures import among_people, habits, judge_figures, left_share
-from judge_eval.stats.labels import FloatArray, IntArray
 from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import WRONG, Codes, OutcomesTable
 from judge_eval.stats.shares import overall_agreement, per_answer

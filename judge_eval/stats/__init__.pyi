@@ -1,5 +1,4 @@
 # ruff: noqa: I001, TID252
-from .alpha import krippendorff_alpha as krippendorff_alpha
 from .annotator_test import (
     AgainstHuman as AgainstHuman,
     AltTestResult as AltTestResult,
@@ -14,14 +13,17 @@ from .annotator_test import (
     in_words as in_words,
     jaccard_similarity as jaccard_similarity,
 )
-from .averages import Averaged as Averaged, agreement as agreement
 from .bootstrap import Resampling as Resampling
 from .estimate import (
     Figure as Figure,
     LeftOut as LeftOut,
     no_figure as no_figure,
 )
-from .kappa import band as band, cohen_kappa as cohen_kappa
+from .kappa import (
+    band as band,
+    cohen_kappa as cohen_kappa,
+    krippendorff_alpha as krippendorff_alpha,
+)
 from .labels import (
     HumanLabels as HumanLabels,
     JudgeLabels as JudgeLabels,
@@ -30,7 +32,13 @@ from .labels import (
     human_labels as human_labels,
     judge_labels as judge_labels,
 )
-from .pairs import Paired as Paired, paired as paired, paired_people as paired_people
+from .pairs import (
+    Averaged as Averaged,
+    Paired as Paired,
+    agreement as agreement,
+    paired as paired,
+    paired_people as paired_people,
+)
 from .precision_recall import classification as classification
 from .rank_correlations import rank_correlation as rank_correlation
 from .sample_size import (
@@ -38,13 +46,11 @@ from .sample_size import (
     Supposed as Supposed,
     items_needed as items_needed,
 )
-from .scorer import (
+from .scorers import (
     AnnotatorAggregation as AnnotatorAggregation,
     ScoreResult as ScoreResult,
     Scorer as Scorer,
     TaskStrategy as TaskStrategy,
-)
-from .scorers import (
     AltTestScorer as AltTestScorer,
     ClassificationScorer as ClassificationScorer,
     CohenKappaScorer as CohenKappaScorer,
@@ -71,7 +77,6 @@ from .significance import benjamini_yekutieli as benjamini_yekutieli
 from .similarity import (
     Embedder as Embedder,
     EmbeddingFailed as EmbeddingFailed,
-    Semantic as Semantic,
     Similarity as Similarity,
     Spread as Spread,
     semantic_similarity as semantic_similarity,

@@ -1,29 +1,28 @@
 """The bootstrap over items: what the figures would be, had other items been drawn.
 
 What several people say of one item is not independent, so an item (a comparison, a prompt) is drawn
-with all that was said of it. Items that look alike are one group, every figure is a function of
-sums over items, and so all resamples together are one product of matrices.
-
-Reference: B. Efron, "Bootstrap methods: another look at the jackknife", 1979.
+with all that was said of it. Items that look alike are one group, and every figure is a function of
+sums over items, so many resamples are one product of matrices (B. Efron, 1979).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judge_eval.stats.estimate import Interval, bootstrap_tail
-from judge_eval.stats.labels import FloatArray, IntArray
-from judge_eval.stats.pairs import Patterns
+from judge_eval.stats.estimate import Interval
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array  # type: ignore[import-untyped]
 
 SparseArray: TypeAlias = "csr_array"
+IntArray: TypeAlias = NDArray[np.int64]
+FloatArray: TypeAlias = NDArray[np.float64]
+BoolArray: TypeAlias = NDArray[np.bool_]
 
 RESAMPLES: Final = 1000
 # With fewer of them no interval on a board holds what it says (docs/scoring.md has the figures).
@@ -35,7 +34,6 @@ _SAME: Final = 1e-12
 # Drawing the size of one group takes about as long as drawing so many items one by one.
 _DRAWS_PER_GROUP: Final = 20
 _ITEMS_AT_ONCE: Final = 20_000
-_CELLS_AT_ONCE: Final = 4_000_000
 # Two blocks of so many numbers are in memory at once: the one in use and the next.
 _NUMBERS_AT_ONCE: Final = 12_500_000
 _ROWS_AT_ONCE: Final = 2048
@@ -53,8 +51,7 @@ class Resampling:
             raise ValueError("an interval needs at least one resample")
 
 
-@dataclass(frozen=True)
-class Bootstrapped:
+class Bootstrapped(NamedTuple):
     """A 95 % interval, and how it was made; None where there is none, and then why."""
 
     interval: Interval | None
@@ -62,7 +59,7 @@ class Bootstrapped:
 
 
 def draws(
-    counts: IntArray, rng: np.random.Generator, resamples: int, at_once: int
+    counts: IntArray, rng: np.random.Generator, resamples: int, rows: int = 1
 ) -> Iterator[NDArray[np.integer]]:
     """Draw as many items as there are, with replacement, many times.
 
@@ -70,23 +67,26 @@ def draws(
     ----------
     counts : int array, shape (n_groups,)
         Items of each group.
-    rng : numpy.random.Generator
-        Seeded; how many are drawn at once makes no difference to what is drawn.
+    rows : int
+        Sums that the caller takes of each resample; with more of them fewer come at once, which
+        makes no difference to what is drawn.
 
     Yields
     ------
-    int array, shape (at most at_once, n_groups)
+    int array, shape (n_resamples_in_this_block, n_groups)
         How often each group was drawn.
 
-    Raises
-    ------
-    ValueError
-        When there is nothing to draw from.
+    Examples
+    --------
+    >>> [block] = draws(np.array([3, 1]), np.random.default_rng(0), resamples=5)
+    >>> block.shape, {int(total) for total in block.sum(axis=1)}
+    ((5, 2), {4})
     """
     groups, items = len(counts), int(counts.sum())
     if not items:
         raise ValueError("there are no comparisons to draw from")
     member_of = np.repeat(np.arange(groups), counts)
+    at_once = max(1, _NUMBERS_AT_ONCE // max(rows, groups))
     for first in range(0, resamples, at_once):
         size = min(at_once, resamples - first)
         if groups * _DRAWS_PER_GROUP < items:
@@ -109,82 +109,27 @@ def _drawn_singly(
     return drawn
 
 
-def weights(counts: IntArray, resampling: Resampling, rows: int = 1) -> Iterator[FloatArray]:
-    """Draw resamples of items, as weights of the patterns.
-
-    Parameters
-    ----------
-    counts : int array, shape (n_patterns,)
-        Items of each pattern.
-    rows : int
-        Sums that the caller takes of each resample; with more of them fewer come at once.
-
-    Yields
-    ------
-    float array, shape (n_patterns, n_resamples_in_this_block)
-        Every column sums to the number of items.
-
-    Examples
-    --------
-    >>> [block] = weights(np.array([3, 1]), Resampling(resamples=5))
-    >>> block.shape, {float(total) for total in block.sum(axis=0)}
-    ((2, 5), {4.0})
-    """
-    at_once = max(1, _CELLS_AT_ONCE // max(rows, len(counts)))
-    rng = np.random.default_rng(resampling.seed)
-    for block in draws(counts, rng, resampling.resamples, at_once):
-        yield block.T.astype(np.float64)
-
-
 def bootstrap(
     cells: SparseArray,
     counts: IntArray,
     statistic: Callable[[FloatArray], FloatArray],
     resampling: Resampling,
 ) -> FloatArray:
-    """Compute a statistic of each resample.
+    """Compute a statistic of each resample, NaN where it has no value.
 
     Parameters
     ----------
-    cells : sparse array, shape (n_cells, n_patterns)
-        What one item of each pattern adds to each sum.
-    counts : int array, shape (n_patterns,)
+    cells : sparse array, shape (n_cells, n_groups)
+        What one item of each group adds to each sum.
     statistic : function
         From sums of shape (n_cells, n) to values of shape (…, n).
-
-    Returns
-    -------
-    float array, shape (…, resamples)
-        NaN where a resample has no value.
     """
-    blocks = weights(counts, resampling, cells.shape[0])
+    rng = np.random.default_rng(resampling.seed)
+    blocks = draws(counts, rng, resampling.resamples, cells.shape[0])
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.concatenate([statistic(cells @ block) for block in blocks], axis=-1)
-
-
-def resampled_rates(
-    patterns: Patterns, row: IntArray, values: FloatArray, rows: int, resampling: Resampling
-) -> FloatArray:
-    """Return the mean of values that belong to rows (people), for each row and resample of items.
-
-    Parameters
-    ----------
-    row, values : array, shape (n_kept,)
-        Of what was said of one item of each pattern.
-    rows : int
-
-    Returns
-    -------
-    float array, shape (rows, resamples)
-        NaN where a resample has nothing of a row.
-    """
-    cells = sparse(
-        np.concatenate([row, row + rows]),
-        np.tile(patterns.pattern, 2),
-        np.concatenate([values, np.ones(len(row))]),
-        (2 * rows, len(patterns.counts)),
-    )
-    return bootstrap(cells, patterns.counts, lambda sums: sums[:rows] / sums[rows:], resampling)
+        return np.concatenate(
+            [statistic(cells @ block.T.astype(np.float64)) for block in blocks], axis=-1
+        )
 
 
 def resampled_sums(
@@ -193,7 +138,7 @@ def resampled_sums(
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
 ) -> FloatArray:
-    """Sum the rows of drawn comparisons, for many draws.
+    """Sum the rows of drawn comparisons for many draws, shape (resamples, n_columns).
 
     Parameters
     ----------
@@ -203,45 +148,50 @@ def resampled_sums(
     multiplicity : int array, shape (n_groups,)
         How many comparisons have this row.
 
-    Returns
-    -------
-    float array, shape (resamples, n_columns)
-
-    Raises
-    ------
-    ValueError
-        When there is nothing to draw from.
-
     Examples
     --------
-    >>> ones = np.ones((3, 1))
-    >>> rng = np.random.default_rng(7)
+    >>> ones, rng = np.ones((3, 1)), np.random.default_rng(7)
     >>> resampled_sums(lambda part: ones[part], np.array([1, 1, 2]), rng, 2).tolist()
     [[4.0], [4.0]]
     """
-    at_once = max(1, _NUMBERS_AT_ONCE // max(1, len(multiplicity)))
-    blocks = draws(multiplicity, rng, resamples, at_once)
-    return np.concatenate([_weighted_sums(rows, block) for block in blocks])
+    slices = [slice(at, at + _ROWS_AT_ONCE) for at in range(0, len(multiplicity), _ROWS_AT_ONCE)]
+    return np.concatenate(
+        [
+            np.asarray(
+                sum(
+                    block[:, part].astype(np.float64) @ rows(part).astype(np.float64)
+                    for part in slices
+                )
+            )
+            for block in draws(multiplicity, rng, resamples)
+        ]
+    )
 
 
-def _weighted_sums(
-    rows: Callable[[slice], NDArray[np.generic]], drawn: NDArray[np.integer]
-) -> FloatArray:
-    starts = range(0, drawn.shape[1], _ROWS_AT_ONCE)
-    first, *others = (slice(start, start + _ROWS_AT_ONCE) for start in starts)
-    sums = drawn[:, first].astype(np.float64) @ rows(first).astype(np.float64)
-    for part in others:
-        sums += drawn[:, part].astype(np.float64) @ rows(part).astype(np.float64)
-    return np.asarray(sums)
+def bootstrap_tail(sizes: Sequence[int] | IntArray) -> FloatArray:
+    """Return which quantile of a bootstrap of n things bounds a 95 % interval that holds it.
+
+    Resampling n things varies as if the variance were divided by n instead of n - 1, and knows
+    nothing of the doubt about the variance. Reaching as far out as Student's interval does mends
+    both: ``Phi(-sqrt(n / (n - 1)) t)`` with the quantile t of n - 1 degrees of freedom. Source:
+    T. C. Hesterberg, "What teachers should know about the bootstrap", 2015, section 4.
+
+    Examples
+    --------
+    >>> bootstrap_tail([2, 10, 30, 1_000_000]).round(4).tolist()
+    [0.0, 0.0086, 0.0188, 0.025]
+    """
+    from scipy.special import ndtr, stdtrit  # type: ignore[import-untyped]  # slow to import
+
+    n = np.asarray(sizes, dtype=np.float64)
+    return np.asarray(ndtr(np.sqrt(n / (n - 1)) * stdtrit(n - 1, 0.025)))
 
 
 def interval_of(values: FloatArray, items: int, resampling: Resampling) -> Bootstrapped:
-    """Return the percentile interval of bootstrapped values, shape (resamples,).
+    """Return the percentile interval of bootstrapped values; see `bootstrap_tail`.
 
-    With few items it reaches further out than 2.5 and 97.5 %, see `bootstrap_tail`. NaN is a
-    resample without a value (for instance a kappa of one label only). Where all values are the same
-    (judge and people agree on everything, or there is one item), resampling cannot tell how sure
-    the figure is, and there is no interval instead of one without width.
+    NaN is a resample without a value (for instance a kappa of one label only). Where all values are
+    the same, resampling cannot tell how sure the figure is: no interval, not one without width.
 
     Examples
     --------
@@ -249,8 +199,6 @@ def interval_of(values: FloatArray, items: int, resampling: Resampling) -> Boots
     >>> found = interval_of(values, 10, Resampling(resamples=41))
     >>> found.interval, found.method
     ((0.5, 0.6), 'bootstrap over 10 items, 41 resamples, seed 0, 1 of them without a value')
-    >>> interval_of(values[:20], 10, Resampling(resamples=20)).method
-    'no interval: every resample of these items gives the same'
     """
     known = values[~np.isnan(values)]
     if not len(known):
@@ -266,19 +214,14 @@ def interval_of(values: FloatArray, items: int, resampling: Resampling) -> Boots
 
 
 def bounds(values: FloatArray, comparisons: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the 95 % intervals of many resampled figures at once, see `bootstrap_tail`.
+    """Return the low and high ends of many resampled figures; see `bootstrap_tail`.
 
     Parameters
     ----------
     values : float array, shape (resamples, n_figures)
-        NaN where a resample had nothing to make the figure of; those are left out.
+        NaN where a resample had nothing to make the figure of.
     comparisons : int array, shape (n_figures,)
-        On how many comparisons each figure rests.
-
-    Returns
-    -------
-    low, high : float array, shape (n_figures,)
-        NaN where no resample had the figure, or it rests on fewer than `MIN_COMPARISONS`.
+        On how many comparisons each figure rests; NaN comes of fewer than `MIN_COMPARISONS`.
 
     Examples
     --------

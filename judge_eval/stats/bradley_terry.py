@@ -8,6 +8,7 @@ opponent of 1000, so that a judge that never lost has a rating too.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,22 +20,29 @@ from judge_eval.stats.bootstrap import (
     MIN_COMPARISONS,
     RESAMPLES,
     TOO_FEW,
+    BoolArray,
+    FloatArray,
+    IntArray,
     bounds,
     resampled_sums,
 )
 from judge_eval.stats.elo import START
 from judge_eval.stats.estimate import best_first
-from judge_eval.stats.labels import BoolArray, FloatArray, IntArray
 from judge_eval.stats.outcomes_table import Codes
-from judge_eval.stats.ranks import rank_ranges, ranks, tie_groups
 from voting.choices import CHOICES, TABLE
 
 POINTS: Final = 400 / math.log(10)
 PRIOR: Final = 0.5
+UNKNOWN: Final = -1
+NO_GAMES: Final = "it never was right where another was wrong, nor the reverse"
 _TOLERANCE: Final = 1e-7
 _LIMIT = 200
 # Few enough to stay in the caches of a processor.
 _NUMBERS_AT_ONCE: Final = 200_000
+# Equal ratings come out of the solver equal to about 1e-9 points.
+_SAME: Final = 1e-6
+# What a vote for each choice comes to for A and for B, in halves; none for both rates no model.
+_HALVES: Final = np.array([[round(2 * grade) for grade in row.grades] for row in TABLE.values()])
 
 
 class NotConverged(ArithmeticError):
@@ -54,12 +62,6 @@ def fit(wins: ArrayLike) -> FloatArray:
     float array, shape (..., n)
         Ratings with mean 1000, exact to 1e-8 points.
 
-    Raises
-    ------
-    ValueError
-        When wins are not square, negative or not finite.
-    NotConverged
-
     Notes
     -----
     With s the ratings in natural units around the virtual opponent, this maximises the concave ::
@@ -71,17 +73,12 @@ def fit(wins: ArrayLike) -> FloatArray:
     difference: these climb from anywhere (T. Sun and Q. Tran-Dinh, "Generalized self-concordant
     functions", 2019), and their error is squared with every step near the end. The virtual
     opponent holds the ratings near 1000; at last they are moved to have that mean exactly.
-
-    References
-    ----------
-    R. A. Bradley and M. E. Terry, "Rank analysis of incomplete block designs", 1952.
+    Source: R. A. Bradley and M. E. Terry, "Rank analysis of incomplete block designs", 1952.
 
     Examples
     --------
     Three wins to one would be 190.85 points apart; the prior draws them a little nearer.
 
-    >>> fit([[0, 3], [1, 0]]).round(2).tolist()
-    [1082.42, 917.58]
     >>> fit([[[0, 3], [1, 0]], [[0, 0], [0, 0]]]).round(2).tolist()
     [[1082.42, 917.58], [1000.0, 1000.0]]
     """
@@ -108,9 +105,9 @@ def _strengths(wins: FloatArray) -> FloatArray:
     games = wins + wins.transpose(0, 2, 1)
     diagonal = np.arange(wins.shape[1])
     for _ in range(_LIMIT):
-        beaten = _chance(strengths[:, None, :] - strengths[:, :, None])
+        beaten = 1 / (1 + np.exp(strengths[:, :, None] - strengths[:, None, :]))
         surprise = wins * beaten
-        against_virtual = _chance(strengths)
+        against_virtual = 1 / (1 + np.exp(-strengths))
         uphill = (surprise - surprise.transpose(0, 2, 1)).sum(axis=2)
         uphill += PRIOR - 2 * PRIOR * against_virtual
         curvature = -games * beaten * beaten.transpose(0, 2, 1)
@@ -126,15 +123,6 @@ def _strengths(wins: FloatArray) -> FloatArray:
     raise NotConverged(f"no ratings after {_LIMIT} steps")
 
 
-def _chance(difference: FloatArray) -> FloatArray:
-    return np.asarray(1 / (1 + np.exp(-difference)))
-
-
-NO_GAMES = "it never was right where another was wrong, nor the reverse"
-# A rating that moves less than this from resample to resample does not move.
-_STILL = 1e-6
-
-
 @dataclass(frozen=True, slots=True)
 class Rating:
     """One rating, how sure it is, and the ranks it may take.
@@ -144,7 +132,7 @@ class Rating:
     value : float or None
         On the ELO scale, the mean of all being 1000; None without any game.
     low, high : float or None
-        95 % interval by bootstrap over comparisons; None where `why` says why.
+        95 % interval by bootstrap over comparisons.
     rank : int or None
         From 1; the same for equal ratings.
     best_rank, worst_rank : int or None
@@ -175,13 +163,9 @@ def rate(
     wins : array, shape (n, n)
         ``wins[i, j]``: how often i beat j.
     resampled_wins : float array, shape (resamples, n, n)
-        The same for comparisons drawn with replacement; see `judge_eval.stats.bootstrap`.
+        The same for comparisons drawn with replacement.
     comparisons : int array, shape (n,)
         On how many comparisons each has a game; one with none is not rated.
-
-    Returns
-    -------
-    list of Rating, length n
 
     Examples
     --------
@@ -199,25 +183,104 @@ def rate(
     values = fit(wins[np.ix_(rated, rated)])
     resampled = fit(resampled_wins[:, rated][:, :, rated])
     low, high = bounds(resampled, comparisons[rated])
-    places = ranks(values)
+    places = 1 + (values[None, :] > values[:, None] + _SAME).sum(axis=1)
     for n, (player, (best, worst)) in enumerate(zip(rated, rank_ranges(resampled), strict=True)):
-        why = None
-        if comparisons[player] < MIN_COMPARISONS:
+        of, why = int(comparisons[player]), None
+        if of < MIN_COMPARISONS:
             why = TOO_FEW
-        elif high[n] - low[n] < _STILL:
+        elif high[n] - low[n] < _SAME:
             why = ALL_ALIKE
-        interval = (None,) * 4 if why else (float(low[n]), float(high[n]), best, worst)
-        found[player] = Rating(
-            float(values[n]),
-            interval[0],
-            interval[1],
-            int(places[n]),
-            interval[2],
-            interval[3],
-            int(comparisons[player]),
-            why,
+        value, rank = float(values[n]), int(places[n])
+        found[player] = (
+            Rating(value, None, None, rank, None, None, of, why)
+            if why
+            else Rating(value, float(low[n]), float(high[n]), rank, best, worst, of)
         )
     return found
+
+
+def rank_ranges(resampled: FloatArray) -> list[tuple[int, int]]:
+    """Return the best and worst rank that each one takes in the central 95 % of the resamples.
+
+    These are ratings of shape (resamples, n). Equal ones share all their ranks: two equal leaders
+    are both 1 to 2.
+
+    Examples
+    --------
+    >>> rank_ranges(np.array([[3.0, 2.0, 1.0]] * 9 + [[2.0, 3.0, 1.0]]))
+    [(1, 2), (1, 2), (3, 3)]
+    """
+    best = np.empty(resampled.shape, dtype=np.int64)
+    worst = np.empty_like(best)
+    for n, own in enumerate(resampled.T):
+        best[:, n] = 1 + (resampled > own[:, None] + _SAME).sum(axis=1)
+        worst[:, n] = (resampled >= own[:, None] - _SAME).sum(axis=1)
+    low = np.quantile(best, 0.025, axis=0, method="inverted_cdf")
+    high = np.quantile(worst, 0.975, axis=0, method="inverted_cdf")
+    return [(int(a), int(b)) for a, b in zip(low, high, strict=True)]
+
+
+def tie_groups(distinct: BoolArray, order: Sequence[int] | IntArray) -> list[str]:
+    """Return compact letters: two share a letter exactly when they cannot be told apart.
+
+    Parameters
+    ----------
+    distinct : bool array, shape (n, n)
+        Symmetric: which two are told apart.
+    order : sequence of int
+        The positions of those to compare, best first; the others have no letter. After ``z`` comes
+        ``a2``.
+
+    Notes
+    -----
+    Not being told apart is no equivalence: a may tie with b, and b with c, and a yet beat c. Each
+    letter is a largest group of which no two are told apart; letters are added until every tied
+    pair shares one, and then those that are not needed are dropped again (H.-P. Piepho, "An
+    algorithm for a letter-based representation of all-pairwise comparisons", 2004).
+
+    Examples
+    --------
+    >>> distinct = np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=bool)
+    >>> tie_groups(distinct, np.array([0, 1, 2]))
+    ['a', 'ab', 'b']
+    """
+    order, letters = np.array(order, np.intp), [""] * len(distinct)
+    for number, group in enumerate(tie_group_members(distinct[np.ix_(order, order)])):
+        letter = chr(ord("a") + number % 26) + (str(number // 26 + 1) if number >= 26 else "")
+        for place in group:
+            letters[order[place]] += letter
+    return letters
+
+
+def tie_group_members(distinct: BoolArray) -> list[list[int]]:
+    """Return the groups behind the letters, as positions in the matrix; the first ones first.
+
+    Examples
+    --------
+    >>> tie_group_members(np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=bool))
+    [[0, 1], [1, 2]]
+    """
+    tied = ~(distinct | distinct.T)
+    np.fill_diagonal(tied, val=True)
+    covered, groups = np.zeros_like(tied), []
+    for one, other in np.argwhere(np.triu(tied)):
+        if covered[one, other] or (one == other and tied[one].sum() > 1):
+            continue
+        group = [int(one)] if one == other else [int(one), int(other)]
+        for place in range(len(tied)):
+            if place not in group and tied[place, group].all():
+                group.append(place)
+        covered[np.ix_(group, group)] = True
+        groups.append(sorted(group))
+    times, kept = np.zeros(tied.shape, dtype=np.int64), []
+    for group in groups:
+        times[np.ix_(group, group)] += 1
+    for group in sorted(groups):
+        if (times[np.ix_(group, group)] > 1).all():
+            times[np.ix_(group, group)] -= 1
+        else:
+            kept.append(group)
+    return kept
 
 
 def apart(ratings: list[Rating]) -> BoolArray:
@@ -235,12 +298,6 @@ def apart(ratings: list[Rating]) -> BoolArray:
     high = np.array([np.inf if r.high is None else r.high for r in ratings])
     below = high[:, None] < low[None, :]
     return np.asarray(below | below.T)
-
-
-# What a vote for each choice comes to for A and for B, in halves; none for both rates no model.
-_HALVES: Final = np.array([[round(2 * grade) for grade in row.grades] for row in TABLE.values()])
-_RATES_NONE: Final = ~_HALVES.any(axis=1)
-UNKNOWN: Final = -1
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -276,15 +333,8 @@ class ModelBoard:
 def as_votes(verdicts: Codes) -> IntArray:
     """Return one judge's verdicts as if each was the only vote on its comparison.
 
-    Parameters
-    ----------
-    verdicts : int8 array, shape (n_comparisons,)
-        A column of `OutcomesTable.verdicts`.
-
-    Returns
-    -------
-    int array, shape (n_comparisons, 4)
-        No vote where the judge has no verdict.
+    From a column of `OutcomesTable.verdicts` to shape (n_comparisons, 4); there is no vote where
+    the judge has no verdict.
 
     Examples
     --------
@@ -310,11 +360,6 @@ def model_board(
     votes : int array, shape (n_comparisons, 4)
         By `CHOICES`: people's votes, or one judge's verdicts by `as_votes`.
 
-    Raises
-    ------
-    ValueError
-        When a model's number is not below n_models.
-
     Examples
     --------
     >>> pairs = np.array([[0, 1]] * 8)
@@ -326,56 +371,35 @@ def model_board(
     if ((models < UNKNOWN) | (models >= n_models)).any():
         raise ValueError("a model's number is unknown")
     is_pair = (models[:, 0] != models[:, 1]) & (models != UNKNOWN).all(axis=1)
-    sided, scores = _by_lower_number(models[is_pair], votes[is_pair])
-    kinds, multiplicity = np.unique(np.hstack([sided, scores]), axis=0, return_counts=True)
-    wins, resampled = _wins(kinds, multiplicity, n_models, rng, resamples)
-    ratings = rate(wins, resampled, _comparisons(kinds, multiplicity, n_models))
+    # The decided comparisons: models in order of number, and half-votes for each.
+    paired, scores = models[is_pair], votes[is_pair] @ _HALVES
+    is_swapped = paired[:, 0] > paired[:, 1]
+    paired[is_swapped], scores[is_swapped] = paired[is_swapped, ::-1], scores[is_swapped, ::-1]
+    rows = np.hstack([paired, scores])[scores.any(axis=1)]
+    kinds, multiplicity = np.unique(rows, axis=0, return_counts=True)
+    wins, resampled = np.zeros((n_models, n_models)), np.zeros((resamples, n_models, n_models))
+    if len(kinds):
+        low, high = kinds[:, 0], kinds[:, 1]
+        np.add.at(wins, (low, high), multiplicity * kinds[:, 2] / 2)
+        np.add.at(wins, (high, low), multiplicity * kinds[:, 3] / 2)
+        met, pair_of = np.unique(kinds[:, :2], axis=0, return_inverse=True)
+
+        def by_pair(part: slice) -> FloatArray:
+            pairs = pair_of[part]
+            table = np.zeros((len(pairs), 2, len(met)))
+            table[np.arange(len(pairs)), :, pairs] = kinds[part, 2:] / 2
+            return table.reshape(len(pairs), -1)
+
+        sums = resampled_sums(by_pair, multiplicity, rng, resamples).reshape(resamples, 2, -1)
+        resampled[:, met[:, 0], met[:, 1]] = sums[:, 0]
+        resampled[:, met[:, 1], met[:, 0]] = sums[:, 1]
+    played = np.bincount(kinds[:, :2].ravel(), np.repeat(multiplicity, 2), minlength=n_models)
+    ratings = rate(wins, resampled, played.astype(np.int64))
     rated = [n for n in best_first([r.value for r in ratings]) if ratings[n].value is not None]
     return ModelBoard(
         ratings=ratings,
         ties=tie_groups(apart(ratings), rated),
         wins=wins,
-        both_bad=int(votes[is_pair][:, _RATES_NONE].sum()),
+        both_bad=int(votes[is_pair][:, ~_HALVES.any(axis=1)].sum()),
         unpaired=int(votes[~is_pair].sum()),
     )
-
-
-def _by_lower_number(models: IntArray, votes: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the decided comparisons: models in order of number, and half-votes for each."""
-    scores = votes @ _HALVES
-    is_swapped = models[:, 0] > models[:, 1]
-    models = models.copy()
-    models[is_swapped] = models[is_swapped, ::-1]
-    scores[is_swapped] = scores[is_swapped, ::-1]
-    is_decided = scores.any(axis=1)
-    return models[is_decided], scores[is_decided]
-
-
-def _wins(
-    kinds: IntArray, multiplicity: IntArray, n_models: int, rng: np.random.Generator, resamples: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return the wins, shape (n_models, n_models), and those of each resample."""
-    wins, resampled = np.zeros((n_models, n_models)), np.zeros((resamples, n_models, n_models))
-    if not len(kinds):
-        return wins, resampled
-    low, high = kinds[:, 0], kinds[:, 1]
-    np.add.at(wins, (low, high), multiplicity * kinds[:, 2] / 2)
-    np.add.at(wins, (high, low), multiplicity * kinds[:, 3] / 2)
-    met, pair_of = np.unique(kinds[:, :2], axis=0, return_inverse=True)
-
-    def rows(part: slice) -> FloatArray:
-        pairs = pair_of[part]
-        table = np.zeros((len(pairs), 2, len(met)))
-        table[np.arange(len(pairs)), :, pairs] = kinds[part, 2:] / 2
-        return table.reshape(len(pairs), -1)
-
-    sums = resampled_sums(rows, multiplicity, rng, resamples).reshape(resamples, 2, len(met))
-    resampled[:, met[:, 0], met[:, 1]] = sums[:, 0]
-    resampled[:, met[:, 1], met[:, 0]] = sums[:, 1]
-    return wins, resampled
-
-
-def _comparisons(kinds: IntArray, multiplicity: IntArray, n_models: int) -> IntArray:
-    """Count the comparisons with a decided vote that each model is in."""
-    weights = np.repeat(multiplicity, 2)
-    return np.bincount(kinds[:, :2].ravel(), weights, minlength=n_models).astype(np.int64)

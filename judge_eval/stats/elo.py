@@ -18,19 +18,9 @@ START = 1000.0
 
 
 def split(choice: str, verdicts: Sequence[str | None]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Tell which judges were right and which were wrong about one vote.
+    """Tell which judges were right and which were wrong about one vote, in the run's order.
 
-    Parameters
-    ----------
-    choice : str
-        What the person chose: ``A``, ``B``, ``tie`` or ``both_bad``.
-    verdicts : sequence of (str or None), shape (n_judges,)
-        What each judge said, in the run's order; None where it failed or was not asked.
-
-    Returns
-    -------
-    correct, wrong : tuple of int
-        Positions of judges. A failed judge is in neither.
+    A judge that failed or was not asked, whose verdict is None, is in neither.
 
     Examples
     --------
@@ -46,15 +36,6 @@ def split(choice: str, verdicts: Sequence[str | None]) -> tuple[tuple[int, ...],
 
 def rate(ratings: list[float], correct: Sequence[int], wrong: Sequence[int], k: float = K) -> None:
     """Play every correct judge against every wrong judge, in place and in this order.
-
-    Parameters
-    ----------
-    ratings : list of float, shape (n_judges,)
-        Ratings before the vote; changed in place. Their sum stays the same up to rounding.
-    correct, wrong : sequence of int
-        Positions of the judges, each in the run's order.
-    k : float
-        Most points that one game can move.
 
     Examples
     --------
@@ -75,13 +56,8 @@ def rate(ratings: list[float], correct: Sequence[int], wrong: Sequence[int], k: 
 class Standings:
     """Ratings and counts after some votes, all in the run's order of judges.
 
-    Attributes
-    ----------
-    votes : int
-        Votes counted so far.
-    elo : list of float, shape (n_judges,)
-    agree, disagree : list of int, shape (n_judges,)
-        Votes on which the judge was right or wrong; a failed verdict is in neither.
+    `agree` and `disagree` count votes on which a judge was right or wrong; a failed verdict is in
+    neither.
 
     Examples
     --------

@@ -1,20 +1,18 @@
-"""What a metric answers: a figure that says how sure it is, or the reason why there is none."""
+"""A figure that says how sure it is, or the reason why there is none. Imports no numpy."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from heapq import nsmallest
 from math import isfinite, sqrt
-from typing import TYPE_CHECKING, Final, TypeAlias
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from typing import Final, Literal, TypeAlias, get_args
 
 Interval: TypeAlias = tuple[float, float]
 
-_NAMES_KEPT = 20
+SIGNIFICANCE: Final = 0.05
+Z95: Final = 1.959963984540054
+_NAMES_KEPT: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +24,9 @@ class LeftOut:
     what : str
         ``items``, ``labels`` (of a person on an item), ``humans`` or ``tasks``.
     why : str
-        A sentence's end, to be read after "left out: ".
+        To be read after "left out: ".
     names : tuple of str
-        Which, each once; of many only the alphabetically first 20.
+        Each once; of many only the alphabetically first 20.
     """
 
     what: str
@@ -43,16 +41,12 @@ class Figure:
 
     Attributes
     ----------
-    value : float or None
-        None where it cannot be computed; then, and only then, `reason` says why.
     n : int
         Labels (pairs of a judge's and a person's) that it was computed from.
     reason : str or None
-        A sentence for people.
+        A sentence for people where, and only where, `value` is None.
     interval : (low, high) or None
-        95 % interval.
-    method : str or None
-        How the interval was made.
+        95 % interval; `method` says how it was made, or why there is none.
 
     Raises
     ------
@@ -63,10 +57,6 @@ class Figure:
     --------
     >>> Figure(0.8, n=10, interval=(0.49, 0.94), method="Wilson").value
     0.8
-    >>> Figure(float("nan"), n=0)
-    Traceback (most recent call last):
-    ...
-    ValueError: nan is no figure: give None and a reason
     """
 
     value: float | None
@@ -82,13 +72,6 @@ class Figure:
         if (self.value is None) == (self.reason is None):
             raise ValueError("a figure has a value, or a reason why there is none")
 
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON can hold."""
-        return asdict(self) | {
-            "interval": list(self.interval) if self.interval else None,
-            "left_out": [_left_out(gap) for gap in self.left_out],
-        }
-
 
 def no_figure(reason: str, n: int = 0, left_out: tuple[LeftOut, ...] = ()) -> Figure:
     """Return a figure that could not be computed."""
@@ -101,37 +84,38 @@ def left_out(what: str, names: Sequence[object], why: str) -> tuple[LeftOut, ...
     return (LeftOut(what, len(names), why, few),) if names else ()
 
 
-def _left_out(gap: LeftOut) -> dict[str, object]:
-    return asdict(gap) | {"names": list(gap.names)}
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share in [0, 1], how sure it is, and of how many; None when there were no trials.
 
-
-SIGNIFICANCE: Final = 0.05
-Z95: Final = 1.959963984540054
-
-
-def wilson(successes: float, trials: int, z: float = Z95) -> tuple[float, float] | None:
-    """Return the Wilson score interval of a proportion.
-
-    Parameters
+    Attributes
     ----------
-    successes : float
-        ``0 <= successes <= trials``; a whole number but where a trial may succeed in part.
-    z : float
-        Quantile of the normal distribution; the default gives 95 %.
+    low, high : float or None
+        95 % interval.
+    successes, trials, comparisons : int
+        The comparisons are those with at least one trial.
+    method : {"wilson", "bootstrap", "prompts"} or None
+        What made the interval.
+    why : str or None
+        Why the share or its interval is missing.
+    """
 
-    Returns
-    -------
-    (low, high) : tuple of float, or None
-        Fractions in [0, 1]; None when there were no trials.
+    value: float | None
+    low: float | None
+    high: float | None
+    successes: int
+    trials: int
+    comparisons: int
+    method: Literal["wilson", "bootstrap", "prompts"] | None = None
+    why: str | None = None
 
-    Raises
-    ------
-    ValueError
-        When the counts cannot be.
 
-    References
-    ----------
-    E. B. Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
+def wilson(successes: float, trials: int) -> Interval | None:
+    """Return the 95 % Wilson score interval of a proportion, None when there were no trials.
+
+    The successes are a whole number, except where a trial may succeed in part.
+    Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
+    1927.
 
     Examples
     --------
@@ -143,51 +127,18 @@ def wilson(successes: float, trials: int, z: float = Z95) -> tuple[float, float]
     if trials == 0:
         return None
     share = successes / trials
-    spread = z * z / trials
+    spread = Z95 * Z95 / trials
     middle = (share + spread / 2) / (1 + spread)
-    half = z / (1 + spread) * sqrt(share * (1 - share) / trials + spread / (4 * trials))
+    half = Z95 / (1 + spread) * sqrt(share * (1 - share) / trials + spread / (4 * trials))
     low = 0.0 if successes == 0 else max(0.0, middle - half)
     high = 1.0 if successes == trials else min(1.0, middle + half)
     return low, high
 
 
-def bootstrap_tail(
-    sizes: Sequence[int] | NDArray[np.int64], share: float = 0.95
-) -> NDArray[np.float64]:
-    """Return which quantiles of a bootstrap bound an interval that holds what it says.
-
-    The percentile interval of n resampled things is too narrow: resampling varies as if the
-    variance were divided by n instead of n - 1, and knows nothing of the doubt about the variance
-    itself. Reaching as far out as Student's interval does, in quantiles of the bootstrap, mends
-    both (the expanded percentile interval); for large n nothing changes.
-
-    Parameters
-    ----------
-    sizes : int array, shape (n,)
-        How many things were drawn from; at least 2 each.
-    share : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    float array, shape (n,)
-        ``Phi(-sqrt(n / (n - 1)) t)`` with the quantile t of n - 1 degrees of freedom; the upper
-        bound is at 1 minus that.
-
-    References
-    ----------
-    T. C. Hesterberg, "What teachers should know about the bootstrap", 2015, section 4.
-
-    Examples
-    --------
-    >>> bootstrap_tail([2, 10, 30, 1_000_000]).round(4).tolist()
-    [0.0, 0.0086, 0.0188, 0.025]
-    """
-    import numpy as np
-    from scipy.special import ndtr, stdtrit  # type: ignore[import-untyped]
-
-    n = np.asarray(sizes, dtype=np.float64)
-    return np.asarray(ndtr(np.sqrt(n / (n - 1)) * stdtrit(n - 1, (1 - share) / 2)))
+def one_of(name: str, value: object, literal: object) -> None:
+    """Refuse a value that a `Literal` type does not name."""
+    if value not in get_args(literal):
+        raise ValueError(f"{name} must be one of {', '.join(get_args(literal))}")
 
 
 def best_first(values: Sequence[float | None]) -> list[int]:

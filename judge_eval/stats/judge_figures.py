@@ -1,19 +1,18 @@
-"""How well people agree with each other: what stands beside a judge's agreement. It is no limit."""
+"""The figures of judges on a board, and how well people agree with each other beside them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import RESAMPLES, resampled_sums
-from judge_eval.stats.bradley_terry import Rating, rate
+from judge_eval.stats.bootstrap import RESAMPLES, BoolArray, IntArray, resampled_sums
+from judge_eval.stats.bradley_terry import Rating, rate, tie_groups
 from judge_eval.stats.claims import Claims
-from judge_eval.stats.estimate import best_first
-from judge_eval.stats.labels import BoolArray, FloatArray, IntArray
+from judge_eval.stats.estimate import Share, best_first
 from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, OutcomesTable
-from judge_eval.stats.ranks import tie_groups
-from judge_eval.stats.shares import Share, ratio, shares, shares_of
+from judge_eval.stats.shares import ratio, shares, shares_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,44 +67,32 @@ def among_people(
     (2, 1)
     """
     people = votes.sum(axis=1)
-    agreeing = (votes * (votes - 1) // 2).sum(axis=1)
-    follows, opposes = _beside_others(votes)
-    following = (votes * follows).sum(axis=1)
-    compared = (votes * (follows | opposes)).sum(axis=1)
+    agreeing = (votes * (votes - 1)).sum(axis=1)
+    follows, compared = _beside_others(votes)
     pairs, with_majority = shares(
-        np.stack([agreeing, following], axis=1),
-        np.stack([people * (people - 1) // 2, compared], axis=1),
+        np.stack([agreeing // 2, (votes * follows).sum(axis=1)], axis=1),
+        np.stack([people * (people - 1) // 2, (votes * compared).sum(axis=1)], axis=1),
         rng,
         resamples,
     )
-    alone = int((people == 1).sum())
-    return AmongPeople(
-        pairs,
-        _by_votes(votes, rng, resamples),
-        with_majority,
-        int(people.sum() - compared.sum()) - alone,
-        alone,
-    )
-
-
-def _by_votes(votes: IntArray, rng: np.random.Generator, resamples: int) -> Share:
-    several = votes[votes.sum(axis=1) > 1]
-    people = several.sum(axis=1)
-    agreeing = (several * (several - 1)).sum(axis=1) / (people - 1)
-    return shares(agreeing[:, None], people[:, None], rng, resamples)[0]
+    several = people > 1
+    agreeing, people = agreeing[several], people[several]
+    [by_votes] = shares((agreeing / (people - 1))[:, None], people[:, None], rng, resamples)
+    alone = int((~several & votes.any(axis=1)).sum())
+    no_majority = int(votes.sum() - (votes * compared).sum()) - alone
+    return AmongPeople(pairs, by_votes, with_majority, no_majority, alone)
 
 
 def _beside_others(votes: IntArray) -> tuple[BoolArray, BoolArray]:
-    """Tell where a vote equals the strict majority of the others, and where it differs from one."""
+    """Tell where a vote equals the strict majority of the others, and where they have one."""
     others = votes.sum(axis=1, keepdims=True) - 1
-    follows = 2 * (votes - 1) > others
+    follows = (2 * (votes - 1) > others) & (votes > 0)
     leads = (2 * votes > others) & (votes > 0)
     opposes = leads.sum(axis=1, keepdims=True) > leads
-    return follows & (votes > 0), opposes & (votes > 0) & (others > 0)
+    return follows, follows | (opposes & (votes > 0) & (others > 0))
 
 
-@dataclass(frozen=True, slots=True)
-class Habits:
+class Habits(NamedTuple):
     """How one judge answers to the two orders of a pair.
 
     Attributes
@@ -134,18 +121,8 @@ def habits(
     consistent : int8 array, shape (n_comparisons, n_judges)
         1 where both orders agreed, 0 where they did not, -1 where not both answered.
     first_picks, side_picks : int array, shape (n_comparisons, n_judges)
-        How many answers chose what was shown first, and how many chose a side at all.
-    rng : numpy.random.Generator
-        Seeded. Two answers about one comparison are drawn together.
-
-    Returns
-    -------
-    list of Habits, length n_judges
-
-    Raises
-    ------
-    ValueError
-        When there are more first picks than picks of a side.
+        How many answers chose what was shown first, and how many chose a side at all. Two answers
+        about one comparison are drawn together.
 
     Examples
     --------
@@ -156,26 +133,18 @@ def habits(
     (0.667, 3, 0.714)
     """
     same = shares(1 * (consistent == 1), 1 * (consistent >= 0), rng, resamples)
-    first = shares(first_picks, side_picks, rng, resamples)
-    return [Habits(*pair) for pair in zip(same, first, strict=True)]
+    return list(map(Habits, same, shares(first_picks, side_picks, rng, resamples)))
 
 
-def left_share(
-    left: IntArray, sided: IntArray, rng: np.random.Generator, resamples: int = RESAMPLES
-) -> Share:
-    """Return the same habit of people: the share of votes for what stood left.
-
-    Parameters
-    ----------
-    left, sided : int array, shape (n_comparisons,)
-        Votes for the left side, and votes for a side at all.
+def left_share(left: IntArray, sided: IntArray, rng: np.random.Generator) -> Share:
+    """Return the same habit of people: of votes for a side, those for what stood left.
 
     Examples
     --------
     >>> left_share(np.array([1, 0]), np.array([1, 1]), np.random.default_rng(1)).value
     0.5
     """
-    return shares(left[:, None], sided[:, None], rng, resamples)[0]
+    return shares(left[:, None], sided[:, None], rng)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +156,7 @@ class JudgeFigures:
     rating : Rating
         Bradley-Terry, of games that a judge wins by being right where another one is wrong.
     ties : str
-        Tie group as letters: judges that share one cannot be told apart (`significance`). Empty
+        Tie group as letters: judges that share one cannot be told apart by `claims`. Empty
         for a judge without a verdict on a labelled comparison: it was not tested.
     agreement : Share
         Of the votes on comparisons that the judge has a verdict on, those it was right about.
@@ -207,7 +176,7 @@ class JudgeFigures:
 def judge_figures(
     table: OutcomesTable, claims: Claims, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> list[JudgeFigures]:
-    """Make the figures of every judge.
+    """Make the figures of every judge; the order of the comparisons changes nothing.
 
     Parameters
     ----------
@@ -215,8 +184,6 @@ def judge_figures(
         Also with the comparisons that nobody has voted on: they count for coverage.
     claims : Claims
         Of the same table.
-    rng : numpy.random.Generator
-        Seeded. The same seed and comparisons, in any order, give the same figures.
 
     Examples
     --------
@@ -226,8 +193,19 @@ def judge_figures(
     >>> round(one.rating.value), one.rating.rank, one.ties, one.agreement.value
     (1112, 1, 'a', 0.8)
     """
-    voted = table.voted()
-    wins, agreement = _resampled(voted, rng, resamples)
+    voted, judges = table.voted(), table.n_judges
+    wins, agreement = np.zeros((resamples, judges, judges)), np.full((resamples, judges), np.nan)
+    if len(voted.votes):
+        groups, multiplicity = voted.grouped()
+        others = ~np.eye(judges, dtype=bool)
+
+        def rows(part: slice) -> IntArray:
+            some = groups.where(part)
+            return np.hstack([some.games()[:, others], some.right(), some.judged()])
+
+        sums = resampled_sums(rows, multiplicity, rng, resamples)
+        wins[:, others], right, judged = np.split(sums, [-2 * judges, -judges], axis=1)
+        agreement = ratio(right, judged)
     ratings = rate(voted.wins(), wins, voted.playing().sum(axis=0))
     agreements = shares_of(voted.right(), voted.judged(), agreement)
     coverages = shares(1 * (table.verdicts >= 0), 1 * (table.verdicts != NOT_ASKED), rng)
@@ -239,24 +217,3 @@ def judge_figures(
     tested = [n for n in best_first([r.value for r in ratings]) if claims.judged[n]]
     columns = ratings, tie_groups(claims.distinct, tested), agreements, besides, coverages
     return [JudgeFigures(*row) for row in zip(*columns, strict=True)]
-
-
-def _resampled(
-    voted: OutcomesTable, rng: np.random.Generator, resamples: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return wins, shape (resamples, n, n), and agreement, (resamples, n), of drawn comparisons."""
-    judges = voted.n_judges
-    wins = np.zeros((resamples, judges, judges))
-    if not len(voted.votes):
-        return wins, np.full((resamples, judges), np.nan)
-    groups, multiplicity = voted.grouped()
-    others = ~np.eye(judges, dtype=bool)
-
-    def rows(part: slice) -> IntArray:
-        some = groups.where(part)
-        return np.hstack([some.games()[:, others], some.right(), some.judged()])
-
-    sums = resampled_sums(rows, multiplicity, rng, resamples)
-    games, right, judged = np.split(sums, [-2 * judges, -judges], axis=1)
-    wins[:, others] = games
-    return wins, ratio(right, judged)

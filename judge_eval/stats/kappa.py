@@ -1,22 +1,28 @@
-"""Cohen's kappa: agreement of two raters beyond what their habits alone would give."""
+"""Agreement beyond chance: Cohen's kappa of two raters, Krippendorff's alpha of any number."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from judge_eval.stats.averages import (
-    Averaged,
-    averaged,
+from judge_eval.stats.bootstrap import FloatArray, Resampling, bootstrap, interval_of, sparse
+from judge_eval.stats.estimate import Figure, left_out, no_figure, one_of
+from judge_eval.stats.labels import (
+    HumanData,
+    JudgeData,
+    Label,
+    Vocabulary,
+    grades,
+    human_labels,
+    numbered,
 )
-from judge_eval.stats.bootstrap import Resampling
-from judge_eval.stats.labels import FloatArray, HumanData, JudgeData, Label, grades
-from judge_eval.stats.pairs import Paired, paired
-from judge_eval.stats.precision_recall import Sums, of_labels
+from judge_eval.stats.pairs import Averaged, Paired, averaged, paired, partners, patterns_of
+from judge_eval.stats.precision_recall import class_sums
 
 Weights: TypeAlias = Literal["linear", "quadratic"]
+Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 BANDS: Final = (
     (0.2, "Slight"),
     (0.4, "Fair"),
@@ -41,7 +47,8 @@ def cohen_kappa(
     ``kappa = (p_o - p_e) / (1 - p_e)``, with the observed agreement ``p_o`` and the agreement
     ``p_e`` that two raters would reach who gave the same labels as often, but blindly. With weights
     two labels agree the less the further they are apart, ``1 - (distance / largest)`` or
-    ``1 - (distance / largest) ** 2``.
+    ``1 - (distance / largest) ** 2``. A person who gave one label only has no kappa and is left out
+    of the mean. Source: J. Cohen, 1960; "Weighted kappa", 1968.
 
     Parameters
     ----------
@@ -52,16 +59,6 @@ def cohen_kappa(
         For labels that have an order.
     order : sequence of Label, optional
         Of labels that are no numbers, from the lowest to the highest; one step is a distance of 1.
-
-    Returns
-    -------
-    Averaged
-        A person who gave one label only has no kappa: there is nothing to agree on beyond chance.
-        They are left out of the mean.
-
-    References
-    ----------
-    J. Cohen, "A coefficient of agreement for nominal scales", 1960; "Weighted kappa", 1968.
 
     Examples
     --------
@@ -83,51 +80,36 @@ def kappas(
     order: Sequence[Label] = (),
 ) -> Averaged:
     """Compute kappa of pairs of labels, per rater and on average."""
-    if weights not in (None, *get_args(Weights)):
-        raise ValueError(f"weights must be one of {', '.join(get_args(Weights))}, or none")
-    pairs = pairs.merged
-    agreement = _agreement(grades(pairs.vocabulary, order), weights) if weights else None
+    pairs, agreement = pairs.merged, None
+    if weights:
+        one_of("weights", weights, Weights)
+        values = grades(pairs.vocabulary, order)
+        distance = np.abs(values[:, np.newaxis] - values)
+        distance /= max(float(distance.max(initial=0)), np.finfo(float).tiny)
+        agreement = 1 - (distance if weights == "linear" else distance**2)
+    sums = class_sums(pairs, agreement, is_whole=True)
+    owns = [np.flatnonzero(sums.rater == rater) for rater in range(len(pairs.raters))]
 
-    def statistic(sums: Sums) -> FloatArray:
-        values = kappa_of(sums)
+    def kappa(both: FloatArray, judge: FloatArray, human: FloatArray) -> FloatArray:
+        n, agreed, beside = sums.by_rater(human), sums.by_rater(both), human
+        if agreement is not None:
+            labels = [sums.label[own] for own in owns]
+            parts = [agreement[np.ix_(x, x)] @ human[o] for x, o in zip(labels, owns, strict=True)]
+            beside = np.concatenate([*parts, human[:0]])
+        expected = sums.by_rater(judge * beside)
+        varied = sums.by_rater((human > 0).astype(np.float64)) > 1
         if pairs.between_people:  # then the one on the left is a person too
-            varied = sums.by_rater @ (sums.judge > 0) > 1
-            values = np.where(varied, values, np.nan)
-        return values
+            varied &= sums.by_rater((judge > 0).astype(np.float64)) > 1
+        return np.where(varied, (n * agreed - expected) / (n * n - expected), np.nan)
 
-    counted = of_labels(pairs, agreement)
-    resampled = counted.resampled(statistic, resampling)
-    values = counted.values(statistic)
-    return averaged(pairs, values, resampled, resampling, lambda _: _constant(pairs))
-
-
-def kappa_of(sums: Sums) -> FloatArray:
-    """Return Cohen's kappa, NaN where the person said one label only."""
-    n, agreed = sums.by_rater @ sums.human, sums.by_rater @ sums.both
-    beside = sums.human if sums.agreement is None else sums.agreement @ sums.human
-    expected = sums.by_rater @ (sums.judge * beside)
-    varied = sums.by_rater @ (sums.human > 0).astype(np.float64) > 1
-    return np.where(varied, (n * agreed - expected) / (n * n - expected), np.nan)
-
-
-def _agreement(values: FloatArray, weights: Weights) -> FloatArray:
-    """Return how far each two labels agree, shape (n_labels, n_labels)."""
-    distance = np.abs(values[:, np.newaxis] - values)
-    distance /= max(float(distance.max(initial=0)), np.finfo(float).tiny)
-    return 1 - (distance if weights == "linear" else distance**2)
-
-
-def _constant(pairs: Paired) -> str:
     who = "one of the two" if pairs.between_people else "the person"
-    return f"{who} gave every item the same label, so kappa cannot tell agreement from chance"
+    why = f"{who} gave every item the same label, so kappa cannot tell agreement from chance"
+    found, drawn = sums.values(kappa), sums.resampled(kappa, resampling)
+    return averaged(pairs, found, drawn, resampling, lambda _: why)
 
 
 def band(value: float) -> str:
-    """Name the strength of agreement that a kappa stands for.
-
-    References
-    ----------
-    J. R. Landis and G. G. Koch, "The measurement of observer agreement for categorical data", 1977.
+    """Name the strength of agreement that a kappa stands for (Landis and Koch, 1977).
 
     Examples
     --------
@@ -137,3 +119,93 @@ def band(value: float) -> str:
     if value < -_SAME:
         return "Poor"
     return next(name for top, name in BANDS if value <= top + _SAME)
+
+
+def krippendorff_alpha(
+    humans: HumanData,
+    level: Level = "nominal",
+    *,
+    order: Sequence[Label] = (),
+    resampling: Resampling | None = None,
+) -> Figure:
+    """Return Krippendorff's alpha: 1 is agreement on every item, 0 what chance gives.
+
+    With ``n_uc`` labels c on item u, ``n_u`` labels on it in all, and n labels on all items with
+    at least two, of which ``n_c`` are c::
+
+        D_o = sum over u, c, k of n_uc n_uk d_ck / (n_u - 1) / n
+        D_e = sum over c, k of n_c n_k d_ck / (n (n - 1))
+        krippendorff_alpha = 1 - D_o / D_e
+
+    People may have labelled different items, and any number of them; `n` counts labels on items
+    with at least two. Source: K. Krippendorff, "Computing Krippendorff's alpha-reliability", 2011.
+
+    Parameters
+    ----------
+    humans : rows of (item, human, label), or ``{human: {item: label}}``
+    level : {'nominal', 'ordinal', 'interval'}
+        How far two labels are apart: ``d_ck`` is 1 where they differ; the squared difference of
+        their mean ranks among all n labels; the squared difference of the numbers.
+    order : sequence of Label, optional
+        Of labels that are no numbers, from the lowest to the highest.
+
+    Examples
+    --------
+    >>> ann = {"u1": 1, "u2": 2, "u3": 3, "u4": 3, "u5": 2}
+    >>> figure = krippendorff_alpha({"ann": ann, "ben": ann | {"u5": 1}})
+    >>> round(figure.value, 6), figure.n
+    (0.727273, 10)
+    """
+    one_of("level", level, Level)
+    people, settings = human_labels(humans), resampling or Resampling()
+    if len(people.humans) < 2:
+        return no_figure("agreement among people takes labels of at least two")
+    vocabulary = Vocabulary(row.label for row in people)
+    names, _, item, _ = numbered(people)
+    code = vocabulary.same[vocabulary.codes(row.label for row in people)]
+    values = None
+    if level != "nominal":
+        values, place = np.unique(grades(vocabulary, order), return_inverse=True)
+        code = place[code]
+    sizes = np.bincount(item)
+    gaps = left_out(
+        "items", [names[x] for x in np.flatnonzero(sizes == 1)], "only one person labelled it"
+    )
+    shared = np.argsort(item, kind="stable")
+    shared = shared[sizes[item[shared]] > 1]
+    item, code = item[shared], code[shared]
+    if not len(item):
+        return no_figure("no item has labels of two people", left_out=gaps)
+    if np.ptp(code) == 0:
+        reason = "everybody gave every item the same label, so there is no disagreement to expect"
+        return no_figure(reason, len(item), gaps)
+    # Sums over items: of each two labels that met on an item, then of the labels of each code.
+    counts, pick, pattern = patterns_of(item, code.astype(np.uint64))
+    by_pattern = np.argsort(pattern, kind="stable")
+    column, said = pattern[by_pattern], code[pick][by_pattern]
+    one, other = partners(column)
+    one, other = (side[said[one] < said[other]] for side in (one, other))
+    met, row = np.unique(np.stack([said[one], said[other]]), axis=1, return_inverse=True)
+    cells = sparse(
+        np.concatenate([row.ravel(), said + met.shape[1]]),
+        np.concatenate([column[one], column]),
+        np.concatenate([2 / (np.bincount(column)[column[one]] - 1), np.ones(len(said))]),
+        (met.shape[1] + int(code.max()) + 1, len(counts)),
+    )
+
+    def alpha(sums: FloatArray) -> FloatArray:
+        together, labels = np.split(sums, [met.shape[1]])
+        n = labels.sum(axis=0)
+        if values is None:
+            observed, expected = together.sum(axis=0), n * n - (labels * labels).sum(axis=0)
+        else:
+            at = np.broadcast_to(values[: len(labels), np.newaxis], labels.shape)
+            if level == "ordinal":
+                at = np.cumsum(labels, axis=0) - labels / 2
+            observed = (together * (at[met[0]] - at[met[1]]) ** 2).sum(axis=0)
+            expected = 2 * n * (labels * (at - (labels * at).sum(axis=0) / n) ** 2).sum(axis=0)
+        return np.where(expected > 0, 1 - (n - 1) * observed / expected, np.nan)
+
+    value = float(alpha(cells @ counts.astype(np.float64)[:, np.newaxis])[0])
+    found = interval_of(bootstrap(cells, counts, alpha, settings), int(counts.sum()), settings)
+    return Figure(value, len(item), None, *found, gaps)

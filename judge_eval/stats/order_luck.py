@@ -17,8 +17,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from judge_eval.stats.bootstrap import BoolArray, FloatArray
 from judge_eval.stats.elo import START, K
-from judge_eval.stats.labels import BoolArray, FloatArray, IntArray
 from judge_eval.stats.outcomes_table import OutcomesTable
 
 SHUFFLES: Final = 100
@@ -34,19 +34,10 @@ def order_luck(
     shuffles: int = SHUFFLES,
     most_votes: int = MOST_VOTES,
 ) -> FloatArray | None:
-    """Return the standard deviation of each judge's ELO over shuffles of the votes.
+    """Return the standard deviation of each judge's ELO over shuffles of the votes, if any.
 
-    Parameters
-    ----------
-    shuffles : int
-        At least 2.
-    most_votes : int
-        Beyond so many votes each shuffle is a sample of so many, without replacement.
-
-    Returns
-    -------
-    float array, shape (n_judges,), or None
-        Points of ELO, with n - 1 in the denominator; None when there are no votes.
+    Beyond `most_votes` each shuffle is a sample of so many, without replacement. There are n - 1 in
+    the denominator.
 
     Examples
     --------
@@ -71,7 +62,18 @@ def shuffled_elo(
     verdicts = groups.verdicts[comparison]
     right = verdicts == choice[:, None]
     wrong = (verdicts >= 0) & ~right
-    drawn = _drawn(votes, right.any(axis=1) & wrong.any(axis=1), rng, shuffles, most_votes)
+    # Votes that all judges were right or all were wrong about move nothing and are left out; the
+    # kind after the last one, which nobody plays, fills the shorter shuffles up.
+    moves = right.any(axis=1) & wrong.any(axis=1)
+    total, ends = int(votes.sum()), votes.cumsum()
+    rows = []
+    for _ in range(shuffles):
+        chosen = rng.choice(total, min(total, most_votes), replace=False)
+        kinds = np.searchsorted(ends, chosen, side="right")
+        rows.append(kinds[moves[kinds]])
+    drawn = np.full((shuffles, max(map(len, rows), default=0)), len(votes), dtype=np.intp)
+    for row, kinds in zip(drawn, rows, strict=True):
+        row[: len(kinds)] = kinds
     # Two more players fill the places of games that nobody plays. The one has won for good and the
     # other has lost for good, so their games move nothing.
     judges = table.n_judges
@@ -81,31 +83,8 @@ def shuffled_elo(
     return ratings[:, :judges]
 
 
-def _drawn(
-    votes: IntArray, moves: BoolArray, rng: np.random.Generator, shuffles: int, most_votes: int
-) -> Positions:
-    """Draw votes for every shuffle; return what kind each is, shape (shuffles, n_drawn).
-
-    Votes that all judges were right or all were wrong about move nothing and are left out; the
-    kind after the last one fills the shorter shuffles up.
-    """
-    total, ends = int(votes.sum()), votes.cumsum()
-    size = min(total, most_votes)
-    rows = []
-    for _ in range(shuffles):
-        kinds = np.searchsorted(ends, rng.choice(total, size, replace=False), side="right")
-        rows.append(kinds[moves[kinds]])
-    drawn = np.full((shuffles, max(map(len, rows), default=0)), len(votes), dtype=np.intp)
-    for row, kinds in zip(drawn, rows, strict=True):
-        row[: len(kinds)] = kinds
-    return drawn
-
-
 def _listed(mask: BoolArray, filler: int) -> tuple[Positions, Positions]:
-    """List the judges of each kind of vote in the run's order, and count them.
-
-    One more kind lists nobody: it fills up what `_drawn` left open.
-    """
+    """List the judges of each kind of vote in the run's order, and count them; then nobody."""
     counts = np.append(mask.sum(axis=1), 0)
     listed = np.full((len(counts), counts.max()), filler, dtype=np.intp)
     kind, judge = np.nonzero(mask)
@@ -131,11 +110,8 @@ def _play(
         for turn in range(turns[kinds].max()):
             first, end = max(0, turn - n_wrong + 1), min(n_right, turn + 1)
             shift = n_wrong - 1 - turn
-            _meet(flat, winners[first:end], losers[first + shift : end + shift])
-
-
-def _meet(flat: FloatArray, winners: Positions, losers: Positions) -> None:
-    won, lost = flat.take(winners), flat.take(losers)
-    points = K / (1 + np.exp((won - lost) * _PER_POINT))
-    flat[winners] = won + points
-    flat[losers] = lost - points
+            winner, loser = winners[first:end], losers[first + shift : end + shift]
+            won, lost = flat.take(winner), flat.take(loser)
+            points = K / (1 + np.exp((won - lost) * _PER_POINT))
+            flat[winner] = won + points
+            flat[loser] = lost - points

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from judge_eval.stats.labels import BoolArray, IntArray
+from judge_eval.stats.bootstrap import BoolArray, IntArray
 from voting import choices
 from voting.choices import CHOICES
 
@@ -40,16 +40,11 @@ class OutcomesTable:
     Attributes
     ----------
     votes : int64 array, shape (n_comparisons, 4)
-        Votes for each of `CHOICES`; only those that count.
+        Votes that count, for each of `CHOICES`.
     verdicts : int8 array, shape (n_comparisons, n_judges)
         Position in `CHOICES` of what each judge said, or `WRONG`, which is right for no vote;
         `FAILED` or `NOT_ASKED` where it said nothing. A failed verdict is neither right nor wrong,
         and lowers coverage.
-
-    Raises
-    ------
-    ValueError
-        When shapes do not fit together, a count is negative or a code is unknown.
 
     Examples
     --------
@@ -84,22 +79,8 @@ class OutcomesTable:
     ) -> OutcomesTable:
         """Make a table of words.
 
-        Parameters
-        ----------
-        votes : iterable of mapping
-            By comparison: how many votes for each choice; what is missing is 0.
-        verdicts : iterable of sequence
-            By comparison, in the run's order of judges; None for a failure. A judge missing at
-            the end of a sequence was not asked.
-        judges : int, optional
-            How many judges there are; as many as the longest sequence has if it is not given.
-
-        Raises
-        ------
-        ValueError
-            When there are fewer votes than verdicts or the reverse, or more verdicts than judges.
-        KeyError
-            When a verdict is no choice.
+        By comparison: how many votes for each choice, 0 where it is missing; and the verdicts, None
+        for a failure. A judge missing at the end of these was not asked.
         """
         counts = [[row.get(choice, 0) for choice in CHOICES] for row in votes]
         codes = [[_CODES[verdict] for verdict in row] for row in verdicts]
@@ -172,14 +153,8 @@ class OutcomesTable:
         return np.asarray(self.right()[:, :, None] * wrong)
 
     def wins(self) -> IntArray:
-        """Count how often one judge was right where another was wrong, in single votes.
-
-        Returns
-        -------
-        int64 array, shape (n_judges, n_judges)
-            ``wins[i, j]``: votes that judge i was right and judge j was wrong about.
-        """
-        # FloatArray multiply fast, and hold whole numbers exactly up to 2 ** 53.
+        """Count how often judge i was right where judge j was wrong, in single votes."""
+        # Floats multiply fast, and hold whole numbers exactly up to 2 ** 53.
         right = self.right().astype(np.float64)
         wins = right.T @ (self.verdicts >= 0).astype(np.float64)
         for code in range(len(CHOICES)):

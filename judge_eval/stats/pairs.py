@@ -1,50 +1,60 @@
-"""Array work on labels grouped by item: which items look alike, and who shares an item."""
+"""Pairs of labels of the same item, and figures averaged over the people they are of."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judge_eval.stats.estimate import LeftOut, left_out
-from judge_eval.stats.labels import (
-    MISSING,
-    NO_LABEL,
+from judge_eval.stats.bootstrap import (
     BoolArray,
-    HumanData,
-    HumanLabel,
-    HumanLabels,
+    Bootstrapped,
+    FloatArray,
     IntArray,
+    Resampling,
+    bootstrap,
+    interval_of,
+    sparse,
+)
+from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, wilson
+from judge_eval.stats.labels import (
+    NO_LABEL,
+    HumanData,
+    HumanLabels,
     Item,
     JudgeData,
-    Label,
     Vocabulary,
     human_labels,
     judge_labels,
     numbered,
 )
 
+Missing: TypeAlias = Literal["drop", "wrong"]
+NOTHING_IN_COMMON: Final = "no item has a label both of the judge and of a person"
+NOBODY_IN_COMMON: Final = "no item has labels of two people"
+WILSON: Final = "Wilson score interval"
 
-@dataclass(frozen=True)
-class Patterns:
+
+class Patterns(NamedTuple):
     """Items that look alike, taken together.
 
     Attributes
     ----------
     counts : int array, shape (n_patterns,)
         How many items have each pattern.
-    pair : int array, shape (n_kept,)
+    pick : int array, shape (n_kept,)
         Positions of what was said of one item of each pattern.
     pattern : int array, shape (n_kept,)
         The pattern of each of these.
     """
 
     counts: IntArray
-    pair: IntArray
+    pick: IntArray
     pattern: IntArray
 
 
@@ -56,39 +66,30 @@ def patterns_of(item: IntArray, said: NDArray[np.uint64]) -> Patterns:
     item : int array, shape (n,)
         Sorted.
     said : uint64 array, shape (n,)
-        What was said of the item, as a number; the order of what was said does not matter.
+        What was said of the item, as a number. Order does not matter: an item's pattern is the sum
+        of a hash (the finaliser of splitmix64) of each.
 
     Examples
     --------
     >>> found = patterns_of(np.array([1, 1, 2, 2, 3]), np.array([7, 8, 8, 7, 9], np.uint64))
-    >>> sorted(map(int, found.counts)), len(found.pair)
+    >>> sorted(map(int, found.counts)), len(found.pick)
     ([1, 2], 3)
     """
-    fresh = np.ones(len(item), bool)
-    fresh[1:] = item[1:] != item[:-1]
-    starts = np.flatnonzero(fresh)
-    hashed = _scrambled(said)
-    keys = np.add.reduceat(hashed, starts) if len(item) else hashed
+    starts = np.flatnonzero(np.diff(item, prepend=-1))
+    z = said + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    keys = np.add.reduceat(z ^ (z >> np.uint64(31)), starts)
     _, first, counts = np.unique(keys, return_index=True, return_counts=True)
-    of_item = np.full(len(starts), MISSING)
+    of_item = np.full(len(starts), -1)
     of_item[first] = np.arange(len(first))
     pattern = np.repeat(of_item, np.diff(starts, append=len(item)))
-    kept = np.flatnonzero(pattern != MISSING)
-    return Patterns(counts, kept, pattern[kept])
+    pick = np.flatnonzero(pattern >= 0)
+    return Patterns(counts, pick, pattern[pick])
 
 
 def partners(group: IntArray) -> tuple[IntArray, IntArray]:
-    """Pair every element with each other one of its group, in both orders.
-
-    Parameters
-    ----------
-    group : int array, shape (n,)
-        Sorted.
-
-    Returns
-    -------
-    one, other : int array, shape (n_pairs,)
-        Positions, in order of `one`.
+    """Pair every element with each other one of its group, in both orders; groups are sorted.
 
     Examples
     --------
@@ -103,18 +104,6 @@ def partners(group: IntArray) -> tuple[IntArray, IntArray]:
     within = np.arange(len(one)) - np.repeat(np.cumsum(size) - size, size)
     other = first[inverse][one] + within
     return one[one != other], other[one != other]
-
-
-def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Hash numbers to numbers (the finaliser of splitmix64)."""
-    z = numbers + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-Missing: TypeAlias = Literal["drop", "wrong"]
-_NOT_JUDGED: Final = "the judge gave that item no label"
 
 
 @dataclass(frozen=True)
@@ -155,53 +144,42 @@ class Paired:
         """Pairs of each rater, shape (n_raters,)."""
         return np.bincount(self.rater, minlength=len(self.raters))
 
-    @cached_property
+    @property
     def unlabelled(self) -> int:
         """Items that the judge gave no label, where these are kept."""
-        code = self.vocabulary.code(NO_LABEL)
-        return 0 if code is None else len(np.unique(self.item[self.left == code]))
+        return len(np.unique(self.item[self.left == self.vocabulary.code(NO_LABEL)]))
 
     def select(self, keep: BoolArray) -> Paired:
         """Return the pairs where `keep`, of shape (n,), is true; raters stay as they are."""
-        return replace(
-            self,
-            item=self.item[keep],
-            rater=self.rater[keep],
-            left=self.left[keep],
-            right=self.right[keep],
+        item, rater, left, right = (
+            self.item[keep],
+            self.rater[keep],
+            self.left[keep],
+            self.right[keep],
         )
+        return replace(self, item=item, rater=rater, left=left, right=right)
 
-    def without(self, *labels: object) -> Paired:
-        """Return the pairs in which nobody said one of these labels (for instance ``tie``)."""
-        codes = [code for label in labels if (code := self.vocabulary.code(label)) is not None]
-        return self.select(~(np.isin(self.left, codes) | np.isin(self.right, codes)))
+    def without(self, label: Hashable) -> Paired:
+        """Return the pairs in which nobody said this label (for instance ``tie``)."""
+        code = self.vocabulary.code(label)
+        return self.select((self.left != code) & (self.right != code))
 
     @property
     def merged(self) -> Paired:
         """The pairs with one code for all labels that say the same; see `Vocabulary.same`."""
-        if not self.vocabulary.is_multilabel:
-            return self
         same = self.vocabulary.same
         return replace(self, left=same[self.left], right=same[self.right])
 
     @cached_property
     def patterns(self) -> Patterns:
-        """Items on which everybody said the same, as one pattern with a count.
-
-        The pattern of an item is the sum of a hash of each of its pairs, which depends on nothing
-        but who said what: not on the items' names or order.
-        """
+        """Items on which everybody said the same, as one pattern with a count."""
         width = np.uint64(len(self.vocabulary))
         said = (self.rater.astype(np.uint64) * width + self.left.astype(np.uint64)) * width
         return patterns_of(self.item, said + self.right.astype(np.uint64))
 
 
 def paired(
-    judge: JudgeData,
-    humans: HumanData,
-    *,
-    missing: Missing = "drop",
-    free_text: bool = False,
+    judge: JudgeData, humans: HumanData, *, missing: Missing = "drop", free_text: bool = False
 ) -> Paired:
     """Line up a judge's labels with those of every person who labelled the same items.
 
@@ -209,46 +187,46 @@ def paired(
     ----------
     judge : rows of (item, label), or ``{item: label}``
     humans : rows of (item, human, label), or ``{human: {item: label}}``
+        People without an item in common with the judge are left out, and reported.
     missing : {'drop', 'wrong'}
         Leave items out that the judge gave no label, or let it have given `NO_LABEL` there, which
         equals nothing.
     free_text : bool
         Whether an empty text is a label.
 
-    Returns
-    -------
-    Paired
-        People without an item in common with the judge are left out, and reported.
-
     Examples
     --------
     >>> pairs = paired({"q1": "A", "q2": "B"}, {"ann": {"q1": "A", "q3": "B"}, "ben": {"q4": "A"}})
-    >>> len(pairs), pairs.raters
-    (1, ('ann',))
-    >>> [(gap.what, gap.count, gap.why) for gap in pairs.left_out][0]
-    ('labels', 2, 'the judge gave that item no label')
+    >>> len(pairs), pairs.raters, pairs.left_out[0].why
+    (1, ('ann',), 'the judge gave that item no label')
     """
-    said = judge_labels(judge, free_text=free_text)
     people = human_labels(humans, free_text=free_text)
-    by_item = dict(said.by_item)
+    by_item = dict(judge_labels(judge, free_text=free_text))
     if missing == "wrong":
         by_item = {row.item: NO_LABEL for row in people} | by_item
     common = [row for row in people if row.item in by_item]
-    raters = tuple(sorted({row.human for row in common}))
-    items, numbers = numbered(row.item for row in common), numbered(raters)
+    names, raters, item, rater = numbered(common)
     vocabulary = Vocabulary([*by_item.values(), *(row.label for row in people)])
-    item = np.array([items[row.item] for row in common], np.int64)
-    order = np.argsort(item, kind="stable")
-    return Paired(
-        vocabulary,
-        raters,
-        tuple(items),
-        item[order],
-        np.array([numbers[row.human] for row in common], np.int64)[order],
-        vocabulary.codes([by_item[row.item] for row in common])[order],
-        vocabulary.codes([row.label for row in common])[order],
-        left_out=_gaps(by_item, people, common, raters),
+    left = vocabulary.codes(by_item[row.item] for row in common)
+    right = vocabulary.codes(row.label for row in common)
+    labelled = {row.item for row in people}
+    gaps = (
+        *left_out(
+            "labels",
+            [row.item for row in people if row.item not in by_item],
+            "the judge gave that item no label",
+        ),
+        *left_out("items", [x for x in by_item if x not in labelled], "no person labelled it"),
+        *left_out(
+            "humans",
+            sorted({*people.humans} - {*raters}) if common else [],
+            "they labelled no item that the judge labelled",
+        ),
+        *_missing(people),
     )
+    order = np.argsort(item, kind="stable")
+    columns = item[order], rater[order], left[order], right[order]
+    return Paired(vocabulary, raters, names, *columns, left_out=gaps)
 
 
 def paired_people(humans: HumanData, *, ordered: bool = False, free_text: bool = False) -> Paired:
@@ -260,8 +238,6 @@ def paired_people(humans: HumanData, *, ordered: bool = False, free_text: bool =
     ordered : bool
         Whether two people are compared twice, each once on the left, as figures need that tell the
         judge from the person (precision, recall).
-    free_text : bool
-        Whether an empty text is a label.
 
     Examples
     --------
@@ -270,22 +246,20 @@ def paired_people(humans: HumanData, *, ordered: bool = False, free_text: bool =
     ('ann & ben', 'ann & cem', 'ben & cem')
     """
     people = human_labels(humans, free_text=free_text)
-    numbers, items = numbered(people.humans), numbered(row.item for row in people)
-    item = np.array([items[row.item] for row in people], np.int64)
-    who = np.array([numbers[row.human] for row in people], np.int64)
+    names, persons, item, who = numbered(people)
+    vocabulary = Vocabulary(row.label for row in people)
     order = np.lexsort((who, item))
     item, who = item[order], who[order]
-    vocabulary = Vocabulary(row.label for row in people)
-    code = vocabulary.codes([row.label for row in people])[order]
+    code = vocabulary.codes(row.label for row in people)[order]
     one, other = partners(item)
     if not ordered:
         one, other = one[one < other], other[one < other]
-    together, rater = np.unique(who[one] * len(numbers) + who[other], return_inverse=True)
-    names = [divmod(int(both), len(numbers)) for both in together]
+    size = len(persons)
+    together, rater = np.unique(who[one] * size + who[other], return_inverse=True)
     return Paired(
         vocabulary,
-        tuple(f"{people.humans[a]} & {people.humans[b]}" for a, b in names),
-        tuple(items),
+        tuple(f"{persons[x // size]} & {persons[x % size]}" for x in together),
+        names,
         item[one],
         rater,
         code[one],
@@ -295,25 +269,180 @@ def paired_people(humans: HumanData, *, ordered: bool = False, free_text: bool =
     )
 
 
-def _gaps(
-    by_item: Mapping[Item, Label],
-    people: HumanLabels,
-    common: list[HumanLabel],
-    raters: tuple[str, ...],
-) -> tuple[LeftOut, ...]:
-    labelled = {row.item for row in people}
-    unjudged = [row.item for row in people if row.item not in by_item]
-    alone = [item for item in by_item if item not in labelled]
-    strangers = sorted(set(people.humans) - set(raters)) if common else []
-    return (
-        *left_out("labels", unjudged, _NOT_JUDGED),
-        *left_out("items", alone, "no person labelled it"),
-        *left_out("humans", strangers, "they labelled no item that the judge labelled"),
-        *_missing(people),
+def _missing(people: HumanLabels) -> tuple[LeftOut, ...]:
+    total, names = people.missing.total(), tuple(sorted(people.missing))
+    return (LeftOut("labels", total, "the person's label is missing", names),) if total else ()
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """The plain mean over people, and the figure of each of them."""
+
+    figure: Figure
+    by_human: Mapping[str, Figure]
+
+
+def averaged(
+    pairs: Paired,
+    values: FloatArray,
+    resampled: FloatArray,
+    resampling: Resampling,
+    why_not: Callable[[int], str],
+    *,
+    intervals: Sequence[Bootstrapped] | None = None,
+    of_mean: Bootstrapped | None = None,
+) -> Averaged:
+    """Put together the figure of each person and their mean.
+
+    Parameters
+    ----------
+    values : float array, shape (n_raters,)
+        NaN where there is no figure.
+    resampled : float array, shape (n_raters, resamples)
+    why_not : function
+        From a rater without a figure to the reason. Such a rater is left out of the mean.
+    intervals, of_mean : optional
+        Each rater's interval and the mean's, where they are not those of the resamples.
+    """
+    sizes = pairs.n_by_rater.tolist()
+    if intervals is None:
+        rows = zip(resampled, sizes, strict=True)
+        intervals = [interval_of(row, n, resampling) for row, n in rows]
+    if of_mean is None:
+        of_mean = interval_of(mean_over_raters(resampled), pairs.items, resampling)
+    by_human, without = {}, defaultdict(list)
+    for rater, (name, n, interval) in enumerate(zip(pairs.raters, sizes, intervals, strict=True)):
+        if np.isfinite(values[rater]):
+            by_human[name] = Figure(float(values[rater]), n, None, *interval)
+        else:
+            reason = why_not(rater)
+            by_human[name] = no_figure(reason, n)
+            without[reason].append(name)
+    gaps = pairs.left_out
+    for reason, names in without.items():
+        gaps += left_out("humans", names, reason)
+    known = [figure for figure in by_human.values() if figure.value is not None]
+    if known:
+        n = sum(figure.n for figure in known)
+        mean = float(np.mean([figure.value for figure in known]))
+        return Averaged(Figure(mean, n, None, *of_mean, gaps), by_human)
+    reason = next(iter(without), _nothing_in_common(pairs))
+    if len(without) > 1:
+        reason = "no person's labels allow it: see each of them"
+    return Averaged(no_figure(reason, left_out=gaps), by_human)
+
+
+def _nothing_in_common(pairs: Paired) -> str:
+    return NOBODY_IN_COMMON if pairs.between_people else NOTHING_IN_COMMON
+
+
+def mean_by_rater(
+    pairs: Paired,
+    values: FloatArray,
+    resampling: Resampling,
+    *,
+    is_rate: bool = False,
+    why_not: Callable[[int], str] = lambda _: NOTHING_IN_COMMON,
+) -> Averaged:
+    """Average a value of each pair of labels: per person, then over people.
+
+    With `is_rate` the values are 0 and 1. Then one person's interval is Wilson's, and so is the
+    mean's where there is one person only; several people's labels on one item are not independent,
+    so their mean is resampled by item.
+    """
+    raters = len(pairs.raters)
+    sums = np.bincount(pairs.rater, values, raters)
+    with np.errstate(invalid="ignore"):
+        means = sums / pairs.n_by_rater
+    resampled = np.empty((raters, 0))
+    if len(pairs) and not (is_rate and raters == 1):
+        pick = pairs.patterns.pick
+        resampled = resampled_rates(
+            pairs.patterns, pairs.rater[pick], values[pick], raters, resampling
+        )
+    intervals, of_mean = None, None
+    if is_rate:
+        intervals = wilson_intervals(sums, pairs.n_by_rater)
+        of_mean = interval_of(mean_over_raters(resampled), pairs.items, resampling)
+        if raters == 1:
+            [of_mean] = intervals
+        elif of_mean.interval is None and raters:
+            # Each person's mean is one of as many items; the harmonic mean weighs people as the
+            # mean does, and there are no more independent items than were labelled.
+            items = min(pairs.items, int(raters**2 / (1 / pairs.n_by_rater).sum()))
+            share = float(means.mean())
+            of_mean = Bootstrapped(
+                wilson(share * items, items), f"{WILSON} of {items:,} items, all alike"
+            )
+    return averaged(
+        pairs, means, resampled, resampling, why_not, intervals=intervals, of_mean=of_mean
     )
 
 
-def _missing(people: HumanLabels) -> tuple[LeftOut, ...]:
-    total = people.missing.total()
-    names = tuple(sorted(people.missing))
-    return (LeftOut("labels", total, "the person's label is missing", names),) if total else ()
+def resampled_rates(
+    patterns: Patterns, row: IntArray, values: FloatArray, rows: int, resampling: Resampling
+) -> FloatArray:
+    """Return the mean of values that belong to rows (people), for each row and resample of items.
+
+    Parameters
+    ----------
+    row, values : array, shape (n_kept,)
+        Of what was said of one item of each pattern.
+
+    Returns
+    -------
+    float array, shape (rows, resamples)
+        NaN where a resample has nothing of a row.
+    """
+    cells = sparse(
+        np.concatenate([row, row + rows]),
+        np.tile(patterns.pattern, 2),
+        np.concatenate([values, np.ones(len(row))]),
+        (2 * rows, len(patterns.counts)),
+    )
+    return bootstrap(cells, patterns.counts, lambda sums: sums[:rows] / sums[rows:], resampling)
+
+
+def wilson_intervals(successes: FloatArray | IntArray, trials: IntArray) -> list[Bootstrapped]:
+    """Return the Wilson interval of each rater's rate."""
+    both = zip(successes.tolist(), trials.tolist(), strict=True)
+    return [Bootstrapped(wilson(round(good), n), WILSON) for good, n in both]
+
+
+def mean_over_raters(values: FloatArray) -> FloatArray:
+    """Average over raters, of shape (n_raters, n), those left out that have no value.
+
+    Examples
+    --------
+    >>> mean_over_raters(np.array([[1.0, np.nan], [0.0, np.nan]]))
+    array([0.5, nan])
+    """
+    known = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        mean: FloatArray = np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0)
+    return mean
+
+
+def agreement(pairs: Paired, *, resampling: Resampling | None = None) -> Figure:
+    """Return the share of pairs of labels that are the same.
+
+    Every pair counts once, whoever it is by; `classification` instead averages over people. The
+    interval is Wilson's where no item has several pairs, which would not be independent.
+
+    Examples
+    --------
+    >>> said = {"q1": "A", "q2": "tie"}
+    >>> agreement(paired(said, {"ann": said, "ben": {"q1": "B"}})).value
+    0.6666666666666666
+    """
+    if not len(pairs):
+        return no_figure(_nothing_in_common(pairs), left_out=pairs.left_out)
+    pairs = pairs.merged
+    same = pairs.left == pairs.right
+    if pairs.items == len(pairs):
+        interval = Bootstrapped(wilson(int(same.sum()), len(same)), WILSON)
+    else:
+        settings, pick = resampling or Resampling(), pairs.patterns.pick
+        [drawn] = resampled_rates(pairs.patterns, 0 * pick, same[pick], 1, settings)
+        interval = interval_of(drawn, pairs.items, settings)
+    return Figure(float(same.mean()), len(pairs), None, *interval, pairs.left_out)

@@ -1,47 +1,41 @@
 """Accuracy, precision, recall and F1 of a judge, each person being the truth in turn.
 
-They need to know no more than how often each class was said by the judge, by each person and by
-both at once. These sums are linear in the items, so a resample of items is a resample of the sums,
-and the formulas take a thousand of them at once. The figures are those of scikit-learn with
-``zero_division=0``, but undefined is NaN where there is one class only.
+The figures are those of scikit-learn with ``zero_division=0``, but undefined where there is one
+class only. They need to know no more than how often each class was said by the judge, by each
+person and by both at once; these sums are linear in the items, so a resample of items is a resample
+of the sums.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from judge_eval.stats.averages import (
-    Averaged,
-    averaged,
-    mean_by_rater,
-    wilson_intervals,
-)
 from judge_eval.stats.bootstrap import (
-    Bootstrapped,
+    FloatArray,
+    IntArray,
     Resampling,
     SparseArray,
     bootstrap,
     sparse,
 )
-from judge_eval.stats.labels import (
-    MISSING,
-    NO_LABEL,
-    FloatArray,
-    HumanData,
-    IntArray,
-    JudgeData,
-    Label,
+from judge_eval.stats.estimate import one_of
+from judge_eval.stats.labels import NO_LABEL, HumanData, JudgeData, Label
+from judge_eval.stats.pairs import (
+    Averaged,
+    Missing,
+    Paired,
+    averaged,
+    mean_by_rater,
+    paired,
+    wilson_intervals,
 )
-from judge_eval.stats.pairs import Missing, Paired, paired, partners
 
 Metric: TypeAlias = Literal["accuracy", "f1", "precision", "recall"]
 Average: TypeAlias = Literal["binary", "macro", "micro", "weighted", "samples"]
-Rate: TypeAlias = Literal["precision", "recall", "f1"]
 
 
 @dataclass(frozen=True)
@@ -65,12 +59,8 @@ class Classification:
     resampling: Resampling = field(default_factory=Resampling)
 
     def __post_init__(self) -> None:
-        if self.metric not in get_args(Metric):
-            raise ValueError(f"metric must be one of {', '.join(get_args(Metric))}")
-        if self.average not in get_args(Average):
-            raise ValueError(f"average must be one of {', '.join(get_args(Average))}")
-        if self.missing not in get_args(Missing):
-            raise ValueError(f"missing must be one of {', '.join(get_args(Missing))}")
+        for name, known in (("metric", Metric), ("average", Average), ("missing", Missing)):
+            one_of(name, getattr(self, name), known)
 
 
 def classification(
@@ -85,22 +75,15 @@ def classification(
 ) -> Averaged:
     """Compare a judge with each person and average over people.
 
+    Label sets and vectors count as right when they are the same, and otherwise by element. For a
+    comparison with people's consensus see `consensus`.
+
     Parameters
     ----------
     judge : rows of (item, label), or ``{item: label}``
     humans : rows of (item, human, label), or ``{human: {item: label}}``
-        For a comparison with their consensus see `consensus`.
     metric, pos_label, average, missing
         See `Classification`.
-
-    Returns
-    -------
-    Averaged
-        Label sets and vectors count as right when they are the same, and otherwise by element.
-
-    References
-    ----------
-    scikit-learn, ``accuracy_score`` and ``precision_recall_fscore_support``.
 
     Examples
     --------
@@ -117,45 +100,60 @@ def classification(
 
 def classify(pairs: Paired, settings: Classification) -> Averaged:
     """Compute a classification figure of pairs of labels."""
-    pairs, metric, resampling = pairs.merged, settings.metric, settings.resampling
-    if metric == "accuracy":
+    pairs, resampling = pairs.merged, settings.resampling
+    if settings.metric == "accuracy":
         same = np.where(pairs.left == pairs.right, 1.0, 0.0)
         return mean_by_rater(pairs, same, resampling, is_rate=True)
     if settings.average == "samples" and pairs.vocabulary.is_multilabel:
-        return mean_by_rater(pairs, _by_sample(pairs, metric), resampling)
-    counted, only = of_elements(pairs), None
-    if settings.average == "binary":
-        positive = pairs.vocabulary.code(settings.pos_label)
-        only = counted.rows_of(MISSING if positive is None else positive)
+        return mean_by_rater(pairs, _by_sample(pairs, settings.metric), resampling)
+    sums, positive = class_sums(pairs), pairs.vocabulary.code(settings.pos_label)
+    is_positive = (sums.label == positive)[:, np.newaxis]
 
-    def statistic(sums: Sums) -> FloatArray:
-        return share(sums, metric, settings.average, only)
+    def statistic(both: FloatArray, judge: FloatArray, human: FloatArray) -> FloatArray:
+        """Return precision, recall or F1 per rater from what both said, judge and person."""
+        whole = {"precision": judge, "recall": human, "f1": (judge + human) / 2}[settings.metric]
+        if settings.average == "binary":
+            both, whole = both * is_positive, whole * is_positive
+        if settings.average in ("binary", "micro"):
+            return sums.by_rater(both) / sums.by_rater(whole)
+        weight = human
+        if settings.average != "weighted":
+            said = (judge + human > 0) | pairs.vocabulary.is_multilabel
+            weight = said.astype(np.float64)
+        per_class = np.where(whole > 0, both / whole, 0.0)
+        return sums.by_rater(per_class * weight) / sums.by_rater(weight)
 
     reasons = [_why_not(pairs, settings, rater) for rater in range(len(pairs.raters))]
-    is_missing = np.array([reason is not None for reason in reasons], bool)
+    is_missing = np.array([bool(reason) for reason in reasons], bool)
     # Elements that nobody gave have a share of 0, as in scikit-learn.
-    values = np.where(is_missing, np.nan, np.nan_to_num(counted.values(statistic)))
-    resampled = counted.resampled(statistic, resampling)
+    values = np.where(is_missing, np.nan, np.nan_to_num(sums.values(statistic)))
+    resampled = sums.resampled(statistic, resampling)
     resampled[is_missing] = np.nan
     intervals, of_mean = None, None
-    if settings.average == "binary" and metric != "f1":
-        intervals = _intervals_of_rates(pairs, settings)
+    if settings.average == "binary" and settings.metric != "f1":
+        # A rate among positive labels.
+        whole = (pairs.left if settings.metric == "precision" else pairs.right) == positive
+        good = whole & (pairs.left == pairs.right)
+        counts = (np.bincount(pairs.rater[x], minlength=len(reasons)) for x in (good, whole))
+        intervals = wilson_intervals(*counts)
         of_mean = intervals[0] if len(intervals) == 1 else None
     return averaged(
         pairs,
         values,
         resampled,
         resampling,
-        lambda rater: reasons[rater] or "",
+        reasons.__getitem__,
         intervals=intervals,
         of_mean=of_mean,
     )
 
 
-def _why_not(pairs: Paired, settings: Classification, rater: int) -> str | None:
-    """Return why a person has no precision, recall or F1."""
+def _why_not(pairs: Paired, settings: Classification, rater: int) -> str:
+    """Return why a person has no precision, recall or F1; nothing if they have."""
     if settings.average != "binary":
-        return _why_no_average(pairs, settings)
+        if pairs.vocabulary.is_multilabel:
+            return "" if pairs.vocabulary.elements[0] else "every label is empty"
+        return "the average samples takes label sets" if settings.average == "samples" else ""
     if pairs.vocabulary.is_multilabel:
         return "label sets and vectors need another average than binary"
     own = pairs.rater == rater
@@ -171,201 +169,102 @@ def _why_not(pairs: Paired, settings: Classification, rater: int) -> str | None:
         return f"the judge never gave the label {name}, so there is no precision"
     if settings.metric == "recall" and positive not in right:
         return f"the person never gave the label {name}, so there is no recall"
-    return None
+    return ""
 
 
-def _why_no_average(pairs: Paired, settings: Classification) -> str | None:
-    if not pairs.vocabulary.is_multilabel:
-        return "the average samples takes label sets" if settings.average == "samples" else None
-    return None if pairs.vocabulary.elements[0] else "every label is empty"
-
-
-def _by_sample(pairs: Paired, metric: Rate) -> FloatArray:
+def _by_sample(pairs: Paired, metric: Metric) -> FloatArray:
     """Return precision, recall or F1 of the elements of each pair of labels."""
     sets = [set(part.tolist()) for part in pairs.vocabulary.elements[1]]
-
-    def one(judge: set[int], human: set[int]) -> float:
+    values = []
+    for judge, human in ((sets[a], sets[b]) for a, b in zip(pairs.left, pairs.right, strict=True)):
         mean_size = (len(judge) + len(human)) / 2
-        whole = {"precision": len(judge), "recall": len(human), "f1": mean_size}[metric]
-        return len(judge & human) / whole if whole else 0.0
-
-    either = zip(pairs.left, pairs.right, strict=True)
-    return np.fromiter((one(sets[a], sets[b]) for a, b in either), np.float64, len(pairs))
+        whole = {"precision": len(judge), "recall": len(human)}.get(metric, mean_size)
+        values.append(len(judge & human) / whole if whole else 0.0)
+    return np.array(values, np.float64)
 
 
-def _intervals_of_rates(pairs: Paired, settings: Classification) -> list[Bootstrapped]:
-    """Return each person's interval of a precision or recall, a rate among positive labels."""
-    positive = pairs.vocabulary.code(settings.pos_label)
-    whole = (pairs.left if settings.metric == "precision" else pairs.right) == positive
-    right = whole & (pairs.left == pairs.right)
-    good, n = (
-        np.bincount(pairs.rater[some], minlength=len(pairs.raters)) for some in (right, whole)
-    )
-    return wilson_intervals(good, n)
+Statistic: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 
-@dataclass(frozen=True)
-class Sums:
-    """Sums over items, each of shape (n_rows, n); a row is a class of a rater.
+class ClassSums(NamedTuple):
+    """How often each class was said by both, by the judge, and by the person, as sums over items.
+
+    A row is a class of a rater.
 
     Attributes
     ----------
-    both : float array
-        Both said the class. With weights: how far the two agree where the judge said it.
-    by_rater : sparse array, shape (n_raters, n_rows)
-        Adds up the rows of each rater.
-    counted : float array
-        1 where the class counts in a plain mean over classes.
-    agreement : sparse array, shape (n_rows, n_rows), or None
-        How far two labels of one rater agree; None where only equal ones do.
+    rater, label : int array, shape (n_rows,)
+        Raters in order; the number of the class.
+    cells : sparse array, shape (3 n_rows, n_patterns)
+        What one item of each pattern adds to each sum.
     """
 
-    both: FloatArray
-    judge: FloatArray
-    human: FloatArray
-    by_rater: SparseArray
-    counted: FloatArray
-    agreement: SparseArray | None = None
+    rater: IntArray
+    label: IntArray
+    cells: SparseArray
+    counts: IntArray
 
+    def by_rater(self, rows: FloatArray) -> FloatArray:
+        """Add up the rows of each rater."""
+        starts = np.flatnonzero(np.diff(self.rater, prepend=-1))
+        return np.add.reduceat(rows, starts, axis=0) if len(starts) else rows
 
-@dataclass(frozen=True)
-class ClassSums:
-    """Which sums there are for some pairs of labels.
-
-    Attributes
-    ----------
-    classes : sequence of int array, length n_labels
-        The classes that each label stands for.
-    is_multilabel : bool
-        Whether every class counts for every rater, also one that neither said.
-    agreement : float array, shape (n_labels, n_labels), or None
-        How far each two labels agree, from 0 to 1, where every label is one class.
-    """
-
-    pairs: Paired
-    classes: list[IntArray]
-    n_classes: int
-    is_multilabel: bool = False
-    agreement: FloatArray | None = None
-
-    def values(self, statistic: Callable[[Sums], FloatArray]) -> FloatArray:
-        """Compute a statistic of the data itself: from `Sums` to shape (n_raters, n)."""
-        counts = self.pairs.patterns.counts.astype(np.float64)[:, np.newaxis]
+    def values(self, statistic: Statistic) -> FloatArray:
+        """Compute a statistic of the data itself, shape (n_raters,)."""
+        sums = self.cells @ self.counts.astype(np.float64)[:, np.newaxis]
         with np.errstate(invalid="ignore", divide="ignore"):
-            return statistic(self._split(self._cells @ counts))[:, 0]
+            return statistic(*np.split(sums, 3))[:, 0]
 
-    def resampled(
-        self, statistic: Callable[[Sums], FloatArray], resampling: Resampling
-    ) -> FloatArray:
+    def resampled(self, statistic: Statistic, resampling: Resampling) -> FloatArray:
         """Compute a statistic of each resample, shape (n_raters, resamples)."""
-        if not len(self.pairs):
-            return np.empty((len(self.pairs.raters), 0))
-        counts = self.pairs.patterns.counts
-        return bootstrap(self._cells, counts, lambda sums: statistic(self._split(sums)), resampling)
-
-    def rows_of(self, number: int) -> SparseArray:
-        """Return a sparse array of shape (n_raters, n_rows) that picks one class of each rater."""
-        chosen = np.flatnonzero(self._rows % self.n_classes == number)
-        raters = self._rows[chosen] // self.n_classes
-        return sparse(raters, chosen, None, (len(self.pairs.raters), len(self._rows)))
-
-    @cached_property
-    def _expanded(self) -> tuple[tuple[IntArray, IntArray], tuple[IntArray, IntArray]]:
-        """Keys (pair, class) of the kept pairs, said by the judge and by the person."""
-        kept = self.pairs.patterns.pair
-        return self._keys(self.pairs.left[kept]), self._keys(self.pairs.right[kept])
-
-    def _keys(self, codes: IntArray) -> tuple[IntArray, IntArray]:
-        parts = [self.classes[code] for code in codes]
-        sizes = np.fromiter(map(len, parts), np.int64, len(parts))
-        said = np.concatenate(parts) if parts else np.empty(0, np.int64)
-        return np.repeat(np.arange(len(parts)), sizes), said.astype(np.int64)
-
-    @cached_property
-    def _rows(self) -> IntArray:
-        """The key (rater, class) of each row, in order."""
-        if self.is_multilabel:
-            return np.arange(len(self.pairs.raters) * self.n_classes)
-        rater = self.pairs.rater[self.pairs.patterns.pair]
-        keys = [rater[pair] * self.n_classes + said for pair, said in self._expanded]
-        return np.unique(np.concatenate(keys))
-
-    @cached_property
-    def _cells(self) -> SparseArray:
-        patterns, (judge, human) = self.pairs.patterns, self._expanded
-        rater = self.pairs.rater[patterns.pair]
-        said_by = [pair * self.n_classes + said for pair, said in (judge, human)]
-        together = np.intersect1d(said_by[0], said_by[1], assume_unique=True)
-        both = np.divmod(together, self.n_classes)
-        values = None
-        if self.agreement is not None:
-            both = judge
-            kept = patterns.pair
-            agreed = self.agreement[self.pairs.left[kept], self.pairs.right[kept]]
-            values = np.concatenate([agreed, np.ones(len(judge[0]) + len(human[0]))])
-        rows = [
-            np.searchsorted(self._rows, rater[pair] * self.n_classes + said) + at * len(self._rows)
-            for at, (pair, said) in enumerate((both, judge, human))
-        ]
-        columns = [patterns.pattern[pair] for pair, _ in (both, judge, human)]
-        shape = (3 * len(self._rows), len(patterns.counts))
-        return sparse(np.concatenate(rows), np.concatenate(columns), values, shape)
-
-    @cached_property
-    def _alike(self) -> SparseArray | None:
-        """How far the labels of two rows agree that are of one rater."""
-        if self.agreement is None:
-            return None
-        rater, label = np.divmod(self._rows, self.n_classes)
-        same, other = partners(rater)
-        one, two = (np.concatenate([side, np.arange(len(rater))]) for side in (same, other))
-        values = self.agreement[label[one], label[two]]
-        return sparse(one, two, values, (len(rater), len(rater)))
-
-    @cached_property
-    def _by_rater(self) -> SparseArray:
-        raters = self._rows // self.n_classes
-        shape = (len(self.pairs.raters), len(self._rows))
-        return sparse(raters, np.arange(len(self._rows)), None, shape)
-
-    def _split(self, sums: FloatArray) -> Sums:
-        both, judge, human = np.split(sums, 3)
-        counted = ((judge + human > 0) | self.is_multilabel).astype(np.float64)
-        return Sums(both, judge, human, self._by_rater, counted, self._alike)
+        if not len(self.counts):
+            return np.empty((0, 0))
+        return bootstrap(
+            self.cells, self.counts, lambda sums: statistic(*np.split(sums, 3)), resampling
+        )
 
 
-def of_labels(pairs: Paired, agreement: FloatArray | None = None) -> ClassSums:
-    """Count whole labels, of which every rater said exactly one of each item."""
-    labels = pairs.vocabulary.labels
-    codes = [
-        np.array([code] * (label is not NO_LABEL), np.int64) for code, label in enumerate(labels)
-    ]
-    return ClassSums(pairs, codes, max(len(labels), 1), agreement=agreement)
-
-
-def of_elements(pairs: Paired) -> ClassSums:
-    """Count what labels are made of: a label set's elements, a vector's positions."""
-    if not pairs.vocabulary.is_multilabel:
-        return of_labels(pairs)
-    classes, parts = pairs.vocabulary.elements
-    return ClassSums(pairs, parts, max(len(classes), 1), is_multilabel=True)
-
-
-def share(sums: Sums, metric: Rate, average: Average, only: SparseArray | None) -> FloatArray:
-    """Return precision, recall or F1 per rater.
+def class_sums(
+    pairs: Paired, agreement: FloatArray | None = None, *, is_whole: bool = False
+) -> ClassSums:
+    """Count the classes of pairs of labels: elements of label sets and vectors, or whole labels.
 
     Parameters
     ----------
-    metric : {'precision', 'recall', 'f1'}
-    average : {'binary', 'macro', 'micro', 'weighted'}
-    only : sparse array, shape (n_raters, n_rows)
-        Picks the positive class, with `average` binary.
+    agreement : float array, shape (n_labels, n_labels)
+        How far each two labels agree, from 0 to 1. What both said is then how far the two agree
+        where the judge said the class; every label is a class of its own.
     """
-    whole = {"precision": sums.judge, "recall": sums.human, "f1": (sums.judge + sums.human) / 2}
-    of = whole[metric]
-    pick = sums.by_rater if only is None else only
-    if average in ("binary", "micro"):
-        return np.asarray((pick @ sums.both) / (pick @ of))
-    per_class = np.where(of > 0, sums.both / of, 0.0)
-    weight = sums.human if average == "weighted" else sums.counted
-    return np.asarray((pick @ (per_class * weight)) / (pick @ weight))
+    vocabulary, patterns = pairs.vocabulary, pairs.patterns
+    if vocabulary.is_multilabel and not is_whole:
+        size, classes = max(1, vocabulary.elements[0]), vocabulary.elements[1]
+        keys = np.arange(len(pairs.raters) * size)  # also of classes that neither said
+    else:
+        size = max(1, len(vocabulary))
+        classes = [np.array([n] * (x is not NO_LABEL)) for n, x in enumerate(vocabulary.labels)]
+        keys = None
+    rater = pairs.rater[patterns.pick]
+    said = []
+    for codes in (pairs.left[patterns.pick], pairs.right[patterns.pick]):
+        parts = [classes[code] for code in codes]
+        one = np.repeat(np.arange(len(parts)), list(map(len, parts)))
+        said.append((one, np.concatenate([*parts, np.empty(0, np.int64)]).astype(np.int64)))
+    if keys is None:
+        keys = np.unique(np.concatenate([rater[one] * size + label for one, label in said]))
+    if agreement is None:
+        judge, human = (one * size + label for one, label in said)
+        together = np.divmod(np.intersect1d(judge, human, assume_unique=True), size)
+        values = None
+    else:
+        together = said[0]
+        agreed = agreement[pairs.left[patterns.pick], pairs.right[patterns.pick]]
+        values = np.concatenate([agreed, np.ones(2 * len(agreed))])
+    groups = (together, *said)
+    rows = [
+        np.searchsorted(keys, rater[one] * size + label) + at * len(keys)
+        for at, (one, label) in enumerate(groups)
+    ]
+    columns = np.concatenate([patterns.pattern[one] for one, _ in groups])
+    shape = (3 * len(keys), len(patterns.counts))
+    cells = sparse(np.concatenate(rows), columns, values, shape)
+    return ClassSums(keys // size, keys % size, cells, patterns.counts)

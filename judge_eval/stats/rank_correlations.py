@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from judge_eval.stats.averages import Averaged, averaged
-from judge_eval.stats.bootstrap import Bootstrapped, Resampling, weights
-from judge_eval.stats.labels import FloatArray, HumanData, IntArray, JudgeData, Label, grades
-from judge_eval.stats.pairs import Paired, paired
+from judge_eval.stats.bootstrap import Bootstrapped, FloatArray, IntArray, Resampling, draws
+from judge_eval.stats.estimate import one_of
+from judge_eval.stats.labels import HumanData, JudgeData, Label, grades
+from judge_eval.stats.pairs import Averaged, Paired, averaged, paired
 
 Coefficient: TypeAlias = Literal["spearman", "kendall"]
 COEFFICIENTS: Final[tuple[Coefficient, ...]] = get_args(Coefficient)
@@ -29,6 +29,9 @@ def rank_correlation(
 ) -> Averaged:
     """Correlate a judge's grades with each person's, and average over people.
 
+    There is no figure of a person with fewer than 3 items, or where one of the two gave one grade
+    only. Source: C. Spearman, 1904; M. G. Kendall, 1945.
+
     Parameters
     ----------
     judge : rows of (item, label), or ``{item: label}``
@@ -38,23 +41,6 @@ def rank_correlation(
         tau-b, ``(concordant - discordant) / sqrt((pairs - tied by one) (pairs - tied by other))``.
     order : sequence of Label, optional
         Of labels that are no numbers, from the lowest to the highest.
-    resampling : Resampling, optional
-        Of items.
-
-    Returns
-    -------
-    Averaged
-        No figure of a person with fewer than 3 items, or where one of the two gave one grade only.
-
-    Raises
-    ------
-    LabelsUnfit
-        When labels have no order.
-
-    References
-    ----------
-    C. Spearman, "The proof and measurement of association between two things", 1904;
-    M. G. Kendall, "The treatment of ties in ranking problems", 1945.
 
     Examples
     --------
@@ -73,26 +59,36 @@ def rank_correlations(
     pairs: Paired, coefficient: Coefficient, order: Sequence[Label], resampling: Resampling
 ) -> Averaged:
     """Correlate pairs of grades, per rater and on average."""
-    if coefficient not in COEFFICIENTS:
-        raise ValueError(f"coefficient must be one of {', '.join(COEFFICIENTS)}")
-    places = places_of(grades(pairs.vocabulary, order))
-    both = np.stack([places[pairs.left], places[pairs.right]])
-    own = [np.flatnonzero(pairs.rater == rater) for rater in range(len(pairs.raters))]
-    values = np.array([_value(both[:, pick], coefficient) for pick in own])
-    resampled = _resampled(pairs, both, coefficient, resampling)
-    resampled[np.isnan(values)] = np.nan
-    intervals, of_mean = None, None
-    if resampled.shape[1] == 0 and len(pairs):
+    one_of("coefficient", coefficient, Coefficient)
+    # Noise in the last digits of a grade is no difference.
+    places = np.unique(np.round(grades(pairs.vocabulary, order), 12), return_inverse=True)[1]
+    both, raters = np.stack([places[pairs.left], places[pairs.right]]), range(len(pairs.raters))
+    owns = [both[:, pairs.rater == rater] for rater in raters]
+    values = np.array([_value(own, coefficient) for own in owns])
+    counts, pick, pattern = pairs.patterns
+    rows = [np.flatnonzero(pairs.rater[pick] == rater) for rater in raters]
+    intervals, of_mean, resampled = None, None, np.empty((len(owns), 0))
+    if coefficient == "kendall" and any(len(row) > _MOST_PAIRS for row in rows):
         of_mean = Bootstrapped(None, "no interval: too many different grades to resample tau")
-        intervals = [of_mean] * len(pairs.raters)
+        intervals = [of_mean] * len(owns)
+    elif len(pairs):
+        correlate = _kendall if coefficient == "kendall" else _spearman
+        grids = [(both[:, pick[row]], pattern[row]) for row in rows]
+        rng = np.random.default_rng(resampling.seed)
+        drawings = draws(counts, rng, resampling.resamples, max(map(len, rows)))
+        blocks = (block.T.astype(np.float64) for block in drawings)
+        drawn = [np.stack([correlate(grid, block[own]) for grid, own in grids]) for block in blocks]
+        resampled = np.concatenate(drawn, axis=1)
+        resampled[np.isnan(values)] = np.nan
+
+    def why_not(rater: int) -> str:
+        if owns[rater].shape[1] < FEWEST:
+            n = owns[rater].shape[1]
+            return f"it takes {FEWEST} items that both graded, and there are {n}"
+        return "one of the two gave every item the same grade, so there is no order to compare"
+
     return averaged(
-        pairs,
-        values,
-        resampled,
-        resampling,
-        lambda rater: _why_not(both[:, own[rater]]),
-        intervals=intervals,
-        of_mean=of_mean,
+        pairs, values, resampled, resampling, why_not, intervals=intervals, of_mean=of_mean
     )
 
 
@@ -104,73 +100,14 @@ def _value(both: IntArray, coefficient: Coefficient) -> float:
         from scipy.stats import kendalltau  # type: ignore[import-untyped]  # slow to import
 
         return float(kendalltau(*both).statistic)
-    return float(spearman(both, np.ones((both.shape[1], 1)))[0])
+    return float(_spearman(both, np.ones((both.shape[1], 1)))[0])
 
 
-def _why_not(both: IntArray) -> str:
-    n = both.shape[1]
-    if n < FEWEST:
-        return f"it takes {FEWEST} items that both graded, and there are {n}"
-    return "one of the two gave every item the same grade, so there is no order to compare"
+def _spearman(places: IntArray, drawn: FloatArray) -> FloatArray:
+    """Return Spearman's rank correlation of each resample, NaN where one holds one value only.
 
-
-def _resampled(
-    pairs: Paired, both: IntArray, coefficient: Coefficient, resampling: Resampling
-) -> FloatArray:
-    """Return the coefficient of every rater in every resample, shape (n_raters, resamples)."""
-    patterns, raters = pairs.patterns, len(pairs.raters)
-    rater, both = pairs.rater[patterns.pair], both[:, patterns.pair]
-    correlate: Callable[[IntArray, FloatArray], FloatArray] = spearman
-    if coefficient == "kendall":
-        correlate = _kendall
-        most = max(np.bincount(rater, minlength=1))
-        if most > _MOST_PAIRS:
-            return np.empty((raters, 0))
-    if not len(pairs):
-        return np.empty((raters, 0))
-    own = [np.flatnonzero(rater == number) for number in range(raters)]
-    blocks = weights(patterns.counts, resampling, rows=max(map(len, own)))
-    return np.concatenate(
-        [
-            np.stack([correlate(both[:, pick], block[patterns.pattern[pick]]) for pick in own])
-            for block in blocks
-        ],
-        axis=1,
-    )
-
-
-def places_of(values: FloatArray) -> IntArray:
-    """Return which of the distinct values each is, the smallest being 0; noise is no difference.
-
-    Examples
-    --------
-    >>> places_of(np.array([0.3, 0.1 + 0.2, 0.9])).tolist()
-    [0, 0, 1]
-    """
-    places: IntArray = np.unique(np.round(values, 12), return_inverse=True)[1]
-    return places
-
-
-def spearman(places: IntArray, drawn: FloatArray) -> FloatArray:
-    """Return Spearman's rank correlation of each resample.
-
-    Parameters
-    ----------
-    places : int array, shape (2, n_patterns)
-        See `places_of`; patterns may repeat.
-    drawn : float array, shape (n_patterns, n_resamples)
-        How often each pattern was drawn.
-
-    Returns
-    -------
-    float array, shape (n_resamples,)
-        NaN where a resample holds one value only.
-
-    Examples
-    --------
-    >>> once, twice = [1.0], [2.0]
-    >>> spearman(np.array([[0, 1, 2], [0, 2, 1]]), np.array([once, once, twice])).round(4)
-    array([0.3333])
+    `places`, of shape (2, n_patterns), are grades; patterns may repeat. `drawn`, of shape
+    (n_patterns, n_resamples), says how often each pattern was drawn.
     """
     x, y = (_centred_ranks(row, drawn) for row in places)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -191,7 +128,7 @@ def _centred_ranks(places: IntArray, drawn: FloatArray) -> FloatArray:
 
 
 def _kendall(places: IntArray, drawn: FloatArray) -> FloatArray:
-    """Return tau-b of each resample; arguments and result are those of `spearman`."""
+    """Return tau-b of each resample; arguments and result are those of `_spearman`."""
     above = [np.sign(row[:, np.newaxis] - row).astype(np.float64) for row in places]
     x, y = above
     with np.errstate(invalid="ignore", divide="ignore"):

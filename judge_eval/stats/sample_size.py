@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 
 from judge_eval.stats.annotator_test import PASSES
+from judge_eval.stats.bootstrap import IntArray
 from judge_eval.stats.estimate import Figure, wilson
-from judge_eval.stats.labels import BoolArray, IntArray
 from judge_eval.stats.significance import Penalty, benjamini_yekutieli, t_test
 
 SIZES: Final = (30, 40, 50, 60, 80, 100, 150, 200, 300)
@@ -24,30 +24,15 @@ _LABELS_AT_ONCE = 2_000_000
 
 @dataclass(frozen=True)
 class Supposed:
-    """What is supposed of people and judge.
+    """What is supposed of people and judge: shares of items, between 0 and 1.
 
-    Attributes
-    ----------
-    judge_accuracy : float
-        Share of items that the judge labels as they truly are.
-    human_noise : float
-        Share of items that a person labels blindly. 0.1 makes people agree with a kappa of 0.81,
-        0.2 with 0.64, 0.3 with 0.49.
-    epsilon, q : float
-        As in `AltTestSettings`.
-
-    Raises
-    ------
-    ValueError
-        When one of them cannot be.
+    A `human_noise` of 0.1 makes people agree with a kappa of 0.81, 0.2 with 0.64, 0.3 with 0.49.
     """
 
     judge_accuracy: float
     human_noise: float
     humans: int = 3
     categories: int = 3
-    epsilon: float = 0.2
-    q: float = 0.05
 
     def __post_init__(self) -> None:
         if not (0 <= self.judge_accuracy <= 1 and 0 <= self.human_noise <= 1):
@@ -69,14 +54,11 @@ class ItemsNeeded:
     ----------
     items : int or None
         The smallest size from which on the judge passes often enough.
-    power : float
-        What is often enough: the share of simulated tests that pass.
     passing : mapping of int to Figure
-        By number of items: the share of tests that passed, with its interval.
+        By number of items: the share of simulated tests that passed, with its interval.
     """
 
     items: int | None
-    power: float
     passing: dict[int, Figure]
     supposed: Supposed
     in_words: str
@@ -99,7 +81,7 @@ def items_needed(
 
     Parameters
     ----------
-    judge_accuracy, human_noise, humans, categories, epsilon, q
+    judge_accuracy, human_noise, humans, categories
         See `Supposed`.
     sizes : sequence of int
         Numbers of items to try.
@@ -107,85 +89,66 @@ def items_needed(
         How sure of passing one wants to be.
     simulations : int
         Tests played through for every size. A larger test continues the smaller one.
-    seed : int
-        The same seed gives the same answer.
 
     Examples
     --------
     >>> good = items_needed(judge_accuracy=0.9, human_noise=0.2)
     >>> good.items, good.passing[30].value < good.passing[100].value
     (40, True)
-    >>> print(items_needed(judge_accuracy=0.5, human_noise=0.1, sizes=[50, 100]).in_words)
-    With up to 100 items a judge that is right on 50 % passes in 0 % of all tests, fewer than the \
-80 % asked for.
     """
-    supposed = Supposed(judge_accuracy, human_noise, humans, categories, epsilon, q)
+    supposed = Supposed(judge_accuracy, human_noise, humans, categories)
     tried = sorted(set(sizes))
     if not tried or tried[0] < 2:
         raise ValueError("sizes must be numbers of at least 2 items")
-    passed = _passes(supposed, tried, simulations, np.random.default_rng(seed))
-    passing = {
-        size: Figure(int(n) / simulations, simulations, None, wilson(int(n), simulations), "Wilson")
-        for size, n in zip(tried, passed, strict=True)
-    }
-    enough = passed / simulations >= power
-    lasting = np.flatnonzero(np.logical_and.accumulate(enough[::-1])[::-1])
-    items = tried[int(lasting[0])] if len(lasting) else None
-    return ItemsNeeded(items, power, passing, supposed, _in_words(supposed, items, power, passing))
-
-
-def _passes(
-    supposed: Supposed, sizes: Sequence[int], simulations: int, generator: np.random.Generator
-) -> IntArray:
-    """Return how many of the simulated tests pass at each size."""
-    at_once = max(1, _LABELS_AT_ONCE // (supposed.humans * sizes[-1]))
-    passed = np.zeros(len(sizes), np.int64)
+    rng, penalty = np.random.default_rng(seed), Penalty(np.array([epsilon]))
+    passed = np.zeros(len(tried), np.int64)
+    at_once = max(1, _LABELS_AT_ONCE // (humans * tried[-1]))
     for done in range(0, simulations, at_once):
-        tests = min(at_once, simulations - done)
-        people, judge = _labels(supposed, tests, sizes[-1], generator)
-        counts = _outcomes(supposed, people, judge, sizes)
-        p_values = t_test(counts, Penalty(np.array([supposed.epsilon])))[..., 0]
-        rejected: BoolArray = benjamini_yekutieli(p_values, supposed.q)
+        counts = _outcomes(
+            *_labels(supposed, min(at_once, simulations - done), tried[-1], rng), tried
+        )
+        rejected = benjamini_yekutieli(t_test(counts, penalty)[..., 0], q)
         passed += (rejected.mean(axis=-1) >= PASSES).sum(axis=0)
-    return passed
+    passing = {
+        size: Figure(n / simulations, simulations, None, wilson(n, simulations), "Wilson")
+        for size, n in zip(tried, passed.tolist(), strict=True)
+    }
+    items = None
+    for size in reversed(tried):
+        if (passing[size].value or 0) < power:
+            break
+        items = size
+    judge = f"a judge that is right on {judge_accuracy:.0%}"
+    words = f"With {items} items {judge} passes in at least {power:.0%} of all tests."
+    if items is None:
+        share = passing[tried[-1]].value
+        words = (
+            f"With up to {tried[-1]} items {judge} passes in {share:.0%} of all tests, fewer than "
+            f"the {power:.0%} asked for."
+        )
+    return ItemsNeeded(items, passing, supposed, words.replace("%", " %"))
 
 
 def _labels(
-    supposed: Supposed, tests: int, items: int, generator: np.random.Generator
+    supposed: Supposed, tests: int, items: int, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
     """Draw labels of people, shape (tests, humans, items), and a judge; the truth is always 0."""
     shape, categories = (tests, supposed.humans, items), supposed.categories
-    is_blind = generator.random(shape) < supposed.human_noise
-    people = np.where(is_blind, generator.integers(0, categories, shape), 0)
-    is_right = generator.random((tests, items)) < supposed.judge_accuracy
-    judge = np.where(is_right, 0, generator.integers(1, categories, (tests, items)))
+    is_blind = rng.random(shape) < supposed.human_noise
+    people = np.where(is_blind, rng.integers(0, categories, shape), 0)
+    is_right = rng.random((tests, items)) < supposed.judge_accuracy
+    judge = np.where(is_right, 0, rng.integers(1, categories, (tests, items)))
     return people, judge
 
 
-def _outcomes(
-    supposed: Supposed, people: IntArray, judge: IntArray, sizes: Sequence[int]
-) -> IntArray:
+def _outcomes(people: IntArray, judge: IntArray, sizes: Sequence[int]) -> IntArray:
     """Count who agrees better with the others, shape (tests, n_sizes, humans, 3)."""
-    labels = range(supposed.categories)
+    labels = range(int(max(people.max(), judge.max())) + 1)
     gave = np.stack([(people == label).sum(axis=1) for label in labels], axis=1)
     with_human = np.take_along_axis(gave, people, axis=1) - 1
     with_judge = np.take_along_axis(gave, judge[:, np.newaxis], axis=1)
-    ahead = with_human - (with_judge - (people == judge[:, np.newaxis]))
+    with_judge = with_judge - (people == judge[:, np.newaxis])
+    ahead = with_human - with_judge
     upto = np.array(sizes) - 1
     counted = [np.cumsum(which, axis=-1)[..., upto] for which in (ahead == 0, ahead > 0, ahead < 0)]
     return np.stack(counted, axis=-1).swapaxes(1, 2)
-
-
-def _in_words(
-    supposed: Supposed, items: int | None, power: float, passing: dict[int, Figure]
-) -> str:
-    judge = f"a judge that is right on {supposed.judge_accuracy:.0%}"
-    if items is not None:
-        text = f"With {items} items {judge} passes in at least {power:.0%} of all tests."
-    else:
-        most, figure = max(passing.items())
-        text = (
-            f"With up to {most} items {judge} passes in {figure.value:.0%} of all tests, fewer "
-            f"than the {power:.0%} asked for."
-        )
-    return text.replace("%", " %")

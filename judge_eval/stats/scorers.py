@@ -1,67 +1,257 @@
-"""The scorers that come with this package, and all scorers by name: yours too (`register`)."""
+"""Scorers: what they all have in common, those that come with this package, and yours by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import Any, Final, get_args
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from judge_eval.stats.alpha import Level, krippendorff_alpha
 from judge_eval.stats.annotator_test import (
-    AgainstHuman,
-    AltTestResult,
     AltTestSettings,
     advice,
     alt_test,
     epsilon_key,
     in_words,
 )
-from judge_eval.stats.averages import WILSON
 from judge_eval.stats.bootstrap import Resampling
-from judge_eval.stats.estimate import Figure, no_figure, wilson
-from judge_eval.stats.kappa import Weights, band, kappas
+from judge_eval.stats.estimate import Figure, no_figure, one_of, wilson
+from judge_eval.stats.kappa import Level, Weights, band, kappas, krippendorff_alpha
 from judge_eval.stats.labels import (
     HumanLabels,
     JudgeLabels,
     Label,
+    LabelsUnfit,
     TieRule,
     consensus,
     kind_of,
     nominal_warning,
 )
-from judge_eval.stats.pairs import Missing, Paired, paired, paired_people
+from judge_eval.stats.pairs import WILSON, Missing, Paired, paired, paired_people
 from judge_eval.stats.precision_recall import Average, Classification, Metric, classify
 from judge_eval.stats.rank_correlations import COEFFICIENTS, rank_correlations
-from judge_eval.stats.scorer import BuiltInScorer, Scorer, ScoreResult, TaskStrategy
 from judge_eval.stats.similarity import (
     BATCH_SIZE,
     Embedder,
     Similarity,
-    is_text,
-    semantics,
-    similarities,
+    semantic_similarities,
+    text_similarities,
+    texts_of,
 )
 
+TaskStrategy: TypeAlias = Literal["single", "multitask", "multilabel"]
+AnnotatorAggregation: TypeAlias = Literal["individual_average", "majority_vote"]
+Figures: TypeAlias = Mapping[str, Figure]
+Metadata: TypeAlias = Mapping[str, object]
+PEOPLE: Final = "people among themselves"
 INDIVIDUAL: Final = {
     "ground_truth_method": "individual_human_comparison",
     "scoring_method": "average_across_humans",
 }
 
 
-class PairScorer(BuiltInScorer):
-    """Compares labels two by two: a judge's with people's, or people's among themselves."""
+@dataclass(frozen=True, kw_only=True)
+class ScoreResult:
+    """What one scorer found about one judge on one task, or on several taken together.
 
-    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
-        return self.compared(paired(judge, humans, free_text=self.free_text))
+    Attributes
+    ----------
+    figures : mapping of str to Figure
+        By name, for instance ``{"accuracy": …}``. These are the columns of a report.
+    series : mapping of str to mapping of str to Figure
+        Figures that form a curve: the Alt-Test's ``winning_rate`` by epsilon. In `scores` a series
+        stands in the place of the figure of the same name.
+    by_human, by_task : mapping
+        The parts that `figures` are the means of, where they are.
+    metadata : mapping
+        How it was computed; only what JSON can hold.
+    warnings : tuple of str
+        Sentences for people.
+    """
 
-    def among(self, humans: HumanLabels) -> ScoreResult:
-        return self.compared(paired_people(humans, free_text=self.free_text))
+    scorer_name: str
+    task_name: str = ""
+    task_strategy: TaskStrategy = "single"
+    annotator_aggregation: AnnotatorAggregation = "individual_average"
+    judge_id: str = ""
+    figures: Figures
+    series: Mapping[str, Figures] = field(default_factory=dict)
+    by_human: Figures = field(default_factory=dict)
+    by_task: Mapping[str, Figures] = field(default_factory=dict)
+    metadata: Metadata = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def scores(self) -> dict[str, float | dict[str, float | None] | None]:
+        """The bare values by name; None where a figure could not be computed."""
+        values: dict[str, float | dict[str, float | None] | None] = {
+            name: figure.value for name, figure in self.figures.items()
+        }
+        for name, curve in self.series.items():
+            values[name] = {key: figure.value for key, figure in curve.items()}
+        return values
+
+    def as_dict(self, timestamp: str | None = None) -> dict[str, Any]:
+        """Return what a result file holds; the caller knows the time, this package does not."""
+        counts = {name: figure.n for name, figure in self.figures.items()}
+        return asdict(self) | {"scores": self.scores, "counts": counts, "timestamp": timestamp}
+
+
+class Scorer:
+    """Compares what one judge said with what people said.
+
+    Your own scorer says which labels it can take (`can_score_task`) and defines `compute_score`, or
+    `compute_score_async` where it has to wait for something.
+
+    Attributes
+    ----------
+    scorer_name : str
+        What results and files are called after.
+    min_humans : int
+        With fewer people on a task there is no figure, and the result says so.
+    free_text : bool
+        Whether an empty text is a label; where it is not, it is a missing one.
+    figure_names : tuple of str
+        What `compute_score` computes, for the results that it is not asked for.
+    supports_majority : bool
+        Whether `compute_majority` is defined. Where it is not, ``majority_vote`` gives a warning
+        and the figures of ``individual_average``.
+
+    Examples
+    --------
+    How many more "A"s does the judge write than the people do?
+
+    >>> class MoreAs(Scorer):
+    ...     figure_names = ("more_as",)
+    ...
+    ...     def can_score_task(self, sample_label):
+    ...         return isinstance(sample_label, str)
+    ...
+    ...     def compute_score(self, judge_data, human_data, task_name, judge_id, aggregation_mode):
+    ...         about = judge_id, task_name, aggregation_mode
+    ...         wrote = judge_data.by_item
+    ...         both = [(wrote[row.item], row.label) for row in human_data if row.item in wrote]
+    ...         if not both:
+    ...             return self.no_result(*about, "judge and people have no item in common")
+    ...         more = sum(judge.count("A") - human.count("A") for judge, human in both)
+    ...         return self.result(*about, {"more_as": Figure(more / len(both), n=len(both))})
+    >>> judge = JudgeLabels([("q1", "AHA"), ("q2", "NO")])
+    >>> people = HumanLabels([("q1", "ann", "AH"), ("q2", "ann", "NAY")])
+    >>> MoreAs("more_as").compute_score(judge, people, "remark", "gpt", "single").scores
+    {'more_as': 0.0}
+    """
+
+    min_humans: int = 1
+    free_text: ClassVar[bool] = False
+    figure_names: tuple[str, ...] = ()
+    supports_majority: ClassVar[bool] = False
+
+    def __init__(self, scorer_name: str) -> None:
+        self.scorer_name = scorer_name
+
+    def can_score_task(self, sample_label: Label) -> bool:
+        """Say whether this scorer can take labels like this one."""
+        raise NotImplementedError(f"{type(self).__name__} must define can_score_task")
+
+    def compute_score(
+        self,
+        judge_data: JudgeLabels,
+        human_data: HumanLabels,
+        task_name: str,
+        judge_id: str,
+        aggregation_mode: TaskStrategy,
+        /,
+    ) -> ScoreResult:
+        """Compare a judge with people on one task.
+
+        With `aggregation_mode` ``multilabel`` a label is a `Vector` of the labels of all tasks.
+        Figures that cannot be computed are None with a reason; see `Figure`.
+        """
+        must = "must define compute_score or compute_score_async"
+        raise NotImplementedError(f"{type(self).__name__} {must}")
+
+    async def compute_score_async(
+        self,
+        judge_data: JudgeLabels,
+        human_data: HumanLabels,
+        task_name: str,
+        judge_id: str,
+        aggregation_mode: TaskStrategy,
+        /,
+    ) -> ScoreResult:
+        """Do the same where it has to wait; several judges are then waited for at once."""
+        return self.compute_score(judge_data, human_data, task_name, judge_id, aggregation_mode)
+
+    def compute_majority(self, judge_data: JudgeLabels, human_data: HumanLabels, /) -> ScoreResult:
+        """Compare a judge with people's consensus; only with `supports_majority`."""
+        raise NotImplementedError(f"{type(self).__name__} knows no consensus")
+
+    def compute_among_people(self, human_data: HumanLabels, /) -> ScoreResult | None:
+        """Compute the same figure between people, which a judge is measured against, if any."""
+        return None
+
+    def aggregate_results(
+        self, results: Sequence[ScoreResult], scores_dir: Path, unique_name: str
+    ) -> None:
+        """Write what belongs to all judges together, for instance a chart; by default nothing.
+
+        Files belong under ``scores_dir / scorer_name / unique_name``.
+        """
+
+    def result(
+        self,
+        judge_id: str,
+        task_name: str,
+        aggregation_mode: TaskStrategy,
+        figures: Figures,
+        *,
+        by_human: Figures | None = None,
+        metadata: Metadata | None = None,
+        warnings: Sequence[str] = (),
+    ) -> ScoreResult:
+        """Return a result of this scorer."""
+        return ScoreResult(
+            scorer_name=self.scorer_name,
+            task_name=task_name,
+            judge_id=judge_id,
+            figures=figures,
+            task_strategy=aggregation_mode,
+            by_human=by_human or {},
+            metadata=metadata or {},
+            warnings=tuple(warnings),
+        )
+
+    def no_result(
+        self, judge_id: str, task_name: str, aggregation_mode: TaskStrategy, reason: str
+    ) -> ScoreResult:
+        """Return a result whose figures are all None for this reason."""
+        names = self.figure_names or (self.scorer_name,)
+        figures = {name: no_figure(reason) for name in names}
+        return self.result(judge_id, task_name, aggregation_mode, figures)
+
+
+class PairScorer(Scorer):
+    """Compares labels two by two: a judge's with people's, or people's among themselves.
+
+    What its results are about is filled in by who asks for them.
+    """
+
+    def can_score_task(self, sample_label: Label) -> bool:
+        return True
+
+    def compute_score(
+        self, judge_data: JudgeLabels, human_data: HumanLabels, /, *about: str
+    ) -> ScoreResult:
+        return self.compared(paired(judge_data, human_data, free_text=self.free_text))
+
+    def compute_among_people(self, human_data: HumanLabels, /) -> ScoreResult | None:
+        return self.compared(paired_people(human_data, free_text=self.free_text))
 
     def compared(self, pairs: Paired) -> ScoreResult:
         raise NotImplementedError
 
 
-class ClassificationScorer(BuiltInScorer):
+class ClassificationScorer(PairScorer):
     """Accuracy, F1, precision or recall; see `Classification`, and `consensus` for the tie rule."""
 
     supports_majority = True
@@ -81,20 +271,23 @@ class ClassificationScorer(BuiltInScorer):
         drawn = resampling or Resampling()
         self.settings = Classification(metric, pos_label, average, missing, drawn)
 
-    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
-        return self._compared(paired(judge, humans, missing=self.settings.missing), INDIVIDUAL)
+    def compute_score(
+        self, judge_data: JudgeLabels, human_data: HumanLabels, /, *about: str
+    ) -> ScoreResult:
+        return self.compared(paired(judge_data, human_data, missing=self.settings.missing))
 
-    def majority(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
+    def compute_majority(self, judge_data: JudgeLabels, human_data: HumanLabels, /) -> ScoreResult:
+        people = consensus(human_data, self.tie_rule)
+        found = self.compared(paired(judge_data, people, missing=self.settings.missing))
         method = {"scoring_method": "majority_vote", "tie_rule": self.tie_rule}
-        pairs = paired(judge, consensus(humans, self.tie_rule), missing=self.settings.missing)
-        return self._compared(pairs, INDIVIDUAL | method)
+        return replace(found, metadata={**found.metadata, **method})
 
-    def among(self, humans: HumanLabels) -> ScoreResult:
+    def compute_among_people(self, human_data: HumanLabels, /) -> ScoreResult | None:
         settings = self.settings
         one_sided = settings.metric in ("precision", "recall") or settings.average == "weighted"
-        return self._compared(paired_people(humans, ordered=one_sided), INDIVIDUAL)
+        return self.compared(paired_people(human_data, ordered=one_sided))
 
-    def _compared(self, pairs: Paired, method: Mapping[str, object]) -> ScoreResult:
+    def compared(self, pairs: Paired) -> ScoreResult:
         found, settings, options = classify(pairs, self.settings), self.settings, {}
         if settings.metric != "accuracy":
             options = {"pos_label": str(settings.pos_label), "average": settings.average}
@@ -104,7 +297,7 @@ class ClassificationScorer(BuiltInScorer):
             scorer_name=self.scorer_name,
             figures={settings.metric: found.figure},
             by_human=found.by_human,
-            metadata={**method, **options, "missing": settings.missing},
+            metadata={**INDIVIDUAL, **options, "missing": settings.missing},
             warnings=(f"{items} without the judge's label counted as wrong",) * bool(wrong),
         )
 
@@ -122,17 +315,16 @@ class CohenKappaScorer(PairScorer):
         order: Sequence[Label] = (),
     ) -> None:
         super().__init__("cohens_kappa" if weights is None else f"cohens_kappa_{weights}")
-        if weights not in (None, *get_args(Weights)):
-            raise ValueError(f"weights must be one of {', '.join(get_args(Weights))}")
+        if weights is not None:
+            one_of("weights", weights, Weights)
         self.weights, self.order = weights, order
         self.resampling = resampling or Resampling()
 
     def compared(self, pairs: Paired) -> ScoreResult:
         found = kappas(pairs, self.resampling, weights=self.weights, order=self.order)
-        value = found.figure.value
-        metadata: dict[str, object] = {**INDIVIDUAL, "weights": self.weights or "none"}
-        if value is not None:
-            metadata["interpretation"] = band(value)
+        metadata = {**INDIVIDUAL, "weights": self.weights or "none"}
+        if found.figure.value is not None:
+            metadata["interpretation"] = band(found.figure.value)
             metadata["interpretation_by"] = "Landis and Koch, a convention"
         fits = "cohen_kappa with weights, or rank_correlation,"
         return ScoreResult(
@@ -171,7 +363,7 @@ class RankCorrelationScorer(PairScorer):
         )
 
 
-class KrippendorffAlphaScorer(BuiltInScorer):
+class KrippendorffAlphaScorer(Scorer):
     """Krippendorff's alpha among people, and with the judge as one more of them."""
 
     min_humans = 2
@@ -185,24 +377,27 @@ class KrippendorffAlphaScorer(BuiltInScorer):
         order: Sequence[Label] = (),
     ) -> None:
         super().__init__("krippendorff_alpha" + f"_{level}" * (level != "nominal"))
-        if level not in get_args(Level):
-            raise ValueError(f"level must be one of {', '.join(get_args(Level))}")
+        one_of("level", level, Level)
         self.level, self.order = level, order
         self.resampling = resampling or Resampling()
 
-    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
-        people = self.among(humans)
-        everybody = HumanLabels(
-            [*humans, *((item, "the judge", label) for item, label in judge)], free_text=True
-        )
+    def can_score_task(self, sample_label: Label) -> bool:
+        return True
+
+    def compute_score(
+        self, judge_data: JudgeLabels, human_data: HumanLabels, /, *about: str
+    ) -> ScoreResult:
+        people = self.compute_among_people(human_data)
+        judged = ((item, "the judge", label) for item, label in judge_data.items())
+        everybody = HumanLabels([*human_data, *judged], free_text=True)
         return replace(people, figures={**people.figures, "with_judge": self._alpha(everybody)})
 
-    def among(self, humans: HumanLabels) -> ScoreResult:
-        labels = [row.label for row in humans] if self.level == "nominal" else []
+    def compute_among_people(self, human_data: HumanLabels, /) -> ScoreResult:
+        labels = [row.label for row in human_data] if self.level == "nominal" else []
         fits = "krippendorff_alpha with level ordinal or interval"
         return ScoreResult(
             scorer_name=self.scorer_name,
-            figures={"krippendorff_alpha": self._alpha(humans)},
+            figures={"krippendorff_alpha": self._alpha(human_data)},
             metadata={"ground_truth_method": "people_among_themselves", "level": self.level},
             warnings=nominal_warning(labels, fits),
         )
@@ -211,50 +406,45 @@ class KrippendorffAlphaScorer(BuiltInScorer):
         return krippendorff_alpha(humans, self.level, order=self.order, resampling=self.resampling)
 
 
-class TextScorer(PairScorer):
-    """Compares texts; the consensus is the person whose text is most alike."""
+class TextSimilarityScorer(PairScorer):
+    """How alike the letters of two texts are; see `text_similarity`.
+
+    The consensus is the person whose text is most alike.
+    """
 
     supports_majority = True
     free_text = True
-
-    def can_score_task(self, sample_label: Label) -> bool:
-        return is_text(sample_label)
-
-    def majority(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
-        return self.compared(paired(judge, humans, free_text=True), best_match=True)
-
-    def metadata(self) -> Mapping[str, object]:
-        return {}
-
-    def similarity(self, pairs: Paired, *, best_match: bool) -> Similarity:
-        raise NotImplementedError
-
-    def compared(self, pairs: Paired, *, best_match: bool = False) -> ScoreResult:
-        found = self.similarity(pairs, best_match=best_match)
-        method = {"scoring_method": "best_match"} if best_match else {}
-        spread = {"similarities": asdict(found.spread)}
-        return ScoreResult(
-            scorer_name=self.scorer_name,
-            figures={self.figure_names[0]: found.figure},
-            by_human=found.by_human,
-            metadata={**INDIVIDUAL, **method, **self.metadata(), **spread},
-        )
-
-
-class TextSimilarityScorer(TextScorer):
-    """How alike the letters of two texts are; see `text_similarity`."""
-
     figure_names = ("similarity",)
 
     def __init__(self, resampling: Resampling | None = None) -> None:
         super().__init__("text_similarity")
         self.resampling = resampling or Resampling()
+        self.metadata: Metadata = {}
 
-    def similarity(self, pairs: Paired, *, best_match: bool) -> Similarity:
-        return similarities(pairs, best_match=best_match, resampling=self.resampling)
+    def can_score_task(self, sample_label: Label) -> bool:
+        try:
+            return bool(texts_of(sample_label))
+        except LabelsUnfit:
+            return False
+
+    def similarity(self, pairs: Paired, best_match: bool) -> Similarity:
+        return text_similarities(pairs, best_match, self.resampling)
+
+    def compute_majority(self, judge_data: JudgeLabels, human_data: HumanLabels, /) -> ScoreResult:
+        found = self.compared(paired(judge_data, human_data, free_text=True), best_match=True)
+        return replace(found, metadata={**found.metadata, "scoring_method": "best_match"})
+
+    def compared(self, pairs: Paired, best_match: bool = False) -> ScoreResult:
+        found = self.similarity(pairs, best_match)
+        return ScoreResult(
+            scorer_name=self.scorer_name,
+            figures={self.figure_names[0]: found.figure},
+            by_human=found.by_human,
+            metadata={**INDIVIDUAL, **self.metadata, "similarities": asdict(found.spread)},
+        )
 
 
-class SemanticSimilarityScorer(TextScorer):
+class SemanticSimilarityScorer(TextSimilarityScorer):
     """How alike the meaning of two texts is; see `semantic_similarity`."""
 
     figure_names = ("semantic_similarity",)
@@ -262,25 +452,19 @@ class SemanticSimilarityScorer(TextScorer):
     def __init__(
         self, embed: Embedder, batch_size: int = BATCH_SIZE, resampling: Resampling | None = None
     ) -> None:
-        super().__init__("semantic_similarity")
+        super().__init__(resampling)
+        self.scorer_name = "semantic_similarity"
         self.embed, self.batch_size = embed, batch_size
-        self.resampling = resampling or Resampling()
+        self.metadata = {"embedding_model": embed.model, "batch_size": batch_size}
 
-    def metadata(self) -> Mapping[str, object]:
-        return {"embedding_model": self.embed.model, "batch_size": self.batch_size}
-
-    def similarity(self, pairs: Paired, *, best_match: bool) -> Similarity:
-        return semantics(
-            pairs,
-            self.embed,
-            best_match=best_match,
-            resampling=self.resampling,
-            batch_size=self.batch_size,
+    def similarity(self, pairs: Paired, best_match: bool) -> Similarity:
+        return semantic_similarities(
+            pairs, self.embed, best_match, self.resampling, self.batch_size
         )
 
 
-class AltTestScorer(BuiltInScorer):
-    """May the judge take a person's place? See `alt_test`."""
+class AltTestScorer(Scorer):
+    """May the judge take a person's place? See `alt_test`; people have none among themselves."""
 
     figure_names = ("winning_rate", "advantage_probability")
 
@@ -289,40 +473,26 @@ class AltTestScorer(BuiltInScorer):
         self.settings = settings or AltTestSettings()
         self.min_humans = self.settings.min_humans
 
-    def individual(self, judge: JudgeLabels, humans: HumanLabels) -> ScoreResult:
-        found = alt_test({"judge": judge}, humans, self.settings)["judge"]
-        figures = found.winning_rate[found.epsilon], found.advantage_probability
-        return ScoreResult(
-            scorer_name=self.scorer_name,
-            figures=dict(zip(self.figure_names, figures, strict=True)),
-            by_human={name: _advantage(against) for name, against in found.by_human.items()},
-            series={"winning_rate": found.winning_rate},
-            metadata=self._metadata(found),
-            warnings=advice(found, self.settings),
-        )
+    def can_score_task(self, sample_label: Label) -> bool:
+        return True
 
-    def compute_among_people(
-        self, human_data: HumanLabels, task_name: str, aggregation_mode: TaskStrategy
-    ) -> None:
-        """People have no Alt-Test among themselves."""
-
-    def no_result(
-        self, judge_id: str, task_name: str, aggregation_mode: TaskStrategy, reason: str
+    def compute_score(
+        self, judge_data: JudgeLabels, human_data: HumanLabels, /, *about: str
     ) -> ScoreResult:
-        found = super().no_result(judge_id, task_name, aggregation_mode, reason)
-        rates = {epsilon_key(e): no_figure(reason) for e in self.settings.epsilons}
-        return replace(found, series={"winning_rate": rates})
-
-    def _metadata(self, found: AltTestResult) -> dict[str, object]:
-        settings, people = self.settings, found.by_human.items()
-        return {
+        settings = self.settings
+        found = alt_test({"judge": judge_data}, human_data, settings)["judge"]
+        people, by_human = found.by_human.items(), {}
+        for name, each in people:
+            interval = wilson(round(each.judge_advantage * each.n), each.n)
+            by_human[name] = Figure(each.judge_advantage, each.n, None, interval, WILSON)
+        metadata = {
             "human_advantage_probabilities": {
-                name: [against.judge_advantage, against.human_advantage] for name, against in people
+                name: [each.judge_advantage, each.human_advantage] for name, each in people
             },
-            "p_values": {name: dict(against.p_values) for name, against in people},
-            "won_against": {name: dict(against.rejected) for name, against in people},
-            "items": {name: against.n for name, against in people},
-            "tests": {name: against.test for name, against in people},
+            "p_values": {name: each.p_values for name, each in people},
+            "won_against": {name: each.rejected for name, each in people},
+            "items": {name: each.n for name, each in people},
+            "tests": {name: each.test for name, each in people},
             "passes": found.passes,
             "in_words": in_words(found),
             "scoring_function": found.scoring,
@@ -335,11 +505,24 @@ class AltTestScorer(BuiltInScorer):
             "ground_truth_method": "alt_test_procedure",
             "scoring_method": "leave_one_out_cross_validation",
         }
+        return ScoreResult(
+            scorer_name=self.scorer_name,
+            figures={
+                "winning_rate": found.winning_rate[found.epsilon],
+                "advantage_probability": found.advantage_probability,
+            },
+            by_human=by_human,
+            series={"winning_rate": found.winning_rate},
+            metadata=metadata,
+            warnings=advice(found, settings),
+        )
 
-
-def _advantage(against: AgainstHuman) -> Figure:
-    interval = wilson(round(against.judge_advantage * against.n), against.n)
-    return Figure(against.judge_advantage, against.n, interval=interval, method=WILSON)
+    def no_result(
+        self, judge_id: str, task_name: str, aggregation_mode: TaskStrategy, reason: str
+    ) -> ScoreResult:
+        found = super().no_result(judge_id, task_name, aggregation_mode, reason)
+        rates = {epsilon_key(e): no_figure(reason) for e in self.settings.epsilons}
+        return replace(found, series={"winning_rate": rates})
 
 
 SCORERS: Final[dict[str, Callable[..., Scorer]]] = {
@@ -358,13 +541,7 @@ class ScorerUnknown(ValueError):
 
 
 def register(name: str, factory: Callable[..., Scorer]) -> None:
-    """Give a scorer a name that a configuration file can use.
-
-    Raises
-    ------
-    ValueError
-        When another scorer has it.
-    """
+    """Give a scorer a name that a configuration file can use, unless another one has it."""
     if SCORERS.get(name, factory) is not factory:
         raise ValueError(f"another scorer is called {name}")
     SCORERS[name] = factory
@@ -373,17 +550,8 @@ def register(name: str, factory: Callable[..., Scorer]) -> None:
 def make_scorer(name: str, **options: Any) -> Scorer:
     """Return a scorer by its name.
 
-    Parameters
-    ----------
-    name : str
-        One of `SCORERS`.
-    **options
-        What the scorer takes; for the Alt-Test those of `AltTestSettings`. `resamples` and `seed`
-        are those of its intervals.
-
-    Raises
-    ------
-    ScorerUnknown
+    The options are what the scorer takes; for the Alt-Test those of `AltTestSettings`. `resamples`
+    and `seed` are those of its intervals.
 
     Examples
     --------

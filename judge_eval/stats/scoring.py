@@ -9,31 +9,42 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Generic, TypeAlias, TypeVar, get_args
+from statistics import fmean
+from typing import Final, NamedTuple, TypeAlias
 
-from judge_eval.stats.estimate import LeftOut, left_out
+from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, one_of
 from judge_eval.stats.labels import (
-    HumanLabel,
     HumanLabels,
     Item,
-    JudgeLabel,
     JudgeLabels,
+    Label,
+    LabelsUnfit,
     Vector,
     clean,
     human_labels,
     judge_labels,
 )
-from judge_eval.stats.scorer import (
+from judge_eval.stats.scorers import (
+    PEOPLE,
     AnnotatorAggregation,
+    Figures,
     Scorer,
     ScoreResult,
     TaskStrategy,
-    mean_of_tasks,
 )
 
-Labels = TypeVar("Labels", HumanLabels, JudgeLabels)
+Labels: TypeAlias = Mapping[Item, object]
+Tasks: TypeAlias = Mapping[str, Labels]
+Annotations: TypeAlias = Mapping[str, Tasks]
+Results: TypeAlias = dict[str, list[ScoreResult]]
+Gaps: TypeAlias = tuple[LeftOut, ...]
+
 # A name becomes a folder: no separators, nothing hidden, nothing that a file system may refuse.
 _NAME: Final = re.compile(r"[^\W_][\w .+-]{0,118}[\w+-]|[^\W_]")
+_NO_MAJORITY: Final = (
+    "{} measures how far people agree, which their consensus hides: individual_average was used "
+    "instead of majority_vote"
+)
 
 
 class MetricInvalid(ValueError):
@@ -52,10 +63,6 @@ class MetricConfig:
         Compare with each person and average, or with their consensus.
     display_name : str, optional
         What the metric is called instead of `unique_name`'s own.
-
-    Raises
-    ------
-    MetricInvalid
 
     Examples
     --------
@@ -76,15 +83,15 @@ class MetricConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "task_names", tuple(self.task_names))
-        _one_of("task_strategy", self.task_strategy, get_args(TaskStrategy))
-        _one_of("annotator_aggregation", self.annotator_aggregation, get_args(AnnotatorAggregation))
-        tasks = len(self.task_names)
-        if self.task_strategy == "single" and tasks != 1:
-            raise MetricInvalid(f"task_strategy single takes exactly one task, not {tasks}")
-        if self.task_strategy != "single" and tasks < 2:
-            raise MetricInvalid(
-                f"task_strategy {self.task_strategy} takes two or more tasks, not {tasks}"
-            )
+        tasks, strategy = len(self.task_names), self.task_strategy
+        try:
+            one_of("task_strategy", strategy, TaskStrategy)
+            one_of("annotator_aggregation", self.annotator_aggregation, AnnotatorAggregation)
+        except ValueError as error:
+            raise MetricInvalid(str(error)) from error
+        if (strategy == "single") != (tasks == 1) or not tasks:
+            takes = "exactly one task" if strategy == "single" else "two or more tasks"
+            raise MetricInvalid(f"task_strategy {strategy} takes {takes}, not {tasks}")
         if len(set(self.task_names)) < tasks:
             raise MetricInvalid(f"a task is named twice: {', '.join(self.task_names)}")
         if not _NAME.fullmatch(self.unique_name):
@@ -110,11 +117,7 @@ class MetricConfig:
 def check_names(configs: Sequence[MetricConfig]) -> None:
     """Refuse metrics that would overwrite each other.
 
-    Raises
-    ------
-    MetricInvalid
-        When two have the same name, or names that differ in case only: those are one folder on
-        some systems.
+    Names that differ in case only are one folder on some systems.
     """
     names = [config.unique_name for config in configs]
     counts = Counter(map(str.casefold, names))
@@ -125,67 +128,13 @@ def check_names(configs: Sequence[MetricConfig]) -> None:
         )
 
 
-def _one_of(name: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise MetricInvalid(f"{name} must be one of {', '.join(known)}, not {value}")
-
-
-@dataclass(frozen=True)
-class _Fitting(Generic[Labels]):
-    """The labels that a scorer can take, what was left out, and why there can be no figure."""
-
-    labels: Labels
-    gaps: tuple[LeftOut, ...]
-    reason: str | None
-
-
-def _fitting_people(scorer: Scorer, people: HumanLabels) -> _Fitting[HumanLabels]:
-    """Drop what the scorer cannot take: one odd label must not cost all others their figure."""
-    labels, unfit = people.only(scorer.can_score_task)
-    gaps = _unfit(scorer, [row.human for row in unfit], unfit)
-    reason = None
-    if not labels:
-        reason = gaps[0].why if gaps else "no person labelled this task"
-    elif len(labels.humans) < scorer.min_humans:
-        reason = (
-            f"{scorer.scorer_name} takes labels of at least {scorer.min_humans} people, and of "
-            f"this task there are those of {len(labels.humans)}"
-        )
-    return _Fitting(labels, gaps, reason)
-
-
-def _fitting_judge(scorer: Scorer, judge: JudgeLabels) -> _Fitting[JudgeLabels]:
-    labels, unfit = judge.only(scorer.can_score_task)
-    gaps = _unfit(scorer, [row.item for row in unfit], unfit)
-    nothing = gaps[0].why if gaps else "the judge gave no label on this task"
-    return _Fitting(labels, gaps, None if labels else nothing)
-
-
-def _unfit(
-    scorer: Scorer, names: Sequence[object], rows: Sequence[HumanLabel | JudgeLabel]
-) -> tuple[LeftOut, ...]:
-    if not rows:
-        return ()
-    why = f"{scorer.scorer_name} cannot take labels such as {repr(rows[0].label)[:60]}"
-    return left_out("labels", names, why)
-
-
-Annotations: TypeAlias = Mapping[str, Mapping[str, Mapping[Item, object]]]
-Results: TypeAlias = dict[str, list[ScoreResult]]
-
-_NO_MAJORITY = (
-    "{} measures how far people agree, which their consensus hides: individual_average was used "
-    "instead of majority_vote"
-)
-
-
 def score(
     configs: Sequence[MetricConfig],
     judges: Annotations,
     humans: Annotations,
     scores_dir: Path | None = None,
 ) -> Results:
-    """Compute metrics of judges.
+    """Compute metrics of judges; where an event loop runs already, await `score_async`.
 
     Parameters
     ----------
@@ -199,15 +148,6 @@ def score(
     -------
     dict of unique name to list of ScoreResult
         One result for each judge, in their order.
-
-    Raises
-    ------
-    MetricInvalid
-        When two metrics have the same name.
-
-    Notes
-    -----
-    Where an event loop runs already, await `score_async`.
 
     Examples
     --------
@@ -231,7 +171,19 @@ async def score_async(
 ) -> Results:
     """Compute metrics of judges, waiting for all scorers that have to wait at the same time."""
     check_names(configs)
-    results = await asyncio.gather(*(_of_all_judges(config, judges, humans) for config in configs))
+
+    async def of_judge(
+        config: MetricConfig, people: Mapping[str, _People], judge: str, tasks: Tasks
+    ) -> ScoreResult:
+        said = _by_task(config, tasks)
+        waiting = (_of_task(config, task, judge, said[task], people[task]) for task in people)
+        return _mean_of_results(await asyncio.gather(*waiting))
+
+    async def of_metric(config: MetricConfig) -> list[ScoreResult]:
+        people = _people(config, humans)
+        return await asyncio.gather(*(of_judge(config, people, *each) for each in judges.items()))
+
+    results = await asyncio.gather(*map(of_metric, configs))
     found = {config.unique_name: part for config, part in zip(configs, results, strict=True)}
     if scores_dir is not None:
         for config in configs:
@@ -242,78 +194,59 @@ async def score_async(
 
 def among_people(config: MetricConfig, humans: Annotations) -> ScoreResult | None:
     """Compute the same metric between people, where the scorer has such a figure."""
-    known = []
+    scorer, parts = config.scorer, []
     for task, people in _people(config, humans).items():
-        part = config.scorer.compute_among_people(people.labels, task, config.task_strategy)
-        if part is not None:
-            known.append(part.leaving_out(people.gaps))
-    return _joined(known) if known else None
+        about = PEOPLE, task, config.task_strategy
+        try:
+            found = scorer.compute_among_people(people.labels)
+        except LabelsUnfit as unfit:
+            found = scorer.no_result(*about, str(unfit))
+        if found is not None:
+            parts.append(_filled_in(found, *about, people.gaps))
+    return _mean_of_results(parts) if parts else None
 
 
-async def _of_all_judges(
-    config: MetricConfig, judges: Annotations, humans: Annotations
-) -> list[ScoreResult]:
-    people = _people(config, humans)
+class _People(NamedTuple):
+    """What people said that a scorer can take, what it cannot, and why there is no figure."""
 
-    async def one(judge_id: str, said: Mapping[str, Mapping[Item, object]]) -> ScoreResult:
-        tasks = _by_task(config, said).items()
-        waiting = (_of_task(config, task, judge_id, data, people[task]) for task, data in tasks)
-        return _joined(await asyncio.gather(*waiting))
-
-    return list(await asyncio.gather(*(one(*judge) for judge in judges.items())))
+    labels: HumanLabels
+    gaps: Gaps
+    reason: str | None
 
 
-async def _of_task(
-    config: MetricConfig,
-    task: str,
-    judge_id: str,
-    data: Mapping[Item, object],
-    people: _Fitting[HumanLabels],
-) -> ScoreResult:
-    scorer = config.scorer
-    judge = _fitting_judge(scorer, judge_labels(data, free_text=scorer.free_text))
-    reason = judge.reason or people.reason
-    found = (
-        scorer.no_result(judge_id, task, config.task_strategy, reason)
-        if reason
-        else await _scored(config, task, judge_id, judge.labels, people.labels)
-    )
-    return found.leaving_out((*judge.gaps, *people.gaps))
-
-
-async def _scored(
-    config: MetricConfig, task: str, judge_id: str, judge: JudgeLabels, people: HumanLabels
-) -> ScoreResult:
-    scorer, mode = config.scorer, config.task_strategy
-    by_majority = config.annotator_aggregation == "majority_vote"
-    try:
-        if by_majority and scorer.supports_majority:
-            found = scorer.compute_majority(judge, people, task, judge_id, mode)
-            return replace(found, annotator_aggregation="majority_vote")
-        found = await scorer.compute_score_async(judge, people, task, judge_id, mode)
-    except Exception as error:
-        error.add_note(f"while {scorer.scorer_name} scored {judge_id} on {task}")
-        raise
-    if not by_majority:
-        return found
-    return replace(found, warnings=(*found.warnings, _NO_MAJORITY.format(scorer.scorer_name)))
-
-
-def _people(config: MetricConfig, humans: Annotations) -> dict[str, _Fitting[HumanLabels]]:
+def _people(config: MetricConfig, humans: Annotations) -> dict[str, _People]:
     """Return people's labels of each task, or of all of them together, as the scorer takes them."""
     scorer = config.scorer
     said = {human: _by_task(config, given) for human, given in humans.items()}
-    fitting = {}
+    found = {}
     for task in _by_task(config, {}):
-        labels = {human: given[task] for human, given in said.items()}
-        people = human_labels(labels, free_text=scorer.free_text)
-        fitting[task] = _fitting_people(scorer, people)
-    return fitting
+        by_human = {human: given[task] for human, given in said.items()}
+        labels = human_labels(by_human, free_text=scorer.free_text)
+        unfit = [row for row in labels if not scorer.can_score_task(row.label)]
+        gaps = _unfit(scorer, [(row.human, row.label) for row in unfit])
+        if unfit:
+            fitting = (row for row in labels if scorer.can_score_task(row.label))
+            labels, missing = HumanLabels(fitting, free_text=True), labels.missing
+            labels.missing = missing
+        reason = None
+        if not labels:
+            reason = gaps[0].why if gaps else "no person labelled this task"
+        elif len(labels.humans) < scorer.min_humans:
+            reason = (
+                f"{scorer.scorer_name} takes labels of at least {scorer.min_humans} people, and of "
+                f"this task there are those of {len(labels.humans)}"
+            )
+        found[task] = _People(labels, gaps, reason)
+    return found
 
 
-def _by_task(
-    config: MetricConfig, said: Mapping[str, Mapping[Item, object]]
-) -> dict[str, Mapping[Item, object]]:
+def _unfit(scorer: Scorer, rows: Sequence[tuple[object, Label]]) -> Gaps:
+    """Return what a scorer cannot take: one odd label must not cost all others their figure."""
+    why = f"{scorer.scorer_name} cannot take labels such as {repr(rows[0][1])[:60]}" if rows else ""
+    return left_out("labels", [name for name, _ in rows], why)
+
+
+def _by_task(config: MetricConfig, said: Tasks) -> Tasks:
     """Return one annotator's labels of each task, or as vectors of all of them.
 
     An item that was not labelled for every task has no vector, which counts as a missing label.
@@ -321,39 +254,122 @@ def _by_task(
     given = [said.get(task, {}) for task in config.task_names]
     if config.task_strategy != "multilabel":
         return dict(zip(config.task_names, given, strict=True))
-
-    def vector(item: Item) -> Vector | None:
-        free_text = config.scorer.free_text
-        parts = [clean(labels.get(item), free_text=free_text) for labels in given]
-        return None if None in parts else Vector(parts)
-
-    items = dict.fromkeys(item for labels in given for item in labels)
-    return {", ".join(config.task_names): {item: vector(item) for item in items}}
+    vectors: dict[Item, Vector | None] = {}
+    for item in dict.fromkeys(item for labels in given for item in labels):
+        parts = [clean(x.get(item), free_text=config.scorer.free_text) for x in given]
+        vectors[item] = None if None in parts else Vector(parts)
+    return {", ".join(config.task_names): vectors}
 
 
-def _joined(parts: Sequence[ScoreResult]) -> ScoreResult:
+async def _of_task(
+    config: MetricConfig, task: str, judge_id: str, data: Labels, people: _People
+) -> ScoreResult:
+    scorer, about = config.scorer, (judge_id, task, config.task_strategy)
+    said = judge_labels(data, free_text=scorer.free_text)
+    judge = JudgeLabels((x for x in said.items() if scorer.can_score_task(x[1])), free_text=True)
+    gaps = _unfit(scorer, [(item, label) for item, label in said.items() if item not in judge])
+    reason = people.reason
+    if not judge:
+        reason = gaps[0].why if gaps else "the judge gave no label on this task"
+    gaps += people.gaps
+    if reason is not None:
+        return _filled_in(scorer.no_result(*about, reason), *about, gaps)
+    wants_majority = config.annotator_aggregation == "majority_vote"
+    by_majority = wants_majority and scorer.supports_majority
+    try:
+        if by_majority:
+            found = scorer.compute_majority(judge, people.labels)
+        else:
+            found = await scorer.compute_score_async(
+                judge, people.labels, task, judge_id, config.task_strategy
+            )
+    except LabelsUnfit as unfit:
+        found = scorer.no_result(*about, str(unfit))
+    except Exception as error:
+        error.add_note(f"while {scorer.scorer_name} scored {judge_id} on {task}")
+        raise
+    if by_majority:
+        found = replace(found, annotator_aggregation="majority_vote")
+    elif wants_majority:
+        warning = _NO_MAJORITY.format(scorer.scorer_name)
+        found = replace(found, warnings=(*found.warnings, warning))
+    return _filled_in(found, *about, gaps)
+
+
+def _filled_in(
+    found: ScoreResult, judge_id: str, task: str, strategy: TaskStrategy, gaps: Gaps
+) -> ScoreResult:
+    """Return the result with what it is about, and with these gaps added to every figure."""
+
+    def added(figures: Figures) -> Figures:
+        return {
+            name: replace(figure, left_out=(*figure.left_out, *gaps))
+            for name, figure in figures.items()
+        }
+
+    return replace(
+        found,
+        judge_id=judge_id,
+        task_name=task,
+        task_strategy=strategy,
+        figures=added(found.figures),
+        series={name: added(curve) for name, curve in found.series.items()},
+    )
+
+
+def _mean_of_results(parts: Sequence[ScoreResult]) -> ScoreResult:
     """Return the mean over tasks, or the only part."""
     first = parts[0]
     if len(parts) == 1:
         return first
-    figures = {
-        name: mean_of_tasks({part.task_name: part.figures[name] for part in parts})
-        for name in first.figures
-    }
-    series = {
-        name: {
-            key: mean_of_tasks({part.task_name: part.series[name][key] for part in parts})
-            for key in curve
-        }
-        for name, curve in first.series.items()
-    }
     return replace(
         first,
         task_name=", ".join(part.task_name for part in parts),
-        figures=figures,
-        series=series,
+        figures={
+            name: mean_of_tasks({part.task_name: part.figures[name] for part in parts})
+            for name in first.figures
+        },
+        series={
+            name: {
+                key: mean_of_tasks({part.task_name: part.series[name][key] for part in parts})
+                for key in curve
+            }
+            for name, curve in first.series.items()
+        },
         by_human={},
         by_task={part.task_name: part.figures for part in parts},
         metadata={"tasks": {part.task_name: dict(part.metadata) for part in parts}},
         warnings=tuple(f"{part.task_name}: {text}" for part in parts for text in part.warnings),
     )
+
+
+def mean_of_tasks(figures: Figures) -> Figure:
+    """Return the plain mean of the figures of several tasks, by name.
+
+    Its interval goes from the mean of the lower ends to the mean of the upper ones. The tasks share
+    their items, so their errors may go together; this is the interval if they fully do, and too
+    wide otherwise. A task without a value is left out of the mean and reported.
+
+    Examples
+    --------
+    >>> mean_of_tasks({"a": Figure(0.5, n=10), "b": Figure(1.0, n=6)}).value
+    0.75
+    """
+    known = [figure for figure in figures.values() if figure.value is not None]
+    gaps = [
+        LeftOut("tasks", 1, figure.reason, (task,))
+        for task, figure in figures.items()
+        if figure.reason
+    ]
+    gaps += [gap for figure in known for gap in figure.left_out]
+    if not known:
+        return no_figure("no task has a figure: see why for each of them", left_out=tuple(gaps))
+    mean = fmean(figure.value for figure in known if figure.value is not None)
+    interval, method = None, None
+    if all(figure.interval for figure in known):
+        low, high = zip(*(figure.interval for figure in known if figure.interval), strict=True)
+        interval, method = (
+            (fmean(low), fmean(high)),
+            "mean of the tasks' intervals, which is wide enough",
+        )
+    return Figure(mean, sum(x.n for x in known), None, interval, method, tuple(gaps))

@@ -1,4 +1,4 @@
-"""Shares with their intervals: agreement, coverage, position, consistency.
+"""Shares of a board with their intervals: agreement, coverage, position, consistency.
 
 Wilson's interval where every comparison has one trial; otherwise the bootstrap over comparisons,
 because trials on one comparison are not independent. Where every comparison says the same, so do
@@ -8,46 +8,27 @@ all resamples, and each comparison counts as one trial of Wilson's interval.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import log, sqrt
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import MIN_COMPARISONS, RESAMPLES, TOO_FEW, bounds, resampled_sums
-from judge_eval.stats.estimate import wilson
-from judge_eval.stats.labels import FloatArray, IntArray
+from judge_eval.stats.bootstrap import (
+    MIN_COMPARISONS,
+    RESAMPLES,
+    TOO_FEW,
+    FloatArray,
+    IntArray,
+    bounds,
+    resampled_sums,
+)
+from judge_eval.stats.estimate import Share, wilson
 from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, OutcomesTable
 
-NOTHING = "there is nothing to count"
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A share, how sure it is, and of how many.
-
-    Attributes
-    ----------
-    value : float or None
-        In [0, 1]; None when there were no trials.
-    low, high : float or None
-        95 % interval; None where `why` says why.
-    successes, trials, comparisons : int
-        The comparisons are those with at least one trial.
-    method : {"wilson", "bootstrap", "prompts"} or None
-        What made the interval.
-    why : str or None
-        Why the share or its interval is missing.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    successes: int
-    trials: int
-    comparisons: int
-    method: Literal["wilson", "bootstrap", "prompts"] | None = None
-    why: str | None = None
+NOTHING: Final = Share(None, None, None, 0, 0, 0, why="there is nothing to count")
+FEWEST_PROMPTS: Final = 10
+TOO_FEW_PROMPTS: Final = f"votes on fewer than {FEWEST_PROMPTS} prompts do not tell how sure it is"
+TOO_FEW_PAIRS: Final = f"votes on fewer than {FEWEST_PROMPTS} pairs do not tell how sure it is"
 
 
 def shares(
@@ -62,15 +43,6 @@ def shares(
     ----------
     successes, trials : int array, shape (n_comparisons, n_shares)
         A trial may succeed in part; then the successes are no whole numbers.
-
-    Returns
-    -------
-    list of Share, length n_shares
-
-    Raises
-    ------
-    ValueError
-        When there are more successes than trials.
 
     Examples
     --------
@@ -100,56 +72,39 @@ def ratio(successes: FloatArray, trials: FloatArray) -> FloatArray:
 def shares_of(
     successes: IntArray | FloatArray, trials: IntArray, resampled: FloatArray
 ) -> list[Share]:
-    """Make shares whose bootstrap was done elsewhere.
-
-    Parameters
-    ----------
-    successes, trials : int array, shape (n_comparisons, n_shares)
-    resampled : float array, shape (resamples, n_shares)
-        The shares of each resample; only read where a comparison has several trials.
-    """
-    low, high = bounds(resampled, np.count_nonzero(trials, axis=0))
-    return [
-        _share(successes[:, n], trials[:, n], float(low[n]), float(high[n]))
-        for n in range(trials.shape[1])
-    ]
-
-
-def _share(successes: IntArray | FloatArray, trials: IntArray, low: float, high: float) -> Share:
-    right, total = float(successes.sum()), int(trials.sum())
-    comparisons = int(np.count_nonzero(trials))
-    if not total:
-        return Share(None, None, None, 0, 0, 0, why=NOTHING)
-    value, whole = right / total, round(right)
-    several = total > comparisons
-    if several and comparisons < MIN_COMPARISONS:
-        return Share(value, None, None, whole, total, comparisons, why=TOO_FEW)
-    if several and high > low:
-        return Share(value, low, high, whole, total, comparisons, "bootstrap")
-    of_each = wilson(value * comparisons if several else right, comparisons)
-    assert of_each is not None  # there are comparisons
-    return Share(value, *of_each, whole, total, comparisons, "wilson")
-
-
-FEWEST_PROMPTS: Final = 10
-TOO_FEW_PROMPTS: Final = f"votes on fewer than {FEWEST_PROMPTS} prompts do not tell how sure it is"
-TOO_FEW_PAIRS: Final = f"votes on fewer than {FEWEST_PROMPTS} pairs do not tell how sure it is"
+    """Make shares whose bootstrap, of shape (resamples, n_shares), was done elsewhere."""
+    counts = np.count_nonzero(trials, axis=0)
+    totals = np.stack([successes.sum(axis=0), trials.sum(axis=0), counts], axis=1)
+    found = []
+    for (right, total, comparisons), low, high in zip(
+        totals.tolist(), *bounds(resampled, counts), strict=True
+    ):
+        if not total:
+            found.append(NOTHING)
+            continue
+        value, several = right / total, total > comparisons
+        of = round(right), int(total), int(comparisons)
+        if several and comparisons < MIN_COMPARISONS:
+            found.append(Share(value, None, None, *of, why=TOO_FEW))
+        elif several and high > low:
+            found.append(Share(value, float(low), float(high), *of, "bootstrap"))
+        else:
+            ends = wilson(value * comparisons if several else right, comparisons) or (None, None)
+            found.append(Share(value, ends[0], ends[1], *of, "wilson"))
+    return found
 
 
 def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
     """Return the overall agreement of every judge with its 95 % interval.
+
+    Wilson's interval where every pair has one vote and its own prompt; otherwise by prompts
+    (`prompt_interval`). None below 10 of these.
 
     Parameters
     ----------
     prompts : int array, shape (n_comparisons,)
         Which prompt each comparison is of. Pairs of a prompt share outputs, and votes on a pair
         resemble each other, so prompts are what may be taken as independent.
-
-    Returns
-    -------
-    list of Share, in the table's order of judges
-        Wilson's interval where every pair has one vote and its own prompt; otherwise by prompts
-        (`prompt_interval`). None below 10 of these.
 
     Examples
     --------
@@ -177,13 +132,8 @@ def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share
     votes : int array, shape (n_comparisons, n_choices)
     answers : int8 array, shape (n_comparisons, n_judges, 2)
         Codes of the answers in the stored and the swapped order, of the stored A and B; negative
-        where the judge did not answer in both.
+        where the judge did not answer in both. Each vote is a trial of either answer.
     prompts : int array, shape (n_comparisons,)
-
-    Returns
-    -------
-    list of Share, length n_judges
-        Each vote is a trial of either answer; its interval is by prompts.
 
     Examples
     --------
@@ -195,12 +145,10 @@ def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share
     (0.5, 24)
     """
     known = (answers >= 0).all(axis=2)
-    each = votes.sum(axis=1, keepdims=True)
-    named = [
-        np.take_along_axis(votes, np.maximum(answers[:, :, order], 0).astype(np.intp), axis=1)
-        for order in range(2)
-    ]
-    return _by_prompt(np.where(known, named[0] + named[1], 0), 2 * known * each, prompts)
+    codes = np.maximum(answers, 0).astype(np.intp)
+    one, other = (np.take_along_axis(votes, codes[:, :, order], axis=1) for order in range(2))
+    trials = 2 * known * votes.sum(axis=1, keepdims=True)
+    return _by_prompt(np.where(known, one + other, 0), trials, prompts)
 
 
 def _by_prompt(right: IntArray, votes: IntArray, prompts: IntArray) -> list[Share]:
@@ -209,27 +157,23 @@ def _by_prompt(right: IntArray, votes: IntArray, prompts: IntArray) -> list[Shar
     sums = np.zeros((3, int(number.max(initial=-1)) + 1, right.shape[1]))
     for total, values in zip(sums, (right, votes, votes > 0), strict=True):
         np.add.at(total, number, values)
-    return [_share_by_prompt(*sums[:, :, judge]) for judge in range(right.shape[1])]
+    return [_share_by_prompt(*sums[:, sums[1, :, n] > 0, n]) for n in range(right.shape[1])]
 
 
 def _share_by_prompt(right: FloatArray, votes: FloatArray, pairs: FloatArray) -> Share:
     """Return one judge's share of its sums by prompt, each of shape (n_prompts,)."""
-    asked = votes > 0
-    right, votes = right[asked], votes[asked]
     good, total, comparisons = int(right.sum()), int(votes.sum()), int(pairs.sum())
     if not total:
-        return Share(None, None, None, 0, 0, 0, why=NOTHING)
-    value = good / total
-    is_plain = total == comparisons == len(votes)
-    if len(votes) < FEWEST_PROMPTS:
+        return NOTHING
+    value, prompts = good / total, len(votes)
+    is_plain = total == comparisons == prompts
+    if prompts < FEWEST_PROMPTS:
         why = TOO_FEW_PAIRS if is_plain else TOO_FEW_PROMPTS
         return Share(value, None, None, good, total, comparisons, why=why)
     if is_plain or good in (0, total):
-        bounds = wilson(value * len(votes), len(votes))
-        assert bounds is not None  # there are votes
-        return Share(value, *bounds, good, total, comparisons, "wilson")
-    low, high = prompt_interval(right, votes)
-    return Share(value, low, high, good, total, comparisons, "prompts")
+        low, high = wilson(value * prompts, prompts) or (None, None)
+        return Share(value, low, high, good, total, comparisons, "wilson")
+    return Share(value, *prompt_interval(right, votes), good, total, comparisons, "prompts")
 
 
 def prompt_interval(
@@ -237,22 +181,16 @@ def prompt_interval(
 ) -> tuple[float, float]:
     """Return the 95 % interval of a share whose trials come in prompts.
 
-    With ``c_i`` right of ``n_i`` votes on prompt i of P::
+    With ``c_i`` right of ``n_i`` votes on prompt i of P, which are at least two, and neither all
+    right nor all wrong::
 
         theta = sum c / sum n,   e_i = c_i - theta n_i
         se = sqrt(P / (P - 1) sum e_i ** 2) / sum n
         logit(theta) -+ t(.975, P - 1) se / (theta (1 - theta))
 
-    Parameters
-    ----------
-    right, votes : float array, shape (n_prompts,)
-        At least two prompts, and neither all votes right nor all wrong.
-
     Examples
     --------
     >>> low, high = prompt_interval([3, 2, 1, 3, 0, 2, 3, 1, 2, 3], [3] * 10)
-    >>> round(standard_error([3, 2, 1, 3, 0, 2, 3, 1, 2, 3], [3] * 10), 6)
-    0.111111
     >>> round(low, 6), round(high, 6)
     (0.392234, 0.861072)
     """

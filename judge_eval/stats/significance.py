@@ -12,24 +12,15 @@ from math import comb
 
 import numpy as np
 
-from judge_eval.stats.labels import BoolArray, FloatArray, IntArray
+from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
 class Penalty:
-    """What a person has to be better by, since a judge costs less.
+    """What a person has to be better by, since a judge costs less: some epsilons in [0, 1).
 
-    Attributes
-    ----------
-    epsilons : float array, shape (n_epsilons,)
-    multiplicative : bool
-        False: test ``d = I_human - I_judge`` against epsilon. True: test
-        ``d = I_human - I_judge / (1 - epsilon)`` against 0.
-
-    Raises
-    ------
-    ValueError
-        When an epsilon is not within [0, 1), where both forms have a meaning.
+    ``d = I_human - I_judge`` is tested against epsilon; the multiplicative form tests
+    ``d = I_human - I_judge / (1 - epsilon)`` against 0.
     """
 
     epsilons: FloatArray
@@ -55,21 +46,8 @@ class Penalty:
 def t_test(counts: IntArray, penalty: Penalty) -> FloatArray:
     """Return the p-values of one-sided one-sample t-tests, alternative: the mean of d is less.
 
-    Parameters
-    ----------
-    counts : int array, shape (…, 3)
-        Items on which both agree equally well with the others, the person alone better, the judge
-        alone better.
-
-    Returns
-    -------
-    float array, shape (…, n_epsilons)
-        Where d is the same on all items there is no variance to test by, and p is 0 if d is less,
-        else 1. NaN without items.
-
-    References
-    ----------
-    Alt-Test, arXiv 2501.10970; ``scipy.stats.ttest_1samp`` gives the same.
+    From counts of shape (…, 3), see above, to shape (…, n_epsilons). Where d is the same on all
+    items there is no variance to test by, and p is 0 if d is less, else 1; NaN without items.
 
     Examples
     --------
@@ -88,7 +66,7 @@ def t_test(counts: IntArray, penalty: Penalty) -> FloatArray:
         variance = (counts[..., np.newaxis, :] * spread).sum(axis=-1) / (n - 1)
         p = np.asarray(stdtr(n - 1.0, mean / np.sqrt(variance / n)), np.float64)
     constant = ((counts > 0).sum(axis=-1) == 1)[..., np.newaxis]
-    return np.where(constant, certain(mean), p)
+    return np.where(constant, np.where(mean < 0, 0.0, 1.0), p)
 
 
 def wilcoxon(counts: IntArray, penalty: Penalty) -> FloatArray:
@@ -119,7 +97,7 @@ def wilcoxon(counts: IntArray, penalty: Penalty) -> FloatArray:
     """
     there = counts > 0
     if there.sum() == 1:
-        return certain(penalty.values[:, there][:, 0])
+        return np.where(penalty.values[:, there][:, 0] < 0, 0.0, 1.0)
     return np.array([_signed_rank(row[there], counts[there]) for row in penalty.values])
 
 
@@ -139,11 +117,6 @@ def _signed_rank(values: FloatArray, counts: IntArray) -> float:
     return float(chance[: observed + 1].sum())
 
 
-def certain(difference: FloatArray) -> FloatArray:
-    """Return the p-value of a difference that is the same on every item."""
-    return np.where(difference < 0, 0.0, 1.0)
-
-
 def benjamini_yekutieli(p_values: FloatArray, q: float = 0.05) -> BoolArray:
     """Tell which hypotheses are rejected when the false discovery rate is held at q.
 
@@ -151,26 +124,13 @@ def benjamini_yekutieli(p_values: FloatArray, q: float = 0.05) -> BoolArray:
     that passes is rejected, with all smaller ones. It holds whatever the tests have to do with each
     other.
 
-    Parameters
-    ----------
-    p_values : float array, shape (…, m)
-        NaN where there is no test; m is then less by as many.
-
-    Returns
-    -------
-    bool array, shape (…, m)
-
-    References
-    ----------
-    Y. Benjamini and D. Yekutieli, "The control of the false discovery rate in multiple testing
-    under dependency", 2001.
+    Both arrays have shape (…, m); NaN is no test, and m is then less by as many. Source:
+    Y. Benjamini and D. Yekutieli, 2001.
 
     Examples
     --------
     >>> benjamini_yekutieli(np.array([0.0272, 0.0001, 0.018]))
     array([ True,  True,  True])
-    >>> benjamini_yekutieli(np.array([0.001, 0.02, 0.2]))
-    array([ True, False, False])
     """
     tests = (~np.isnan(p_values)).sum(axis=-1)
     rank = np.arange(1, p_values.shape[-1] + 1)
@@ -188,17 +148,8 @@ def mcnemar(ahead: IntArray, behind: IntArray) -> FloatArray:
     """Return the exact two-sided p-values of McNemar's test (the sign test).
 
     ``min(1, 2 P(X <= min(ahead, behind)))`` with X binomial of ``ahead + behind`` tosses of a fair
-    coin; 1 where there were none.
-
-    Parameters
-    ----------
-    ahead, behind : int array of one shape
-        Comparisons on which only the one, or only the other, was right.
-
-    References
-    ----------
-    Q. McNemar, "Note on the sampling error of the difference between correlated proportions or
-    percentages", 1947.
+    coin; 1 where there were none. They count comparisons on which only the one, or only the other,
+    was right.
 
     Examples
     --------
@@ -215,11 +166,8 @@ def mcnemar(ahead: IntArray, behind: IntArray) -> FloatArray:
 def holm(p: FloatArray) -> FloatArray:
     """Return p-values, shape (n_tests,), corrected so that no claim at all is false but rarely.
 
-    The k-th smallest of m is the largest of ``(m + 1 - i) p_i`` so far, and at most 1.
-
-    References
-    ----------
-    S. Holm, "A simple sequentially rejective multiple test procedure", 1979.
+    The k-th smallest of m is the largest of ``(m + 1 - i) p_i`` so far, and at most 1 (S. Holm,
+    1979).
 
     Examples
     --------

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge_eval.stats import bradley_terry
+from judge_eval.stats.bootstrap import bootstrap_tail
 from judge_eval.stats.claims import claims
 from judge_eval.stats.elo import agree_rate
-from judge_eval.stats.estimate import bootstrap_tail, wilson
+from judge_eval.stats.estimate import wilson
 from judge_eval.stats.judge_figures import judge_figures
 from judge_eval.stats.outcomes_table import OutcomesTable
 from tests.pure.outcome_tables import made_up, tables

@@ -54,6 +54,12 @@ def test_a_judge_s_odd_label_is_dropped_and_counted_wherever_it_stands():
         assert ("labels", 1, (place,), why) in gaps_of(found.figures["similarity"])
 
 
+def test_an_odd_label_does_not_cost_empty_texts_theirs():
+    judge, person = {"q1": "", "q2": "a"}, {"q1": "", "q2": "a", "q3": 5}
+    figure = scored(TextSimilarityScorer(), judge, {"ann": person}).figures["similarity"]
+    assert (figure.value, figure.n) == (1, 2)
+
+
 @pytest.mark.parametrize("odd", ["judge", "people"])
 def test_nothing_but_odd_labels_is_a_reason(odd):
     numbers = dict.fromkeys(TEXTS, 4)

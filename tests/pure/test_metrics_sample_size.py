@@ -11,7 +11,7 @@ from judge_eval.stats import (
     cohen_kappa,
     items_needed,
 )
-from judge_eval.stats.sample_size import _labels, _passes
+from judge_eval.stats.sample_size import _labels
 
 GOOD = (0.9, 0.2)
 
@@ -86,7 +86,7 @@ def test_people_agree_with_the_kappa_that_is_stated():
 def test_simulated_tests_are_alt_tests():
     supposed = Supposed(0.75, 0.25, humans=4, categories=3)
     sizes, tests = [35, 70], 40
-    passed = _passes(supposed, sizes, tests, np.random.default_rng(8))
+    needed = items_needed(0.75, 0.25, humans=4, sizes=sizes, simulations=tests, seed=8)
     people, judge = _labels(supposed, tests, sizes[-1], np.random.default_rng(8))
     expected = [0, 0]
     for number in range(tests):
@@ -97,7 +97,7 @@ def test_simulated_tests_are_alt_tests():
             judged = dict(enumerate(judge[number, :size].tolist()))
             found = alt_test({"j": judged}, said, AltTestSettings(scoring="accuracy"))["j"]
             expected[at] += bool(found.passes)
-    assert list(passed) == expected
+    assert [share * tests for share in shares(needed)] == expected
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from judge_eval.stats import bradley_terry
-from judge_eval.stats.bootstrap import ALL_ALIKE, TOO_FEW
+from judge_eval.stats.bootstrap import ALL_ALIKE, TOO_FEW, bootstrap_tail
 from judge_eval.stats.bradley_terry import NO_GAMES, apart, rate
-from judge_eval.stats.estimate import bootstrap_tail
 
 WINS = np.array([[0.0, 30.0, 25.0], [20.0, 0.0, 22.0], [15.0, 18.0, 0.0]])
 

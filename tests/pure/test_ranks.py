@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.stats.ranks import rank_ranges, ranks, tie_group_members, tie_groups
+from judge_eval.stats.bradley_terry import rank_ranges, rate, tie_group_members, tie_groups
 
 ratings = st.lists(st.integers(900, 910), min_size=1, max_size=8).map(
     lambda values: np.array(values, dtype=float)
@@ -31,14 +31,26 @@ def letters_of(text):
     return set(found)
 
 
-@given(ratings)
-def test_a_rank_is_one_more_than_those_above(values):
-    expected = [1 + sum(other > own for other in values) for own in values]
-    assert ranks(values).tolist() == expected
+wins_tables = st.integers(2, 6).flatmap(
+    lambda n: st.lists(st.lists(st.integers(0, 3), min_size=n, max_size=n), min_size=n, max_size=n)
+)
+
+
+def rated(wins):
+    wins = np.array(wins)
+    return rate(wins, wins[None].astype(float), np.full(len(wins), 20))
+
+
+@given(wins_tables)
+def test_a_rank_is_one_more_than_those_above(wins):
+    found = rated(wins)
+    for own in found:
+        assert own.rank == 1 + sum(other.value > own.value + 1e-6 for other in found)
 
 
 def test_ratings_that_differ_by_rounding_only_share_a_rank():
-    assert ranks(np.array([1000.0, 1000.0 + 1e-9, 900.0])).tolist() == [1, 1, 3]
+    found = rated([[0, 3, 5], [3, 0, 5], [1, 1, 0]])
+    assert [each.rank for each in found] == [1, 1, 3]
 
 
 @given(ratings)

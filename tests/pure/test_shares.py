@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge_eval.stats.bootstrap import MIN_COMPARISONS, TOO_FEW
-from judge_eval.stats.estimate import wilson
-from judge_eval.stats.shares import NOTHING, Share, shares
+from judge_eval.stats.estimate import Share, wilson
+from judge_eval.stats.shares import NOTHING, shares
 
 trials_by_row = st.lists(
     st.integers(0, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),
@@ -49,7 +49,7 @@ def test_independent_votes_are_as_much_evidence_as_they_are_many():
 
 
 def test_what_cannot_be_computed_is_missing_with_a_reason():
-    assert share([0, 0], [0, 0]) == Share(None, None, None, 0, 0, 0, why=NOTHING)
+    assert share([0, 0], [0, 0]) == NOTHING
     few = share([1, 2, 0, 1, 1, 1, 1, 1, 1], [2] * 9)
     assert (few.value, few.low, few.high, few.method, few.why) == (0.5, None, None, None, TOO_FEW)
     assert str(MIN_COMPARISONS) in TOO_FEW

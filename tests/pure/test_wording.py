@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.stats.claims import summary
-from judge_eval.stats.shares import Share
+from judge_eval.stats.estimate import Share
 
 
 def said(judges, beats, votes=120, people=3, baselines=(), order=None):
