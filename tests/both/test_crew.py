@@ -403,7 +403,7 @@ def test_what_was_set_aside_is_not_begun_once_its_run_or_provider_is_stopped(at,
 @pytest.mark.django_db(transaction=True)
 def test_a_second_crew_goes_home_and_what_the_first_is_making_is_not_made_again(at):
     """Not even by itself, when leases ran out under it because the machine slept."""
-    at.control(mode="slow", slow_ms=1500)
+    at.control(mode="slow", slow_ms=5000)
     run = make_started(at, {"concurrency": 8}, prompts=["one"])
 
     def shift():
@@ -415,9 +415,8 @@ def test_a_second_crew_goes_home_and_what_the_first_is_making_is_not_made_again(
     first = threading.Thread(target=shift)
     first.start()
     eventually(lambda: at.log()["now"] == 2)
-    began = time.monotonic()
     worker.work()
-    assert time.monotonic() - began < 1
+    assert at.log()["now"] == 2
     assert first.is_alive()
     held = Call.objects.filter(run=run, lease__isnull=False)
     assert held.update(leased_until=timezone.now() - timedelta(seconds=1)) == 2

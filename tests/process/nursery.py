@@ -1,40 +1,118 @@
 """Starts processes of the product as `manage.py up` does: forked from one that has imported all.
 
-Each line of input is a name and a command, as JSON; the answer is a process id. What was started
-goes on when the input ends: whoever asked for it ends it.
+One process for all tests imports the libraries. For each installation it forks one, which reads
+its settings and imports the product, and which forks the programs that are asked for. What was
+started goes on when the tests have gone: they end it themselves.
 """
 
+from __future__ import annotations
+
+import atexit
 import json
 import os
+import signal
+import subprocess
 import sys
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import IO, Any
 
-import django
+ROOT = Path(__file__).resolve().parents[2]
+# They take long to import, and need no settings.
+LIBRARIES = (
+    "celery.bin.celery",
+    "celery.concurrency.thread",
+    "django.contrib.staticfiles.finders",
+    "django.db.models",
+    "django.forms",
+    "django.test",
+    "environs",
+    "granian.cli",
+    "granian.server",
+    "kombu.transport.redis",
+    "markdown_it",
+    "psycopg",
+    "pydantic.main",
+    "redis.asyncio",
+    "yaml",
+)
 
-from humanjudge.launcher.supervisor import Child, Program
-from humanjudge.management.commands.up import preload
-from tests.process.processes import ROOT
+
+class Nursery:
+    """Forks the programs of one installation."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        paths = folder / "nursery.commands", folder / "nursery.answers"
+        for path in paths:
+            os.mkfifo(path)
+        _ask(_root(), [str(folder), environment])
+        self._commands, self._answers = paths[0].open("w"), paths[1].open()
+
+    def start(self, name: str, command: list[str]) -> int:
+        """Start a program and return its process id."""
+        _ask(self._commands, [name, command])
+        return int(self._answers.readline())
+
+    def close(self) -> None:
+        self._commands.close()
+        self._answers.read()
+        self._answers.close()
 
 
-def main(folder: Path) -> None:
+def _ask(stream: IO[str], what: list[Any]) -> None:
+    print(json.dumps(what), file=stream, flush=True)
+
+
+@cache
+def _root() -> IO[str]:
+    command = [sys.executable, "-m", "tests.process.nursery"]
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, text=True)
+    atexit.register(process.communicate)
+    assert process.stdin
+    return process.stdin
+
+
+def main() -> None:
+    for library in LIBRARIES:
+        import_module(library)
+    # Nobody waits for what is forked here.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for line in sys.stdin:
+        folder, environment = json.loads(line)
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.environ.clear()
+            os.environ.update(environment)
+            fork_programs(Path(folder))
+
+
+def fork_programs(folder: Path) -> None:
+    import django
+
+    from humanjudge.launcher.supervisor import Child, Program
+
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "humanjudge.settings")
     django.setup()
+    from humanjudge.management.commands.up import preload
+
     preload()
-    pipes = (os.dup(0), os.dup(1))
     # What is forked reads nothing, and writes to its log.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     children: list[Child] = []
-    with os.fdopen(pipes[0]) as commands, os.fdopen(pipes[1], "w", buffering=1) as answers:
-        for line in commands:
-            # One that has ended is a zombie until it is asked.
+    commands, answers = folder / "nursery.commands", folder / "nursery.answers"
+    with commands.open() as asked, answers.open("w") as answer:
+        pipes = asked.fileno(), answer.fileno()
+        for line in asked:
+            # One that has ended is a zombie until it is looked at.
             children = [each for each in children if each.process and each.process.poll() is None]
             name, command = json.loads(line)
             child = Child(Program(name, command, cwd=ROOT), folder / f"{name}.log")
-            print(child.spawn(close=pipes), file=answers)
+            print(child.spawn(close=pipes), file=answer, flush=True)
             children.append(child)
     # Not as Python ends: it would wait for those that it has forked.
     os._exit(0)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

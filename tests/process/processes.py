@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -19,9 +18,9 @@ from django.db import connection
 
 from humanjudge.launcher import up
 from tests.helpers.waiting import eventually, gone
+from tests.process.nursery import ROOT, Nursery
 from tests.servers import lifeline
 
-ROOT = Path(__file__).resolve().parents[2]
 HOST = "127.0.0.1"
 START_SECONDS = 60
 
@@ -69,7 +68,7 @@ class Site:
     ) -> None:
         self.folder = folder
         self._afresh = afresh
-        self._nursery: subprocess.Popen[str] | None = None
+        self._nursery: Nursery | None = None
         self.port = free_port()
         self.environment = {
             **os.environ,
@@ -87,7 +86,7 @@ class Site:
         for process in list(self._running):
             self.kill(process)
         if self._nursery:
-            self._nursery.communicate()
+            self._nursery.close()
 
     def manage(self, *arguments: str) -> str:
         """Run a management command to its end and return what it printed."""
@@ -160,17 +159,8 @@ class Site:
 
     def _forked(self, name: str, command: list[str]) -> Forked:
         if self._nursery is None:
-            self._nursery = subprocess.Popen(
-                [sys.executable, "-m", "tests.process.nursery", str(self.folder)],
-                cwd=ROOT,
-                env=self.environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                bufsize=1,
-            )
-        print(json.dumps([name, command]), file=self._nursery.stdin)
-        return Forked(int(self._nursery.stdout.readline()))
+            self._nursery = Nursery(self.folder, self.environment)
+        return Forked(self._nursery.start(name, command))
 
     def _listens(self) -> bool:
         with socket.socket() as probe:
