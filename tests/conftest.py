@@ -5,6 +5,8 @@ from django.conf import settings
 
 # A slow machine is no failure; what failed is printed so that it can be run again.
 hypothesis.settings.register_profile("humanjudge", deadline=None, print_blob=True)
+# For `make test-fast`.
+hypothesis.settings.register_profile("fast", deadline=None, print_blob=True, max_examples=20)
 hypothesis.settings.load_profile("humanjudge")
 
 

@@ -350,6 +350,7 @@ def test_a_run_without_votes_or_findings_shows_the_way():
     assert "0 people voted" in text_of(shown(run))
 
 
+@pytest.mark.slow
 def test_the_pages_cost_the_same_at_1_and_at_1000_pairs():
     client = user_client()
 

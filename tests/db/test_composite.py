@@ -307,6 +307,7 @@ class TestSaving:
         assert self.save(run, CONFIG, client).status_code == 403
 
 
+@pytest.mark.slow
 def test_the_number_of_queries_does_not_grow():
     counts = []
     for pairs in (1, 500):

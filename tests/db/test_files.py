@@ -133,6 +133,7 @@ def test_a_chart_is_a_file_that_does_nothing_but_be_drawn():
         assert not [part for part in drawing.iter() if part.tag.endswith("script")]
 
 
+@pytest.mark.slow
 def test_every_page_leads_to_its_files():
     run = voted_run(charts=True)
     client = user_client()

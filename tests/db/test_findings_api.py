@@ -191,6 +191,7 @@ def test_a_voter_gets_nothing_of_the_findings_from_any_page_or_from_the_api():
     assert_blind(study, answers | {"key": blindly})
 
 
+@pytest.mark.slow
 def test_it_costs_the_same_at_2_and_at_1000_pairs():
     client = reader("read", "vote", "verdicts")
 

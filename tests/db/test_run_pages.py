@@ -562,6 +562,7 @@ def costs_of(size):
     return {url.split("/")[3]: queries_of(client, url) for url in urls}
 
 
+@pytest.mark.slow
 def test_pages_cost_the_same_at_1_and_at_1000_calls():
     few = costs_of(1)
     assert costs_of(1000) == few

@@ -308,6 +308,7 @@ def test_a_cursor_beyond_all_times_is_refused():
     assert response.status_code == 422
 
 
+@pytest.mark.slow
 def test_lists_and_runs_cost_the_same_however_much_is_there():
     browser = client("read")
     run = make_run()

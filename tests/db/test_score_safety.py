@@ -86,6 +86,7 @@ def test_no_name_is_anything_but_text_on_the_page(tmp_path):
     assert any(text.startswith("<b onclick=x>run</b>: how well") for text in page.texts)
 
 
+@pytest.mark.slow
 def test_the_page_needs_nothing_else_and_runs_only_its_own_script(tmp_path):
     out = tmp_path / "out"
     scored(voted_run(), out)
@@ -138,6 +139,7 @@ def test_a_result_that_is_no_json_leaves_no_half_report(tmp_path):
     assert told.startswith("more_as_1tasks_978f6f60_single of gpt cannot be written as JSON")
 
 
+@pytest.mark.slow
 def test_a_folder_of_somebody_else_is_left_alone(tmp_path):
     out = tmp_path / "out"
     out.mkdir()
@@ -150,6 +152,7 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path):
     assert (kept / "thesis.tex").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_a_report_is_made_again_in_its_place(tmp_path):
     run, out = voted_run(), tmp_path / "out"
     scored(run, out)

@@ -165,6 +165,7 @@ class TestTable:
         assert rows[3].reason == "component 'correctness' is 7, which is outside [0, 1]"
 
 
+@pytest.mark.slow
 def test_it_works_without_settings():
     alone = """
 import sys

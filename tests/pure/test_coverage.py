@@ -49,6 +49,7 @@ def test_agreement_with_several_votes_a_pair(truth, comparisons):
     assert 0.92 <= np.mean(held) <= 0.98
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("comparisons, least", [(20, 0.91), (60, 0.92)])
 def test_order_free_rating(truth, comparisons, least):
     rng = np.random.default_rng(comparisons)

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = {
     *("numpy", "scipy", "sklearn", "pandas", "pyarrow", "vl_convert", "PIL"),
@@ -19,6 +21,7 @@ print(json.dumps([sorted(app.tasks), sorted(sys.modules)]))
 """
 
 
+@pytest.mark.slow
 def test_web_servers_and_workers_start_without_what_only_computing_needs():
     made = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", LOADED], cwd=ROOT, capture_output=True, text=True

@@ -85,6 +85,7 @@ def plain(judge, people, epsilon, *, multiplicative=False, least=3):
     return rate, np.mean([judge for judge, _ in advantages.values()]), advantages
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(studies(), st.sampled_from([0.0, 0.1, 0.2, 0.3]), st.booleans())
 def test_the_test_is_the_plain_loop(study, epsilon, multiplicative):

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from judge_eval.stats.scorers import SCORERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,6 +38,7 @@ assert "django" not in sys.modules
 """
 
 
+@pytest.mark.slow
 def test_the_package_works_without_settings_and_imports_nothing_slow():
     plain = {name: value for name, value in os.environ.items() if "DJANGO" not in name}
     done = subprocess.run(

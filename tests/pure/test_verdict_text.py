@@ -262,6 +262,7 @@ def test_twice_the_reply_is_at_most_twice_the_work(bit):
     assert twice <= 2 * once + 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("front", ["", '{"a":"', '{"winner":"A","score_a":', '{"a":['])
 def test_a_megabyte_of_anything_is_read_through(front):
     """The decoder runs in C, where no call is counted: a quadratic scan would time out here."""
