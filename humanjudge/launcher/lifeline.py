@@ -1,8 +1,8 @@
 """Ends process groups when the process that started them is gone, however it went.
 
 A process that is killed with -9 can stop nothing any more. So a small second process, in a session
-of its own, reads a pipe whose other end only the first process holds, and keeps a list of process
-groups. When the pipe closes, it ends the groups that are still listed, the youngest first.
+of its own, reads a pipe whose other end only the first process holds. Each line is the list of
+process groups; when the pipe closes, those of the last line are ended, the youngest first.
 """
 
 import contextlib
@@ -16,62 +16,49 @@ from pathlib import Path
 
 GRACE = 5.0
 _PROC = Path("/proc")
+_HAS_PROC = _PROC.joinpath("self", "stat").exists()
 
 
-def group_alive(group: int) -> bool:
-    """Whether a process of this group still runs; a zombie nobody waits for does not count."""
+def _group_of(pid: int | str) -> int | None:
+    """Return the group of a process, None for one that is gone or a zombie nobody waits for."""
     try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    if not _PROC.joinpath("self", "stat").exists():
-        return True
-    return any(_runs_in(group, entry) for entry in _PROC.iterdir() if entry.name.isdigit())
+        stat = _PROC.joinpath(str(pid), "stat").read_text(errors="replace")
+    except OSError:
+        return None
+    state, _, group, *_ = stat.rpartition(")")[2].split()
+    return None if state in "ZX" else int(group)
 
 
 def process_alive(pid: int) -> bool:
-    """Whether a process still runs; a zombie nobody waits for does not count."""
+    if _HAS_PROC:
+        return _group_of(pid) is not None
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    has_proc = _PROC.joinpath("self", "stat").exists()
-    return not has_proc or _group_of(_PROC / str(pid)) is not None
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return True
 
 
-def _runs_in(group: int, process: Path) -> bool:
-    return _group_of(process) == group
-
-
-def _group_of(process: Path) -> int | None:
-    """Return the group of a process that runs, None for one that is gone or a zombie."""
+def group_alive(group: int) -> bool:
+    """Say whether a process of this group still runs."""
     try:
-        fields = process.joinpath("stat").read_text().rpartition(")")[2].split()
-    except (OSError, UnicodeDecodeError):
-        return None
-    state, group = fields[0], int(fields[2])
-    return None if state in {"Z", "X"} else group
-
-
-def signal_group(group: int, number: int) -> None:
-    """Send a signal to every process of a group that may be gone already."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
+        os.killpg(group, 0)
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    numbers = (entry.name for entry in _PROC.iterdir()) if _HAS_PROC else ()
+    return not _HAS_PROC or any(_group_of(each) == group for each in numbers if each.isdigit())
 
 
 def end_group(group: int, grace: float = GRACE) -> None:
     """Ask a group to end, wait at most `grace` seconds, then kill what is left of it."""
-    signal_group(group, signal.SIGTERM)
-    deadline = time.monotonic() + grace
-    while group_alive(group):
-        if time.monotonic() > deadline:
-            signal_group(group, signal.SIGKILL)
-            return
-        time.sleep(0.05)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGTERM)
+        deadline = time.monotonic() + grace
+        while group_alive(group):
+            if time.monotonic() > deadline:
+                os.killpg(group, signal.SIGKILL)
+                return
+            time.sleep(0.02)
 
 
 class Lifeline:
@@ -83,46 +70,10 @@ class Lifeline:
     def __init__(self, keep_open: Iterable[int] = ()) -> None:
         self._keep_open = tuple(keep_open)
         self._groups: list[int] = []
-        self._process = self._guard()
+        self._guard()
 
-    def add(self, group: int) -> None:
-        self._groups.append(group)
-        self._tell(f"add {group}")
-
-    def remove(self, group: int) -> None:
-        if group in self._groups:
-            self._groups.remove(group)
-            self._tell(f"remove {group}")
-
-    def close(self) -> None:
-        """Let go; returns when every group that was still listed has ended."""
-        if self._process.stdin:
-            with contextlib.suppress(BrokenPipeError):
-                self._process.stdin.close()
-        self._process.wait()
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def descriptors(self) -> list[int]:
-        """What a process that is forked from this one must close: only this one may hold it."""
-        pipe = self._process.stdin
-        return [pipe.fileno()] if pipe and not pipe.closed else []
-
-    def renew(self) -> None:
-        """Start the guarding process again if it is gone."""
-        if self._process.poll() is not None:
-            if self._process.stdin:
-                with contextlib.suppress(BrokenPipeError):
-                    self._process.stdin.close()
-            self._process = self._guard()
-            for group in self._groups:
-                self._tell(f"add {group}")
-
-    def _guard(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
+    def _guard(self) -> None:
+        self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", __file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -131,26 +82,54 @@ class Lifeline:
             pass_fds=self._keep_open,
             cwd="/",
         )
+        assert self._process.stdin
+        self._pipe = self._process.stdin
 
-    def _tell(self, line: str) -> None:
-        if self._process.stdin:
-            with contextlib.suppress(BrokenPipeError):
-                self._process.stdin.write(f"{line}\n".encode())
-                self._process.stdin.flush()
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def descriptor(self) -> int:
+        """What a process that is forked from this one must close: only this one may hold it."""
+        return self._pipe.fileno()
+
+    def add(self, group: int) -> None:
+        self._groups.append(group)
+        self._send()
+
+    def remove(self, group: int) -> None:
+        if group in self._groups:
+            self._groups.remove(group)
+            self._send()
+
+    def renew(self) -> None:
+        """Start the guarding process again if it is gone."""
+        if self._process.poll() is not None:
+            self.close()
+            self._guard()
+            self._send()
+
+    def close(self) -> None:
+        """Let go; returns when every group that was still listed has ended."""
+        with contextlib.suppress(BrokenPipeError):
+            self._pipe.close()
+        self._process.wait()
+
+    def _send(self) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            self._pipe.write(f"{' '.join(map(str, self._groups))}\n".encode())
+            self._pipe.flush()
 
 
 def _watch() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    groups: list[int] = []
+    groups = ""
     for line in sys.stdin:
-        verb, _, group = line.partition(" ")
-        if verb == "add":
-            groups.append(int(group))
-        elif int(group) in groups:
-            groups.remove(int(group))
-    for group in reversed(groups):
-        end_group(group)
+        groups = line
+    for group in reversed(groups.split()):
+        end_group(int(group))
 
 
 if __name__ == "__main__":

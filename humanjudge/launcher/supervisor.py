@@ -13,7 +13,6 @@ import math
 import os
 import re
 import runpy
-import select
 import shutil
 import signal
 import subprocess
@@ -23,24 +22,23 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkProcess
 from pathlib import Path
-from types import FrameType, TracebackType
 from typing import Self
 
-from humanjudge.launcher.lifeline import Lifeline, group_alive, signal_group
+from humanjudge.launcher.lifeline import Lifeline, end_group
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+TICK = 0.1
 # Until everything runs: a child that cannot be started is no reason to wait for.
 DEATHS_ALLOWED = 5
 LONGEST_PAUSE = 10.0
-# Who lived that long begins with the shortest pause again.
+# A child that lived that long begins with the shortest pause again.
 LIVED_WELL = 60.0
 LAST_LINES = 15
 LOG_BYTES = 10_000_000
+ECHO_LINES = 5
 # Elsewhere system libraries have threads of their own.
 CAN_FORK = sys.platform == "linux"
-_TAIL_BYTES = 8192
 _SERIOUS = re.compile(r"\b(WARNING|ERROR|CRITICAL)\b")
-_ECHO_LINES = 5
 
 
 @dataclass(frozen=True)
@@ -55,55 +53,29 @@ class Program:
     # Whether its log lines that say WARNING or worse are shown on the terminal too.
     echo: bool = True
 
-    @property
-    def module(self) -> str | None:
-        """The Python module that it runs, if it does."""
-        python, *rest = self.command
-        return rest[1] if python == sys.executable and rest[:1] == ["-m"] else None
+    def can_be_forked(self) -> bool:
+        return CAN_FORK and self.command[:2] == [sys.executable, "-m"]
 
-
-class Forked(ForkProcess):
-    """A program that runs in a copy of this process; it is asked like a `Popen`."""
-
-    def __init__(self, program: Program, log: int, close: Iterable[int]) -> None:
-        super().__init__(name=program.name)
-        self._program, self._log, self._close = program, log, tuple(close)
-
-    def start(self) -> None:
-        # A signal that comes before the handlers are its own waits until then.
-        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-        try:
-            super().start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
-
-    def run(self) -> None:
+    def run_in_fork(self, log: int, close: Iterable[int]) -> None:
+        """Become this program, in a copy of the supervisor whose descriptors are closed."""
         os.setsid()
-        for descriptor in self._close:
+        for descriptor in close:
             os.close(descriptor)
         os.dup2(sys.stdin.fileno(), 0)  # which is /dev/null by now
-        os.dup2(self._log, 1)
-        os.dup2(self._log, 2)
-        os.close(self._log)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.close(log)
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-        signal.set_wakeup_fd(-1)
-        for number in (*STOP_SIGNALS, signal.SIGCHLD):
+        for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         # What stays the same is not set again: what shows in `ps` is found through its place.
-        os.environ.update(dict(self._program.env.items() - os.environ.items()))
-        os.chdir(self._program.cwd or ".")
-        module = self._program.module
-        assert module
-        sys.argv = self._program.command[2:]
+        os.environ.update(dict(self.env.items() - os.environ.items()))
+        os.chdir(self.cwd or ".")
+        _, _, module, *_ = self.command
+        sys.argv = self.command[2:]
         runpy.run_module(module, run_name="__main__", alter_sys=True)
-
-    def poll(self) -> int | None:
-        return self.exitcode
-
-    def wait(self) -> None:
-        self.join()
 
 
 class Child:
@@ -112,37 +84,60 @@ class Child:
     def __init__(self, program: Program, log: Path) -> None:
         self.program = program
         self.log = log
-        self.process: subprocess.Popen[bytes] | Forked | None = None
+        self.process: subprocess.Popen[bytes] | ForkProcess | None = None
         self.pid = 0
         self.started_at = 0.0
-        self.deaths = 0
-        self.kills = 0
-        self.restart_at: float | None = None
+        self.deaths = self.kills = 0
+        self.restart_at = math.inf
         self._read = 0
 
     def spawn(self, close: Iterable[int]) -> int:
         """Start it; `close` are descriptors of this process that are none of its business."""
-        self.restart_at = None
+        self.restart_at = math.inf
         self.started_at = time.monotonic()
+        program = self.program
         with self.log.open("ab") as log:
-            self.process = self._process(log.fileno(), close)
+            if program.can_be_forked():
+                # A signal that comes before the handlers are its own waits until then.
+                signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+                try:
+                    self.process = ForkProcess(
+                        target=program.run_in_fork, args=(log.fileno(), close), name=program.name
+                    )
+                    self.process.start()
+                finally:
+                    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+            else:
+                self.process = subprocess.Popen(
+                    program.command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=dict(program.env),
+                    cwd=program.cwd,
+                    start_new_session=True,
+                )
         self.pid = self.process.pid or 0
         return self.pid
 
-    def _process(self, log: int, close: Iterable[int]) -> subprocess.Popen[bytes] | Forked:
-        if CAN_FORK and self.program.module:
-            forked = Forked(self.program, log, close)
-            forked.start()
-            return forked
-        return subprocess.Popen(
-            self.program.command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env=dict(self.program.env),
-            cwd=self.program.cwd,
-            start_new_session=True,
-        )
+    def exit_code(self) -> int | None:
+        """Return how it ended, None while it runs."""
+        if isinstance(self.process, ForkProcess):
+            return self.process.exitcode
+        return self.process.poll() if self.process else None
+
+    def note_death(self, code: int, now: float) -> float:
+        """Return the seconds to wait before the restart: longer with each early death."""
+        if now - self.started_at > LIVED_WELL:
+            self.deaths = self.kills = 0
+        # Being killed from outside (an operator, a machine short of memory) is no fault of its own.
+        if code == -signal.SIGKILL:
+            self.kills += 1
+        else:
+            self.deaths += 1
+        delay = float(min(0.1 * 2 ** (self.deaths + self.kills - 1), LONGEST_PAUSE))
+        self.restart_at = now + delay
+        return delay
 
     def rotate(self) -> None:
         """Keep the log and the one before at `LOG_BYTES` each.
@@ -163,25 +158,8 @@ class Child:
             text = log.read()
         whole = text[: text.rfind(b"\n") + 1]
         self._read += len(whole)
-        return [
-            line for line in whole.decode(errors="replace").splitlines() if _SERIOUS.search(line)
-        ]
-
-    def last_lines(self) -> list[str]:
-        with self.log.open("rb") as log:
-            log.seek(max(0, self.log.stat().st_size - _TAIL_BYTES))
-            return log.read().decode(errors="replace").splitlines()[-LAST_LINES:]
-
-    def note_death(self, code: int, now: float) -> float:
-        """Return the seconds to wait before the restart: longer with each early death."""
-        if now - self.started_at > LIVED_WELL:
-            self.deaths = self.kills = 0
-        # Being killed from outside (an operator, a machine short of memory) is no fault of its own.
-        if code == -signal.SIGKILL:
-            self.kills += 1
-        else:
-            self.deaths += 1
-        return float(min(0.1 * 2 ** (self.deaths + self.kills - 1), LONGEST_PAUSE))
+        lines = whole.decode(errors="replace").splitlines()
+        return [line for line in lines if _SERIOUS.search(line)]
 
 
 class Supervisor:
@@ -189,7 +167,7 @@ class Supervisor:
 
     A child that dies is started again, after pauses that grow to `LONGEST_PAUSE`, for as long as it
     takes: what was missing (space on the disk, memory) may come back. Only before `is_settled` is
-    set, by whoever has seen that everything runs, a child that keeps dying ends the start.
+    set, by the caller who has seen that everything runs, a child that keeps dying ends the start.
 
     Use as a context manager, from the main thread: leaving it stops every child, the youngest
     first. `say` gets each line for the terminal; `keep_open` are descriptors (a lock) that are
@@ -204,40 +182,28 @@ class Supervisor:
         self.children: list[Child] = []
         self.is_settled = False
         self.stopping = False
-        self.failed = False
+        self.exit_code = 0
         self._impatient = False
         self._keep_open = tuple(keep_open)
 
     def __enter__(self) -> Self:
         self.logs.mkdir(parents=True, exist_ok=True)
         self._lifeline = Lifeline(self._keep_open)
-        self._wake, wake = self._wake_ends = os.pipe()
-        for end in self._wake_ends:
-            os.set_blocking(end, False)
-        self._old_wakeup = signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-        self._old_handlers = {
-            number: signal.signal(number, self._on_signal)
-            for number in (*STOP_SIGNALS, signal.SIGCHLD)
-        }
+        for number in STOP_SIGNALS:
+            signal.signal(number, self._on_signal)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stopping = True
         for child in reversed(self.children):
             self._stop(child)
         self._lifeline.close()
-        signal.set_wakeup_fd(self._old_wakeup)
-        for number, handler in self._old_handlers.items():
-            signal.signal(number, handler)
-        for end in self._wake_ends:
-            os.close(end)
 
-    def start(self, program: Program) -> Child:
+    def _on_signal(self, *_: object) -> None:
+        self._impatient = self.stopping
+        self.stopping = True
+
+    def start(self, program: Program) -> None:
         """Start a program, with a fresh log beside the one of the run before."""
         log = self.logs / f"{program.name}.log"
         if log.exists():
@@ -245,74 +211,52 @@ class Supervisor:
         child = Child(program, log)
         self._spawn(child)
         self.children.append(child)
-        return child
 
     def wait_for(self, ready: Callable[[], bool], seconds: float = math.inf) -> bool:
         """Look after the children until `ready()`; False on a stop or when the time is over."""
         deadline = time.monotonic() + seconds
-        while not self.stopping:
+        while not self.stopping and time.monotonic() < deadline:
             if ready():
                 return True
-            if time.monotonic() > deadline:
-                return False
-            self._look_after(0.05)
+            self._look_after()
+            time.sleep(TICK)
         return False
 
     def watch(self) -> int:
         """Look after the children until a stop; the exit code."""
-        while not self.stopping:
-            self._look_after(1.0)
+        self.wait_for(lambda: False)
         return self.exit_code
 
-    @property
-    def exit_code(self) -> int:
-        return 1 if self.failed else 0
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if number in STOP_SIGNALS:
-            self._impatient = self.stopping
-            self.stopping = True
-
-    def _look_after(self, seconds: float) -> None:
+    def _look_after(self) -> None:
         for child in self.children:
-            self._notice_death(child)
+            code = child.exit_code()
+            if code is not None:
+                self._bury(child, code)
             # Neither a full disk nor a log that somebody deleted is a reason to end.
             with contextlib.suppress(OSError):
                 self._echo(child)
                 child.rotate()
-        self._lifeline.renew()
-        now = time.monotonic()
-        for child in self.children:
-            if child.restart_at is not None and child.restart_at <= now and not self.stopping:
+            if child.restart_at <= time.monotonic() and not self.stopping:
                 self._restart(child)
-        if not self.stopping:
-            self._sleep(self._until_next_restart(seconds))
+        self._lifeline.renew()
 
-    def _until_next_restart(self, seconds: float) -> float:
-        now = time.monotonic()
-        due = [child.restart_at - now for child in self.children if child.restart_at is not None]
-        return max(0.0, min([seconds, *due]))
+    def _spawn(self, child: Child) -> None:
+        self._lifeline.add(child.spawn((*self._keep_open, self._lifeline.descriptor)))
 
-    def _notice_death(self, child: Child) -> None:
-        if child.process is None:
-            return
-        code = child.process.poll()
-        if code is None:
-            return
+    def _bury(self, child: Child, code: int) -> None:
         child.process = None
         # Its own children may hold the port or go on sending tasks.
         self._end_group(child.pid, 0.0)
         name = child.program.name
         delay = child.note_death(code, time.monotonic())
-        if child.deaths >= DEATHS_ALLOWED and not self.is_settled:
-            self.say(f"{name} died {DEATHS_ALLOWED} times before everything ran: giving up.")
-            self.say(f"The last lines of {child.log}:")
-            for line in child.last_lines():
-                self.say(f"  {line}")
-            self.failed = self.stopping = True
+        if child.deaths < DEATHS_ALLOWED or self.is_settled:
+            self.say(f"{name} died ({_reason(code)}); restarting it in {delay:.1f} s")
             return
-        self.say(f"{name} died ({_reason(code)}); restarting it in {delay:.1f} s")
-        child.restart_at = time.monotonic() + delay
+        self.say(f"{name} died {DEATHS_ALLOWED} times before everything ran: giving up.")
+        self.say(f"The last lines of {child.log}:")
+        for line in child.log.read_text(errors="replace").splitlines()[-LAST_LINES:]:
+            self.say(f"  {line}")
+        self.stopping, self.exit_code = True, 1
 
     def _restart(self, child: Child) -> None:
         try:
@@ -321,48 +265,32 @@ class Supervisor:
             delay = child.note_death(1, time.monotonic())
             name = child.program.name
             self.say(f"{name} cannot be started ({error.strerror}); next try in {delay:.1f} s")
-            child.restart_at = time.monotonic() + delay
 
     def _echo(self, child: Child) -> None:
         lines = child.new_serious_lines()
-        for line in lines[:_ECHO_LINES]:
+        for line in lines[:ECHO_LINES]:
             self.say(f"{child.program.name}: {line}")
-        if len(lines) > _ECHO_LINES:
-            self.say(f"{child.program.name}: {len(lines) - _ECHO_LINES} more in {child.log}")
-
-    def _spawn(self, child: Child) -> None:
-        own = (*self._keep_open, *self._wake_ends, *self._lifeline.descriptors)
-        self._lifeline.add(child.spawn(close=own))
+        if len(lines) > ECHO_LINES:
+            self.say(f"{child.program.name}: {len(lines) - ECHO_LINES} more in {child.log}")
 
     def _stop(self, child: Child) -> None:
-        process, child.process, child.restart_at = child.process, None, None
+        process = child.process
         if process is None:
             return
         # Only the leader: it knows best in which order to end what it started.
         process.terminate()
         deadline = time.monotonic() + child.program.stop_seconds
-        while process.poll() is None and time.monotonic() < deadline and not self._impatient:
-            self._sleep(0.2)
-        if process.poll() is None:
+        while child.exit_code() is None and time.monotonic() < deadline and not self._impatient:
+            time.sleep(TICK / 5)
+        if child.exit_code() is None:
             self.say(f"{child.program.name} did not stop in time and is killed")
             process.kill()
-            process.wait()
         self._end_group(child.pid, 2.0)
+        child.process = None
 
     def _end_group(self, group: int, grace: float) -> None:
-        deadline = time.monotonic() + grace
-        while group_alive(group):
-            if time.monotonic() >= deadline or self._impatient:
-                signal_group(group, signal.SIGKILL)
-                break
-            time.sleep(0.02)
+        end_group(group, 0.0 if self._impatient else grace)
         self._lifeline.remove(group)
-
-    def _sleep(self, seconds: float) -> None:
-        """Sleep until a signal comes, a child's end among them."""
-        select.select([self._wake], [], [], seconds)
-        with contextlib.suppress(BlockingIOError):
-            os.read(self._wake, 1024)
 
 
 def _reason(code: int) -> str:

@@ -10,10 +10,10 @@ import os
 import socket
 import sys
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import NotRequired, TypedDict
 
 from humanjudge.launcher import embedded
 from humanjudge.launcher.supervisor import CAN_FORK, Program, Supervisor
@@ -25,17 +25,38 @@ HEALTH_SECONDS = 90
 # findings, score files) may take every thread of the other one.
 QUEUES_OF_VOTES = "votes,celery"
 QUEUES_OF_WORK = "judging,rendering"
-QUEUES = f"{QUEUES_OF_VOTES},{QUEUES_OF_WORK}"
-WEB_OPTIONS = "--interface rsgi --http 1 --workers 2 --no-ws --log-level warning"
 # A worker process that dies is replaced at once, and one that hangs cannot hold up a stop.
-WEB_CARE = "--respawn-failed-workers --respawn-interval 0.2 --workers-kill-timeout 5"
-WORKER_OPTIONS = "--pool threads --loglevel WARNING"
+WEB_OPTIONS = (
+    "--interface rsgi --http 1 --workers 2 --no-ws --log-level warning "
+    "--respawn-failed-workers --respawn-interval 0.2 --workers-kill-timeout 5"
+)
 # Workers of one machine have nothing to gossip about.
-WORKER_SILENCE = "--without-gossip --without-mingle --without-heartbeat"
-SUMMARY_WIDTH = 78
+WORKER_OPTIONS = (
+    "--pool threads --loglevel WARNING --without-gossip --without-mingle --without-heartbeat"
+)
+RULE = "─" * 78
 
-Access: TypeAlias = Mapping[str, Any]
-Lines: TypeAlias = Iterator[tuple[str, str]]
+
+class Link(TypedDict):
+    name: str
+    path: str
+
+
+class Admin(TypedDict):
+    path: str
+    username: NotRequired[str | None]
+    password: NotRequired[str | None]
+
+
+class Access(TypedDict, total=False):
+    """What load_demo writes to access.json."""
+
+    board: list[Link]
+    invites: list[Link]
+    admin: Admin
+    api_key: str
+    api_key_scopes: list[str]
+    cli_key: str
 
 
 def up(
@@ -49,19 +70,9 @@ def up(
 ) -> int:
     """Start everything and look after it until a signal comes; return the exit code.
 
-    Parameters
-    ----------
-    data : Path
-        The data folder.
-    host, port : str, int
-        Where the web server listens.
-    prepare : callable
-        Makes the database, static files and the demo what they must be. It runs in a process of
-        its own: this one, which others are forked from, keeps no connection.
-    preload : callable
-        Imports what web servers and workers need, once for all that are forked from this process.
-    say : callable
-        Gets each line for the terminal.
+    `prepare` makes the database, static files and the demo what they must be, in a process of its
+    own: this one, which others are forked from, keeps no connection. `preload` imports what they
+    all need. `say` gets each line for the terminal.
     """
     # What is written here, by whichever process, is for this user alone.
     os.umask(0o077)
@@ -73,15 +84,14 @@ def up(
             if not os.environ.get("REDIS_URL"):
                 _start_broker(supervisor, data)
             _prepare(supervisor, prepare)
-            if supervisor.stopping:
-                code = supervisor.exit_code
-            else:
-                code = _serve(supervisor, data, host, port, preload)
+            if not supervisor.stopping:
+                preload()
+                _serve(supervisor, data, host, port)
     except OSError as error:
         where = error.filename or data
         raise embedded.RefusalError(f"cannot start: {where}: {error.strerror or error}") from error
-    say("Stopped." if code == 0 else "Stopped after a failure.")
-    return code
+    say("Stopped after a failure." if supervisor.exit_code else "Stopped.")
+    return supervisor.exit_code
 
 
 def _start_broker(supervisor: Supervisor, data: Path) -> None:
@@ -104,36 +114,40 @@ def _prepare(supervisor: Supervisor, prepare: Callable[[], None]) -> None:
         sys.exit(1)
 
 
-def _serve(
-    supervisor: Supervisor, data: Path, host: str, port: int, preload: Callable[[], None]
-) -> int:
+def _serve(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
     url = base_url(host, port)
     # The command line on this machine finds the server by it.
     _write_private(data / "url", f"{url}\n")
     supervisor.say("starting the web server, two workers and their clock")
-    preload()
     for program in (web(data, host, port), *workers(data), beat(data)):
         supervisor.start(program)
     healthy = supervisor.wait_for(lambda: _answers(f"{url}/healthz"), HEALTH_SECONDS)
     supervisor.is_settled = True
     if healthy:
-        text = summary(_read_access(data), url, data)
+        # Not there on another machine that shares the database.
+        path = data / "access.json"
+        text = summary(json.loads(path.read_text()) if path.exists() else {}, url, data)
         _write_private(data / "access.txt", text)
         sys.stdout.write(text)
         sys.stdout.flush()
     elif not supervisor.stopping:
         supervisor.say(f"{url}/healthz does not say that all is well; see {data}/logs")
-    return supervisor.watch()
+    supervisor.watch()
 
 
 def web(data: Path, host: str, port: int) -> Program:
-    options = [*WEB_OPTIONS.split(), *WEB_CARE.split(), "--host", host, "--port", str(port)]
-    return _program("web", ["granian", *options, "humanjudge.rsgi:application"], data)
+    where = f"--host {host} --port {port} humanjudge.rsgi:application"
+    return _program("web", f"granian {WEB_OPTIONS} {where}", data)
 
 
-def worker(data: Path, name: str = "worker", queues: str = QUEUES, threads: int = 4) -> Program:
-    own = ["--hostname", f"{name}@%h", "--concurrency", str(threads), "--queues", queues]
-    return _celery(name, ["worker", *WORKER_OPTIONS.split(), *WORKER_SILENCE.split(), *own], data)
+def worker(
+    data: Path,
+    name: str = "worker",
+    queues: str = f"{QUEUES_OF_VOTES},{QUEUES_OF_WORK}",
+    threads: int = 4,
+) -> Program:
+    own = f"--hostname {name}@%h --concurrency {threads} --queues {queues}"
+    return _program(name, f"celery -A humanjudge --quiet worker {WORKER_OPTIONS} {own}", data)
 
 
 def workers(data: Path) -> tuple[Program, Program]:
@@ -144,18 +158,14 @@ def workers(data: Path) -> tuple[Program, Program]:
 
 def beat(data: Path) -> Program:
     # Not the worker's own --beat: nobody would notice the death of that process.
-    program = _celery("beat", ["beat", "--loglevel", "WARNING"], data)
+    program = _program("beat", "celery -A humanjudge --quiet beat --loglevel WARNING", data)
     # It holds nothing, and a signal to stop is lost where it comes while a task is published.
     return replace(program, stop_seconds=2)
 
 
-def _celery(name: str, arguments: Iterable[str], data: Path) -> Program:
-    return _program(name, ["celery", "-A", "humanjudge", "--quiet", *arguments], data)
-
-
-def _program(name: str, module: Iterable[str], data: Path) -> Program:
+def _program(name: str, module: str, data: Path) -> Program:
     environment = {**os.environ, "HUMANJUDGE_DATA": str(data), "PYTHONUNBUFFERED": "1"}
-    return Program(name, [sys.executable, "-m", *module], environment, ROOT)
+    return Program(name, [sys.executable, "-m", *module.split()], environment, ROOT)
 
 
 def refuse_busy_port(host: str, port: int) -> None:
@@ -169,9 +179,8 @@ def refuse_busy_port(host: str, port: int) -> None:
             probe.bind(address)
     except OSError as error:
         hint = f"; try another: PORT={port + 1}" if error.errno == errno.EADDRINUSE else ""
-        raise embedded.RefusalError(
-            f"cannot listen on {host} port {port}: {error.strerror}{hint}"
-        ) from None
+        message = f"cannot listen on {host} port {port}: {error.strerror}{hint}"
+        raise embedded.RefusalError(message) from None
 
 
 def base_url(host: str, port: int) -> str:
@@ -200,28 +209,20 @@ def _write_private(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def _read_access(data: Path) -> Access:
-    """Read what load_demo wrote, unless on another machine that shares the database."""
-    path = data / "access.json"
-    access: Access = json.loads(path.read_text()) if path.exists() else {}
-    return access
-
-
 def summary(access: Access, url: str, data: Path) -> str:
-    """Return the framed text that ends a start; `access` is what load_demo wrote to access.json."""
-    rule = "─" * SUMMARY_WIDTH
+    """Return the framed text that ends a start."""
     lines = _summary_lines(access, url, data)
     body = "\n".join(f"  {label:<19} {value}".rstrip() for label, value in lines)
-    return f"\n{rule}\n{body}\n{rule}\n"
+    return f"\n{RULE}\n{body}\n{RULE}\n"
 
 
-def _summary_lines(access: Access, url: str, data: Path) -> Lines:
+def _summary_lines(access: Access, url: str, data: Path) -> Iterator[tuple[str, str]]:
     yield "HumanJudge runs at", f"{url}/"
     yield "", ""
     for label, links in (("Board", access.get("board", [])), ("Vote", access.get("invites", []))):
         for number, link in enumerate(links):
             yield "" if number else label, f"{link['name']:<10} {url}{link['path']}"
-    admin = access.get("admin") or {"path": "/admin/"}
+    admin = access.get("admin", Admin(path="/admin/"))
     yield "Admin", f"{url}{admin['path']}"
     if admin.get("password"):
         yield "", f"user {admin['username']}, password {admin['password']}"

@@ -105,7 +105,7 @@ def fork_programs(folder: Path) -> None:
         pipes = asked.fileno(), answer.fileno()
         for line in asked:
             # One that has ended is a zombie until it is looked at.
-            children = [each for each in children if each.process and each.process.poll() is None]
+            children = [each for each in children if each.exit_code() is None]
             name, command = json.loads(line)
             child = Child(Program(name, command, cwd=ROOT), folder / f"{name}.log")
             print(child.spawn(close=pipes), file=answer, flush=True)

@@ -10,9 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from humanjudge.cli import client, place
-from humanjudge.cli.client import Client
-from humanjudge.cli.failed import Code, Failed
+from humanjudge.cli import client
+from humanjudge.cli.client import Client, Code, Failed
 from humanjudge.cli.main import main
 
 
@@ -140,7 +139,7 @@ def test_nothing_of_the_server_is_loaded_for_it():
     """It starts in a moment, and runs where there is no database."""
     code = "import sys, humanjudge.cli.main; print(*sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=place.ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], cwd=client.ROOT, capture_output=True, text=True, check=True
     )
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert not loaded & {
@@ -162,7 +161,7 @@ def root(tmp_path, monkeypatch):
     """A project without a server, in an environment that says nothing of one."""
     plain = {name: text for name, text in os.environ.items() if "HUMANJUDGE" not in name}
     monkeypatch.setattr(os, "environ", plain)
-    monkeypatch.setattr(place, "ROOT", tmp_path)
+    monkeypatch.setattr(client, "ROOT", tmp_path)
     return tmp_path
 
 
@@ -173,7 +172,7 @@ def leave(data, url="http://127.0.0.1:8000", **access):
 
 
 def found():
-    there = place.connect()
+    there = client.connect()
     return there.url, there._key
 
 
@@ -240,7 +239,7 @@ def test_a_key_that_no_header_can_hold_is_refused(root, key):
 
 
 def test_an_accident_is_one_line_too(root, monkeypatch, capsys):
-    monkeypatch.setattr("humanjudge.cli.runs.connect", lambda: 1 // 0)
+    monkeypatch.setattr("humanjudge.cli.commands.connect", lambda: 1 // 0)
     assert main(["list-runs"]) == 1
     said = capsys.readouterr()
     assert (said.out, said.err) == (

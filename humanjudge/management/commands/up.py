@@ -8,7 +8,7 @@ import io
 import os
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
-from django.core.checks import Tags
+from django.core.checks import Tags, run_checks
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, connections
@@ -24,7 +24,7 @@ from django.db import Error as DatabaseError
 from django.utils.module_loading import import_string
 
 from humanjudge.celery import app
-from humanjudge.launcher.embedded import RefusalError
+from humanjudge.launcher.embedded import RefusalError, refusing
 from humanjudge.launcher.up import up
 
 # What the modules that are run import when they begin.
@@ -52,12 +52,11 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        environment = os.environ.get
-        parser.add_argument("--host", default=environment("HOST") or "127.0.0.1")
-        parser.add_argument("--port", type=port, default=environment("PORT") or "8000")
+        parser.add_argument("--host", default=os.environ.get("HOST") or "127.0.0.1")
+        parser.add_argument("--port", type=port, default=os.environ.get("PORT") or "8000")
 
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
-        self.check(tags=["humanjudge"])
+        refuse_errors("humanjudge")
         prepares = partial(prepare, self._say)
         sys.exit(up(settings.DATA, host, port, prepare=prepares, preload=preload, say=self._say))
 
@@ -67,23 +66,28 @@ class Command(BaseCommand):
             self.stderr.write(f"humanjudge: {line}", self.style.NOTICE)
 
 
+def refuse_errors(tag: str, databases: Sequence[str] = ()) -> None:
+    """Refuse in one line what a system check finds; all checks would cost most of a second."""
+    for error in run_checks(tags=[tag], databases=databases):
+        raise RefusalError(f"{error.msg} {error.hint or ''}".strip())
+
+
 def prepare(say: Callable[[str], None]) -> None:
     """Do what must be done before the first request, and say what takes its time."""
-    for words, step in (
-        ("looking after the database", migrate),
-        ("collecting static files", collect_static),
-        ("looking for the demo", load_demo),
-    ):
-        say(words)
-        try:
-            step()
-        except CommandError as error:
-            raise RefusalError(str(error)) from error
-        except DatabaseError as error:
-            raise RefusalError(f"the database cannot be used: {error}".strip()) from error
-        except OSError as error:
-            where = error.filename or settings.DATA
-            raise RefusalError(f"cannot write {where}: {error.strerror or error}") from error
+    try:
+        say("looking after the database")
+        refuse_errors(Tags.database, [DEFAULT_DB_ALIAS])
+        call_command("migrate", verbosity=0, interactive=False)
+        say("collecting static files")
+        with refusing(f"cannot write {settings.STATIC_ROOT}"):
+            collect_static()
+        say("looking for the demo")
+        with refusing(f"cannot write {settings.DATA}"):
+            call_command("load_demo", verbosity=0, stdout=io.StringIO())
+    except CommandError as error:
+        raise RefusalError(str(error)) from error
+    except DatabaseError as error:
+        raise RefusalError(f"the database cannot be used: {error}".strip()) from error
     # What waits for hours after this needs no connection.
     for connection in connections.all(initialized_only=True):
         connection.close()
@@ -91,33 +95,17 @@ def prepare(say: Callable[[str], None]) -> None:
             connection.close_pool()
 
 
-def migrate() -> None:
-    # All checks would cost each start most of a second.
-    Command().check(tags=[Tags.database], databases=[DEFAULT_DB_ALIAS])
-    call_command("migrate", verbosity=0, interactive=False)
-
-
 def collect_static() -> None:
     """Collect static files, unless they are the ones of the last time."""
-    mark = Path(settings.STATIC_ROOT, ".collected")
-    now = static_fingerprint()
-    if mark.exists() and mark.read_text() == now:
-        return
-    call_command("collectstatic", verbosity=0, interactive=False)
-    mark.write_text(now)
-
-
-def static_fingerprint() -> str:
     found = hashlib.sha256()
     for finder in get_finders():
         for name, storage in finder.list([]):
             seen = Path(storage.path(name)).stat()
             found.update(f"{name} {seen.st_size} {seen.st_mtime_ns}\n".encode())
-    return found.hexdigest()
-
-
-def load_demo() -> None:
-    call_command("load_demo", verbosity=0, stdout=io.StringIO())
+    mark, now = Path(settings.STATIC_ROOT, ".collected"), found.hexdigest()
+    if not mark.exists() or mark.read_text() != now:
+        call_command("collectstatic", verbosity=0, interactive=False)
+        mark.write_text(now)
 
 
 def preload() -> None:

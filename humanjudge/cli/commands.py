@@ -1,0 +1,426 @@
+"""Every command. It talks to the server's API and returns the reply, with the lines made of it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, TypeAlias
+
+import click
+
+from humanjudge.cli import lines
+from humanjudge.cli.client import CODES, Client, Code, Failed, connect, failed_to, run_path
+from humanjudge.lib import strict_json
+from voting.choices import CHOICES
+from voting.ledger import chain
+
+Printed: TypeAlias = tuple[object, Iterable[str]]
+
+AUTO = "auto"
+REACHED = ("voting", "complete")
+ENDED = ("stopped", "failed")
+LOOK_SECONDS = 0.3
+# A server that is being restarted is waited for.
+PATIENCE_SECONDS = 30.0
+MOST_A_PAGE = 200
+FILE = click.Path(path_type=Path)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def humanjudge() -> None:
+    """Make runs, vote on them, read who judges like people.
+
+    RUN is the identifier of a run; its first eight characters are enough. The server and the key
+    are those of HUMANJUDGE_URL and HUMANJUDGE_API_KEY, or what `make run` left on this machine.
+
+    Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no answer, 4 not allowed, 5 not found,
+    6 conflict, 7 invalid, 8 timed out.
+    """
+
+
+def command(name: str) -> Callable[[Callable[..., Printed | None]], click.Command]:
+    """Declare a command that prints what it returns: the reply as JSON, or its lines."""
+
+    def declared(function: Callable[..., Printed | None]) -> click.Command:
+        @humanjudge.command(name)
+        @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
+        @functools.wraps(function)
+        def run(as_json: bool, **given: Any) -> None:
+            printed = function(**given)
+            if printed is None:
+                return
+            reply, texts = printed
+            for text in [json.dumps(reply, ensure_ascii=False, indent=1)] if as_json else texts:
+                click.echo(text)
+
+        return run
+
+    return declared
+
+
+def seconds(default: int, words: str) -> Callable[..., Any]:
+    bounds = click.FloatRange(min=0)
+    return click.option("--timeout", type=bounds, default=default, show_default=True, help=words)
+
+
+def _object(path: Path | str) -> lines.Reply:
+    """Read an object from a JSON file, or from standard input."""
+    try:
+        raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        value = strict_json.loads(raw.decode("utf-8-sig"))
+    except OSError as error:
+        raise failed_to("read", path, error) from error
+    except ValueError as error:
+        raise Failed(Code.INVALID, f"{path} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise Failed(Code.INVALID, f"{path}: must be an object")
+    return value
+
+
+# --- runs ---------------------------------------------------------------------------------------
+
+
+@command("judge-eval-create")
+@click.option("--config", metavar="FILE", help="A config as JSON; - reads it from stdin.")
+@click.option("--name", help="Call the run this.")
+@click.option("--project", help="Name or identifier of the project it belongs to.")
+@click.option("--kind", type=click.Choice(["svg", "text"]), help="Without a config: which outputs.")
+@click.option("--draft", is_flag=True, help="Do not start it.")
+@click.option("--wait", is_flag=True, help="Wait until people can vote, or it has failed.")
+@seconds(3600, "Seconds.")
+def create(
+    config: str | None,
+    name: str | None,
+    project: str | None,
+    kind: str | None,
+    draft: bool,
+    wait: bool,
+    timeout: float,
+) -> Printed:
+    """Make a run of a config; without one, of the demo's outputs and the baseline judges."""
+    client = connect()
+    given = {key: value for key, value in (("name", name), ("project", project)) if value}
+    if config is None:
+        if draft:
+            raise Failed(Code.USAGE, "--draft: a run of the demo has nothing to start")
+        made = client.post("/runs/demo", given | ({"kind": kind} if kind else {}))
+    else:
+        if kind:
+            raise Failed(Code.USAGE, "--kind: the kind of a run with a config stands there")
+        start = {"start": False} if draft else {}
+        made = client.post("/runs", {"start": True, **_object(config), **given, **start})
+    created = lines.line("created", lines.short(made["id"]))
+    if not wait:
+        return made, [created]
+    as_json = click.get_current_context().params["as_json"]
+    if not as_json:
+        click.echo(created)
+    reached = _wait(client, made["id"], timeout)
+    if reached["state"] not in ENDED:
+        return reached, [lines.line("state", reached["state"])]
+    click.echo(json.dumps(reached, indent=1) if as_json else lines.line("state", reached["state"]))
+    raise Failed(Code.REFUSED, f"{reached['state']}: {reached['note']}")
+
+
+def _wait(client: Client, run: str, timeout: float) -> lines.Reply:
+    """Return the run once it has got as far as it gets without people."""
+    started = answered = monotonic()
+    while True:
+        try:
+            found: lines.Reply = client.get(run_path(run))
+            answered = monotonic()
+            if found["state"] in (*REACHED, *ENDED, "draft"):
+                return found
+        except Failed as failed:
+            if failed.code != Code.UNREACHABLE or monotonic() - answered > PATIENCE_SECONDS:
+                raise
+        if monotonic() - started >= timeout:
+            raise Failed(Code.TIMED_OUT, f"{lines.short(run)} is still at work; it goes on")
+        sleep(LOOK_SECONDS)
+
+
+@command("judge-eval-status")
+@click.argument("run")
+@click.option("--blind", is_flag=True, help="Do not ask what the judges said.")
+def status(run: str, blind: bool) -> Printed:
+    """Where a run stands, which pair is next, and what the judges say of it.
+
+    Whoever was shown what the judges say of a pair does not vote blindly on it any more: such a
+    vote is kept apart. --blind does not ask for it.
+    """
+    client = connect()
+    found = client.get(run_path(run))
+    verdicts = "false" if blind else None
+    pending = client.get(run_path(found["id"], "judge-eval", "pending"), limit=1, verdicts=verdicts)
+    return {"run": found, "pending": pending}, lines.status_lines(found, pending)
+
+
+@command("list-runs")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True)
+def list_runs(limit: int) -> Printed:
+    """The runs that this key knows, the newest first."""
+    client = connect()
+    found: list[lines.Reply] = []
+    cursor: str | None = ""
+    while len(found) < limit and cursor is not None:
+        wanted = min(limit - len(found), MOST_A_PAGE)
+        page = client.get("/runs", limit=wanted, cursor=cursor or None)
+        found += page["runs"]
+        cursor = page["next_cursor"]
+    return found, map(lines.run_line, found)
+
+
+def _changed(run: str, path: str, what: str, *counts: str, **body: object) -> Printed:
+    reply = connect().post(run_path(run, path), body or None)
+    named = [field for name in counts for field in (name, reply[name])]
+    return reply, [lines.line(what, lines.short(reply["id"]), *named)]
+
+
+@command("start")
+@click.argument("run")
+def start(run: str) -> Printed:
+    """Start a draft."""
+    return _changed(run, "start", "started")
+
+
+@command("stop")
+@click.argument("run")
+def stop(run: str) -> Printed:
+    """Make no more calls and take no more votes."""
+    return _changed(run, "stop", "stopped")
+
+
+@command("resume")
+@click.argument("run")
+@click.option("--budget", metavar="USD", type=float, help="The run may cost this much in all.")
+def resume(run: str, budget: float | None) -> Printed:
+    """Go on where a run was stopped."""
+    return _changed(run, "resume", "resumed", **({} if budget is None else {"budget_usd": budget}))
+
+
+@command("retry")
+@click.argument("run")
+def retry(run: str) -> Printed:
+    """Ask again for everything that failed."""
+    return _changed(run, "retry", "retried", "calls")
+
+
+# --- votes --------------------------------------------------------------------------------------
+
+
+@command("judge-eval-vote")
+@click.argument("run")
+@click.argument("choice", default=AUTO, type=click.Choice([*CHOICES, AUTO]))
+@click.option("--limit", type=click.IntRange(min=1), help="Vote on so many pairs at most.")
+@click.option("--seed", default=0, show_default=True, help="The same seed makes the same votes.")
+@click.option("--task", help="Cast one real vote, on this pair, as the key's own voter.")
+def vote(run: str, choice: str, limit: int | None, seed: int, task: str | None) -> Printed:
+    """Vote on every pair that is pending: the same everywhere, or `auto`, drawn by the seed.
+
+    Such votes are pretended, marked so, and kept out of every run in which people vote.
+    With --task it is one real vote.
+    """
+    if task is None:
+        return _pretend(run, choice, limit, seed)
+    if choice == AUTO or limit is not None:
+        raise Failed(Code.USAGE, "--task: a real vote has a CHOICE of yours, and no --limit")
+    body = {"task_id": task, "winner": choice}
+    reply = connect().post(run_path(run, "judge-eval", "vote"), body)
+    voted, skipped = int(not reply["repeated"]), int(reply["repeated"])
+    done = {"voted": voted, "skipped": skipped, "simulated": False, **reply}
+    return done, [lines.voted_line(voted, skipped, unblinded=done["unblinded"])]
+
+
+def _pretend(run: str, choice: str, limit: int | None, seed: int) -> Printed:
+    """Vote until nothing is left: the server takes so many at once."""
+    client, voted, skipped = connect(), 0, 0
+    while True:
+        left_to_cast = None if limit is None else limit - voted - skipped
+        body = {"choice": choice, "limit": left_to_cast, "seed": seed}
+        reply = client.post(run_path(run, "judge-eval", "simulate"), body)
+        voted, skipped = voted + reply["voted"], skipped + reply["skipped"]
+        is_stuck = not reply["voted"] + reply["skipped"]
+        if is_stuck or not reply["left"] or (limit is not None and voted + skipped >= limit):
+            done = {"voted": voted, "skipped": skipped, "simulated": True}
+            return done, [lines.voted_line(voted, skipped)]
+
+
+@command("judge-eval-results")
+@click.argument("run")
+@seconds(60, "Wait so many seconds for this key's own votes to be counted.")
+def results(run: str, timeout: float) -> Printed:
+    """The judges by overall agreement, with the ELO beside it.
+
+    Of each, between tabs: place, judge, ELO, agreement when it answers in percent, votes it agreed
+    with, votes; then overall agreement, low, high in percent, and the ELO's order luck. The last
+    line says as of which vote these are, and how many are newer.
+    """
+    client = connect()
+    until = monotonic() + timeout
+    while not (found := client.get(run_path(run, "judge-eval", "results")))["sealed"]:
+        if monotonic() >= until:
+            raise Failed(Code.TIMED_OUT, "not all votes are counted yet: are the workers running?")
+        sleep(LOOK_SECONDS)
+    return found, lines.result_lines(found)
+
+
+@command("judge-eval-findings")
+@click.argument("run")
+@click.option("--part", help="tag:…, generator:… or ballot:decided; the whole run if not given.")
+@seconds(60, "Wait so many seconds for figures of all votes so far.")
+def findings(run: str, part: str | None, timeout: float) -> Printed:
+    """How sure the board is: agreement and Bradley-Terry ratings, with 95 % intervals.
+
+    A sentence, and of which vote it is and how many are newer. Then for every judge between tabs:
+    judge, overall agreement, low, high, agreement when it answers, low, high, coverage, all in
+    percent, Bradley-Terry rating, low, high, its range of ranks, ties.
+    """
+    client, until = connect(), monotonic() + timeout
+    # Figures of all votes that were cast before this was asked, or older ones at the end; not of
+    # all votes at all: where people go on voting, those would never come.
+    wanted: int | None = None
+    while True:
+        found = client.get(run_path(run, "findings"), part=part)
+        is_ready, is_late = found["state"] == "ready", monotonic() >= until
+        if is_ready and found["sealed"] and wanted is None:
+            wanted = found["ledger_seq"]
+        is_new = wanted is not None and is_ready and found["as_of"]["seq"] >= wanted
+        if is_new or (is_ready and is_late):
+            return found, lines.findings_lines(found)
+        if is_late:
+            raise Failed(Code.TIMED_OUT, "nothing is computed yet: are the workers running?")
+        sleep(LOOK_SECONDS)
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+@command("import")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
+@click.option("--run", help="Add to this run instead of making one.")
+@click.option("--name", help="Name of the new run; that of the first file if not given.")
+@click.option("--project", help="Name or identifier of the project of a new run.")
+@click.option("--mapping", metavar="FILE", type=FILE, help="Columns, as JSON.")
+@click.option("--options", metavar="FILE", type=FILE, help="More, as JSON.")
+@click.option("--format", "file_format", type=click.Choice(["csv", "json", "jsonl", "parquet"]))
+@click.option("--skip-errors", is_flag=True, help="Import the rows that are right.")
+def import_files(
+    files: tuple[Path, ...],
+    run: str | None,
+    name: str | None,
+    project: str | None,
+    mapping: Path | None,
+    options: Path | None,
+    file_format: str | None,
+    skip_errors: bool,
+) -> Printed:
+    """Import pairs, verdicts and votes from CSV, JSON, JSONL or Parquet, or one exported bundle.
+
+    Nothing is imported where one row is wrong, and nothing twice.
+    """
+    more = {
+        **(_object(options) if options else {}),
+        **({"skip_errors": True} if skip_errors else {}),
+    }
+    fields = {
+        "mapping": json.dumps(_object(mapping)) if mapping else "",
+        "options": json.dumps(more) if more else "",
+        "format": file_format or "",
+        "name": "" if run else name or files[0].stem,
+        "project": project or "",
+    }
+    path = run_path(run, "import") if run else "/runs/import"
+    sent = {field: value for field, value in fields.items() if value}
+    report = _imported(connect(), path, files, sent)
+    return report, lines.report_lines(report)
+
+
+def _imported(
+    client: Client, path: str, files: Sequence[Path], fields: Mapping[str, str]
+) -> lines.Reply:
+    """Send files, tell how far the import has come, and return its report."""
+    job = client.upload(path, files, fields)
+    address = f"/imports/{job['id']}"
+    try:
+        while job["state"] in ("waiting", "reading", "writing"):
+            if sys.stderr.isatty():
+                click.echo(f"\r{lines.progress(job)}\x1b[K", nl=False, err=True)
+            sleep(LOOK_SECONDS)
+            job = client.get(address)
+    except KeyboardInterrupt:
+        # Nobody waits for it any more; what is being written is written to its end.
+        client.post(f"{address}/stop")
+        raise
+    if sys.stderr.isatty():
+        click.echo("", err=True)
+    if job["state"] != "done":
+        reason = lines.refusal((job["report"] or {}) | {"detail": job["detail"]})
+        raise Failed(CODES.get(job["status"], Code.REFUSED), reason)
+    report: lines.Reply = job["report"]
+    return report
+
+
+@command("export")
+@click.argument("run")
+@click.option(
+    "--format",
+    "shape",
+    type=click.Choice(["jsonl", "csv", "votes", "ledger"]),
+    default="jsonl",
+    show_default=True,
+    help="Everything, its votes as a table or as the GrandJury client reads them, or the ledger.",
+)
+@click.option("--out", metavar="FILE", type=FILE, help="Not stdout but this.")
+def export(run: str, shape: str, out: Path | None) -> Printed | None:
+    """Take everything of a run out. It shows what the judges said of every pair."""
+    pieces = connect().download(run_path(run, "export"), format=shape)
+    if out is None:
+        sys.stdout.buffer.writelines(pieces)
+        sys.stdout.buffer.flush()
+        return None
+    size = _saved(pieces, out)
+    return {"file": str(out), "bytes": size}, [lines.line("exported", out, "bytes", size)]
+
+
+def _saved(pieces: Iterator[bytes], out: Path) -> int:
+    """Write a file that is whole or not there; return its size."""
+    part = out.with_name(f"{out.name}.part")
+    try:
+        with part.open("wb") as file:
+            file.writelines(pieces)
+            size = file.tell()
+        part.replace(out)
+    except OSError as error:
+        raise failed_to("write", out, error) from error
+    finally:
+        part.unlink(missing_ok=True)
+    return size
+
+
+@command("verify")
+@click.argument("file", type=FILE)
+@click.option("--head", help="The head that a report prints: with it a cut tail is found too.")
+def verify(file: Path, head: str | None) -> Printed:
+    """Verify a ledger that was exported, without any server."""
+    try:
+        with file.open(encoding="utf-8") as text:
+            verified = chain.verify(text, head)
+    except OSError as error:
+        raise failed_to("read", file, error) from error
+    except UnicodeDecodeError as error:
+        raise Failed(Code.REFUSED, f"{file}: not UTF-8") from error
+    except chain.ChainBroken as error:
+        raise Failed(Code.REFUSED, f"{file}: {error}") from error
+    is_known = head is not None
+    done = {
+        "entries": verified.entries,
+        "head": verified.head,
+        "project": str(verified.project),
+        "head_known": is_known,
+    }
+    fields = ("verified", verified.entries, "head", verified.head, "known", int(is_known))
+    return done, [lines.line(*fields)]
