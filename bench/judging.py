@@ -210,7 +210,7 @@ def make_run(calls: int, about: str) -> Run:
 
 
 def start(run: Run) -> None:
-    from humanjudge.enqueue import enqueue
+    from humanjudge.celery import enqueue
 
     run.state = run.State.GENERATING
     run.save()

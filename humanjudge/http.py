@@ -8,14 +8,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from csp.constants import HEADER
-from csp.utils import build_policy
-from django.contrib.messages.middleware import MessageMiddleware
+from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
-from django.shortcuts import render
+from django.shortcuts import resolve_url
 from django.template.loader import render_to_string
 from django.utils.module_loading import import_string
 from django_htmx.middleware import HtmxDetails
@@ -48,9 +46,9 @@ class HtmxRequest(HttpRequest):
     htmx: HtmxDetails
 
 
-def is_from_htmx(request: HttpRequest) -> bool:
-    """Say whether htmx asks, from one header; `request.htmx` goes through all of them first."""
-    return request.META.get("HTTP_HX_REQUEST") == "true"
+def start_page(request: HttpRequest) -> dict[str, str]:
+    """Tell every template the page that a login leads to."""
+    return {"start_url": resolve_url(settings.LOGIN_REDIRECT_URL)}
 
 
 class Problem(Exception):
@@ -73,23 +71,6 @@ def on_demand(view: str) -> Callable[..., HttpResponse]:
     return load_and_call
 
 
-class ContentPolicyMiddleware:
-    """Sends the Content-Security-Policy of the settings, the same with every answer.
-
-    That of django-csp makes the policy anew each time, and then once more to report only.
-    """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self._get_response = get_response
-        self._policy = build_policy()
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self._get_response(request)
-        # A file that people take away has a stricter one of its own.
-        response.headers.setdefault(HEADER, self._policy)
-        return response
-
-
 class CompressionMiddleware(GZipMiddleware):
     """Compresses pages where their length tells nobody a secret that stands in them.
 
@@ -110,17 +91,9 @@ class CompressionMiddleware(GZipMiddleware):
             and request.method == "GET"
             and response.status_code == 200
             and response.headers.get("Content-Type", "").startswith("text/html")
-            and (is_from_htmx(request) or not request.META.get("QUERY_STRING"))
+            and (getattr(request, "htmx", False) or not request.META.get("QUERY_STRING"))
         )
         return super().process_response(request, response) if compressible else response
-
-
-class AdminMessagesMiddleware(MessageMiddleware):
-    """Keeps messages for the admin, the only place that has any."""
-
-    def process_request(self, request: HttpRequest) -> None:
-        if request.path_info.startswith("/admin/"):
-            super().process_request(request)
 
 
 class ProblemMiddleware:
@@ -131,7 +104,8 @@ class ProblemMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if REFUSED in request.META:
-            return _bare_problem(request, *request.META[REFUSED])
+            status, message = request.META[REFUSED]
+            return problem(request, status, message, is_bare=True)
         response = self._get_response(request)
         if response.status_code == 405 and is_for_api(request):
             allowed = ", ".join(sorted(response.headers["Allow"].split(", ")))
@@ -142,7 +116,7 @@ class ProblemMiddleware:
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if isinstance(error, Problem):
-            return _again(problem(request, error.status, error.message), error.retry_after)
+            return problem(request, error.status, error.message, retry_after=error.retry_after)
         return busy(request, error) if is_busy(error) else None
 
 
@@ -151,27 +125,32 @@ def is_for_api(request: HttpRequest) -> bool:
 
 
 def problem(
-    request: HttpRequest, status: int, message: str, *, action: tuple[str, str] | None = None
+    request: HttpRequest,
+    status: int,
+    message: str,
+    *,
+    action: tuple[str, str] = ("To the start", "/"),
+    retry_after: int | None = None,
+    is_bare: bool = False,
 ) -> HttpResponse:
     """Answer with an error: JSON to a script, a fragment to htmx, a whole page to a browser.
 
-    `action` is the way out, as (text, address).
+    `action` is the way out, as (text, address); after `retry_after` seconds the same request is
+    worth another try. A bare answer is made without sessions, users or anything else that may be
+    what is broken.
     """
     if is_for_api(request):
-        return JsonResponse({"detail": message}, status=status)
-    template = "_problem.html" if getattr(request, "htmx", False) else "problem.html"
-    return render(request, template, _context(status, message, action), status=status)
-
-
-def _context(
-    status: int, message: str, action: tuple[str, str] | None = None
-) -> dict[str, int | str | tuple[str, str]]:
-    return {
-        "status": status,
-        "title": TITLES.get(status, "That did not work"),
-        "message": message,
-        "action": action or ("To the start", "/"),
-    }
+        response: HttpResponse = JsonResponse({"detail": message}, status=status)
+    else:
+        template = "_problem.html" if getattr(request, "htmx", False) else "problem.html"
+        title = TITLES.get(status, "That did not work")
+        context = {"status": status, "title": title, "message": message, "action": action}
+        text = render_to_string(template, context, None if is_bare else request)
+        response = HttpResponse(text, status=status)
+    seconds = RETRY_AFTER if status == 503 else retry_after
+    if seconds is not None:
+        response.headers["Retry-After"] = str(seconds)
+    return response
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -183,11 +162,8 @@ def permission_denied(request: HttpRequest, exception: Exception | None = None) 
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    return problem(
-        request,
-        403,
-        "This page is too old or cookies are blocked, so nothing was recorded. Reload the page.",
-    )
+    text = "This page is too old or cookies are blocked, so nothing was recorded. Reload the page."
+    return problem(request, 403, text)
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -203,7 +179,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
         return busy(request, error)
     if is_for_api(request):
         return problem(request, 500, "something broke on the server; the error was logged there")
-    return _bare_problem(request, 500, "The error was logged. What was recorded before is safe.")
+    text = "The error was logged. What was recorded before is safe."
+    return problem(request, 500, text, is_bare=True)
 
 
 def is_busy(error: BaseException | None) -> bool:
@@ -217,24 +194,7 @@ def busy(request: HttpRequest, error: BaseException | None) -> HttpResponse:
     """Answer 503: the voting page keeps its vote and sends it again, as should a script."""
     logger.warning("the database is busy: %s", error)
     message = "The database cannot take this now. Send the same again: it counts once."
-    response = _bare_problem(request, 503, message)
+    response = problem(request, 503, message, is_bare=True)
     # Once is enough; Django would log it as an error, and again.
     response._has_been_logged = True  # type: ignore[attr-defined]
-    return response
-
-
-def _bare_problem(request: HttpRequest, status: int, message: str) -> HttpResponse:
-    """Answer without sessions, users or anything else that may be what is broken."""
-    seconds = RETRY_AFTER if status == 503 else None
-    if is_for_api(request):
-        return _again(JsonResponse({"detail": message}, status=status), seconds)
-    template = "_problem.html" if is_from_htmx(request) else "problem.html"
-    text = render_to_string(template, _context(status, message))
-    return _again(HttpResponse(text, status=status), seconds)
-
-
-def _again(response: HttpResponse, seconds: int | None) -> HttpResponse:
-    """Say after how many seconds the same request is worth another try, if it is."""
-    if seconds is not None:
-        response.headers["Retry-After"] = str(seconds)
     return response

@@ -52,12 +52,12 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "humanjudge.http.CompressionMiddleware",
-    "humanjudge.http.ContentPolicyMiddleware",
+    "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "humanjudge.http.AdminMessagesMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "humanjudge.http.ProblemMiddleware",
@@ -75,8 +75,10 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "humanjudge.http.start_page",
+                "reports.apps.run_tabs",
             ],
-            "builtins": ["django_htmx.templatetags.django_htmx"],
+            "builtins": ["django_htmx.templatetags.django_htmx", "humanjudge.lib.markdown"],
         },
     }
 ]
@@ -217,6 +219,9 @@ VOTES_BURST = env.int("VOTES_BURST", 60)
 # So many a page holds, the one on the screen included.
 PAIRS_HELD = 6
 LEASE_MINUTES = 5
+# What voting pages link to in the app above theirs: functions of that app return the addresses.
+BOARD_ADDRESS = "judge_eval.access.board_address"
+REVEAL_ADDRESS = "judge_eval.access.reveal_address"
 
 # --- requests -----------------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ from collections.abc import Collection
 from typing import Literal
 from uuid import UUID
 
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -18,11 +20,21 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from humanjudge.http import HtmxRequest, problem
 from judge_eval.models import Run
-from voting.cookies import voter_here
-from voting.models import Assignment, Item, Voter
+from voting.models import Assignment, Item, Queue, Voter
 from voting.selectors import open_to, released_by_me
 from voting.services import record_exposure
-from voting.voters import voter_of_user
+from voting.voters import voter_here, voter_of_user
+
+
+def board_address(queue: Queue, user: AbstractBaseUser | AnonymousUser) -> str:
+    """Return where a queue's board is, for voters who may see it."""
+    run: Run = queue.run
+    return reverse("run", args=[run.pk]) if user.is_authenticated or run.is_shared else ""
+
+
+def reveal_address(vote: UUID) -> str:
+    return reverse("reveal", args=[vote])
+
 
 Action = Literal["see board", "see pair", "see calls"]
 LOGIN = "log in"

@@ -25,14 +25,6 @@ class Ambiguous(ValueError):
     """More than one row begins like this."""
 
 
-def whole(text: str) -> UUID | None:
-    """Return the UUID that a text spells out in full, None when it may be a prefix."""
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
-
-
 def by_prefix(rows: QuerySet[Row], text: str) -> Row | None:
     """Return the row whose UUID is, or begins with, the text (8 hexadecimal digits or more)."""
     digits = text.replace("-", "").lower()

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.db import transaction
 
-from humanjudge.enqueue import enqueue
+from humanjudge.celery import enqueue
 from judge_eval.config.run_config import JudgeSpec, RunConfig
 from judge_eval.demo.content import DemoPrompt
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict

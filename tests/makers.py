@@ -13,7 +13,6 @@ from PIL import Image
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.runs.verdicts import append, verdicts_entry
 from voting.assignment import ballot_for
-from voting.cookies import remember
 from voting.keys import create_key
 from voting.ledger import ledger
 from voting.models import (
@@ -31,6 +30,7 @@ from voting.models import (
 from voting.order import fresh_turn
 from voting.pictures.store import store
 from voting.services import cast_vote, skip
+from voting.voters import remember
 
 ALL_CHOICES = ("A", "B", "tie", "both_bad")
 

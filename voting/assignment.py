@@ -6,14 +6,13 @@ there for speed only: whoever asks first gets it, and the page that held it is t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.backends.utils import CursorWrapper
 from django.db.models import Exists, OuterRef
 
 from voting.ballots import Ballot
@@ -115,6 +114,9 @@ _END_LEASES = """
 """
 
 
+Values: TypeAlias = dict[str, UUID | str | int]
+
+
 class Handed(NamedTuple):
     """The voter's next pairs, and those of the page that are not the voter's any more."""
 
@@ -128,33 +130,18 @@ class _Row(NamedTuple):
     turn: int
 
 
-class _Asker(NamedTuple):
-    """Who asks for pairs, where, and when."""
-
-    voter: Voter
-    queue: Queue
-    now: datetime
-
-    def rows(self, sql: str, **values: Any) -> list[_Row]:
-        with prepared() as cursor:
-            self.execute(cursor, sql, **values)
-            return [_Row(prompt, UUID(str(pk)), turn) for prompt, pk, turn in cursor.fetchall()]
-
-    def execute(self, cursor: CursorWrapper, sql: str, **values: Any) -> None:
-        about = {"voter": key(self.voter.pk), "queue": key(self.queue.pk), "now": _time(self.now)}
-        cursor.execute(sql, values | about)
+def _rows(sql: str, values: Values) -> list[_Row]:
+    with prepared() as cursor:
+        cursor.execute(sql, values)
+        return [_Row(prompt, UUID(str(pk)), turn) for prompt, pk, turn in cursor.fetchall()]
 
 
-def _time(moment: datetime) -> Any:
-    return connection.ops.adapt_datetimefield_value(moment)
+def _time(moment: datetime) -> str:
+    return str(connection.ops.adapt_datetimefield_value(moment))
 
 
-def _named(pks: Sequence[UUID]) -> dict[str, Any]:
-    return {f"pair_{n}": key(pk) for n, pk in enumerate(pks)}
-
-
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(f"%({name})s" for name in names)
+def _placeholders(values: Values) -> str:
+    return ", ".join(f"%({name})s" for name in values)
 
 
 def next_pairs(
@@ -166,13 +153,20 @@ def next_pairs(
     loaded, goes on with what the last one held. Nobody is idle because others look at what is
     left: then the pair that was leased longest ago is handed out.
     """
-    asker = _Asker(voter, queue, now)
+    about: Values = {"voter": key(voter.pk), "queue": key(queue.pk), "now": _time(now)}
     with transaction.atomic():
-        reached = _lock(asker)
-        shown = have or _shown_last(voter, held)
-        kept = _still_theirs(asker, shown)
-        page = [*kept, *_choose(asker, reached, kept, shown, held - len(kept))][:held]
-        _lease(asker, page)
+        start = _lock(about)
+        if not have:
+            # What the last page held, in its order, is among what was voted on just before.
+            last = Assignment.objects.filter(voter=voter, skips=0).order_by("-leased_until", "pk")
+            on_page: Sequence[UUID] = list(last.values_list("item_id", flat=True)[: 2 * held])
+        else:
+            on_page = have
+        kept = _still_theirs(about, on_page)
+        page = list(kept)[:held]
+        if len(kept) < held:
+            page += _choose(voter, queue, about, start, kept, on_page, held - len(kept))
+        _lease(about, page, now + timedelta(minutes=settings.LEASE_MINUTES))
     new = [pk for pk in page if pk not in have]
     pairs = Item.objects.select_related("a__picture", "b__picture").in_bulk(new)
     return Handed([pairs[pk] for pk in new], [pk for pk in have if pk not in kept])
@@ -184,112 +178,103 @@ def give_back(voter: Voter, queue: Queue, pairs: Sequence[UUID], now: datetime) 
     leases.filter(item__in=pairs).update(leased_until=now)
 
 
-def _lease(asker: _Asker, held: Sequence[UUID]) -> None:
+def _lock(about: Values) -> int:
+    """Lock the queue and return the turn that this voter has come to."""
+    is_postgresql = connection.vendor == "postgresql"
+    sql = _LOCK.format(also=_WITHOUT_DISK if is_postgresql else "")
+    with prepared() as cursor:
+        cursor.execute(f"{sql} FOR NO KEY UPDATE" if is_postgresql else sql, about)
+        return int(cursor.fetchone()[0] or 0)
+
+
+def _lease(about: Values, page: Sequence[UUID], until: datetime) -> None:
     """Lease the first pairs of the page, and nothing else, to the voter.
 
     The others are written down too: they were handed out, so their verdicts stay closed.
     """
-    names, until = _named(held), asker.now + timedelta(minutes=settings.LEASE_MINUTES)
-    leased = list(names)[:LEASED]
-    rows = [
+    items: Values = {f"pair_{n}": key(pk) for n, pk in enumerate(page)}
+    leased = dict(list(items.items())[:LEASED])
+    these = f"AND item_id NOT IN ({_placeholders(leased)})" if leased else ""
+    rows = ", ".join(
         f"(%(voter)s, %({name})s, {'%(until)s' if name in leased else '%(now)s'}, 0)"
-        for name in names
-    ]
+        for name in items
+    )
     with prepared() as cursor:
-        these = f"AND item_id NOT IN ({_list(leased)})" if leased else ""
-        asker.execute(cursor, _END_LEASES.format(but_these=these), **names)
+        cursor.execute(_END_LEASES.format(but_these=these), about | leased)
         if rows:
-            sql = _LEASE.format(rows=", ".join(rows))
-            asker.execute(cursor, sql, **names, until=_time(until))
+            values = about | items | {"until": _time(until)}
+            cursor.execute(_LEASE.format(rows=rows), values)
 
 
-def _lock(asker: _Asker) -> int:
-    with prepared() as cursor:
-        if connection.vendor == "postgresql":
-            asker.execute(cursor, _LOCK.format(also=_WITHOUT_DISK) + " FOR NO KEY UPDATE")
-        else:
-            asker.execute(cursor, _LOCK.format(also=""))
-        return int(cursor.fetchone()[0] or 0)
-
-
-def _shown_last(voter: Voter, held: int) -> list[UUID]:
-    """Return what the voter's last page held, in its order, among what was voted on just before."""
-    shown = Assignment.objects.filter(voter=voter, skips=0).order_by("-leased_until", "pk")
-    return list(shown.values_list("item_id", flat=True)[: 2 * held])
-
-
-def _still_theirs(asker: _Asker, have: Sequence[UUID]) -> dict[UUID, str]:
+def _still_theirs(about: Values, on_page: Sequence[UUID]) -> dict[UUID, str]:
     """Return which pairs of the page the voter may still vote on, in its order, with their prompts.
 
     A pair beyond the leased ones may have got its votes by now, or be on another screen.
     """
-    if not have:
+    if not on_page:
         return {}
-    names = _named(have)
-    sql = _STILL_THEIRS.format(have=_list(names))
-    prompts = {row.pk: row.prompt_key for row in asker.rows(sql, **names)}
-    return {pk: prompts[pk] for pk in have if pk in prompts}
+    items: Values = {f"pair_{n}": key(pk) for n, pk in enumerate(on_page)}
+    rows = _rows(_STILL_THEIRS.format(have=_placeholders(items)), about | items)
+    prompts = {row.pk: row.prompt_key for row in rows}
+    return {pk: prompts[pk] for pk in on_page if pk in prompts}
 
 
 def _choose(
-    asker: _Asker, reached: int, kept: dict[UUID, str], have: Sequence[UUID], limit: int
+    voter: Voter,
+    queue: Queue,
+    about: Values,
+    start: int,
+    kept: dict[UUID, str],
+    on_page: Sequence[UUID],
+    limit: int,
 ) -> list[UUID]:
-    if limit <= 0:
-        return []
-    rows = [
-        row for row in _first_prompts(asker, reached, PORTION + len(have)) if row.pk not in have
-    ]
-    # What the voter skipped comes back once, at the end.
-    again = asker.rows(_SKIPPED_ONCE, limit=limit + len(have)) if len(rows) < limit else []
-    rows.sort(key=lambda row: (row.turn >= FRESH, prompt_order(asker.queue.pk, row.prompt_key)))
+    free = _first_prompts(voter, queue, about, start, PORTION + len(on_page))
+    rows = [row for row in free if row.pk not in on_page]
+    rows.sort(key=lambda row: (row.turn >= FRESH, prompt_order(queue.pk, row.prompt_key)))
 
     def chance(thing: Hashable) -> float:
-        return keyed_number(settings.SECRET_KEY, "shuffle", asker.voter.pk, thing) / 2**64
+        return keyed_number(settings.SECRET_KEY, "shuffle", voter.pk, thing) / 2**64
 
     last = list(kept.values())[-1] if kept else ""
     chosen = arrange([(row.prompt_key, row.pk) for row in rows], chance, limit, last)
-    chosen += [row.pk for row in again if row.pk not in have][: limit - len(chosen)]
+    if len(rows) < limit:
+        # What the voter skipped comes back once, at the end.
+        again = _rows(_SKIPPED_ONCE, about | {"limit": limit + len(on_page)})
+        chosen += [row.pk for row in again if row.pk not in on_page][: limit - len(chosen)]
     if not chosen and not kept:
-        chosen = [row.pk for row in asker.rows(_LONGEST_LEASED)]
+        chosen = [row.pk for row in _rows(_LONGEST_LEASED, about)]
     return chosen
 
 
-def _first_prompts(asker: _Asker, start: int, portion: int) -> list[_Row]:
+def _first_prompts(
+    voter: Voter, queue: Queue, about: Values, start: int, portion: int
+) -> list[_Row]:
     """Return free pairs of the first prompts that have some; their cost is that of what is read."""
-    voter, queue, _ = asker
-    rows = _walk(asker, start, portion)
+    rows = _walk(about, start, portion)
     if start and not rows:
         # A pair may want votes again that the voter had passed.
-        start = 0
-        rows = _walk(asker, start, portion)
+        start, rows = 0, _walk(about, 0, portion)
     # A prompt that is begun from now on gets a later turn than the end of the ledger.
     passed = min(rows[0].turn, queue.project.head_seq + 1) if rows else 0
     if passed - start >= REACH_STEP:
-        _remember_reach(voter, queue, start, passed)
+        # Where the voter's next pair stands, whoever has it leased just now.
+        skipped = Assignment.objects.filter(voter=voter, item=OuterRef("pk"), skips__gt=0)
+        first = open_to(voter, queue).filter(~Exists(skipped), turn__gte=start).order_by("turn")
+        turn = first.values_list("turn", flat=True).first() or 0
+        Reach.objects.update_or_create(
+            voter=voter, queue=queue, defaults={"turn": min(turn, passed)}
+        )
     return rows
 
 
-def _walk(asker: _Asker, turn: int, portion: int) -> list[_Row]:
+def _walk(about: Values, turn: int, portion: int) -> list[_Row]:
     rows: list[_Row] = []
     while True:
-        new = asker.rows(_NEXT, turn=turn, limit=portion)
+        new = _rows(_NEXT, about | {"turn": turn, "limit": portion})
         rows += new
         if len(new) < portion or len({row.prompt_key for row in rows}) >= SHUFFLED_PROMPTS:
             return rows
         turn = new[-1].turn + 1
-
-
-def _remember_reach(voter: Voter, queue: Queue, start: int, passed: int) -> None:
-    """Write down where the voter's next pair stands, whoever has it leased just now."""
-    skipped = Assignment.objects.filter(voter=voter, item=OuterRef("pk"), skips__gt=0)
-    first = open_to(voter, queue).filter(~Exists(skipped), turn__gte=start).order_by("turn")
-    turn = first.values_list("turn", flat=True).first() or 0
-    Reach.objects.bulk_create(
-        [Reach(voter=voter, queue=queue, turn=min(turn, passed))],
-        update_conflicts=True,
-        unique_fields=["voter", "queue"],
-        update_fields=["turn"],
-    )
 
 
 def ballot_for(voter: Voter, queue: Queue, item: Item) -> Ballot:

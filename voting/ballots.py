@@ -1,18 +1,18 @@
-"""Signed ballots: what a page may say about one pair without the server looking anything up."""
+"""Signed ballots: what a page may say about one item without the server looking anything up."""
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
+from uuid import UUID
 
 from django.core import signing
 
-from voting.choices import Choice, Position, Side, choice_at
+from voting.choices import Choice, Side
+from voting.kinds import kind_of
 
 MAX_AGE = timedelta(hours=24)
-_SALT = "voting.ballot"
 
 
 class BallotInvalid(ValueError):
@@ -23,19 +23,24 @@ class BallotInvalid(ValueError):
 class Ballot:
     """One presentation of one item to one voter; good for one vote."""
 
-    uid: uuid.UUID
-    project: uuid.UUID
-    queue: uuid.UUID
-    item: uuid.UUID
-    voter: uuid.UUID
+    uid: UUID
+    project: UUID
+    queue: UUID
+    item: UUID
+    voter: UUID
     rubric: int
     left: Side
     choices: tuple[Choice, ...]
 
-    def choice(self, position: Position) -> Choice | None:
+    def choice(self, position: str) -> Choice | None:
         """Return the stored choice behind a button, None when this ballot does not offer it."""
-        choice = choice_at(position, self.left)
+        choice = kind_of(self).choice_at(position, self.left)
         return choice if choice in self.choices else None
+
+
+@cache
+def _signer() -> signing.TimestampSigner:
+    return signing.TimestampSigner(salt="voting.ballot")
 
 
 def issue(ballot: Ballot) -> str:
@@ -45,26 +50,12 @@ def issue(ballot: Ballot) -> str:
     )
 
 
-@cache
-def _signer() -> signing.TimestampSigner:
-    return signing.TimestampSigner(salt=_SALT)
-
-
 def read(token: str) -> Ballot:
     try:
         *identifiers, rubric, left, choices = _signer().unsign_object(token, max_age=MAX_AGE)
-        uid, project, queue, item, voter = (uuid.UUID(hex=text) for text in identifiers)
+        uid, project, queue, item, voter = (UUID(hex=text) for text in identifiers)
     except signing.SignatureExpired as error:
         raise BallotInvalid("this page is a day old; reload it to go on voting") from error
     except signing.BadSignature as error:
         raise BallotInvalid("this ballot was not issued here; reload the page") from error
-    return Ballot(
-        uid=uid,
-        project=project,
-        queue=queue,
-        item=item,
-        voter=voter,
-        rubric=rubric,
-        left=left,
-        choices=tuple(choices.split(",")),
-    )
+    return Ballot(uid, project, queue, item, voter, rubric, left, tuple(choices.split(",")))

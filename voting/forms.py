@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django import forms
 
-from voting.choices import POSITIONS, Position
 from voting.models import Flag
 
 LONGEST_BALLOT = 2000
-LONGEST_LOOK_MS = 24 * 60 * 60 * 1000
 
 
 class JoinForm(forms.Form):
@@ -43,42 +39,7 @@ class InviteForm(forms.Form):
         return None if days is None else now + timedelta(days=days)
 
 
-class VoteInvalid(ValueError):
-    """What was posted is no vote; the text names the field and what is wrong with it."""
-
-
-@dataclass(frozen=True)
-class VoteInput:
-    ballot: str
-    position: Position
-    elapsed_ms: int | None
-
-
-def read_vote(posted: Mapping[str, str]) -> VoteInput:
-    """Read what a button of the voting page posts.
-
-    By hand: a form copies its fields for each request, which took longer than all else here.
-    """
-    ballot = posted.get("ballot", "")
-    if not 0 < len(ballot) <= LONGEST_BALLOT:
-        raise VoteInvalid("ballot: there is none, or it is too long; reload the page")
-    position = _POSITION.get(posted.get("choice", ""))
-    if position is None:
-        raise VoteInvalid(f"choice: not one of {', '.join(POSITIONS)}")
-    return VoteInput(ballot, position, _elapsed(posted.get("elapsed_ms", "")))
-
-
-_POSITION: dict[str, Position] = {position: position for position in POSITIONS}
-
-
-def _elapsed(text: str) -> int | None:
-    """Read a clock of somebody else's: kept when it makes sense, never a reason to lose a vote."""
-    if not text.isdecimal() or len(text) > 9:
-        return None
-    return min(int(text), LONGEST_LOOK_MS)
-
-
-class PairForm(forms.Form):
+class BallotForm(forms.Form):
     ballot = forms.CharField(max_length=LONGEST_BALLOT)
 
 
@@ -87,12 +48,6 @@ class UndoForm(forms.Form):
     undo = forms.UUIDField(required=False)
 
 
-class FlagForm(PairForm):
+class FlagForm(BallotForm):
     category = forms.ChoiceField(choices=Flag.Category)
     comment = forms.CharField(max_length=2000, required=False)
-
-
-def first_error(form: forms.Form) -> str:
-    """Return one line that names the field and what is wrong with it."""
-    name, errors = next(iter(form.errors.items()))
-    return f"{name}: {errors[0]}"

@@ -425,6 +425,15 @@ class Exposure(models.Model):
     def __str__(self) -> str:
         return f"{self.voter_id} {self.item_id}"
 
+    @classmethod
+    def before_entry(cls) -> models.Exists:
+        """Say of an entry that its voter had seen the verdicts before."""
+        entry = models.OuterRef
+        seen = cls._default_manager.filter(
+            voter=entry("voter"), item=entry("item"), seen_at__lt=entry("at")
+        )
+        return models.Exists(seen)
+
 
 class Flag(models.Model):
     """A voter's word that something is wrong with an item; it waits for a curator."""

@@ -14,7 +14,7 @@ from voting.models import Assignment, Entry, Exposure, Item, Project, Queue, Vot
 
 
 def own_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
-    """A voter's votes on pairs, those too that were taken back."""
+    """A voter's votes on items, those too that were taken back."""
     return Entry.objects.filter(voter=voter, kind=Entry.Kind.VOTE, queue=queue, item__isnull=False)
 
 
@@ -22,26 +22,11 @@ def standing_votes(voter: Voter, queue: Queue) -> QuerySet[Entry]:
     return own_votes(voter, queue).filter(retracted=False)
 
 
-def votes_in_order(voter: Voter, queue: Queue) -> QuerySet[Entry]:
-    """A voter's standing votes with what they were about, the latest first."""
-    return (
-        standing_votes(voter, queue)
-        .select_related("item__a__picture", "item__b__picture")
-        .order_by("-id")
-    )
-
-
 def taken_back(voter: Voter, queue: Queue, item: UUID) -> Item | None:
-    """Return a pair whose vote the voter has undone and not given again."""
-    undone = Entry.objects.filter(
-        voter=voter, item=OuterRef("pk"), kind=Entry.Kind.VOTE, retracted=True
-    )
-    return (
-        _not_voted_on(voter)
-        .filter(Exists(undone), queue=queue, pk=item)
-        .select_related("a__picture", "b__picture")
-        .first()
-    )
+    """Return an item whose vote the voter has undone and not given again."""
+    undone = own_votes(voter, queue).filter(item=OuterRef("pk"), retracted=True)
+    again = _not_voted_on(voter).filter(Exists(undone), queue=queue, pk=item)
+    return again.select_related("a__picture", "b__picture").first()
 
 
 def has_seen_verdicts(voter: Voter, item: Item) -> bool:
@@ -49,7 +34,7 @@ def has_seen_verdicts(voter: Voter, item: Item) -> bool:
 
 
 def open_to(voter: Voter, queue: Queue) -> QuerySet[Item]:
-    """Pairs that want votes and that this voter has not voted on."""
+    """Items that want votes and that this voter has not voted on."""
     return _not_voted_on(voter).filter(
         queue=queue, opened_at__isnull=False, votes__lt=F("votes_wanted")
     )
@@ -60,21 +45,6 @@ def _not_voted_on(voter: Voter) -> QuerySet[Item]:
         voter=voter, item=OuterRef("pk"), kind=Entry.Kind.VOTE, retracted=False
     )
     return Item.objects.filter(~Exists(voted))
-
-
-def _about_to_want_votes(voter: Voter, queue: Queue) -> QuerySet[Item]:
-    """Pairs whose last vote this voter has taken back: they count it until that is sealed."""
-    taken_back = Entry.objects.filter(
-        project=queue.project_id,
-        seq__isnull=True,
-        kind=Entry.Kind.RETRACTION,
-        voter=voter,
-        target__seq__isnull=False,
-        target__unblinded=False,
-    )
-    return _not_voted_on(voter).filter(
-        queue=queue, votes=F("votes_wanted"), pk__in=taken_back.values("item")
-    )
 
 
 @dataclass(frozen=True)
@@ -90,16 +60,8 @@ class Progress:
     unblinded: int
 
     @property
-    def blind(self) -> int:
-        return self.mine - self.unblinded
-
-    @property
     def of(self) -> int:
         return self.mine + self.left_for_me
-
-    @property
-    def pending(self) -> int:
-        return self.total - self.done
 
     @property
     def ready(self) -> int:
@@ -108,12 +70,12 @@ class Progress:
     @property
     def counted_in_words(self) -> str:
         """Say how many votes are mine, and which of them count in the ratings of the judges."""
-        voted = f"You voted on {number_of(self.mine, 'pair')}"
+        voted, blind = f"You voted on {number_of(self.mine, 'pair')}", self.mine - self.unblinded
         if self.unblinded:
-            blind = f"{self.blind or 'None'} of your votes count{'s' if self.blind == 1 else ''}"
             return (
-                f"{voted}. {blind} in the ratings of the judges; {self.unblinded} came after you "
-                f"had seen what they said, and {_are(self.unblinded)} kept apart."
+                f"{voted}. {blind or 'None'} of your votes count{'s' if blind == 1 else ''} in the "
+                f"ratings of the judges; {self.unblinded} came after you had seen what they said, "
+                f"and {_are(self.unblinded)} kept apart."
             )
         if self.mine:
             counts = "it counts" if self.mine == 1 else "every one of them counts"
@@ -161,25 +123,24 @@ def queue_counts(queue: Queue) -> tuple[int, int, int]:
 
 def progress(voter: Voter, queue: Queue) -> Progress:
     done, total, preparing = queue_counts(queue)
+    # Settled of sealed votes, and of others as it will be.
+    unblinded = Q(unblinded=True) | Q(Exposure.before_entry(), seq__isnull=True)
     mine = standing_votes(voter, queue).aggregate(
-        mine=Count("pk"), unblinded=Count("pk", filter=_was_unblinded())
+        mine=Count("pk"), unblinded=Count("pk", filter=unblinded)
     )
-    again = _about_to_want_votes(voter, queue).count()
-    return Progress(
-        **mine,
-        left_for_me=open_to(voter, queue).filter(released_by_me(voter)).count() + again,
-        done=done - again,
-        total=total,
-        preparing=preparing,
+    # Items whose last vote this voter has taken back: they count it until that is sealed.
+    retractions = Entry.objects.filter(
+        project=queue.project_id,
+        seq__isnull=True,
+        kind=Entry.Kind.RETRACTION,
+        voter=voter,
+        target__seq__isnull=False,
+        target__unblinded=False,
     )
-
-
-def _was_unblinded() -> Q:
-    """Say it of sealed votes as it was settled, and of others as it will be."""
-    seen = Exposure.objects.filter(
-        voter=OuterRef("voter"), item=OuterRef("item"), seen_at__lt=OuterRef("at")
-    )
-    return Q(unblinded=True) | Q(Exists(seen), seq__isnull=True)
+    full = _not_voted_on(voter).filter(queue=queue, votes=F("votes_wanted"))
+    again = full.filter(pk__in=retractions.values("item")).count()
+    left = open_to(voter, queue).filter(released_by_me(voter)).count() + again
+    return Progress(**mine, left_for_me=left, done=done - again, total=total, preparing=preparing)
 
 
 def released_by_me(voter: Voter) -> Q:
@@ -189,9 +150,8 @@ def released_by_me(voter: Voter) -> Q:
 
 
 def oldest_unsealed() -> datetime | None:
-    return (
-        Entry.objects.filter(seq__isnull=True).order_by("at").values_list("at", flat=True).first()
-    )
+    unsealed = Entry.objects.filter(seq__isnull=True)
+    return unsealed.order_by("at").values_list("at", flat=True).first()
 
 
 def projects_with_unsealed() -> list[UUID]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,13 +11,12 @@ from uuid import UUID, uuid4
 
 from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
-from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from voting.ballots import Ballot
 from voting.ledger.bulk_sql import key, prepared
 from voting.ledger.scheduler import nudge
-from voting.models import ApiKey, Assignment, Entry, Exposure, Flag, Item, Queue, Voter
+from voting.models import Assignment, Entry, Exposure, Flag, Item, Queue, Voter
 
 SKIPS_BEFORE_RELEASE = 2
 _ONLY_SIMULATED = "This run holds simulated votes only; make another run for people."
@@ -69,86 +67,37 @@ _INSERT = """
     {lock}
     ON CONFLICT DO NOTHING
 """
-# A script names a pair. Who votes, on what rubric, and whether all is as it must be follows from
-# the key, in the same statement.
-_INSERT_BY_KEY = """
-    INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, item_id, voter_id,
-                              choice, rubric_id)
-    SELECT %s, queue.project_id, 'vote', %s, queue.id, pair.id, voter.id, %s, queue.rubric_id
-    FROM voting_item AS pair
-    JOIN voting_queue AS queue ON queue.id = pair.queue_id
-    JOIN voting_voter AS voter ON voter.project_id = queue.project_id
-    WHERE pair.id = %s AND pair.opened_at IS NOT NULL
-      AND queue.id = %s AND queue.is_open AND NOT queue.is_simulated AND {offers}
-      AND queue.project_id = COALESCE(%s, queue.project_id)
-      AND voter.api_key_id = %s AND voter.blocked_at IS NULL
-    {lock}
-    ON CONFLICT DO NOTHING RETURNING project_id
-"""
-_OFFERS = {
-    "postgresql": "queue.ballot @> CAST(%s AS jsonb)",
-    "sqlite": "instr(queue.ballot, %s) > 0",
-}
 # While a queue's kind is being decided its row is locked: a vote waits for that, and PostgreSQL
 # then reads the row again. The row's foreign keys ask for the same lock, so it costs nothing.
-_LOCKS = {"postgresql": "FOR KEY SHARE OF queue"}
-_INSERTS = {vendor: _INSERT.format(lock=_LOCKS.get(vendor, "")) for vendor in _OFFERS}
-_INSERTS_BY_KEY = {
-    vendor: _INSERT_BY_KEY.format(lock=_LOCKS.get(vendor, ""), offers=offers)
-    for vendor, offers in _OFFERS.items()
+_INSERTS = {
+    "postgresql": _INSERT.format(lock="FOR KEY SHARE OF queue"),
+    "sqlite": _INSERT.format(lock=""),
 }
 
 
-def cast_vote(ballot: Ballot, choice: str, elapsed_ms: int | None = None) -> RecordedVote:
+def cast_vote(
+    ballot: Ballot, choice: str, elapsed_ms: int | None = None, *, left: str | None = None
+) -> RecordedVote:
     """Record a vote made with a ballot; the same ballot again returns the first answer."""
-    return _insert_vote(ballot, choice, ballot.left, elapsed_ms)
+    with prepared() as cursor:
+        side = ballot.left if left is None else left
+        if _insert(cursor, ballot, choice, left=side, elapsed_ms=elapsed_ms):
+            transaction.on_commit(partial(nudge, ballot.project))
+            return RecordedVote(ballot.uid, ballot.item, choice)
+    first = _first_answer(ballot, choice)
+    if first is None:
+        insist_on_open(ballot.queue, ballot.voter, simulated=False)
+        # It was undone between the INSERT and here: there is no conflict any more.
+        return cast_vote(ballot, choice, elapsed_ms, left=left)
+    return first
 
 
 def cast_script_vote(ballot: Ballot, choice: str) -> RecordedVote:
     """Record the vote of a script, which is told A and B and is shown no sides."""
-    return _insert_vote(ballot, choice, "", None)
+    return cast_vote(ballot, choice, left="")
 
 
-def cast_key_vote(api_key: ApiKey, queue: UUID, item: UUID, choice: str) -> RecordedVote | None:
-    """Record the vote of a key that has voted in the project before; None if it cannot be."""
-    uid = uuid4()
-    with prepared() as cursor:
-        cursor.execute(
-            _INSERTS_BY_KEY[connection.vendor],
-            [
-                key(uid),
-                connection.ops.adapt_datetimefield_value(timezone.now()),
-                choice,
-                key(item),
-                key(queue),
-                json.dumps(choice),
-                api_key.project_id and key(api_key.project_id),
-                api_key.pk,
-            ],
-        )
-        # To the last row: SQLite commits a statement when it has come to its end.
-        rows = cursor.fetchall()
-    if not rows:
-        return None
-    transaction.on_commit(partial(nudge, UUID(str(rows[0][0]))))
-    return RecordedVote(uid, item, choice)
-
-
-def _insert_vote(ballot: Ballot, choice: str, left: str, elapsed_ms: int | None) -> RecordedVote:
-    with prepared() as cursor:
-        inserted = insert_vote(cursor, ballot, choice, left=left, elapsed_ms=elapsed_ms)
-    if not inserted:
-        first = _first_answer(ballot, choice)
-        if first is None:
-            insist_on_open(ballot.queue, ballot.voter, simulated=False)
-            # It was undone between the INSERT and here: there is no conflict any more.
-            return _insert_vote(ballot, choice, left, elapsed_ms)
-        return first
-    transaction.on_commit(partial(nudge, ballot.project))
-    return RecordedVote(ballot.uid, ballot.item, choice)
-
-
-def insert_vote(
+def _insert(
     cursor: CursorWrapper,
     ballot: Ballot,
     choice: str,
@@ -158,21 +107,10 @@ def insert_vote(
     simulated: bool = False,
 ) -> bool:
     """Insert a vote that nothing speaks against; return whether it was."""
-    cursor.execute(
-        _INSERTS[connection.vendor],
-        [
-            key(ballot.uid),
-            connection.ops.adapt_datetimefield_value(timezone.now()),
-            key(ballot.item),
-            choice,
-            left,
-            ballot.rubric,
-            elapsed_ms,
-            key(ballot.queue),
-            simulated,
-            key(ballot.voter),
-        ],
-    )
+    at = connection.ops.adapt_datetimefield_value(timezone.now())
+    about = (choice, left, ballot.rubric, elapsed_ms, key(ballot.queue), simulated)
+    values = (key(ballot.uid), at, key(ballot.item), *about, key(ballot.voter))
+    cursor.execute(_INSERTS[connection.vendor], values)
     return bool(cursor.rowcount == 1)
 
 
@@ -201,11 +139,39 @@ def insist_on_open(queue_id: UUID, voter_id: UUID, *, simulated: bool) -> None:
         raise VotingClosed("You may no longer vote here.")
 
 
-def wait_until_sealed(voter: Voter, seconds: float) -> bool:
-    """Wait, within bounds, for the voter's own votes to be in the figures about to be read.
+# --- pretend votes: cast by a script to try things out, in queues that hold nothing else ---------
 
-    Return whether they are.
-    """
+
+def make_simulated(queue: Queue) -> None:
+    """Make a queue one of pretend votes, for good, unless somebody has really voted in it."""
+    with transaction.atomic():
+        # Not no_key: a vote that is being inserted holds, or waits for, a lock of the key.
+        locked = Queue.objects.select_for_update().get(pk=queue.pk)
+        if not locked.is_simulated:
+            refuse_after_people(locked)
+            Queue.objects.filter(pk=queue.pk).update(is_simulated=True)
+
+
+def refuse_after_people(queue: Queue) -> None:
+    """Refuse where somebody has really voted; a vote that was taken back is in the ledger too."""
+    real = Entry.objects.filter(queue=queue, kind=Entry.Kind.VOTE, simulated=False)
+    # Each look has its index. Unsealed ones first: they may be sealed before the second look.
+    unsealed = real.filter(seq__isnull=True, project=queue.project_id)
+    if unsealed.exists() or real.filter(seq__isnull=False).exists():
+        raise VotingClosed("People have voted in this run; make another run for simulated votes.")
+
+
+def cast_simulated_votes(queue: Queue, votes: Iterable[tuple[Ballot, str]]) -> int:
+    """Record pretend votes, given as (ballot, choice), in a queue of such; return how many."""
+    with transaction.atomic():
+        with prepared() as cursor:
+            recorded = sum(_insert(cursor, *vote, simulated=True) for vote in votes)
+        transaction.on_commit(partial(nudge, queue.project_id))
+    return recorded
+
+
+def wait_until_sealed(voter: Voter, seconds: float) -> bool:
+    """Wait, within bounds, until the voter's own votes are in the figures; say whether they are."""
     deadline = monotonic() + seconds
     unsealed = Entry.objects.filter(
         project=voter.project_id, seq__isnull=True, voter=voter, at__lte=timezone.now()
@@ -219,10 +185,7 @@ def wait_until_sealed(voter: Voter, seconds: float) -> bool:
 
 def is_unblinded(vote: RecordedVote) -> bool:
     """Say whether a vote was cast after its voter had seen what the judges said of the pair."""
-    seen = Exposure.objects.filter(
-        voter=OuterRef("voter"), item=OuterRef("item"), seen_at__lt=OuterRef("at")
-    )
-    return Entry.objects.filter(Exists(seen), uid=vote.uid).exists()
+    return Entry.objects.filter(Exposure.before_entry(), uid=vote.uid).exists()
 
 
 def undo_last_vote(voter: Voter, queue: Queue, uid: UUID | None = None) -> Item:
@@ -249,13 +212,11 @@ def _undone(voter: Voter, uid: UUID) -> Item | None:
 
 def _undo(voter: Voter, queue: Queue, uid: UUID) -> Item:
     with transaction.atomic():
-        vote = (
-            Entry.objects.select_for_update(of=("self",), no_key=True)
-            .filter(voter=voter, kind=Entry.Kind.VOTE, queue=queue, retracted=False)
-            .order_by("-id")
-            .select_related("item")
-            .first()
+        votes = Entry.objects.filter(
+            voter=voter, kind=Entry.Kind.VOTE, queue=queue, retracted=False
         )
+        locked = votes.select_for_update(of=("self",), no_key=True).select_related("item")
+        vote = locked.order_by("-id").first()
         if vote is None or vote.item is None:
             raise NothingToUndo
         vote.retracted = True
@@ -282,22 +243,17 @@ def skip(ballot: Ballot) -> None:
         row, _ = Assignment.objects.select_for_update().get_or_create(
             voter_id=ballot.voter, item_id=ballot.item, defaults={"leased_until": now}
         )
-        if row.skipped_by == ballot.uid:
-            return
-        row.skipped_by = ballot.uid
-        row.skips = min(row.skips + 1, SKIPS_BEFORE_RELEASE)
-        row.leased_until = now
-        row.save()
+        if row.skipped_by != ballot.uid:
+            row.skipped_by = ballot.uid
+            row.skips = min(row.skips + 1, SKIPS_BEFORE_RELEASE)
+            row.leased_until = now
+            row.save()
 
 
 def flag(voter: Voter, item: UUID, category: str, comment: str) -> Flag:
     """Put a voter's doubt about a pair before the curators; a second flag replaces the first."""
-    row, _ = Flag.objects.update_or_create(
-        voter=voter,
-        item_id=item,
-        defaults={"category": category, "comment": comment},
-    )
-    return row
+    given = {"category": category, "comment": comment}
+    return Flag.objects.update_or_create(voter=voter, item_id=item, defaults=given)[0]
 
 
 def record_exposure(voter: UUID, items: Iterable[UUID], seen_at: datetime) -> None:

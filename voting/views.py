@@ -1,54 +1,47 @@
-"""The voting pages: join by a link, vote on pairs, undo, skip, flag."""
+"""The voting pages: join by a link, vote on items, undo, skip, flag."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID, uuid4
 
 from django import forms
 from django.conf import settings
 from django.core.files.storage import default_storage
 from django.core.paginator import Paginator
-from django.db.models import QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.module_loading import import_string
 from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
-from humanjudge.http import HtmxRequest, Problem, is_from_htmx
+from humanjudge.http import HtmxRequest, Problem
 from humanjudge.lib.ratelimit import RateLimit
 from voting import assignment, ballots, services
-from voting.choices import spoken
-from voting.cookies import remember, voter_here, voter_id_here, voter_known_here
-from voting.forms import (
-    FlagForm,
-    JoinForm,
-    PairForm,
-    UndoForm,
-    VoteInvalid,
-    first_error,
-    read_vote,
-)
+from voting.forms import LONGEST_BALLOT, BallotForm, FlagForm, JoinForm, UndoForm
 from voting.kinds import kind_of
-from voting.models import Entry, Flag, Invite, Item, Queue, Voter
+from voting.models import Entry, Flag, Item, Queue, Voter
 from voting.pictures.store import png_path, thumbnail_path
-from voting.selectors import (
-    has_seen_verdicts,
-    own_votes,
-    progress,
-    taken_back,
-    votes_in_order,
+from voting.selectors import has_seen_verdicts, own_votes, progress, standing_votes, taken_back
+from voting.voters import (
+    InviteRefused,
+    find_invite,
+    has_come_in,
+    join,
+    refusal,
+    remember,
+    voter_here,
+    voter_id_here,
+    voter_known_here,
 )
-from voting.shown import own_vote, shown_pair
-from voting.voters import InviteRefused, admit, find_invite, has_come_in, join, refusal
 
-AnyForm = TypeVar("AnyForm", bound=forms.Form)
 VOTES_PER_PAGE = 50
+LONGEST_LOOK_MS = 24 * 60 * 60 * 1000
 NOBODY = UUID(int=0)
 _WRONG_LINK = (
     "This invite link is not right. Part of it may be missing: copy the whole link from the "
@@ -75,20 +68,13 @@ def join_by_invite(request: HtmxRequest, token: str) -> HttpResponse:
         raise Problem(403, reason)
     form = JoinForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        voter = _let_in(invite, known, form.cleaned_data["name"])
+        try:
+            voter = join(invite, form.cleaned_data["name"], timezone.now(), known)
+        except InviteRefused as refused:
+            raise Problem(403, str(refused)) from refused
         return remember(redirect(queue_page), voter)
     context = {"queue": invite.queue, "form": form, "known": known}
     return render(request, "voting/join.html", context)
-
-
-def _let_in(invite: Invite, known: Voter | None, name: str) -> Voter:
-    try:
-        if known is None:
-            return join(invite, name, timezone.now())
-        admit(invite, known, timezone.now())
-    except InviteRefused as refused:
-        raise Problem(403, str(refused)) from refused
-    return known
 
 
 def _voter_and_queue(request: HttpRequest, queue_id: UUID) -> tuple[Voter, Queue]:
@@ -99,10 +85,10 @@ def _voter_and_queue(request: HttpRequest, queue_id: UUID) -> tuple[Voter, Queue
     return voter, queue
 
 
-def _valid(form: AnyForm) -> AnyForm:
-    if not form.is_valid():
-        raise Problem(422, first_error(form))
-    return form
+def _cleaned(form: forms.Form) -> dict[str, Any]:
+    for name, errors in form.errors.items():
+        raise Problem(422, f"{name}: {errors[0]}")
+    return form.cleaned_data
 
 
 def _ballot(request: HttpRequest, token: str, queue_id: UUID) -> ballots.Ballot:
@@ -116,26 +102,69 @@ def _ballot(request: HttpRequest, token: str, queue_id: UUID) -> ballots.Ballot:
     return ballot
 
 
+def _uuids(text: str) -> list[UUID]:
+    try:
+        return [UUID(part) for part in text.split(",") if part]
+    except ValueError:
+        raise Problem(400, "A list of identifiers was expected.") from None
+
+
+def _next_items(voter: Voter, queue: Queue, have: list[UUID]) -> assignment.Handed:
+    if not queue.is_open or queue.is_simulated:
+        return assignment.Handed([], [])
+    return assignment.next_pairs(voter, queue, have, settings.PAIRS_HELD, timezone.now())
+
+
+def on_page(voter: Voter, queue: Queue, item: Item) -> dict[str, Any]:
+    """Return what a voter is shown of an item: never more than the two outputs."""
+    ballot = assignment.ballot_for(voter, queue, item)
+    left, right = item.seen(ballot.left)
+    return {"item": item, "left": left, "right": right, "token": ballots.issue(ballot)}
+
+
+def _context(
+    request: HttpRequest, voter: Voter, queue: Queue, items: list[Item], *, with_progress: bool
+) -> dict[str, Any]:
+    kind = kind_of(queue)
+    context = {
+        "queue": queue,
+        "voter": voter,
+        "pairs": [on_page(voter, queue, item) for item in items],
+        "kind": kind,
+        "buttons": kind.buttons(queue.ballot),
+        "flag_categories": Flag.Category.choices,
+    }
+    if with_progress:
+        context["progress"] = progress(voter, queue)
+        context["board_url"] = import_string(settings.BOARD_ADDRESS)(queue, request.user)
+    return context
+
+
+@cache
+def _reveal_address() -> Any:
+    return import_string(settings.REVEAL_ADDRESS)
+
+
 @never_cache
 @require_safe
 def vote_page(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
     # Without scripts a vote and an undo lead back here and name what they were about.
-    voted = _first_of(own_votes(voter, queue), _uuids(request.GET.get("voted", "")))
+    voted: Entry | None = None
+    for uid in _uuids(request.GET.get("voted", ""))[:1]:
+        voted = own_votes(voter, queue).filter(uid=uid).first()
     undone = _uuids(request.GET.get("again", ""))[:1]
     if voted is not None and voted.retracted and voted.item_id is not None:
         undone = [voted.item_id]
-    again = [pair for pk in undone if (pair := taken_back(voter, queue, pk))]
-    pairs = again + _next_pairs(voter, queue, [pair.pk for pair in again]).pairs
-    context = _context(voter, queue, pairs) | {"progress": progress(voter, queue)}
-    context["has_seen"] = any(has_seen_verdicts(voter, pair) for pair in again)
-    context["undo_number"] = uuid4()
-    context["voted"] = voted
+    again = [item for pk in undone if (item := taken_back(voter, queue, pk))]
+    items, _ = _next_items(voter, queue, [item.pk for item in again])
+    context = _context(request, voter, queue, again + items, with_progress=True) | {
+        "has_seen": any(has_seen_verdicts(voter, item) for item in again),
+        "undo_number": uuid4(),
+        "voted": voted,
+        "reveal_url": _reveal_address()(voted.uid) if voted else "",
+    }
     return render(request, "voting/vote.html", context)
-
-
-def _first_of(votes: QuerySet[Entry], uids: list[UUID]) -> Entry | None:
-    return votes.filter(uid__in=uids[:1]).first() if uids else None
 
 
 @never_cache
@@ -143,14 +172,13 @@ def _first_of(votes: QuerySet[Entry], uids: list[UUID]) -> Entry | None:
 def more_pairs(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
     have = _uuids(request.GET.get("have", ""))
-    handed = _next_pairs(voter, queue, have)
-    context = _context(voter, queue, handed.pairs)
-    if not handed.pairs and not have:
-        # Only a page that has nothing left says how far everybody is: that costs a count.
-        context["progress"] = progress(voter, queue)
+    items, gone = _next_items(voter, queue, have)
+    # Only a page that has nothing left says how far everybody is: that costs a count.
+    is_empty = not items and not have
+    context = _context(request, voter, queue, items, with_progress=is_empty)
     response = render(request, "voting/_more.html", context)
-    if handed.gone:
-        trigger_client_event(response, "gone", {"pairs": handed.gone})
+    if gone:
+        trigger_client_event(response, "gone", {"pairs": gone})
     return response
 
 
@@ -163,57 +191,34 @@ def leave(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     return HttpResponse(status=204)
 
 
-def _uuids(text: str) -> list[UUID]:
-    try:
-        return [UUID(part) for part in text.split(",") if part]
-    except ValueError:
-        raise Problem(400, "A list of identifiers was expected.") from None
-
-
-def _next_pairs(voter: Voter, queue: Queue, have: list[UUID]) -> assignment.Handed:
-    if not queue.is_open or queue.is_simulated:
-        return assignment.Handed([], [])
-    return assignment.next_pairs(voter, queue, have, settings.PAIRS_HELD, timezone.now())
-
-
-def _context(voter: Voter, queue: Queue, pairs: list[Item]) -> dict[str, Any]:
-    kind = kind_of(queue)
-    return {
-        "queue": queue,
-        "voter": voter,
-        "pairs": [shown_pair(voter, queue, item) for item in pairs],
-        "kind": kind,
-        "buttons": kind.buttons(queue.ballot),
-        "flag_categories": Flag.Category.choices,
-    }
-
-
 @require_POST
 def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     """Record one vote: one INSERT, and nothing else is asked of the database here."""
-    try:
-        sent = read_vote(request.POST)
-    except VoteInvalid as invalid:
-        raise Problem(422, str(invalid)) from invalid
-    ballot = _ballot(request, sent.ballot, queue_id)
-    choice = ballot.choice(sent.position)
+    # By hand: a form copies its fields for each request, which took longer than all else here.
+    token, elapsed = request.POST.get("ballot", ""), request.POST.get("elapsed_ms", "")
+    if not 0 < len(token) <= LONGEST_BALLOT:
+        raise Problem(422, "ballot: there is none, or it is too long; reload the page")
+    ballot = _ballot(request, token, queue_id)
+    choice = ballot.choice(request.POST.get("choice", ""))
     if choice is None:
         raise Problem(422, "choice: this ballot does not offer it")
     if not limit.allow(ballot.voter):
         raise Problem(429, "Too many votes in a moment. This one was not recorded; go on.")
+    # The clock of a browser is kept when it makes sense, and never a reason to lose a vote.
+    is_time = elapsed.isdecimal() and len(elapsed) <= 9
+    elapsed_ms = min(int(elapsed), LONGEST_LOOK_MS) if is_time else None
     try:
-        recorded = services.cast_vote(ballot, choice, sent.elapsed_ms)
+        recorded = services.cast_vote(ballot, choice, elapsed_ms)
     except services.VoteConflict as conflict:
-        stands = spoken(conflict.recorded.choice, ballot.left)
-        raise Problem(
-            409, f"You chose {stands} on this pair before, and that stands. Undo it to change it."
-        ) from conflict
+        stands = kind_of(ballot).spoken(conflict.recorded.choice, ballot.left)
+        text = f"You chose {stands} on this pair before, and that stands. Undo it to change it."
+        raise Problem(409, text) from conflict
     except services.VoteTakenBack as taken:
         text = "ballot: its vote was taken back; reload the page for a new ballot"
         raise Problem(422, text) from taken
     except services.VotingClosed as closed:
         raise Problem(409, f"{closed} This vote was not recorded.") from closed
-    if not is_from_htmx(request):
+    if not request.htmx:
         return redirect(f"{reverse('vote', args=[queue_id])}?voted={recorded.uid}")
     return HttpResponse(_answer_without_number().replace(str(NOBODY), str(recorded.uid)))
 
@@ -221,20 +226,21 @@ def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 @cache
 def _answer_without_number() -> str:
     """The answer to a vote is the same but for its number, so it is rendered only once."""
-    return render_to_string("voting/_voted.html", {"uid": NOBODY})
+    context = {"uid": NOBODY, "reveal_url": _reveal_address()(NOBODY)}
+    return render_to_string("voting/_voted.html", context)
 
 
 @require_POST
 def undo(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
-    form = _valid(UndoForm(request.POST))
+    number = _cleaned(UndoForm(request.POST))["undo"]
     try:
-        item = services.undo_last_vote(voter, queue, form.cleaned_data["undo"])
+        item = services.undo_last_vote(voter, queue, number)
     except services.NothingToUndo:
         raise Problem(409, "There is no vote of yours to undo here.") from None
     if not request.htmx:
         return redirect(f"{reverse('vote', args=[queue_id])}?again={item.pk}")
-    context = _context(voter, queue, [item]) | {"progress": progress(voter, queue)}
+    context = _context(request, voter, queue, [item], with_progress=True)
     context["has_seen"] = has_seen_verdicts(voter, item)
     return render(request, "voting/_more.html", context)
 
@@ -242,18 +248,16 @@ def undo(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 @require_POST
 def skip(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     _voter_and_queue(request, queue_id)
-    form = _valid(PairForm(request.POST))
-    ballot = _ballot(request, form.cleaned_data["ballot"], queue_id)
-    services.skip(ballot)
+    services.skip(_ballot(request, _cleaned(BallotForm(request.POST))["ballot"], queue_id))
     return HttpResponse(status=204) if request.htmx else redirect("vote", queue_id)
 
 
 @require_POST
 def flag(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, _ = _voter_and_queue(request, queue_id)
-    form = _valid(FlagForm(request.POST))
-    ballot = _ballot(request, form.cleaned_data["ballot"], queue_id)
-    services.flag(voter, ballot.item, form.cleaned_data["category"], form.cleaned_data["comment"])
+    given = _cleaned(FlagForm(request.POST))
+    ballot = _ballot(request, given["ballot"], queue_id)
+    services.flag(voter, ballot.item, given["category"], given["comment"])
     return HttpResponse(status=204) if request.htmx else redirect("vote", queue_id)
 
 
@@ -262,17 +266,32 @@ def flag(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 def my_votes(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     """A voter's own standing votes, the latest first."""
     voter, queue = _voter_and_queue(request, queue_id)
-    page = Paginator(votes_in_order(voter, queue), VOTES_PER_PAGE).get_page(request.GET.get("page"))
+    own = standing_votes(voter, queue).select_related("item__a__picture", "item__b__picture")
+    page = Paginator(own.order_by("-id"), VOTES_PER_PAGE).get_page(request.GET.get("page"))
     so_far = progress(voter, queue)
     at_end = queue.reveal == Queue.Reveal.AT_END and not so_far.left_for_me
     context = {
         "queue": queue,
         "page": page,
-        "votes": [own_vote(vote) for vote in page],
+        "votes": [_as_seen(vote, queue) for vote in page],
         "progress": so_far,
         "is_revealed": at_end or queue.reveal == Queue.Reveal.AFTER_EACH,
     }
     return render(request, "voting/mine.html", context)
+
+
+def _as_seen(vote: Entry, queue: Queue) -> dict[str, Any]:
+    assert vote.item is not None  # only votes on items are listed
+    side = vote.left_side or "A"
+    left, right = vote.item.seen(side)
+    return {
+        "vote": vote,
+        "prompt": vote.item.a.prompt,
+        "chosen": kind_of(queue).spoken(vote.choice, side),
+        "left": left.picture,
+        "right": right.picture,
+        "reveal_url": _reveal_address()(vote.uid),
+    }
 
 
 @require_safe

@@ -1,19 +1,27 @@
-"""Who votes: invite links, and the identities behind them."""
+"""Who votes: invite links, the identities behind them, and the cookie that remembers one."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import TypeVar
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core import signing
 from django.db import transaction
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.utils import timezone
 
 from voting.models import ApiKey, Assignment, Entry, Flag, Invite, Project, Queue, Voter
 
+Response = TypeVar("Response", bound=HttpResponseBase)
+
 _INVITE_SALT = "voting.invite"
+_COOKIE_SALT = "voting.voter"
+_COOKIE_LIFE = timedelta(days=180)
 
 
 class InviteRefused(Exception):
@@ -60,27 +68,19 @@ def refusal(invite: Invite, now: datetime) -> str:
     return ""
 
 
-def join(invite: Invite, name: str, now: datetime) -> Voter:
-    """Make a voter of whoever holds the link, within the invite's cap."""
+def join(invite: Invite, name: str, now: datetime, known: Voter | None = None) -> Voter:
+    """Let in a new voter, or one of the project whom another invite had let in."""
     with transaction.atomic():
-        locked = _with_a_place(invite, now)
-        return Voter.objects.create(project_id=locked.queue.project_id, invite=locked, name=name)
-
-
-def admit(invite: Invite, voter: Voter, now: datetime) -> None:
-    """Let a voter of the project, whom another invite had let in, vote in this queue too."""
-    with transaction.atomic():
-        _with_a_place(invite, now).guests.add(voter)
-
-
-def _with_a_place(invite: Invite, now: datetime) -> Invite:
-    # The cap is counted under a lock: two people may take the last place at once.
-    locked = Invite.objects.select_for_update(of=("self",)).select_related("queue")
-    fresh = locked.get(pk=invite.pk)
-    reason = refusal(fresh, now)
-    if reason:
-        raise InviteRefused(reason)
-    return fresh
+        # The cap is counted under a lock: two people may take the last place at once.
+        locked = Invite.objects.select_for_update(of=("self",)).select_related("queue")
+        fresh = locked.get(pk=invite.pk)
+        reason = refusal(fresh, now)
+        if reason:
+            raise InviteRefused(reason)
+        if known is None:
+            return Voter.objects.create(project_id=fresh.queue.project_id, invite=fresh, name=name)
+        fresh.guests.add(known)
+        return known
 
 
 def has_come_in(voter: Voter, invite: Invite) -> bool:
@@ -91,6 +91,43 @@ def has_come_in(voter: Voter, invite: Invite) -> bool:
         or Assignment.objects.filter(voter=voter, item__queue=invite.queue_id).exists()
         or Entry.objects.filter(voter=voter, queue=invite.queue_id, kind=Entry.Kind.VOTE).exists()
     )
+
+
+def _cookie(project_id: UUID) -> str:
+    return f"voter-{project_id.hex[:12]}"
+
+
+def voter_id_here(request: HttpRequest, project_id: UUID) -> UUID | None:
+    """Return who votes in this browser, from the cookie alone."""
+    value = request.get_signed_cookie(
+        _cookie(project_id), default="", salt=_COOKIE_SALT, max_age=_COOKIE_LIFE
+    )
+    return UUID(hex=value) if value else None
+
+
+def voter_known_here(request: HttpRequest, project_id: UUID) -> Voter | None:
+    """Return whose cookie this browser has, even when that voter was blocked."""
+    pk = voter_id_here(request, project_id)
+    return Voter.objects.filter(pk=pk, project_id=project_id).first() if pk else None
+
+
+def voter_here(request: HttpRequest, project_id: UUID) -> Voter | None:
+    """Return the voter of this browser, None when unknown or blocked."""
+    voter = voter_known_here(request, project_id)
+    return None if voter is None or voter.blocked_at is not None else voter
+
+
+def remember(response: Response, voter: Voter) -> Response:
+    response.set_signed_cookie(
+        _cookie(voter.project_id),
+        voter.pk.hex,
+        salt=_COOKIE_SALT,
+        max_age=_COOKIE_LIFE,
+        httponly=True,
+        samesite="Lax",
+        secure=settings.HTTPS,
+    )
+    return response
 
 
 def erase(voter: Voter) -> None:

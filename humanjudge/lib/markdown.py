@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import nh3
+from django import template
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
@@ -14,6 +15,10 @@ _TAGS = set(
 )
 
 
+register = template.Library()
+
+
+@register.filter("markdown")
 def render(text: str) -> SafeString:
     """Return a model's text as HTML that holds no script, no style and no request."""
     html = nh3.clean(

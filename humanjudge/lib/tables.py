@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from django.utils.html import conditional_escape, format_html, html_safe
+from django.utils.html import conditional_escape, html_safe
 from django.utils.safestring import SafeString
 
 from humanjudge.lib.text import harmless
@@ -19,48 +19,28 @@ PER_CENT = "\N{NO-BREAK SPACE}%"
 @html_safe
 @dataclass(frozen=True)
 class Cell:
-    """One cell, as HTML where a template places it.
-
-    It is written here and not in a template because tables have thousands of them.
-
-    Attributes
-    ----------
-    main, small : str
-        The figure, and in small print how sure it is.
-    title : str
-        What is behind it, for whoever points at it.
-    why : str
-        Why a figure or its interval is missing; `numbered` makes `note` of it.
-    bar : tuple of float, optional
-        A value in percent with its interval, which are drawn.
-    css : str
-        Of the cell.
-    mark : str
-        Class of the figure itself.
-    before, after : str
-        Read aloud around the figure, and not to be seen.
-    tag : str
-        Behind a name, such as ``baseline``.
-    figure : str
-        The figure's key, for scripts and styles.
-    sort : str, optional
-        By what a sortable column is sorted.
-    is_head : bool
-        It names its row.
-    """
+    """One cell, as HTML where a template places it: tables have thousands of them."""
 
     main: str = ""
+    # How sure the figure is; what is behind it; why it or its interval is missing.
     small: str = ""
     title: str = ""
     why: str = ""
+    # The number of the note that says why, see `numbered`.
     note: int | None = None
+    # A value in percent with its interval, which are drawn.
     bar: tuple[float, float, float] | None = None
     css: str = "num"
+    # Class of the figure itself.
     mark: str = ""
+    # Read aloud around the figure, and not to be seen.
     before: str = ""
     after: str = ""
+    # Behind a name, such as "baseline".
     tag: str = ""
+    # The figure's key, for scripts and styles.
     figure: str = ""
+    # By what a sortable column is sorted.
     sort: str | None = None
     is_head: bool = False
 
@@ -77,32 +57,21 @@ class Cell:
             "data-sort": self.sort,
             "title": self.title or None,
         }
-        attributes = "".join(
-            f' {name}="{conditional_escape(value)}"'
-            for name, value in about.items()
-            if value is not None
-        )
-        return SafeString(f"<{element}{attributes}>{self._content()}</{element}>")
-
-    def _content(self) -> str:
-        main: str = conditional_escape(self.main)
-        if self.before or self.after:
-            main = f"{_aloud(self.before)}{main}{_aloud(self.after)}"
-        if self.mark:
-            main = f'<span class="{self.mark}">{main}</span>'
-        return "".join(
-            [
-                _drawn(self.bar) if self.bar else "",
-                main,
-                f"<sup>{self.note}</sup>" if self.note else "",
-                f" <small>{conditional_escape(self.small)}</small>" if self.small else "",
-                f' <span class="tag">{self.tag}</span>' if self.tag else "",
-            ]
-        )
+        parts = [f"<{element}"]
+        parts += [f' {n}="{conditional_escape(v)}"' for n, v in about.items() if v is not None]
+        parts.append(f">{_drawn(self.bar) if self.bar else ''}")
+        parts.append(f'<span class="{self.mark}">' if self.mark else "")
+        parts += [_hidden(self.before), conditional_escape(self.main), _hidden(self.after)]
+        parts.append("</span>" if self.mark else "")
+        parts.append(f"<sup>{self.note}</sup>" if self.note else "")
+        parts.append(f" <small>{conditional_escape(self.small)}</small>" if self.small else "")
+        parts.append(f' <span class="tag">{self.tag}</span>' if self.tag else "")
+        return SafeString("".join([*parts, f"</{element}>"]))
 
 
-def _aloud(words: str) -> str:
-    return format_html('<span class="visually-hidden">{}</span>', words) if words else ""
+def _hidden(words: str) -> str:
+    escaped = conditional_escape(words)
+    return f'<span class="visually-hidden">{escaped}</span>' if words else ""
 
 
 def _drawn(bar: tuple[float, float, float]) -> str:
@@ -139,31 +108,22 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """What `_table.html` draws.
+    """What `_table.html` draws."""
 
-    Attributes
-    ----------
-    label : str
-        What the table is called where it is read aloud.
-    caption : str
-        The same for whoever is inside the table already, if it is needed there.
-    groups : sequence of (title, number of columns)
-        Above the heads, if there are any; the first column stands beside them.
-    notes : sequence of str
-        Why figures are missing, in the order of their numbers.
-    unknown : str
-        Which columns are left out, and why.
-    """
-
+    # What the table is called where it is read aloud.
     label: str
     heads: Sequence[Head]
     rows: Sequence[Row]
     css: str = ""
     id: str = ""
+    # The same for readers who are inside the table already, if it is needed there.
     caption: str = ""
     described_by: str = ""
+    # Titles with numbers of columns above the heads; the first column stands beside them.
     groups: Sequence[tuple[str, int]] = ()
+    # Why figures are missing, in the order of their numbers.
     notes: Sequence[str] = ()
+    # Which columns are left out, and why.
     unknown: str = ""
     foot: Sequence[Row] = ()
 
@@ -191,15 +151,11 @@ def numbered(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
     """
     notes = list(dict.fromkeys(cell.why for row in rows for cell in row.cells if cell.why))
     number = {why: place for place, why in enumerate(notes, start=1)}
-    return [
-        replace(
-            row,
-            cells=[
-                replace(cell, note=number[cell.why]) if cell.why else cell for cell in row.cells
-            ],
-        )
-        for row in rows
-    ], notes
+
+    def noted(cell: Cell) -> Cell:
+        return replace(cell, note=number[cell.why]) if cell.why else cell
+
+    return [replace(row, cells=[noted(cell) for cell in row.cells]) for row in rows], notes
 
 
 def percent(value: float, decimals: int = 0) -> str:
@@ -211,9 +167,7 @@ def span(low: float, high: float, decimals: int = 0) -> str:
 
 
 def as_csv(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    r"""Write rows under the names of their columns; what is missing stays empty.
-
-    No text is taken for a formula by a spreadsheet.
+    r"""Write rows under the names of their columns; no text is a formula for a spreadsheet.
 
     Examples
     --------
@@ -223,8 +177,6 @@ def as_csv(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     file = io.StringIO()
     if names:
         writer = csv.writer(file)
-        writer.writerow(map(harmless, names))
-        writer.writerows(
-            [harmless(value) if isinstance(value, str) else value for value in row] for row in rows
-        )
+        for row in (names, *rows):
+            writer.writerow(harmless(value) if isinstance(value, str) else value for value in row)
     return file.getvalue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final
@@ -33,45 +34,27 @@ def duration(seconds: float) -> str:
     ('9 s', '2 min', '2 h 5 min')
     """
     if seconds <= 60:
-        return f"{max(1, -int(-seconds // 1))} s"
-    minutes = -int(-seconds // 60)
+        return f"{max(1, math.ceil(seconds))} s"
+    minutes = math.ceil(seconds / 60)
     hours, rest = divmod(minutes, 60)
     return f"{hours} h {rest} min" if hours else f"{minutes} min"
 
 
 def latency(milliseconds: float | None) -> str:
-    """Return how long a call took, a dash where it is not known.
-
-    Examples
-    --------
-    >>> latency(12.4), latency(1_260)
-    ('12 ms', '1.3 s')
-    """
+    """Return how long a call took, "12 ms" or "1.3 s", a dash where it is not known."""
     if milliseconds is None:
         return "\N{EN DASH}"
     return f"{milliseconds / 1000:.1f} s" if milliseconds >= 1000 else f"{milliseconds:.0f} ms"
 
 
 def listed(names: Iterable[str]) -> str:
-    """Join one name or more as one says them.
-
-    Examples
-    --------
-    >>> listed(["A"]), listed(["A", "B", "C"])
-    ('A', 'A, B and C')
-    """
+    """Join names as one says them: A, B and C."""
     *before, last = names
     return f"{', '.join(before)} and {last}" if before else last
 
 
 def number_of(number: int, thing: str) -> str:
-    """Return a number of things, of one as of many.
-
-    Examples
-    --------
-    >>> number_of(1, "pair"), number_of(12_000, "pair")
-    ('1 pair', '12,000 pairs')
-    """
+    """Return "1 pair", "12,000 pairs"."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 

@@ -26,11 +26,10 @@ from humanjudge.lib.text import excerpt
 LONGEST_NAME: Final = 200
 _MOST_UNKNOWN: Final = 20
 _UNSTORABLE: Final = "must hold no NUL and no half of a surrogate pair"
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 Model = TypeVar("Model", bound=BaseModel)
 Place: TypeAlias = tuple[str | int, ...]
-Schema: TypeAlias = Mapping[str, Any]
+Schema: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ def _check_text(text: str) -> str:
     if not text.strip():
         raise PydanticKnownError("string_too_short", {"min_length": 1})
     # No database stores the one, and UTF-8 cannot write the other.
-    if "\0" in text or _SURROGATE.search(text):
+    if "\0" in text or re.search("[\ud800-\udfff]", text):
         raise PydanticCustomError("text", _UNSTORABLE)
     return text
 
@@ -121,15 +120,8 @@ def validated(
 ) -> Model:
     """Return data as a model, or raise ConfigInvalid with all that is wrong.
 
-    Parameters
-    ----------
-    model : type of BaseModel
-    data : object
-        What was read from JSON or YAML.
-    path : str
-        Where the data stand in what was written.
-    conflicts : sequence of (place, message)
-        What else is wrong, found by the caller.
+    `path` is where the data stand in what was written; `conflicts` are mistakes that the caller
+    found, as places and messages.
 
     Examples
     --------
@@ -153,10 +145,14 @@ def validated(
     return result
 
 
-def json_schema(model: type[BaseModel]) -> dict[str, Any]:
+@cache
+def _schema(model: type[BaseModel]) -> Schema:
+    return model.model_json_schema()
+
+
+def json_schema(model: type[BaseModel]) -> Schema:
     """Return the schema of a model with nothing left to look up elsewhere, as OpenAPI takes it."""
-    schema = dict(_schema(model))
-    definitions = schema.pop("$defs", {})
+    definitions = _schema(model).get("$defs", {})
 
     def inlined(node: Any) -> Any:
         if isinstance(node, list):
@@ -165,9 +161,9 @@ def json_schema(model: type[BaseModel]) -> dict[str, Any]:
             return node
         if "$ref" in node:
             return inlined(definitions[node["$ref"].rpartition("/")[2]])
-        return {key: inlined(each) for key, each in node.items()}
+        return {key: inlined(each) for key, each in node.items() if key != "$defs"}
 
-    inline: dict[str, Any] = inlined(schema)
+    inline: Schema = inlined(_schema(model))
     return inline
 
 
@@ -183,13 +179,14 @@ def _errors(
     unknown = 0
     for error in invalid.errors(include_url=False):
         kind = error["type"]
-        unknown += kind == "extra_forbidden"
-        # pydantic counts only what is right in a list.
-        is_echo = kind == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]
-        if is_echo or (kind == "extra_forbidden" and unknown > _MOST_UNKNOWN):
-            continue
         message = _message(error)
+        # pydantic counts only what is right in a list.
+        if kind == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]:
+            continue
         if kind == "extra_forbidden":
+            unknown += 1
+            if unknown > _MOST_UNKNOWN:
+                continue
             *above, key = error["loc"]
             message = f"unknown{meant(str(key), _keys(_schema(model), above, _schema(model)))}"
         yield ConfigError(_path(_place(error, data), data, path), message)
@@ -225,25 +222,28 @@ _MESSAGES: Final = {
     "too_long": "has {length:,}, the most is {max_length:,}",
     "string_too_long": "has {length:,} characters, the most is {max_length:,}",
 }
-_TYPES: Final[tuple[tuple[type, str], ...]] = (
-    (dict, "an object"),
-    (list, "a list"),
-    (str, "text"),
-    (bool, "true or false"),
-    (int, "a number"),
-    (float, "a decimal number"),
-)
+_TYPES: Final = {
+    type(None): "null",
+    dict: "an object",
+    list: "a list",
+    str: "text",
+    bool: "true or false",
+    int: "a number",
+    float: "a decimal number",
+}
 
 
 def _message(error: ErrorDetails) -> str:
-    kind, value = error["type"], error["input"]
-    context = error.get("ctx", {})
+    kind, value, context = error["type"], error["input"], error.get("ctx", {})
     if kind == "literal_error" and not isinstance(value, str):
         kind = "string_type"
     if kind in ("too_long", "too_short") and isinstance(value, str):
         kind = f"string_{kind}"
     if kind == "wanted" or kind in _WANTED:
-        return f"must be {_WANTED.get(kind, error['msg'])}, not {_type_of(value)}"
+        # The value is not quoted: the text of one nested deeply cannot even be made.
+        is_huge = isinstance(value, int) and abs(value) > sys.float_info.max
+        given = "one this large" if is_huge else _TYPES.get(type(value), type(value).__name__)
+        return f"must be {_WANTED.get(kind, error['msg'])}, not {given}"
     if kind in ("literal_error", "union_tag_invalid"):
         options = re.findall("'([^']*)'", context.get("expected") or context["expected_tags"])
         chosen = str(context.get("tag", value))
@@ -253,15 +253,6 @@ def _message(error: ErrorDetails) -> str:
         whole = {k: int(v) for k, v in context.items() if isinstance(v, float) and v.is_integer()}
         return _MESSAGES[kind].format_map({**context, **whole, "length": length})
     return error["msg"].removeprefix("Value error, ")
-
-
-def _type_of(value: object) -> str:
-    # The value is not quoted: the text of one nested deeply cannot even be made.
-    if value is None:
-        return "null"
-    if isinstance(value, int) and abs(value) > sys.float_info.max:
-        return "one this large"
-    return next((name for type_, name in _TYPES if isinstance(value, type_)), type(value).__name__)
 
 
 def _place(error: ErrorDetails, data: object) -> Place:
@@ -286,13 +277,7 @@ def _place(error: ErrorDetails, data: object) -> Place:
 
 
 def _path(place: Place, data: object, path: str) -> str:
-    """Return a place as it is written, no deeper than text that stands for a whole object.
-
-    Examples
-    --------
-    >>> _path(("models", 1, "id"), {"models": ["a", ""]}, "")
-    'models[1]'
-    """
+    """Return a place as it is written, no deeper than text that stands for a whole object."""
     for step in place:
         if isinstance(data, str):
             break
@@ -303,11 +288,6 @@ def _path(place: Place, data: object, path: str) -> str:
         word = f"[{step}]" if isinstance(step, int) else excerpt(step, 60)[1:-1] or "''"
         path += word if isinstance(step, int) or not path else f".{word}"
     return path
-
-
-@cache
-def _schema(model: type[BaseModel]) -> dict[str, Any]:
-    return model.model_json_schema()
 
 
 def _keys(node: Schema, place: Sequence[str | int], whole: Schema) -> list[str]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Annotated, Any, Final, TypeAlias
-from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -134,12 +132,6 @@ def run_of(api_key: ApiKey, run_id: str) -> Run:
     if run is None:
         raise HttpError(404, f"there is no run {run_id!r}")
     return run
-
-
-@lru_cache(maxsize=1000)
-def queue_of(run: UUID) -> UUID:
-    """Return the queue of a run, which it has for life."""
-    return Run.objects.values_list("queue", flat=True).get(pk=run)
 
 
 def project_for(api_key: ApiKey, wanted: str, *, may_be_new: bool = False) -> Project:

@@ -24,7 +24,6 @@ from judge_eval.api.access import (
     keep_blind,
     key_of,
     own_votes,
-    queue_of,
     run_of,
 )
 from judge_eval.findings.cache import PartUnknown, TooManyParts, request_findings
@@ -32,8 +31,8 @@ from judge_eval.findings.columns import terminal_row
 from judge_eval.findings.model import DisputedPair, RunFindings
 from judge_eval.findings.ranking import agreement_intervals, ranking, stored_ranking
 from judge_eval.findings.slices import LONGEST, SliceInvalid
-from judge_eval.models import Run, Verdict
-from judge_eval.selectors import Ambiguous, by_prefix, pairs_at, whole
+from judge_eval.models import Verdict
+from judge_eval.selectors import Ambiguous, by_prefix, pairs_at
 from judge_eval.stats.estimate import best_first
 from voting.assignment import ballot_for
 from voting.choices import CHOICES
@@ -43,7 +42,6 @@ from voting.services import (
     RecordedVote,
     VoteConflict,
     VotingClosed,
-    cast_key_vote,
     cast_script_vote,
     is_unblinded,
     record_exposure,
@@ -250,7 +248,7 @@ def vote(request: HttpRequest, run_id: Prefix, body: VoteIn) -> Any:
     api_key = key_of(request, ApiKey.Scope.VOTE)
     if not limit.allow(api_key.prefix):
         raise HttpError(429, "too many votes in a moment; this one was not recorded")
-    recorded = _cast_at_once(api_key, run_id, body) or _cast(api_key, run_id, body)
+    recorded = _cast(api_key, run_id, body)
     return {
         "ok": True,
         "task_id": recorded.item,
@@ -261,19 +259,7 @@ def vote(request: HttpRequest, run_id: Prefix, body: VoteIn) -> Any:
     }
 
 
-def _cast_at_once(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote | None:
-    """Record the vote with one statement, if nothing speaks against it."""
-    run, task, winner = whole(run_id), whole(body.task_id), body.winner
-    if run is None or task is None or winner not in CHOICES:
-        return None
-    try:
-        return cast_key_vote(api_key, queue_of(run), task, winner)
-    except Run.DoesNotExist:
-        return None
-
-
 def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
-    """Look everything up one by one: a prefix, the key's first vote, or something is wrong."""
     run = run_of(api_key, run_id)
     try:
         item = by_prefix(Item.objects.filter(queue=run.queue_id), body.task_id)

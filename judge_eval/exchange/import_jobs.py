@@ -26,7 +26,7 @@ from django.db import Error, OperationalError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from humanjudge.enqueue import enqueue
+from humanjudge.celery import enqueue
 from humanjudge.lib import leases
 from humanjudge.lib.validation import ConfigError, ConfigInvalid, validated
 from judge_eval.exchange import bundle, mapping

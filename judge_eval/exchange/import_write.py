@@ -17,7 +17,7 @@ from uuid import UUID
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from humanjudge.enqueue import enqueue
+from humanjudge.celery import enqueue
 from humanjudge.lib.text import number_of
 from judge_eval.baselines import BLIND, names_for
 from judge_eval.config.run_config import RUBRICS

@@ -11,7 +11,7 @@ from uuid import UUID, uuid5
 from django.db.models import QuerySet
 from pydantic import BaseModel, ConfigDict
 
-from humanjudge.enqueue import enqueue
+from humanjudge.celery import enqueue
 from judge_eval.config import run_config
 from judge_eval.exchange import bundle as records
 from judge_eval.exchange.bundle import BundleError

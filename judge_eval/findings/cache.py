@@ -14,7 +14,7 @@ from django.db import DatabaseError
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
-from humanjudge.enqueue import enqueue
+from humanjudge.celery import enqueue
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.slices import WHOLE, Parts, Slice
 from judge_eval.models import Board, Findings, Run

@@ -32,7 +32,6 @@ from judge_eval.runs.providers import NANO
 from judge_eval.selectors import verdicts_on
 from voting.choices import LABELS, SWAPPED, VOTES_FOR, short_name
 from voting.models import Entry, Item
-from voting.shown import shown_output
 
 PAIRS_PER_PAGE = 30
 LETTERS_OF_PROMPT = 140
@@ -193,7 +192,7 @@ def _sides(pair: Item) -> list[Context]:
         {
             "side": side,
             "generator": output.generator,
-            "output": shown_output(output),
+            "output": output,
             "call": calls.get(output.pk),
             "changes": calls[output.pk].changes
             if output.pk in calls

@@ -17,11 +17,12 @@ from judge_eval.models import Verdict
 from judge_eval.pages.pairs import picks_of
 from judge_eval.pages.runs import Context
 from judge_eval.selectors import verdicts_on
-from voting.choices import WRONG, spoken
-from voting.cookies import voter_here
+from voting.choices import WRONG
+from voting.kinds import kind_of
 from voting.models import Entry, Item, Queue
 from voting.selectors import progress
 from voting.services import record_exposure
+from voting.voters import voter_here
 
 # A reveal looks for the new ratings this often, ever more slowly: for about half a minute.
 LOOKS = 12
@@ -68,7 +69,8 @@ def judge_lines(vote: Entry, item: Item) -> list[Context]:
 def _judge_line(verdict: Verdict, chosen: str, left: str) -> Context:
     picked, prefix = "no verdict", ""
     if verdict.winner:
-        picked = "no choice" if verdict.winner == WRONG else spoken(verdict.winner, left)
+        is_wrong = verdict.winner == WRONG
+        picked = "no choice" if is_wrong else kind_of(verdict).spoken(verdict.winner, left)
         prefix = "said "
     scores = [verdict.score_a, verdict.score_b]
     if left == "B":
@@ -97,7 +99,7 @@ def _consistency(verdict: Verdict, picked: str, left: str) -> str:
         return "The same in both orders."
     counts = {"Tie": "a tie", "no choice": "wrong"}.get(picked, picked)
     contradiction = f"It contradicted itself, which counts as {counts}"
-    orders = [spoken(pick.meant, left) for pick in picks_of(verdict)]
+    orders = [kind_of(verdict).spoken(pick.meant, left) for pick in picks_of(verdict)]
     if len(orders) < 2:
         return f"{contradiction}."
     return f"{contradiction}: {orders[0]} in one order, {orders[1]} with the sides swapped."
@@ -126,7 +128,7 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
     answering = [line for line in judges if line["agrees"] is not None]
     agreeing = sum(line["agrees"] for line in answering)
     agree = "judge agrees" if len(answering) == 1 else "judges agree"
-    headline = f"You chose {spoken(vote.choice, left)}; {agreeing} of {len(answering)} {agree}"
+    headline = f"You chose {kind_of(vote.queue).spoken(vote.choice, left)}; {agreeing} of {len(answering)} {agree}"
     picks = [f"{line['judge'].name}: {line['picked']}." for line in judges]
     context = {
         "vote": vote,

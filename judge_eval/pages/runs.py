@@ -27,9 +27,9 @@ from judge_eval.models import Call, Run
 from judge_eval.runs import lifecycle
 from judge_eval.runs.lifecycle import LifecycleRefused
 from voting import voters
-from voting.cookies import remember
 from voting.forms import InviteForm
 from voting.models import Invite
+from voting.voters import remember
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
 View: TypeAlias = Callable[..., HttpResponse]

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, ProtectedError, Q, QuerySet, Sum
 from django.utils import timezone
 
-from humanjudge.enqueue import enqueue
+from humanjudge.celery import enqueue
 from judge_eval.config.estimates import estimate
 from judge_eval.config.run_config import RunConfig, parse
 from judge_eval.models import Board, Call, Judge, Run, Verdict

@@ -10,8 +10,12 @@ from judge_eval.models import Run
 from voting.assignment import ballot_for
 from voting.models import Voter
 from voting.selectors import open_to
-from voting.services import insist_on_open
-from voting.simulated import cast_simulated_votes, make_simulated, refuse_after_people
+from voting.services import (
+    cast_simulated_votes,
+    insist_on_open,
+    make_simulated,
+    refuse_after_people,
+)
 
 AUTO = "auto"
 # So many at most for one request: a web thread is busy with them.

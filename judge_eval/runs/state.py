@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from humanjudge.enqueue import enqueue
+from humanjudge.celery import enqueue
 from humanjudge.lib.leases import held, renew
 from judge_eval.config.run_config import parse
 from judge_eval.models import Call, Run, Verdict

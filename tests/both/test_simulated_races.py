@@ -14,8 +14,7 @@ from tests.helpers.together import only, together
 from tests.makers import make_voter, seal_all
 from voting import services
 from voting.models import Entry, Queue
-from voting.services import RecordedVote, VotingClosed
-from voting.simulated import cast_simulated_votes, make_simulated
+from voting.services import RecordedVote, VotingClosed, cast_simulated_votes, make_simulated
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -23,8 +23,14 @@ from voting.assignment import ballot_for
 from voting.ledger import chain, ledger
 from voting.models import Entry, Item, Queue
 from voting.selectors import queue_counts
-from voting.services import VotingClosed, cast_script_vote, cast_vote, undo_last_vote
-from voting.simulated import cast_simulated_votes, make_simulated
+from voting.services import (
+    VotingClosed,
+    cast_script_vote,
+    cast_simulated_votes,
+    cast_vote,
+    make_simulated,
+    undo_last_vote,
+)
 from voting.voters import erase
 
 pytestmark = pytest.mark.django_db

@@ -20,7 +20,7 @@ from tests.helpers.imports import assert_whole, import_into, import_run, run_of
 from tests.makers import elos_of, judges_of, make_project, make_vote, make_voter, seal_all
 from voting.assignment import next_pairs
 from voting.models import Entry, Item
-from voting.shown import shown_pair
+from voting.views import on_page
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 DATA = SHARED / "data"
@@ -200,9 +200,8 @@ def test_pandalm_is_open_for_voting_and_people_vote_on_its_texts():
     pairs = next_pairs(person, run.queue, [], 10, timezone.now()).pairs
     assert len(pairs) == 10
     for pair in pairs:
-        shown = shown_pair(person, run.queue, pair)
-        assert {shown.left.text, shown.right.text} == {pair.a.output, pair.b.output}
-        assert shown.prompt == pair.a.prompt
+        sides = on_page(person, run.queue, pair)
+        assert {sides["left"], sides["right"]} == {pair.a, pair.b}
         make_vote(person, pair, "A", at=timezone.now() - timedelta(seconds=1))
     seal_all(run.queue.project)
     assert Item.objects.filter(queue=run.queue_id, votes=4).count() == 10
