@@ -4,7 +4,7 @@ import pytest
 from django.db import transaction
 
 from tests.makers import make_run, pairs_of
-from voting.ledger.bulk_sql import LedgerConflict, add_many, key, update_many
+from voting.ledger.bulk_sql import LedgerConflict, key, update_many
 from voting.models import Item
 
 pytestmark = pytest.mark.django_db
@@ -20,17 +20,6 @@ def test_each_row_that_is_named_must_change():
     assert gone.position == 0
 
 
-def test_what_was_added_comes_back_as_it_is_then():
-    pairs = pairs_of(make_run(pairs=3))
-    rows = [(1, 2, key(pairs[0].pk)), (3, -1, key(pairs[2].pk))]
-    Item.objects.update(votes_a=1)
-    changed = add_many(Item, ["votes", "votes_a"], rows, ["position", "votes", "votes_a"])
-    assert sorted(row[1:] for row in changed) == [(0, 1, 3), (2, 3, 0)]
-    pairs[1].refresh_from_db()
-    assert (pairs[1].votes, pairs[1].votes_a) == (0, 1)
-
-
 def test_nothing_to_change_asks_nothing(django_assert_num_queries):
     with django_assert_num_queries(0):
         update_many(Item, ["position"], [])
-        assert add_many(Item, ["votes"], [], ["position"]) == []

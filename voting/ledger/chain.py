@@ -19,9 +19,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 SCHEMA = 1
+# What an entry holds: strings, integers, booleans, None, and lists and mappings of them.
+Content: TypeAlias = dict[str, Any]
 
 # Made once: sealing writes and verifying reads a great many entries.
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
@@ -30,15 +32,7 @@ _PLAIN = frozenset({str, int, bool, type(None)})
 
 
 class ChainBroken(ValueError):
-    """An export does not verify.
-
-    Parameters
-    ----------
-    line : int
-        Line of the export, counted from 1; 0 when it is not about one line.
-    reason : str
-        What is wrong, in words a person can read.
-    """
+    """An export does not verify: in which line, 0 when it is about none, and why."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(f"line {line}: {reason}" if line else reason)
@@ -67,39 +61,22 @@ def timestamp(at: datetime) -> str:
 
 
 def millionths(value: float) -> int:
-    """Write a fraction as whole millionths, since the chain holds no floats.
-
-    Examples
-    --------
-    >>> millionths(0.9)
-    900000
-    """
+    """Write a fraction as whole millionths, since the chain holds no floats."""
     return round(value * 1_000_000)
 
 
 def salted_hash(salt: str, text: str) -> str:
-    """Return SHA-256(salt || text) in hex: how free text stands in the chain.
-
-    Examples
-    --------
-    >>> salted_hash("", "abc")[:8]
-    'ba7816bf'
-    """
+    """Return SHA-256(salt || text) in hex: how free text stands in the chain."""
     return sha256((salt + text).encode()).hexdigest()
 
 
-def canonical(content: Mapping[str, Any]) -> bytes:
+def canonical(content: Content) -> bytes:
     """Return the one byte string that stands for an entry.
-
-    Parameters
-    ----------
-    content : mapping
-        Strings, integers, booleans, None, and lists and mappings of them.
 
     Raises
     ------
     TypeError
-        For any other value: a float has no canonical text that every language agrees on.
+        For a value of another type: a float has no canonical text that every language agrees on.
     UnicodeEncodeError
         For half a surrogate pair, which UTF-8 cannot hold.
 
@@ -107,10 +84,6 @@ def canonical(content: Mapping[str, Any]) -> bytes:
     --------
     >>> canonical({"b": 1, "a": ["é", None, True]})
     b'{"a":["\\xc3\\xa9",null,true],"b":1}'
-    >>> canonical({"a": 0.5})
-    Traceback (most recent call last):
-        ...
-    TypeError: a ledger entry holds no float: 0.5
     """
     # A vote is flat: to see its types in one go counts where a great many entries are sealed.
     if not (
@@ -136,30 +109,16 @@ def _refuse_other_types(value: object) -> None:
 
 
 def genesis(project: uuid.UUID) -> bytes:
-    """Return ``h[0]``, the hash that stands before a project's first entry.
-
-    Examples
-    --------
-    >>> genesis(uuid.UUID(int=0)).hex()[:8]
-    '12b9377c'
-    """
+    """Return ``h[0]``, the hash that stands before a project's first entry."""
     return sha256(str(project).lower().encode()).digest()
 
 
-def extend(previous: bytes, content: Mapping[str, Any]) -> bytes:
-    """Return ``h[n]`` from ``h[n-1]`` (32 bytes) and the content of entry ``n``.
-
-    Examples
-    --------
-    >>> extend(genesis(uuid.UUID(int=0)), {"seq": 1}) == sha256(
-    ...     genesis(uuid.UUID(int=0)) + b'{"seq":1}'
-    ... ).digest()
-    True
-    """
+def extend(previous: bytes, content: Content) -> bytes:
+    """Return ``h[n]`` from ``h[n-1]`` (32 bytes) and the content of entry ``n``."""
     return sha256(previous + canonical(content)).digest()
 
 
-def header(project: uuid.UUID) -> dict[str, Any]:
+def header(project: uuid.UUID) -> Content:
     """Return the first line of an export."""
     return {"ledger": str(project), "schema": SCHEMA}
 
@@ -167,18 +126,10 @@ def header(project: uuid.UUID) -> dict[str, Any]:
 def verify(lines: Iterable[str], head: str | None = None) -> Verified:
     """Verify an export of a ledger.
 
-    Parameters
-    ----------
-    lines : iterable of str
-        JSON Lines: a header ``{"ledger": UUID, "schema": 1}``, then one
-        ``{"entry": {...}, "hash": HEX}`` per entry in the order of ``seq``.
-    head : str, optional
-        The hash of the last entry, known from elsewhere (every report prints it), in hex. Only
-        with it can a cut tail be found out.
-
-    Returns
-    -------
-    Verified
+    `lines` are JSON Lines: a header ``{"ledger": UUID, "schema": 1}``, then one
+    ``{"entry": {...}, "hash": HEX}`` per entry in the order of ``seq``. `head` is the hash of the
+    last entry in hex, known from elsewhere (every report prints it): only with it can a cut tail be
+    found out.
 
     Raises
     ------
@@ -229,7 +180,7 @@ def _read_header(numbered: Iterable[tuple[int, str]]) -> uuid.UUID:
     raise ChainBroken(0, "the file is empty")
 
 
-def _check_entry(number: int, entry: dict[str, Any], seq: int, votes: set[str]) -> None:
+def _check_entry(number: int, entry: Content, seq: int, votes: set[str]) -> None:
     if entry.get("seq") != seq:
         raise ChainBroken(number, f"entry {entry.get('seq')!r} stands where {seq} must")
     if entry.get("schema") != SCHEMA:
@@ -243,7 +194,7 @@ def _check_entry(number: int, entry: dict[str, Any], seq: int, votes: set[str]) 
         votes.remove(target)
 
 
-def _parse(number: int, line: str) -> dict[str, Any]:
+def _parse(number: int, line: str) -> Content:
     try:
         record = json.loads(line, object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError) as error:
@@ -253,7 +204,7 @@ def _parse(number: int, line: str) -> dict[str, Any]:
     return record
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> Content:
     record = dict(pairs)
     if len(record) != len(pairs):
         raise ValueError("a key stands twice")

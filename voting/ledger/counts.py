@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, F, Q
 
 from voting.kinds import COMPARISON
-from voting.ledger.bulk_sql import add_many, key
-from voting.ledger.entries import Fact
+from voting.ledger.bulk_sql import key, update_many
 from voting.ledger.ledger import Difference
 from voting.models import Entry, Item, Project, Queue
 from voting.order import FRESH
@@ -25,7 +23,6 @@ _PEOPLES = _STANDING & Q(simulated=False, unblinded=False)
 _PRETEND = _STANDING & Q(simulated=True)
 COUNTED = _PEOPLES & Q(queue__is_simulated=False) | _PRETEND & Q(queue__is_simulated=True)
 
-_CHANGED = ("queue_id", "votes", "votes_wanted", "prompt_key", "turn")
 TALLY = COMPARISON.tally
 
 
@@ -34,83 +31,21 @@ def counted_in(queue: Queue) -> Q:
     return _PRETEND if queue.is_simulated else _PEOPLES
 
 
-def counts(entry: Fact, *, is_simulated: bool) -> bool:
+def counts(entry: Entry, *, is_simulated: bool) -> bool:
     """Say of a numbered entry what `COUNTED` says of a row; the flag is its queue's."""
-    return (
-        entry.kind == Entry.Kind.VOTE
-        and entry.retracted_seq is None
-        and _is_of_its_kind(entry, is_simulated)
-    )
+    is_standing = entry.kind == Entry.Kind.VOTE and entry.retracted_seq is None
+    return is_standing and _is_of_its_kind(entry, is_simulated)
 
 
-def uncounts(entry: Fact, first_seq: int, *, is_simulated: bool) -> bool:
+def uncounts(entry: Entry, first_seq: int, *, is_simulated: bool) -> bool:
     """Say whether this retraction takes back a vote that an earlier batch has counted."""
     target = entry.target if entry.kind == Entry.Kind.RETRACTION else None
-    return (
-        target is not None
-        and target.seq is not None
-        and target.seq < first_seq
-        and _is_of_its_kind(target, is_simulated)
-    )
+    is_earlier = target is not None and target.seq is not None and target.seq < first_seq
+    return is_earlier and target is not None and _is_of_its_kind(target, is_simulated)
 
 
-def _is_of_its_kind(vote: Fact, is_simulated: bool) -> bool:
+def _is_of_its_kind(vote: Entry, is_simulated: bool) -> bool:
     return vote.simulated if is_simulated else not (vote.simulated or vote.unblinded)
-
-
-class VoteCounts:
-    """Keeps the counts of votes on `Item`, its turn, and `Queue.done`: how many are done."""
-
-    def __init__(self, project: Project) -> None:
-        self.project = project
-
-    def read(self, batch: Sequence[Fact]) -> None:
-        self.batch, self.first_seq = batch, batch[0].seq or 0
-        self.pretend = _simulated_queues(batch)
-
-    def compute(self) -> None:
-        change: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
-        for entry in self.batch:
-            vote = entry.target or entry
-            is_simulated = vote.queue_id in self.pretend
-            if entry.item_id and counts(entry, is_simulated=is_simulated):
-                _add(change[entry.item_id], 1, entry.choice, entry.left_side)
-            elif vote.item_id and uncounts(entry, self.first_seq, is_simulated=is_simulated):
-                _add(change[vote.item_id], -1, vote.choice, vote.left_side)
-        self.rows = [(*by, key(pk)) for pk, by in change.items() if any(by)]
-
-    def write(self) -> None:
-        counted = add_many(Item, TALLY, self.rows, _CHANGED)
-        _count_done(self.rows, counted)
-        _begin_prompts(counted, self.first_seq)
-
-    def rebuild(self, *, write: bool) -> list[Difference]:
-        project = self.project
-        tallies: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
-        counted = Entry.objects.filter(COUNTED, project=project, item__isnull=False)
-        kinds = counted.values_list("item", "choice", "left_side").annotate(Count("pk"))
-        for item, choice, left, votes in kinds:
-            assert item is not None  # filtered
-            _add(tallies[item], votes, choice, left)
-        differences = []
-        done: Counter[UUID] = Counter()
-        for item in Item.objects.filter(queue__project=project):
-            tally = tallies[item.pk]
-            done[item.queue_id] += tally[0] >= item.votes_wanted
-            replayed = dict(zip(TALLY, tally, strict=True))
-            wrong = {n: votes for n, votes in replayed.items() if getattr(item, n) != votes}
-            for name, votes in wrong.items():
-                where = f"{name} of comparison {item.pk}"
-                differences.append(Difference(where, getattr(item, name), votes))
-            if wrong and write:
-                Item.objects.filter(pk=item.pk).update(**wrong)
-        for queue in Queue.objects.filter(project=project):
-            if queue.done != done[queue.pk]:
-                where = f"comparisons done of queue {queue.pk}"
-                differences.append(Difference(where, queue.done, done[queue.pk]))
-                if write:
-                    Queue.objects.filter(pk=queue.pk).update(done=done[queue.pk])
-        return differences
 
 
 @cache
@@ -124,29 +59,75 @@ def _add(tally: list[int], votes: int, choice: str, left_side: str) -> None:
         tally[place] += votes
 
 
-def _simulated_queues(entries: Sequence[Fact]) -> set[UUID]:
-    queues = {(entry.target or entry).queue_id for entry in entries}
-    simulated = Queue.objects.filter(pk__in=[pk for pk in queues if pk], is_simulated=True)
-    return set(simulated.values_list("pk", flat=True))
+class VoteCounts:
+    """Keeps the counts of votes on `Item`, its turn, and `Queue.done`: how many are done."""
 
+    def __init__(self, project: Project) -> None:
+        self.project = project
 
-def _count_done(added: Sequence[tuple[Any, ...]], counted: Sequence[tuple[Any, ...]]) -> None:
-    """Count the items that are done by what was added to their votes, or are not any more."""
-    votes_added = {pk: votes for votes, *_, pk in added}
-    done: Counter[UUID] = Counter()
-    for pk, queue, votes, wanted, *_ in counted:
-        done[queue] += (votes >= wanted) - (votes - votes_added[pk] >= wanted)
-    for queue, by in done.items():
-        if by:
-            Queue.objects.filter(pk=queue).update(done=F("done") + by)
+    def read(self, batch: Sequence[Entry]) -> None:
+        self.batch, self.first_seq = batch, batch[0].seq or 0
+        votes = [entry.target or entry for entry in batch]
+        queues = Queue.objects.filter(pk__in={vote.queue_id for vote in votes if vote.queue_id})
+        self.pretend = set(queues.filter(is_simulated=True).values_list("pk", flat=True))
+        items = Item.objects.filter(pk__in={vote.item_id for vote in votes if vote.item_id})
+        rows = items.values_list("pk", "queue", "votes_wanted", "prompt_key", "turn", *TALLY)
+        # Under the project's lock: only sealing changes them.
+        self.items = {row[0]: row for row in rows}
 
+    def compute(self) -> None:
+        self.change: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
+        for entry in self.batch:
+            vote = entry.target or entry
+            is_simulated = vote.queue_id in self.pretend
+            if entry.item_id and counts(entry, is_simulated=is_simulated):
+                _add(self.change[entry.item_id], 1, entry.choice, entry.left_side)
+            elif vote.item_id and uncounts(entry, self.first_seq, is_simulated=is_simulated):
+                _add(self.change[vote.item_id], -1, vote.choice, vote.left_side)
 
-def _begin_prompts(counted: Sequence[tuple[Any, ...]], seq: int) -> None:
-    """Hand out what is left of prompts that were voted on before those that nobody has begun."""
-    begun: dict[UUID, set[str]] = defaultdict(set)
-    for _, queue, _, _, prompt, turn in counted:
-        if turn >= FRESH:
-            begun[queue].add(prompt)
-    for queue, prompts in begun.items():
-        waiting = Item.objects.filter(queue=queue, prompt_key__in=prompts, turn__gte=FRESH)
-        waiting.filter(votes__lt=F("votes_wanted")).update(turn=seq)
+    def write(self) -> None:
+        rows = []
+        done: Counter[UUID] = Counter()
+        begun: dict[UUID, set[str]] = defaultdict(set)
+        for pk, by in self.change.items():
+            _, queue, wanted, prompt, turn, *old = self.items[pk]
+            new = [had + more for had, more in zip(old, by, strict=True)]
+            rows.append((*new, key(pk)))
+            done[queue] += (new[0] >= wanted) - (old[0] >= wanted)
+            if turn >= FRESH:
+                begun[queue].add(prompt)
+        update_many(Item, TALLY, rows)
+        for queue, by_items in done.items():
+            if by_items:
+                Queue.objects.filter(pk=queue).update(done=F("done") + by_items)
+        # What is left of prompts that were voted on comes before those that nobody has begun.
+        for queue, prompts in begun.items():
+            waiting = Item.objects.filter(queue=queue, prompt_key__in=prompts, turn__gte=FRESH)
+            waiting.filter(votes__lt=F("votes_wanted")).update(turn=self.first_seq)
+
+    def rebuild(self, *, write: bool) -> list[Difference]:
+        tallies: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
+        counted = Entry.objects.filter(COUNTED, project=self.project, item__isnull=False)
+        kinds = counted.values_list("item", "choice", "left_side").annotate(Count("pk"))
+        for item, choice, left, votes in kinds:
+            assert item is not None  # filtered
+            _add(tallies[item], votes, choice, left)
+        differences = []
+        done: Counter[UUID] = Counter()
+        for row in Item.objects.filter(queue__project=self.project):
+            tally = tallies[row.pk]
+            done[row.queue_id] += tally[0] >= row.votes_wanted
+            replayed = dict(zip(TALLY, tally, strict=True))
+            wrong = {n: votes for n, votes in replayed.items() if getattr(row, n) != votes}
+            for name, votes in wrong.items():
+                where = f"{name} of comparison {row.pk}"
+                differences.append(Difference(where, getattr(row, name), votes))
+            if wrong and write:
+                Item.objects.filter(pk=row.pk).update(**wrong)
+        for queue in Queue.objects.filter(project=self.project):
+            if queue.done != done[queue.pk]:
+                where = f"comparisons done of queue {queue.pk}"
+                differences.append(Difference(where, queue.done, done[queue.pk]))
+                if write:
+                    Queue.objects.filter(pk=queue.pk).update(done=done[queue.pk])
+        return differences

@@ -9,34 +9,27 @@ UPDATEs make one number per entry of it. What was voted elsewhere is appended, s
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from operator import attrgetter
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Model
 from django.db.models.expressions import DatabaseDefault
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from voting.ledger import chain
 from voting.ledger.bulk_sql import executemany, insist, update_many
-from voting.ledger.entries import EntryRow, Fact, read_facts
-from voting.models import Entry, Project, Voter, VoterPrompt
+from voting.models import Entry, Exposure, Project
 
-AnyFact = TypeVar("AnyFact", Entry, EntryRow)
-
-# What the database fills in by itself must be known before a new entry is hashed.
-_DEFAULTS = {
-    field.attname: field.db_default
-    for field in Entry._meta.concrete_fields
-    if field.has_db_default()
-}
+# What an entry points at, and what sealing writes into it.
+RELATED = ("voter", "rubric", "target")
+SETTLED = ("seq", "hash", "reputation", "unblinded")
 
 
 @dataclass(frozen=True)
@@ -60,14 +53,13 @@ class Projection(Protocol):
 
     def __init__(self, project: Project) -> None: ...
 
-    def read(self, batch: Sequence[Fact]) -> None:
+    def read(self, batch: Sequence[Entry]) -> None:
         """Read from the database what the numbered entries of a batch have to be set beside."""
 
     def compute(self) -> None:
         """Make the new figures, without the database."""
 
-    def write(self) -> None:
-        """Write them."""
+    def write(self) -> None: ...
 
     def rebuild(self, *, write: bool) -> list[Difference]:
         """Compute everything from the entries, say what differs, and write it if asked."""
@@ -78,9 +70,9 @@ def projections() -> tuple[type[Projection], ...]:
     return tuple(import_string(path) for path in settings.LEDGER_PROJECTIONS)
 
 
-def content(entry: Fact) -> dict[str, Any]:
+def content(entry: Entry) -> chain.Content:
     """Return what the hash of an entry covers."""
-    fields: dict[str, Any] = {
+    fields: chain.Content = {
         "schema": chain.SCHEMA,
         "seq": entry.seq,
         "kind": entry.kind,
@@ -104,10 +96,10 @@ def content(entry: Fact) -> dict[str, Any]:
     return fields
 
 
-def _vote_content(entry: Fact) -> dict[str, Any]:
+def _vote_content(entry: Entry) -> chain.Content:
     assert entry.rubric is not None  # the database refuses a vote without one
-    fields = {
-        "rubric": f"{entry.rubric.name} v{entry.rubric.version}",
+    fields: chain.Content = {
+        "rubric": str(entry.rubric),
         "elapsed_ms": entry.elapsed_ms,
         "reputation": entry.reputation,
         "unblinded": entry.unblinded,
@@ -122,7 +114,7 @@ def _vote_content(entry: Fact) -> dict[str, Any]:
     return fields | {"value": entry.value, "category": entry.category or None}
 
 
-def labels_sha256(salt: str, labels: Mapping[str, Any]) -> str:
+def labels_sha256(salt: str, labels: Mapping[str, object]) -> str:
     """Return what stands in the chain for the answers to further tasks; floats are their texts."""
     plain = {task: repr(said) if isinstance(said, float) else said for task, said in labels.items()}
     return chain.salted_hash(salt, chain.canonical(plain).decode())
@@ -132,15 +124,21 @@ def seal(project_id: UUID, *, now: datetime | None = None) -> int:
     """Seal the oldest unsealed entries of a project, at most one batch; return how many."""
     young = (now or timezone.now()) - timedelta(milliseconds=settings.SEAL_WINDOW_MS)
     with transaction.atomic():
-        project = Project.objects.select_for_update(no_key=True).get(pk=project_id)
+        project = _locked(project_id)
         # Read after the lock, by what is unsealed and never by "id > last": a vote that committed
         # late may have a smaller id than one that is sealed already.
         unsealed = Entry.objects.filter(project=project, seq__isnull=True, at__lte=young)
-        batch = read_facts(unsealed.order_by("at", "id")[: settings.SEAL_BATCH])
+        rows = unsealed.annotate(exposed=Exposure.before_entry()).prefetch_related(*RELATED)
+        batch = list(rows.order_by("at", "id")[: settings.SEAL_BATCH])
+        for entry in batch:
+            # What is known only now: the voter's reputation, and whether the vote was blind.
+            if entry.kind == Entry.Kind.VOTE and entry.voter is not None:
+                entry.reputation = entry.voter.reputation
+                entry.unblinded = entry.unblinded or entry.exposed
         if batch:
-            _fetch_related(batch)
-            _settle(batch)
-            _seal(project, batch, _write)
+            _seal(project, batch)
+            values = attrgetter(*SETTLED, "id")
+            update_many(Entry, SETTLED, [values(entry) for entry in batch], while_null="seq")
     return len(batch)
 
 
@@ -152,107 +150,67 @@ def append(project_id: UUID, entries: Sequence[Entry]) -> None:
     objects; the vote that a retraction takes back may stand before it in the same call.
     """
     with transaction.atomic():
-        project = Project.objects.select_for_update(no_key=True).get(pk=project_id)
+        project = _locked(project_id)
         for start in range(0, len(entries), settings.SEAL_BATCH):
             batch = entries[start : start + settings.SEAL_BATCH]
             _fill_in(batch)
-            _seal(project, batch, _insert)
+            _seal(project, batch)
+            # Votes first: their keys are not known before, and a retraction behind one holds its
+            # key.
+            late = [entry for entry in batch if entry.kind == Entry.Kind.RETRACTION]
+            Entry.objects.bulk_create(e for e in batch if e.kind != Entry.Kind.RETRACTION)
+            Entry.objects.bulk_create(late)
+
+
+def _locked(project_id: UUID) -> Project:
+    return Project.objects.select_for_update(no_key=True).get(pk=project_id)
 
 
 def _fill_in(batch: Sequence[Entry]) -> None:
-    for entry in batch:
-        for name, value in _DEFAULTS.items():
-            if isinstance(getattr(entry, name), DatabaseDefault):
-                setattr(entry, name, value)
+    """Set what the database fills in by itself: it must be known before an entry is hashed."""
+    for field in Entry._meta.concrete_fields:
+        for entry in batch if field.has_db_default() else ():
+            if isinstance(getattr(entry, field.attname), DatabaseDefault):
+                setattr(entry, field.attname, field.db_default)
 
 
-def _fetch_related(entries: Sequence[EntryRow] | Sequence[Entry]) -> None:
-    """Fetch what entries point at, each row once."""
-    related: dict[str, type[Model]] = {"voter": Voter, "rubric": VoterPrompt, "target": Entry}
-    for name, model in related.items():
-        key_name = f"{name}_id"
-        keys = {getattr(entry, key_name) for entry in entries} - {None}
-        rows = model._default_manager.in_bulk(keys) if keys else {}
-        for entry in entries:
-            setattr(entry, name, rows.get(getattr(entry, key_name)))
-
-
-def _seal(
-    project: Project,
-    batch: Sequence[AnyFact],
-    write: Callable[[bytes, Sequence[AnyFact]], bytes],
-) -> None:
-    old_seq = project.head_seq
-    for seq, entry in enumerate(batch, start=old_seq + 1):
+def _seal(project: Project, batch: Sequence[Entry]) -> None:
+    """Number and hash a batch, hand it to the projections and move the head."""
+    first = project.head_seq + 1
+    for seq, entry in enumerate(batch, start=first):
         entry.seq = seq
     _mark_retracted(batch)
-    _apply_projections(project, batch)
-    head = write(bytes(project.head_hash), batch)
-    project.head_seq, project.head_hash = old_seq + len(batch), head
-    moved = Project.objects.filter(pk=project.pk, head_seq=old_seq).update(
-        head_seq=project.head_seq, head_hash=head
-    )
-    insist(moved, 1, f"the head of {project.pk}")
-
-
-def _apply_projections(project: Project, batch: Sequence[Fact]) -> None:
     for projection in projections():
         part = projection(project)
         part.read(batch)
         part.compute()
         part.write()
-
-
-def _hash(head: bytes, entries: Sequence[Fact]) -> bytes:
-    for entry in entries:
-        entry.hash = head = chain.extend(head, content(entry))
-    return head
-
-
-def _settle(batch: Sequence[EntryRow]) -> None:
-    """Write into votes what is known only now: the voter's reputation, and whether it was blind."""
+    head = bytes(project.head_hash)
     for entry in batch:
-        if entry.kind == Entry.Kind.VOTE:
-            assert entry.voter is not None
-            entry.reputation = entry.voter.reputation
-            entry.unblinded = entry.unblinded or entry.exposed
+        entry.hash = head = chain.extend(head, content(entry))
+    project.head_seq, project.head_hash = first - 1 + len(batch), head
+    moved = Project.objects.filter(pk=project.pk, head_seq=first - 1).update(
+        head_seq=project.head_seq, head_hash=head
+    )
+    insist(moved, 1, f"the head of {project.pk}")
 
 
-def _mark_retracted(batch: Sequence[Fact]) -> None:
-    sealed_now: dict[int | None, Fact] = {entry.id: entry for entry in batch if entry.id}
+def _mark_retracted(batch: Sequence[Entry]) -> None:
+    sealed_now: dict[int | None, Entry] = {entry.pk: entry for entry in batch if entry.pk}
     rows = []
     for entry in batch:
         if entry.kind == Entry.Kind.RETRACTION:
-            target = sealed_now.get(entry.target_id) or entry.target
+            # Projections look at the target through the retraction: one object for both.
+            entry.target = target = sealed_now.get(entry.target_id) or entry.target
             assert target is not None
             target.retracted, target.retracted_seq = True, entry.seq
-            # Projections look at the target through the retraction: one object for both.
-            entry.target = target
-            if target.id:
-                rows.append((entry.seq, target.id))
+            if target.pk:
+                rows.append((entry.seq, target.pk))
     executemany(
         "UPDATE voting_entry SET retracted = TRUE, retracted_seq = %s "
         "WHERE id = %s AND retracted_seq IS NULL",
         rows,
     )
-
-
-def _write(head: bytes, batch: Sequence[EntryRow]) -> bytes:
-    """Write what sealing made of rows; return the new head."""
-    head = _hash(head, batch)
-    names = ("seq", "hash", "reputation", "unblinded")
-    values = attrgetter(*names, "id")
-    update_many(Entry, names, [values(entry) for entry in batch], while_null="seq")
-    return head
-
-
-def _insert(head: bytes, batch: Sequence[Entry]) -> bytes:
-    head = _hash(head, batch)
-    # Votes first: their keys are not known before, and a retraction behind one holds its key.
-    late = [entry for entry in batch if entry.kind == Entry.Kind.RETRACTION]
-    Entry.objects.bulk_create(e for e in batch if e.kind != Entry.Kind.RETRACTION)
-    Entry.objects.bulk_create(late)
-    return head
 
 
 def replay(project: Project, *, write: bool) -> list[Difference]:
@@ -261,7 +219,7 @@ def replay(project: Project, *, write: bool) -> list[Difference]:
     Holds the project's lock, so no batch is sealed meanwhile; votes are still accepted.
     """
     with transaction.atomic():
-        locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        locked = _locked(project.pk)
         return [
             difference
             for projection in projections()
@@ -272,15 +230,10 @@ def replay(project: Project, *, write: bool) -> list[Difference]:
 def export(project: Project, chunk: int = 2000) -> Iterator[str]:
     """Yield the sealed ledger as JSON Lines that `voting.ledger.chain.verify` takes."""
     yield json.dumps(chain.header(project.pk))
-    after = 0
-    while True:
-        sealed = Entry.objects.filter(project=project, seq__gt=after, seq__lte=project.head_seq)
-        entries = list(sealed.order_by("seq")[:chunk])
-        if not entries:
-            return
-        _fetch_related(entries)
-        for entry in entries:
-            assert entry.hash is not None and entry.seq is not None  # noqa: PT018
+    for after in range(0, project.head_seq, chunk):
+        last = min(after + chunk, project.head_seq)
+        sealed = Entry.objects.filter(project=project, seq__gt=after, seq__lte=last)
+        for entry in sealed.order_by("seq").prefetch_related(*RELATED):
+            assert entry.hash is not None
             record = {"entry": content(entry), "hash": bytes(entry.hash).hex()}
             yield json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-            after = entry.seq
