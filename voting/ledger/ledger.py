@@ -19,16 +19,16 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Model
 from django.db.models.expressions import DatabaseDefault
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from voting.ledger import chain
 from voting.ledger.bulk_sql import executemany, insist, update_many
-from voting.models import Entry, Exposure, Project
+from voting.models import Entry, Exposure, Project, Voter, VoterPrompt
 
-# What an entry points at, and what sealing writes into it.
-RELATED = ("voter", "rubric", "target")
+# What sealing writes into an entry.
 SETTLED = ("seq", "hash", "reputation", "unblinded")
 
 
@@ -128,8 +128,9 @@ def seal(project_id: UUID, *, now: datetime | None = None) -> int:
         # Read after the lock, by what is unsealed and never by "id > last": a vote that committed
         # late may have a smaller id than one that is sealed already.
         unsealed = Entry.objects.filter(project=project, seq__isnull=True, at__lte=young)
-        rows = unsealed.annotate(exposed=Exposure.before_entry()).prefetch_related(*RELATED)
-        batch = list(rows.order_by("at", "id")[: settings.SEAL_BATCH])
+        rows = unsealed.annotate(exposed=Exposure.before_entry()).order_by("at", "id")
+        batch = list(rows[: settings.SEAL_BATCH])
+        _fetch_related(batch)
         for entry in batch:
             # What is known only now: the voter's reputation, and whether the vote was blind.
             if entry.kind == Entry.Kind.VOTE and entry.voter is not None:
@@ -160,6 +161,17 @@ def append(project_id: UUID, entries: Sequence[Entry]) -> None:
             late = [entry for entry in batch if entry.kind == Entry.Kind.RETRACTION]
             Entry.objects.bulk_create(e for e in batch if e.kind != Entry.Kind.RETRACTION)
             Entry.objects.bulk_create(late)
+
+
+def _fetch_related(entries: Sequence[Entry]) -> None:
+    """Fetch what entries point at, each row once."""
+    related: dict[str, type[Model]] = {"voter": Voter, "rubric": VoterPrompt, "target": Entry}
+    for name, model in related.items():
+        keys = [getattr(entry, f"{name}_id") for entry in entries]
+        rows = model._default_manager.in_bulk(set(keys) - {None})
+        for entry, key in zip(entries, keys, strict=True):
+            if key is not None:
+                setattr(entry, name, rows[key])
 
 
 def _locked(project_id: UUID) -> Project:
@@ -233,7 +245,9 @@ def export(project: Project, chunk: int = 2000) -> Iterator[str]:
     for after in range(0, project.head_seq, chunk):
         last = min(after + chunk, project.head_seq)
         sealed = Entry.objects.filter(project=project, seq__gt=after, seq__lte=last)
-        for entry in sealed.order_by("seq").prefetch_related(*RELATED):
+        entries = list(sealed.order_by("seq"))
+        _fetch_related(entries)
+        for entry in entries:
             assert entry.hash is not None
             record = {"entry": content(entry), "hash": bytes(entry.hash).hex()}
             yield json.dumps(record, ensure_ascii=False, separators=(",", ":"))
