@@ -64,6 +64,10 @@ class Progress:
         return self.mine + self.left_for_me
 
     @property
+    def pending(self) -> int:
+        return self.total - self.done
+
+    @property
     def ready(self) -> int:
         return self.total - self.preparing
 

@@ -40,7 +40,7 @@ def test_progress_counts_mine_and_what_is_left_for_me():
     seal_all(run.queue.project)
     now = progress(voter, run.queue)
     assert (now.mine, now.left_for_me, now.of) == (1, 3, 4)
-    assert (now.done, now.total) == (1, 5)
+    assert (now.done, now.total, now.pending) == (1, 5, 4)
 
 
 def test_an_undone_vote_is_no_progress():
