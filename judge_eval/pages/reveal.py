@@ -128,7 +128,8 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
     answering = [line for line in judges if line["agrees"] is not None]
     agreeing = sum(line["agrees"] for line in answering)
     agree = "judge agrees" if len(answering) == 1 else "judges agree"
-    headline = f"You chose {kind_of(vote.queue).spoken(vote.choice, left)}; {agreeing} of {len(answering)} {agree}"
+    chosen = kind_of(vote.queue).spoken(vote.choice, left)
+    headline = f"You chose {chosen}; {agreeing} of {len(answering)} {agree}"
     picks = [f"{line['judge'].name}: {line['picked']}." for line in judges]
     context = {
         "vote": vote,
