@@ -7,18 +7,17 @@ its rank correlation with people's votes, per calendar quarter of the votes.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from math import atanh, fsum, inf, sqrt
-from typing import Final, Generic, NamedTuple, TypeVar
+from math import atanh, fsum, sqrt
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
 from judge_eval.stats import Figure, Resampling, no_figure, rank_correlation
 from judge_eval.stats.estimate import Z95, left_out
 from judge_eval.stats.rank_correlations import FEWEST
-from reports.composite.config import CompositeConfig
 
 # With fewer items in either quarter, no change is claimed or denied.
 FEWEST_TO_COMPARE: Final = 20
@@ -27,26 +26,11 @@ _SAME: Final = 1e-12
 Item = TypeVar("Item", bound=Hashable)
 
 
-class CompositeError(ValueError):
-    """An item has no composite, or the weights make none; the message says why."""
-
-
 class Composite(NamedTuple):
-    """The composite of one item: in [0, 1], and 0 where a gate failed."""
+    """The composite of one item: in [0, 1], 0 where a gate failed, None where it has none."""
 
-    value: float
+    value: float | None
     reason: str = OK
-    failed_gate: str | None = None
-
-
-@dataclass(frozen=True)
-class CompositeRow(Generic[Item]):
-    """An item's components, in the order of the config, and what they come to or why to nothing."""
-
-    item: Item
-    components: Mapping[str, float | None]
-    composite: float | None
-    reason: str
     failed_gate: str | None = None
 
 
@@ -57,9 +41,9 @@ def composite_of_item(
 ) -> Composite:
     """Return ``sum(weight * component) / sum(weight)``, or 0 where a gate is below 1 or missing.
 
-    Components are in [0, 1], or None where they are missing; of weights only the ratios count. A
-    gate may be weighted too. CompositeError where a component is outside [0, 1], where a weighted
-    one is missing and no gate failed, and where there is no weight or one that is not above 0.
+    Components are in [0, 1], None where they are missing; of weights, which are above 0, only the
+    ratios count. A gate may be weighted too. There is no composite where a component is outside
+    [0, 1], or a weighted one is missing and no gate failed.
 
     Examples
     --------
@@ -70,44 +54,19 @@ def composite_of_item(
     >>> composite_of_item(item | {"safety": 0}, weights, gates)
     Composite(value=0.0, reason='hard-gate fail: safety', failed_gate='safety')
     """
-    total = _total(weights)
     present = {name: value for name, value in components.items() if value is not None}
     for name, value in present.items():
         if not 0 <= value <= 1:
-            raise CompositeError(f"component {name!r} is {value:g}, which is outside [0, 1]")
+            return Composite(None, f"component {name!r} is {value:g}, which is outside [0, 1]")
     for gate in gates:
         if present.get(gate, 0) < 1:
             return Composite(0.0, f"hard-gate fail: {gate}", gate)
     for name in weights:
         if name not in present:
-            raise CompositeError(f"component {name!r} is missing")
+            return Composite(None, f"component {name!r} is missing")
     # Each product is made of a share, so that no rounding leaves [0, 1] by more than the last bit.
+    total = fsum(weights.values())
     return Composite(min(1.0, fsum(w / total * present[name] for name, w in weights.items())))
-
-
-def _total(weights: Mapping[str, float]) -> float:
-    if not weights:
-        raise CompositeError("there is no weight")
-    for name, weight in weights.items():
-        if not 0 < weight < inf:
-            raise CompositeError(f"the weight of {name!r} is {weight:g}, and must be above 0")
-    return fsum(weights.values())
-
-
-def composite_table(
-    items: Mapping[Item, Mapping[str, float | None]], config: CompositeConfig
-) -> list[CompositeRow[Item]]:
-    """Compute the composite of every item; one that has none keeps its row, with the error."""
-    rows: list[CompositeRow[Item]] = []
-    for item, values in items.items():
-        components = {name: values.get(name) for name in config.components}
-        try:
-            composite = composite_of_item(components, config.weighting, config.gates)
-        except CompositeError as error:
-            rows.append(CompositeRow(item, components, None, str(error)))
-        else:
-            rows.append(CompositeRow(item, components, *composite))
-    return rows
 
 
 class Tally(NamedTuple):

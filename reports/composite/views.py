@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -28,7 +28,8 @@ from reports.composite import compute, sources
 from reports.composite.config import CompositeConfig, Source
 from voting.models import Inference
 
-Row: TypeAlias = compute.CompositeRow[UUID]
+# By output, the highest first, those without a composite last.
+Ranked: TypeAlias = Mapping[UUID, compute.Composite]
 
 ROWS_PER_PAGE: Final = 50
 MOST_VERSIONS: Final = 4
@@ -102,32 +103,35 @@ def _composite(
     except SliceInvalid as invalid:
         raise Problem(400, f"{invalid}.") from invalid
     config, outputs = configs[0], sources.Outputs(run, configs, part)
-    tables = [_ranked(outputs, each) for each in configs]
-    page = Paginator(tables[0], ROWS_PER_PAGE).get_page(request.GET.get("page"))
-    pairs = {pair for row in page for pair in outputs.pairs[row.item]}
+    components = [outputs.components(each) for each in configs]
+    ranked = [_ranked(*each) for each in zip(components, configs, strict=True)]
+    page = Paginator(list(ranked[0]), ROWS_PER_PAGE).get_page(request.GET.get("page"))
+    pairs = {pair for output in page for pair in outputs.pairs[output]}
     closed = pairs_to_vote_on(request, run, pairs)
     if config.judges:
         remember_seen(request, run, pairs - closed)
     starts = Inference.objects.annotate(start=Left("prompt", PROMPT_LENGTH)).only("generator")
-    shown = starts.in_bulk([row.item for row in page])
+    shown = starts.in_bulk(list(page))
     number = number_of(page.paginator.count, "output")
     return {
         "config": config,
         "weights": [_weight(config, name) for name in config.components],
         "checks": [
-            _check(each, table, outputs) for each, table in zip(configs, tables, strict=True)
+            _check(each, composites, outputs)
+            for each, composites in zip(configs, ranked, strict=True)
         ],
         "page": page,
         # With a pair that its reader may vote on, an output has no number.
         "rows": [
             {
-                "figures": row,
-                "note": "" if row.reason == compute.OK else row.reason,
-                "output": shown[row.item],
-                "pair": next(iter(outputs.pairs[row.item]), None),
-                "is_closed": not closed.isdisjoint(outputs.pairs[row.item]),
+                "components": components[0][output].values(),
+                "composite": ranked[0][output].value,
+                "note": ranked[0][output].reason.removeprefix(compute.OK),
+                "output": shown[output],
+                "pair": next(iter(outputs.pairs[output]), None),
+                "is_closed": not closed.isdisjoint(outputs.pairs[output]),
             }
-            for row in page
+            for output in page
         ],
         "outputs": f"{number}: {part.in_words}" if part.kind else number,
         "empty": "No output belongs to this part." if part.kind else "This run has no outputs yet.",
@@ -136,10 +140,20 @@ def _composite(
     }
 
 
-def _ranked(outputs: sources.Outputs, config: CompositeConfig) -> list[Row]:
-    """Return every output's row, the highest composite first, those without one last."""
-    rows = compute.composite_table(outputs.components(config), config)
-    return sorted(rows, key=lambda row: (row.composite is None, -(row.composite or 0)))
+def _ranked(
+    components: Mapping[UUID, Mapping[str, float | None]], config: CompositeConfig
+) -> Ranked:
+    weights = config.weighting
+    composites = {
+        output: compute.composite_of_item(values, weights, config.gates)
+        for output, values in components.items()
+    }
+    best_first = sorted(composites.items(), key=lambda each: -_or_less(each[1].value))
+    return dict(best_first)
+
+
+def _or_less(value: float | None) -> float:
+    return -1.0 if value is None else value
 
 
 def _weight(config: CompositeConfig, name: str) -> dict[str, str]:
@@ -164,9 +178,7 @@ def _source_in_words(source: Source) -> str:
     return _SOURCES[source.kind].format(**options)
 
 
-def _check(
-    config: CompositeConfig, table: Sequence[Row], outputs: sources.Outputs
-) -> dict[str, Any]:
+def _check(config: CompositeConfig, ranked: Ranked, outputs: sources.Outputs) -> dict[str, Any]:
     """Compare one version with people's votes of the newest quarters, the newest first."""
     against, cast = _CHECKS[config.check]
     check = {"config": config, "against": against, "result": f"Nobody has {cast} yet."}
@@ -176,9 +188,9 @@ def _check(
     if not votes:
         return check
     newest = {quarter: votes[quarter] for quarter in sorted(votes)[-MOST_QUARTERS:]}
-    resamples = max(200, min(1000, _RANKS_DRAWN // max(1, len(table))))
-    composites = {row.item: row.composite for row in table}
-    quarters = compute.drift(composites, newest, Resampling(resamples))
+    resamples = max(200, min(1000, _RANKS_DRAWN // max(1, len(ranked))))
+    values = {output: composite.value for output, composite in ranked.items()}
+    quarters = compute.drift(values, newest, Resampling(resamples))
     return check | {
         "result": compute.drift_in_words(quarters),
         "quarters": quarters[::-1],
