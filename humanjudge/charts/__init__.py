@@ -11,11 +11,18 @@ Examples
 ('<svg xmlns="http://www.w3.', b'PNG')
 """
 
-from humanjudge.charts.draw import png, svg
-from humanjudge.charts.rows import Estimate, Versus, bars, grouped, intervals
+from humanjudge.charts.draw import ChartRefused, Theme, VegaConfig, png, svg
+from humanjudge.charts.plots import (
+    Curve,
+    Estimate,
+    Versus,
+    bars,
+    grouped,
+    heat_map,
+    intervals,
+    lines,
+)
 from humanjudge.charts.spec import RATING, SCORE, SHARE, Axis, Reference, Spec
-from humanjudge.charts.tables import Curve, heat_map, lines
-from humanjudge.charts.theme import ChartRefused, Theme, VegaConfig
 
 __all__ = [
     "RATING",

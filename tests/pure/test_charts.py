@@ -25,8 +25,8 @@ from humanjudge.charts import (
     lines,
     svg,
 )
-from humanjudge.charts.tables import FULLEST_CELL
-from humanjudge.charts.theme import ACCENT, INK, PAPER, SOFT, THEMES
+from humanjudge.charts.draw import ACCENT, INK, PAPER, SOFT, THEMES
+from humanjudge.charts.plots import FULLEST_CELL
 
 DOCS = Path(__file__).parents[2] / "docs" / "charts.md"
 NAMESPACE = "{http://www.w3.org/2000/svg}"
