@@ -68,6 +68,7 @@ CONFIG: Final[Object] = {
         "labelColor": SOFT,
         "labelFlush": False,
         "labelFontSize": _SMALL,
+        "labelPadding": 6,
         "titleColor": SOFT,
         "titleFontSize": _SMALL,
         "titleFontWeight": "normal",
