@@ -6,7 +6,7 @@ stored config means the same later.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
@@ -76,6 +76,9 @@ Usd: TypeAlias = Annotated[
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": MOST_USD}),
 ]
 
+Plain: TypeAlias = dict[str, Any]
+"""An object of JSON."""
+
 
 class ModelSpec(Part):
     """A model that generates."""
@@ -107,7 +110,7 @@ class _Sampling(Part):
     max_tokens: Tokens
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Plain:
         """What is sent: no temperature where it is None, since some models refuse any."""
         return self.model_dump(include={"temperature", "max_tokens"}, exclude_none=True)
 
@@ -122,8 +125,6 @@ class Generation(_Sampling):
 class Judging(_Sampling):
     """How verdicts are asked for.
 
-    Examples
-    --------
     >>> Judging(temperature=None).parameters
     {'max_tokens': 400}
     """
@@ -177,18 +178,15 @@ class RunConfig(Part):
     provider: Provider = DEFAULT_PROVIDER
     budget_usd: Usd | None = None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Plain:
         """Return the config as JSON can hold it, such that it parses back to an equal one."""
         return self.model_dump(mode="json")
 
 
 def parse(data: object) -> RunConfig:
-    """Check a config and fill in its defaults.
+    """Check a config, as it was read from JSON, and fill in its defaults.
 
-    Parameters
-    ----------
-    data : object
-        What was read from JSON. Models, judges and prompts may be plain texts.
+    Models, judges and prompts may be plain texts.
 
     Raises
     ------
@@ -207,35 +205,29 @@ def parse(data: object) -> RunConfig:
     judges: is missing
     judge: unknown; did you mean 'judges'?
     """
-    conflicts = list(_conflicts(data)) if isinstance(data, Mapping) else []
-    return _completed(validated(RunConfig, data, conflicts=conflicts))
-
-
-def _completed(config: RunConfig) -> RunConfig:
-    """Fill in what depends on other values."""
-    prompts = [
+    conflicts = list(_conflicts(data)) if isinstance(data, dict) else []
+    config = validated(RunConfig, data, conflicts=conflicts)
+    prompts = tuple(
         prompt if prompt.id else prompt.model_copy(update={"id": str(number)})
         for number, prompt in enumerate(config.prompts, start=1)
-    ]
-    judges = [
-        JudgeSpec(id=each.id, provider=each.provider or _usual_provider(each.id, config.provider))
+    )
+    judges = tuple(
+        each
+        if each.provider
+        else JudgeSpec(id=each.id, provider=BASELINE if each.id in BASELINES else config.provider)
         for each in config.judges
-    ]
+    )
     return config.model_copy(
         update={
-            "prompts": tuple(prompts),
-            "judges": tuple(judges),
+            "prompts": prompts,
+            "judges": judges,
             "rubric": config.rubric or RUBRICS[config.kind],
             "ballot": tuple(choice for choice in CHOICES if choice in config.ballot),
         }
     )
 
 
-def _usual_provider(name: str, provider: str) -> str:
-    return BASELINE if name in BASELINES else provider
-
-
-def _objects(config: Mapping[Any, Any], key: str) -> Iterator[tuple[int, dict[Any, Any]]]:
+def _objects(config: Plain, key: str) -> Iterator[tuple[int, Plain]]:
     items = config.get(key)
     for number, item in enumerate(items[:MOST_PROMPTS] if isinstance(items, list | tuple) else ()):
         if isinstance(item, str):
@@ -244,12 +236,12 @@ def _objects(config: Mapping[Any, Any], key: str) -> Iterator[tuple[int, dict[An
             yield number, item
 
 
-def _line(item: Mapping[Any, Any], key: str) -> str:
+def _line(item: Plain, key: str) -> str:
     text = item.get(key)
     return text.strip() if isinstance(text, str) else ""
 
 
-def _conflicts(config: Mapping[Any, Any]) -> Iterator[tuple[Place, str]]:
+def _conflicts(config: Plain) -> Iterator[tuple[Place, str]]:
     """Find what is wrong between values, on the data itself: it is said with all the rest."""
     for key in ("models", "judges", "prompts"):
         seen = {""}
@@ -270,7 +262,7 @@ def _conflicts(config: Mapping[Any, Any]) -> Iterator[tuple[Place, str]]:
             yield ("ballot",), "must offer A and B"
 
 
-def _conflicts_of_baselines(config: Mapping[Any, Any]) -> Iterator[tuple[Place, str]]:
+def _conflicts_of_baselines(config: Plain) -> Iterator[tuple[Place, str]]:
     if _line(config, "provider") == BASELINE:
         yield ("provider",), "is what baselines are asked through; no model answers there"
     for number, model in _objects(config, "models"):
