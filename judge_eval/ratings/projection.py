@@ -2,21 +2,156 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache, lru_cache
+from typing import Any, TypedDict
 from uuid import UUID
 
-from django.db.models import Q
+from django.db import connection
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
 
 from judge_eval.models import Board, Checkpoint, Judge, JudgeRating, RatingPoint, Run
-from judge_eval.ratings.elo_fold import Fold, Verdicts, by_position, latest_payloads
 from judge_eval.stats import elo
 from voting.choices import ANSWERS, VERDICTS
-from voting.ledger.bulk_sql import executemany, key, update_many
+from voting.ledger.bulk_sql import executemany, key, prepared, update_many
 from voting.ledger.counts import counted_in, counts, uncounts
 from voting.ledger.ledger import Difference
 from voting.models import Entry, Item, Project
+
+CHUNK = 1_000
+# Standings are kept after so many votes, and after each batch.
+CHECKPOINT_EVERY = 100
+
+Verdicts = tuple[str | None, ...]
+split = cache(elo.split)
+
+
+class SealedVerdict(TypedDict):
+    judge: str
+    position: int
+    winner: str | None
+
+
+class Payload(TypedDict):
+    """What a `verdicts` entry holds, as far as ratings are made of it."""
+
+    verdicts: list[SealedVerdict]
+
+
+def by_position(payload: Payload) -> Verdicts:
+    """Return the winners of a `verdicts` entry in the run's order of judges, None for failures."""
+    winners = {item["position"]: item["winner"] for item in payload["verdicts"]}
+    return tuple(winners.get(position) for position in range(max(winners, default=-1) + 1))
+
+
+@lru_cache(maxsize=10_000)
+def _by_position_in(payload: str) -> Verdicts:
+    """Judges agree in few ways, so most payloads of a run are texts that were read before."""
+    return by_position(json.loads(payload))
+
+
+def _sealed_verdicts(run: Run) -> QuerySet[Entry]:
+    """Return entries with verdicts, the last ones last."""
+    sealed = Entry.objects.filter(kind=Entry.Kind.VERDICTS, queue=run.queue_id, seq__isnull=False)
+    return sealed.order_by("seq")
+
+
+def _latest(sealed: QuerySet[Entry]) -> dict[UUID, Payload]:
+    rows: Any = sealed.values_list("item_id", "payload")
+    return dict(rows)
+
+
+def _verdict_texts(run: Run, items: list[UUID]) -> Iterable[tuple[UUID, str]]:
+    if connection.vendor != "postgresql":
+        sealed = _sealed_verdicts(run).filter(item__in=items)
+        return sealed.annotate(text=Cast("payload", TextField())).values_list("item_id", "text")
+    # For what is asked with each batch: a thousand keys in one array, planned once.
+    with prepared() as cursor:
+        cursor.execute(
+            "SELECT item_id, payload::text FROM voting_entry WHERE kind = 'verdicts' "
+            "AND queue_id = %s AND seq IS NOT NULL AND item_id = ANY(%b::uuid[]) "
+            "ORDER BY seq",
+            [run.queue_id, items],
+        )
+        return list(cursor.fetchall())
+
+
+@dataclass
+class Fold:
+    """Counts a run's votes one by one and remembers what has to be written."""
+
+    run: Run
+    standings: elo.Standings = field(default_factory=elo.Standings)
+    # The entry behind which it begins, and the last that is counted.
+    base: int = 0
+    seq: int = 0
+    verdicts: dict[UUID, Verdicts] = field(default_factory=dict)
+    # The ratings after so many votes, and the standings after an entry.
+    points: dict[int, list[float]] = field(default_factory=dict)
+    checkpoints: dict[int, object] = field(default_factory=dict)
+
+    @classmethod
+    def before(cls, run: Run, seq: int) -> Fold:
+        """Begin with the last standings that are kept of before an entry."""
+        kept = Checkpoint.objects.filter(run=run, seq__lt=seq).order_by("-seq").first()
+        if kept is None:
+            return cls(run)
+        return cls(run, elo.Standings(**kept.standings), base=kept.seq, seq=kept.seq)
+
+    def look_up(self, items: Iterable[UUID]) -> None:
+        """Learn the verdicts on items, as far as they are not known yet."""
+        if unknown := set(items) - self.verdicts.keys():
+            texts = _verdict_texts(self.run, list(unknown))
+            self.verdicts |= {item: _by_position_in(text) for item, text in texts}
+
+    def count(self, seq: int, item: UUID, choice: str) -> None:
+        verdicts = self.verdicts.get(item, ())
+        self.standings.apply(*split(choice, verdicts), judges=len(verdicts))
+        self.seq, votes = seq, self.standings.votes
+        if votes % elo.graph_stride(votes) == 0:
+            self.points[votes] = [round(rating, 2) for rating in self.standings.elo]
+        if votes % CHECKPOINT_EVERY == 0:
+            self.keep()
+
+    def keep(self) -> None:
+        """Keep the standings as they are now."""
+        if self.seq > self.base:
+            self.checkpoints[self.seq] = asdict(self.standings)
+
+    def count_stored(self, also_keep: Collection[int] = ()) -> None:
+        """Count all sealed votes behind the last that is counted."""
+        votes = Entry.objects.filter(
+            counted_in(self.run.queue), queue=self.run.queue_id, item__isnull=False
+        ).order_by("seq")
+        columns = votes.values_list("seq", "item_id", "choice")
+        while rows := list(columns.filter(seq__gt=self.seq)[:CHUNK]):
+            self.look_up(item for _, item, _ in rows)
+            for seq, item, choice in rows:
+                self.count(seq or 0, item, choice)
+                if seq in also_keep:
+                    self.keep()
+            # Behind a short chunk is nothing to ask for: most undos touch a few votes.
+            if len(rows) < CHUNK:
+                return
+
+    def forget_after(self) -> None:
+        """Remove what is stored of votes behind those that are counted."""
+        Checkpoint.objects.filter(run=self.run, seq__gt=self.seq).delete()
+        RatingPoint.objects.filter(run=self.run, votes__gt=self.standings.votes).delete()
+
+    def store(self) -> None:
+        RatingPoint.objects.bulk_create(
+            RatingPoint(run=self.run, votes=votes, ratings=ratings)
+            for votes, ratings in self.points.items()
+        )
+        Checkpoint.objects.bulk_create(
+            Checkpoint(run=self.run, seq=seq, standings=standings)
+            for seq, standings in self.checkpoints.items()
+        )
 
 
 class JudgeElo:
@@ -56,23 +191,41 @@ class _Batch:
 
     def __init__(self, run: Run, entries: Sequence[Entry]) -> None:
         self.run, self.entries = run, entries
-        self.first_seq = entries[0].seq or 0
-        self.is_simulated = run.queue.is_simulated
+        is_simulated = run.queue.is_simulated
         self.votes = [
             (entry.seq or 0, entry.item_id, entry.choice)
             for entry in entries
-            if entry.item_id and counts(entry, is_simulated=self.is_simulated)
+            if entry.item_id and counts(entry, is_simulated=is_simulated)
         ]
-        self.new_verdicts = [e for e in entries if e.kind == Entry.Kind.VERDICTS]
+        # The last of several on one item.
+        self.payloads: dict[UUID, Payload] = {
+            entry.item_id: entry.payload
+            for entry in entries
+            if entry.kind == Entry.Kind.VERDICTS and entry.item_id and entry.payload
+        }
         self.board, _ = Board.objects.get_or_create(run=run)
         self.fold = Fold.before(run, self._first_changed())
-        self.fold.verdicts = self._new_verdicts_by_pair()
+        self.fold.verdicts = {item: by_position(each) for item, each in self.payloads.items()}
         # Votes that were counted before and are counted again.
         self.is_recounted = self.fold.standings.votes != self.board.votes
         if self.is_recounted:
-            _forget_after(run, self.fold)
+            self.fold.forget_after()
             self.fold.count_stored()
         self.fold.look_up(item for _, item, _ in self.votes)
+
+    def _first_changed(self) -> int:
+        """Return the earliest vote whose part in the ratings is new or has changed."""
+        first, is_simulated = self.entries[0].seq or 0, self.run.queue.is_simulated
+        seqs: list[int | None] = [first]
+        seqs += [
+            entry.target.seq
+            for entry in self.entries
+            if entry.target and uncounts(entry, first, is_simulated=is_simulated)
+        ]
+        if self.payloads:
+            votes = Entry.objects.filter(counted_in(self.run.queue), item__in=self.payloads)
+            seqs.append(votes.order_by("seq").values_list("seq", flat=True).first())
+        return min(seq for seq in seqs if seq is not None)
 
     def compute(self) -> None:
         for seq, item, choice in self.votes:
@@ -80,62 +233,36 @@ class _Batch:
         self.fold.keep()
 
     def write(self) -> None:
-        self._count_answers()
+        if self.payloads:
+            self._count_answers()
+        standings = self.fold.standings
         if self.votes or self.is_recounted:
-            _write_ratings(self.run, self.fold.standings)
-            _remember(self.run, self.fold)
-        self.board.votes = self.fold.standings.votes
+            judges = self.run.judges.order_by("position").values_list("pk", flat=True)
+            standings.grow(len(judges))
+            figures = zip(standings.elo, standings.agree, standings.disagree, strict=False)
+            executemany(
+                "UPDATE judge_eval_judgerating SET elo = %s, agree = %s, disagree = %s "
+                "WHERE judge_id = %s",
+                [(*row, key(judge)) for judge, row in zip(judges, figures, strict=False)],
+            )
+            self.fold.store()
+        self.board.votes = standings.votes
         self.board.unblinded += sum(map(_unblinded, self.entries))
         self.board.seq = self.entries[-1].seq or 0
         self.board.save()
 
-    def _first_changed(self) -> int:
-        """Return the earliest vote whose part in the ratings is new or has changed."""
-        seqs: list[int | None] = [self.first_seq]
-        seqs += [
-            entry.target.seq
-            for entry in self.entries
-            if uncounts(entry, self.first_seq, is_simulated=self.is_simulated) and entry.target
-        ]
-        if self.new_verdicts:
-            first = (
-                Entry.objects.filter(
-                    counted_in(self.run.queue),
-                    item__in=[e.item_id for e in self.new_verdicts],
-                )
-                .order_by("seq")
-                .values_list("seq", flat=True)
-                .first()
-            )
-            seqs.append(first)
-        return min(seq for seq in seqs if seq is not None)
-
-    def _new_verdicts_by_pair(self) -> dict[UUID, Verdicts]:
-        return {
-            entry.item_id: by_position(entry.payload)
-            for entry in self.new_verdicts
-            if entry.item_id
-        }
-
     def _count_answers(self) -> None:
-        if not self.new_verdicts:
-            return
-        known = latest_payloads(self.run, {e.item_id for e in self.new_verdicts})
-        asked: Counter[str] = Counter()
-        answered: Counter[str] = Counter()
-        for entry in self.new_verdicts:
-            assert entry.item_id is not None
-            for payload, sign in ((known.get(entry.item_id), -1), (entry.payload, 1)):
-                for item in (payload or {"verdicts": []})["verdicts"]:
-                    asked[item["judge"]] += sign
-                    answered[item["judge"]] += sign * (item["winner"] is not None)
-            known[entry.item_id] = entry.payload
+        before = _sealed_verdicts(self.run).filter(item__in=self.payloads)
+        earlier = _latest(before).values()
+        asked, answered = _coverage(self.payloads.values())
+        for counter, counted in zip((asked, answered), _coverage(earlier), strict=True):
+            counter.subtract(counted)
         executemany(
             "UPDATE judge_eval_judgerating SET asked = asked + %s, answered = answered + %s "
             "WHERE judge_id = %s",
             [(asked[judge], answered[judge], key(UUID(judge))) for judge in sorted(asked)],
         )
-        _write_answers(_answers(self.run, known))
+        _write_answers(_answers(self.run, self.payloads))
 
 
 def _unblinded(entry: Entry) -> int:
@@ -146,13 +273,24 @@ def _unblinded(entry: Entry) -> int:
     return -1 if entry.kind == Entry.Kind.RETRACTION else 1
 
 
-def _answers(run: Run, payloads: Mapping[UUID, Any]) -> dict[UUID, tuple[int, ...]]:
+def _coverage(payloads: Iterable[Payload]) -> tuple[Counter[str], Counter[str]]:
+    """Count on how many items each judge was asked, and on how many it answered."""
+    asked: Counter[str] = Counter()
+    answered: Counter[str] = Counter()
+    for payload in payloads:
+        for verdict in payload["verdicts"]:
+            asked[verdict["judge"]] += 1
+            answered[verdict["judge"]] += verdict["winner"] is not None
+    return asked, answered
+
+
+def _answers(run: Run, payloads: Mapping[UUID, Payload]) -> dict[UUID, tuple[int, ...]]:
     """Count, as `ANSWERS` are, what judges say of pairs; people need not agree with baselines."""
     baselines = run.judges.filter(provider=Judge.BASELINE).values_list("pk", flat=True)
     left_aside = set(map(str, baselines))
     answers = {}
     for pair, payload in payloads.items():
-        said = [item["winner"] for item in payload["verdicts"] if item["judge"] not in left_aside]
+        said = [each["winner"] for each in payload["verdicts"] if each["judge"] not in left_aside]
         answers[pair] = tuple(map(said.count, VERDICTS))
     return answers
 
@@ -164,72 +302,36 @@ def _write_answers(answers: Mapping[UUID, Sequence[int]]) -> None:
     update_many(Item, ANSWERS, [(*answers[pair], key(pair)) for pair in pairs])
 
 
-def _write_ratings(run: Run, standings: elo.Standings) -> None:
-    judges = list(run.judges.order_by("position").values_list("pk", flat=True))
-    standings.grow(len(judges))
-    executemany(
-        "UPDATE judge_eval_judgerating SET elo = %s, agree = %s, disagree = %s WHERE judge_id = %s",
-        [
-            (standings.elo[i], standings.agree[i], standings.disagree[i], key(judge))
-            for i, judge in enumerate(judges)
-        ],
-    )
-
-
-def _forget_after(run: Run, fold: Fold) -> None:
-    """Remove what is kept of votes behind those that a fold has counted."""
-    Checkpoint.objects.filter(run=run, seq__gt=fold.seq).delete()
-    RatingPoint.objects.filter(run=run, votes__gt=fold.standings.votes).delete()
-
-
-def _remember(run: Run, fold: Fold) -> None:
-    RatingPoint.objects.bulk_create(
-        RatingPoint(run=run, votes=votes, ratings=ratings) for votes, ratings in fold.points
-    )
-    Checkpoint.objects.bulk_create(
-        Checkpoint(run=run, seq=seq, standings=kept) for seq, kept in fold.checkpoints.items()
-    )
-
-
-def _rebuild(run: Run, *, write: bool) -> list[Difference]:
-    payloads = latest_payloads(run, None)
-    checkpoints = dict(Checkpoint.objects.filter(run=run).values_list("seq", "standings"))
-    fold = Fold(run, verdicts={pair: by_position(p) for pair, p in payloads.items()})
-    fold.count_stored(also_keep=checkpoints)
-    fold.keep()
-    differences = _differing_checkpoints(checkpoints, fold.checkpoints)
+def _rebuild(run: Run, *, write: bool) -> Iterator[Difference]:
+    payloads = _latest(_sealed_verdicts(run))
+    stored = dict(Checkpoint.objects.filter(run=run).values_list("seq", "standings"))
     points = dict(RatingPoint.objects.filter(run=run).values_list("votes", "ratings"))
-    if points != dict(fold.points):
-        where = f"rating graph of run {run.pk}"
-        differences.append(Difference(where, len(points), len(fold.points)))
-    if differences and write:
-        _forget_after(run, Fold(run))
-        _remember(run, fold)
-    differences += _rebuild_ratings(run, fold.standings, payloads, write=write)
-    differences += _rebuild_answers(run, payloads, write=write)
-    return differences + _rebuild_board(run, fold.standings.votes, write=write)
-
-
-def _differing_checkpoints(
-    stored: Mapping[int, object], replayed: Mapping[int, object]
-) -> list[Difference]:
-    return [
-        Difference(f"standings after entry {seq}", stored.get(seq), replayed.get(seq))
-        for seq in sorted(stored.keys() | replayed.keys())
-        if stored.get(seq) != replayed.get(seq)
-    ]
+    fold = Fold(run, verdicts={item: by_position(each) for item, each in payloads.items()})
+    fold.count_stored(also_keep=stored)
+    fold.keep()
+    for seq in sorted(stored.keys() | fold.checkpoints.keys()):
+        before, after = stored.get(seq), fold.checkpoints.get(seq)
+        if before != after:
+            yield Difference(f"standings after entry {seq}", before, after)
+    if points != fold.points:
+        yield Difference(f"rating graph of run {run.pk}", len(points), len(fold.points))
+    if write and (stored, points) != (fold.checkpoints, fold.points):
+        Fold(run).forget_after()
+        fold.store()
+    yield from _rebuild_ratings(run, fold.standings, payloads, write=write)
+    answers, none = _answers(run, payloads), (0,) * len(ANSWERS)
+    pairs = Item.objects.filter(queue=run.queue_id).values_list("pk", *ANSWERS)
+    wrong = {pk: tuple(said) for pk, *said in pairs if tuple(said) != answers.get(pk, none)}
+    if write:
+        _write_answers({pk: answers.get(pk, none) for pk in wrong})
+    for pk, said in wrong.items():
+        yield Difference(f"answers of judges on comparison {pk}", said, answers.get(pk, none))
 
 
 def _rebuild_ratings(
-    run: Run, standings: elo.Standings, payloads: Mapping[UUID, Any], *, write: bool
-) -> list[Difference]:
-    asked: Counter[str] = Counter()
-    answered: Counter[str] = Counter()
-    for payload in payloads.values():
-        for item in payload["verdicts"]:
-            asked[item["judge"]] += 1
-            answered[item["judge"]] += item["winner"] is not None
-    differences = []
+    run: Run, standings: elo.Standings, payloads: Mapping[UUID, Payload], *, write: bool
+) -> Iterator[Difference]:
+    asked, answered = _coverage(payloads.values())
     ratings = list(JudgeRating.objects.filter(judge__run=run).order_by("judge__position"))
     standings.grow(len(ratings))
     for place, rating in enumerate(ratings):
@@ -241,51 +343,23 @@ def _rebuild_ratings(
             "asked": asked[judge],
             "answered": answered[judge],
         }
-        differences += _correct(rating, f"judge {judge} of run {run.pk}", replayed, write=write)
-    return differences
-
-
-def _rebuild_answers(run: Run, payloads: Mapping[UUID, Any], *, write: bool) -> list[Difference]:
-    replayed = _answers(run, payloads)
-    pairs = Item.objects.filter(queue=run.queue_id).values_list("pk", *ANSWERS)
-    none = (0,) * len(ANSWERS)
-    wrong = {pk: tuple(said) for pk, *said in pairs if tuple(said) != replayed.get(pk, none)}
-    if write:
-        _write_answers({pk: replayed.get(pk, none) for pk in wrong})
-    return [
-        Difference(f"answers of judges on comparison {pk}", said, replayed.get(pk, none))
-        for pk, said in wrong.items()
-    ]
-
-
-def _rebuild_board(run: Run, votes: int, *, write: bool) -> list[Difference]:
-    board, _ = Board.objects.get_or_create(run=run)
-    unblinded = Entry.objects.filter(
-        kind=Entry.Kind.VOTE,
-        queue=run.queue_id,
-        seq__isnull=False,
-        retracted_seq__isnull=True,
-        unblinded=True,
-        simulated=False,
-    ).count()
-    replayed = {"votes": votes, "unblinded": unblinded, "seq": _last_seq(run)}
-    return _correct(board, f"board of run {run.pk}", replayed, write=write)
-
-
-def _last_seq(run: Run) -> int:
+        yield from _correct(rating, f"judge {judge} of run {run.pk}", replayed, write=write)
+    votes = Entry.objects.filter(kind=Entry.Kind.VOTE, queue=run.queue_id, seq__isnull=False)
+    unblinded = votes.filter(retracted_seq__isnull=True, unblinded=True, simulated=False).count()
     own = Q(queue=run.queue_id) | Q(target__queue=run.queue_id)
     sealed = Entry.objects.filter(own, project=run.queue.project_id, seq__isnull=False)
-    return sealed.order_by("-seq").values_list("seq", flat=True).first() or 0
+    last = sealed.order_by("-seq").values_list("seq", flat=True).first() or 0
+    board, _ = Board.objects.get_or_create(run=run)
+    replayed = {"votes": standings.votes, "unblinded": unblinded, "seq": last}
+    yield from _correct(board, f"board of run {run.pk}", replayed, write=write)
 
 
 def _correct(
     row: JudgeRating | Board, where: str, replayed: Mapping[str, float], *, write: bool
-) -> list[Difference]:
-    differences = []
-    for name, value in replayed.items():
-        if getattr(row, name) != value:
-            differences.append(Difference(f"{name} of {where}", getattr(row, name), value))
-            setattr(row, name, value)
-    if differences and write:
+) -> Iterator[Difference]:
+    wrong = {name: value for name, value in replayed.items() if getattr(row, name) != value}
+    for name, value in wrong.items():
+        yield Difference(f"{name} of {where}", getattr(row, name), value)
+        setattr(row, name, value)
+    if wrong and write:
         row.save()
-    return differences
