@@ -7,7 +7,9 @@ import statistics
 import time
 from collections.abc import Callable
 
-from humanjudge.charts import SHARE, Axis, Curve, Estimate, Spec, bars, heat_map, lines, png, svg
+from humanjudge.charts.draw import png, svg
+from humanjudge.charts.plots import Curve, Estimate, bars, heat_map, lines
+from humanjudge.charts.spec import SHARE, Axis, Spec
 
 ROUNDS = 7
 

@@ -1,4 +1,8 @@
-"""What charts are made of: names that fit, axes, and layers of Vega-Lite specifications."""
+"""What charts are made of: names that fit, axes, and layers of Vega-Lite specifications.
+
+A function of `plots` returns a specification of plain data, or None where there is nothing to draw;
+`draw` makes SVG or PNG of it. Rendering starts threads: never render before a fork.
+"""
 
 from __future__ import annotations
 

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from humanjudge.charts import (
-    RATING,
-    SHARE,
-    Axis,
-    Curve,
-    Estimate,
-    Reference,
-    Spec,
-    heat_map,
-    intervals,
-    lines,
-    svg,
-)
+from humanjudge.charts.draw import svg
+from humanjudge.charts.plots import Curve, Estimate, heat_map, intervals, lines
+from humanjudge.charts.spec import RATING, SHARE, Axis, Reference, Spec
 from judge_eval.findings.model import AltTest, Models, Rating, RunFindings, Share
 from judge_eval.stats import PASSES
 

@@ -13,25 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from humanjudge.charts import (
-    SCORE,
-    Axis,
-    Curve,
-    Estimate,
-    Reference,
-    Spec,
-    VegaConfig,
-    Versus,
-    bars,
-    grouped,
-    lines,
-    png,
-    svg,
-)
+from humanjudge.charts.draw import VegaConfig, png, svg
+from humanjudge.charts.plots import Curve, Estimate, Versus, bars, grouped, lines
+from humanjudge.charts.spec import SCORE, Axis, Reference, Spec
 from judge_eval.stats import PASSES, AltTestScorer, MetricConfig, ScoreResult, no_figure
 from reports.scores.files import file_names
-from reports.scores.report import Report
-from reports.scores.table import PEOPLE, capital, in_words, is_of_people
+from reports.scores.table import PEOPLE, Report, capital, in_words, is_of_people
 
 Named: TypeAlias = Iterator[tuple[str, Spec | None]]
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db.models import Count, Q
 
-from humanjudge.charts import ChartRefused
+from humanjudge.charts.draw import ChartRefused
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.findings.labels import WINNER, RunLabels, labels_of
 from judge_eval.findings.slices import Slice
@@ -20,8 +20,7 @@ from reports.scores.charts import write_charts
 from reports.scores.config import NOTHING, Options, Reach, default_metrics, parse
 from reports.scores.files import MADE_BY, MANIFEST, file_names, judge_names
 from reports.scores.page import as_html
-from reports.scores.report import NotCounted, Report, Source
-from reports.scores.table import is_of_people, table_csv, tabulate
+from reports.scores.table import Report, Source, is_of_people, table_csv, tabulate
 from voting.ledger.counts import counted_in
 from voting.models import Entry
 
@@ -131,7 +130,7 @@ def _source(run: Run, labels: RunLabels, now: datetime, part: Slice) -> Source:
     )
 
 
-def _not_counted(run: Run) -> tuple[NotCounted, ...]:
+def _not_counted(run: Run) -> list[tuple[int, str, str]]:
     votes = Entry.objects.filter(queue=run.queue_id, kind=Entry.Kind.VOTE).aggregate(
         retracted=Count("pk", Q(retracted_seq__isnull=False)),
         seen=Count("pk", Q(retracted_seq__isnull=True, seq__isnull=False) & ~counted_in(run.queue)),
@@ -144,10 +143,10 @@ def _not_counted(run: Run) -> tuple[NotCounted, ...]:
         (count, "verdict", f" of {judge}", state)
         for judge, state, count in ended.order_by("judge__position", "state")
     ]
-    return tuple(
-        NotCounted(count, f"{what}{'s' if count > 1 else ''}{of}", _ENDS[why][count > 1])
+    return [
+        (count, f"{what}{'s' if count > 1 else ''}{of}", _ENDS[why][count > 1])
         for count, what, of, why in rows
-    )
+    ]
 
 
 def _folder_of(config: MetricConfig, folder: Path) -> Path:
@@ -167,8 +166,34 @@ def _write(report: Report, folder: Path, drawings: list[str]) -> None:
     (folder / "score_report.csv").write_text(table, "utf-8", newline="")
     (folder / "score_report.html").write_text(as_html(report, drawings), "utf-8")
     there = sorted({*(path.name for path in folder.iterdir()), MANIFEST})
-    about = {"made_by": MADE_BY, **report.manifest(), "files": there}
-    (folder / MANIFEST).write_text(_json(about, "the report"), "utf-8")
+    (folder / MANIFEST).write_text(_json(_manifest(report, there), "the report"), "utf-8")
+
+
+def _manifest(report: Report, files: list[str]) -> dict[str, Any]:
+    """Return what was computed, of what."""
+    source = report.source
+    return {
+        "made_by": MADE_BY,
+        "run": {"id": source.run_id, "name": source.run_name},
+        "made_at": source.made_at.isoformat(),
+        "ledger": {"seq": source.ledger_seq, "head": source.ledger_head},
+        "labels": {"people": source.people, "votes": source.votes, "pairs": source.pairs},
+        "is_simulated": source.is_simulated,
+        "part": source.part,
+        "not_counted": [f"{count:,} {what} {why}" for count, what, why in source.not_counted],
+        "judges": dict(report.judges),
+        "metrics": [
+            {
+                "name": config.unique_name,
+                "scorer_name": config.scorer.scorer_name,
+                "task_names": list(config.task_names),
+                "task_strategy": config.task_strategy,
+                "annotator_aggregation": config.annotator_aggregation,
+            }
+            for config in report.configs
+        ],
+        "files": files,
+    }
 
 
 def _json(value: dict[str, Any], what: str) -> str:

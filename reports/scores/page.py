@@ -14,9 +14,9 @@ from django.utils.safestring import SafeString
 
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
 from judge_eval.stats import AltTestScorer, Figure, MetricConfig, ScoreResult, epsilon_advice
-from reports.scores.report import Report
 from reports.scores.table import (
     PEOPLE,
+    Report,
     best_of,
     capital,
     columns_of,

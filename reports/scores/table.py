@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 from pydantic import BaseModel
@@ -68,6 +69,17 @@ class ScoresAsOf(BaseModel):
         return f"by {people} on {number_of(self.pairs, 'pair')} ({self.part})"
 
 
+class Source(ScoresAsOf):
+    """The run and the moment that a report is of; what was not counted, how often, and why."""
+
+    run_id: str
+    run_name: str
+    made_at: datetime
+    ledger_head: str
+    is_simulated: bool
+    not_counted: list[tuple[int, str, str]] = []
+
+
 class ScoreTable(BaseModel):
     """Columns, and a figure of each judge in each, the best judge first; stored as it is.
 
@@ -103,6 +115,22 @@ class ScoreTable(BaseModel):
         row = self.people or (self.judges[0].figures if self.judges else [])
         every = zip(self.titles, self.columns, row, self.of_people, strict=False)
         return [(title, name, score) for title, name, score, is_alone in every if is_alone]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The figures of all judges; `judges` are their ids by what each is called here.
+
+    `among` are the same figures between people by unique name, where there are any.
+    """
+
+    source: Source
+    judges: Mapping[str, str]
+    configs: Sequence[stats.MetricConfig]
+    results: stats.Results
+    among: Mapping[str, stats.ScoreResult]
+    baselines: Collection[str]
+    table: ScoreTable
 
 
 def tabulate(

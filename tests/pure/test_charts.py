@@ -9,24 +9,19 @@ from xml.etree import ElementTree
 
 import pytest
 
-from humanjudge.charts import (
-    RATING,
-    SCORE,
-    SHARE,
-    Axis,
+from humanjudge.charts.draw import ACCENT, INK, PAPER, SOFT, THEMES, svg
+from humanjudge.charts.plots import (
+    FULLEST_CELL,
     Curve,
     Estimate,
-    Reference,
     Versus,
     bars,
     grouped,
     heat_map,
     intervals,
     lines,
-    svg,
 )
-from humanjudge.charts.draw import ACCENT, INK, PAPER, SOFT, THEMES
-from humanjudge.charts.plots import FULLEST_CELL
+from humanjudge.charts.spec import RATING, SCORE, SHARE, Axis, Reference
 
 DOCS = Path(__file__).parents[2] / "docs" / "charts.md"
 NAMESPACE = "{http://www.w3.org/2000/svg}"

@@ -9,22 +9,18 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from humanjudge.charts import (
-    SHARE,
-    Axis,
-    ChartRefused,
+from humanjudge.charts.draw import ChartRefused, png, svg
+from humanjudge.charts.plots import (
     Curve,
     Estimate,
-    Reference,
     Versus,
     bars,
     grouped,
     heat_map,
     intervals,
     lines,
-    png,
-    svg,
 )
+from humanjudge.charts.spec import SHARE, Axis, Reference
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 HOSTILE = [

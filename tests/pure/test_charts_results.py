@@ -17,7 +17,7 @@ from judge_eval.stats import (
     score,
 )
 from reports.scores.charts import write_charts
-from reports.scores.report import Report
+from reports.scores.table import Report
 
 ITEMS = [f"q{n}" for n in range(60)]
 

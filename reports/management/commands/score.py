@@ -12,8 +12,7 @@ from judge_eval.selectors import Ambiguous, by_prefix
 from reports.scores.config import Reach, finder, import_modules, read_config
 from reports.scores.files import FolderTaken, replacing
 from reports.scores.make import NotWritable, ScoringFailed, make_report
-from reports.scores.report import Report
-from reports.scores.table import table_text
+from reports.scores.table import Report, table_text
 
 
 class Command(BaseCommand):
