@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean
 from typing import Final
 
@@ -25,7 +26,6 @@ from humanjudge.charts.spec import (
     clean,
     column,
     finished,
-    finite,
     label,
     marks,
     numeric,
@@ -74,39 +74,23 @@ class Estimate:
     is_baseline: bool = False
 
 
-def bars(
-    rows: Iterable[Estimate], *, title: str, axis: Axis, people: Reference | None = None
-) -> Spec | None:
-    """Draw a bar from zero per judge, the best first; None without judges.
-
-    `people` is what people reach among themselves.
-    """
-    return _judges(rows, title, axis, people, are_bars=True)
-
-
 def intervals(
-    rows: Iterable[Estimate], *, title: str, axis: Axis, reference: Reference | None = None
-) -> Spec | None:
-    """Draw a dot with its interval per judge, the best first; the axis need not hold zero.
-
-    `reference` is for instance 1000 for ratings, or what people reach among themselves.
-    """
-    return _judges(rows, title, axis, reference, are_bars=False)
-
-
-def _judges(
-    estimates: Iterable[Estimate],
+    rows: Iterable[Estimate],
+    *,
     title: str,
     axis: Axis,
-    reference: Reference | None,
-    *,
-    are_bars: bool,
+    reference: Reference | None = None,
+    are_bars: bool = False,
 ) -> Spec | None:
-    rows = sorted(map(_finite, estimates), key=lambda row: (row.value is None, -(row.value or 0)))
+    """Draw a dot with its interval per judge, the best first; None without judges.
+
+    The axis need not hold zero, unless they are bars. `reference` is for instance 1000 for ratings,
+    or what people reach among themselves.
+    """
+    rows = sorted(rows, key=lambda row: (row.value is None, -(row.value or 0)))
     if not rows:
         return None
-    beside = [reference] if reference and finite(reference.value) is not None else []
-    measured: list[Estimate | Reference] = [*rows, *beside]
+    measured: list[Estimate | Reference] = [*rows, *([reference] if reference else [])]
     values = [end for each in measured for end in (each.value, each.low, each.high)]
     x = numeric(axis, axis.ends([*values, 0.0] if are_bars else values))
     y = band("row", len(rows))
@@ -123,25 +107,25 @@ def _judges(
     ranges: list[Object] = [
         {"row": i, "value": row.low, "high": row.high}
         for i, row in enumerate(rows)
-        if row.low is not None
+        if row.value is not None and row.low is not None
     ]
     whiskers = marks(ranges, "rule", {"x": x, "x2": {"field": "high"}, "y": y})
-    below, rule = _reference(beside[0], axis, x) if beside else ([], [])
+    below, rule = _reference(reference, axis, x) if reference else ([], [])
     bar: Object = {"x": x, "x2": {"datum": 0}, "y": y}
-    figures = [
-        # Paper below pale bars: the grid would be seen through them.
-        marks(drawn, "bar", bar, height=_BAR, style="under"),
-        marks(drawn, "bar", bar | {"fillOpacity": unscaled("fill")}, height=_BAR),
-        *rule,
-        whiskers,
-    ]
-    if not are_bars:
-        figures = [*rule, whiskers, *_dots(drawn, {"x": x, "y": y})]
+    figures = [*rule, whiskers, *_dots(drawn, {"x": x, "y": y})]
+    if are_bars:
+        figures = [
+            # Paper below pale bars: the grid would be seen through them.
+            marks(drawn, "bar", bar, height=_BAR, style="under"),
+            marks(drawn, "bar", bar | {"fillOpacity": unscaled("fill")}, height=_BAR),
+            *rule,
+            whiskers,
+        ]
     words = ", ".join(
         f"{clean(row.name)}{' (baseline)' * row.is_baseline} {axis.write(row.value)}"
         for row in rows
     )
-    words += "".join(f"; {each.words} {axis.write(each.value)}" for each in beside)
+    words += f"; {reference.words} {axis.write(reference.value)}" if reference else ""
     return finished(
         [
             *below,
@@ -157,11 +141,7 @@ def _judges(
     )
 
 
-def _finite(row: Estimate) -> Estimate:
-    value, low, high = finite(row.value), finite(row.low), finite(row.high)
-    if value is None or low is None or high is None:
-        low = high = None
-    return replace(row, value=value, low=low, high=high)
+bars = partial(intervals, are_bars=True)
 
 
 def _dots(rows: Sequence[Object], place: Object) -> list[Object]:
@@ -181,11 +161,11 @@ def _reference(reference: Reference, axis: Axis, x: Object) -> tuple[list[Object
         marks([row], "rule", {"x": x}, style="reference"),
         texts([row], x, {"value": -8}, align="center", style="quiet"),
     ]
-    low, high = finite(reference.low), finite(reference.high)
-    if low is None or high is None:
+    if reference.low is None:
         return [], rule
     ends: Object = {"x": x, "x2": {"field": "high"}}
-    return [marks([{"value": low, "high": high}], "rect", ends, style="band")], rule
+    interval: Object = {"value": reference.low, "high": reference.high}
+    return [marks([interval], "rect", ends, style="band")], rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +183,7 @@ def grouped(rows: Iterable[Versus], *, title: str, axis: Axis) -> Spec | None:
     """Draw each judge beside each person, of many people their mean; None without rows."""
     judges: dict[tuple[str, bool], list[Versus]] = {}
     for row in rows:
-        known = replace(row, of_judge=finite(row.of_judge), of_person=finite(row.of_person))
-        judges.setdefault((row.judge, row.is_baseline), []).append(known)
+        judges.setdefault((row.judge, row.is_baseline), []).append(row)
     if not judges:
         return None
     labels = [
@@ -308,7 +287,7 @@ def heat_map(names: Sequence[str], cells: Numbers, *, title: str, text: str) -> 
         f"{clean(names[row])} to {clean(names[number])} {SHARE.write(value)}"
         for row, line in enumerate(cells)
         for number, value in enumerate(line)
-        if value is not None and finite(value) is not None
+        if value is not None
     ]
     more = len(figures) - _MOST_IN_WORDS
     words = "; ".join(figures[:_MOST_IN_WORDS] + [f"and {more} more"] * (more > 0))
@@ -342,7 +321,7 @@ def _cells(
     known: list[Object] = []
     gaps: list[Object] = []
     for row, line in enumerate(numbers):
-        for number, value in enumerate(map(finite, line)):
+        for number, value in enumerate(line):
             cell: Object = {"row": row, "column": number, "text": form.write(value, DASH)}
             if value is None:
                 gaps.append(cell)
@@ -371,24 +350,6 @@ class Curve:
     is_baseline: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A curve with the points that have a figure, and its name as it is shown."""
-
-    name: str
-    label: str
-    points: tuple[tuple[float, float], ...]
-    is_baseline: bool
-
-    def in_words(self, x: Axis, y: Axis) -> str:
-        if not self.points:
-            return f"{clean(self.name)} {NO_FIGURE}"
-        first, last = (
-            f"{y.write(self.points[i][1])} at {x.write(self.points[i][0])}" for i in (0, -1)
-        )
-        return f"{clean(self.name)} from {first} to {last}"
-
-
 def lines(
     series: Sequence[Curve], *, title: str, x: Axis, y: Axis, threshold: Reference | None = None
 ) -> Spec | None:
@@ -398,86 +359,92 @@ def lines(
     """
     if not series:
         return None
-    names = unprefixed([curve.name for curve in series])
-    judges = [_line(name, curve) for name, curve in zip(names, series, strict=True)]
-    passing = threshold if threshold and finite(threshold.value) is not None else None
-    places = sorted({place for judge in judges for place, _ in judge.points})
-    values = [value for judge in judges for _, value in judge.points]
-    ends = y.ends([*values, passing.value if passing else None])
-    words = "; ".join(judge.in_words(x, y) for judge in judges)
-    words = f"{y.words or 'figure'} over {x.words or 'place'}: {words}."
-    words += f" {passing.words}." if passing else ""
-    about = {judge.label: judge.name for judge in judges}
-    if len(judges) <= MOST_LINES:
-        layers = _lines(judges, numeric(x, x.ends(places), "x", nice=False), y, ends, passing)
-        return finished(layers, title=title, words=words, height=_PLOT_HEIGHT, names=about)
-    rows = sorted(judges, key=lambda j: -fmean(v for _, v in j.points) if j.points else 1.0)
-    numbers = [[dict(judge.points).get(place) for place in places] for judge in rows]
-    texts_ = [f"across: {x.words}"] * bool(x.words)
-    texts_ += [f"bold: {passing.words}"] if passing else []
+    known = [{place: v for place, v in curve.points if v is not None} for curve in series]
+    shorts = unprefixed([curve.name for curve in series])
+    labels = [
+        label(short, curve.is_baseline) + ("" if points else f" · {NO_FIGURE}")
+        for short, curve, points in zip(shorts, series, known, strict=True)
+    ]
+    places = sorted({place for points in known for place in points})
+    passing = threshold.value if threshold else None
+    ends = y.ends([*(value for points in known for value in points.values()), passing])
+    courses = "; ".join(
+        f"{clean(curve.name)} {_course(list(points.items()), x, y)}"
+        for curve, points in zip(series, known, strict=True)
+    )
+    words = f"{y.words or 'figure'} over {x.words or 'place'}: {courses}."
+    words += f" {threshold.words}." if threshold else ""
+    names = {text: curve.name for text, curve in zip(labels, series, strict=True)}
+    if len(series) <= MOST_LINES:
+        baselines = [curve.is_baseline for curve in series]
+        across, up = numeric(x, x.ends(places), "x", nice=False), numeric(y, ends, nice=False)
+        layers = [*_threshold(threshold, up), *_lines(known, labels, baselines, across, up, ends)]
+        return finished(layers, title=title, words=words, height=_PLOT_HEIGHT, names=names)
+    order = sorted(range(len(known)), key=lambda i: -fmean(known[i].values()) if known[i] else 1.0)
+    numbers = [[known[i].get(place) for place in places] for i in order]
+    text = [f"across: {x.words}"] * bool(x.words)
+    text += [f"bold: {threshold.words}"] if threshold else []
     return finished(
         [
-            *_cells(numbers, y, ends, len(places), passing.value if passing else None),
-            _names([judge.label for judge in rows]),
+            *_cells(numbers, y, ends, len(places), passing),
+            _names([labels[i] for i in order]),
             _heads([x.write(place) for place in places], style="quiet"),
         ],
         title=title,
-        text="; ".join(texts_),
+        text="; ".join(text),
         words=words,
-        height=_CELL_HEIGHT * len(rows),
+        height=_CELL_HEIGHT * len(order),
         width=6 * LETTER_WIDTH * max(1, len(places)),
-        names=about,
+        names=names,
     )
 
 
-def _line(name: str, curve: Curve) -> _Line:
-    points = tuple(
-        (x, value)
-        for x, value in curve.points
-        if value is not None and finite(x) is not None and finite(value) is not None
-    )
-    short = label(name, curve.is_baseline)
-    text = short if points else f"{short} · {NO_FIGURE}"
-    return _Line(curve.name, text, points, curve.is_baseline)
+def _course(points: Sequence[tuple[float, float]], x: Axis, y: Axis) -> str:
+    if not points:
+        return NO_FIGURE
+    first, last = (f"{y.write(points[i][1])} at {x.write(points[i][0])}" for i in (0, -1))
+    return f"from {first} to {last}"
+
+
+def _threshold(threshold: Reference | None, up: Object) -> list[Object]:
+    if threshold is None:
+        return []
+    row: Object = {"value": threshold.value, "text": shortened(threshold.words, WORDS_UNITS)}
+    return [
+        marks([row], "rule", {"y": up}, style="reference"),
+        texts([row], {"value": 3}, up, style="quiet", align="left", dy=-8),
+    ]
 
 
 def _lines(
-    judges: Sequence[_Line], x: Object, axis: Axis, ends: Ends, threshold: Reference | None
+    known: Sequence[Mapping[float, float]],
+    labels: Sequence[str],
+    baselines: Sequence[bool],
+    x: Object,
+    y: Object,
+    ends: Ends,
 ) -> list[Object]:
-    y, pixel = numeric(axis, ends, nice=False), (ends[1] - ends[0]) / _PLOT_HEIGHT
-    equal = Counter[tuple[tuple[float, float], ...]]()
-    drawn: list[Object] = []
+    pixel, equal = (ends[1] - ends[0]) / _PLOT_HEIGHT, Counter[tuple[tuple[float, float], ...]]()
+    drawn: list[list[Object]] = [[], []]
     last: list[float] = []
-    for index, judge in enumerate(judges):
-        moved = _BESIDE * pixel * equal[judge.points]
-        equal[judge.points] += 1
-        drawn += [
-            {"curve": index, "x": place, "value": value - moved, "is_baseline": judge.is_baseline}
-            for place, value in judge.points
+    for index, points in enumerate(known):
+        moved = _BESIDE * pixel * equal[tuple(points.items())]
+        equal[tuple(points.items())] += 1
+        drawn[baselines[index]] += [
+            {"curve": index, "x": place, "value": value - moved} for place, value in points.items()
         ]
-        last.append(judge.points[-1][1] - moved if judge.points else ends[0])
+        last.append([*points.values()][-1] - moved if points else ends[0])
     # Where two lines end alike, the one that was higher before is named above the other.
-    order = sorted(
-        range(len(judges)), key=lambda i: (-last[i], -sum(v for _, v in judges[i].points))
-    )
+    order = sorted(range(len(known)), key=lambda i: (-last[i], -sum(known[i].values())))
     downs = spread([(ends[1] - last[i]) / pixel for i in order], _LABEL_ROOM, _PLOT_HEIGHT)
     names: list[Object] = [
-        {"down": down, "text": judges[i].label} for i, down in zip(order, downs, strict=True)
+        {"down": down, "text": labels[i]} for i, down in zip(order, downs, strict=True)
     ]
     place: Object = {"x": x, "y": y}
     each: Object = place | {"detail": {"field": "curve", "type": "nominal"}}
-    own = [row for row in drawn if not row["is_baseline"]]
-    rules: list[Object] = []
-    if threshold:
-        row: Object = {"value": threshold.value, "text": shortened(threshold.words, WORDS_UNITS)}
-        rules = [
-            marks([row], "rule", {"y": y}, style="reference"),
-            texts([row], {"value": 3}, y, style="quiet", align="left", dy=-8),
-        ]
     return [
-        *rules,
-        marks([row for row in drawn if row["is_baseline"]], "line", each, style="baseline"),
-        marks(own, "line", each),
-        marks(own, "point", place, size=14, filled=True),
+        marks(drawn[True], "line", each, style="baseline"),
+        marks(drawn[False], "line", each),
+        marks(drawn[False], "point", place, size=14, filled=True),
         texts(names, {"value": PLOT_WIDTH + GAP}, unscaled("down"), align="left"),
     ]

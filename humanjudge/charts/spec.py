@@ -11,7 +11,6 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, takewhile
-from math import isfinite
 from typing import Final, TypeAlias, TypedDict
 
 Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | float | bool | None"
@@ -53,7 +52,7 @@ class Spec(TypedDict):
 class Reference:
     """A value to measure figures against: what people reach among themselves, or the start."""
 
-    value: float | None
+    value: float
     words: str
     low: float | None = None
     high: float | None = None
@@ -85,17 +84,13 @@ class Axis:
         return f"{value:z{self.form}}".replace("-", "\N{MINUS SIGN}")
 
     def ends(self, values: Iterable[float | None]) -> Ends:
-        known = [value for value in (*values, self.low, self.high) if finite(value) is not None]
-        return min(known, default=0.0), max(known, default=1.0)  # type: ignore[type-var, return-value]
+        known = [value for value in (*values, self.low, self.high) if value is not None]
+        return min(known, default=0.0), max(known, default=1.0)
 
 
 SHARE: Final = Axis("", ".0%", 0.0, 1.0)
 SCORE: Final = Axis("", ".2f", 0.0, 1.0)
 RATING: Final = Axis("rating", ",.0f")
-
-
-def finite(value: float | None) -> float | None:
-    return value if value is not None and isfinite(value) else None
 
 
 # --- names --------------------------------------------------------------------------------------

@@ -81,7 +81,10 @@ def _figures(config: MetricConfig, report: Report) -> Named:
             beside = Reference(own.value, PEOPLE, *(own.interval or (None, None)))
         rows = [_estimate(report, result, figure) for result in drawn]
         axis = _axis(f"{in_words(whole)}{_how(config, results)}", rows)
-        yield f"{whole}_scores", bars(rows, title=_title(config, whole), axis=axis, people=beside)
+        yield (
+            f"{whole}_scores",
+            bars(rows, title=_title(config, whole), axis=axis, reference=beside),
+        )
 
 
 def _alt_test(config: MetricConfig, report: Report) -> Named:

@@ -42,7 +42,7 @@ def charts(names):
     cells = [[0.5 if i != j else None for j in range(len(names))] for i in range(len(names))]
     title, said = f"t {names[0]}", Axis(names[0], ".0%", 0, 1)
     return {
-        "bars": bars(rows, title=title, axis=said, people=people),
+        "bars": bars(rows, title=title, axis=said, reference=people),
         "intervals": intervals(rows, title=title, axis=said, reference=people),
         "heat map": heat_map(names, cells, title=title, text=names[0]),
         "lines": lines(
