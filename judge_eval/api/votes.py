@@ -299,7 +299,8 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
         judge = str(row.judge.pk)
         value = overall.values.get(judge)
         low, high = intervals.get(row.judge.pk, (None, None))
-        below, above = overall.intervals.get(judge, (None, None))
+        findings = overall.findings.get(judge)
+        below, above = (findings.overall.low, findings.overall.high) if findings else (None, None)
         standings.append(
             {
                 "judge": row.judge.name,
@@ -318,7 +319,7 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
                 "overall_agreement": None if value is None else 100 * value,
                 "overall_low": None if below is None else 100 * below,
                 "overall_high": None if above is None else 100 * above,
-                "order_luck": overall.order_luck.get(judge),
+                "order_luck": findings.order_luck if findings else None,
             }
         )
     return {

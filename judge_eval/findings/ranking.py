@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db.models import Sum
 
-from judge_eval.findings.model import RankedJudges, Share
+from judge_eval.findings.model import JudgeFindings, RankedJudges
 from judge_eval.models import Findings, JudgeRating, Run, Verdict
 from judge_eval.selectors import BoardView
 from judge_eval.stats.estimate import wilson
@@ -17,8 +17,7 @@ from voting.models import Item
 Interval = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Ranking:
+class Ranking(NamedTuple):
     """The overall agreement of judges by their identifiers, and of how many votes, up to which.
 
     It is computed where the findings say it; otherwise it is counted as of this moment, without
@@ -26,11 +25,10 @@ class Ranking:
     """
 
     values: Mapping[str, float | None]
-    intervals: Mapping[str, Interval]
-    order_luck: Mapping[str, float | None]
+    findings: Mapping[str, JudgeFindings]
     votes: int
     seq: int
-    is_computed: bool = True
+    is_computed: bool
 
     def best_first(self, rows: Iterable[JudgeRating]) -> list[JudgeRating]:
         """Order judges by it; of whom it is not known stands last."""
@@ -50,21 +48,16 @@ def ranking(board: BoardView, findings: RankedJudges | None) -> Ranking:
     """Return what the findings say; until there are any, the shares of this moment alone."""
     # What was computed before anybody voted says nothing of the votes since.
     if findings and (findings.as_of.votes or not board.votes):
-        judges, as_of = findings.judges, findings.as_of
-        return Ranking(
-            {judge.id: judge.overall.value for judge in judges},
-            {judge.id: interval for judge in judges if (interval := _interval(judge.overall))},
-            {judge.id: judge.order_luck for judge in judges},
-            as_of.votes,
-            as_of.seq,
-        )
+        judges, as_of = {judge.id: judge for judge in findings.judges}, findings.as_of
+        values = {name: judge.overall.value for name, judge in judges.items()}
+        return Ranking(values, judges, as_of.votes, as_of.seq, is_computed=True)
     final = Verdict.objects.filter(judge__run=board.run).exclude(state=Verdict.State.WAITING)
     votes = dict(final.order_by().values_list("judge").annotate(Sum("item__votes")))
     values = {
         str(row.judge.pk): row.agree / votes[row.judge.pk] if votes.get(row.judge.pk) else None
         for row in board.rows
     }
-    return Ranking(values, {}, {}, board.votes, board.seq, is_computed=False)
+    return Ranking(values, {}, board.votes, board.seq, is_computed=False)
 
 
 def stored_ranking(run: Run) -> RankedJudges | None:
@@ -87,11 +80,9 @@ def agreement_intervals(board: BoardView, findings: RankedJudges | None) -> dict
         share = shares.get(str(row.judge.pk))
         bounds = None if several else wilson(row.agree, row.total)
         if share and (share.successes, share.trials) == (row.agree, row.total):
-            bounds = _interval(share)
+            bounds = None
+            if share.low is not None and share.high is not None:
+                bounds = share.low, share.high
         if bounds is not None:
             intervals[row.judge.pk] = (100 * bounds[0], 100 * bounds[1])
     return intervals
-
-
-def _interval(share: Share) -> Interval | None:
-    return None if share.low is None or share.high is None else (share.low, share.high)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
@@ -98,16 +98,9 @@ class Outputs:
         On a pair a win counts 1, a tie half, a loss and "both bad" 0. Pass and flag votes on an
         output count whichever queue of the project they came through.
         """
-        if check == "pass_rate":
-            return {quarter: _added(sums) for quarter, sums in self._passes.items()}
-        queue, quarters = self._run.queue, defaultdict[str, list[tuple[UUID, float, int]]](list)
-        votes = Entry.objects.filter(
-            counted_in(queue), queue=queue, item__isnull=False, choice__in=self._part.choices
-        )
-        rows = votes.annotate(quarter=_QUARTER).order_by().values_list("quarter", "item", "choice")
-        for at, pk, choice, count in rows.annotate(Count("pk")):
-            if pk in self._compared:
-                quarters[quarter_of(at)] += self._compared[pk].won(choice, count)
+        quarters = defaultdict(list)
+        for at, pk, total, count in self._passes if check == "pass_rate" else self._wins():
+            quarters[quarter_of(at)].append((pk, total, count))
         return {quarter: _added(sums) for quarter, sums in quarters.items()}
 
     def _sums(self, source: Source) -> Sums:
@@ -116,7 +109,7 @@ class Outputs:
                 pairs = self._compared.values()
                 return (one for p in pairs for each in p.votes.items() for one in p.won(*each))
             case OfOutput(kind="pass_rate"):
-                return (one for sums in self._passes.values() for one in sums)
+                return (one[1:] for one in self._passes)
             case OfOutput():
                 return self._rendered
             case Metadata():
@@ -206,15 +199,19 @@ class Outputs:
         ).order_by()
 
     @cached_property
-    def _passes(self) -> Mapping[str, list[tuple[UUID, float, int]]]:
+    def _passes(self) -> list[tuple[datetime, UUID, float, int]]:
         """Pass and flag votes on single outputs, by quarter."""
         votes = self._votes.filter(inference__isnull=False).annotate(quarter=_QUARTER)
         rows = votes.values_list("quarter", "inference").annotate(Sum("value"), Count("pk"))
-        quarters = defaultdict(list)
-        for at, output, total, count in rows:
-            if output in self.pairs:
-                quarters[quarter_of(at)].append((output, total / ONE, count))
-        return quarters
+        return [(at, pk, total / ONE, n) for at, pk, total, n in rows if pk in self.pairs]
+
+    def _wins(self) -> Iterator[tuple[datetime, UUID, float, int]]:
+        """Votes on pairs, by quarter."""
+        votes = self._votes.filter(queue=self._run.queue_id, choice__in=self._part.choices)
+        rows = votes.annotate(quarter=_QUARTER).values_list("quarter", "item", "choice")
+        for at, pk, choice, count in rows.annotate(Count("pk")):
+            if pk in self._compared:
+                yield from ((at, *won) for won in self._compared[pk].won(choice, count))
 
 
 def _pairs(run: Run, part: Slice) -> dict[UUID, Pair]:

@@ -84,19 +84,15 @@ class ScoreTable(BaseModel):
     """Columns, and a figure of each judge in each, the best judge first; stored as it is.
 
     `people` are the same figures between people. Those `of_people` are the same beside every judge:
-    they say how far people agree. Tables of earlier versions say less.
+    they say how far people agree.
     """
 
     columns: list[str]
-    titles: list[str] = []
-    of_people: list[bool] = []
+    titles: list[str]
+    of_people: list[bool]
     judges: list[JudgeScores]
-    people: list[Score] | None = None
-    as_of: ScoresAsOf | None = None
-
-    def model_post_init(self, context: object, /) -> None:
-        self.titles = self.titles or self.columns
-        self.of_people = self.of_people or [False] * len(self.columns)
+    people: list[Score] | None
+    as_of: ScoresAsOf | None
 
     @property
     def places(self) -> list[int]:
@@ -113,8 +109,8 @@ class ScoreTable(BaseModel):
     def among_people(self) -> list[tuple[str, str, Score]]:
         """The figures that are people's alone, with their titles and names."""
         row = self.people or (self.judges[0].figures if self.judges else [])
-        every = zip(self.titles, self.columns, row, self.of_people, strict=False)
-        return [(title, name, score) for title, name, score, is_alone in every if is_alone]
+        alone = [place for place in range(len(row)) if self.of_people[place]]
+        return [(self.titles[place], self.columns[place], row[place]) for place in alone]
 
 
 @dataclass(frozen=True)

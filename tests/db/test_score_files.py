@@ -249,15 +249,6 @@ def test_people_stand_beneath_the_judges_and_are_rounded_as_in_the_files():
             assert f"{figure['value']:.3f}" in report
 
 
-def test_figures_of_an_earlier_version_are_still_shown():
-    run = voted_run()
-    figure = {"value": 0.4965, "interval": [0.25, 0.75], "n": 9, "reason": None, "is_best": True}
-    table = {"columns": ["accuracy"], "judges": [{"judge_id": "gpt", "figures": [figure]}]}
-    ScoreReport.objects.create(run=run, state="done", table=table)
-    page = text_of(user_client().get(f"/runs/{run.pk}/scores/"))
-    assert "gpt 0.496 0.250 to 0.750; n 9" in page.replace("&nbsp;", " ").replace("\xa0", " ")
-
-
 @pytest.mark.parametrize("text", ["", json.dumps(ASKED), json.dumps(ASKED["metrics"])])
 def test_a_part_is_chosen_on_the_page(text):
     run, browser = voted_run(), user_client()
