@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from django.contrib import admin
@@ -14,60 +13,26 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from voting.choices import LABELS, SIDES, Choice, in_order
+from voting import models
+from voting.choices import Choice, in_order
 from voting.keys import create_key
-from voting.models import (
-    ApiKey,
-    Entry,
-    Flag,
-    Inference,
-    Invite,
-    Item,
-    Picture,
-    Project,
-    Queue,
-    Voter,
-    VoterPrompt,
-)
+from voting.kinds import COMPARISON, kind_of
+from voting.models import ApiKey, Invite, Project, Queue, Voter, VoterPrompt
 from voting.voters import erase, invite_token, withdraw
 
 admin.site.site_header = admin.site.site_title = "HumanJudge"
 admin.site.index_title = "Admin"
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Rows that only the product itself writes."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What is asked before an action that cannot be undone."""
-
-    action: str
-    title: str
-    warning: str
-    button: str
-
-
-def is_confirmed(request: HttpRequest) -> bool:
-    return request.POST.get("confirmed") == "yes"
-
-
 def ask_first(
-    page: admin.ModelAdmin[Any], request: HttpRequest, about: Asked, rows: Sequence[Model]
-) -> HttpResponse:
+    page: admin.ModelAdmin[Any], request: HttpRequest, rows: Sequence[Model], **words: str
+) -> HttpResponse | None:
+    """Return the page that asks before what cannot be undone; None once that is confirmed."""
+    if request.POST.get("confirmed") == "yes":
+        return None
     context = page.admin_site.each_context(request) | {
-        "title": about.title,
-        "about": about,
+        "title": words["title"],
+        "about": words,
         "rows": rows,
         "opts": page.model._meta,
         "media": page.media,
@@ -79,6 +44,20 @@ class KeptAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Rows that the ledger refers to: they are changed or withdrawn, never deleted."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class UnmakeableAdmin(KeptAdmin):
+    """Rows that are made elsewhere."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+
+class ReadOnlyAdmin(UnmakeableAdmin):
+    """Rows that only the product itself writes."""
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
 
@@ -100,23 +79,15 @@ class VoterPromptAdmin(KeptAdmin):
 
 class QueueForm(ModelForm):  # type: ignore[type-arg]
     ballot = MultipleChoiceField(
-        choices=LABELS.items(),
+        choices=COMPARISON.labels.items(),
         widget=CheckboxSelectMultiple,
         help_text="What voters are offered: A and B always.",
     )
 
     class Meta:
         model = Queue
-        fields = (
-            "name",
-            "rubric",
-            "ballot",
-            "votes_per_item",
-            "overlap_share",
-            "overlap_votes",
-            "reveal",
-            "is_open",
-        )
+        settled = ("votes_per_item", "overlap_share", "overlap_votes")
+        fields = ("name", "rubric", "ballot", *settled, "reveal", "is_open")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -125,13 +96,13 @@ class QueueForm(ModelForm):  # type: ignore[type-arg]
 
     def clean_ballot(self) -> list[Choice]:
         chosen = self.cleaned_data["ballot"]
-        if not set(SIDES) <= set(chosen):
+        if not set(kind_of(self.instance).required) <= set(chosen):
             raise ValidationError("A ballot without A and B cannot be voted with.")
         return in_order(chosen)
 
 
 @admin.register(Queue)
-class QueueAdmin(KeptAdmin):
+class QueueAdmin(UnmakeableAdmin):
     form = QueueForm
     list_display = ("name", "project", "votes_per_item", "reveal", "is_open")
     list_select_related = ("project",)
@@ -141,12 +112,8 @@ class QueueAdmin(KeptAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         # How many votes it wants is settled when it is made.
-        settled = ("votes_per_item", "overlap_share", "overlap_votes")
         has_pairs = obj is not None and obj.items.exists()
-        return ("project", "created_at", *(settled if has_pairs else ()))
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
+        return ("project", "created_at", *(QueueForm.Meta.settled if has_pairs else ()))
 
 
 @admin.register(Invite)
@@ -162,21 +129,23 @@ class InviteAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.action(description="Withdraw the selected invites", permissions=["change"])
     def revoke(self, request: HttpRequest, invites: QuerySet[Invite]) -> HttpResponse | None:
-        about = Asked(
+        live = list(invites.filter(revoked_at__isnull=True).select_related("queue__project"))
+        question = ask_first(
+            self,
+            request,
+            live,
             action="revoke",
             title="Withdraw invites",
             warning="Nobody new gets in by these links any more, and this cannot be undone. "
             "Whoever is in already may go on voting.",
             button="Withdraw them",
         )
-        live = list(invites.filter(revoked_at__isnull=True).select_related("queue__project"))
-        if not is_confirmed(request):
-            return ask_first(self, request, about, live)
-        for invite in live:
+        for invite in () if question else live:
             withdraw(invite)
             self.log_change(request, invite, "Withdrawn.")
-        self.message_user(request, f"Invites withdrawn: {len(live)}.")
-        return None
+        if question is None:
+            self.message_user(request, f"Invites withdrawn: {len(live)}.")
+        return question
 
 
 class VoterForm(ModelForm):  # type: ignore[type-arg]
@@ -190,7 +159,7 @@ class VoterForm(ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Voter)
-class VoterAdmin(KeptAdmin):
+class VoterAdmin(UnmakeableAdmin):
     list_display = ("pseudonym", "name", "project", "reputation", "blocked_at", "created_at")
     list_select_related = ("project",)
     form = VoterForm
@@ -203,25 +172,24 @@ class VoterAdmin(KeptAdmin):
         permissions=["change"],
     )
     def erase(self, request: HttpRequest, voters: QuerySet[Voter]) -> HttpResponse | None:
-        about = Asked(
+        people = list(voters)
+        question = ask_first(
+            self,
+            request,
+            people,
             action="erase",
             title="Erase people",
             warning="Names, comments and every way from these people to their pseudonyms are "
             "forgotten, and they may vote no more. Their votes stay. This cannot be undone.",
             button="Erase them",
         )
-        people = list(voters)
-        if not is_confirmed(request):
-            return ask_first(self, request, about, people)
-        for voter in people:
+        for voter in () if question else people:
             erase(voter)
             voter.refresh_from_db()  # the history must not name who was just forgotten
             self.log_change(request, voter, "Erased.")
-        self.message_user(request, f"People erased: {len(people)}.")
-        return None
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
+        if question is None:
+            self.message_user(request, f"People erased: {len(people)}.")
+        return question
 
 
 class ApiKeyForm(ModelForm):  # type: ignore[type-arg]
@@ -258,14 +226,14 @@ class ApiKeyAdmin(KeptAdmin):
         return TemplateResponse(request, "voting/admin_key.html", context)
 
 
-@admin.register(Flag)
+@admin.register(models.Flag)
 class FlagAdmin(ReadOnlyAdmin):
     list_display = ("category", "item", "voter", "comment", "created_at")
     list_filter = ("category",)
     list_select_related = ("item", "voter")
 
 
-@admin.register(Entry)
+@admin.register(models.Entry)
 class EntryAdmin(ReadOnlyAdmin):
     list_display = ("seq", "kind", "at", "project", "voter", "choice", "retracted")
     list_filter = ("kind",)
@@ -274,19 +242,19 @@ class EntryAdmin(ReadOnlyAdmin):
     show_full_result_count = False
 
 
-@admin.register(Item)
+@admin.register(models.Item)
 class ItemAdmin(ReadOnlyAdmin):
     list_display = ("id", "queue", "position", "votes", "votes_wanted", "opened_at", "unusable")
     list_select_related = ("queue__project",)
 
 
-@admin.register(Inference)
+@admin.register(models.Inference)
 class InferenceAdmin(ReadOnlyAdmin):
     list_display = ("id", "generator", "kind", "created_at")
     list_filter = ("kind",)
 
 
-@admin.register(Picture)
+@admin.register(models.Picture)
 class PictureAdmin(ReadOnlyAdmin):
     list_display = ("source_sha256", "state", "renderer", "width", "height", "error")
     list_filter = ("state",)

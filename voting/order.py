@@ -22,71 +22,32 @@ SHUFFLED_PROMPTS: Final = 10
 
 
 def keyed_number(key: str, *parts: object) -> int:
-    """Return a 64-bit number that only the holder of the key can predict.
-
-    Examples
-    --------
-    >>> keyed_number("k", "a", 1) == keyed_number("k", "a", 1)
-    True
-    """
+    """Return a 64-bit number that only the holder of the key can predict."""
     text = "\x1f".join(str(part) for part in parts)
     return int.from_bytes(hmac.digest(key.encode(), text.encode(), sha256)[:8], "big")
 
 
 def left_side(key: str, voter: object, item: object) -> Side:
-    """Decide which stored output a voter sees on the left.
-
-    Parameters
-    ----------
-    key : str
-        Secret of the installation.
-    voter, item
-        Anything with a stable text; the same two always give the same side.
-
-    Examples
-    --------
-    >>> left_side("k", "voter", "item") in ("A", "B")
-    True
-    """
+    """Decide which stored output a voter sees on the left, always the same for the same two."""
     return "B" if keyed_number(key, "side", voter, item) & 1 else "A"
 
 
 def prompt_order(queue: object, prompt_key: str) -> int:
-    """Return where a prompt stands among the prompts of its queue.
+    """Return where a prompt stands among the prompts of its queue: from 0, below `FRESH`.
 
     It is an HMAC-SHA-256 of the prompt's key, keyed by the queue's identifier: fixed before the
     first vote, the same on every machine, and whatever the order of an imported file.
-
-    Parameters
-    ----------
-    queue
-        Identifier of the queue; a run has one queue for life.
-    prompt_key : str
-        What stands for the prompt of an item.
-
-    Returns
-    -------
-    int
-        At least 0 and below `FRESH`.
 
     Examples
     --------
     >>> sorted(["fox", "cat", "owl"], key=lambda key: prompt_order("a queue", key))
     ['owl', 'cat', 'fox']
-    >>> sorted(["fox", "cat", "owl"], key=lambda key: prompt_order("another queue", key))
-    ['owl', 'fox', 'cat']
     """
     return keyed_number(str(queue), "prompt", prompt_key) >> 2
 
 
 def fresh_turn(queue: object, prompt_key: str) -> int:
-    """Return the turn of a pair on whose prompt nobody has voted yet.
-
-    Examples
-    --------
-    >>> fresh_turn("a queue", "fox") == FRESH + prompt_order("a queue", "fox")
-    True
-    """
+    """Return the turn of a pair on whose prompt nobody has voted yet."""
     return FRESH + prompt_order(queue, prompt_key)
 
 
@@ -99,25 +60,14 @@ def arrange(
     """Shuffle the pairs of the first ten prompts for one voter.
 
     No prompt is overtaken by one that stands ten places or more behind it, and one prompt does
-    not come twice in a row where that can be avoided.
-
-    Parameters
-    ----------
-    pairs
-        Key of the prompt and the pair, in the order of the prompts.
-    chance
-        A number in [0, 1) for a prompt or a pair, always the same for one voter.
-    limit : int
-        How many pairs are wanted.
-    last : str
-        Key of the prompt that the first pair comes after.
+    not come twice in a row where that can be avoided. `pairs` are keys of prompts with pairs, in
+    the order of the prompts; `chance` is a number in [0, 1) for a prompt or a pair, always the same
+    for one voter; `last` is the key of the prompt that the first pair comes after.
 
     Examples
     --------
     >>> arrange([("p", 1), ("p", 2), ("q", 3), ("r", 4)], lambda _: 0.5, limit=4)
     [1, 3, 2, 4]
-    >>> arrange([("p", 1), ("q", 2)], lambda _: 0.5, limit=1, last="p")
-    [2]
     """
     prompts: dict[str, list[Pair]] = {}
     for prompt, pair in pairs:
@@ -130,16 +80,12 @@ def arrange(
     }
     arranged: list[Pair] = []
     while left and len(arranged) < limit:
-        last = _next_prompt({prompt: len(rest) for prompt, rest in left.items()}, last)
+        total = sum(map(len, left.values()))
+        others = [prompt for prompt in left if prompt != last] or [last]
+        # Of one with more than half of all that is left a pair is due: put off, it would come
+        # twice in a row in the end.
+        last = next((prompt for prompt in others if 2 * len(left[prompt]) > total), others[0])
         arranged.append(left[last].pop(0))
         if not left[last]:
             del left[last]
     return arranged
-
-
-def _next_prompt(left: dict[str, int], last: str) -> str:
-    """Return the first prompt that is not the last one, or the one that must not wait longer."""
-    total = sum(left.values())
-    others = [prompt for prompt in left if prompt != last] or [last]
-    # More than half of all that is left: put off, it would come twice in a row in the end.
-    return next((prompt for prompt in others if 2 * left[prompt] > total), others[0])

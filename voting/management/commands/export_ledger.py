@@ -16,17 +16,17 @@ class Command(BaseCommand):
         parser.add_argument("project", type=UUID)
         parser.add_argument("--out", type=Path, help="a file; standard output if not given")
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        project = Project.objects.filter(pk=options["project"]).first()
-        if project is None:
-            raise CommandError(f"there is no project {options['project']}")
-        lines = (f"{line}\n" for line in ledger.export(project))
-        if options["out"] is None:
+    def handle(self, *args: Any, project: UUID, out: Path | None, **options: Any) -> None:
+        found = Project.objects.filter(pk=project).first()
+        if found is None:
+            raise CommandError(f"there is no project {project}")
+        lines = (f"{line}\n" for line in ledger.export(found))
+        if out is None:
             sys.stdout.writelines(lines)
             return
         try:
-            with options["out"].open("w", encoding="utf-8") as file:
+            with out.open("w", encoding="utf-8") as file:
                 file.writelines(lines)
         except OSError as error:
-            raise CommandError(f"cannot write {options['out']}: {error.strerror}") from error
-        self.stderr.write(f"{project.head_seq} entries, head {project.head}")
+            raise CommandError(f"cannot write {out}: {error.strerror}") from error
+        self.stderr.write(f"{found.head_seq} entries, head {found.head}")
