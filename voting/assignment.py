@@ -13,11 +13,10 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef
 
 from voting.ballots import Ballot
 from voting.ledger.bulk_sql import key, prepared
-from voting.models import Assignment, Item, Queue, Reach, Voter
+from voting.models import Assignment, Item, Queue, Voter
 from voting.order import (
     FRESH,
     SHUFFLED_PROMPTS,
@@ -26,14 +25,11 @@ from voting.order import (
     left_side,
     prompt_order,
 )
-from voting.selectors import open_to
 
 # What a voter has on the screen, and the next two.
 LEASED = 3
 # Pairs are looked at in portions, each of which begins with another prompt.
 PORTION = 50
-# How far a voter has come is written down after so many entries of the ledger.
-REACH_STEP = 200
 
 # What `selectors.open_to` says, as SQL: for Django to write it costs more than to run it. Votes are
 # counted, since PostgreSQL would gather all votes of a voter for a NOT EXISTS before it begins, and
@@ -93,15 +89,13 @@ _LONGEST_LEASED = f"""
     GROUP BY pair.prompt_key, pair.id, pair.turn
     ORDER BY COUNT(*), MIN(other.leased_until) LIMIT 1
 """  # noqa: S608
-# Two voters who ask at once must not both be given the last pair. It brings how far this one came.
-_LOCK = """
-    SELECT (SELECT reach.turn FROM voting_reach AS reach
-            WHERE reach.queue_id = queue.id AND reach.voter_id = %(voter)s) {also}
-    FROM voting_queue AS queue WHERE queue.id = %(queue)s
-"""
+# Two voters who ask at once must not both be given the last pair.
 # Others wait for the lock, and not for the disk: leases that a crash of PostgreSQL forgets are only
 # of its last moments, and a page that asks again has them again.
-_WITHOUT_DISK = ", set_config('synchronous_commit', 'off', true)"
+_LOCK = """
+    SELECT set_config('synchronous_commit', 'off', true) FROM voting_queue
+    WHERE id = %(queue)s FOR NO KEY UPDATE
+"""
 _LEASE = """
     INSERT INTO voting_assignment (voter_id, item_id, leased_until, skips) VALUES {rows}
     ON CONFLICT (voter_id, item_id) DO UPDATE SET leased_until = excluded.leased_until
@@ -155,7 +149,9 @@ def next_pairs(
     """
     about: Values = {"voter": key(voter.pk), "queue": key(queue.pk), "now": _time(now)}
     with transaction.atomic():
-        start = _lock(about)
+        if connection.vendor == "postgresql":  # on SQLite the transaction is the lock
+            with prepared() as cursor:
+                cursor.execute(_LOCK, about)
         if not have:
             # What the last page held, in its order, is among what was voted on just before.
             last = Assignment.objects.filter(voter=voter, skips=0).order_by("-leased_until", "pk")
@@ -165,7 +161,7 @@ def next_pairs(
         kept = _still_theirs(about, on_page)
         page = list(kept)[:held]
         if len(kept) < held:
-            page += _choose(voter, queue, about, start, kept, on_page, held - len(kept))
+            page += _choose(voter, queue, about, kept, on_page, held - len(kept))
         _lease(about, page, now + timedelta(minutes=settings.LEASE_MINUTES))
     new = [pk for pk in page if pk not in have]
     pairs = Item.objects.select_related("a__picture", "b__picture").in_bulk(new)
@@ -176,15 +172,6 @@ def give_back(voter: Voter, queue: Queue, pairs: Sequence[UUID], now: datetime) 
     """End the leases of a page that was left."""
     leases = Assignment.objects.filter(voter=voter, leased_until__gt=now, item__queue=queue)
     leases.filter(item__in=pairs).update(leased_until=now)
-
-
-def _lock(about: Values) -> int:
-    """Lock the queue and return the turn that this voter has come to."""
-    is_postgresql = connection.vendor == "postgresql"
-    sql = _LOCK.format(also=_WITHOUT_DISK if is_postgresql else "")
-    with prepared() as cursor:
-        cursor.execute(f"{sql} FOR NO KEY UPDATE" if is_postgresql else sql, about)
-        return int(cursor.fetchone()[0] or 0)
 
 
 def _lease(about: Values, page: Sequence[UUID], until: datetime) -> None:
@@ -223,12 +210,11 @@ def _choose(
     voter: Voter,
     queue: Queue,
     about: Values,
-    start: int,
     kept: dict[UUID, str],
     on_page: Sequence[UUID],
     limit: int,
 ) -> list[UUID]:
-    free = _first_prompts(voter, queue, about, start, PORTION + len(on_page))
+    free = _first_prompts(about, PORTION + len(on_page))
     rows = [row for row in free if row.pk not in on_page]
     rows.sort(key=lambda row: (row.turn >= FRESH, prompt_order(queue.pk, row.prompt_key)))
 
@@ -246,29 +232,10 @@ def _choose(
     return chosen
 
 
-def _first_prompts(
-    voter: Voter, queue: Queue, about: Values, start: int, portion: int
-) -> list[_Row]:
+def _first_prompts(about: Values, portion: int) -> list[_Row]:
     """Return free pairs of the first prompts that have some; their cost is that of what is read."""
-    rows = _walk(about, start, portion)
-    if start and not rows:
-        # A pair may want votes again that the voter had passed.
-        start, rows = 0, _walk(about, 0, portion)
-    # A prompt that is begun from now on gets a later turn than the end of the ledger.
-    passed = min(rows[0].turn, queue.project.head_seq + 1) if rows else 0
-    if passed - start >= REACH_STEP:
-        # Where the voter's next pair stands, whoever has it leased just now.
-        skipped = Assignment.objects.filter(voter=voter, item=OuterRef("pk"), skips__gt=0)
-        first = open_to(voter, queue).filter(~Exists(skipped), turn__gte=start).order_by("turn")
-        turn = first.values_list("turn", flat=True).first() or 0
-        Reach.objects.update_or_create(
-            voter=voter, queue=queue, defaults={"turn": min(turn, passed)}
-        )
-    return rows
-
-
-def _walk(about: Values, turn: int, portion: int) -> list[_Row]:
     rows: list[_Row] = []
+    turn = 0
     while True:
         new = _rows(_NEXT, about | {"turn": turn, "limit": portion})
         rows += new

@@ -391,25 +391,6 @@ class Assignment(models.Model):
         return f"{self.voter_id} {self.item_id}"
 
 
-class Reach(models.Model):
-    """How far a voter has come in a queue: on all pairs of earlier turns the voter has voted.
-
-    It is only a place to begin at, so that nobody walks past thousands of pairs of their own.
-    """
-
-    voter = models.ForeignKey(Voter, models.CASCADE, related_name="+", db_index=False)
-    queue = models.ForeignKey(Queue, models.CASCADE, related_name="+", db_index=False)
-    turn = models.BigIntegerField()
-
-    class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["voter", "queue"], name="reach_once")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.voter_id} {self.turn}"
-
-
 class Exposure(models.Model):
     """When a voter saw an item's verdicts: votes after it are not blind."""
 

@@ -78,7 +78,7 @@ def join_by_invite(request: HtmxRequest, token: str) -> HttpResponse:
 
 
 def _voter_and_queue(request: HttpRequest, queue_id: UUID) -> tuple[Voter, Queue]:
-    queue = get_object_or_404(Queue.objects.select_related("project"), pk=queue_id)
+    queue = get_object_or_404(Queue.objects.select_related("rubric"), pk=queue_id)
     voter = voter_here(request, queue.project_id)
     if voter is None:
         raise Problem(403, "You need an invite link to vote here. Open the one you got.")

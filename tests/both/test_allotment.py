@@ -10,7 +10,7 @@ from django.utils import timezone
 from tests.makers import make_run, make_vote, make_voter, pairs_of, seal_all
 from voting import assignment
 from voting.assignment import LEASED, ballot_for, give_back, next_pairs
-from voting.models import Assignment, Item, Reach
+from voting.models import Assignment, Item
 from voting.order import fresh_turn, left_side, prompt_order
 from voting.selectors import progress
 from voting.services import undo_last_vote
@@ -316,19 +316,15 @@ def test_pairs_skipped_for_good_do_not_hide_the_pairs_behind_them(monkeypatch):
     assert len(handed(voter, run)) == 6
 
 
-def test_who_has_voted_on_most_pairs_does_not_walk_past_them_again(monkeypatch):
-    monkeypatch.setattr(assignment, "REACH_STEP", 1)
+def test_who_has_voted_on_most_pairs_is_handed_the_rest():
     run, prompts = make_prompts(*[1] * 12, votes_wanted=2)
     voter = make_voter(run)
     for prompt in prompts[:10]:
         vote_on(run, prompt, voter)
     assert set(prompts_of(handed(voter, run))) == set(prompts[10:])
-    assert Reach.objects.get().turn > run.queue.project.head_seq
-    assert set(prompts_of(handed(voter, run))) == set(prompts[10:])
 
 
-def test_a_prompt_begun_behind_a_voters_back_is_found(monkeypatch):
-    monkeypatch.setattr(assignment, "REACH_STEP", 1)
+def test_a_prompt_begun_behind_a_voters_back_is_found():
     run, prompts = make_prompts(*[1] * 12, votes_wanted=2)
     voter = make_voter(run)
     for prompt in prompts[2:]:
@@ -341,8 +337,7 @@ def test_a_prompt_begun_behind_a_voters_back_is_found(monkeypatch):
     assert prompts_of(handed(voter, run)) == prompts[:1]
 
 
-def test_a_pair_that_was_passed_and_wants_votes_again_is_found(monkeypatch):
-    monkeypatch.setattr(assignment, "REACH_STEP", 1)
+def test_a_pair_that_was_passed_and_wants_votes_again_is_found():
     run, prompts = make_prompts(*[1] * 4, votes_wanted=2)
     voter = make_voter(run)
     for prompt in prompts[:3]:

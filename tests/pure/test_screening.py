@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.hostile_svg import OWN, data_url, drawing, image, png
-from voting.pictures.fonts import with_shipped_families
+from voting.pictures.rendering import with_shipped_families
 from voting.pictures.screening import UnsafeSvg, element_count, screen
 
 XMLNS = 'xmlns="http://www.w3.org/2000/svg"'

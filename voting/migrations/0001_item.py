@@ -487,36 +487,6 @@ class Migration(migrations.Migration):
                 ),
             ],
         ),
-        migrations.CreateModel(
-            name="Reach",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("turn", models.BigIntegerField()),
-                (
-                    "queue",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="voting.queue",
-                    ),
-                ),
-                (
-                    "voter",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="voting.voter",
-                    ),
-                ),
-            ],
-        ),
         migrations.AddField(
             model_name="invite",
             name="guests",
@@ -880,10 +850,6 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("reputation__gt", 0)), name="voter_reputation_positive"
             ),
-        ),
-        migrations.AddConstraint(
-            model_name="reach",
-            constraint=models.UniqueConstraint(fields=("voter", "queue"), name="reach_once"),
         ),
         migrations.AddConstraint(
             model_name="flag",

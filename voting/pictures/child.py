@@ -42,18 +42,19 @@ CAIRO_FALLBACKS = (
 
 def limit_resources() -> None:
     """Set the limits that this system has; a system without one still has the others."""
-    for name, value in (
-        ("RLIMIT_AS", MEMORY),
-        ("RLIMIT_CPU", CPU_SECONDS),
-        ("RLIMIT_FSIZE", 0),
-        ("RLIMIT_NPROC", 0),
-        ("RLIMIT_CORE", 0),
-        ("RLIMIT_NOFILE", OPEN_FILES),
-    ):
+    limits = {
+        "AS": MEMORY,
+        "CPU": CPU_SECONDS,
+        "NOFILE": OPEN_FILES,
+        "FSIZE": 0,
+        "NPROC": 0,
+        "CORE": 0,
+    }
+    for name, value in limits.items():
         # A second more of CPU until the kill: the first signal tells this limit from others.
-        hard = value + 1 if name == "RLIMIT_CPU" else value
+        hard = value + 1 if name == "CPU" else value
         try:
-            resource.setrlimit(getattr(resource, name), (value, hard))
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, hard))
         except (AttributeError, ValueError, OSError):
             continue
 

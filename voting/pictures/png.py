@@ -14,7 +14,7 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {2: 3, 6: 4}
 
 
-class BadPng(ValueError):  # reads as what it says of the bytes
+class BadPng(ValueError):
     """The bytes are not the plain PNG that a renderer writes."""
 
 
@@ -28,24 +28,10 @@ class Png:
 
 
 def canonical(data: bytes, max_side: int) -> Png:
-    """Check a PNG and return it with its pixels only.
+    """Check a PNG of 8-bit RGB or RGBA without interlacing, and return it with its pixels only.
 
-    Parameters
-    ----------
-    data : bytes
-        A PNG of 8-bit RGB or RGBA without interlacing.
-    max_side : int
-        Largest width and height accepted.
-
-    Returns
-    -------
-    Png
-        Header, one run of pixel data and end: no time, text, profile or other chunk.
-
-    Raises
-    ------
-    BadPng
-        Anything else, a wrong checksum, or pixel data of the wrong length.
+    Raises BadPng for anything else, a side longer than `max_side`, a wrong checksum, or pixel data
+    of the wrong length. No time, text, profile or other chunk is kept.
     """
     chunks = _chunks(data)
     if not chunks or chunks[0][0] != b"IHDR" or len(chunks[0][1]) != 13 or chunks[-1][1]:
@@ -57,7 +43,13 @@ def canonical(data: bytes, max_side: int) -> Png:
     if depth != 8 or colour not in _CHANNELS or any(rest):
         raise BadPng("it is not a plain 8-bit RGB or RGBA picture")
     pixels = b"".join(body for kind, body in chunks if kind == b"IDAT")
-    _check_length(pixels, height * (1 + width * _CHANNELS[colour]))
+    inflater, expected = zlib.decompressobj(), height * (1 + width * _CHANNELS[colour])
+    try:
+        length = len(inflater.decompress(pixels, expected + 1))
+    except zlib.error:
+        raise BadPng("its pixels cannot be decompressed") from None
+    if length != expected or not inflater.eof or inflater.unused_data:
+        raise BadPng("it has too few or too many pixels")
     kept = ((b"IHDR", header), (b"IDAT", pixels), (b"IEND", b""))
     return Png(SIGNATURE + b"".join(_chunk(*each) for each in kept), width, height)
 
@@ -85,13 +77,3 @@ def _chunks(data: bytes) -> list[tuple[bytes, bytes]]:
 def _chunk(kind: bytes, body: bytes) -> bytes:
     checksum = zlib.crc32(kind + body)
     return len(body).to_bytes(4) + kind + body + checksum.to_bytes(4)
-
-
-def _check_length(compressed: bytes, expected: int) -> None:
-    inflater = zlib.decompressobj()
-    try:
-        length = len(inflater.decompress(compressed, expected + 1))
-    except zlib.error:
-        raise BadPng("its pixels cannot be decompressed") from None
-    if length != expected or not inflater.eof or inflater.unused_data:
-        raise BadPng("it has too few or too many pixels")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,7 +22,6 @@ from functools import cache
 from pathlib import Path
 
 from voting.pictures import png, screening
-from voting.pictures.fonts import with_shipped_families
 
 MAX_SIDE = 1024
 MIN_LONGER_SIDE = 512
@@ -41,6 +41,38 @@ _ENDS: dict[int, str] = {
 }
 
 
+# The shipped fonts that stand in for families that drawings ask for.
+SANS, SERIF, MONO, HAND = "Liberation Sans", "Liberation Serif", "Liberation Mono", "Comic Neue"
+_ASKED = {
+    SANS: (
+        "arial, arial black, arial narrow, helvetica, helvetica neue, verdana, tahoma, geneva, "
+        "trebuchet ms, segoe ui, calibri, lucida grande, lucida sans, lucida sans unicode, "
+        "gill sans, futura, avenir, avenir next, century gothic, franklin gothic medium, impact, "
+        "system-ui, ui-sans-serif, ui-rounded, -apple-system, blinkmacsystemfont, sf pro display, "
+        "sf pro text, roboto, open sans, lato, montserrat, inter, poppins, nunito, raleway, "
+        "ubuntu, noto sans, source sans pro, work sans, dm sans, oswald, bebas neue"
+    ),
+    SERIF: "times, times new roman, georgia, garamond, palatino, cambria, ui-serif, baskerville",
+    MONO: (
+        "courier, courier new, consolas, monaco, menlo, lucida console, andale mono, sf mono, "
+        "ui-monospace, fira code, fira mono, jetbrains mono, source code pro, roboto mono"
+    ),
+    HAND: (
+        "comic sans ms, comic sans, chalkboard, chalkboard se, brush script mt, bradley hand, "
+        "marker felt, pacifico, caveat, segoe script, lucida handwriting"
+    ),
+}
+_STAND_INS = {name: ours for ours, names in _ASKED.items() for name in names.split(", ")}
+_NAME = r"(?:[\w -]{1,60}|'[^'\"<>;{}]{0,60}'|\"[^'\"<>;{}]{0,60}\"|&quot;[^&<>;{}]{0,60}&quot;)"
+# Every repetition is bounded: the source is hostile and this runs outside the child.
+_LIST = re.compile(
+    r"(font-family\s{0,9}(?::|=\s{0,9}[\"'])\s{0,9}"
+    r"|font\s{0,9}:[\w\s.%-]{0,60}?\d[\w.%]{0,12}(?:/[\w.%]{1,12})?\s{1,9})"
+    rf"({_NAME}(?:\s{{0,9}},\s{{0,9}}{_NAME}){{0,20}})"
+)
+_WORDS = re.compile(r"-?\w[\w -]*\w")
+
+
 @dataclass(frozen=True, slots=True)
 class Rendered:
     """A picture: its PNG bytes, its size in pixels, and what drew it (``renderer_id``).
@@ -55,7 +87,7 @@ class Rendered:
     left_out: tuple[str, ...] = ()
 
 
-class RenderingFailed(Exception):  # it is what happened, not a programming error
+class RenderingFailed(Exception):
     """There is no picture; ``reason`` is a sentence that a person can read.
 
     ``is_refused`` says that screening refused the drawing: no renderer ever sees it.
@@ -89,9 +121,29 @@ def render(source: str, *, renderer: str = "resvg") -> Rendered:
     )
 
 
+def with_shipped_families(source: str) -> str:
+    """Return a drawing with well-known font families replaced by their shipped stand-ins.
+
+    A renderer draws a family that it does not have with its default, a serif: a chart lettered in
+    Arial would come out in something like Times. The stand-ins have the same widths.
+
+    Examples
+    --------
+    >>> with_shipped_families('<text font-family="Courier New, monospace">Arial</text>')
+    '<text font-family="Liberation Mono, monospace">Arial</text>'
+    """
+    if "font" not in source:
+        return source
+
+    def stand_in(name: re.Match[str]) -> str:
+        return _STAND_INS.get(name[0].lower(), name[0])
+
+    return _LIST.sub(lambda found: found[1] + _WORDS.sub(stand_in, found[2]), source)
+
+
 @cache
 def renderer_id(renderer: str) -> str:
-    """Return the name and version of a backend, such as ``"resvg_py 0.5.0"``."""
+    """Return the name and version of a backend, such as "resvg_py 0.5.0"."""
     package = _package(renderer)
     return f"{package} {importlib.metadata.version(package)}"
 
@@ -131,14 +183,15 @@ def _run_child(source: str, renderer: str, size: tuple[int, int]) -> png.Png:
 
 def _answer(child: subprocess.Popen[bytes], source: bytes) -> bytes:
     """Return what the child writes, within the limits of time and length, and end its group."""
+    assert child.stdin and child.stdout  # noqa: PT018
     # A timer rather than communicate(timeout=...), which bounds the time but not the length.
     watchdog = threading.Timer(WALL_SECONDS, _kill_group, (child.pid,))
     watchdog.start()
     try:
         with suppress(BrokenPipeError):  # it died early: its exit status says why
-            child.stdin.write(source)  # type: ignore[union-attr]
-            child.stdin.close()  # type: ignore[union-attr]
-        return child.stdout.read(_MARK + MAX_PNG_BYTES + 1)  # type: ignore[union-attr]
+            child.stdin.write(source)
+            child.stdin.close()
+        return child.stdout.read(_MARK + MAX_PNG_BYTES + 1)
     finally:
         watchdog.cancel()
         watchdog.join()
