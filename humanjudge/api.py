@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
@@ -17,8 +19,14 @@ from judge_eval.api.exchange import imports
 from judge_eval.api.exchange import router as transfer
 from judge_eval.api.runs import router as runs
 from judge_eval.api.votes import router as judge_eval
+from judge_eval.exchange.import_report import ImportRefused
+from judge_eval.findings.cache import PartUnknown, TooManyParts
+from judge_eval.findings.slices import SliceInvalid
 from judge_eval.runs.lifecycle import LifecycleRefused
+from judge_eval.selectors import Ambiguous
 from reports.scores.api import router as scores
+from reports.scores.jobs import ScoresRefused
+from voting.services import VoteConflict, VotingClosed
 
 api = NinjaAPI(
     title="HumanJudge",
@@ -51,9 +59,26 @@ def _path(places: Sequence[str | int]) -> str:
     return ".".join(map(str, rest[1:] if source == "body" else rest))
 
 
-@api.exception_handler(LifecycleRefused)
-def lifecycle_refused(request: HttpRequest, refused: LifecycleRefused) -> HttpResponse:
-    return api.create_response(request, {"detail": str(refused)}, status=409)
+# The status of what is refused wherever it is asked for; the exception says why.
+REFUSED: Final[dict[type[Exception], int]] = {
+    PartUnknown: 404,
+    Ambiguous: 409,
+    ImportRefused: 409,
+    LifecycleRefused: 409,
+    ScoresRefused: 409,
+    VoteConflict: 409,
+    VotingClosed: 409,
+    SliceInvalid: 422,
+    TooManyParts: 429,
+}
+
+
+def refused(request: HttpRequest, error: Any, *, status: int) -> HttpResponse:
+    return api.create_response(request, {"detail": str(error)}, status=status)
+
+
+for kind, status in REFUSED.items():
+    api.add_exception_handler(kind, partial(refused, status=status))
 
 
 @api.exception_handler(RequestDataTooBig)

@@ -125,10 +125,7 @@ def run_of(api_key: ApiKey, run_id: str) -> Run:
     runs = Run.objects.select_related("queue")
     if api_key.project_id:
         runs = runs.filter(queue__project=api_key.project_id)
-    try:
-        run = by_prefix(runs, run_id)
-    except Ambiguous as ambiguous:
-        raise HttpError(409, str(ambiguous)) from ambiguous
+    run = by_prefix(runs, run_id)
     if run is None:
         raise HttpError(404, f"there is no run {run_id!r}")
     return run

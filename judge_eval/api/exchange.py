@@ -28,7 +28,7 @@ from judge_eval.exchange import bundle, import_jobs
 from judge_eval.exchange.export import export_run, grandjury_votes, votes_csv
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.exchange.import_read import open_to_imports
-from judge_eval.exchange.import_report import ImportRefused, json_text
+from judge_eval.exchange.import_report import json_text
 from judge_eval.exchange.sources import Format
 from judge_eval.models import Import, Run
 from voting.ledger import ledger
@@ -151,10 +151,7 @@ def import_more(request: HttpRequest, response: HttpResponse, run_id: Prefix) ->
     if bundle.is_bundle(files[0].stream):
         raise invalid("file", "a bundle is a run of its own: POST it to /api/runs/import")
     form = _form(request, files)
-    try:
-        open_to_imports(run.pk)
-    except ImportRefused as refused:
-        raise HttpError(409, str(refused)) from refused
+    open_to_imports(run.pk)
     job = Import(api_key=api_key, run=run, project_id=run.queue.project_id, form=form)
     return _accepted(response, job, files)
 

@@ -32,10 +32,9 @@ from judge_eval.config.estimates import Estimate, Plan, estimate, plan
 from judge_eval.config.run_config import MOST_USD, RunConfig, parse
 from judge_eval.models import Run
 from judge_eval.runs import demo, lifecycle, providers, simulation
-from judge_eval.runs.progress import progress_of
+from judge_eval.runs.progress import Cost, Work, progress_of
 from voting.choices import CHOICES
 from voting.models import ApiKey, Item
-from voting.services import VotingClosed
 from voting.voters import voter_of_key
 
 # As much as one line of a bundle may have: it holds the config of a run.
@@ -97,34 +96,6 @@ class Runs(Schema):
     next_cursor: str | None
 
 
-class PartOut(Schema):
-    done: int
-    failed: int
-    waiting: int
-    total: int
-
-
-class Progress(Schema):
-    outputs: PartOut
-    pictures: PartOut
-    calls: PartOut
-    verdicts: PartOut
-    per_minute: int
-    seconds_left: float | None
-
-
-class Cost(Schema):
-    cost_usd: float | None
-    spent_usd: float
-    budget_usd: float | None
-    tokens_in: int
-    tokens_out: int
-    attempts: int
-    reused: int
-    repaired: int
-    mean_latency_ms: float | None
-
-
 class JudgeOut(Schema):
     id: UUID
     name: str
@@ -137,7 +108,7 @@ class JudgeOut(Schema):
 class Detailed(Listed):
     started_at: datetime | None
     config: Json | None
-    progress: Progress
+    progress: Work
     cost: Cost
     judges: list[JudgeOut]
 
@@ -392,7 +363,4 @@ def simulate(request: HttpRequest, run_id: Prefix, body: SimulateIn) -> Any:
     if body.choice not in choices:
         raise HttpError(422, f"choice: {body.choice!r} is none of {', '.join(choices)}")
     voter = voter_of_key(run.queue.project_id, api_key)
-    try:
-        return simulation.simulate(run, voter, body.choice, limit=body.limit, seed=body.seed)
-    except VotingClosed as refused:
-        raise HttpError(409, str(refused)) from refused
+    return simulation.simulate(run, voter, body.choice, limit=body.limit, seed=body.seed)

@@ -26,22 +26,19 @@ from judge_eval.api.access import (
     own_votes,
     run_of,
 )
-from judge_eval.findings.cache import PartUnknown, TooManyParts, request_findings
+from judge_eval.findings.cache import request_findings
 from judge_eval.findings.columns import terminal_row
 from judge_eval.findings.model import DisputedPair, RunFindings
 from judge_eval.findings.ranking import agreement_intervals, ranking, stored_ranking
-from judge_eval.findings.slices import LONGEST, SliceInvalid
+from judge_eval.findings.slices import LONGEST
 from judge_eval.models import Verdict
-from judge_eval.selectors import Ambiguous, by_prefix, pairs_at
+from judge_eval.selectors import by_prefix, pairs_at
 from judge_eval.stats.estimate import best_first
 from voting.assignment import ballot_for
 from voting.choices import CHOICES
 from voting.models import ApiKey, Item
 from voting.selectors import open_to, progress
 from voting.services import (
-    RecordedVote,
-    VoteConflict,
-    VotingClosed,
     cast_script_vote,
     is_unblinded,
     record_exposure,
@@ -248,7 +245,16 @@ def vote(request: HttpRequest, run_id: Prefix, body: VoteIn) -> Any:
     api_key = key_of(request, ApiKey.Scope.VOTE)
     if not limit.allow(api_key.prefix):
         raise HttpError(429, "too many votes in a moment; this one was not recorded")
-    recorded = _cast(api_key, run_id, body)
+    run = run_of(api_key, run_id)
+    item = by_prefix(Item.objects.filter(queue=run.queue_id), body.task_id)
+    if item is None:
+        raise HttpError(404, f"this run has no task {body.task_id!r}")
+    if item.opened_at is None:
+        raise HttpError(409, item.unusable or "this task is not open for voting yet")
+    ballot = ballot_for(voter_of_key(run.queue.project_id, api_key), run.queue, item)
+    if body.winner not in ballot.choices:
+        raise HttpError(422, f"winner: {body.winner!r} is none of {', '.join(ballot.choices)}")
+    recorded = cast_script_vote(ballot, body.winner)
     return {
         "ok": True,
         "task_id": recorded.item,
@@ -257,25 +263,6 @@ def vote(request: HttpRequest, run_id: Prefix, body: VoteIn) -> Any:
         "repeated": recorded.repeated,
         "unblinded": is_unblinded(recorded) if ApiKey.Scope.VERDICTS in api_key.scopes else None,
     }
-
-
-def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
-    run = run_of(api_key, run_id)
-    try:
-        item = by_prefix(Item.objects.filter(queue=run.queue_id), body.task_id)
-    except Ambiguous as ambiguous:
-        raise HttpError(409, str(ambiguous)) from ambiguous
-    if item is None:
-        raise HttpError(404, f"this run has no task {body.task_id!r}")
-    if item.opened_at is None:
-        raise HttpError(409, item.unusable or "this task is not open for voting yet")
-    ballot = ballot_for(voter_of_key(run.queue.project_id, api_key), run.queue, item)
-    if body.winner not in ballot.choices:
-        raise HttpError(422, f"winner: {body.winner!r} is none of {', '.join(ballot.choices)}")
-    try:
-        return cast_script_vote(ballot, body.winner)
-    except (VotingClosed, VoteConflict) as refused:
-        raise HttpError(409, str(refused)) from refused
 
 
 @router.get("/{run_id}/judge-eval/results", response=Results)
@@ -355,14 +342,7 @@ def findings(request: HttpRequest, run_id: Prefix, part: Part = "") -> Any:
     run = run_of(api_key, run_id)
     keep_blind(api_key, run)
     _, is_sealed = own_votes(api_key, run)
-    try:
-        requested = request_findings(run, part)
-    except SliceInvalid as invalid:
-        raise HttpError(422, str(invalid)) from invalid
-    except PartUnknown as unknown:
-        raise HttpError(404, str(unknown)) from unknown
-    except TooManyParts as many:
-        raise HttpError(429, "too many parts of this run are being looked at") from many
+    requested = request_findings(run, part)
     figures = requested.findings
     if figures is None:
         return {"state": "computing"}

@@ -176,7 +176,7 @@ def findings_of(run: Run, part: Slice) -> Findings:
     now = timezone.now()
     row = Findings.objects.filter(run=run, part=str(part)).first()
     if row is None and run.findings.count() >= MOST_PARTS:
-        raise TooManyParts
+        raise TooManyParts("too many parts of this run are being looked at")
     if row is None:
         row, _ = Findings.objects.get_or_create(run=run, part=str(part))
         enqueue("judge_eval.tasks.compute_findings", str(run.pk), str(part))

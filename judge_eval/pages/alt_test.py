@@ -234,16 +234,13 @@ def run_items_needed(request: HtmxRequest, run: Run) -> HttpResponse:
     # Readers of a shared board have one allowance between them.
     if form.is_valid() and limit.allow(request.user.pk or "visitors"):
         needed = _needed(**form.cleaned_data)
-        rows = []
+        passing = []
         for size, share in needed.passing.items():
             low, high = share.interval or (0, 1)
-            interval = Cell(span(100 * low, 100 * high))
-            cells = [Cell(f"{size}", is_head=True), Cell(percent(share.value or 0)), interval]
-            rows.append(Row(f"{size}", cells, "passing" if size == needed.items else ""))
-        heads = [Head("Items"), Head("Tests that pass"), Head("95\N{NO-BREAK SPACE}% interval")]
+            passing.append((size, percent(share.value or 0), span(100 * low, 100 * high)))
         context |= {
             "needed": needed,
-            "passing": Table("Share of tests that pass, by number of items", heads, rows),
+            "passing": passing,
             "simulations": next(iter(needed.passing.values())).n,
         }
     elif form.is_valid():

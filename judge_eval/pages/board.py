@@ -62,16 +62,12 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     # What changes whenever the board does, its findings left aside.
     counts = (run.queue.project.head_seq, board.done, board.preparing, board.unusable)
     seen = f"{'-'.join(map(str, counts))}-{context['seen']}"
-    # What htmx asks with, so that it is answered only when something is new.
-    known = {"parts": context["parts"].number if context["parts"] else "", "seen": seen}
-    poll = {"part": str(part), **known} if part.kind else known
     context |= {
         "board": board,
         "words": figures.words if figures and (is_voted or part.kind) else "",
         "computed": _computed(board, wanted) if is_voted else None,
         "is_computing": is_computing and bool(board.votes or part.kind),
         "left_out": selectors.left_out(run) if board.unusable else [],
-        "counts": _counts(board, figures, part),
         "not_blind": _not_blind(board.unblinded),
         "table": _table(run, rows, figures, part) if figures or not part.kind else None,
         "graph": None if part.kind else _graph(run, board, rows),
@@ -79,7 +75,6 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         "disputed": None if hides else _disputed(run, wanted),
         "first_step": None if board.votes else _first_step(run, board, runs_it=runs_it),
         "seen": seen,
-        "poll": urlencode(poll, quote_via=quote, safe=""),
         # What is read aloud when it changes.
         "spoken": f"{number_of(board.votes, 'vote')}.",
     }
@@ -116,17 +111,6 @@ def _computed(board: BoardView, wanted: Request) -> Context:
         "ago": duration(seconds),
         "behind": behind,
     }
-
-
-def _counts(board: BoardView, figures: RunFindings | None, part: Slice) -> list[tuple[str, str]]:
-    if part.kind and figures:
-        as_of = figures.as_of
-        return [
-            ("Votes on this part", f"{as_of.votes:,}"),
-            ("Its pairs that were voted on", f"{as_of.voted:,} of {as_of.open:,}"),
-        ]
-    done = f"{board.done:,} of {board.total:,}"
-    return [("Votes", f"{board.votes:,}"), ("Pairs with enough votes", done)]
 
 
 def _not_blind(number: int) -> str:

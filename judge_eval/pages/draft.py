@@ -34,7 +34,6 @@ from voting.models import Item, Project
 MOST_BYTES = 8_000_000
 COPY = " (copy)"
 FIRST_PROMPTS = 100
-DASH = "\N{EN DASH}"
 
 
 # The token is looked for in the body, and a body that is too large is not even read for that.
@@ -220,40 +219,18 @@ def _tryout(request: HtmxRequest, run: Run) -> Context:
     rows = Item.objects.select_related("queue__project", "queue__run", "a", "b")
     pairs, tried = rows.in_bulk(list(last.pairs)), []
     for number, pk in enumerate(last.pairs):
-        pair, told = pairs[pk], last.told.get(number)
-        # A pair that is open to somebody must be voted on blind.
-        is_closed = told is not None and refusal(request, "see pair", pair.queue.run, pair)
+        pair, told = pairs[pk], last.told.get(number) or {}
+        nano = told.get("cost_nano")
         tried.append(
-            {"pair": pair, "told": told, "is_closed": is_closed, **_told(pair, told or {})}
+            {
+                "pair": pair,
+                "told": told,
+                # A pair that is open to somebody must be voted on blind.
+                "is_closed": told and refusal(request, "see pair", pair.queue.run, pair),
+                "picked": LABELS.get(told.get("winner", ""), ""),
+                "cost": "price not known" if nano is None else usd(Decimal(nano) / providers.NANO),
+                "latency": latency(told.get("latency_ms")),
+            }
         )
-    answered = len(last.told)
-    return {
-        "tryout": last,
-        "tried": tried,
-        "answered": answered,
-        "seen": f"{answered}{'-over' if last.is_over else ''}",
-    }
-
-
-def _told(pair: Item, told: Any) -> dict[str, str]:
-    """Say what a judge picked, what stands behind it, and what the answer took."""
-    scores = [told.get("score_a"), told.get("score_b")]
-    given = " : ".join(DASH if score is None else str(score) for score in scores)
-    reason = f": {told['reason']}" if told.get("reason") else ""
-    tokens = [
-        DASH if told.get(name) is None else told[name]
-        for name in ("prompt_tokens", "completion_tokens")
-    ]
-    nano = told.get("cost_nano")
-    details = [
-        "A: {}, B: {}".format(*(output.generator for output in pair.pair)),
-        f"answered as {told['model']}" if told.get("model") else "",
-        "{} tokens in, {} out".format(*tokens),
-        "price not known" if nano is None else usd(Decimal(nano) / providers.NANO),
-        latency(told.get("latency_ms")),
-    ]
-    return {
-        "picked": LABELS.get(told.get("winner"), ""),
-        "because": reason if scores == [None, None] else f" ({given}){reason}",
-        "details": " · ".join(filter(None, details)),
-    }
+    seen = f"{len(last.told)}{'-over' if last.is_over else ''}"
+    return {"tryout": last, "tried": tried, "answered": len(last.told), "seen": seen}

@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from humanjudge.http import HtmxRequest
-from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, span, text_cell
+from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
 from humanjudge.lib.text import listed, number_of
 from judge_eval.findings.model import PEOPLE, ModelBoard, Models, Rating
 from judge_eval.models import Run
@@ -122,31 +122,10 @@ def _board(names: Sequence[str], board: ModelBoard) -> Context:
         "by": board.by,
         "title": "As people see it" if is_people else f"As {board.name} sees it",
         "left_out": f"Left out: {'; '.join(left_out)}." if left_out else "",
-        "ratings": _ratings_table(names, board, order),
+        "rows": [(names[n], board.ratings[n], board.ties[n]) for n in order],
         "heat": _heat_table(names, board, order, with_counts=with_counts),
         "with_counts": with_counts,
     }
-
-
-def _ratings_table(names: Sequence[str], board: ModelBoard, order: Sequence[int]) -> Table:
-    heads = [
-        *(Head("Rank (95\N{NO-BREAK SPACE}% range)"), Head("Model", css=""), Head("Rating")),
-        *(Head("95\N{NO-BREAK SPACE}% interval"), Head("Ties", css=""), Head("Pairs")),
-    ]
-    rows = []
-    for model in order:
-        rating = board.ratings[model]
-        ranks = _range(rating)
-        interval = text_cell(f"none: {rating.why}", css="num muted")
-        if rating.low is not None and rating.high is not None:
-            interval = Cell(span(rating.low, rating.high))
-        cells = [
-            *(Cell(f"{rating.rank}", f"({ranks})" if ranks else ""), name_cell(names[model])),
-            *(Cell(f"{rating.value:.0f}", css="num strong"), interval),
-            *(text_cell(board.ties[model]), Cell(f"{rating.comparisons}")),
-        ]
-        rows.append(Row(names[model], cells))
-    return Table("Ratings of the models", heads, rows)
 
 
 def _heat_table(

@@ -16,11 +16,11 @@ from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.utils.text import Truncator
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from humanjudge.http import HtmxRequest, Problem
+from humanjudge.lib.tables import percent
 from humanjudge.lib.text import latency, usd
 from judge_eval.access import is_voting, refusal
 from judge_eval.exchange.import_write import CHANGES
@@ -34,8 +34,6 @@ from voting.choices import LABELS, SWAPPED, VOTES_FOR, short_name
 from voting.models import Entry, Item
 
 PAIRS_PER_PAGE = 30
-LETTERS_OF_PROMPT = 140
-LETTERS_OF_ERROR = 200
 DISPUTED = "disagreement"
 ORDERS = {"": "in the order of the run", DISPUTED: "most disputed first"}
 SORTED_BY = {"": ("position",), DISPUTED: ("-disagreement", "-differing", "position")}
@@ -96,7 +94,7 @@ def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
     context = {
         "run": run,
         "page": page,
-        "rows": [_row(pair, hides_answers=hides) for pair in pairs],
+        "pairs": pairs,
         "wanted": wanted,
         "part": str(wanted.part),
         "is_voting": hides,
@@ -108,24 +106,6 @@ def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
         "tab": "pairs",
     }
     return render(request, "judge_eval/pairs.html", context)
-
-
-def _row(pair: Item, *, hides_answers: bool) -> Context:
-    state = "enough votes" if pair.votes >= pair.votes_wanted else "open"
-    if pair.unusable:
-        state = f"left out: {pair.unusable}"
-    elif not pair.opened_at:
-        state = "being prepared"
-    number, is_shown = f"{pair.position + 1:,}", pair.compared and not hides_answers
-    return {
-        "pair": pair,
-        "number": number,
-        "title": Truncator(pair.a.prompt).chars(LETTERS_OF_PROMPT) or f"Pair {number}",
-        "pictures": [(side, each.picture) for side, each in zip("AB", pair.pair, strict=True)],
-        # How many answers differ from votes, of how many.
-        "differing": f"{pair.differing} of {pair.compared}" if is_shown else "",
-        "state": state,
-    }
 
 
 # --- one pair -----------------------------------------------------------------------------------
@@ -245,38 +225,29 @@ def picks_of(verdict: Verdict) -> list[Pick]:
 def _verdict_row(verdict: Verdict, calls: Sequence[Call], majority: str) -> Context:
     """Return a verdict, whether most people chose the same, and the calls made for it."""
     picks = {pick.is_swapped: pick.in_words for pick in picks_of(verdict)}
-    winner = verdict.get_winner_display() or ("no verdict" if verdict.error else "")
-    consistency, rate = "", verdict.sample_consistency
-    if verdict.consistent is not None:
-        consistency = "yes" if verdict.consistent else f"no: scored as {winner}"
-    tokens = sum((call.prompt_tokens or 0) + (call.completion_tokens or 0) for call in calls)
+    rate = verdict.sample_consistency
     return {
         "verdict": verdict,
-        "winner": winner,
+        "winner": verdict.get_winner_display() or ("no verdict" if verdict.error else ""),
         # None where the judge chose nothing, or no choice has more than half of the votes.
         "agrees": verdict.winner == majority if verdict.winner and majority else None,
         "stored": picks.get(False, ""),
         "swapped": picks.get(True, ""),
-        "consistency": consistency,
-        "samples": "" if rate is None else f"{100 * rate:.0f}\N{NO-BREAK SPACE}%",
-        "tokens": f"{tokens:,}",
+        "samples": "" if rate is None else percent(rate),
+        "tokens": sum((call.prompt_tokens or 0) + (call.completion_tokens or 0) for call in calls),
         "cost": _cost(calls),
         "latency": latency(verdict.latency_ms),
-        "calls": [_call_line(call) for call in calls],
-    }
-
-
-def _call_line(call: Call) -> Context:
-    is_swapped = call.order == Verdict.Order.SWAPPED
-    outcome = Truncator(call.error).chars(LETTERS_OF_ERROR)
-    repaired = ["asked once more"] if call.is_repaired else []
-    return {
-        "call": call,
-        "order": "swapped" if is_swapped else "as stored",
-        "outcome": Pick(is_swapped, call.winner).in_words if call.winner else outcome,
-        "tags": [*repaired, *(["from storage"] if call.reused_id else [])],
-        "cost": _cost([call]),
-        "latency": latency(call.latency_ms),
+        "calls": [
+            {
+                "call": call,
+                "said": Pick(call.order == Verdict.Order.SWAPPED, call.winner).in_words
+                if call.winner
+                else "",
+                "cost": _cost([call]),
+                "latency": latency(call.latency_ms),
+            }
+            for call in calls
+        ],
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from decimal import Decimal
 from hashlib import sha256
 
@@ -103,18 +104,13 @@ def _context(run: Run) -> Context:
     }
 
 
-def _paused(models: Sequence[Context]) -> list[Context]:
+def _paused(models: Sequence[Context]) -> list[tuple[Provider, str, datetime, str]]:
     """Return which models of a run are left alone at this moment: until when, and why."""
     now = timezone.now()
     wanted = {(each["provider"], each["model"]) for each in models if each["waiting"]}
     rows = Provider.objects.filter(name__in={name for name, _ in wanted}).order_by("name")
     return [
-        {
-            "provider": provider.name,
-            "model": model,
-            "until": until,
-            "why": provider.pauses[model]["why"],
-        }
+        (provider, model, until, provider.pauses[model]["why"])
         for provider in rows
         for model, until in sorted(limits.paused(provider, now).items())
         if (provider.name, model) in wanted

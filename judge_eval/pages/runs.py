@@ -32,6 +32,12 @@ from voting.models import Invite
 from voting.voters import remember
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
+THINGS = {Call.Purpose.GENERATE: "outputs", Call.Purpose.JUDGE: "verdicts"}
+# Of a model that has answered nothing.
+CONSEQUENCES = {
+    Call.Purpose.GENERATE: "Without its outputs there are no pairs of this model.",
+    Call.Purpose.JUDGE: "It has given no verdict: votes will say nothing about this judge.",
+}
 View: TypeAlias = Callable[..., HttpResponse]
 # What a template gets.
 Context: TypeAlias = dict[str, Any]
@@ -95,8 +101,8 @@ def favicon(request: HttpRequest) -> HttpResponse:
 def runs(request: HttpRequest) -> HttpResponse:
     every = Run.objects.select_related("board", "queue__project").order_by("-created_at")
     listed = list(every.defer("config"))  # it may be large
-    failing = Call.objects.filter(state=FAILED, purpose__in=Call.Purpose.values).values("run")
-    silent = alarms(calls_by_model(failing))
+    failed = Call.objects.filter(state=FAILED, purpose__in=Call.Purpose.values)
+    silent = alarms(calls_by_model(failed.filter(run__in=[r.pk for r in listed]).values("run")))
     models = {run.pk: [row["model"] for row in silent if row["run"] == run.pk] for run in listed}
     context = {"runs": [(run, models[run.pk]) for run in listed]}
     return render(request, "judge_eval/runs.html", context)
@@ -138,18 +144,15 @@ def alarms(calls: Iterable[Context]) -> list[Context]:
     last = Call.objects.filter(pk__in=[row["last_failed"] for row in silent])
     # As a rule it is the reason of all.
     reasons = dict(last.values_list("pk", "error")) if silent else {}
-    found = []
-    for row in silent:
-        things, consequence = "outputs", "Without its outputs there are no pairs of this model."
-        if row["purpose"] == Call.Purpose.JUDGE:
-            things = "verdicts"
-            consequence = "It has given no verdict: votes will say nothing about this judge."
-        about = {name: row[name] for name in ("run", "provider", "model", "failed")}
-        headline = "Every call to {model} ({provider}) for {things} has failed"
-        about["headline"] = headline.format(**about, things=things)
-        about |= {"consequence": consequence, "reason": reasons[row["last_failed"]]}
-        found.append(about)
-    return found
+    return [
+        {name: row[name] for name in ("run", "provider", "model", "failed")}
+        | {
+            "things": THINGS[row["purpose"]],
+            "consequence": CONSEQUENCES[row["purpose"]],
+            "reason": reasons[row["last_failed"]],
+        }
+        for row in silent
+    ]
 
 
 @run_action

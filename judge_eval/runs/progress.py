@@ -11,8 +11,9 @@ from typing import Any
 
 from django.db.models import Count, Min, Q, QuerySet, Sum
 from django.utils import timezone
+from pydantic import computed_field
 
-from judge_eval.config.estimates import plan
+from judge_eval.config.estimates import Usd, plan
 from judge_eval.config.run_config import parse
 from judge_eval.models import Call, Run, Verdict
 from judge_eval.runs.pairing import unasked_verdicts
@@ -35,31 +36,43 @@ class Part:
     failed: int = 0
     waiting: int = 0
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def total(self) -> int:
         return self.done + self.failed + self.waiting
 
 
-@dataclass(frozen=True)
-class RunProgress:
-    """Where a run stands, from its rows."""
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """How far a run is."""
 
     outputs: Part
     pictures: Part
     # Calls for verdicts, and verdicts, baselines' too: those as well whose pairs are still to come.
     calls: Part
     verdicts: Part
+    per_minute: int
+    seconds_left: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What a run's calls took."""
+
+    cost_usd: Usd | None
+    spent_usd: Usd
+    budget_usd: Usd | None
     tokens_in: int
     tokens_out: int
     attempts: int
     reused: int
     repaired: int
-    cost_usd: Decimal | None
-    spent_usd: Decimal
-    budget_usd: Decimal | None
     mean_latency_ms: float | None
-    per_minute: int
-    seconds_left: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunProgress(Work, Cost):
+    """Where a run stands, from its rows."""
 
 
 def progress_of(run: Run) -> RunProgress:

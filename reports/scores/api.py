@@ -15,7 +15,7 @@ from humanjudge.lib import strict_json
 from humanjudge.lib.validation import ConfigError, ConfigInvalid, json_schema
 from judge_eval.api.access import KeyRouter, Prefix, is_blind, keep_blind, key_of, located, run_of
 from judge_eval.models import Run
-from judge_eval.selectors import Ambiguous, by_prefix
+from judge_eval.selectors import by_prefix
 from reports.models import ScoreReport
 from reports.scores import jobs
 from reports.scores.config import Config
@@ -72,10 +72,7 @@ def ask(request: HttpRequest, response: HttpResponse, run_id: Prefix) -> Any:
     the server. A worker makes the files: ask `location` until `state` is `done` or `failed`.
     """
     run = run_of(key_of(request, ApiKey.Scope.MANAGE), run_id)
-    try:
-        report = jobs.ask(run, _config(request.body))
-    except jobs.ScoresRefused as refused:
-        raise HttpError(409, str(refused)) from refused
+    report = jobs.ask(run, _config(request.body))
     answer = _out(report)
     response["Location"] = answer.location
     return Status(202, answer)
@@ -141,10 +138,7 @@ def _config(body: bytes) -> object:
 
 
 def _report(run: Run, report_id: str) -> ScoreReport:
-    try:
-        report = by_prefix(jobs.reports_of(run).select_related("run"), report_id)
-    except Ambiguous as ambiguous:
-        raise HttpError(409, str(ambiguous)) from ambiguous
+    report = by_prefix(jobs.reports_of(run).select_related("run"), report_id)
     if report is None:
         raise HttpError(404, f"this run has no score files {report_id!r}")
     return report

@@ -91,7 +91,7 @@ def test_its_figures():
 def test_pairs_are_disputed_alike_on_the_board_and_in_the_list():
     run = imported(*ten_pairs(), inconsistent="wrong")
     page = user_client().get(f"/runs/{run.pk}/pairs/?sort=disagreement")
-    pairs = [row["pair"] for row in page.context["rows"]]
+    pairs = page.context["pairs"]
     assert [
         {"position": pair.position, "wrong": pair.differing, "of": pair.compared} for pair in pairs
     ] == compute(run).data["disputed"]

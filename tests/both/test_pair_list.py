@@ -33,7 +33,7 @@ def list_of(run, query=""):
 
 def numbers_in(response):
     """The numbers of the pairs in the order of the list."""
-    return [row["pair"].position for row in response.context["rows"]]
+    return [pair.position for pair in response.context["pairs"]]
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_pairs_are_sorted_by_how_much_judges_and_people_disagree(run):
     assert numbers_in(list_of(run)) == [0, 1, 2, 3, 4]
     response = list_of(run, "?sort=disagreement")
     assert numbers_in(response) == [2, 0, 1, 4, 3]
-    pairs = [row["pair"] for row in response.context["rows"]]
+    pairs = response.context["pairs"]
     said = {pair.position: (pair.differing, pair.compared) for pair in pairs}
     assert said == {0: (1, 2), 1: (0, 2), 2: (2, 2), 3: (0, 0), 4: (0, 1)}
     assert "2 of 2" in text_of(response)
@@ -63,7 +63,7 @@ def test_pairs_are_sorted_by_how_much_judges_and_people_disagree(run):
 def test_the_list_agrees_with_the_findings():
     run = make_studied_run()
     found = compute(run).data["disputed"]
-    pairs = [row["pair"] for row in list_of(run, "?sort=disagreement").context["rows"]]
+    pairs = list_of(run, "?sort=disagreement").context["pairs"]
     assert [
         {"position": pair.position, "wrong": pair.differing, "of": pair.compared}
         for pair in pairs[: len(found)]
