@@ -27,10 +27,10 @@ from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.claims import summary
 from judge_eval.stats.estimate import best_first
-from judge_eval.stats.judge_figures import among_people, habits, judge_figures, left_share
+from judge_eval.stats.judge_figures import among_people, habits, judge_figures
 from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import WRONG, Codes, OutcomesTable
-from judge_eval.stats.shares import overall_agreement, per_answer
+from judge_eval.stats.shares import overall_agreement, per_answer, shares
 
 MOST_DISPUTED = 12
 MOST_MODELS = 100
@@ -42,8 +42,10 @@ def findings(outcomes: RunOutcomes, voters: Voters) -> RunFindings:
     claims = claims_of(table)
     figures = judge_figures(table, claims, _rng(outcomes, 0))
     people = among_people(table.votes, _rng(outcomes, 1))
-    left = left_share(outcomes.left, outcomes.sided, _rng(outcomes, 2))
-    ways = habits(outcomes.consistent, outcomes.first_picks, outcomes.side_picks, _rng(outcomes, 3))
+    [left] = shares(outcomes.left[:, None], outcomes.sided[:, None], _rng(outcomes, 2))
+    consistency, first_position = habits(
+        outcomes.consistent, outcomes.first_picks, outcomes.side_picks, _rng(outcomes, 3)
+    )
     luck = order_luck(table, _rng(outcomes, 4))
     overall = overall_agreement(table, outcomes.prompts)
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
@@ -55,8 +57,8 @@ def findings(outcomes: RunOutcomes, voters: Voters) -> RunFindings:
             "is_baseline": judge.is_baseline,
             "overall": overall[place],
             "per_answer": single[place],
-            "consistency": ways[place].consistency,
-            "first_position": ways[place].first_position,
+            "consistency": consistency[place],
+            "first_position": first_position[place],
             "order_luck": None if luck is None else float(luck[place]),
             **_prices(outcomes, outcomes.spent[place], figures[place].agreement.value),
         }

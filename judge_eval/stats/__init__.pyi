@@ -43,7 +43,6 @@ from .precision_recall import classification as classification
 from .rank_correlations import rank_correlation as rank_correlation
 from .sample_size import (
     ItemsNeeded as ItemsNeeded,
-    Supposed as Supposed,
     items_needed as items_needed,
 )
 from .scorers import (

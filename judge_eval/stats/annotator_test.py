@@ -11,12 +11,19 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray, Resampling, interval_of
+from judge_eval.stats.bootstrap import (
+    DEFAULT,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Resampling,
+    interval_of,
+)
 from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, one_of
 from judge_eval.stats.labels import (
     HumanData,
@@ -89,7 +96,7 @@ class AltTestSettings:
     wilcoxon: bool = False
     scoring: AnyScoring = "auto"
     jaccard: Jaccard = "set"
-    resampling: Resampling = field(default_factory=Resampling)
+    resampling: Resampling = DEFAULT
 
     def __post_init__(self) -> None:
         if not 0 < self.q < 1:

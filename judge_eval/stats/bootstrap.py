@@ -51,6 +51,9 @@ class Resampling:
             raise ValueError("an interval needs at least one resample")
 
 
+DEFAULT: Final = Resampling()
+
+
 class Bootstrapped(NamedTuple):
     """A 95 % interval, and how it was made; None where there is none, and then why."""
 

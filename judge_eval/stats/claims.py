@@ -79,7 +79,8 @@ def claims(table: OutcomesTable) -> Claims:
 
     Examples
     --------
-    >>> table = OutcomesTable.of([{"A": 1}] * 6, [["A", "B"]] * 6)
+    >>> votes, verdicts = np.tile([1, 0, 0, 0], (6, 1)), np.tile(np.int8([0, 1]), (6, 1))
+    >>> table = OutcomesTable(votes, verdicts)
     >>> found = claims(table)
     >>> found.beats.tolist(), found.p[0, 1].item()
     ([[False, True], [False, False]], 0.03125)

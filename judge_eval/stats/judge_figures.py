@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -92,29 +91,13 @@ def _beside_others(votes: IntArray) -> tuple[BoolArray, BoolArray]:
     return follows, follows | (opposes & (votes > 0) & (others > 0))
 
 
-class Habits(NamedTuple):
-    """How one judge answers to the two orders of a pair.
-
-    Attributes
-    ----------
-    consistency : Share
-        Of the comparisons answered in both orders, those with one answer after unswapping.
-    first_position : Share
-        Of the answers that chose a side, those that chose what was shown first. Half is fair.
-    """
-
-    consistency: Share
-    first_position: Share
-
-
 def habits(
-    consistent: Codes,
-    first_picks: IntArray,
-    side_picks: IntArray,
-    rng: np.random.Generator,
-    resamples: int = RESAMPLES,
-) -> list[Habits]:
-    """Make the habits of every judge.
+    consistent: Codes, first_picks: IntArray, side_picks: IntArray, rng: np.random.Generator
+) -> tuple[list[Share], list[Share]]:
+    """Return how every judge answers to the two orders of a pair: consistency and first position.
+
+    Of the comparisons answered in both orders, those with one answer after unswapping; and of the
+    answers that chose a side, those that chose what was shown first, of which half is fair.
 
     Parameters
     ----------
@@ -128,23 +111,12 @@ def habits(
     --------
     >>> same = np.array([[1], [1], [0], [-1]], dtype=np.int8)
     >>> first, sided = np.array([[1], [1], [2], [1]]), np.array([[2], [2], [2], [1]])
-    >>> [one] = habits(same, first, sided, np.random.default_rng(1))
-    >>> round(one.consistency.value, 3), one.consistency.trials, round(one.first_position.value, 3)
+    >>> [consistency], [first] = habits(same, first, sided, np.random.default_rng(1))
+    >>> round(consistency.value, 3), consistency.trials, round(first.value, 3)
     (0.667, 3, 0.714)
     """
-    same = shares(1 * (consistent == 1), 1 * (consistent >= 0), rng, resamples)
-    return list(map(Habits, same, shares(first_picks, side_picks, rng, resamples)))
-
-
-def left_share(left: IntArray, sided: IntArray, rng: np.random.Generator) -> Share:
-    """Return the same habit of people: of votes for a side, those for what stood left.
-
-    Examples
-    --------
-    >>> left_share(np.array([1, 0]), np.array([1, 1]), np.random.default_rng(1)).value
-    0.5
-    """
-    return shares(left[:, None], sided[:, None], rng)[0]
+    same = shares(1 * (consistent == 1), 1 * (consistent >= 0), rng)
+    return same, shares(first_picks, side_picks, rng)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +160,8 @@ def judge_figures(
     Examples
     --------
     >>> from judge_eval.stats.claims import claims
-    >>> table = OutcomesTable.of([{"A": 1}] * 8 + [{"B": 1}] * 2, [["A", "B"]] * 10)
+    >>> votes = np.array([[1, 0, 0, 0]] * 8 + [[0, 1, 0, 0]] * 2)
+    >>> table = OutcomesTable(votes, np.tile(np.int8([0, 1]), (10, 1)))
     >>> one, other = judge_figures(table, claims(table), np.random.default_rng(1))
     >>> round(one.rating.value), one.rating.rank, one.ties, one.agreement.value
     (1112, 1, 'a', 0.8)

@@ -7,18 +7,24 @@ from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import FloatArray, Resampling, bootstrap, interval_of, sparse
+from judge_eval.stats.bootstrap import (
+    DEFAULT,
+    FloatArray,
+    Resampling,
+    bootstrap,
+    interval_of,
+    sparse,
+)
 from judge_eval.stats.estimate import Figure, left_out, no_figure, one_of
 from judge_eval.stats.labels import (
     HumanData,
-    JudgeData,
     Label,
     Vocabulary,
     grades,
     human_labels,
     numbered,
 )
-from judge_eval.stats.pairs import Averaged, Paired, averaged, paired, partners, patterns_of
+from judge_eval.stats.pairs import Averaged, JudgeOrPairs, averaged, paired, partners, patterns_of
 from judge_eval.stats.precision_recall import class_sums
 
 Weights: TypeAlias = Literal["linear", "quadratic"]
@@ -35,12 +41,12 @@ _SAME: Final = 1e-12
 
 
 def cohen_kappa(
-    judge: JudgeData,
-    humans: HumanData,
+    judge: JudgeOrPairs,
+    humans: HumanData = (),
     *,
     weights: Weights | None = None,
     order: Sequence[Label] = (),
-    resampling: Resampling | None = None,
+    resampling: Resampling = DEFAULT,
 ) -> Averaged:
     """Compare a judge with each person by Cohen's kappa, and average over people.
 
@@ -52,9 +58,8 @@ def cohen_kappa(
 
     Parameters
     ----------
-    judge : rows of (item, label), or ``{item: label}``
-    humans : rows of (item, human, label), or ``{human: {item: label}}``
-        One is enough: a column of gold labels is one person.
+    judge, humans
+        See `paired`. One person is enough, and may be a column of gold labels.
     weights : {'linear', 'quadratic'}, optional
         For labels that have an order.
     order : sequence of Label, optional
@@ -68,19 +73,7 @@ def cohen_kappa(
     >>> found.figure.value, found.by_human["ben"].reason
     (0.5, 'the person gave every item the same label, so kappa cannot tell agreement from chance')
     """
-    settings = resampling or Resampling()
-    return kappas(paired(judge, humans), settings, weights=weights, order=order)
-
-
-def kappas(
-    pairs: Paired,
-    resampling: Resampling,
-    *,
-    weights: Weights | None = None,
-    order: Sequence[Label] = (),
-) -> Averaged:
-    """Compute kappa of pairs of labels, per rater and on average."""
-    pairs, agreement = pairs.merged, None
+    pairs, agreement = paired(judge, humans).merged, None
     if weights:
         one_of("weights", weights, Weights)
         values = grades(pairs.vocabulary, order)
@@ -126,7 +119,7 @@ def krippendorff_alpha(
     level: Level = "nominal",
     *,
     order: Sequence[Label] = (),
-    resampling: Resampling | None = None,
+    resampling: Resampling = DEFAULT,
 ) -> Figure:
     """Return Krippendorff's alpha: 1 is agreement on every item, 0 what chance gives.
 
@@ -157,7 +150,7 @@ def krippendorff_alpha(
     (0.727273, 10)
     """
     one_of("level", level, Level)
-    people, settings = human_labels(humans), resampling or Resampling()
+    people = human_labels(humans)
     if len(people.humans) < 2:
         return no_figure("agreement among people takes labels of at least two")
     vocabulary = Vocabulary(row.label for row in people)
@@ -207,5 +200,6 @@ def krippendorff_alpha(
         return np.where(expected > 0, 1 - (n - 1) * observed / expected, np.nan)
 
     value = float(alpha(cells @ counts.astype(np.float64)[:, np.newaxis])[0])
-    found = interval_of(bootstrap(cells, counts, alpha, settings), int(counts.sum()), settings)
-    return Figure(value, len(item), None, *found, gaps)
+    drawn = bootstrap(cells, counts, alpha, resampling)
+    interval = interval_of(drawn, int(counts.sum()), resampling)
+    return Figure(value, len(item), None, *interval, gaps)

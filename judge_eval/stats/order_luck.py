@@ -41,7 +41,7 @@ def order_luck(
 
     Examples
     --------
-    >>> table = OutcomesTable.of([{"A": 3, "B": 3}], [["A", "B"]])
+    >>> table = OutcomesTable(np.array([[3, 3, 0, 0]]), np.array([[0, 1]], dtype=np.int8))
     >>> order_luck(table, np.random.default_rng(3)).round(1).tolist()
     [5.3, 5.3]
     """

@@ -7,15 +7,13 @@ the board needs more: a vote is right for a judge when it names what the judge's
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from judge_eval.stats.bootstrap import BoolArray, IntArray
-from voting import choices
 from voting.choices import CHOICES
 
 FAILED: Final = -1
@@ -25,12 +23,6 @@ WRONG: Final = len(CHOICES)
 
 Counts = IntArray
 Codes = NDArray[np.int8]
-
-_CODES: Final[dict[str | None, int]] = {
-    **{c: n for n, c in enumerate(CHOICES)},
-    choices.WRONG: WRONG,
-    None: FAILED,
-}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -50,7 +42,7 @@ class OutcomesTable:
     --------
     Two people say A, one says tie; the first judge says A, the second tie, the third failed.
 
-    >>> table = OutcomesTable.of([{"A": 2, "tie": 1}], [["A", "tie", None]])
+    >>> table = OutcomesTable(np.array([[2, 0, 1, 0]]), np.array([[0, 2, FAILED]], dtype=np.int8))
     >>> table.wins().tolist()
     [[0, 2, 0], [1, 0, 0], [0, 0, 0]]
     """
@@ -59,39 +51,13 @@ class OutcomesTable:
     verdicts: Codes
 
     def __post_init__(self) -> None:
-        if self.votes.ndim != 2 or self.votes.shape[1] != len(CHOICES):
-            raise ValueError(f"votes have shape {self.votes.shape}, not (n_comparisons, 4)")
-        if self.verdicts.ndim != 2 or len(self.verdicts) != len(self.votes):
-            raise ValueError(
-                f"verdicts have shape {self.verdicts.shape}, not ({len(self.votes)}, n_judges)"
-            )
+        shapes = self.votes.shape, self.verdicts.shape
+        if shapes != ((len(self.votes), len(CHOICES)), (len(self.votes), *shapes[1][1:2])):
+            raise ValueError(f"votes and verdicts have shapes {shapes[0]} and {shapes[1]}")
         if (self.votes < 0).any():
             raise ValueError("a number of votes is negative")
         if ((self.verdicts < NOT_ASKED) | (self.verdicts > WRONG)).any():
             raise ValueError("a verdict's code is unknown")
-
-    @classmethod
-    def of(
-        cls,
-        votes: Iterable[Mapping[Any, int]],
-        verdicts: Iterable[Sequence[str | None]],
-        judges: int | None = None,
-    ) -> OutcomesTable:
-        """Make a table of words.
-
-        By comparison: how many votes for each choice, 0 where it is missing; and the verdicts, None
-        for a failure. A judge missing at the end of these was not asked.
-        """
-        counts = [[row.get(choice, 0) for choice in CHOICES] for row in votes]
-        codes = [[_CODES[verdict] for verdict in row] for row in verdicts]
-        width = max((len(row) for row in codes), default=0) if judges is None else judges
-        if any(len(row) > width for row in codes):
-            raise ValueError(f"a comparison has verdicts of more than {width} judges")
-        padded = [row + [NOT_ASKED] * (width - len(row)) for row in codes]
-        return cls(
-            np.array(counts, dtype=np.int64).reshape(len(counts), len(CHOICES)),
-            np.array(padded, dtype=np.int8).reshape(len(padded), width),
-        )
 
     @property
     def n_judges(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge_eval.stats.bootstrap import (
+    DEFAULT,
     BoolArray,
     Bootstrapped,
     FloatArray,
@@ -159,11 +160,6 @@ class Paired:
         )
         return replace(self, item=item, rater=rater, left=left, right=right)
 
-    def without(self, label: Hashable) -> Paired:
-        """Return the pairs in which nobody said this label (for instance ``tie``)."""
-        code = self.vocabulary.code(label)
-        return self.select((self.left != code) & (self.right != code))
-
     @property
     def merged(self) -> Paired:
         """The pairs with one code for all labels that say the same; see `Vocabulary.same`."""
@@ -178,14 +174,21 @@ class Paired:
         return patterns_of(self.item, said + self.right.astype(np.uint64))
 
 
+JudgeOrPairs: TypeAlias = JudgeData | Paired
+
+
 def paired(
-    judge: JudgeData, humans: HumanData, *, missing: Missing = "drop", free_text: bool = False
+    judge: JudgeOrPairs,
+    humans: HumanData = (),
+    *,
+    missing: Missing = "drop",
+    free_text: bool = False,
 ) -> Paired:
     """Line up a judge's labels with those of every person who labelled the same items.
 
     Parameters
     ----------
-    judge : rows of (item, label), or ``{item: label}``
+    judge : rows of (item, label), ``{item: label}``, or what has been lined up already
     humans : rows of (item, human, label), or ``{human: {item: label}}``
         People without an item in common with the judge are left out, and reported.
     missing : {'drop', 'wrong'}
@@ -200,6 +203,8 @@ def paired(
     >>> len(pairs), pairs.raters, pairs.left_out[0].why
     (1, ('ann',), 'the judge gave that item no label')
     """
+    if isinstance(judge, Paired):
+        return judge
     people = human_labels(humans, free_text=free_text)
     by_item = dict(judge_labels(judge, free_text=free_text))
     if missing == "wrong":
@@ -423,7 +428,7 @@ def mean_over_raters(values: FloatArray) -> FloatArray:
     return mean
 
 
-def agreement(pairs: Paired, *, resampling: Resampling | None = None) -> Figure:
+def agreement(pairs: Paired, *, resampling: Resampling = DEFAULT) -> Figure:
     """Return the share of pairs of labels that are the same.
 
     Every pair counts once, whoever it is by; `classification` instead averages over people. The
@@ -442,7 +447,7 @@ def agreement(pairs: Paired, *, resampling: Resampling | None = None) -> Figure:
     if pairs.items == len(pairs):
         interval = Bootstrapped(wilson(int(same.sum()), len(same)), WILSON)
     else:
-        settings, pick = resampling or Resampling(), pairs.patterns.pick
-        [drawn] = resampled_rates(pairs.patterns, 0 * pick, same[pick], 1, settings)
-        interval = interval_of(drawn, pairs.items, settings)
+        pick = pairs.patterns.pick
+        [drawn] = resampled_rates(pairs.patterns, 0 * pick, same[pick], 1, resampling)
+        interval = interval_of(drawn, pairs.items, resampling)
     return Figure(float(same.mean()), len(pairs), None, *interval, pairs.left_out)

@@ -9,12 +9,13 @@ of the sums.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from judge_eval.stats.bootstrap import (
+    DEFAULT,
     FloatArray,
     IntArray,
     Resampling,
@@ -23,9 +24,10 @@ from judge_eval.stats.bootstrap import (
     sparse,
 )
 from judge_eval.stats.estimate import one_of
-from judge_eval.stats.labels import NO_LABEL, HumanData, JudgeData, Label
+from judge_eval.stats.labels import NO_LABEL, HumanData, Label
 from judge_eval.stats.pairs import (
     Averaged,
+    JudgeOrPairs,
     Missing,
     Paired,
     averaged,
@@ -56,7 +58,7 @@ class Classification:
     pos_label: Label = 1
     average: Average = "binary"
     missing: Missing = "drop"
-    resampling: Resampling = field(default_factory=Resampling)
+    resampling: Resampling = DEFAULT
 
     def __post_init__(self) -> None:
         for name, known in (("metric", Metric), ("average", Average), ("missing", Missing)):
@@ -64,14 +66,14 @@ class Classification:
 
 
 def classification(
-    judge: JudgeData,
-    humans: HumanData,
+    judge: JudgeOrPairs,
+    humans: HumanData = (),
     metric: Metric = "accuracy",
     *,
     pos_label: Label = 1,
     average: Average = "binary",
     missing: Missing = "drop",
-    resampling: Resampling | None = None,
+    resampling: Resampling = DEFAULT,
 ) -> Averaged:
     """Compare a judge with each person and average over people.
 
@@ -80,8 +82,8 @@ def classification(
 
     Parameters
     ----------
-    judge : rows of (item, label), or ``{item: label}``
-    humans : rows of (item, human, label), or ``{human: {item: label}}``
+    judge, humans
+        See `paired`.
     metric, pos_label, average, missing
         See `Classification`.
 
@@ -94,30 +96,25 @@ def classification(
     >>> classification(judge, people, "f1").figure.reason
     'neither the judge nor the person gave the label 1'
     """
-    settings = Classification(metric, pos_label, average, missing, resampling or Resampling())
-    return classify(paired(judge, humans, missing=missing), settings)
-
-
-def classify(pairs: Paired, settings: Classification) -> Averaged:
-    """Compute a classification figure of pairs of labels."""
-    pairs, resampling = pairs.merged, settings.resampling
-    if settings.metric == "accuracy":
+    settings = Classification(metric, pos_label, average, missing, resampling)
+    pairs = paired(judge, humans, missing=missing).merged
+    if metric == "accuracy":
         same = np.where(pairs.left == pairs.right, 1.0, 0.0)
         return mean_by_rater(pairs, same, resampling, is_rate=True)
-    if settings.average == "samples" and pairs.vocabulary.is_multilabel:
-        return mean_by_rater(pairs, _by_sample(pairs, settings.metric), resampling)
-    sums, positive = class_sums(pairs), pairs.vocabulary.code(settings.pos_label)
+    if average == "samples" and pairs.vocabulary.is_multilabel:
+        return mean_by_rater(pairs, _by_sample(pairs, metric), resampling)
+    sums, positive = class_sums(pairs), pairs.vocabulary.code(pos_label)
     is_positive = (sums.label == positive)[:, np.newaxis]
 
     def statistic(both: FloatArray, judge: FloatArray, human: FloatArray) -> FloatArray:
         """Return precision, recall or F1 per rater from what both said, judge and person."""
-        whole = {"precision": judge, "recall": human, "f1": (judge + human) / 2}[settings.metric]
-        if settings.average == "binary":
+        whole = {"precision": judge, "recall": human, "f1": (judge + human) / 2}[metric]
+        if average == "binary":
             both, whole = both * is_positive, whole * is_positive
-        if settings.average in ("binary", "micro"):
+        if average in ("binary", "micro"):
             return sums.by_rater(both) / sums.by_rater(whole)
         weight = human
-        if settings.average != "weighted":
+        if average != "weighted":
             said = (judge + human > 0) | pairs.vocabulary.is_multilabel
             weight = said.astype(np.float64)
         per_class = np.where(whole > 0, both / whole, 0.0)
@@ -130,9 +127,9 @@ def classify(pairs: Paired, settings: Classification) -> Averaged:
     resampled = sums.resampled(statistic, resampling)
     resampled[is_missing] = np.nan
     intervals, of_mean = None, None
-    if settings.average == "binary" and settings.metric != "f1":
+    if average == "binary" and metric != "f1":
         # A rate among positive labels.
-        whole = (pairs.left if settings.metric == "precision" else pairs.right) == positive
+        whole = (pairs.left if metric == "precision" else pairs.right) == positive
         good = whole & (pairs.left == pairs.right)
         counts = (np.bincount(pairs.rater[x], minlength=len(reasons)) for x in (good, whole))
         intervals = wilson_intervals(*counts)

@@ -7,10 +7,17 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import Bootstrapped, FloatArray, IntArray, Resampling, draws
+from judge_eval.stats.bootstrap import (
+    DEFAULT,
+    Bootstrapped,
+    FloatArray,
+    IntArray,
+    Resampling,
+    draws,
+)
 from judge_eval.stats.estimate import one_of
-from judge_eval.stats.labels import HumanData, JudgeData, Label, grades
-from judge_eval.stats.pairs import Averaged, Paired, averaged, paired
+from judge_eval.stats.labels import HumanData, Label, grades
+from judge_eval.stats.pairs import Averaged, JudgeOrPairs, averaged, paired
 
 Coefficient: TypeAlias = Literal["spearman", "kendall"]
 COEFFICIENTS: Final[tuple[Coefficient, ...]] = get_args(Coefficient)
@@ -20,12 +27,12 @@ _MOST_PAIRS: Final = 1_500
 
 
 def rank_correlation(
-    judge: JudgeData,
-    humans: HumanData,
+    judge: JudgeOrPairs,
+    humans: HumanData = (),
     coefficient: Coefficient = "spearman",
     *,
     order: Sequence[Label] = (),
-    resampling: Resampling | None = None,
+    resampling: Resampling = DEFAULT,
 ) -> Averaged:
     """Correlate a judge's grades with each person's, and average over people.
 
@@ -34,8 +41,8 @@ def rank_correlation(
 
     Parameters
     ----------
-    judge : rows of (item, label), or ``{item: label}``
-    humans : rows of (item, human, label), or ``{human: {item: label}}``
+    judge, humans
+        See `paired`.
     coefficient : {'spearman', 'kendall'}
         Pearson's correlation of the ranks, where equal grades share the mean of their ranks; or
         tau-b, ``(concordant - discordant) / sqrt((pairs - tied by one) (pairs - tied by other))``.
@@ -52,13 +59,6 @@ def rank_correlation(
     0.9129
     """
     pairs = paired(judge, humans)
-    return rank_correlations(pairs, coefficient, order, resampling or Resampling())
-
-
-def rank_correlations(
-    pairs: Paired, coefficient: Coefficient, order: Sequence[Label], resampling: Resampling
-) -> Averaged:
-    """Correlate pairs of grades, per rater and on average."""
     one_of("coefficient", coefficient, Coefficient)
     # Noise in the last digits of a grade is no difference.
     places = np.unique(np.round(grades(pairs.vocabulary, order), 12), return_inverse=True)[1]

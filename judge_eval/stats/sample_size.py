@@ -23,30 +23,6 @@ _LABELS_AT_ONCE = 2_000_000
 
 
 @dataclass(frozen=True)
-class Supposed:
-    """What is supposed of people and judge: shares of items, between 0 and 1.
-
-    A `human_noise` of 0.1 makes people agree with a kappa of 0.81, 0.2 with 0.64, 0.3 with 0.49.
-    """
-
-    judge_accuracy: float
-    human_noise: float
-    humans: int = 3
-    categories: int = 3
-
-    def __post_init__(self) -> None:
-        if not (0 <= self.judge_accuracy <= 1 and 0 <= self.human_noise <= 1):
-            raise ValueError("judge_accuracy and human_noise are shares between 0 and 1")
-        if self.humans < 2 or self.categories < 2:
-            raise ValueError("the test takes at least two people and two categories")
-
-    @property
-    def human_kappa(self) -> float:
-        """The kappa with which two people agree."""
-        return (1 - self.human_noise) ** 2
-
-
-@dataclass(frozen=True)
 class ItemsNeeded:
     """How many items are needed, and how sure one is of passing with fewer or more.
 
@@ -56,11 +32,13 @@ class ItemsNeeded:
         The smallest size from which on the judge passes often enough.
     passing : mapping of int to Figure
         By number of items: the share of simulated tests that passed, with its interval.
+    human_kappa : float
+        With which two people agree.
     """
 
     items: int | None
     passing: dict[int, Figure]
-    supposed: Supposed
+    human_kappa: float
     in_words: str
 
 
@@ -81,8 +59,9 @@ def items_needed(
 
     Parameters
     ----------
-    judge_accuracy, human_noise, humans, categories
-        See `Supposed`.
+    judge_accuracy, human_noise : float
+        Shares of items, see above. A noise of 0.1 makes people agree with a kappa of 0.81, 0.2 with
+        0.64, 0.3 with 0.49.
     sizes : sequence of int
         Numbers of items to try.
     power : float
@@ -96,7 +75,10 @@ def items_needed(
     >>> good.items, good.passing[30].value < good.passing[100].value
     (40, True)
     """
-    supposed = Supposed(judge_accuracy, human_noise, humans, categories)
+    if not (0 <= judge_accuracy <= 1 and 0 <= human_noise <= 1):
+        raise ValueError("judge_accuracy and human_noise are shares between 0 and 1")
+    if humans < 2 or categories < 2:
+        raise ValueError("the test takes at least two people and two categories")
     tried = sorted(set(sizes))
     if not tried or tried[0] < 2:
         raise ValueError("sizes must be numbers of at least 2 items")
@@ -104,9 +86,8 @@ def items_needed(
     passed = np.zeros(len(tried), np.int64)
     at_once = max(1, _LABELS_AT_ONCE // (humans * tried[-1]))
     for done in range(0, simulations, at_once):
-        counts = _outcomes(
-            *_labels(supposed, min(at_once, simulations - done), tried[-1], rng), tried
-        )
+        shape = min(at_once, simulations - done), humans, tried[-1]
+        counts = _outcomes(*_labels(judge_accuracy, human_noise, categories, shape, rng), tried)
         rejected = benjamini_yekutieli(t_test(counts, penalty)[..., 0], q)
         passed += (rejected.mean(axis=-1) >= PASSES).sum(axis=0)
     passing = {
@@ -126,19 +107,21 @@ def items_needed(
             f"With up to {tried[-1]} items {judge} passes in {share:.0%} of all tests, fewer than "
             f"the {power:.0%} asked for."
         )
-    return ItemsNeeded(items, passing, supposed, words.replace("%", " %"))
+    return ItemsNeeded(items, passing, (1 - human_noise) ** 2, words.replace("%", " %"))
 
 
 def _labels(
-    supposed: Supposed, tests: int, items: int, rng: np.random.Generator
+    accuracy: float,
+    noise: float,
+    categories: int,
+    shape: tuple[int, int, int],
+    rng: np.random.Generator,
 ) -> tuple[IntArray, IntArray]:
     """Draw labels of people, shape (tests, humans, items), and a judge; the truth is always 0."""
-    shape, categories = (tests, supposed.humans, items), supposed.categories
-    is_blind = rng.random(shape) < supposed.human_noise
-    people = np.where(is_blind, rng.integers(0, categories, shape), 0)
-    is_right = rng.random((tests, items)) < supposed.judge_accuracy
-    judge = np.where(is_right, 0, rng.integers(1, categories, (tests, items)))
-    return people, judge
+    people = np.where(rng.random(shape) < noise, rng.integers(0, categories, shape), 0)
+    of_judge = shape[0], shape[2]
+    is_right = rng.random(of_judge) < accuracy
+    return people, np.where(is_right, 0, rng.integers(1, categories, of_judge))
 
 
 def _outcomes(people: IntArray, judge: IntArray, sizes: Sequence[int]) -> IntArray:

@@ -14,28 +14,27 @@ from judge_eval.stats.annotator_test import (
     epsilon_key,
     in_words,
 )
-from judge_eval.stats.bootstrap import Resampling
+from judge_eval.stats.bootstrap import DEFAULT, Resampling
 from judge_eval.stats.estimate import Figure, no_figure, one_of, wilson
-from judge_eval.stats.kappa import Level, Weights, band, kappas, krippendorff_alpha
+from judge_eval.stats.kappa import Level, Weights, band, cohen_kappa, krippendorff_alpha
 from judge_eval.stats.labels import (
     HumanLabels,
     JudgeLabels,
     Label,
-    LabelsUnfit,
     TieRule,
     consensus,
     kind_of,
     nominal_warning,
 )
 from judge_eval.stats.pairs import WILSON, Missing, Paired, paired, paired_people
-from judge_eval.stats.precision_recall import Average, Classification, Metric, classify
-from judge_eval.stats.rank_correlations import COEFFICIENTS, rank_correlations
+from judge_eval.stats.precision_recall import Average, Classification, Metric, classification
+from judge_eval.stats.rank_correlations import COEFFICIENTS, rank_correlation
 from judge_eval.stats.similarity import (
     BATCH_SIZE,
     Embedder,
     Similarity,
-    semantic_similarities,
-    text_similarities,
+    semantic_similarity,
+    text_similarity,
     texts_of,
 )
 
@@ -230,14 +229,30 @@ class Scorer:
         return self.result(judge_id, task_name, aggregation_mode, figures)
 
 
-class PairScorer(Scorer):
-    """Compares labels two by two: a judge's with people's, or people's among themselves.
-
-    What its results are about is filled in by who asks for them.
-    """
+class BuiltInScorer(Scorer):
+    """A scorer of this package; what its results are about is filled in by who asks for them."""
 
     def can_score_task(self, sample_label: Label) -> bool:
         return True
+
+    def found(
+        self,
+        figures: Sequence[Figure],
+        by_human: Figures,
+        warnings: Sequence[str] = (),
+        metadata: Metadata = INDIVIDUAL,
+    ) -> ScoreResult:
+        return ScoreResult(
+            scorer_name=self.scorer_name,
+            figures=dict(zip(self.figure_names, figures, strict=False)),
+            by_human=by_human,
+            metadata=metadata,
+            warnings=tuple(warnings),
+        )
+
+
+class PairScorer(BuiltInScorer):
+    """Compares labels two by two: a judge's with people's, or people's among themselves."""
 
     def compute_score(
         self, judge_data: JudgeLabels, human_data: HumanLabels, /, *about: str
@@ -263,13 +278,11 @@ class ClassificationScorer(PairScorer):
         average: Average = "binary",
         tie_rule: TieRule = "alphabetical",
         missing: Missing = "drop",
-        resampling: Resampling | None = None,
+        resampling: Resampling = DEFAULT,
     ) -> None:
         super().__init__(f"classification_{metric}")
-        self.figure_names = (metric,)
-        self.tie_rule = tie_rule
-        drawn = resampling or Resampling()
-        self.settings = Classification(metric, pos_label, average, missing, drawn)
+        self.figure_names, self.tie_rule = (metric,), tie_rule
+        self.settings = Classification(metric, pos_label, average, missing, resampling)
 
     def compute_score(
         self, judge_data: JudgeLabels, human_data: HumanLabels, /, *about: str
@@ -277,8 +290,7 @@ class ClassificationScorer(PairScorer):
         return self.compared(paired(judge_data, human_data, missing=self.settings.missing))
 
     def compute_majority(self, judge_data: JudgeLabels, human_data: HumanLabels, /) -> ScoreResult:
-        people = consensus(human_data, self.tie_rule)
-        found = self.compared(paired(judge_data, people, missing=self.settings.missing))
+        found = self.compute_score(judge_data, consensus(human_data, self.tie_rule))
         method = {"scoring_method": "majority_vote", "tie_rule": self.tie_rule}
         return replace(found, metadata={**found.metadata, **method})
 
@@ -288,18 +300,14 @@ class ClassificationScorer(PairScorer):
         return self.compared(paired_people(human_data, ordered=one_sided))
 
     def compared(self, pairs: Paired) -> ScoreResult:
-        found, settings, options = classify(pairs, self.settings), self.settings, {}
+        settings, wrong, options = self.settings, pairs.unlabelled, {}
+        found = classification(pairs, **vars(settings))
         if settings.metric != "accuracy":
             options = {"pos_label": str(settings.pos_label), "average": settings.average}
-        wrong = pairs.unlabelled
         items = f"{wrong:,} item{'' if wrong == 1 else 's'}"
-        return ScoreResult(
-            scorer_name=self.scorer_name,
-            figures={settings.metric: found.figure},
-            by_human=found.by_human,
-            metadata={**INDIVIDUAL, **options, "missing": settings.missing},
-            warnings=(f"{items} without the judge's label counted as wrong",) * bool(wrong),
-        )
+        warnings = (f"{items} without the judge's label counted as wrong",) * bool(wrong)
+        metadata = {**INDIVIDUAL, **options, "missing": settings.missing}
+        return self.found([found.figure], found.by_human, warnings, metadata)
 
 
 class CohenKappaScorer(PairScorer):
@@ -309,31 +317,26 @@ class CohenKappaScorer(PairScorer):
 
     def __init__(
         self,
-        resampling: Resampling | None = None,
+        resampling: Resampling = DEFAULT,
         *,
         weights: Weights | None = None,
         order: Sequence[Label] = (),
     ) -> None:
         super().__init__("cohens_kappa" if weights is None else f"cohens_kappa_{weights}")
-        if weights is not None:
-            one_of("weights", weights, Weights)
-        self.weights, self.order = weights, order
-        self.resampling = resampling or Resampling()
+        one_of("weights", weights or "linear", Weights)
+        self.weights, self.order, self.resampling = weights, order, resampling
 
     def compared(self, pairs: Paired) -> ScoreResult:
-        found = kappas(pairs, self.resampling, weights=self.weights, order=self.order)
+        found = cohen_kappa(
+            pairs, weights=self.weights, order=self.order, resampling=self.resampling
+        )
         metadata = {**INDIVIDUAL, "weights": self.weights or "none"}
         if found.figure.value is not None:
             metadata["interpretation"] = band(found.figure.value)
             metadata["interpretation_by"] = "Landis and Koch, a convention"
         fits = "cohen_kappa with weights, or rank_correlation,"
-        return ScoreResult(
-            scorer_name=self.scorer_name,
-            figures={"kappa": found.figure},
-            by_human=found.by_human,
-            metadata=metadata,
-            warnings=() if self.weights else nominal_warning(pairs.vocabulary.labels, fits),
-        )
+        labels = () if self.weights else pairs.vocabulary.labels
+        return self.found([found.figure], found.by_human, nominal_warning(labels, fits), metadata)
 
 
 class RankCorrelationScorer(PairScorer):
@@ -341,29 +344,22 @@ class RankCorrelationScorer(PairScorer):
 
     figure_names = COEFFICIENTS
 
-    def __init__(
-        self, resampling: Resampling | None = None, *, order: Sequence[Label] = ()
-    ) -> None:
+    def __init__(self, resampling: Resampling = DEFAULT, *, order: Sequence[Label] = ()) -> None:
         super().__init__("rank_correlation")
-        self.order, self.resampling = order, resampling or Resampling()
+        self.order, self.resampling = order, resampling
 
     def can_score_task(self, sample_label: Label) -> bool:
         return kind_of(sample_label) in ("number", "text")
 
     def compared(self, pairs: Paired) -> ScoreResult:
-        found = {
-            name: rank_correlations(pairs, name, self.order, self.resampling)
+        spearman, kendall = (
+            rank_correlation(pairs, (), name, order=self.order, resampling=self.resampling)
             for name in COEFFICIENTS
-        }
-        return ScoreResult(
-            scorer_name=self.scorer_name,
-            figures={name: each.figure for name, each in found.items()},
-            by_human=found["spearman"].by_human,
-            metadata=INDIVIDUAL,
         )
+        return self.found([spearman.figure, kendall.figure], spearman.by_human)
 
 
-class KrippendorffAlphaScorer(Scorer):
+class KrippendorffAlphaScorer(BuiltInScorer):
     """Krippendorff's alpha among people, and with the judge as one more of them."""
 
     min_humans = 2
@@ -371,18 +367,14 @@ class KrippendorffAlphaScorer(Scorer):
 
     def __init__(
         self,
-        resampling: Resampling | None = None,
+        resampling: Resampling = DEFAULT,
         *,
         level: Level = "nominal",
         order: Sequence[Label] = (),
     ) -> None:
         super().__init__("krippendorff_alpha" + f"_{level}" * (level != "nominal"))
         one_of("level", level, Level)
-        self.level, self.order = level, order
-        self.resampling = resampling or Resampling()
-
-    def can_score_task(self, sample_label: Label) -> bool:
-        return True
+        self.level, self.order, self.resampling = level, order, resampling
 
     def compute_score(
         self, judge_data: JudgeLabels, human_data: HumanLabels, /, *about: str
@@ -394,13 +386,9 @@ class KrippendorffAlphaScorer(Scorer):
 
     def compute_among_people(self, human_data: HumanLabels, /) -> ScoreResult:
         labels = [row.label for row in human_data] if self.level == "nominal" else []
-        fits = "krippendorff_alpha with level ordinal or interval"
-        return ScoreResult(
-            scorer_name=self.scorer_name,
-            figures={"krippendorff_alpha": self._alpha(human_data)},
-            metadata={"ground_truth_method": "people_among_themselves", "level": self.level},
-            warnings=nominal_warning(labels, fits),
-        )
+        warnings = nominal_warning(labels, "krippendorff_alpha with level ordinal or interval")
+        metadata = {"ground_truth_method": "people_among_themselves", "level": self.level}
+        return self.found([self._alpha(human_data)], {}, warnings, metadata)
 
     def _alpha(self, humans: HumanLabels) -> Figure:
         return krippendorff_alpha(humans, self.level, order=self.order, resampling=self.resampling)
@@ -416,19 +404,16 @@ class TextSimilarityScorer(PairScorer):
     free_text = True
     figure_names = ("similarity",)
 
-    def __init__(self, resampling: Resampling | None = None) -> None:
+    def __init__(self, resampling: Resampling = DEFAULT) -> None:
         super().__init__("text_similarity")
-        self.resampling = resampling or Resampling()
+        self.resampling = resampling
         self.metadata: Metadata = {}
 
     def can_score_task(self, sample_label: Label) -> bool:
-        try:
-            return bool(texts_of(sample_label))
-        except LabelsUnfit:
-            return False
+        return bool(texts_of(sample_label))
 
     def similarity(self, pairs: Paired, best_match: bool) -> Similarity:
-        return text_similarities(pairs, best_match, self.resampling)
+        return text_similarity(pairs, best_match=best_match, resampling=self.resampling)
 
     def compute_majority(self, judge_data: JudgeLabels, human_data: HumanLabels, /) -> ScoreResult:
         found = self.compared(paired(judge_data, human_data, free_text=True), best_match=True)
@@ -436,12 +421,8 @@ class TextSimilarityScorer(PairScorer):
 
     def compared(self, pairs: Paired, best_match: bool = False) -> ScoreResult:
         found = self.similarity(pairs, best_match)
-        return ScoreResult(
-            scorer_name=self.scorer_name,
-            figures={self.figure_names[0]: found.figure},
-            by_human=found.by_human,
-            metadata={**INDIVIDUAL, **self.metadata, "similarities": asdict(found.spread)},
-        )
+        metadata = {**INDIVIDUAL, **self.metadata, "similarities": asdict(found.spread)}
+        return self.found([found.figure], found.by_human, (), metadata)
 
 
 class SemanticSimilarityScorer(TextSimilarityScorer):
@@ -450,20 +431,24 @@ class SemanticSimilarityScorer(TextSimilarityScorer):
     figure_names = ("semantic_similarity",)
 
     def __init__(
-        self, embed: Embedder, batch_size: int = BATCH_SIZE, resampling: Resampling | None = None
+        self, embed: Embedder, batch_size: int = BATCH_SIZE, resampling: Resampling = DEFAULT
     ) -> None:
         super().__init__(resampling)
-        self.scorer_name = "semantic_similarity"
-        self.embed, self.batch_size = embed, batch_size
+        self.scorer_name, self.embed, self.batch_size = "semantic_similarity", embed, batch_size
         self.metadata = {"embedding_model": embed.model, "batch_size": batch_size}
 
     def similarity(self, pairs: Paired, best_match: bool) -> Similarity:
-        return semantic_similarities(
-            pairs, self.embed, best_match, self.resampling, self.batch_size
+        return semantic_similarity(
+            pairs,
+            (),
+            self.embed,
+            best_match=best_match,
+            resampling=self.resampling,
+            batch_size=self.batch_size,
         )
 
 
-class AltTestScorer(Scorer):
+class AltTestScorer(BuiltInScorer):
     """May the judge take a person's place? See `alt_test`; people have none among themselves."""
 
     figure_names = ("winning_rate", "advantage_probability")
@@ -472,9 +457,6 @@ class AltTestScorer(Scorer):
         super().__init__("alt_test")
         self.settings = settings or AltTestSettings()
         self.min_humans = self.settings.min_humans
-
-    def can_score_task(self, sample_label: Label) -> bool:
-        return True
 
     def compute_score(
         self, judge_data: JudgeLabels, human_data: HumanLabels, /, *about: str
@@ -505,17 +487,9 @@ class AltTestScorer(Scorer):
             "ground_truth_method": "alt_test_procedure",
             "scoring_method": "leave_one_out_cross_validation",
         }
-        return ScoreResult(
-            scorer_name=self.scorer_name,
-            figures={
-                "winning_rate": found.winning_rate[found.epsilon],
-                "advantage_probability": found.advantage_probability,
-            },
-            by_human=by_human,
-            series={"winning_rate": found.winning_rate},
-            metadata=metadata,
-            warnings=advice(found, settings),
-        )
+        figures = found.winning_rate[found.epsilon], found.advantage_probability
+        result = self.found(figures, by_human, advice(found, settings), metadata)
+        return replace(result, series={"winning_rate": found.winning_rate})
 
     def no_result(
         self, judge_id: str, task_name: str, aggregation_mode: TaskStrategy, reason: str

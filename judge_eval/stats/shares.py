@@ -110,7 +110,8 @@ def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
     --------
     A verdict that failed is on the side of the votes it did not agree with.
 
-    >>> table = OutcomesTable.of([{"A": 1}] * 8 + [{"B": 1}] * 4, [["A", None]] * 12)
+    >>> votes = np.array([[1, 0, 0, 0]] * 8 + [[0, 1, 0, 0]] * 4)
+    >>> table = OutcomesTable(votes, np.tile(np.int8([0, -1]), (12, 1)))
     >>> one, other = overall_agreement(table, np.arange(12))
     >>> round(one.value, 3), round(one.low, 3), round(one.high, 3), one.method
     (0.667, 0.391, 0.862, 'wilson')

@@ -9,15 +9,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from judge_eval.stats.bootstrap import BoolArray, FloatArray, Resampling
+from judge_eval.stats.bootstrap import DEFAULT, BoolArray, FloatArray, Resampling
 from judge_eval.stats.estimate import left_out
-from judge_eval.stats.labels import HumanData, JudgeData, LabelsUnfit
-from judge_eval.stats.pairs import NOTHING_IN_COMMON, Averaged, Paired, mean_by_rater, paired
+from judge_eval.stats.labels import HumanData, LabelsUnfit
+from judge_eval.stats.pairs import (
+    NOTHING_IN_COMMON,
+    Averaged,
+    JudgeOrPairs,
+    Paired,
+    mean_by_rater,
+    paired,
+)
 
 BEST_MATCH: Final = "best match"
 BATCH_SIZE: Final = 100
@@ -48,11 +55,11 @@ class Similarity(Averaged):
 
 
 def text_similarity(
-    judge: JudgeData,
-    humans: HumanData,
+    judge: JudgeOrPairs,
+    humans: HumanData = (),
     *,
     best_match: bool = False,
-    resampling: Resampling | None = None,
+    resampling: Resampling = DEFAULT,
 ) -> Similarity:
     """Compare a judge's texts with each person's, letter by letter, and average over people.
 
@@ -61,9 +68,8 @@ def text_similarity(
 
     Parameters
     ----------
-    judge : rows of (item, label), or ``{item: label}``
-    humans : rows of (item, human, label), or ``{human: {item: label}}``
-        Of vectors of texts the ratios are averaged.
+    judge, humans
+        See `paired`. Of vectors of texts the ratios are averaged.
     best_match : bool
         Compare each item with the person whose text is most alike, instead of with everybody.
 
@@ -73,12 +79,7 @@ def text_similarity(
     0.75
     """
     pairs = paired(judge, humans, free_text=True)
-    return text_similarities(pairs, best_match, resampling or Resampling())
-
-
-def text_similarities(pairs: Paired, best_match: bool, resampling: Resampling) -> Similarity:
-    """Compute the text similarity of pairs of labels, per rater and on average."""
-    texts, width = [texts_of(label) for label in pairs.vocabulary.labels], len(pairs.vocabulary)
+    texts, width = _all_texts(pairs), len(pairs.vocabulary)
     both, where = np.unique(pairs.left * width + pairs.right, return_inverse=True)
     ratios = [_ratio(texts[key // width], texts[key % width]) for key in both]
     return _averaged(pairs, np.array(ratios, np.float64)[where], best_match, resampling)
@@ -95,11 +96,18 @@ def _ratio(one: Texts, other: Texts) -> float:
 
 
 def texts_of(label: object) -> Texts:
-    """Return the texts that a label holds: it is a text or a vector of texts."""
-    texts = (label,) if isinstance(label, str) else label
-    if isinstance(texts, tuple) and texts and all(isinstance(part, str) for part in texts):
-        return texts
-    raise LabelsUnfit(f"{label!r} is no text")
+    """Return the texts of a text or a vector of texts; nothing of another label."""
+    if isinstance(label, str):
+        return (label,)
+    is_texts = isinstance(label, tuple) and all(isinstance(part, str) for part in label)
+    return cast("Texts", label) if is_texts else ()
+
+
+def _all_texts(pairs: Paired) -> list[Texts]:
+    for label in pairs.vocabulary.labels:
+        if not texts_of(label):
+            raise LabelsUnfit(f"{label!r} is no text")
+    return [texts_of(label) for label in pairs.vocabulary.labels]
 
 
 def _averaged(
@@ -144,12 +152,12 @@ class Embedder(Protocol):
 
 
 def semantic_similarity(
-    judge: JudgeData,
+    judge: JudgeOrPairs,
     humans: HumanData,
     embed: Embedder,
     *,
     best_match: bool = False,
-    resampling: Resampling | None = None,
+    resampling: Resampling = DEFAULT,
     batch_size: int = BATCH_SIZE,
 ) -> Similarity:
     """Compare a judge's texts with each person's by meaning, and average over people.
@@ -158,9 +166,8 @@ def semantic_similarity(
 
     Parameters
     ----------
-    judge : rows of (item, label), or ``{item: label}``
-    humans : rows of (item, human, label), or ``{human: {item: label}}``
-        Of vectors of texts the cosines are averaged.
+    judge, humans
+        See `paired`. Of vectors of texts the cosines are averaged.
     embed : Embedder
         Asked once for each different text.
     best_match : bool
@@ -179,18 +186,7 @@ def semantic_similarity(
     (0.8, 'stub')
     """
     pairs = paired(judge, humans, free_text=True)
-    return semantic_similarities(pairs, embed, best_match, resampling or Resampling(), batch_size)
-
-
-def semantic_similarities(
-    pairs: Paired,
-    embed: Embedder,
-    best_match: bool,
-    resampling: Resampling,
-    batch_size: int = BATCH_SIZE,
-) -> Similarity:
-    """Compute the semantic similarity of pairs of labels, per rater and on average."""
-    texts = [texts_of(label) for label in pairs.vocabulary.labels]
+    texts = _all_texts(pairs)
     used = {text for code in {*pairs.left, *pairs.right} for text in texts[code]}
     vectors = _embedded(sorted(used), embed, batch_size)
     values, failed = np.full(len(pairs), np.nan), defaultdict(list)

@@ -12,7 +12,7 @@ from judge_eval.stats.elo import agree_rate
 from judge_eval.stats.estimate import wilson
 from judge_eval.stats.judge_figures import judge_figures
 from judge_eval.stats.outcomes_table import OutcomesTable
-from tests.pure.outcome_tables import made_up, tables
+from tests.pure.outcome_tables import made_up, outcomes_of, tables
 
 
 def figures(table, seed=1, resamples=200):
@@ -79,7 +79,7 @@ def test_one_vote_per_comparison_gets_wilsons_interval():
 
 
 def test_coverage_counts_comparisons_without_votes_and_leaves_out_what_was_not_asked():
-    table = OutcomesTable.of([{"A": 1}, {}, {}], [["A", "B"], [None, "A"], ["tie"]])
+    table = outcomes_of([{"A": 1}, {}, {}], [["A", "B"], [None, "A"], ["tie"]])
     first, second = figures(table)
     assert (first.coverage.successes, first.coverage.trials) == (2, 3)
     assert (second.coverage.successes, second.coverage.trials) == (2, 2)
@@ -130,9 +130,9 @@ def test_the_same_seed_gives_the_same_figures_and_another_one_other_intervals(se
 @pytest.mark.parametrize(
     "table",
     [
-        OutcomesTable.of([], [], judges=2),
-        OutcomesTable.of([{}], [["A", "B"]]),
-        OutcomesTable.of([{"A": 1}], [[None, None]]),
+        outcomes_of([], [], judges=2),
+        outcomes_of([{}], [["A", "B"]]),
+        outcomes_of([{"A": 1}], [[None, None]]),
     ],
 )
 def test_without_votes_or_verdicts_every_figure_is_missing_with_a_reason(table):
@@ -145,7 +145,7 @@ def test_without_votes_or_verdicts_every_figure_is_missing_with_a_reason(table):
 
 
 def test_beside_people_stand_only_comparisons_with_several_votes():
-    table = OutcomesTable.of([{"A": 2, "B": 1}, {"A": 1}, {"B": 2}], [["A", "B"]] * 3)
+    table = outcomes_of([{"A": 2, "B": 1}, {"A": 1}, {"B": 2}], [["A", "B"]] * 3)
     first, second = figures(table)
     assert (first.agreement.successes, first.agreement.trials) == (3, 6)
     assert (first.beside_people.successes, first.beside_people.trials) == (2, 5)
@@ -154,15 +154,15 @@ def test_beside_people_stand_only_comparisons_with_several_votes():
 
 def test_who_was_not_tested_has_no_letter_and_makes_none():
     said = [["A", "B", None], ["A", "B", None]] * 10
-    found = figures(OutcomesTable.of([{"A": 1}] * 20, said))
+    found = figures(outcomes_of([{"A": 1}] * 20, said))
     assert [judge.ties for judge in found] == ["a", "b", ""]
     assert (found[2].rating.rank, found[2].rating.value) == (None, None)
 
 
 def test_one_judge_has_agreement_and_no_rating():
-    [found] = figures(OutcomesTable.of([{"A": 1}, {"B": 1}], [["A"], ["A"]]))
+    [found] = figures(outcomes_of([{"A": 1}, {"B": 1}], [["A"], ["A"]]))
     assert (found.agreement.value, found.rating.value) == (0.5, None)
 
 
 def test_no_judges_no_figures():
-    assert figures(OutcomesTable.of([{"A": 1}], [[]])) == []
+    assert figures(outcomes_of([{"A": 1}], [[]])) == []

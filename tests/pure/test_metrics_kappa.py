@@ -16,7 +16,6 @@ from judge_eval.stats import (
     krippendorff_alpha,
     paired_people,
 )
-from judge_eval.stats.kappa import kappas
 from judge_eval.stats.labels import LabelsUnfit
 
 FEW = Resampling(resamples=20)
@@ -151,7 +150,7 @@ def test_without_anybody_else_the_reason_is_the_figure_s():
 
 def test_between_people_both_must_vary():
     people = {"ann": dict(enumerate("AABB")), "ben": dict(enumerate("AAAA"))}
-    found = kappas(paired_people(people), FEW)
+    found = cohen_kappa(paired_people(people), resampling=FEW)
     assert found.figure.value is None
     assert "one of the two" in found.by_human["ann & ben"].reason
 

@@ -178,13 +178,6 @@ def test_every_two_people_are_paired_on_every_item_that_both_labelled(humans):
     assert len(paired_people(humans, ordered=True)) == 2 * expected
 
 
-def test_pairs_without_a_label_are_those_where_nobody_said_it():
-    humans = {"ann": {"q1": "A", "q2": "tie", "q3": "B"}}
-    pairs = paired({"q1": "A", "q2": "A", "q3": "tie"}, humans)
-    assert len(pairs.without("tie")) == 1
-    assert len(pairs.without("unheard of")) == 3
-
-
 @given(st.lists(st.integers(0, 5)))
 def test_partners_are_all_others_of_the_group(groups):
     groups = np.array(sorted(groups), np.int64)

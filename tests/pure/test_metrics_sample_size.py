@@ -6,7 +6,6 @@ import pytest
 from judge_eval.stats import (
     AltTestSettings,
     Resampling,
-    Supposed,
     alt_test,
     cohen_kappa,
     items_needed,
@@ -71,23 +70,21 @@ def test_shares_have_an_interval():
 
 
 def test_people_agree_with_the_kappa_that_is_stated():
-    supposed = Supposed(0.7, 0.3, humans=2, categories=4)
-    people, judge = _labels(supposed, 1, 40_000, np.random.default_rng(0))
+    people, judge = _labels(0.7, 0.3, 4, (1, 2, 40_000), np.random.default_rng(0))
     # The truth is always 0 there, which the Alt-Test does not mind and kappa does: turn it.
     truth = np.arange(40_000) % 4
     one, other = (dict(enumerate((said + truth) % 4)) for said in people[0])
     few = Resampling(10)
     assert cohen_kappa(one, {"other": other}, resampling=few).figure.value == pytest.approx(
-        supposed.human_kappa, abs=0.01
+        items_needed(0.7, 0.3, humans=2, categories=4, simulations=1).human_kappa, abs=0.01
     )
     assert np.mean(judge == 0) == pytest.approx(0.7, abs=0.01)
 
 
 def test_simulated_tests_are_alt_tests():
-    supposed = Supposed(0.75, 0.25, humans=4, categories=3)
     sizes, tests = [35, 70], 40
     needed = items_needed(0.75, 0.25, humans=4, sizes=sizes, simulations=tests, seed=8)
-    people, judge = _labels(supposed, tests, sizes[-1], np.random.default_rng(8))
+    people, judge = _labels(0.75, 0.25, 3, (tests, 4, sizes[-1]), np.random.default_rng(8))
     expected = [0, 0]
     for number in range(tests):
         for at, size in enumerate(sizes):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from judge_eval.stats.elo import Standings, split
 from judge_eval.stats.order_luck import order_luck, shuffled_elo
 from judge_eval.stats.outcomes_table import OutcomesTable
-from tests.pure.outcome_tables import made_up, tables, votes_of
+from tests.pure.outcome_tables import made_up, outcomes_of, tables, votes_of
 
 
 def shuffled_votes(table, seed, shuffles, most):
@@ -88,9 +88,9 @@ def test_luck_is_the_standard_deviation_over_shuffles():
 
 def test_where_the_order_cannot_matter_there_is_no_luck():
     """The same game again and again gives the same ratings in every order, up to rounding."""
-    table = OutcomesTable.of([{"A": 2}] * 20, [["A", "B"]] * 20)
+    table = outcomes_of([{"A": 2}] * 20, [["A", "B"]] * 20)
     assert order_luck(table, np.random.default_rng(1)) == pytest.approx([0, 0], abs=1e-9)
-    unanimous = OutcomesTable.of([{"A": 2, "B": 1}] * 5, [["A", "A"]] * 5)
+    unanimous = outcomes_of([{"A": 2, "B": 1}] * 5, [["A", "A"]] * 5)
     assert order_luck(unanimous, np.random.default_rng(1)).tolist() == [0, 0]
 
 
@@ -99,10 +99,10 @@ def test_where_the_order_cannot_matter_there_is_no_luck():
 )
 def test_a_sample_holds_as_many_votes_as_it_may(there_are, most, counted):
     """The same vote again and again: its ratings tell how often it was counted."""
-    table = OutcomesTable.of([{"A": there_are}], [["A", "B"]])
+    table = outcomes_of([{"A": there_are}], [["A", "B"]])
     [ratings] = shuffled_elo(table, np.random.default_rng(2), 1, most)
     assert ratings == pytest.approx(plain_elo([("A", ["A", "B"])] * counted, 2), abs=1e-9)
 
 
 def test_without_votes_there_is_no_figure():
-    assert order_luck(OutcomesTable.of([], [], judges=2), np.random.default_rng(1)) is None
+    assert order_luck(outcomes_of([], [], judges=2), np.random.default_rng(1)) is None

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from judge_eval.stats.estimate import best_first, wilson
-from judge_eval.stats.outcomes_table import OutcomesTable
 from judge_eval.stats.shares import (
     TOO_FEW_PAIRS,
     TOO_FEW_PROMPTS,
@@ -12,6 +11,7 @@ from judge_eval.stats.shares import (
     prompt_interval,
     standard_error,
 )
+from tests.pure.outcome_tables import outcomes_of
 
 RIGHT = [3, 2, 1, 3, 0, 2, 3, 1, 2, 3]
 
@@ -19,7 +19,7 @@ RIGHT = [3, 2, 1, 3, 0, 2, 3, 1, 2, 3]
 def table_of(right, votes, prompts=None):
     """One judge that says A on every pair, of which so many votes are for A."""
     rows = [{"A": good, "B": n - good} for good, n in zip(right, votes, strict=True)]
-    return OutcomesTable.of(rows, [["A"]] * len(rows)), np.array(prompts or range(len(rows)))
+    return outcomes_of(rows, [["A"]] * len(rows)), np.array(prompts or range(len(rows)))
 
 
 def test_the_worked_values():
@@ -60,18 +60,18 @@ def test_below_ten_the_interval_is_withheld_with_the_reason(votes, why):
 
 
 def test_a_failed_verdict_counts_against_a_judge_and_one_not_asked_for_does_not():
-    table = OutcomesTable.of([{"A": 1}] * 12, [["A", "A"]] * 6 + [["A", None]] * 3 + [["A"]] * 3)
+    table = outcomes_of([{"A": 1}] * 12, [["A", "A"]] * 6 + [["A", None]] * 3 + [["A"]] * 3)
     asked, failing = overall_agreement(table, np.arange(12))
     assert (asked.successes, asked.trials) == (12, 12)
     assert (failing.successes, failing.trials, failing.value) == (6, 9, 2 / 3)
 
 
 def test_pairs_without_votes_and_judges_without_pairs():
-    table = OutcomesTable.of([{}, {"A": 1}], [["A"], ["B"]], judges=2)
+    table = outcomes_of([{}, {"A": 1}], [["A"], ["B"]], judges=2)
     found, nothing = overall_agreement(table, np.array([4, 2]))
     assert (found.successes, found.trials, found.comparisons) == (0, 1, 1)
     assert (nothing.value, nothing.why) == (None, "there is nothing to count")
-    assert overall_agreement(OutcomesTable.of([], [], judges=1), np.array([], int))[0].value is None
+    assert overall_agreement(outcomes_of([], [], judges=1), np.array([], int))[0].value is None
 
 
 def test_it_does_not_depend_on_the_order_or_the_numbers_of_prompts():

@@ -4,17 +4,18 @@ import numpy as np
 import pytest
 
 from judge_eval.stats.estimate import wilson
-from judge_eval.stats.judge_figures import habits, left_share
+from judge_eval.stats.judge_figures import habits
+from judge_eval.stats.shares import shares
 
 
 def test_consistency_leaves_out_what_was_not_answered_in_both_orders():
     same = np.array([[1, -1], [1, -1], [0, -1], [-1, 0]], dtype=np.int8)
     nothing = np.zeros((4, 2), dtype=int)
-    first, second = habits(same, nothing, nothing, np.random.default_rng(1))
-    assert (first.consistency.successes, first.consistency.trials) == (2, 3)
-    assert (first.consistency.low, first.consistency.high) == wilson(2, 3)
-    assert (second.consistency.value, second.consistency.trials) == (0, 1)
-    assert first.first_position.value is None
+    (first, second), (position, _) = habits(same, nothing, nothing, np.random.default_rng(1))
+    assert (first.successes, first.trials) == (2, 3)
+    assert (first.low, first.high) == wilson(2, 3)
+    assert (second.value, second.trials) == (0, 1)
+    assert position.value is None
 
 
 def test_two_answers_about_one_pair_are_drawn_together():
@@ -22,8 +23,7 @@ def test_two_answers_about_one_pair_are_drawn_together():
     rng = np.random.default_rng(2)
     first = np.where(np.arange(400) % 2, 2, 1)[:, None]
     sided = np.full((400, 1), 2)
-    [found] = habits(np.full((400, 1), -1, dtype=np.int8), first, sided, rng)
-    position = found.first_position
+    _, [position] = habits(np.full((400, 1), -1, dtype=np.int8), first, sided, rng)
     assert (position.value, position.method, position.trials) == (0.75, "bootstrap", 800)
     # The standard error of a mean of 400 halves and wholes.
     assert position.high - position.low == pytest.approx(2 * 1.96 * 0.25 / 20, rel=0.1)
@@ -32,13 +32,15 @@ def test_two_answers_about_one_pair_are_drawn_together():
 def test_one_order_asked_gets_wilsons_interval():
     first = np.array([[1], [0], [1], [0]])
     sided = np.array([[1], [1], [1], [0]])
-    [found] = habits(np.full((4, 1), -1, dtype=np.int8), first, sided, np.random.default_rng(3))
-    assert (found.first_position.low, found.first_position.high) == wilson(2, 3)
-    assert found.consistency.value is None
+    rng, none = np.random.default_rng(3), np.full((4, 1), -1, dtype=np.int8)
+    [consistency], [position] = habits(none, first, sided, rng)
+    assert (position.low, position.high) == wilson(2, 3)
+    assert consistency.value is None
 
 
 def test_people_have_the_habit_too():
-    left = left_share(np.array([2, 1, 0]), np.array([2, 2, 1]), np.random.default_rng(4))
+    votes = np.array([[2], [1], [0]]), np.array([[2], [2], [1]])
+    [left] = shares(*votes, np.random.default_rng(4))
     assert (left.successes, left.trials, left.comparisons) == (3, 5, 3)
 
 

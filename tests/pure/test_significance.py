@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from judge_eval.stats.claims import claims, strict_majority
-from judge_eval.stats.outcomes_table import OutcomesTable
 from judge_eval.stats.significance import holm, mcnemar
-from tests.pure.outcome_tables import made_up, tables
+from tests.pure.outcome_tables import made_up, outcomes_of, tables
 
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 
@@ -110,20 +109,20 @@ def test_nobody_beats_who_beats_it(table):
 
 
 def test_many_votes_on_one_comparison_are_one_label():
-    table = OutcomesTable.of([{"A": 500}], [["A", "B"]])
+    table = outcomes_of([{"A": 500}], [["A", "B"]])
     assert claims(table).p[0, 1] == 1
 
 
 def test_a_comparison_that_one_of_two_judges_failed_on_says_nothing_of_them():
-    table = OutcomesTable.of([{"A": 1}] * 10, [["A", None]] * 10)
+    table = outcomes_of([{"A": 1}] * 10, [["A", None]] * 10)
     found = claims(table)
     assert (found.together[0, 1], found.p[0, 1], found.right.tolist()) == (0, 1, [10, 0])
 
 
 def test_six_of_six_are_enough_for_two_judges_and_not_for_three():
-    pair = OutcomesTable.of([{"A": 1}] * 6, [["A", "B"]] * 6)
+    pair = outcomes_of([{"A": 1}] * 6, [["A", "B"]] * 6)
     assert claims(pair).beats[0, 1]
-    three = OutcomesTable.of([{"A": 1}] * 6, [["A", "B", "A"]] * 6)
+    three = outcomes_of([{"A": 1}] * 6, [["A", "B", "A"]] * 6)
     assert not claims(three).beats.any()
 
 
@@ -143,6 +142,6 @@ def test_a_much_better_judge_is_told_apart():
 
 
 def test_no_judges_or_no_votes_claim_nothing():
-    assert claims(OutcomesTable.of([{"A": 1}], [[]])).beats.shape == (0, 0)
-    nothing = claims(OutcomesTable.of([], [], judges=2))
+    assert claims(outcomes_of([{"A": 1}], [[]])).beats.shape == (0, 0)
+    nothing = claims(outcomes_of([], [], judges=2))
     assert (nothing.labelled, nothing.beats.any(), nothing.p.tolist()) == (0, False, [[1, 1]] * 2)

@@ -15,6 +15,7 @@ from judge_eval.stats.claims import claims, summary
 from judge_eval.stats.judge_figures import among_people, judge_figures
 from judge_eval.stats.order_luck import order_luck, shuffled_elo
 from judge_eval.stats.outcomes_table import OutcomesTable
+from tests.pure.outcome_tables import outcomes_of
 from voting.choices import CHOICES
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -36,7 +37,7 @@ def table_of(votes, *judges):
     counts = defaultdict(Counter)
     for row in votes:
         counts[row.pair.id][row.vote.choice] += 1
-    return OutcomesTable.of(counts.values(), [[said[pair] for said in judges] for pair in counts])
+    return outcomes_of(counts.values(), [[said[pair] for said in judges] for pair in counts])
 
 
 def baseline(opinion, rows):
