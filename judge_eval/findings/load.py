@@ -2,71 +2,39 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import NamedTuple
 
 import numpy as np
 from django.db import connection, transaction
-from django.db.models import (
-    BigIntegerField,
-    Case,
-    Count,
-    F,
-    IntegerField,
-    Q,
-    SmallIntegerField,
-    Sum,
-    TextField,
-    Value,
-    When,
-)
-from django.db.models.expressions import CombinedExpression
-from django.db.models.functions import Cast, Coalesce, Length, Replace, Round
+from django.db.models import BigIntegerField, Count, F, Q, Sum
+from django.db.models.functions import Cast, Round
 
 from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Board, Call, Judge, Run, Verdict
 from judge_eval.selectors import UNPRICED
-from judge_eval.stats.outcomes_table import (
-    FAILED,
-    NOT_ASKED,
-    Codes,
-    Counts,
-    OutcomesTable,
-)
+from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED, Codes, Counts, OutcomesTable
 from voting.choices import CHOICES, SWAPPED, VERDICTS
 from voting.ledger.counts import TALLY, counted_in
 from voting.models import Entry, Item
 
 ROWS_AT_ONCE = 20_000
 _TALLY = TALLY[1:]  # the votes of all choices are their sum
-# By the text of a verdict's picks: the codes of both answers, of the stored A and B, as one number.
-_ANSWERS: Final = {
-    json.dumps([first, second]): CHOICES.index(first) * len(CHOICES)
-    + CHOICES.index(SWAPPED[second])
-    for first in CHOICES
-    for second in CHOICES
-}
+_CODES: dict[str, int] = {choice: code for code, choice in enumerate(VERDICTS)}
 
 
-@dataclass(frozen=True)
-class Spent:
+class Spent(NamedTuple):
     """What a judge's verdicts took: dollars, where all prices are known, and seconds."""
 
-    nano: int | None
-    unpriced: int
-    seconds: float | None
-    verdicts: int
+    nano: int | None = None
+    unpriced: int = 0
+    seconds: float | None = None
+    verdicts: int = 0
 
 
-NOTHING_SPENT: Final = Spent(None, 0, None, 0)
-
-
-@dataclass(frozen=True, eq=False)
-class RunOutcomes:
+class RunOutcomes(NamedTuple):
     """A run, or a part of it: one row per comparison that could be voted on.
 
     `positions` are the comparisons' places in the run, `prompts` their prompts by number, `models`
@@ -122,10 +90,14 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     board = Board.objects.filter(run=run).first()
     judges = list(run.judges.order_by("position"))
     rows, prompts, writers, tags = _pairs(run, part)
-    inside = rows[:, 0]
+    inside, choices = rows[:, 0], len(part.choices)
     verdicts = _verdicts(run, int(inside.max(initial=-1)) + 1, len(judges))[inside]
-    codes, votes = verdicts[:, :, 0].astype(np.int8), rows[:, 1:5]
-    votes, codes = _counted(votes, codes, len(part.choices))
+    # Any other vote of a part is none, any other verdict was not asked for.
+    votes = rows[:, 1:5] * (np.arange(len(CHOICES)) < choices)
+    codes, answers = verdicts[:, :, 0], verdicts[:, :, 4:]
+    if choices < len(CHOICES):
+        codes = np.where(codes >= choices, NOT_ASKED, codes)
+        answers = np.where((answers < choices).all(axis=2, keepdims=True), answers, NOT_ASKED)
     generators = sorted({name for pair in writers for name in pair if name})
     number = {name: n for n, name in enumerate(generators)} | {"": -1}
     return RunOutcomes(
@@ -138,11 +110,11 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         spent=_spent(judges),
         positions=inside,
         prompts=prompts,
-        table=OutcomesTable(votes, codes),
+        table=OutcomesTable(votes, codes.astype(np.int8)),
         consistent=verdicts[:, :, 1].astype(np.int8),
         first_picks=verdicts[:, :, 2],
         side_picks=verdicts[:, :, 3],
-        answers=_answers_of(verdicts[:, :, 4], len(part.choices)),
+        answers=answers.astype(np.int8),
         sided=rows[:, 5],
         left=rows[:, 6],
         generators=generators,
@@ -170,76 +142,29 @@ def _pairs(run: Run, part: Slice) -> tuple[Counts, Counts, list[tuple[str, str]]
 
 
 def _verdicts(run: Run, places: int, judges: int) -> Counts:
-    """Return code, consistency, first picks, side picks and answers, by comparison and judge."""
-    found = np.tile(np.array([NOT_ASKED, -1, 0, 0, -1]), (places, judges, 1))
-    picks = Cast("picks", TextField())
-    sided = (_times(picks, '"A"') + _times(picks, '"B"')) / Value(3)
-    codes = [When(winner=said, then=Value(code)) for code, said in enumerate(VERDICTS)]
-    rows = (
-        Verdict.objects.filter(judge__run=run, item__position__lt=places)
-        .exclude(state=Verdict.State.WAITING)
-        .annotate(text=picks)
-        .values_list(
-            "item__position",
-            "judge__position",
-            Case(*codes, default=Value(FAILED), output_field=SmallIntegerField()),
-            Case(
-                When(consistent=True, then=Value(1)),
-                When(consistent=False, then=Value(0)),
-                default=Value(-1),
-                output_field=SmallIntegerField(),
-            ),
-            Coalesce("first_picks", 0),
-            Case(
-                When(first_picks__isnull=True, then=Value(0)),
-                default=sided,
-                output_field=IntegerField(),
-            ),
-            Case(
-                When(~Q(order=Verdict.Order.BOTH), then=Value(-1)),
-                # Most are consistent, and the texts of the others are few.
-                *(
-                    When(consistent=True, winner=choice, then=Value(code * len(CHOICES) + code))
-                    for code, choice in enumerate(CHOICES)
-                ),
-                *(When(text=text, then=Value(number)) for text, number in _ANSWERS.items()),
-                default=Value(-1),
-                output_field=SmallIntegerField(),
-            ),
-        )
+    """Return code, consistency, first and side picks, both answers, by comparison and judge."""
+    table = np.tile(np.array([NOT_ASKED, -1, 0, 0, NOT_ASKED, NOT_ASKED]), (places, judges, 1))
+    final = Verdict.objects.filter(judge__run=run, item__position__lt=places)
+    names = ("winner", "consistent", "first_picks", "picks", "order")
+    rows = final.exclude(state=Verdict.State.WAITING).values_list(
+        "item__position", "judge__position", *names
     )
-    # Plain numbers from the database: to convert them, as a model's fields are, takes longer.
-    with connection.chunked_cursor() as cursor:
-        cursor.execute(*rows.query.sql_with_params())
-        while chunk := cursor.fetchmany(ROWS_AT_ONCE):
-            _put(found, chunk)
-    return found
-
-
-def _answers_of(numbers: Counts, choices: int) -> Codes:
-    """Return both answers by their number, shape (n_comparisons, n_judges, 2)."""
-    both = np.stack(np.divmod(numbers, len(CHOICES)), axis=2)
-    is_known = (numbers[:, :, np.newaxis] >= 0) & (both < choices)
-    return np.where(is_known, both, NOT_ASKED).astype(np.int8)
-
-
-def _times(text: Cast, word: str) -> CombinedExpression:
-    # Quotation marks and a letter: three characters shorter for each one that is taken out.
-    without = Replace(text, Value(word), Value(""))
-    return Length(text) - Length(without)
-
-
-def _put(found: Counts, chunk: list[tuple[int, ...]]) -> None:
-    rows = np.array(chunk, dtype=np.int64)
-    found[rows[:, 0], rows[:, 1]] = rows[:, 2:]
-
-
-def _counted(votes: Counts, codes: Codes, choices: int) -> tuple[Counts, Codes]:
-    """Keep the first choices: any other vote is none, any other verdict was not asked for."""
-    kept = votes * (np.arange(votes.shape[1]) < choices)
-    if choices < len(CHOICES):
-        codes = np.where(codes >= choices, NOT_ASKED, codes).astype(np.int8)
-    return kept, codes
+    for place, judge, winner, consistent, first, picks, order in rows.iterator(ROWS_AT_ONCE):
+        answers = (NOT_ASKED, NOT_ASKED)
+        if order == Verdict.Order.BOTH and consistent and winner in SWAPPED:
+            answers = (_CODES[winner], _CODES[winner])
+        elif (
+            order == Verdict.Order.BOTH and picks and len(picks) == 2 and SWAPPED.keys() >= {*picks}
+        ):
+            answers = (_CODES[picks[0]], _CODES[SWAPPED[picks[1]]])
+        table[place, judge] = (
+            _CODES.get(winner, FAILED),
+            -1 if consistent is None else consistent,
+            first or 0,
+            0 if first is None else sum(pick in ("A", "B") for pick in picks),
+            *answers,
+        )
+    return table
 
 
 def _people(run: Run, part: Slice, inside: Counts) -> int:
@@ -269,22 +194,15 @@ def _spent(judges: list[Judge]) -> list[Spent]:
     paying = calls.values_list("verdict__judge").annotate(
         nano=Sum("cost_nano"), without=Count("pk", filter=UNPRICED)
     )
-    paid = {judge: numbers for judge, *numbers in paying}
-    known = {judge: _spent_by(numbers, paid.get(judge, [None, 0])) for judge, *numbers in given}
-    return [_of_baseline(judge, known.get(judge.pk, NOTHING_SPENT)) for judge in judges]
-
-
-def _spent_by(given: list[Any], paid: list[Any]) -> Spent:
-    verdicts, timed, microseconds, *elsewhere = given
-    (nano, unpriced), (more_nano, more_unpriced) = elsewhere, paid
-    is_known = nano is not None or more_nano is not None
-    return Spent(
-        nano=(nano or 0) + (more_nano or 0) if is_known else None,
-        unpriced=unpriced + more_unpriced,
-        seconds=microseconds / timed / 1_000_000 if timed else None,
-        verdicts=verdicts,
-    )
-
-
-def _of_baseline(judge: Judge, spent: Spent) -> Spent:
-    return replace(spent, nano=0, unpriced=0) if judge.is_baseline else spent
+    paid = {judge: (nano, without) for judge, nano, without in paying}
+    spent = {}
+    for judge, number, timed, time, nano, without in given:
+        more, more_without = paid.get(judge, (None, 0))
+        dollars = None if nano is None and more is None else (nano or 0) + (more or 0)
+        seconds = time / timed / 1_000_000 if timed else None
+        spent[judge] = Spent(dollars, without + more_without, seconds, number)
+    known = [spent.get(judge.pk, Spent()) for judge in judges]
+    return [
+        each._replace(nano=0, unpriced=0) if judge.is_baseline else each
+        for judge, each in zip(judges, known, strict=True)
+    ]
