@@ -454,7 +454,7 @@ class Import(models.Model):
     # that is being written, what was settled when it was begun.
     form = models.JSONField()
     is_bundle = models.BooleanField(default=False)
-    # Whoever asked reads the files itself, where they are; nobody else can.
+    # Asked for by a command, which is not bound by the limits of files that are posted.
     is_local = models.BooleanField(default=False)
     state = models.CharField(max_length=7, choices=State, default=State.WAITING)
     rows_read = models.PositiveIntegerField(default=0)

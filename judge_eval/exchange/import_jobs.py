@@ -23,7 +23,7 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import Error, OperationalError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
@@ -96,60 +96,45 @@ def form_of(
     return {"options": options, "mapping": columns, "format": file_format}
 
 
-def begin_here(job: Import) -> Import | None:
-    """Ask for an import of files that this process reads, and claim it; None while another waits.
-
-    Call it again until it is claimed.
-    """
-    if job._state.adding:
-        job.is_local = True
-        job.save(force_insert=True)
-    return claim(job.pk)
-
-
 def ask(job: Import, sources: Sequence[Source]) -> Import:
-    """Store files, and let a worker import them."""
+    """Store files, and let a worker import them, unless this process is about to (`is_local`)."""
     _folder(job).mkdir(parents=True)
     try:
-        _keep(job, sources)
+        for number, source in enumerate(sources):
+            with (_folder(job) / str(number)).open("wb") as file:
+                shutil.copyfileobj(source.stream, file, _BLOCK)
+        job.form["files"] = [source.name for source in sources]
         with transaction.atomic():
             job.save(force_insert=True)
-            enqueue(_TASK)
+            if not job.is_local:
+                enqueue(_TASK)
     except BaseException:
         shutil.rmtree(_folder(job), ignore_errors=True)
         raise
     return job
 
 
-def _keep(job: Import, sources: Sequence[Source]) -> None:
-    for number, source in enumerate(sources):
-        with (_folder(job) / str(number)).open("wb") as file:
-            shutil.copyfileobj(source.stream, file, _BLOCK)
-    job.form["files"] = [source.name for source in sources]
-
-
 def ask_again_for_lost() -> None:
     """Publish again what no worker does, and forget what was done long ago."""
     now = timezone.now()
-    if _for_workers().filter(asked_at__lt=now - TAKEN_UP_WITHIN).exists() and not _is_at_work():
+    if unfinished().filter(asked_at__lt=now - TAKEN_UP_WITHIN).exists() and not _is_at_work():
         enqueue(_TASK)
-    gone = Q(leased_until__lt=now) | Q(asked_at__lt=now - timedelta(days=1))
-    unread = unfinished().filter(gone, is_local=True).exclude(state=Import.State.WRITING)
     old = Import.objects.filter(done_at__lt=now - KEPT)
     # Looked at first: nearly always there is nothing, and a write would take SQLite's lock for it.
-    if unread.exists():
-        unread.update(state=Import.State.FAILED, detail="Whoever read it is gone.", done_at=now)
     if old.exists():
         old.delete()
 
 
+def cancel(job: Import) -> None:
+    """End an import of which nothing is written yet; its worker notices."""
+    idle = Import.objects.filter(pk=job.pk, state__in=(Import.State.WAITING, Import.State.READING))
+    ended = {"state": Import.State.FAILED, "detail": "It was stopped.", "done_at": timezone.now()}
+    if idle.update(lease=None, **ended):
+        shutil.rmtree(_folder(job), ignore_errors=True)
+
+
 def unfinished() -> QuerySet[Import]:
     return Import.objects.filter(state__in=Import.UNFINISHED).order_by("asked_at")
-
-
-def _for_workers() -> QuerySet[Import]:
-    """Leave out files that somebody reads where they are; what was read of them, a worker has."""
-    return unfinished().filter(Q(is_local=False) | Q(state=Import.State.WRITING))
 
 
 def _is_at_work() -> bool:
@@ -173,7 +158,7 @@ def do_in_a_process() -> None:
     if not _starting.acquire(blocking=False):
         return
     try:
-        if _for_workers().exists() and not _is_at_work():
+        if unfinished().exists() and not _is_at_work():
             command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "import_waiting"]
             subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
     finally:
@@ -189,7 +174,7 @@ def claim(only: UUID | None = None) -> Import | None:
     with transaction.atomic():
         # All rows are locked, so that nobody else finds that it is their turn.
         list(unfinished().select_for_update(no_key=True).values_list("pk"))
-        job = (unfinished().filter(pk=only) if only else _for_workers()).first()
+        job = (unfinished().filter(pk=only) if only else unfinished()).first()
         if job is None or _is_at_work():
             return None
         job.lease, job.leased_until = uuid4(), timezone.now() + LEASE
@@ -198,10 +183,10 @@ def claim(only: UUID | None = None) -> Import | None:
         return job
 
 
-def perform(job: Import, sources: Sequence[Source] = ()) -> Import:
-    """Do an import that was claimed, of files that were stored or are given; the row says how."""
+def perform(job: Import) -> Import:
+    """Do an import that was claimed; the row says what became of it."""
     try:
-        _do_or_give_up(job, sources)
+        _do_or_give_up(job)
     except _LeaseLost:
         logger.warning("import %s: another worker goes on with it", job.pk)
     except (OperationalError, SystemExit, KeyboardInterrupt):
@@ -212,18 +197,18 @@ def perform(job: Import, sources: Sequence[Source] = ()) -> Import:
     job.refresh_from_db()
     if job.state not in Import.UNFINISHED:
         shutil.rmtree(_folder(job), ignore_errors=True)
-        if _for_workers().exists():
+        if unfinished().exists():
             enqueue(_TASK)
     return job
 
 
-def _do_or_give_up(job: Import, sources: Sequence[Source]) -> None:
+def _do_or_give_up(job: Import) -> None:
     if job.status:
         # It was given up by a worker that died while what was written was removed.
         _give_up(job, job.status, job.detail)
         return
     try:
-        _do(job, sources)
+        _do(job)
     except (OperationalError, _LeaseLost):
         raise
     except MemoryError:
@@ -235,30 +220,20 @@ def _do_or_give_up(job: Import, sources: Sequence[Source]) -> None:
         _give_up(job, 422, f"It cannot be stored: {type(error).__name__}.")
 
 
-def _do(job: Import, sources: Sequence[Source]) -> None:
+def _do(job: Import) -> None:
     if job.attempts > MOST_ATTEMPTS:
         raise ImportRefused(f"It broke off {MOST_ATTEMPTS} times.")
-    with _files(job, sources) as files:
+    with _files(job) as files:
         _restore(job, files[0]) if job.is_bundle else _import(job, files)
 
 
-def cancel(job: Import) -> None:
-    """End an import of which nothing is written yet; its worker notices."""
-    idle = Import.objects.filter(pk=job.pk, state__in=(Import.State.WAITING, Import.State.READING))
-    idle.update(
-        state=Import.State.FAILED, detail="It was stopped.", lease=None, done_at=timezone.now()
-    )
-
-
 @contextmanager
-def _files(job: Import, sources: Sequence[Source]) -> Iterator[Sequence[Source]]:
-    _folder(job).mkdir(parents=True, exist_ok=True)
+def _files(job: Import) -> Iterator[Sequence[Source]]:
     with ExitStack() as stack:
-        if not job.is_local or job.state == Import.State.WRITING:
-            names = enumerate(job.form.get("files", ()))
-            paths = [(name, _folder(job) / str(n)) for n, name in names]
-            sources = [Source(name, stack.enter_context(path.open("rb"))) for name, path in paths]
-        yield sources
+        yield [
+            Source(name, stack.enter_context((_folder(job) / str(number)).open("rb")))
+            for number, name in enumerate(job.form["files"])
+        ]
 
 
 def _import(job: Import, files: Sequence[Source]) -> None:
@@ -327,11 +302,7 @@ def _restore(job: Import, source: Source) -> None:
             progress, lines = _begin_reading(job), 0
             for lines, _ in bundle.read(source.stream):
                 progress(lines)
-            if job.is_local:
-                # From here on, any worker may go on with it.
-                source.stream.seek(0)
-                _keep(job, [source])
-            _note(job, state=Import.State.WRITING, to_write=lines, form=job.form)
+            _note(job, state=Import.State.WRITING, to_write=lines)
         _restoring(job, source).write()
     except bundle.BundleError as error:
         report = refusal(source.name, error)
@@ -417,7 +388,7 @@ def _taken_back(job: Import) -> str:
     """Remove what was written of runs that are not whole; say what is left."""
     run, is_gone = job.run if job.name else None, True
     if job.is_bundle and job.written:
-        with _files(job, ()) as files:
+        with _files(job) as files:
             is_gone = _restoring(job, files[0]).take_back()
     elif run and run.state == Run.State.IMPORTING:
         is_gone = not Entry.objects.filter(queue=run.queue_id).exists()

@@ -44,17 +44,7 @@ class UnknownFormat(ValueError):
 
 
 def format_of(name: str) -> Format:
-    """Tell a file's format from its name.
-
-    Raises
-    ------
-    UnknownFormat
-
-    Examples
-    --------
-    >>> format_of("votes.JSONL")
-    'jsonl'
-    """
+    """Tell a file's format from its name; raises UnknownFormat."""
     suffix = PurePath(name).suffix.lower()
     if suffix not in _SUFFIXES:
         raise UnknownFormat(f"{name}: the name must end in one of {', '.join(_SUFFIXES)}")
@@ -64,24 +54,8 @@ def format_of(name: str) -> Format:
 def records(stream: BinaryIO, name: str, file_format: str | None = None) -> Records:
     """Read the records of a file, whatever its format.
 
-    Parameters
-    ----------
-    stream : binary file
-        At its start. Only Parquet needs it to be seekable.
-    name : str
-        The file's name, for errors and for its format.
-    file_format : str, optional
-        A `Format`; from the name where it is not given.
-
-    Yields
-    ------
-    Record or RowError
-        An error that is not about one record alone is fatal, and the last item. A record is at most
-        2 MB. An empty cell of a CSV file is None.
-
-    Raises
-    ------
-    UnknownFormat
+    An error that is not about one record alone is fatal, and the last item. A record is at most
+    2 MB. An empty cell of a CSV file is None. Only Parquet needs a seekable stream.
 
     Examples
     --------

@@ -264,14 +264,21 @@ def test_of_what_is_refused_nothing_is_left():
     assert not (settings.DATA / "imports" / str(job.pk)).exists()
 
 
-def test_files_that_somebody_reads_where_they_are_are_for_nobody_else():
+def test_what_a_command_died_over_a_worker_goes_on_with():
     job = job_of(make_project())
-    assert import_jobs.begin_here(job)
+    job.is_local = True
+    import_jobs.ask(job, [file_of(*SOURCE)])
+    kill_at(import_jobs.claim(job.pk), 1)
+    worked()
+    assert Import.objects.get().state == "done"
+    assert len(votes_of(Run.objects.get())) == len(PAIRS)
+
+
+def test_of_what_is_stopped_before_it_is_read_no_file_is_left():
+    job = asked(make_project(), file_of(*SOURCE))
+    import_jobs.cancel(job)
     assert import_jobs.claim() is None
-    Import.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
-    assert import_jobs.claim() is None
-    import_jobs.ask_again_for_lost()
-    assert Import.objects.get().detail == "Whoever read it is gone."
+    assert not (settings.DATA / "imports" / str(job.pk)).exists()
 
 
 # --- bundles ------------------------------------------------------------------------------------
@@ -344,10 +351,11 @@ def test_who_asked_may_die_over_a_bundle_as_soon_as_all_of_it_was_read(small_chu
     run = make_eventful_run()
     expected, lines = facts_of(run), list(export_run(run))
     empty_the_instance()
-    job = import_jobs.begin_here(Import(is_bundle=True, form={}))
+    job = Import(is_bundle=True, is_local=True, form={})
+    job = import_jobs.claim(import_jobs.ask(job, [Source("run.jsonl", as_file(lines))]).pk)
     job.on_progress = lambda: job.written and sys.exit()
     with pytest.raises(SystemExit):
-        import_jobs.perform(job, [Source("run.jsonl", as_file(lines))])
+        import_jobs.perform(job)
     worked()
     assert facts_of(Run.objects.get()) == expected
 

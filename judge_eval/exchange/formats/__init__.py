@@ -30,28 +30,11 @@ def read(
     mapping: ColumnMapping | None = None,
     file_format: str | None = None,
 ) -> Iterator[Item]:
-    """Read a file of pairs, verdicts, votes or labels.
+    """Read a seekable file of pairs, verdicts, votes or labels, at its start.
 
-    Parameters
-    ----------
-    stream : seekable binary file
-        At its start. (With a mapping, only Parquet needs it to be seekable.)
-    name : str
-        The file's name: what errors call it, and what its format is told from.
-    mapping : ColumnMapping, optional
-        Which column is what. Without it a public format is recognised, and any other file must
-        call its columns as our fields are called.
-    file_format : str, optional
-        ``csv``, ``json``, ``jsonl`` or ``parquet``; from the name where it is not given.
-
-    Yields
-    ------
-    Row, LabelRow, JudgeOrder, LeftOut, Note or RowError
-        What is wrong with the file comes as errors; the caller decides what they mean.
-
-    Raises
-    ------
-    UnknownFormat
+    Without a mapping a public format is recognised, and any other file must call its columns as our
+    fields are called. What is wrong with the file comes as errors among the rows; raises
+    UnknownFormat where neither `file_format` nor the name says what it is.
 
     Examples
     --------
@@ -76,22 +59,14 @@ def recognised(stream: BinaryIO, name: str, file_format: str | None = None) -> s
 
 
 def detect(name: str, first_records: Sequence[Mapping[str, object]]) -> str | None:
-    """Tell which public format a file has: a key of `READERS` that every one of its records fits.
+    """Tell which public format a file has: a key of `READERS` that all its first records fit.
 
-    Parameters
-    ----------
-    name : str
-        The file's name.
-    first_records : sequence of mapping
-        The values of its first few records; none for Alt-Test, whose files are not made of
-        records and are known by their names.
+    Alt-Test files, which are not made of records, are known by their names.
 
     Examples
     --------
     >>> detect("human.jsonl", [dict.fromkeys(mtbench.COLUMNS, "")])
     'mtbench'
-    >>> detect("votes.csv", [{"pair": "7"}]) is None
-    True
     """
     if not first_records:
         return "alttest" if alttest.by_judges(name) is not None else None

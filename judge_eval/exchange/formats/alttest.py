@@ -21,13 +21,7 @@ _NAME = re.compile(r"(human|llm)[-_]annotations?\b.*\.json", re.IGNORECASE)
 
 
 def by_judges(name: str) -> bool | None:
-    """Tell from a file's name whether judges gave its labels; None where it does not say.
-
-    Examples
-    --------
-    >>> by_judges("llm_annotations.json"), by_judges("human_annotations.json"), by_judges("a.json")
-    (True, False, None)
-    """
+    """Tell from a file's name whether judges gave its labels; None where it does not say."""
     match = _NAME.fullmatch(PurePath(name).name)
     return match[1].lower() == "llm" if match else None
 
@@ -41,17 +35,8 @@ def rows(
 ) -> Iterator[Item]:
     """Read the labels of a file, numbered in its order; an item without a label is left out.
 
-    Parameters
-    ----------
-    file_format : str, optional
-        For the sake of the other readers: it is always JSON.
-    is_judge : bool, optional
-        Whether judges gave the labels; from the file's name where it is not given.
-
-    Raises
-    ------
-    ValueError
-        When neither the name nor the caller says who gave the labels.
+    It is JSON whatever `file_format` says. Raises ValueError where neither the name nor `is_judge`
+    tells who gave the labels.
 
     Examples
     --------

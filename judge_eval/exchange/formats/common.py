@@ -35,13 +35,7 @@ def own_row(file: str, line: int, values: Mapping[str, object]) -> Row | RowErro
 
 
 def need(record: Record, *columns: str) -> list[object]:
-    """Return the values of columns that every record of a format has; raises Misfit.
-
-    Examples
-    --------
-    >>> need(Record(1, {"idx": 7, "more": 1}), "idx")
-    [7]
-    """
+    """Return the values of columns that every record of a format has; raises Misfit."""
     for column in columns:
         if record.values.get(column) is None:
             raise Misfit(column, "missing")

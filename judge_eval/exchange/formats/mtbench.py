@@ -36,8 +36,7 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     """Read a file of MT-bench judgements: votes of experts and authors, verdicts of all others.
 
     A person or judge counts once per pair: the first statement stands, as it does in a ledger, and
-    a later one on the same two models, in whichever order, is left out. (In the published data
-    that is one vote of 3,355, by an author, and both say the same.)
+    a later one on the same two models, in whichever order, is left out.
     """
     seen: set[str] = set()
 
@@ -54,13 +53,7 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
 
 
 def is_person(judge: str) -> bool:
-    """Say whether a judge of these files is one of the people.
-
-    Examples
-    --------
-    >>> is_person("expert_17"), is_person("gpt4_pair")
-    (True, False)
-    """
+    """Say whether a judge of these files is one of the people, such as ``expert_17``."""
     return judge.rpartition("_")[0] in PEOPLE
 
 

@@ -4,23 +4,12 @@
 ``input``, two responses and three labels: 1 and 2 for the better response, 0 for a tie. A judge's
 file holds per ``idx`` its ``*_result`` and ``*_reason``. They are aligned by ``idx``.
 
-How results are read. The scale is 0, 1, 2, and a judge's result is read strictly: ``"Tie"`` and
-``"garbage"``, which gpt-3.5-turbo's file holds 38 and 25 times and never ``"0"``, are answers off
-the scale, so those verdicts failed, with the word in `error`. Whatever was said stands unchanged in
-the label ``result`` of every vote and verdict. On the published 999 pairs, against the majority of
-the three people:
-
-==========================================  ===========  ==============
-reading                                     pandalm-7b   gpt-3.5-turbo
-==========================================  ===========  ==============
-label ``result``, word for word             667 (66.77)  692 (69.27)
-kappa of that                               .435         .470
-winner, where there is one                  667 of 999   692 of 936 (73.93)
-winner, if ``"Tie"`` were read as a tie     667 of 999   697 of 974 (71.56)
-==========================================  ===========  ==============
-
-The published 69.27 % counts an answer off the scale as a wrong one. A board does not (a failure is
-no disagreement): it shows 73.93 % with a coverage of 93.69 %, and their product is 69.27 %.
+The scale is 0, 1, 2, and a judge's result is read strictly: ``"Tie"`` and ``"garbage"``, which
+gpt-3.5-turbo's file holds 38 and 25 times and never ``"0"``, are answers off the scale, so those
+verdicts failed. What was written stands unchanged in the label ``result`` of every vote and verdict:
+against the majority of the people, that label gives the published 69.27 % and kappa .470 (.435 for
+pandalm-7b), which count such an answer as a wrong one. A board does not: it shows 73.93 % with a
+coverage of 93.69 %, and their product is 69.27 %.
 
 ``idx`` numbers pairs, not prompts: of the published 999, up to ten share one of 170 instructions,
 which is what holds them together.
@@ -69,13 +58,7 @@ def _rows(name: str, record: Record) -> Iterator[Item]:
 
 
 def judge_prefix(record: Mapping[str, object]) -> str | None:
-    """Return what the columns of a judge's file begin with, None for any other file.
-
-    Examples
-    --------
-    >>> judge_prefix({"idx": 0, "gpt_result": "1", "gpt_reason": "…"})
-    'gpt'
-    """
+    """Return what the columns of a judge's file begin with, None for any other file."""
     for column in record:
         prefix = column.removesuffix(_RESULT)
         if prefix != column and f"{prefix}_reason" in record:

@@ -30,9 +30,8 @@ def fits(record: Mapping[str, object]) -> bool:
 def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
     """Read the tasks of a run: a row per verdict, and one more for the vote.
 
-    Verdicts stand in the run's order of judges, whatever order they arrived in; where the file
-    states no order, in the order of each task. A task without verdict and vote declares its pair.
-    A JSON file is passed over once before, since `judges` may stand behind the tasks.
+    Verdicts stand in the run's order of judges, or where the file states none, of each task. A JSON
+    file is passed over once before, since `judges` may stand behind the tasks.
     """
     order: tuple[str, ...] = ()
     if (file_format or format_of(name)) == "json":

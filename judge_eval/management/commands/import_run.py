@@ -25,100 +25,103 @@ class Command(BaseCommand):
     help = "Import pairs, verdicts and votes from files, or a run that was exported."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("files", type=Path, nargs="+")
-        parser.add_argument("--project", help="name or identifier; made if there is none so named")
-        parser.add_argument("--name", help="of the new run; the first file's if not given")
-        parser.add_argument("--run", help="add to this run instead")
-        parser.add_argument("--mapping", type=Path, help="JSON: which column is what")
-        parser.add_argument("--format", choices=["csv", "json", "jsonl", "parquet"])
-        parser.add_argument("--kind", choices=["svg", "text", "code"])
-        parser.add_argument("--rubric", help="what people who vote are asked")
-        parser.add_argument("--ballot", help="what they may answer: A,B,tie,both_bad")
-        parser.add_argument("--votes-per-pair", type=int)
-        parser.add_argument("--reveal", choices=["after_each", "at_end", "never"])
-        parser.add_argument("--open-for-voting", action=BooleanOptionalAction)
-        parser.add_argument("--skip-errors", action="store_true", default=None)
-        parser.add_argument(
-            "--baselines",
-            action=BooleanOptionalAction,
-            help="put judges that know nothing on the board, as its floor",
-        )
-        parser.add_argument(
-            "--inconsistent",
-            choices=["tie", "wrong", "decided"],
-            help="what a judge says whose two orders disagree",
-        )
-        parser.add_argument("--source", help="where the verdicts come from, such as MT-bench")
+        add = parser.add_argument
+        add("files", type=Path, nargs="+")
+        add("--project", help="name or identifier; made if there is none so named")
+        add("--name", help="of the new run; the first file's if not given")
+        add("--run", help="add to this run instead")
+        add("--mapping", type=Path, help="JSON: which column is what")
+        add("--format", choices=["csv", "json", "jsonl", "parquet"])
+        add("--kind", choices=["svg", "text", "code"])
+        add("--rubric", help="what people who vote are asked")
+        add("--ballot", help="what they may answer: A,B,tie,both_bad")
+        add("--votes-per-pair", type=int)
+        add("--reveal", choices=["after_each", "at_end", "never"])
+        add("--open-for-voting", action=BooleanOptionalAction)
+        add("--skip-errors", action="store_true", default=None)
+        floor = "put judges that know nothing on the board, as its floor"
+        add("--baselines", action=BooleanOptionalAction, help=floor)
+        torn = "what a judge says whose two orders disagree"
+        add("--inconsistent", choices=["tie", "wrong", "decided"], help=torn)
+        add("--source", help="where the verdicts come from, such as MT-bench")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        with ExitStack() as stack:
-            try:
-                sources = _opened(options["files"], stack)
+        job, project = Import(is_local=True), None
+        try:
+            with ExitStack() as stack:
+                files = [(path.name, path.open("rb")) for path in options["files"]]
+                sources = [Source(name, stack.enter_context(file)) for name, file in files]
                 with transaction.atomic():
-                    job, project = self._job(sources, options)
-            except (OSError, Ambiguous, ConfigInvalid) as error:
-                raise CommandError(str(error)) from error
-            job = self._done(job, sources)
+                    if options["project"]:
+                        job.project, project = _project(options["project"])
+                    self._fill(job, sources, options)
+                import_jobs.ask(job, sources)
+        except (OSError, Ambiguous, ConfigInvalid) as error:
+            raise CommandError(str(error)) from error
+        try:
+            self._finish(job)
+        except KeyboardInterrupt as stop:
+            import_jobs.cancel(job)
+            job.refresh_from_db()
+            is_left = job.state in Import.UNFINISHED
+            goes_on = "a worker goes on with it" if is_left else "nothing is left"
+            raise CommandError(f"Stopped: {goes_on}.") from stop
         if job.state != Import.State.DONE and project:
             # No project is made for a run that is not.
             with suppress(ProtectedError):
                 project.delete()
         self._tell(job)
 
-    def _job(self, sources: list[Source], options: dict[str, Any]) -> tuple[Import, Project | None]:
-        """Return what is to be done, and the project that was made for it."""
-        job = Import(is_bundle=bundle.is_bundle(sources[0].stream), is_local=True)
-        project, is_new = _project(options["project"]) if options["project"] else (None, False)
+    def _fill(self, job: Import, sources: list[Source], options: dict[str, Any]) -> None:
+        """Set what is to be done."""
+        job.is_bundle, job.form = bundle.is_bundle(sources[0].stream), {}
         if job.is_bundle:
             if len(sources) > 1 or options["run"]:
                 raise CommandError("a bundle comes alone and makes runs of its own")
-            job.form, job.project = {}, project
-            return job, project if is_new else None
-        job.form = _form(sources, options)
+            return
+        given = {name: options[name] for name in OPTIONS if options[name] is not None}
+        if options["ballot"]:
+            given["ballot"] = options["ballot"].split(",")
+        path, columns = options["mapping"], None
+        if path:
+            columns = json_text("mapping", path.read_text(encoding="utf-8"))
+        job.form = import_jobs.form_of(sources, given, columns, options["format"])
         if options["run"]:
             job.run = by_prefix(Run.objects.select_related("queue"), options["run"])
             if job.run is None:
                 raise CommandError(f"there is no run {options['run']!r}")
             job.project_id = job.run.queue.project_id
-        elif project is None:
+        elif job.project is None:
             raise CommandError("--project: say where the run belongs")
         else:
-            job.project = project
             job.name = (options["name"] or Path(sources[0].name).stem)[:200]
-        return job, project if is_new else None
 
-    def _done(self, job: Import, sources: list[Source]) -> Import:
+    def _finish(self, job: Import) -> None:
+        """Do the import when its turn comes, unless a worker does it before."""
         has_waited = False
-        while not (claimed := import_jobs.begin_here(job)):
-            if not has_waited:
-                self.stderr.write("Another import is at work; this one is next.")
-            has_waited = True
-            time.sleep(0.5)
-        if self.stderr.isatty():
-            claimed.on_progress = lambda: self._show(claimed)
-        try:
-            return import_jobs.perform(claimed, sources)
-        except KeyboardInterrupt as stop:
-            import_jobs.cancel(claimed)
-            claimed.refresh_from_db()
-            goes_on = (
-                "a worker goes on with it" if claimed.state == "writing" else "nothing is left"
-            )
-            raise CommandError(f"Stopped: {goes_on}.") from stop
+        while job.state in Import.UNFINISHED:
+            if claimed := import_jobs.claim(job.pk):
+                if self.stderr.isatty():
+                    claimed.on_progress = lambda: self._show(claimed)
+                import_jobs.perform(claimed)
+            else:
+                if not has_waited:
+                    self.stderr.write("Another import is at work; this one is next.")
+                has_waited = True
+                time.sleep(0.5)
+            job.refresh_from_db()
 
     def _show(self, job: Import) -> None:
-        of = (
-            f"written: {job.written} of {job.to_write}"
-            if job.to_write
-            else f"read: {job.rows_read}"
-        )
+        of = f"read: {job.rows_read}"
+        if job.to_write:
+            of = f"written: {job.written} of {job.to_write}"
         self.stderr.write(f"\rrows {of} ", ending="")
 
     def _tell(self, job: Import) -> None:
         report = job.report
         if report is None:
             raise CommandError(job.detail)
-        self._complain(report)
+        failures = self._complain(report)
         if job.state != Import.State.DONE:
             for note in report["notes"]:
                 self.stderr.write(note)
@@ -127,42 +130,26 @@ class Command(BaseCommand):
             known = report["already"][what]
             self.stdout.write(f"{what}: {report['new'][what]} new, {known} known")
         left_out = len(report["left_out"]) + report["more_left_out"]
-        self.stdout.write(f"rows: {_failures(report)} wrong, {left_out} left out")
-        for note in report["notes"]:
-            self.stdout.write(note)
-        for pk in report["runs"]:
-            self.stdout.write(f"run {pk}")
+        self.stdout.write(f"rows: {failures} wrong, {left_out} left out")
+        for line in [*report["notes"], *(f"run {pk}" for pk in report["runs"])]:
+            self.stdout.write(line)
 
-    def _complain(self, report: dict[str, Any]) -> None:
+    def _complain(self, report: dict[str, Any]) -> int:
+        failures: int = len(report["errors"]) + report["more_errors"]
         for error in report["errors"][:MOST_SHOWN]:
             self.stderr.write(str(RowError(**error)))
-        if (failures := _failures(report)) > MOST_SHOWN:
+        if failures > MOST_SHOWN:
             self.stderr.write(f"… and {failures - MOST_SHOWN} more errors")
         for item in report["left_out"][:MOST_SHOWN]:
             self.stderr.write(f"{item['file']}:{item['row']}: left out: {item['why']}")
+        return failures
 
 
-def _failures(report: dict[str, Any]) -> int:
-    return len(report["errors"]) + int(report["more_errors"])
-
-
-def _form(sources: list[Source], options: dict[str, Any]) -> dict[str, Any]:
-    """Return what is said of the files, checked, as an import keeps it."""
-    given = {name: options[name] for name in OPTIONS if options[name] is not None}
-    if options["ballot"]:
-        given["ballot"] = options["ballot"].split(",")
-    columns = None
-    if options["mapping"]:
-        columns = json_text("mapping", options["mapping"].read_text(encoding="utf-8"))
-    return import_jobs.form_of(sources, given, columns, options["format"])
-
-
-def _opened(paths: list[Path], stack: ExitStack) -> list[Source]:
-    return [Source(path.name, stack.enter_context(path.open("rb"))) for path in paths]
-
-
-def _project(wanted: str) -> tuple[Project, bool]:
-    """Return the project that is meant, and whether it was made for that."""
+def _project(wanted: str) -> tuple[Project, Project | None]:
+    """Return the project that is meant, and again if it was made for that."""
     known = by_prefix(Project.objects.all(), wanted)
     known = known or Project.objects.filter(name=wanted).order_by("created_at").first()
-    return (known, False) if known else (Project.objects.create(name=wanted[:200]), True)
+    if known:
+        return known, None
+    made = Project.objects.create(name=wanted[:200])
+    return made, made
