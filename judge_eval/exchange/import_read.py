@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from itertools import chain, islice
 from math import inf
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from django.db.models import Q, TextField
@@ -47,16 +47,15 @@ from judge_eval.exchange.import_write import (
     voters_of,
 )
 from judge_eval.exchange.rows import (
+    OF_A_PAIR,
     OUTPUTS,
     Item,
     JudgeOrder,
     LabelRow,
     LeftOut,
     Note,
-    PairPart,
     Row,
     RowError,
-    VerdictPart,
 )
 from judge_eval.models import Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
@@ -68,6 +67,8 @@ from voting.models import Item as Pair
 Facts: TypeAlias = Mapping[str, object]
 
 LOOKED_AT: Final = 20
+# What a statement is kept without: its pair has it.
+_UNSTATED: Final[dict[str, Any]] = dict.fromkeys(OF_A_PAIR) | {"tags": ()}
 # Many more are a wrong column: every vote keeps the standing of every judge.
 MOST_JUDGES: Final = 200
 
@@ -105,7 +106,7 @@ def read(
     if run is None:
         # The kind of a new run's outputs is found near the beginning.
         first = list(islice(items, LOOKED_AT))
-        kinds = (item.pair.kind for item in first if isinstance(item, Row))
+        kinds = (item.kind for item in first if isinstance(item, Row))
         kind = options.kind or next(filter(None, kinds), "text")
         items, options = chain(first, items), options.model_copy(update={"kind": kind})
     reading = _Reading(target, run, options, scratch)
@@ -158,7 +159,7 @@ class _Reading:
             if isinstance(item, LeftOut):
                 self._report.leave_out(item)
             elif isinstance(item, Note):
-                self._report.about_files.append(f"{item.file}: {item.text}")
+                self._report.notes.append(f"{item.file}: {item.text}")
             elif isinstance(item, JudgeOrder):
                 yield item
             elif error := self._unfit(item):
@@ -180,11 +181,10 @@ class _Reading:
                 fields.output(task)
             except fields.Unfit as error:
                 return RowError(row.file, row.line, "labels", f"the name of a task {error}")
-        vote, verdict = row.vote and row.vote.choice, row.verdict and row.verdict.winner
         if not self._is_fixed:
-            self._ballot |= {choice for choice in (vote, verdict) if choice}
-        elif vote and vote not in self._ballot:
-            why = f"{quote(vote)} is not on the ballot: {', '.join(in_order(self._ballot))}"
+            self._ballot |= {choice for choice in (row.vote, row.verdict) if choice}
+        elif row.vote and row.vote not in self._ballot:
+            why = f"{quote(row.vote)} is not on the ballot: {', '.join(in_order(self._ballot))}"
             return RowError(row.file, row.line, "vote", why)
         return None
 
@@ -234,7 +234,7 @@ class _Reading:
     def _pairs(self, rows: Sequence[Row]) -> list[tuple[Row, UUID]]:
         """Take in what rows say of their pairs; return those without a fault, with their pairs."""
         # New pairs are kept, and then stand in the run, in the order of the rows.
-        names = list(dict.fromkeys(row.pair.id for row in rows))
+        names = list(dict.fromkeys(row.pair for row in rows))
         drafts = {draft.name: draft for draft in self._scratch.drafts(names)}
         unmet = set(names) - drafts.keys()
         stored = {draft.name: draft for draft in self._stored(unmet)}
@@ -246,7 +246,7 @@ class _Reading:
         texts: dict[str, dict[str, str]] = {name: {} for name in names}
         taken = []
         for row in rows:
-            draft = drafts[row.pair.id]
+            draft = drafts[row.pair]
             added, error = draft.take(row)
             texts[draft.name] |= added
             if error:
@@ -314,16 +314,16 @@ class _Reading:
     def _verdicts(self, rows: Sequence[tuple[Row, UUID]]) -> None:
         taken = []
         for row, pair in rows:
-            if row.verdict is None:
+            if row.judge is None:
                 continue
-            fingerprint = self._judge(row.verdict.judge)
+            fingerprint = self._judge(row.judge)
             if fingerprint is None:
                 why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
                 self._report.fail(RowError(row.file, row.line, "judge", why))
-            elif unruly := _unruly(row.verdict, self._verdict(row), self._options.inconsistent):
+            elif unruly := _unruly(row, self._verdict(row), self._options.inconsistent):
                 self._report.fail(RowError(row.file, row.line, "verdict", unruly))
             else:
-                taken.append((row, pair, row.verdict.judge, self._judges[fingerprint]))
+                taken.append((row, pair, row.judge, self._judges[fingerprint]))
         pairs = {pair for _, pair, *_ in taken}
         judges = self._stored_judges
         stored = Verdict.objects.filter(item__in=pairs, judge__in=judges) if judges else ()
@@ -339,7 +339,7 @@ class _Reading:
     # --- votes ------------------------------------------------------------------------------------
 
     def _votes(self, rows: Sequence[tuple[Row, UUID]]) -> None:
-        votes = [(row, pair, row.vote.voter) for row, pair in rows if row.vote]
+        votes = [(row, pair, row.voter) for row, pair in rows if row.voter]
         voters = voters_of(self._project, {name for *_, name in votes})
         for *_, name in votes:
             if self._scratch.insert("voter", name) and name not in voters:
@@ -360,7 +360,7 @@ class _Reading:
     def _settle(self, table: str, row: Row, name: str, pair: UUID, before: Facts | None) -> bool:
         """Keep a statement to be written, unless it was made before; then it must be the same."""
         if before is None:
-            bare = replace(row, pair=PairPart(row.pair.id))
+            bare = replace(row, **_UNSTATED)
             statement = ROW.dump_json(bare, exclude_defaults=True).decode()
             if self._scratch.insert(table, name, pair.hex, statement):
                 self._report.new[f"{table}s"] += 1
@@ -371,7 +371,7 @@ class _Reading:
             # What is not stated contradicts nothing.
             if value is not None and value != before[field]:
                 why = f"{quote(value)}, but {name} said {quote(before[field])}"
-                why += f" on pair {row.pair.id!r} before"
+                why += f" on pair {row.pair!r} before"
                 self._report.fail(RowError(row.file, row.line, field, why))
                 return False
         self._report.already[f"{table}s"] += 1
@@ -380,8 +380,7 @@ class _Reading:
     def _facts(self, table: str, row: Row) -> Facts:
         if table == "verdict":
             return _verdict_facts(self._verdict(row))
-        at = row.vote and row.vote.at
-        return {**_vote_facts(vote_of(row, timezone.now())), "voted_at": at}
+        return {**_vote_facts(vote_of(row, timezone.now())), "voted_at": row.voted_at}
 
 
 def _uuid(text: str) -> UUID | None:
@@ -412,12 +411,12 @@ def _stored_draft(pair: Pair, marks: tuple[str, str]) -> PairDraft:
     return PairDraft(name, known, pair.pk, a.pk, b.pk, pair.position, is_fixed, is_open)
 
 
-def _unruly(stated: VerdictPart, made: Verdict, rule: str) -> str | None:
+def _unruly(row: Row, made: Verdict, rule: str) -> str | None:
     """Return why a stated verdict is not what the rule makes of two orders that disagree."""
     # Whatever they count as, a source calls two orders that disagree a tie.
     winner = "tie" if made.winner == WRONG else made.winner
-    if stated.picks and stated.winner not in (None, winner):
-        return f"{stated.winner}, but its picks in both orders make it {winner}"
+    if row.pick_ab and row.verdict not in (None, winner):
+        return f"{row.verdict}, but its picks in both orders make it {winner}"
     if made.consistent is False and winner != "tie" and rule != "decided":
         return f"two orders that disagree are a tie, not {winner}"
     return None

@@ -74,8 +74,8 @@ class ImportReport:
     errors, left_out : list
         At most `MOST_LISTED` of each; `more_errors` and `more_left_out` count the others. The fatal
         errors stand first.
-    about_files, notes : list of str
-        What a person should know: of the files whatever became of the import, and else.
+    notes : list of str
+        What a person should know.
     is_cut : bool
         Whether reading stopped at so many errors.
     is_refused : bool
@@ -90,7 +90,6 @@ class ImportReport:
     more_errors: int = 0
     left_out: list[LeftOut] = field(default_factory=list)
     more_left_out: int = 0
-    about_files: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     is_cut: bool = False
     is_refused: bool = False
@@ -138,7 +137,7 @@ class ImportReport:
         """Take back what was counted: because of the errors, nothing of it is written."""
         self.is_refused = True
         self.filled = 0
-        for counted in (self.runs, self.new, self.already, self.notes):
+        for counted in (self.runs, self.new, self.already):
             counted.clear()
 
     def as_dict(self) -> dict[str, Any]:
@@ -153,5 +152,5 @@ class ImportReport:
             "more_errors": self.more_errors,
             "left_out": [asdict(item) for item in self.left_out],
             "more_left_out": self.more_left_out,
-            "notes": [*self.about_files, *self.notes],
+            "notes": self.notes,
         }

@@ -65,16 +65,9 @@ def quote(value: object) -> str:
 class PairDraft:
     """What is known of one pair: what is stored, and what rows have added.
 
-    Attributes
-    ----------
-    known : dict
-        By the names of `OF_A_PAIR`, of an output its `mark`; what nobody has stated is not there.
-    position : int, optional
-        Its place in the run; None for a pair that is not stored yet.
-    is_fixed : bool
-        It was not imported: rows may name it, and add nothing to it.
-    changes : dict
-        What was changed in an output so that it can be drawn, in words, by the output's field.
+    `known` goes by the names of `OF_A_PAIR`, with the `mark` of an output; what nobody has stated is
+    not there. A pair that is not stored yet has no `position`. One that was not imported `is_fixed`:
+    rows may name it, and add nothing to it. `changes` are those of drawings, in words.
     """
 
     name: str
@@ -93,12 +86,12 @@ class PairDraft:
 
         Return the texts of the outputs that are new.
         """
-        stated = {name: value for name in OF_A_PAIR if (value := getattr(row.pair, name))}
+        stated = {name: value for name in OF_A_PAIR if (value := getattr(row, name))}
         stated |= {name: list(value) for name, value in stated.items() if isinstance(value, tuple)}
         texts: dict[str, str] = {}
         changes: dict[str, tuple[str, ...]] = {}
         for name in OUTPUTS:
-            text = getattr(row.pair, name)
+            text = getattr(row, name)
             if text is None:
                 continue
             if stated.get("kind", self.known.get("kind")) == "svg":
@@ -220,10 +213,7 @@ def text_of(item: Item) -> int:
     """Return how many characters of free text a row holds; all else holds none."""
     if not isinstance(item, Row):
         return 0
-    pair, verdict, vote = item.pair, item.verdict, item.vote
-    texts = [pair.prompt, pair.output_a, pair.output_b]
-    texts += [verdict.feedback, verdict.error] if verdict else []
-    texts += [vote.comment] if vote else []
+    texts = (item.prompt, item.output_a, item.output_b, item.feedback, item.error, item.comment)
     return sum(len(text) for text in texts if text)
 
 

@@ -333,12 +333,10 @@ def _place(queue: Queue, draft: PairDraft) -> dict[str, Any]:
 
 def verdict_of(row: Row, rule: str) -> Verdict:
     """Make the verdict of a row, without its judge and its pair."""
-    stated = row.verdict
-    assert stated is not None
-    winner: str | None = stated.winner
-    consistent, picks, first_picks = stated.consistent, list[str](), None
-    if stated.picks:
-        as_stored, unswapped = map(ParsedVerdict, stated.picks)
+    winner: str | None = row.verdict
+    consistent, picks, first_picks = row.consistent, list[str](), None
+    if row.pick_ab and row.pick_ba:
+        as_stored, unswapped = ParsedVerdict(row.pick_ab), ParsedVerdict(row.pick_ba)
         both = combine(as_stored, swap(unswapped), is_decided_by_one=rule == "decided")
         winner, consistent, first_picks = both.winner, both.consistent, both.first_picks
         picks = list(both.picks)
@@ -350,10 +348,10 @@ def verdict_of(row: Row, rule: str) -> Verdict:
         consistent=consistent,
         picks=picks,
         first_picks=first_picks,
-        score_a=stated.score_a,
-        score_b=stated.score_b,
-        feedback=stated.feedback or "",
-        error=stated.error or "",
+        score_a=row.score_a,
+        score_b=row.score_b,
+        feedback=row.feedback or "",
+        error=row.error or "",
         # A row may hold a vote beside the verdict; then its labels are refused by the reader.
         labels=_labels(row),
     )
@@ -369,15 +367,14 @@ def _by_rule(verdict: Verdict, rule: str) -> None:
 
 def vote_of(row: Row, now: datetime) -> Entry:
     """Make the vote of a row, cast now if it states no time, without its voter and its pair."""
-    vote = row.vote
-    assert vote is not None
-    comment, labels, salt = vote.comment or "", _labels(row), secrets.token_hex(16)
+    assert row.vote is not None
+    comment, labels, salt = row.comment or "", _labels(row), secrets.token_hex(16)
     # What erasing a person empties stands beside salted hashes of it, which the chain holds.
     return Entry(
         kind=Entry.Kind.VOTE,
-        at=vote.at or now,
-        choice=vote.choice,
-        left_side=vote.left or "",
+        at=row.voted_at or now,
+        choice=row.vote,
+        left_side=row.left_side or "",
         comment=comment,
         comment_sha256=chain.salted_hash(salt, comment) if comment else "",
         labels=labels,

@@ -55,7 +55,6 @@ FIELDS: Final[dict[str, Converter]] = {
 }
 LABELS: Final = "labels"
 JUDGES: Final = "judges"
-# A column of one judge's verdicts beside others: ``verdict.NAME``.
 VERDICT_OF: Final = "verdict."
 _NEEDS: Final = {"vote": "voter", "voter": "vote", "verdict": "judge", "pick_ab": "judge"}
 _STATED: Final = ("vote", "voter", "judge", "verdict", "error", "pick_ab", "pick_ba")
@@ -66,16 +65,10 @@ LONGEST_NAMED: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Where one value of a row comes from: a column of the file, or the mapping itself.
+    """Where one value of a row comes from: a column of the file, or else the mapping itself.
 
-    Attributes
-    ----------
-    field : str
-        A key of `FIELDS`, or ``labels.TASK``.
-    column : str, optional
-        None where every row has the same value, `constant`.
-    values : mapping, optional
-        What each raw value, as text, stands for; any other is an error.
+    `field` is a key of `FIELDS`, or ``labels.TASK``; `values` is what each raw value, as text,
+    stands for, and any other is an error.
     """
 
     field: str
@@ -111,12 +104,8 @@ def _looked_up(values: Mapping[str, object], raw: object) -> object:
 class ColumnMapping:
     """How the records of one file become rows; made by `parse`.
 
-    Attributes
-    ----------
-    labels : mapping of task to Column, or None
-        None takes a ``labels`` object and every column named ``labels.TASK``.
-    judges : mapping of name to Column, or None
-        Verdicts of several judges in one row; None takes every column named ``verdict.NAME``.
+    `labels` are columns by task; None takes a ``labels`` object and every column ``labels.TASK``.
+    `judges` are columns of verdicts by judge; None takes every column ``verdict.NAME``.
     """
 
     columns: tuple[Column, ...]
@@ -197,12 +186,6 @@ def rows(
     Behind the last record stands an error for each column that the mapping names and that no record
     had, for a misspelt name must not read as a file without votes; and a note of the columns that
     nothing is made of.
-
-    Examples
-    --------
-    >>> [row] = rows([Record(2, {"pair": "7", "voter": "ann", "vote": "tie"})], OWN_NAMES, "f")
-    >>> row.pair.id, row.vote.choice
-    ('7', 'tie')
     """
     columns = _Columns(mapping)
     line = 0
@@ -320,10 +303,6 @@ def parse(config: object) -> ColumnMapping:
 
     Examples
     --------
-    >>> vote = {"column": "annotator1", "values": {"1": "A", "2": "B", "0": "tie"}}
-    >>> mapping = parse({"pair": "idx", "voter": {"value": "annotator 1"}, "vote": vote})
-    >>> sorted(mapping.named())
-    ['annotator1', 'idx']
     >>> parse({"pair": "idx", "votes": "x"})
     Traceback (most recent call last):
         ...

@@ -17,6 +17,7 @@ _ROWS = 16
 _MOST_FOOTER = 16_000_000
 # One text can stand for that of every row: what a few bytes become is counted as it comes.
 _MOST_UNPACKED = 4 << 30
+_LARGE = f"a record of more than {MAX_RECORD:,} bytes"
 
 
 def open_file(stream: BinaryIO) -> Any:
@@ -36,47 +37,43 @@ def open_file(stream: BinaryIO) -> Any:
         raise _unreadable(error) from error
     if file.metadata.num_columns > MOST_COLUMNS:
         raise Broken(f"{file.metadata.num_columns:,} columns; at most {MOST_COLUMNS:,} are read")
-    _refuse_large_cells(file.metadata)
+    for group in _groups(file):
+        for column in map(group.column, range(group.num_columns)):
+            # It cannot be as large as it is without a record that is too large.
+            if column.total_uncompressed_size > MAX_RECORD * max(group.num_rows, 1):
+                raise Broken(f"column {column.path_in_schema!r} has {_LARGE}")
     return file
 
 
 def size_of(stream: BinaryIO) -> tuple[int, int]:
     """Return how many rows a Parquet file has and how many bytes unpacked, as its footer says."""
-    about = open_file(stream).metadata
-    groups = (about.row_group(number) for number in range(about.num_row_groups))
-    return about.num_rows, sum(group.total_byte_size for group in groups)
+    file = open_file(stream)
+    return file.metadata.num_rows, sum(group.total_byte_size for group in _groups(file))
 
 
-def _refuse_large_cells(about: Any) -> None:
-    """Refuse a column that cannot be as large as it is without a record that is too large."""
-    for group in (about.row_group(number) for number in range(about.num_row_groups)):
-        for number in range(about.num_columns):
-            column = group.column(number)
-            if column.total_uncompressed_size > MAX_RECORD * max(group.num_rows, 1):
-                name = column.path_in_schema
-                raise Broken(f"column {name!r} has a record of more than {MAX_RECORD:,} bytes")
+def _groups(file: Any) -> Iterator[Any]:
+    return map(file.metadata.row_group, range(file.metadata.num_row_groups))
 
 
 def _unreadable(error: Exception) -> Broken:
     return Broken(f"not readable as Parquet: {' '.join(str(error).split())[:200]}")
 
 
-def parquet_batches(stream: BinaryIO) -> Iterator[list[dict[str, object] | str]]:
-    """Yield the rows of a seekable Parquet file in small batches; raises Broken.
-
-    A row is its values by column, or a text that says why it cannot be read.
-    """
+def parquet_rows(stream: BinaryIO) -> Iterator[tuple[int, object]]:
+    """Yield the number of each row, and its values or an error that says why it cannot be read."""
     file = open_file(stream)
     try:
         names = file.schema_arrow.names
         if len(set(names)) != len(names):
             raise Broken("two columns have the same name")
-        unpacked = 0
+        number = unpacked = 0
         for batch in file.iter_batches(batch_size=_ROWS, use_threads=False):
             unpacked += batch.nbytes
             if unpacked > _MOST_UNPACKED:
                 raise Broken(f"more than {_MOST_UNPACKED >> 30} GB unpacked: bring it in parts")
-            yield _rows(_to_microseconds(batch))
+            for row in _rows(_to_microseconds(batch)):
+                number += 1
+                yield number, row
     except MemoryError:
         raise  # of pyarrow's errors the one that is not about the file
     except (pa.ArrowException, OSError) as error:
@@ -92,20 +89,16 @@ def _to_microseconds(batch: Any) -> Any:
     return batch
 
 
-def _rows(batch: Any) -> list[dict[str, object] | str]:
+def _rows(batch: Any) -> list[object]:
+    """Return the values of each row; where that is one, what is wrong with it."""
+    is_one = batch.num_rows == 1
+    if batch.nbytes > MAX_RECORD and is_one:
+        return [ValueError(_LARGE)]
     if batch.nbytes <= MAX_RECORD:
         try:
             return list(batch.to_pylist(maps_as_pydicts="strict"))
-        except (ValueError, pa.ArrowException):
-            pass  # one value of one row cannot be told in Python: find out which
-    return [_row(batch.slice(number, 1)) for number in range(batch.num_rows)]
-
-
-def _row(slice_of_one: Any) -> dict[str, object] | str:
-    if slice_of_one.nbytes > MAX_RECORD:
-        return f"a record of more than {MAX_RECORD:,} bytes"
-    try:
-        values: dict[str, object] = slice_of_one.to_pylist(maps_as_pydicts="strict")[0]
-    except (ValueError, pa.ArrowException) as error:
-        return f"a value cannot be read: {error}"
-    return values
+        except (ValueError, pa.ArrowException) as error:
+            if is_one:
+                return [ValueError(f"a value cannot be read: {error}")]
+    # Something is wrong with one of them: find out which.
+    return [row for number in range(batch.num_rows) for row in _rows(batch.slice(number, 1))]

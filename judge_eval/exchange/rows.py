@@ -1,7 +1,7 @@
 """What every source is turned into: one row is one statement about one pair.
 
-A row is denormalised and anything but the pair's id may be absent. It holds a vote, or a verdict,
-or both, or neither: then it only declares a pair.
+A row is denormalised and anything but the pair may be absent. It holds a vote, or a verdict, or
+both, or neither: then it only declares a pair.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from dataclasses import fields as fields_of
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final, Literal, TypeAlias
@@ -21,15 +20,20 @@ Label: TypeAlias = str | int | float | bool | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class PairPart:
-    """What a row says of the pair itself; its id is what makes an import repeatable.
+class Row:
+    """One statement about one pair, in the pair's stored orientation, and where it stands.
 
-    An output is None where the source holds no texts; an empty text is a generator that wrote
-    nothing. `cluster` is what pairs that are no independent evidence share, where it is not the
-    prompt.
+    Its fields are called as columns are (docs/importing.md). `line` is that of a CSV or JSON Lines
+    file, the number of the record elsewhere, from 1. Who names a `judge` holds a verdict, who names
+    a `voter` a vote. An output is None where the source holds no texts; an empty text is a
+    generator that wrote nothing. `verdict` is None where it failed, then `error` says why, or where
+    only the picks of both orders are given. `labels` belong to the row's one statement, whose own
+    name in the source is `external_id`.
     """
 
-    id: str
+    file: str
+    line: int
+    pair: str
     prompt: str | None = None
     prompt_id: str | None = None
     tags: tuple[str, ...] = ()
@@ -39,62 +43,32 @@ class PairPart:
     output_a: str | None = None
     output_b: str | None = None
     cluster: str | None = None
-
-
-OF_A_PAIR: Final = tuple(part.name for part in fields_of(PairPart) if part.name != "id")
-OUTPUTS: Final = ("output_a", "output_b")
-# What tells a pair from others in a file that has no names for them.
-_TELLING: Final = ("prompt", "prompt_id", "generator_a", "generator_b", *OUTPUTS)
-_OF_A_WINNER: Final = ("score_a", "score_b", "consistent")
-_OF_A_VERDICT: Final = ("judge", *_OF_A_WINNER, "feedback")
-_OF_A_VOTE: Final = ("voter", "voted_at", "comment", "left_side")
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictPart:
-    """What one judge said, in the pair's stored orientation.
-
-    `winner` is None where the verdict failed, then `error` says why; or where only `picks` are
-    given: what was picked with A shown first, and with B shown first, both of the stored A and B.
-    """
-
-    judge: str
-    winner: Choice | None
+    judge: str | None = None
+    verdict: Choice | None = None
+    pick_ab: Choice | None = None
+    pick_ba: Choice | None = None
     score_a: float | None = None
     score_b: float | None = None
     feedback: str | None = None
     error: str | None = None
     consistent: bool | None = None
-    picks: tuple[Choice, Choice] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class VotePart:
-    """What one person chose, in the pair's stored orientation; `at` is in UTC."""
-
-    voter: str
-    choice: Choice
-    at: datetime | None = None
+    voter: str | None = None
+    vote: Choice | None = None
+    voted_at: datetime | None = None
     comment: str | None = None
-    left: Side | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One statement about one pair, and where it stands.
-
-    `line` is that of a CSV or JSON Lines file, the number of the record elsewhere, from 1. `labels`
-    are answers to further tasks, beside the winner; they belong to the row's one statement, whose
-    own name in the source is `external_id`.
-    """
-
-    file: str
-    line: int
-    pair: PairPart
-    verdict: VerdictPart | None = None
-    vote: VotePart | None = None
+    left_side: Side | None = None
     labels: Mapping[str, Label] = field(default_factory=dict)
     external_id: str | None = None
+
+
+OUTPUTS: Final = ("output_a", "output_b")
+# What tells a pair from others in a file that has no names for them.
+_TELLING: Final = ("prompt", "prompt_id", "generator_a", "generator_b", *OUTPUTS)
+OF_A_PAIR: Final = (*_TELLING, "tags", "kind", "cluster")
+_PICKS: Final = ("pick_ab", "pick_ba")
+_OF_A_WINNER: Final = ("score_a", "score_b", "consistent")
+_OF_A_VERDICT: Final = ("judge", *_OF_A_WINNER, "feedback")
+_OF_A_VOTE: Final = ("voter", "voted_at", "comment", "left_side")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +105,8 @@ class RowError:
     """What could not be read: where, which field, and why.
 
     `field` is None where it is about the whole record, `row` is 0 where it is about the whole file,
-    and `file` is empty where it is about all of them. Reading goes on after it where it can. Not
-    where it `is_fatal`: then an unknown part of the file is lost, and nothing of it may be taken.
+    and `file` is empty where it is about all of them. Where it `is_fatal`, an unknown part of the
+    file is lost, and nothing of it may be taken.
     """
 
     file: str
@@ -158,7 +132,11 @@ Item: TypeAlias = Row | LabelRow | JudgeOrder | LeftOut | Note | RowError
 
 
 class Broken(ValueError):
-    """Reading cannot go on behind this point."""
+    """Reading cannot go on behind this point: at a line, or else behind the last record."""
+
+    def __init__(self, why: str, line: int = 0) -> None:
+        super().__init__(why)
+        self.line = line
 
 
 class Misfit(ValueError):
@@ -184,14 +162,49 @@ def assemble(
     `constants` are fields that every row of the file has, and that therefore claim no statement by
     themselves: the judge's name in a file of one judge, on a row that it was not asked about.
     """
-    if values.get("pair") is None:
+    given = {name: value for name, value in values.items() if value is not None}
+    if "pair" not in given:
         raise Misfit("pair", "missing: every row must name its pair")
-    given = {name: values[name] for name in OF_A_PAIR if values.get(name) is not None}
-    verdict, vote = _verdict(values, constants), _vote(values, constants)
-    if labels and (verdict is None) == (vote is None):
+    has_verdict, has_vote = (
+        not given.keys().isdisjoint(("verdict", "error", *_PICKS)),
+        "vote" in given,
+    )
+    if has_verdict:
+        _check_verdict(given, constants)
+    else:
+        _drop(given, _OF_A_VERDICT, constants, "stands without a verdict or an error")
+    if not has_vote:
+        _drop(given, _OF_A_VOTE, constants, "stands without a vote")
+    elif "voter" not in given:
+        raise Misfit("voter", "missing: a vote must name its voter")
+    if labels and has_verdict == has_vote:
         raise Misfit("labels", "must stand beside one vote or one verdict, to say whose they are")
-    pair = PairPart(values["pair"], **given)
-    return Row(file, line, pair, verdict, vote, dict(labels), values.get("external_id"))
+    return Row(file, line, **given, labels=dict(labels))
+
+
+def _check_verdict(given: dict[str, Any], constants: Collection[str]) -> None:
+    picks = [given[name] for name in _PICKS if name in given]
+    if len(picks) == 1:
+        lacking = _PICKS[_PICKS[0] in given]
+        raise Misfit(lacking, "missing: the other order's pick is there")
+    if "judge" not in given:
+        raise Misfit("judge", "missing: a verdict must name its judge")
+    if "error" in given:
+        if picks or "verdict" in given:
+            raise Misfit("error", "stands beside a verdict: it is one or the other")
+        _drop(given, _OF_A_WINNER, constants, "a failed verdict has none")
+    if picks and given.get("consistent") not in (None, picks[0] == picks[1]):
+        raise Misfit("consistent", f"the picks {picks[0]} and {picks[1]} say otherwise")
+
+
+def _drop(
+    given: dict[str, Any], names: Collection[str], constants: Collection[str], why: str
+) -> None:
+    """Leave out what stands beside no statement, if every row of the file has it."""
+    for name in names:
+        if name in given and name not in constants:
+            raise Misfit(name, why)
+        given.pop(name, None)
 
 
 def name_by_content(values: Mapping[str, Any]) -> str:
@@ -206,53 +219,3 @@ def name_by_content(values: Mapping[str, Any]) -> str:
     if not telling.keys() & {"prompt", "prompt_id"} and not telling.keys() >= {*OUTPUTS}:
         raise Misfit("pair", "missing, and neither a prompt nor outputs tell which pair it is")
     return sha256(json.dumps(telling, sort_keys=True).encode()).hexdigest()[:32]
-
-
-def _verdict(values: Mapping[str, Any], constants: Collection[str]) -> VerdictPart | None:
-    winner, error, picks = values.get("verdict"), values.get("error"), _picks(values)
-    consistent = values.get("consistent")
-    if winner is None and error is None and picks is None:
-        _refuse(values, _OF_A_VERDICT, constants, "stands without a verdict or an error")
-        return None
-    if values.get("judge") is None:
-        raise Misfit("judge", "missing: a verdict must name its judge")
-    if error is not None:
-        if winner is not None or picks is not None:
-            raise Misfit("error", "stands beside a verdict: it is one or the other")
-        _refuse(values, _OF_A_WINNER, constants, "a failed verdict has none")
-        return VerdictPart(values["judge"], None, feedback=values.get("feedback"), error=error)
-    if picks is not None and consistent is not None and consistent != (picks[0] == picks[1]):
-        raise Misfit("consistent", f"the picks {picks[0]} and {picks[1]} say otherwise")
-    scores = (values.get("score_a"), values.get("score_b"))
-    feedback = values.get("feedback")
-    return VerdictPart(values["judge"], winner, *scores, feedback, None, consistent, picks)
-
-
-def _picks(values: Mapping[str, Any]) -> tuple[Any, Any] | None:
-    picks = (values.get("pick_ab"), values.get("pick_ba"))
-    if picks == (None, None):
-        return None
-    if None in picks:
-        raise Misfit(
-            ("pick_ab", "pick_ba")[picks.index(None)], "missing: the other order's pick is there"
-        )
-    return picks
-
-
-def _vote(values: Mapping[str, Any], constants: Collection[str]) -> VotePart | None:
-    choice = values.get("vote")
-    if choice is None:
-        _refuse(values, _OF_A_VOTE, constants, "stands without a vote")
-        return None
-    if values.get("voter") is None:
-        raise Misfit("voter", "missing: a vote must name its voter")
-    beside = (values.get("voted_at"), values.get("comment"), values.get("left_side"))
-    return VotePart(values["voter"], choice, *beside)
-
-
-def _refuse(
-    values: Mapping[str, Any], names: Collection[str], constants: Collection[str], why: str
-) -> None:
-    for name in names:
-        if values.get(name) is not None and name not in constants:
-            raise Misfit(name, why)

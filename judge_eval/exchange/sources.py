@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import PurePath
-from typing import BinaryIO, Literal, NamedTuple, TypeAlias, get_args
+from typing import BinaryIO, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, Cursor, NotJson, loads
 from judge_eval.exchange.rows import Broken, RowError
@@ -15,7 +14,7 @@ Format = Literal["csv", "json", "jsonl", "parquet"]
 # Where the rows stand in a JSON file that is an object.
 LISTS = ("rows", "tasks", "records", "items", "data", "pairs", "votes", "verdicts")
 
-_SUFFIXES: dict[str, Format] = {
+_SUFFIXES: Final[dict[str, Format]] = {
     ".csv": "csv",
     ".json": "json",
     ".jsonl": "jsonl",
@@ -23,7 +22,7 @@ _SUFFIXES: dict[str, Format] = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-_BOM = b"\xef\xbb\xbf"
+_BOM: Final = b"\xef\xbb\xbf"
 
 # The csv module has one limit for the whole process; its own is too small for a drawing.
 csv.field_size_limit(MAX_RECORD)
@@ -36,7 +35,8 @@ class Record(NamedTuple):
     values: dict[str, object]
 
 
-Records: TypeAlias = Iterator[Record | RowError]
+# The line or number of each record, and its values, or an error that says what is wrong with it.
+Numbered: TypeAlias = Iterator[tuple[int, object]]
 
 
 class UnknownFormat(ValueError):
@@ -51,7 +51,9 @@ def format_of(name: str) -> Format:
     return _SUFFIXES[suffix]
 
 
-def records(stream: BinaryIO, name: str, file_format: str | None = None) -> Records:
+def records(
+    stream: BinaryIO, name: str, file_format: str | None = None
+) -> Iterator[Record | RowError]:
     """Read the records of a file, whatever its format.
 
     An error that is not about one record alone is fatal, and the last item. A record is at most
@@ -64,18 +66,33 @@ def records(stream: BinaryIO, name: str, file_format: str | None = None) -> Reco
     [Record(line=2, values={'pair': '7', 'vote': 'A'}), RowError(file='votes.csv', row=3, ...)]
     """
     chosen = file_format or format_of(name)
-    if chosen == "csv":
-        return _csv(stream, name)
-    if chosen == "jsonl":
-        return _json_lines(stream, name)
-    if chosen == "json":
-        return _json(stream, name)
     if chosen == "parquet":
-        # Imported here: whoever reads no Parquet does not wait for it.
-        from judge_eval.exchange.parquet import parquet_batches
+        # Imported here: who reads no Parquet does not wait for it.
+        from judge_eval.exchange.parquet import parquet_rows
 
-        return _parquet(parquet_batches(stream), name)
-    raise UnknownFormat(f"{chosen!r} is not one of {', '.join(get_args(Format))}")
+        return _checked(parquet_rows(stream), name)
+    readers = {"csv": _csv, "jsonl": _json_lines, "json": _json}
+    if chosen not in readers:
+        raise UnknownFormat(f"{chosen!r} is not one of {', '.join(get_args(Format))}")
+    return _checked(readers[chosen](stream), name)
+
+
+def _checked(numbered: Numbered, name: str) -> Iterator[Record | RowError]:
+    number = 0
+    try:
+        for number, value in numbered:
+            if isinstance(value, ValueError):
+                yield RowError(name, number, None, str(value))
+            elif not isinstance(value, dict):
+                yield RowError(name, number, None, "not an object with named values")
+            elif len(value) > MOST_COLUMNS:
+                yield RowError(name, number, None, f"more than {MOST_COLUMNS:,} names of values")
+            else:
+                yield Record(number, value)
+    except Broken as error:
+        yield RowError(name, error.line or number + 1, None, str(error), is_fatal=True)
+    except NotJson as error:
+        yield RowError(name, number + 1, None, str(error), is_fatal=True)
 
 
 class _CsvLines:
@@ -118,41 +135,33 @@ def _decoded(line: bytes) -> tuple[str, str]:
         return line.decode(errors="replace"), f"not UTF-8 ({where}): save the file as UTF-8"
 
 
-def _csv(stream: BinaryIO, name: str) -> Records:
+def _csv(stream: BinaryIO) -> Numbered:
     lines = _CsvLines(stream)
+    reader = csv.reader(lines, strict=True)
+    header: list[str] = []
     try:
-        numbered = _csv_rows(lines)
-        header = next(numbered, (1, []))[1]
-        _check_header(header, lines.wrong)
-        for line, cells in numbered:
-            if lines.wrong:
-                yield RowError(name, line, None, lines.wrong)
+        while True:
+            lines.begin()
+            start = lines.number + 1
+            cells = next(reader, None)
+            if not header and (cells or cells is None):
+                header = _header(cells or [], lines.wrong)
+            elif cells is None:
+                return
+            elif lines.wrong:
+                yield start, ValueError(lines.wrong)
             elif len(cells) == len(header):
                 values = (cell or None for cell in cells)
-                yield Record(line, dict(zip(header, values, strict=True)))
-            else:
+                yield start, dict(zip(header, values, strict=True))
+            elif cells:  # a blank line is no record
                 why = f"{len(cells)} columns, the header has {len(header)}"
-                yield RowError(name, line, None, why)
-    except Broken as error:
-        yield RowError(name, max(lines.number, 1), None, str(error), is_fatal=True)
-    except csv.Error as error:
-        yield RowError(name, max(lines.number, 1), None, f"not CSV: {error}", is_fatal=True)
+                yield start, ValueError(why)
+    except (csv.Error, Broken) as error:
+        why = f"not CSV: {error}" if isinstance(error, csv.Error) else str(error)
+        raise Broken(why, max(lines.number, 1)) from error
 
 
-def _csv_rows(lines: _CsvLines) -> Iterator[tuple[int, list[str]]]:
-    """Yield each record that is not blank with the line it begins on."""
-    reader = csv.reader(lines, strict=True)
-    while True:
-        lines.begin()
-        start = lines.number + 1
-        cells = next(reader, None)
-        if cells is None:
-            return
-        if cells:
-            yield start, cells
-
-
-def _check_header(header: list[str], wrong: str) -> None:
+def _header(header: list[str], wrong: str) -> list[str]:
     if wrong:
         raise Broken(wrong)
     if not header:
@@ -164,55 +173,37 @@ def _check_header(header: list[str], wrong: str) -> None:
             raise Broken(f"column {number} has no name")
         if header.index(column) != number - 1:
             raise Broken(f"two columns are named {column!r}")
+    return header
 
 
-def _json_lines(stream: BinaryIO, name: str) -> Records:
+def _json_lines(stream: BinaryIO) -> Numbered:
     number = 0
     while line := stream.readline(MAX_RECORD + 1):
         number += 1
         if len(line) > MAX_RECORD:
-            yield RowError(name, number, None, f"a record of more than {MAX_RECORD:,} bytes")
+            yield number, ValueError(f"a record of more than {MAX_RECORD:,} bytes")
             while line and not line.endswith(b"\n"):
                 line = stream.readline(MAX_RECORD + 1)
         elif not line.isspace():
-            yield _line(name, number, line.removeprefix(_BOM) if number == 1 else line)
+            text, wrong = _decoded(line.removeprefix(_BOM) if number == 1 else line)
+            try:
+                value = ValueError(wrong) if wrong else loads(text.rstrip())
+            except NotJson as error:
+                value = error
+            yield number, value
 
 
-def _line(name: str, number: int, line: bytes) -> Record | RowError:
-    text, wrong = _decoded(line)
-    if wrong:
-        return RowError(name, number, None, wrong)
-    try:
-        return _record(name, number, loads(text.rstrip()))
-    except NotJson as error:
-        return RowError(name, number, None, str(error))
-
-
-def _json(stream: BinaryIO, name: str) -> Records:
+def _json(stream: BinaryIO) -> Numbered:
     cursor = Cursor(stream)
-    number = 0
-    try:
-        for number, value in enumerate(_json_values(cursor), start=1):
-            yield _record(name, number, value)
-    except NotJson as error:
-        yield RowError(name, number + 1, None, str(error), is_fatal=True)
+    return enumerate(_json_values(cursor), start=1)
 
 
 def _json_values(cursor: Cursor) -> Iterator[object]:
-    start = cursor.peek()
-    if start == "{":
-        yield from _listed_values(cursor)
-    elif start == "[":
-        for _ in cursor.elements():
-            yield cursor.value()
-    else:
+    start, taken = cursor.peek(), ""
+    if start not in ("[", "{"):
         raise NotJson("neither an array of objects nor an object that holds one")
-    cursor.end()
-
-
-def _listed_values(cursor: Cursor) -> Iterator[object]:
-    taken = None
-    for key in cursor.members():
+    # An array stands for the one list of an object.
+    for key in cursor.members() if start == "{" else [LISTS[0]]:
         if key not in LISTS or cursor.peek() != "[":
             cursor.skip()
             continue
@@ -223,23 +214,4 @@ def _listed_values(cursor: Cursor) -> Iterator[object]:
             yield cursor.value()
     if not taken:
         raise NotJson(f"the object holds no list named {', '.join(LISTS)}")
-
-
-def _record(name: str, number: int, value: object) -> Record | RowError:
-    if not isinstance(value, dict):
-        return RowError(name, number, None, "not an object with named values")
-    if len(value) > MOST_COLUMNS:
-        return RowError(name, number, None, f"more than {MOST_COLUMNS:,} names of values")
-    return Record(number, value)
-
-
-def _parquet(batches: Iterator[list[dict[str, object] | str]], name: str) -> Records:
-    number = 0
-    try:
-        for number, value in enumerate(chain.from_iterable(batches), start=1):
-            if isinstance(value, str):
-                yield RowError(name, number, None, value)
-            else:
-                yield Record(number, value)
-    except Broken as error:
-        yield RowError(name, number + 1, None, str(error), is_fatal=True)
+    cursor.end()

@@ -13,7 +13,7 @@ from judge_eval.exchange.formats.mtbench import rows as mtbench
 from judge_eval.exchange.formats.pandalm import rows as pandalm
 from judge_eval.exchange.formats.pathscore import rows as pathscore
 from judge_eval.exchange.mapping import parse
-from judge_eval.exchange.rows import JudgeOrder, LabelRow, LeftOut, Note, Row, RowError
+from judge_eval.exchange.rows import OF_A_PAIR, JudgeOrder, LabelRow, LeftOut, Note, Row, RowError
 
 JUDGEMENT = {
     "judge": "expert_1",
@@ -72,12 +72,12 @@ def one(items):
 
 def test_mtbench_people_vote_and_others_are_judges():
     vote, verdict = mtbench(jsonl(JUDGEMENT, JUDGEMENT | {"judge": "gpt4_pair"}), "h.jsonl")
-    assert (vote.vote.voter, vote.vote.choice, vote.verdict) == ("expert_1", "B", None)
-    assert (verdict.verdict.judge, verdict.verdict.winner, verdict.vote) == ("gpt4_pair", "B", None)
+    assert (vote.voter, vote.vote, vote.verdict) == ("expert_1", "B", None)
+    assert (verdict.judge, verdict.verdict, verdict.vote) == ("gpt4_pair", "B", None)
     assert vote.pair == verdict.pair
-    assert vote.pair.id == "81__alpaca__gpt-4__1"
-    assert (vote.pair.prompt_id, vote.pair.tags, vote.pair.kind) == ("81__1", ("turn-1",), "text")
-    assert vote.pair.cluster == "81"
+    assert vote.pair == "81__alpaca__gpt-4__1"
+    assert (vote.prompt_id, vote.tags, vote.kind) == ("81__1", ("turn-1",), "text")
+    assert vote.cluster == "81"
     assert vote.external_id == "81__alpaca__gpt-4__1__expert_1"
     assert verdict.external_id == "81__alpaca__gpt-4__1__gpt4_pair"
 
@@ -86,8 +86,8 @@ def test_mtbench_people_vote_and_others_are_judges():
 def test_mtbench_pairs_are_stored_in_alphabetical_order(winner, expected):
     turned = JUDGEMENT | {"model_a": "gpt-4", "model_b": "alpaca", "winner": winner}
     row = one(mtbench(jsonl(turned), "h.jsonl"))
-    assert (row.pair.generator_a, row.pair.generator_b) == ("alpaca", "gpt-4")
-    assert row.vote.choice == expected
+    assert (row.generator_a, row.generator_b) == ("alpaca", "gpt-4")
+    assert row.vote == expected
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_mtbench_pairs_are_stored_in_alphabetical_order(winner, expected):
 )
 def test_mtbench_a_tie_of_two_minds_is_not_consistent(winner, consistent):
     row = one(mtbench(jsonl(JUDGEMENT | {"judge": "gpt4_pair", "winner": winner}), "h.jsonl"))
-    assert row.verdict.consistent is consistent
-    assert row.verdict.winner == ("A" if winner == "model_a" else "tie")
+    assert row.consistent is consistent
+    assert row.verdict == ("A" if winner == "model_a" else "tie")
 
 
 def test_mtbench_the_first_vote_of_a_person_on_two_models_stands():
@@ -104,9 +104,9 @@ def test_mtbench_the_first_vote_of_a_person_on_two_models_stands():
     first, left_out, other_turn = mtbench(
         jsonl(JUDGEMENT, turned, JUDGEMENT | {"turn": 2}), "h.jsonl"
     )
-    assert first.vote.choice == "B"
+    assert first.vote == "B"
     assert left_out == LeftOut("h.jsonl", 2, "81__alpaca__gpt-4__1__expert_1 was stated before")
-    assert other_turn.pair.id == "81__alpaca__gpt-4__2"
+    assert other_turn.pair == "81__alpaca__gpt-4__2"
 
 
 @pytest.mark.parametrize(
@@ -132,15 +132,15 @@ def test_mtbench_broken_records_are_told_and_the_next_is_read(change, field):
 
 def test_pandalm_gives_a_vote_per_person_with_the_full_texts():
     found = list(pandalm(as_json([TEXTS]), "testset-v1.json"))
-    assert [(row.vote.voter, row.vote.choice) for row in found] == [
+    assert [(row.voter, row.vote) for row in found] == [
         ("annotator1", "A"),
         ("annotator2", "B"),
         ("annotator3", "tie"),
     ]
     assert [row.labels for row in found] == [{"result": "1"}, {"result": "2"}, {"result": "0"}]
-    pair = found[0].pair
-    assert pair == found[2].pair
-    assert (pair.id, pair.tags, pair.kind) == ("3", ("Mail",), "text")
+    pair = found[0]
+    assert all(getattr(pair, name) == getattr(found[2], name) for name in ("pair", *OF_A_PAIR))
+    assert (pair.pair, pair.tags, pair.kind) == ("3", ("Mail",), "text")
     assert pair.prompt == "Shorten.\n\nA long one."
     assert (pair.generator_a, pair.generator_b) == ("bloom-7b", "llama-7b")
     assert (pair.output_a, pair.output_b) == ("Short.", "")
@@ -148,24 +148,24 @@ def test_pandalm_gives_a_vote_per_person_with_the_full_texts():
 
 def test_pandalm_instruction_without_input_and_responses_that_are_truth_values():
     row = next(pandalm(as_json([TEXTS | {"input": "", "response1": True}]), "testset-v1.json"))
-    assert row.pair.prompt == "Shorten."
-    assert row.pair.output_a == "True"
+    assert row.prompt == "Shorten."
+    assert row.output_a == "True"
 
 
 @pytest.mark.parametrize("result, winner", [("1", "A"), (2, "B"), ("0", "tie"), (0, "tie")])
 def test_pandalm_results_of_a_judge(result, winner):
     name = "gpt-3.5-turbo-testset-v1.json"
     row = one(pandalm(as_json([RESULT | {"gpt_result": result}]), name))
-    assert (row.pair.id, row.verdict.judge, row.verdict.winner) == ("3", "gpt-3.5-turbo", winner)
-    assert row.verdict.feedback == "Crisp."
+    assert (row.pair, row.judge, row.verdict) == ("3", "gpt-3.5-turbo", winner)
+    assert row.feedback == "Crisp."
     assert row.labels == {"result": str(result), "reference": "S."}
 
 
 @pytest.mark.parametrize("result", ["Tie", "garbage"])
 def test_pandalm_a_result_off_the_scale_failed_and_its_word_is_kept(result):
     row = one(pandalm(as_json([RESULT | {"gpt_result": result, "gpt_reason": ""}]), "x.json"))
-    assert (row.verdict.judge, row.verdict.winner) == ("gpt", None)
-    assert row.verdict.error == f"{result!r} is not one of 1, 2, 0"
+    assert (row.judge, row.verdict) == ("gpt", None)
+    assert row.error == f"{result!r} is not one of 1, 2, 0"
     assert row.labels["result"] == result
 
 
@@ -229,25 +229,25 @@ def test_pathscore_a_task_is_its_verdicts_and_its_vote():
         as_json({"judges": ["J1", "J2"], "tasks": [TASK]}), "run.json"
     )
     assert order == JudgeOrder("run.json", ("J1", "J2"))
-    assert (failed.verdict.judge, failed.verdict.winner) == ("J1", None)
-    assert (failed.verdict.error, failed.verdict.score_a) == ("timeout", None)
-    assert (verdict.verdict.judge, verdict.verdict.winner) == ("J2", "B")
-    assert (verdict.verdict.score_a, verdict.verdict.score_b) == (4.0, 6.5)
-    assert verdict.verdict.feedback == "Rounder."
-    assert (vote.vote.voter, vote.vote.choice) == ("pathscore", "both_bad")
-    assert vote.vote.at == datetime(2023, 11, 14, 22, 13, 20, 500_000, UTC)
+    assert (failed.judge, failed.verdict) == ("J1", None)
+    assert (failed.error, failed.score_a) == ("timeout", None)
+    assert (verdict.judge, verdict.verdict) == ("J2", "B")
+    assert (verdict.score_a, verdict.score_b) == (4.0, 6.5)
+    assert verdict.feedback == "Rounder."
+    assert (vote.voter, vote.vote) == ("pathscore", "both_bad")
+    assert vote.voted_at == datetime(2023, 11, 14, 22, 13, 20, 500_000, UTC)
     assert failed.pair == verdict.pair == vote.pair
-    assert (vote.pair.id, vote.pair.prompt, vote.pair.prompt_id) == ("t1", "a red circle", "p1")
-    assert (vote.pair.kind, vote.pair.output_b) == ("svg", "<svg></svg>")
-    assert (vote.pair.generator_a, vote.pair.generator_b) == ("one", "two")
+    assert (vote.pair, vote.prompt, vote.prompt_id) == ("t1", "a red circle", "p1")
+    assert (vote.kind, vote.output_b) == ("svg", "<svg></svg>")
+    assert (vote.generator_a, vote.generator_b) == ("one", "two")
     assert vote.external_id == "t1__pathscore"
 
 
 def test_pathscore_verdicts_may_be_a_json_text_and_outputs_texts():
     task = {"id": "t", "verdicts": json.dumps(TASK["verdicts"]), "text_a": "x", "text_b": ""}
     first, second = pathscore(as_json([task | {"human_winner": None}]), "run.json")
-    assert [row.verdict.judge for row in (first, second)] == ["J2", "J1"]
-    assert (first.pair.kind, first.pair.output_b) == ("text", "")
+    assert [row.judge for row in (first, second)] == ["J2", "J1"]
+    assert (first.kind, first.output_b) == ("text", "")
 
 
 @pytest.mark.parametrize("keys", list(permutations(["judges", "tasks", "name"])), ids="-".join)
@@ -255,7 +255,7 @@ def test_pathscore_the_runs_order_of_judges_wins_wherever_it_stands(keys):
     run = {"judges": ["J1", "J2"], "tasks": [TASK], "name": "r"}
     order, *found = pathscore(as_json({key: run[key] for key in keys}), "run.json")
     assert order.judges == ("J1", "J2")
-    assert [row.verdict.judge for row in found if row.verdict] == ["J1", "J2"]
+    assert [row.judge for row in found if row.judge] == ["J1", "J2"]
 
 
 @pytest.mark.parametrize(
@@ -273,24 +273,24 @@ def test_pathscore_judges_may_stand_in_the_config(run):
 
 def test_pathscore_a_judge_the_run_does_not_name_comes_last():
     run = {"judges": ["J1"], "tasks": [TASK]}
-    judges = [item.verdict.judge for item in list(pathscore(as_json(run), "r.json"))[1:3]]
+    judges = [item.judge for item in list(pathscore(as_json(run), "r.json"))[1:3]]
     assert judges == ["J1", "J2"]
 
 
 def test_pathscore_a_task_with_nothing_said_declares_its_pair():
     row = one(pathscore(jsonl({"id": "t", "verdicts": "[]", "gen_a_id": "a"}), "run.jsonl"))
-    assert (row.pair.id, row.verdict, row.vote) == ("t", None, None)
+    assert (row.pair, row.verdict, row.vote) == ("t", None, None)
 
 
 def test_pathscore_tasks_without_ids_are_known_by_their_place():
     task = {"human_winner": "A", "verdicts": []}
-    assert [row.pair.id for row in pathscore(as_json([task, task]), "r.json")] == ["1", "2"]
+    assert [row.pair for row in pathscore(as_json([task, task]), "r.json")] == ["1", "2"]
 
 
 def test_pathscore_what_it_did_not_count_is_left_out():
     twice = TASK | {"status": "pending", "verdicts": [TASK["verdicts"][0]] * 2}
     verdict, again, vote = pathscore(as_json([twice]), "r.json")
-    assert verdict.verdict.winner == "B"
+    assert verdict.verdict == "B"
     assert again == LeftOut("r.json", 1, "J2 was stated before on t1")
     assert vote == LeftOut("r.json", 1, "the task is pending: its vote was not counted there")
 
@@ -378,7 +378,7 @@ def test_a_file_is_read_as_what_it_is(name, stream, expected):
 def test_a_mapping_goes_before_what_a_file_looks_like():
     mapping = parse({"pair": "question_id"})
     row, note = read(jsonl(JUDGEMENT), "h.jsonl", mapping)
-    assert row.pair.id == "81"
+    assert row.pair == "81"
     assert isinstance(note, Note)
 
 

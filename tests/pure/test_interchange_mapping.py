@@ -7,7 +7,7 @@ import pytest
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange.mapping import OWN_NAMES, parse, rows
-from judge_eval.exchange.rows import Note, PairPart, Row, RowError, VerdictPart, VotePart
+from judge_eval.exchange.rows import Note, Row, RowError
 from judge_eval.exchange.sources import Record, records
 
 VOTE = {"pair": "7", "voter": "ann", "vote": "A"}
@@ -59,16 +59,32 @@ def test_every_field_by_its_own_name():
     assert row == Row(
         "f",
         3,
-        PairPart("7", "Draw.", "p1", ("icon", "logo"), "svg", "one", "two", "<svg/>", ""),
-        VerdictPart("gpt", "tie", 5.0, 6.0, "Even.", None, False),
-        VotePart("ann", "B", datetime(2026, 11, 21, 9, tzinfo=UTC), "ok", "B"),
-        {},
-        "v1",
+        "7",
+        prompt="Draw.",
+        prompt_id="p1",
+        tags=("icon", "logo"),
+        kind="svg",
+        generator_a="one",
+        generator_b="two",
+        output_a="<svg/>",
+        output_b="",
+        judge="gpt",
+        verdict="tie",
+        score_a=5.0,
+        score_b=6.0,
+        feedback="Even.",
+        consistent=False,
+        voter="ann",
+        vote="B",
+        voted_at=datetime(2026, 11, 21, 9, tzinfo=UTC),
+        comment="ok",
+        left_side="B",
+        external_id="v1",
     )
 
 
 def test_a_row_may_only_declare_its_pair():
-    assert row_of({"pair": "7", "output_a": "x"}) == Row("f", 3, PairPart("7", output_a="x"))
+    assert row_of({"pair": "7", "output_a": "x"}) == Row("f", 3, "7", output_a="x")
 
 
 def test_labels_stand_in_an_object_or_in_columns_of_their_own():
@@ -123,7 +139,7 @@ def test_what_is_no_row(values, field, why):
 
 def test_a_failed_verdict_keeps_what_the_judge_wrote():
     row = row_of({"pair": "7", "judge": "g", "error": "refused", "feedback": "I cannot."})
-    assert row.verdict == VerdictPart("g", None, feedback="I cannot.", error="refused")
+    assert row == Row("f", 3, "7", judge="g", feedback="I cannot.", error="refused")
 
 
 def test_an_error_says_where_it_is():
@@ -143,7 +159,7 @@ def test_a_mapping_reads_what_it_names_and_nothing_else():
     }
     raw = {"idx": 3, "annotator1": 2, "cat": "poem", "s": "4", "judge": "someone", "pair": "no"}
     assert row_of(raw, config) == Row(
-        "f", 3, PairPart("3"), None, VotePart("first", "B"), {"category": "poem", "stars": 4}
+        "f", 3, "3", voter="first", vote="B", labels={"category": "poem", "stars": 4}
     )
 
 
@@ -173,7 +189,7 @@ def test_values_are_looked_up_by_their_text(raw, expected):
         "voter": {"value": "ann"},
         "vote": {"column": "v", "values": {"true": "A", "1": "B"}},
     }
-    assert row_of({"idx": 1, "v": raw}, config).vote.choice == expected
+    assert row_of({"idx": 1, "v": raw}, config).vote == expected
 
 
 def test_separators_zones_and_types():
@@ -191,8 +207,8 @@ def test_separators_zones_and_types():
     }
     raw = {"id": "1", "who": "ann", "v": "A", "t": "2026-11-21 11:00", "g": "a;b|c"}
     row = row_of(raw | {"x": "p, q", "y": "TRUE", "z": "4"}, config)
-    assert row.vote.at == datetime(2026, 11, 21, 9, tzinfo=UTC)
-    assert row.pair.tags == ("a;b", "c")
+    assert row.voted_at == datetime(2026, 11, 21, 9, tzinfo=UTC)
+    assert row.tags == ("a;b", "c")
     assert row.labels == {"topics": ("p", "q"), "safe": True, "raw": "4"}
 
 
@@ -290,7 +306,7 @@ def test_a_column_that_some_records_lack_is_no_error():
     stream = io.BytesIO(b'{"idx": 1}\n{"idx": 2, "winner": "A"}\n')
     mapping = parse({"pair": "idx", "voter": {"value": "a"}, "vote": "winner"})
     first, second = rows(records(stream, "v.jsonl"), mapping, "v.jsonl")
-    assert (first.vote, second.vote.choice) == (None, "A")
+    assert (first.vote, second.vote) == (None, "A")
 
 
 def table(text):
@@ -325,7 +341,7 @@ def test_a_record_of_nothing_but_unknown_columns_names_them():
     error, row = rows([*unknown, Record(4, {"pair": 7})], OWN_NAMES, "f")
     assert error.row == 1
     assert error.why.startswith("nothing is known of its columns: 'id', 'who'; known are pair,")
-    assert row.pair.id == "7"
+    assert row.pair == "7"
 
 
 @pytest.mark.parametrize(
@@ -352,28 +368,25 @@ def test_a_fault_of_the_header_is_said_once(header, why):
 def test_rows_of_a_file_without_ids_are_of_one_pair_where_their_content_is():
     header = "prompt,generator_a,generator_b,output_a,output_b,voter,vote,tags\n"
     found = table(f"{header}p,x,y,1,2,ann,A,t\np,x,y,1,2,bob,B,\np,x,y,1,3,ann,A,\n")
-    one, two, other = (row.pair.id for row in found)
+    one, two, other = (row.pair for row in found)
     assert one == two != other
     mapping = parse({"prompt": "q", "voter": "who", "vote": "pick"})
     [mapped] = rows([Record(1, {"q": "p", "who": "ann", "pick": "A"})], mapping, "f")
-    assert mapped.vote.choice == "A"
-    assert len(mapped.pair.id) == 32
+    assert mapped.vote == "A"
+    assert len(mapped.pair) == 32
 
 
 def test_several_judges_stand_beside_each_other():
     header = "pair,prompt,cluster,verdict.gpt,verdict.x y,voter,vote"
     wide = table(f"{header}\n7,p,c,A,,ann,B\n8,p,c,A,tie,,\n")
-    said = [
-        (row.pair.id, row.verdict and (row.verdict.judge, row.verdict.winner), bool(row.vote))
-        for row in wide
-    ]
+    said = [(row.pair, row.verdict and (row.judge, row.verdict), bool(row.vote)) for row in wide]
     assert said == [
         ("7", None, True),
         ("7", ("gpt", "A"), False),
         ("8", ("gpt", "A"), False),
         ("8", ("x y", "tie"), False),
     ]
-    assert {(row.pair.prompt, row.pair.cluster) for row in wide} == {("p", "c")}
+    assert {(row.prompt, row.cluster) for row in wide} == {("p", "c")}
 
 
 def test_judges_as_columns_are_mapped_by_their_names():
@@ -381,7 +394,7 @@ def test_judges_as_columns_are_mapped_by_their_names():
     mapping = parse({"pair": "id", "judges": {"gpt": spec, "claude": "c2"}})
     records = [Record(1, {"id": 7, "c1": "0", "c2": "b"}), Record(2, {"id": 8, "c1": "?"})]
     found = list(rows(records, mapping, "f"))
-    said = [(row.verdict.judge, row.verdict.winner) for row in found[:2]]
+    said = [(row.judge, row.verdict) for row in found[:2]]
     assert said == [("gpt", "tie"), ("claude", "B")]
     assert found[2].verdict is None
     with pytest.raises(ConfigInvalid) as wrong:

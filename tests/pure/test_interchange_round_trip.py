@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_eval.exchange.mapping import FIELDS, OWN_NAMES, rows
-from judge_eval.exchange.rows import PairPart, Row, VerdictPart, VotePart
+from judge_eval.exchange.rows import Row
 from judge_eval.exchange.sources import records
 
 characters = st.characters(codec="utf-8", exclude_characters="\0")
@@ -23,61 +23,57 @@ names = texts.filter(str.strip)
 tags = st.text(st.characters(codec="utf-8", categories=["L", "N"]), min_size=1, max_size=8)
 scores = st.none() | st.floats(0, 10).map(lambda score: score + 0.0)
 choices = st.sampled_from(["A", "B", "tie", "both_bad"])
-pairs = st.builds(
-    PairPart,
-    names,
-    st.none() | texts,
-    st.none() | names,
-    st.lists(tags, max_size=3).map(tuple),
-    st.sampled_from([None, "svg", "text", "code"]),
-    st.none() | names,
-    st.none() | names,
-    st.none() | texts,
-    st.none() | texts,
+some_texts, some_names = st.none() | texts, st.none() | names
+pairs = st.fixed_dictionaries(
+    {
+        "pair": names,
+        "prompt": some_texts,
+        "prompt_id": some_names,
+        "tags": st.lists(tags, max_size=3).map(tuple),
+        "kind": st.sampled_from([None, "svg", "text", "code"]),
+        "generator_a": some_names,
+        "generator_b": some_names,
+        "output_a": some_texts,
+        "output_b": some_texts,
+    }
 )
-failed = st.builds(VerdictPart, names, st.none(), feedback=st.none() | texts, error=texts)
-given_verdicts = st.builds(
-    VerdictPart,
-    names,
-    choices,
-    scores,
-    scores,
-    st.none() | texts,
-    consistent=st.sampled_from([None, True]),
+failed = st.fixed_dictionaries({"judge": names, "feedback": some_texts, "error": texts})
+given_verdicts = st.fixed_dictionaries(
+    {
+        "judge": names,
+        "verdict": choices,
+        "score_a": scores,
+        "score_b": scores,
+        "feedback": some_texts,
+        "consistent": st.sampled_from([None, True]),
+    }
 )
-votes = st.builds(
-    VotePart,
-    names,
-    choices,
-    st.none() | st.datetimes(timezones=st.just(UTC)),
-    st.none() | texts,
-    st.sampled_from([None, "A", "B"]),
+votes = st.fixed_dictionaries(
+    {
+        "voter": names,
+        "vote": choices,
+        "voted_at": st.none() | st.datetimes(timezones=st.just(UTC)),
+        "comment": some_texts,
+        "left_side": st.sampled_from([None, "A", "B"]),
+    }
 )
 labels = st.dictionaries(tags, texts, max_size=3)
 
 
 @st.composite
 def any_rows(draw):
-    pair = draw(pairs)
-    verdict = draw(st.none() | failed | given_verdicts)
-    vote = draw(st.none() | votes)
-    said = draw(labels) if (verdict is None) != (vote is None) else {}
-    return Row("f", 0, pair, verdict, vote, said, draw(st.none() | names))
+    verdict = draw(st.just({}) | failed | given_verdicts)
+    vote = draw(st.just({}) | votes)
+    said = draw(labels) if bool(verdict) != bool(vote) else {}
+    stated = draw(pairs) | verdict | vote
+    return Row("f", 0, **stated, labels=said, external_id=draw(some_names))
 
 
 def record_of(row):
     """Lay a row out flat, one column per field and one per label."""
-    pair, verdict, vote = row.pair, row.verdict, row.vote
-    said = dict.fromkeys(FIELDS) | {"pair": pair.id, "external_id": row.external_id}
-    said |= {name: getattr(pair, name) for name in PairPart.__slots__ if name != "id"}
-    said["tags"] = ";".join(pair.tags) or None
-    if verdict:
-        names = ("judge", "score_a", "score_b", "feedback", "error", "consistent")
-        said |= {name: getattr(verdict, name) for name in names} | {"verdict": verdict.winner}
-    if vote:
-        at = vote.at and vote.at.isoformat()
-        said |= {"voter": vote.voter, "vote": vote.choice, "comment": vote.comment}
-        said |= {"voted_at": at, "left_side": vote.left}
+    said = {name: getattr(row, name) for name in FIELDS}
+    said["tags"] = ";".join(row.tags) or None
+    said["voted_at"] = row.voted_at and row.voted_at.isoformat()
     return said | {f"labels.{task}": answer for task, answer in row.labels.items()}
 
 

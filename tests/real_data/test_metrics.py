@@ -390,10 +390,10 @@ def mtbench():
     """Return what GPT-4 and every expert said, by turn."""
     judge, people = defaultdict(dict), defaultdict(lambda: defaultdict(dict))
     for row in items_of("mtbench/gpt4_pair.jsonl"):
-        judge[row.pair.tags[0]][row.pair.id] = row.verdict.winner
+        judge[row.tags[0]][row.pair] = row.verdict
     for row in items_of("mtbench/human.jsonl"):
-        if isinstance(row, Row) and row.vote.voter.startswith("expert"):
-            people[row.pair.tags[0]][row.vote.voter][row.pair.id] = row.vote.choice
+        if isinstance(row, Row) and row.voter.startswith("expert"):
+            people[row.tags[0]][row.voter][row.pair] = row.vote
     return judge, people
 
 
@@ -426,7 +426,7 @@ def test_mtbench_agreement_is_as_published(mtbench, turn, ties, with_gpt4, among
 def pandalm():
     people = defaultdict(dict)
     for row in items_of("pandalm/testset-v1.json"):
-        people[row.vote.voter][row.pair.id] = row.labels["result"]
+        people[row.voter][row.pair] = row.labels["result"]
     return people
 
 
@@ -434,9 +434,7 @@ def pandalm():
     "judge, percent, kappa", [("pandalm-7b", 66.77, 0.435), ("gpt-3.5-turbo", 69.27, 0.470)]
 )
 def test_pandalm_agreement_with_the_majority_is_as_published(pandalm, judge, percent, kappa):
-    said = {
-        row.pair.id: row.labels["result"] for row in items_of(f"pandalm/{judge}-testset-v1.json")
-    }
+    said = {row.pair: row.labels["result"] for row in items_of(f"pandalm/{judge}-testset-v1.json")}
     majority = consensus(pandalm)
     accuracy = classification(said, majority).figure
     assert (round(100 * accuracy.value, 2), accuracy.n) == (percent, 999)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from judge_eval.exchange.formats import pathscore, read, recognised
-from judge_eval.exchange.rows import JudgeOrder, LabelRow, LeftOut, Row
+from judge_eval.exchange.rows import OF_A_PAIR, JudgeOrder, LabelRow, LeftOut, Row
 from judge_eval.stats.elo import Standings
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -43,15 +43,15 @@ def gpt4():
 def test_mtbench_every_line_is_a_vote_or_a_verdict(human, gpt4):
     votes = [item for item in human if isinstance(item, Row)]
     assert len(votes) == 3354
-    assert len({row.vote.voter for row in votes}) == 65
+    assert len({row.voter for row in votes}) == 65
     assert len({row.external_id for row in votes}) == 3354
     assert all(row.vote and not row.verdict for row in votes)
     assert len(gpt4) == 2400
     assert all(row.verdict and not row.vote for row in gpt4)
-    assert len({row.pair.id for row in gpt4}) == 2400
-    assert {row.pair.id for row in votes} <= {row.pair.id for row in gpt4}
-    assert Counter(row.verdict.winner for row in gpt4)["tie"] == 600
-    assert Counter(row.verdict.consistent for row in gpt4) == {True: 2020, False: 380}
+    assert len({row.pair for row in gpt4}) == 2400
+    assert {row.pair for row in votes} <= {row.pair for row in gpt4}
+    assert Counter(row.verdict for row in gpt4)["tie"] == 600
+    assert Counter(row.consistent for row in gpt4) == {True: 2020, False: 380}
 
 
 def test_mtbench_one_author_voted_twice_on_one_pair_and_the_first_vote_stands(human):
@@ -61,7 +61,7 @@ def test_mtbench_one_author_voted_twice_on_one_pair_and_the_first_vote_stands(hu
     [kept] = [
         item
         for item in human
-        if isinstance(item, Row) and (item.pair.id, item.vote.voter) == (pair, author)
+        if isinstance(item, Row) and (item.pair, item.voter) == (pair, author)
     ]
     assert kept.line < 1972
 
@@ -70,8 +70,8 @@ def expert_votes(human):
     """Return what each expert chose, by turn and pair."""
     votes = defaultdict(list)
     for item in human:
-        if isinstance(item, Row) and item.vote.voter.startswith("expert"):
-            votes[item.pair.tags[0], item.pair.id].append(item.vote.choice)
+        if isinstance(item, Row) and item.voter.startswith("expert"):
+            votes[item.tags[0], item.pair].append(item.vote)
     return votes
 
 
@@ -92,7 +92,7 @@ def agreement(pairs_of_choices, *, ties):
 def test_mtbench_agreement_is_as_published(
     human, gpt4, turn, ties, with_gpt4, among_humans, percent
 ):
-    said = {row.pair.id: row.verdict.winner for row in gpt4}
+    said = {row.pair: row.verdict for row in gpt4}
     votes = {pair: chosen for (when, pair), chosen in expert_votes(human).items() if when == turn}
     judged = ((said[pair], choice) for pair, chosen in votes.items() for choice in chosen)
     people = (two for chosen in votes.values() for two in combinations(chosen, 2))
@@ -116,12 +116,12 @@ def majority(testset):
     """Return the word that most of the three people chose, by pair."""
     said = defaultdict(list)
     for row in testset:
-        said[row.pair.id].append(row.labels["result"])
+        said[row.pair].append(row.labels["result"])
     return {pair: Counter(words).most_common(1)[0][0] for pair, words in said.items()}
 
 
 def verdicts_of(judge):
-    return {row.pair.id: row for row in items_of(f"pandalm/{judge}-testset-v1.json")}
+    return {row.pair: row for row in items_of(f"pandalm/{judge}-testset-v1.json")}
 
 
 def kappa(one, other):
@@ -135,19 +135,21 @@ def kappa(one, other):
 def test_pandalm_every_pair_has_its_texts_and_three_votes(testset):
     assert all(isinstance(item, Row) for item in testset)
     assert len(testset) == 3 * 999
-    pairs = {row.pair.id: row.pair for row in testset}
+    pairs = {row.pair: row for row in testset}
     assert len(pairs) == 999
-    assert all(row.pair == pairs[row.pair.id] for row in testset)
+    assert (
+        len({tuple(getattr(row, name) for name in ("pair", *OF_A_PAIR)) for row in testset}) == 999
+    )
     assert all(pair.prompt and pair.output_a is not None for pair in pairs.values())
     assert len({pair.prompt for pair in pairs.values()}) == 170
     assert sum(not (pair.output_a and pair.output_b) for pair in pairs.values()) == 54
     generators = Counter(g for p in pairs.values() for g in (p.generator_a, p.generator_b))
     assert len(generators) == 5
     assert sum(generators.values()) == 2 * 999
-    assert Counter(row.vote.voter for row in testset) == {
+    assert Counter(row.voter for row in testset) == {
         f"annotator{number}": 999 for number in (1, 2, 3)
     }
-    assert all(row.vote.choice == LETTERS[row.labels["result"]] for row in testset)
+    assert all(row.vote == LETTERS[row.labels["result"]] for row in testset)
 
 
 @pytest.mark.parametrize(
@@ -168,10 +170,10 @@ def test_pandalm_agreement_is_as_published_word_for_word(
 
 def test_pandalm_answers_off_the_scale_failed_and_coverage_says_so(majority):
     verdicts = verdicts_of("gpt-3.5-turbo")
-    failed = [row for row in verdicts.values() if row.verdict.winner is None]
+    failed = [row for row in verdicts.values() if row.verdict is None]
     assert Counter(row.labels["result"] for row in failed) == {"Tie": 38, "garbage": 25}
-    assert all("is not one of 1, 2, 0" in row.verdict.error for row in failed)
-    winners = {pair: row.verdict.winner for pair, row in verdicts.items() if row.verdict.winner}
+    assert all("is not one of 1, 2, 0" in row.error for row in failed)
+    winners = {pair: row.verdict for pair, row in verdicts.items() if row.verdict}
     agreed = sum(winners[pair] == LETTERS[majority[pair]] for pair in winners)
     assert (agreed, len(winners)) == (692, 936)
     # Agreement times coverage is the share of all pairs that it got right.
@@ -187,7 +189,7 @@ def test_pandalm_answers_off_the_scale_failed_and_coverage_says_so(majority):
 def test_pandalm_people_agree_as_published(testset):
     said = defaultdict(list)
     for row in testset:
-        said[row.vote.voter].append(row.vote.choice)
+        said[row.voter].append(row.vote)
     found = [round(kappa(a, b), 3) for a, b in combinations(said.values(), 2)]
     assert found == [0.852, 0.879, 0.862]
 
@@ -215,9 +217,7 @@ def test_alttest_every_label_is_read(path, is_judge, annotators, labels):
 
 
 def test_alttest_items_of_mtbench_are_its_pairs_in_its_orientation(human):
-    votes = {
-        (row.vote.voter, row.pair.id): row.vote.choice for row in human if isinstance(row, Row)
-    }
+    votes = {(row.voter, row.pair): row.vote for row in human if isinstance(row, Row)}
     words = {"model_a": "A", "model_b": "B", "tie": "tie"}
     for row in items_of("alttest/mtbench/human_annotations.json"):
         assert votes[row.annotator, row.item] == words[row.label]
@@ -240,9 +240,9 @@ def test_pathscore_runs_rate_as_recorded(name):
     said, choices = defaultdict(dict), {}
     for row in found:
         if row.verdict:
-            said[row.pair.id][row.verdict.judge] = row.verdict.winner
+            said[row.pair][row.judge] = row.verdict
         if row.vote:
-            choices[row.pair.id] = row.vote.choice
+            choices[row.pair] = row.vote
     standings = Standings()
     standings.grow(len(order.judges))
     for pair, choice in choices.items():

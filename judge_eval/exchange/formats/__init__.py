@@ -40,7 +40,7 @@ def read(
     --------
     >>> from io import BytesIO
     >>> [row] = read(BytesIO(b"pair,voter,vote\\n7,ann,tie\\n"), "votes.csv")
-    >>> row.pair.id, row.vote.voter, row.vote.choice
+    >>> row.pair, row.voter, row.vote
     ('7', 'ann', 'tie')
     """
     public = recognised(stream, name, file_format) if mapping is None else None

@@ -6,7 +6,7 @@ file holds per ``idx`` its ``*_result`` and ``*_reason``. They are aligned by ``
 
 The scale is 0, 1, 2, and a judge's result is read strictly: ``"Tie"`` and ``"garbage"``, which
 gpt-3.5-turbo's file holds 38 and 25 times and never ``"0"``, are answers off the scale, so those
-verdicts failed. What was written stands unchanged in the label ``result`` of every vote and verdict:
+verdicts failed. What was written stands unchanged in the label ``result`` of votes and verdicts:
 against the majority of the people, that label gives the published 69.27 % and kappa .470 (.435 for
 pandalm-7b), which count such an answer as a wrong one. A board does not: it shows 73.93 % with a
 coverage of 93.69 %, and their product is 69.27 %.
