@@ -289,14 +289,12 @@ def is_bundle(stream: BinaryIO) -> bool:
     return isinstance(header, dict) and header.get("format") == FORMAT
 
 
-def read(stream: BinaryIO, after: int = 0) -> Iterator[tuple[int, Record]]:
+def read(stream: BinaryIO) -> Iterator[tuple[int, Record]]:
     """Yield each line's number, from 1, and what it holds; the header first, the end not.
 
-    `after` is how many lines stand before the place where the stream is: 0 at its start, else all
-    but those of the ledger. Raises BundleError at the first line that is not as it must be, or
-    where the end is missing.
+    Raises BundleError at the first line that is not as it must be, or where the end is missing.
     """
-    number, ended, is_ledger = after, False, after > 0
+    number, ended, is_ledger = 0, False, False
     while line := stream.readline(MOST_BYTES + 1):
         number += 1
         record = _parsed(number, line)

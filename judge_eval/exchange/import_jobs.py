@@ -244,6 +244,7 @@ def _import(job: Import, files: Sequence[Source]) -> None:
     target = Target(job.project_id, job.run_id, job.name)
     path = _folder(job) / "rows"
     if job.state != Import.State.WRITING:
+        _note(job, state=Import.State.READING, rows_read=0)
         with closing(Scratch(path, is_new=True)) as scratch:
             report = read(
                 target,
@@ -252,7 +253,7 @@ def _import(job: Import, files: Sequence[Source]) -> None:
                 scratch,
                 most_rows=inf if job.is_local else settings.IMPORT_MAX_ROWS,
                 most_text=inf if job.is_local else settings.IMPORT_MAX_UNPACKED_MB << 20,
-                on_chunk=_begin_reading(job),
+                on_chunk=_progress(job),
             )
             if report.is_refused:
                 _end(job, Import.State.REFUSED, report, status=422, detail=report.refusal())
@@ -288,9 +289,8 @@ def _refuse_large(source: Source) -> None:
     rows, size = size_of(source.stream)
     most, megabytes = settings.IMPORT_MAX_ROWS, settings.IMPORT_MAX_UNPACKED_MB
     if rows > most:
-        raise ImportTooLarge(
-            f"{source.name} has {rows:,} rows; at most {most:,} are taken at once."
-        )
+        why = f"{source.name} has {rows:,} rows; at most {most:,} are taken at once."
+        raise ImportTooLarge(why)
     if size > megabytes << 20:
         raise ImportTooLarge(f"{source.name} is more than {megabytes:,} MB when it is unpacked.")
 
@@ -299,7 +299,8 @@ def _restore(job: Import, source: Source) -> None:
     try:
         if job.state != Import.State.WRITING:
             # All of it is looked at before anything is written: nobody waits for that.
-            progress, lines = _begin_reading(job), 0
+            _note(job, state=Import.State.READING, rows_read=0)
+            progress, lines = _progress(job), 0
             for lines, _ in bundle.read(source.stream):
                 progress(lines)
             _note(job, state=Import.State.WRITING, to_write=lines)
@@ -322,11 +323,6 @@ def _restoring(job: Import, source: Source) -> Restoring:
         ),
         on_end=lambda report: _finished(job, report),
     )
-
-
-def _begin_reading(job: Import) -> Callable[[int], None]:
-    _note(job, state=Import.State.READING, rows_read=0)
-    return _progress(job)
 
 
 def _progress(job: Import) -> Callable[[int], None]:

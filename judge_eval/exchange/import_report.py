@@ -65,21 +65,10 @@ def json_text(path: str, text: str) -> object:
 class ImportReport:
     """What was imported, what was there already, and what was not taken.
 
-    Attributes
-    ----------
-    new, already : Counter of str
-        By the words of `WHAT`: how many were written, and how many were there before.
-    filled : int
-        How often a pair that was there before got something added.
-    errors, left_out : list
-        At most `MOST_LISTED` of each; `more_errors` and `more_left_out` count the others. The fatal
-        errors stand first.
-    notes : list of str
-        What a person should know.
-    is_cut : bool
-        Whether reading stopped at so many errors.
-    is_refused : bool
-        Whether nothing was written because of the errors.
+    `new` and `already` count by the words of `WHAT` what was written and what the source holds that
+    was there before; `filled` how often a pair that was there got something added. At most
+    `MOST_LISTED` errors are listed, the fatal ones first, and as many that were left out. Reading
+    `is_cut` after so many errors; because of them nothing was written where it `is_refused`.
     """
 
     runs: list[UUID] = field(default_factory=list)
@@ -137,8 +126,9 @@ class ImportReport:
         """Take back what was counted: because of the errors, nothing of it is written."""
         self.is_refused = True
         self.filled = 0
-        for counted in (self.runs, self.new, self.already):
-            counted.clear()
+        self.runs.clear()
+        self.new.clear()
+        self.already.clear()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON can hold it."""

@@ -65,9 +65,9 @@ def quote(value: object) -> str:
 class PairDraft:
     """What is known of one pair: what is stored, and what rows have added.
 
-    `known` goes by the names of `OF_A_PAIR`, with the `mark` of an output; what nobody has stated is
-    not there. A pair that is not stored yet has no `position`. One that was not imported `is_fixed`:
-    rows may name it, and add nothing to it. `changes` are those of drawings, in words.
+    `known` goes by the names of `OF_A_PAIR`, with the `mark` of an output; what nobody has stated
+    is not there. A pair that is not stored yet has no `position`. One that was not imported
+    `is_fixed`: rows may name it, and add nothing to it. `changes` are those of drawings, in words.
     """
 
     name: str

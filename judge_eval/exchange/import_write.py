@@ -59,16 +59,10 @@ class Target(NamedTuple):
 
 
 class Writing:
-    """Writes what was read, from wherever it was left.
+    """Writes what was read, from wherever it was left: `done` rows of the scratch file are written.
 
-    Parameters
-    ----------
-    done : int
-        How many rows of the scratch file are written.
-    on_chunk : callable
-        Called at the end of each transaction with the run and how many rows are written by then.
-    on_end : callable
-        Called in the last transaction with the run and the report.
+    `on_chunk` is called at the end of each transaction with the run and how many rows are written
+    by then; `on_end` in the last one with the run and the report.
     """
 
     def __init__(

@@ -21,6 +21,7 @@ from judge_eval.exchange.rows import (
     Note,
     Row,
     RowError,
+    Values,
     assemble,
     name_by_content,
 )
@@ -67,17 +68,15 @@ LONGEST_NAMED: Final = 40
 class Column:
     """Where one value of a row comes from: a column of the file, or else the mapping itself.
 
-    `field` is a key of `FIELDS`, or ``labels.TASK``; `values` is what each raw value, as text,
-    stands for, and any other is an error.
+    `field` is a key of `FIELDS`, or ``labels.TASK``.
     """
 
     field: str
     column: str | None
     convert: Converter
-    values: Mapping[str, object] | None = None
     constant: object = None
 
-    def read(self, record: Mapping[str, object]) -> object:
+    def read(self, record: Values) -> object:
         """Return the checked value, None where there is none; raises Misfit."""
         if self.column is None:
             return self.constant
@@ -85,19 +84,17 @@ class Column:
         if raw is None:
             return None
         try:
-            return self.convert(raw) if self.values is None else _looked_up(self.values, raw)
+            return self.convert(raw)
         except ValueError as error:
             named = "" if self.column == self.field else f" (column {self.column!r})"
             raise Misfit(self.field, f"{error}{named}") from error
 
 
-def _looked_up(values: Mapping[str, object], raw: object) -> object:
+def _looked_up(meanings: Values, raw: object) -> object:
     word = fields.plain(raw)
-    if word in values:
-        return values[word]
-    if word.strip():
-        raise ValueError(f"{word!r} is not one of {', '.join(values)}")
-    return None
+    if word not in meanings and word.strip():
+        raise ValueError(f"{word!r} is not one of {', '.join(meanings)}")
+    return meanings.get(word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +141,7 @@ class ColumnMapping:
             prefixes.append(VERDICT_OF)
         return [each for each in columns if not (each in named or each.startswith(tuple(prefixes)))]
 
-    def _labels(self, record: Mapping[str, object]) -> dict[str, Label]:
+    def _labels(self, record: Values) -> dict[str, Label]:
         labels = self.labels
         if labels is None:
             nested = record.get(LABELS)
@@ -156,7 +153,7 @@ class ColumnMapping:
         answers = ((task, source.read(record)) for task, source in labels.items())
         return {task: cast(Label, answer) for task, answer in answers if answer is not None}
 
-    def _verdicts(self, record: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    def _verdicts(self, record: Values) -> Iterator[tuple[str, object]]:
         """Return what each judge said that has a column of its own, and said anything."""
         sources = self.judges
         if sources is None:
@@ -290,7 +287,7 @@ class _Source(Part):
 
     column: _Filled = ""
     value: Any = None
-    values: Annotated[dict[str, Any], Field(min_length=1)] | None = None
+    values: Annotated[Values, Field(min_length=1)] | None = None
     separator: _Filled = ""
     timezone: Annotated[Any, AfterValidator(fields.zone_of)] = None
     type: Literal["text", "number", "truth"] | None = None
@@ -359,11 +356,15 @@ class _Parser:
         if "value" in source.model_fields_set:
             constant = self._value(f"{field}.value", source.value, convert)
             return Column(field, None, convert, constant=constant)
-        values = source.values and {
-            raw: None if word is None else self._value(f'{field}.values["{raw}"]', word, convert)
-            for raw, word in source.values.items()
-        }
-        return Column(field, source.column, convert, values)
+        if source.values:
+            meanings = {
+                raw: None
+                if word is None
+                else self._value(f'{field}.values["{raw}"]', word, convert)
+                for raw, word in source.values.items()
+            }
+            convert = partial(_looked_up, meanings)
+        return Column(field, source.column, convert)
 
     def _refuse_misplaced(self, field: str, source: _Source) -> None:
         stated, is_label = source.model_fields_set, field.startswith(f"{LABELS}.")

@@ -45,22 +45,11 @@ def refusal(name: str, error: BundleError) -> ImportReport:
 
 
 class Restoring:
-    """Writes a bundle, from wherever it was left.
+    """Writes a seekable bundle, from wherever it was left.
 
-    Parameters
-    ----------
-    stream : BinaryIO
-        Seekable.
-    start : Start, optional
-        What was settled, if it was begun.
-    done : int
-        How many lines are written.
-    on_read : callable
-        Called while lines are read, with how many there were.
-    on_step : callable
-        Called at the end of each transaction with what was settled and how many lines are written.
-    on_end : callable
-        Called in the last transaction with the report.
+    `start` is what was settled if it was begun, and `done` how many lines are written. `on_read` is
+    called with how many lines were read; `on_step` at the end of each transaction with what was
+    settled and how many lines are written; `on_end` in the last transaction with the report.
     """
 
     def __init__(
@@ -77,8 +66,6 @@ class Restoring:
         self._stream, self._project, self._start, self._done = stream, project, start, done
         self._on_read, self._on_step, self._on_end = on_read, on_step, on_end
         self._report = ImportReport()
-        # Where the ledger begins: how many bytes and lines stand before it.
-        self._ledger_at: tuple[int, int] | None = None
 
     def write(self) -> ImportReport:
         """Write what is not written yet; after a BundleError, that must be taken back."""
@@ -94,7 +81,8 @@ class Restoring:
         rows = Rows(header, start)
         self._write_rows(lines, start, rows)
         ledger = Ledger(rows)
-        for chunk in self._chunks(self._ledger_lines()):
+        entries = (line for line in self._lines() if bundle.is_of_ledger(line[1]))
+        for chunk in self._chunks(entries):
             self._write(chunk, start, ledger.append)
         with step(start.project):
             rows.finish()
@@ -185,22 +173,9 @@ class Restoring:
 
     def _lines(self) -> Iterator[Numbered]:
         self._stream.seek(0)
-        end = 0
         for number, record in bundle.read(self._stream):
-            if self._ledger_at is None and bundle.is_of_ledger(record):
-                self._ledger_at = (end, number - 1)
-            end = self._stream.tell()
             self._on_read(number)
             yield number, record
-
-    def _ledger_lines(self) -> Iterator[Numbered]:
-        """Read the ledger once more, and not what stands before it."""
-        if self._ledger_at is not None:
-            place, lines = self._ledger_at
-            self._stream.seek(place)
-            for number, record in bundle.read(self._stream, after=lines):
-                self._on_read(number)
-                yield number, record
 
     def _written(self) -> Iterator[Numbered]:
         return islice(self._lines(), self._done)

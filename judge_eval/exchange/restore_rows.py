@@ -32,16 +32,9 @@ Lines: TypeAlias = Sequence[tuple[int, Any]]
 class Start(BaseModel):
     """What is settled before a bundle is written, and holds for each worker that goes on with it.
 
-    Attributes
-    ----------
-    is_made : bool
-        The project was made for it.
-    space : UUID, optional
-        Everything gets a new number, made with this one.
-    at : datetime
-        When the voters whom it brings joined: nobody else did just then.
-    last_rubric : int
-        Rubrics with a key above this one are new.
+    The project `is_made` for it. With a `space`, everything gets a new number, made with this one.
+    Voters whom it brings joined `at` this moment, and nobody else did just then. Rubrics with a key
+    above `last_rubric` are new.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -16,6 +16,8 @@ from typing import Any, Final, Literal, TypeAlias
 from voting.choices import Choice, Side
 
 Kind = Literal["svg", "text", "code"]
+# What one record says, by column or, once it is checked, by field.
+Values: TypeAlias = dict[str, Any]
 Label: TypeAlias = str | int | float | bool | tuple[str, ...]
 
 
@@ -153,7 +155,7 @@ class Misfit(ValueError):
 def assemble(
     file: str,
     line: int,
-    values: Mapping[str, Any],
+    values: Values,
     labels: Mapping[str, Label],
     constants: Collection[str] = (),
 ) -> Row:
@@ -182,7 +184,7 @@ def assemble(
     return Row(file, line, **given, labels=dict(labels))
 
 
-def _check_verdict(given: dict[str, Any], constants: Collection[str]) -> None:
+def _check_verdict(given: Values, constants: Collection[str]) -> None:
     picks = [given[name] for name in _PICKS if name in given]
     if len(picks) == 1:
         lacking = _PICKS[_PICKS[0] in given]
@@ -197,9 +199,7 @@ def _check_verdict(given: dict[str, Any], constants: Collection[str]) -> None:
         raise Misfit("consistent", f"the picks {picks[0]} and {picks[1]} say otherwise")
 
 
-def _drop(
-    given: dict[str, Any], names: Collection[str], constants: Collection[str], why: str
-) -> None:
+def _drop(given: Values, names: Collection[str], constants: Collection[str], why: str) -> None:
     """Leave out what stands beside no statement, if every row of the file has it."""
     for name in names:
         if name in given and name not in constants:
@@ -207,7 +207,7 @@ def _drop(
         given.pop(name, None)
 
 
-def name_by_content(values: Mapping[str, Any]) -> str:
+def name_by_content(values: Values) -> str:
     """Return a name for the pair of a row in a file without names: the same for the same content.
 
     Examples

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import BinaryIO, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from humanjudge.lib.strict_json import MAX_RECORD, MOST_COLUMNS, Cursor, NotJson, loads
-from judge_eval.exchange.rows import Broken, RowError
+from judge_eval.exchange.rows import Broken, RowError, Values
 
 Format = Literal["csv", "json", "jsonl", "parquet"]
 # Where the rows stand in a JSON file that is an object.
@@ -32,7 +32,7 @@ class Record(NamedTuple):
     """One record: its line (CSV, JSON Lines) or number, from 1, and its values by column."""
 
     line: int
-    values: dict[str, object]
+    values: Values
 
 
 # The line or number of each record, and its values, or an error that says what is wrong with it.

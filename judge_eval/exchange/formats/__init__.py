@@ -12,7 +12,7 @@ from typing import BinaryIO, Final
 
 from judge_eval.exchange.formats import alttest, mtbench, pandalm, pathscore
 from judge_eval.exchange.mapping import OWN_NAMES, ColumnMapping, rows
-from judge_eval.exchange.rows import Item
+from judge_eval.exchange.rows import Item, Values
 from judge_eval.exchange.sources import Record, records
 
 READERS: Final[Mapping[str, ModuleType]] = {
@@ -58,7 +58,7 @@ def recognised(stream: BinaryIO, name: str, file_format: str | None = None) -> s
     return public
 
 
-def detect(name: str, first_records: Sequence[Mapping[str, object]]) -> str | None:
+def detect(name: str, first_records: Sequence[Values]) -> str | None:
     """Tell which public format a file has: a key of `READERS` that all its first records fit.
 
     Alt-Test files, which are not made of records, are known by their names.

@@ -9,13 +9,13 @@ Source: Alt-Test, arXiv 2501.10970.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import PurePath
 from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson
 from judge_eval.exchange import fields
-from judge_eval.exchange.rows import Item, LabelRow, LeftOut, RowError
+from judge_eval.exchange.rows import Item, LabelRow, LeftOut, RowError, Values
 
 _NAME = re.compile(r"(human|llm)[-_]annotations?\b.*\.json", re.IGNORECASE)
 
@@ -26,7 +26,7 @@ def by_judges(name: str) -> bool | None:
     return match[1].lower() == "llm" if match else None
 
 
-def fits(record: Mapping[str, object]) -> bool:
+def fits(record: Values) -> bool:
     return False  # these files are not made of records
 
 

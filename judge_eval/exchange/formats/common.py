@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from judge_eval.exchange import fields
 from judge_eval.exchange.mapping import OWN_NAMES
-from judge_eval.exchange.rows import Item, Misfit, Row, RowError
+from judge_eval.exchange.rows import Item, Misfit, Row, RowError, Values
 from judge_eval.exchange.sources import Record, records
 
 
@@ -28,7 +28,7 @@ def rows_of(
             yield RowError(name, record.line, error.field, error.why)
 
 
-def own_row(file: str, line: int, values: Mapping[str, object]) -> Row | RowError:
+def own_row(file: str, line: int, values: Values) -> Row | RowError:
     """Build a row from raw values by field, with every check that a file of ours gets."""
     [row] = OWN_NAMES.rows(file, Record(line, dict(values)))
     return row

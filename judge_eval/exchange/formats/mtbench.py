@@ -15,11 +15,11 @@ Source: MT-bench, arXiv 2306.05685.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import BinaryIO
 
 from judge_eval.exchange.formats.common import need, one_of, own_row, plain, rows_of
-from judge_eval.exchange.rows import Item, LeftOut, Misfit, Row
+from judge_eval.exchange.rows import Item, LeftOut, Misfit, Row, Values
 from judge_eval.exchange.sources import Record
 
 COLUMNS = ("question_id", "model_a", "model_b", "winner", "judge", "turn")
@@ -28,7 +28,7 @@ _WINNERS = {"model_a": "A", "model_b": "B", "tie": "tie", "tie (inconsistent)": 
 _TURNED = {"A": "B", "B": "A", "tie": "tie"}
 
 
-def fits(record: Mapping[str, object]) -> bool:
+def fits(record: Values) -> bool:
     return record.keys() >= {*COLUMNS}
 
 
@@ -57,7 +57,7 @@ def is_person(judge: str) -> bool:
     return judge.rpartition("_")[0] in PEOPLE
 
 
-def _values(record: Record) -> dict[str, object]:
+def _values(record: Record) -> Values:
     raw_question, model_a, model_b, winner, judge, raw_turn = need(record, *COLUMNS)
     question, turn = plain("question_id", raw_question), plain("turn", raw_turn)
     if turn not in ("1", "2"):
@@ -71,7 +71,7 @@ def _values(record: Record) -> dict[str, object]:
     if first != model_a:
         choice = _TURNED[choice]
     pair = f"{question}__{first}__{second}__{turn}"
-    statement: dict[str, object] = {"voter": judge, "vote": choice}
+    statement: Values = {"voter": judge, "vote": choice}
     if not is_person(judge):
         consistent = winner != "tie (inconsistent)"
         statement = {"judge": judge, "verdict": choice, "consistent": consistent}

@@ -22,13 +22,13 @@ Source: PandaLM, arXiv 2306.05087.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePath
 from typing import BinaryIO
 
 from judge_eval.exchange.formats.common import need, own_row, plain, rows_of
-from judge_eval.exchange.rows import Item, Misfit
+from judge_eval.exchange.rows import Item, Misfit, Values
 from judge_eval.exchange.sources import Record
 
 TEXTS = ("idx", "cmp_key", "instruction", "response1", "response2")
@@ -37,7 +37,7 @@ _CHOICES = {"1": "A", "2": "B", "0": "tie"}
 _RESULT = "_result"
 
 
-def fits(record: Mapping[str, object]) -> bool:
+def fits(record: Values) -> bool:
     is_of_a_judge = "idx" in record and judge_prefix(record) is not None
     return is_of_a_judge or record.keys() >= {*TEXTS, *PEOPLE}
 
@@ -57,7 +57,7 @@ def _rows(name: str, record: Record) -> Iterator[Item]:
         yield from _votes(name, record)
 
 
-def judge_prefix(record: Mapping[str, object]) -> str | None:
+def judge_prefix(record: Values) -> str | None:
     """Return what the columns of a judge's file begin with, None for any other file."""
     for column in record:
         prefix = column.removesuffix(_RESULT)
@@ -71,10 +71,10 @@ def _judge(name: str, prefix: str) -> str:
     return stem if marker and stem else prefix
 
 
-def _verdict(record: Record, prefix: str, judge: str) -> dict[str, object]:
+def _verdict(record: Record, prefix: str, judge: str) -> Values:
     idx, result = need(record, "idx", prefix + _RESULT)
     word = plain(prefix + _RESULT, result)
-    answer: dict[str, object] = {"verdict": _CHOICES.get(word)}
+    answer: Values = {"verdict": _CHOICES.get(word)}
     if word not in _CHOICES:
         answer = {"error": f"{word!r} is not one of {', '.join(_CHOICES)}"}
     return answer | {

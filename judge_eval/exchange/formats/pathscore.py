@@ -10,20 +10,20 @@ Source: the PathScore judge evaluation; the exact rules stand in docs/scoring.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson, loads
 from judge_eval.exchange.formats.common import own_row, plain, rows_of
-from judge_eval.exchange.rows import Item, JudgeOrder, LeftOut, Misfit
+from judge_eval.exchange.rows import Item, JudgeOrder, LeftOut, Misfit, Values
 from judge_eval.exchange.sources import Record, format_of
 
 VOTER = "pathscore"
 
 
-def fits(record: Mapping[str, object]) -> bool:
+def fits(record: Values) -> bool:
     return "verdicts" in record and ("human_winner" in record or "gen_a_id" in record)
 
 
@@ -96,7 +96,7 @@ def _task(name: str, order: Sequence[str], record: Record) -> Iterator[Item]:
         yield own_row(name, record.line, pair)
 
 
-def _pair(record: Record) -> dict[str, object]:
+def _pair(record: Record) -> Values:
     task = record.values
     kind = next((kind for kind in ("svg", "text") if f"{kind}_a" in task), None)
     return {
@@ -112,7 +112,7 @@ def _pair(record: Record) -> dict[str, object]:
     }
 
 
-def _vote(name: str, record: Record, pair: dict[str, object]) -> Item:
+def _vote(name: str, record: Record, pair: Values) -> Item:
     task = record.values
     status = task.get("status", "complete")
     if status != "complete":
@@ -126,7 +126,7 @@ def _vote(name: str, record: Record, pair: dict[str, object]) -> Item:
     return own_row(name, record.line, pair | vote)
 
 
-def _verdicts(raw: object, order: Sequence[str]) -> Sequence[dict[str, object]]:
+def _verdicts(raw: object, order: Sequence[str]) -> Sequence[Values]:
     """Return the verdicts of a task as values by field, in the run's order of judges."""
     if isinstance(raw, str):
         try:
@@ -142,7 +142,7 @@ def _verdicts(raw: object, order: Sequence[str]) -> Sequence[dict[str, object]]:
     return [_verdict(verdict) for verdict in raw]
 
 
-def _verdict(stated: Mapping[str, object]) -> dict[str, object]:
+def _verdict(stated: Values) -> Values:
     judge = plain("verdicts.judge_model", stated.get("judge_model"))
     if stated.get("winner") is None:
         # PathScore keeps the scores of a reply whose winner it could not read; they score nothing.
