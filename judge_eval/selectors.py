@@ -13,7 +13,7 @@ from django.db.models.functions import Left
 from humanjudge.lib import leases
 from judge_eval.models import Board, Call, Judge, JudgeRating, RatingPoint, Run, Verdict
 from judge_eval.stats import elo
-from voting.models import Item, Picture
+from voting.models import Item, Picture, Project
 from voting.selectors import queue_counts, unusable_pairs
 
 Row = TypeVar("Row", bound=Model)
@@ -35,6 +35,12 @@ def by_prefix(rows: QuerySet[Row], text: str) -> Row | None:
     if len(found) > 1:
         raise Ambiguous(f"more than one begins with {text!r}; give more characters")
     return found[0] if found else None
+
+
+def project_of(text: str) -> Project | None:
+    """Return the project that this identifies, or else the oldest of this name."""
+    named = Project.objects.filter(name=text).order_by("created_at")
+    return by_prefix(Project.objects.all(), text) or named.first()
 
 
 def used_pictures(run: Run) -> QuerySet[Picture]:

@@ -1,19 +1,14 @@
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from judge_eval.exchange.export import (
-    export_project,
-    export_run,
-    grandjury_votes,
-    votes_csv,
-)
+from judge_eval.exchange.export import export_project, export_run, grandjury_votes, votes_csv
 from judge_eval.models import Run
-from judge_eval.selectors import Ambiguous, by_prefix
-from voting.models import Project
+from judge_eval.selectors import Ambiguous, by_prefix, project_of
 
 
 class Command(BaseCommand):
@@ -27,37 +22,28 @@ class Command(BaseCommand):
         parser.add_argument("--out", type=Path, help="a file; standard output if not given")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        out = options["out"]
         try:
-            lines = self._lines(options)
+            lines = self._lines(options["run"], options["project"], options["format"])
+            file = out.open("w", encoding="utf-8", newline="") if out else nullcontext(sys.stdout)
+            with file as open_file:
+                open_file.writelines(lines)
         except Ambiguous as ambiguous:
             raise CommandError(str(ambiguous)) from ambiguous
-        if options["out"] is None:
-            sys.stdout.writelines(lines)
-            return
-        try:
-            with options["out"].open("w", encoding="utf-8", newline="") as file:
-                file.writelines(lines)
         except OSError as error:
-            raise CommandError(f"cannot write {options['out']}: {error.strerror}") from error
+            raise CommandError(f"cannot write {out}: {error.strerror}") from error
 
-    def _lines(self, options: dict[str, Any]) -> Iterator[str]:
-        if options["project"]:
-            if options["format"] != "jsonl":
+    def _lines(self, wanted: str, of_project: str, file_format: str) -> Iterator[str]:
+        if of_project:
+            if file_format != "jsonl":
                 raise CommandError("--format: a project is written as jsonl; name one of its runs")
-            return (f"{line}\n" for line in export_project(_project(options["project"])))
-        run = by_prefix(Run.objects.select_related("queue"), options["run"])
+            project = project_of(of_project)
+            if project is None:
+                raise CommandError(f"there is no project {of_project!r}")
+            return (f"{line}\n" for line in export_project(project))
+        run = by_prefix(Run.objects.select_related("queue"), wanted)
         if run is None:
-            raise CommandError(f"there is no run {options['run']!r}")
-        if options["format"] == "csv":
-            return votes_csv(run)
-        if options["format"] == "votes":
-            return grandjury_votes(run)
-        return (f"{line}\n" for line in export_run(run))
-
-
-def _project(wanted: str) -> Project:
-    named = Project.objects.filter(name=wanted).order_by("created_at")
-    project = by_prefix(Project.objects.all(), wanted) or named.first()
-    if project is None:
-        raise CommandError(f"there is no project {wanted!r}")
-    return project
+            raise CommandError(f"there is no run {wanted!r}")
+        if file_format == "jsonl":
+            return (f"{line}\n" for line in export_run(run))
+        return votes_csv(run) if file_format == "csv" else grandjury_votes(run)

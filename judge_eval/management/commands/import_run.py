@@ -14,7 +14,7 @@ from judge_eval.exchange.import_jobs import Source
 from judge_eval.exchange.import_report import WHAT, ImportOptions, json_text
 from judge_eval.exchange.rows import RowError
 from judge_eval.models import Import, Run
-from judge_eval.selectors import Ambiguous, by_prefix
+from judge_eval.selectors import Ambiguous, by_prefix, project_of
 from voting.models import Project
 
 MOST_SHOWN = 20
@@ -46,14 +46,16 @@ class Command(BaseCommand):
         add("--source", help="where the verdicts come from, such as MT-bench")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        job, project = Import(is_local=True), None
+        job, made = Import(is_local=True), None
         try:
             with ExitStack() as stack:
                 files = [(path.name, path.open("rb")) for path in options["files"]]
                 sources = [Source(name, stack.enter_context(file)) for name, file in files]
                 with transaction.atomic():
-                    if options["project"]:
-                        job.project, project = _project(options["project"])
+                    if wanted := options["project"]:
+                        job.project = project_of(wanted)
+                        made = None if job.project else Project.objects.create(name=wanted[:200])
+                        job.project = job.project or made
                     self._fill(job, sources, options)
                 import_jobs.ask(job, sources)
         except (OSError, Ambiguous, ConfigInvalid) as error:
@@ -66,10 +68,10 @@ class Command(BaseCommand):
             is_left = job.state in Import.UNFINISHED
             goes_on = "a worker goes on with it" if is_left else "nothing is left"
             raise CommandError(f"Stopped: {goes_on}.") from stop
-        if job.state != Import.State.DONE and project:
+        if job.state != Import.State.DONE and made:
             # No project is made for a run that is not.
             with suppress(ProtectedError):
-                project.delete()
+                made.delete()
         self._tell(job)
 
     def _fill(self, job: Import, sources: list[Source], options: dict[str, Any]) -> None:
@@ -143,13 +145,3 @@ class Command(BaseCommand):
         for item in report["left_out"][:MOST_SHOWN]:
             self.stderr.write(f"{item['file']}:{item['row']}: left out: {item['why']}")
         return failures
-
-
-def _project(wanted: str) -> tuple[Project, Project | None]:
-    """Return the project that is meant, and again if it was made for that."""
-    known = by_prefix(Project.objects.all(), wanted)
-    known = known or Project.objects.filter(name=wanted).order_by("created_at").first()
-    if known:
-        return known, None
-    made = Project.objects.create(name=wanted[:200])
-    return made, made
