@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from math import isfinite
 from typing import Final, TypeAlias
@@ -16,11 +16,6 @@ KINDS: Final = ("svg", "text", "code")
 SEPARATOR = ";"
 _LARGEST = 2**63 - 1
 
-_CHOICE_WORDS: Final[dict[str, str]] = {
-    **{choice.lower(): choice for choice in CHOICES},
-    "model_a": "A",
-    "model_b": "B",
-}
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)", re.ASCII)
 
@@ -86,22 +81,22 @@ def name(raw: object) -> str | None:
 
 def choice(raw: object) -> str | None:
     """Return one of `CHOICES`, whatever its case; ``model_a`` is A, left and right are neither."""
-    return _word(raw, _CHOICE_WORDS, CHOICES)
+    return _word(raw, *CHOICES, model_a="A", model_b="B")
 
 
 def side(raw: object) -> str | None:
     """Return ``A`` or ``B``."""
-    return _word(raw, {side.lower(): side for side in SIDES}, SIDES)
+    return _word(raw, *SIDES)
 
 
 def kind(raw: object) -> str | None:
     """Return one of `KINDS`."""
-    return _word(raw, {word: word for word in KINDS}, KINDS)
+    return _word(raw, *KINDS)
 
 
 def flag(raw: object) -> bool | None:
     """Return a truth value, or what the text ``true`` or ``false`` says."""
-    word = _word(raw, {"true": "true", "false": "false"}, ("true", "false"))
+    word = _word(raw, "true", "false")
     return None if word is None else word == "true"
 
 
@@ -200,13 +195,13 @@ def shorten(raw: str) -> str:
     return raw if len(raw) <= 40 else raw[:39] + "…"
 
 
-def _word(raw: object, meanings: Mapping[str, str], offered: tuple[str, ...]) -> str | None:
+def _word(raw: object, *offered: str, **also: str) -> str | None:
+    """Return one of the words that are offered, whatever its case, or what another stands for."""
     word = plain(raw).strip()
-    if not word:
-        return None
-    if word.lower() not in meanings:
+    meanings = {each.lower(): each for each in offered} | also
+    if word and word.lower() not in meanings:
         raise Unfit(f"{shorten(word)!r} is not one of {', '.join(offered)}")
-    return meanings[word.lower()]
+    return meanings.get(word.lower())
 
 
 def _kind_of(raw: object) -> str:
