@@ -239,7 +239,6 @@ class _Copier:
                 into.append(copy)
 
     def _value(self, name: str, value: str) -> str | None:
-        """Return an attribute's value; None where it is left out."""
         if name not in _ATTRIBUTES or (name, value) in self.inherited:
             return None
         if name == "id":
@@ -274,7 +273,6 @@ class ChartRefused(ValueError):
 
 
 def merged(ours: VegaConfig, theirs: VegaConfig) -> Object:
-    """Return a configuration with another laid over it, key by key."""
     both = dict(ours)
     for key, value in theirs.items():
         old = both.get(key)

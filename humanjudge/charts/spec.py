@@ -145,7 +145,6 @@ def unprefixed(names: Sequence[str]) -> list[str]:
 
 
 def label(name: str, is_baseline: bool) -> str:
-    """Return a judge's name as it is shown."""
     return f"{shortened(name, NAME_UNITS - 9)} · baseline" if is_baseline else shortened(name)
 
 
@@ -187,7 +186,6 @@ def spread(places: Sequence[float], gap: float, bottom: float) -> list[float]:
 
 
 def marks(rows: Sequence[Object], mark: str, encoding: Object, **options: Json) -> Object:
-    """Return a layer of marks, one for each row."""
     return {"data": {"values": rows}, "mark": {"type": mark, **options}, "encoding": encoding}
 
 
@@ -211,7 +209,6 @@ def unscaled(field: str) -> Object:
 
 
 def texts(rows: Sequence[Object], x: Object, y: Object, **options: Json) -> Object:
-    """Return the `text` of each row as text."""
     encoding: Object = {"x": x, "y": y, "text": {"field": "text", "type": "nominal"}}
     return marks(rows, "text", encoding, **options)
 

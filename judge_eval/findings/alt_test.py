@@ -57,7 +57,6 @@ def voters_of(outcomes: RunOutcomes) -> Voters:
 
 
 def alt_test_of(outcomes: RunOutcomes, voters: Voters) -> tuple[AltTest | None, str | None]:
-    """Test every judge against the people who voted, or say why that cannot be."""
     people, settings = voters.chose, AltTestSettings()
     if len(people) < settings.min_humans:
         voted = f"{len(people)} {'person' if len(people) == 1 else 'people'}"

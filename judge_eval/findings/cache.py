@@ -138,7 +138,6 @@ class Request:
 
     @cached_property
     def findings(self) -> RunFindings | None:
-        """The figures; None while they are computed for the first time."""
         return None if self.row.data is None else RunFindings.model_validate(self.row.data)
 
     @cached_property

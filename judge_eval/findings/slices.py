@@ -73,7 +73,6 @@ class Slice:
         return winner in self.choices or (winner == WRONG and self.kind != "ballot")
 
     def holds(self, tags: Collection[str], generators: tuple[str, str]) -> bool:
-        """Tell whether a comparison belongs to it."""
         if self.kind == "tag":
             return self.value in tags
         return self.kind != "generator" or self.value in generators

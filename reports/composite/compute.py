@@ -91,7 +91,6 @@ class Drift(NamedTuple):
 
 
 def quarter_of(at: datetime) -> str:
-    """Return the calendar quarter of a time, in UTC."""
     if at.tzinfo is None:
         raise ValueError(f"{at} has no time zone")
     in_utc = at.astimezone(UTC)
@@ -164,7 +163,6 @@ def has_changed(older: Figure, newer: Figure) -> bool:
 
 
 def _fisher_z(figure: Figure) -> tuple[float, float]:
-    """Return Fisher's z of a rank correlation, and its variance."""
     value, n = figure.value, figure.n
     assert value is not None  # the caller compares figures that have one
     largest = 1 - 6 / (n * (n * n - 1))

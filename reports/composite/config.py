@@ -80,8 +80,6 @@ def _scaled(value: object, ends: tuple[float, float]) -> float | None:
 
 
 class Score(Part):
-    """A judge's scores of an output."""
-
     kind: Literal["judge_score"] = Field(alias="from")
     judge: Line = Field(max_length=200)
     range: Range = (0.0, 10.0)
@@ -119,8 +117,6 @@ class Label(_Value):
 
 
 class Metadata(_Value):
-    """A value that came with an output."""
-
     kind: Literal["metadata"] = Field(alias="from")
     key: Line = Field(max_length=60)
 
@@ -155,7 +151,6 @@ class CompositeConfig(Part):
 
     @property
     def weighting(self) -> dict[str, float]:
-        """The bare weights by component."""
         return {name: weight.weight for name, weight in self.weights.items()}
 
     @property
@@ -180,11 +175,9 @@ class CompositeConfig(Part):
 
     @property
     def is_circular(self) -> bool:
-        """Whether it contains what it is checked against."""
         return any(source.kind == self.check for source in self.sources.values())
 
     def as_json(self) -> str:
-        """Return what `parse` reads as this config again, as JSON."""
         return self.model_dump_json(by_alias=True, exclude_none=True, indent=2)
 
 

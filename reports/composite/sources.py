@@ -144,7 +144,6 @@ class Outputs:
 
     @cached_property
     def _verdicts(self) -> Mapping[str, list[Any]]:
-        """The verdicts of the judges that are wanted, by name."""
         done = Verdict.objects.filter(judge__run=self._run, judge__name__in=self._judges)
         rows = done.filter(state=Verdict.State.DONE, item__queue=self._run.queue_id)
         names = ("judge__name", "item", "winner", "score_a", "score_b", "labels")
@@ -288,7 +287,6 @@ def example(run: Run) -> str:
 
 
 def judge_names(run: Run) -> list[str]:
-    """Return the names of a run's judges in its order, each once."""
     judges = Judge.objects.filter(run=run).order_by("position")
     return list(dict.fromkeys(judges.values_list("name", flat=True)))
 

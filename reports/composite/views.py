@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from django import forms
@@ -22,7 +22,7 @@ from judge_eval.findings.cache import parts_of
 from judge_eval.findings.slices import Slice, SliceInvalid
 from judge_eval.models import Run
 from judge_eval.pages.run_form import LINES, shortened
-from judge_eval.pages.runs import run_action, run_page
+from judge_eval.pages.runs import Context, run_action, run_page
 from judge_eval.stats.bootstrap import Resampling
 from reports.composite import compute, sources
 from reports.composite.config import CompositeConfig, Source
@@ -56,8 +56,6 @@ _CHECKS: Final = {
 
 
 class CompositeForm(forms.Form):
-    """The whole config of a composite as JSON."""
-
     config = forms.CharField(
         label="Config", max_length=LONGEST_CONFIG, widget=forms.Textarea(attrs=LINES | {"rows": 20})
     )
@@ -95,9 +93,7 @@ def _page(
     return render(request, "reports/composite.html", context, status=status)
 
 
-def _composite(
-    request: HttpRequest, run: Run, configs: Sequence[CompositeConfig]
-) -> dict[str, object]:
+def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig]) -> Context:
     try:
         part = Slice.parse(request.GET.get("part", ""))
     except SliceInvalid as invalid:
@@ -178,7 +174,7 @@ def _source_in_words(source: Source) -> str:
     return _SOURCES[source.kind].format(**options)
 
 
-def _check(config: CompositeConfig, ranked: Ranked, outputs: sources.Outputs) -> dict[str, Any]:
+def _check(config: CompositeConfig, ranked: Ranked, outputs: sources.Outputs) -> Context:
     """Compare one version with people's votes of the newest quarters, the newest first."""
     against, cast = _CHECKS[config.check]
     check = {"config": config, "against": against, "result": f"Nobody has {cast} yet."}

@@ -75,7 +75,6 @@ def path_of(report: ScoreReport) -> Path:
 
 
 def folder_name(report: ScoreReport) -> str:
-    """Return what the files' folder, and the zip, are called."""
     return f"scores-{slugify(report.run.name)[:80] or 'run'}-{str(report.pk)[:8]}"
 
 

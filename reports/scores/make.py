@@ -87,7 +87,6 @@ def make_report(
 def _scored(
     metrics: tuple[MetricConfig, ...], names: dict[str, str], labels: RunLabels, folder: Path
 ) -> tuple[Results, dict[str, ScoreResult]]:
-    """Return the figures of judges, and the same between people."""
     judges = {names[judge]: tasks for judge, tasks in labels.judges.items()}
     among = {}
     try:
@@ -170,7 +169,6 @@ def _write(report: Report, folder: Path, drawings: list[str]) -> None:
 
 
 def _manifest(report: Report, files: list[str]) -> dict[str, Any]:
-    """Return what was computed, of what."""
     source = report.source
     return {
         "made_by": MADE_BY,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
-from typing import Final
+from typing import Final, TypeAlias
 
 from django.template.loader import render_to_string
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
+from judge_eval.pages.runs import Context
 from judge_eval.stats import AltTestScorer, Figure, MetricConfig, ScoreResult, epsilon_advice
 from reports.scores.table import (
     PEOPLE,
@@ -38,6 +38,8 @@ HINTS: Final = {
 # What has more rows is folded up.
 _SHORT: Final = 12
 _SMALLEST_P: Final = 0.001
+# A table of parts, how many rows it has, and whether it is folded up.
+Grid: TypeAlias = tuple[Table, int, bool]
 
 
 def as_html(report: Report, drawings: Sequence[str] = ()) -> str:
@@ -84,34 +86,7 @@ def _hash(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-@dataclass(frozen=True)
-class Grid:
-    """A table of parts, which is folded up when it is long."""
-
-    table: Table
-    number: int
-    is_long: bool
-
-
-@dataclass(frozen=True)
-class Section:
-    """One metric in full."""
-
-    title: str
-    name: str
-    about: str
-    figures: Table
-    methods: Sequence[str]
-    grids: Sequence[Grid]
-    notes: Sequence[tuple[str, str]]
-    guide: str
-
-    @property
-    def has_many_notes(self) -> bool:
-        return len(self.notes) > _SHORT
-
-
-def _section(report: Report, config: MetricConfig) -> Section:
+def _section(report: Report, config: MetricConfig) -> Context:
     """Return one metric in full, the judges as they are ranked, people last."""
     name, scorer = config.unique_name, config.scorer
     by_judge = {result.judge_id: result for result in report.results[name]}
@@ -136,20 +111,20 @@ def _section(report: Report, config: MetricConfig) -> Section:
     ]
     rows = [row for result in everybody for row in _rows(report, config, result)]
     figures = [figure for result in everybody for figure in result.figures.values()]
-    return Section(
-        title=title,
-        name=name,
-        about="; ".join(about),
-        figures=Table(f"{title}: figures", heads, rows),
-        methods=list(dict.fromkeys(figure.method for figure in figures if figure.method)),
-        grids=[*_by_part(judged, people), *_alt_test(judged)],
-        notes=list(_notes(judged)),
-        guide=epsilon_advice() if isinstance(scorer, AltTestScorer) else "",
-    )
+    return {
+        "title": title,
+        "name": name,
+        "about": "; ".join(about),
+        "figures": Table(f"{title}: figures", heads, rows),
+        "methods": list(dict.fromkeys(figure.method for figure in figures if figure.method)),
+        "grids": [*_by_part(judged, people), *_alt_test(judged)],
+        "notes": list(_notes(judged)),
+        "short": _SHORT,
+        "guide": epsilon_advice() if isinstance(scorer, AltTestScorer) else "",
+    }
 
 
 def _rows(report: Report, config: MetricConfig, result: ScoreResult) -> Iterable[Row]:
-    """Show every figure in full, with what was left out of it."""
     names = {figure for _, figure, _ in columns_of(config, report.results[config.unique_name])}
     for name, figure in result.figures.items():
         # What is people's alone would be the same of every judge.
@@ -203,7 +178,7 @@ def _grid(caption: str, parts: Mapping[str, Mapping[str, Figure]]) -> Grid:
     for name, figures in lines.items():
         cells = [figure_cell(figures[h]) if h in figures else Cell(DASH) for h in heads]
         rows.append(Row(name, [name_cell(name), *cells]))
-    return Grid(Table(caption, [Head(), *map(Head, heads)], rows), len(rows), len(rows) > _SHORT)
+    return Table(caption, [Head(), *map(Head, heads)], rows), len(rows), len(rows) > _SHORT
 
 
 def _alt_test(results: Sequence[ScoreResult]) -> Iterable[Grid]:
@@ -225,7 +200,7 @@ def _alt_test(results: Sequence[ScoreResult]) -> Iterable[Grid]:
     if rows:
         caption = "p of “no worse than this person by epsilon”, judge by judge"
         table = Table(caption, [Head(), *map(Head, heads)], rows)
-        yield Grid(table, len(rows) - len(tested), is_long=True)
+        yield table, len(rows) - len(tested), True
 
 
 def _p(p: float) -> str:

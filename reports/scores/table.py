@@ -48,8 +48,6 @@ class Score(BaseModel):
 
 
 class JudgeScores(BaseModel):
-    """The scores of one judge."""
-
     judge_id: str
     is_baseline: bool = False
     figures: list[Score]
@@ -281,7 +279,6 @@ def figure_title(config: stats.MetricConfig, figure: str) -> str:
 
 
 def in_words(name: str) -> str:
-    """Return the name of a scorer or figure as it stands amid a sentence."""
     return _WORDS.get(name, name.replace("_", " "))
 
 
@@ -345,7 +342,6 @@ def table_text(table: ScoreTable) -> str:
 
 
 def _text(score: Score) -> str:
-    """Return a figure with its interval and n."""
     if score.value is None:
         return DASH
     said, star = f" {score.said}" if score.said else "", " *" if score.is_best else ""
@@ -362,7 +358,6 @@ def _printable(text: str) -> str:
 
 
 def number(value: float) -> str:
-    """Return a figure as people read it."""
     return f"{value:.3f}" if abs(value) < 1e6 else f"{value:.6g}"
 
 
@@ -387,7 +382,6 @@ def figure_cell(figure: stats.Figure | Score) -> Cell:
 
 
 def page_table(table: ScoreTable) -> Table:
-    """Show the figures in which judges differ."""
 
     def row(name: str, scores: Sequence[Score], tag: str = "") -> Row:
         head = replace(name_cell(name, tag=tag), sort=name)

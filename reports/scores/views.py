@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -18,7 +17,7 @@ from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Run
-from judge_eval.pages.runs import run_action, run_page
+from judge_eval.pages.runs import Context, run_action, run_page
 from reports.models import ScoreReport
 from reports.scores import jobs
 from reports.scores.api import zip_response
@@ -67,7 +66,7 @@ def _with_part(config: object, part: str) -> object:
     return config
 
 
-def _context(run: Run, part: str = "") -> dict[str, Any]:
+def _context(run: Run, part: str = "") -> Context:
     reports = list(jobs.reports_of(run)[: jobs.MOST_KEPT])
     latest = next((report for report in reports if report.table), None)
     table = ScoreTable.model_validate(latest.table) if latest else None
@@ -91,7 +90,6 @@ def _context(run: Run, part: str = "") -> dict[str, Any]:
 
 
 def _about(report: ScoreReport) -> tuple[str, str]:
-    """Say which metrics were asked for, and of what part of the run."""
     config = report.config if isinstance(report.config, dict) else {"metrics": report.config}
     part = Slice.parse(config.get("part") or "").in_words
     return "chosen" if config.get("metrics") else "usual", part
