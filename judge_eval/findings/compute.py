@@ -27,10 +27,16 @@ from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.claims import summary
 from judge_eval.stats.estimate import best_first
-from judge_eval.stats.judge_figures import among_people, habits, judge_figures
+from judge_eval.stats.judge_figures import (
+    among_people,
+    habits,
+    judge_figures,
+    overall_agreement,
+    per_answer,
+    shares,
+)
 from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import WRONG, Codes, OutcomesTable
-from judge_eval.stats.shares import overall_agreement, per_answer, shares
 
 MOST_DISPUTED = 12
 MOST_MODELS = 100

@@ -369,16 +369,8 @@ def _leave_one_out(
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Score every label of a person, and the judges' on that item, against the other people's.
 
-    The score is the mean over the others of ``[x = y]``; ``-sqrt(mean (x - y)²)``; or the mean of
-    the Jaccard similarity.
-
-    Returns
-    -------
-    item, human : int array, shape (n,)
-        One entry for each label of a person on an item with enough people, in order of item.
-    by_human : float array, shape (n,)
-    by_judge : float array, shape (n_judges, n)
-        NaN where the judge gave no label.
+    Returns item, person and score of each, in order of item, and the scores of the judges, of shape
+    (n_judges, n), NaN where the judge gave no label.
     """
     names, _, item, human = numbered(people)
     vocabulary = Vocabulary(

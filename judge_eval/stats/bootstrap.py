@@ -66,18 +66,9 @@ def draws(
 ) -> Iterator[NDArray[np.integer]]:
     """Draw as many items as there are, with replacement, many times.
 
-    Parameters
-    ----------
-    counts : int array, shape (n_groups,)
-        Items of each group.
-    rows : int
-        Sums that the caller takes of each resample; with more of them fewer come at once, which
-        makes no difference to what is drawn.
-
-    Yields
-    ------
-    int array, shape (n_resamples_in_this_block, n_groups)
-        How often each group was drawn.
+    The items of each group, of shape (n_groups,), give blocks of shape (n_resamples, n_groups): how
+    often each group was drawn. A caller that takes more sums (`rows`) of a resample gets fewer at
+    once, which makes no difference to what is drawn.
 
     Examples
     --------
@@ -143,13 +134,8 @@ def resampled_sums(
 ) -> FloatArray:
     """Sum the rows of drawn comparisons for many draws, shape (resamples, n_columns).
 
-    Parameters
-    ----------
-    rows : callable
-        Given a slice of groups, their rows, shape (n_groups_in_slice, n_columns): the table of
-        all of them may be too large for memory.
-    multiplicity : int array, shape (n_groups,)
-        How many comparisons have this row.
+    `rows` returns the rows of a slice of the groups, for all of them may be too large for memory;
+    `multiplicity` tells how many comparisons have each row.
 
     Examples
     --------
@@ -219,12 +205,8 @@ def interval_of(values: FloatArray, items: int, resampling: Resampling) -> Boots
 def bounds(values: FloatArray, comparisons: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return the low and high ends of many resampled figures; see `bootstrap_tail`.
 
-    Parameters
-    ----------
-    values : float array, shape (resamples, n_figures)
-        NaN where a resample had nothing to make the figure of.
-    comparisons : int array, shape (n_figures,)
-        On how many comparisons each figure rests; NaN comes of fewer than `MIN_COMPARISONS`.
+    `values`, of shape (resamples, n_figures), are NaN where a resample had nothing to make the
+    figure of. Figures that rest on fewer than `MIN_COMPARISONS` comparisons have NaN.
 
     Examples
     --------

@@ -125,22 +125,12 @@ def _strengths(wins: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One rating, how sure it is, and the ranks it may take.
+    """One rating on the ELO scale, how sure it is, and the ranks it may take.
 
-    Attributes
-    ----------
-    value : float or None
-        On the ELO scale, the mean of all being 1000; None without any game.
-    low, high : float or None
-        95 % interval by bootstrap over comparisons.
-    rank : int or None
-        From 1; the same for equal ratings.
-    best_rank, worst_rank : int or None
-        The ranks in the central 95 % of the bootstrap; None where there is no interval either.
-    comparisons : int
-        Comparisons on which it had a game.
-    why : str or None
-        Why the rating or its interval is missing.
+    The mean of all ratings is 1000. `low` and `high` are a 95 % interval by bootstrap over
+    comparisons, `best_rank` and `worst_rank` the ranks in its central 95 %; ranks begin at 1, and
+    equal ratings share one. `comparisons` counts those on which it had a game; `why` tells why the
+    rating or its interval is missing.
     """
 
     value: float | None
@@ -158,14 +148,9 @@ def rate(
 ) -> list[Rating]:
     """Rate players from their wins and from resamples of them.
 
-    Parameters
-    ----------
-    wins : array, shape (n, n)
-        ``wins[i, j]``: how often i beat j.
-    resampled_wins : float array, shape (resamples, n, n)
-        The same for comparisons drawn with replacement.
-    comparisons : int array, shape (n,)
-        On how many comparisons each has a game; one with none is not rated.
+    ``wins[i, j]`` tells how often i beat j, and `resampled_wins`, of shape (resamples, n, n), the
+    same for comparisons drawn with replacement; `comparisons`, of shape (n,), on how many
+    comparisons each has a game: one with none is not rated.
 
     Examples
     --------
@@ -223,20 +208,11 @@ def rank_ranges(resampled: FloatArray) -> list[tuple[int, int]]:
 def tie_groups(distinct: BoolArray, order: Sequence[int] | IntArray) -> list[str]:
     """Return compact letters: two share a letter exactly when they cannot be told apart.
 
-    Parameters
-    ----------
-    distinct : bool array, shape (n, n)
-        Symmetric: which two are told apart.
-    order : sequence of int
-        The positions of those to compare, best first; the others have no letter. After ``z`` comes
-        ``a2``.
-
-    Notes
-    -----
-    Not being told apart is no equivalence: a may tie with b, and b with c, and a yet beat c. Each
-    letter is a largest group of which no two are told apart; letters are added until every tied
-    pair shares one, and then those that are not needed are dropped again (H.-P. Piepho, "An
-    algorithm for a letter-based representation of all-pairwise comparisons", 2004).
+    `distinct`, of shape (n, n), tells which two are told apart; `order` holds the positions of
+    those to compare, best first, and the others have no letter. After ``z`` comes ``a2``. Not being
+    told apart is no equivalence: a may tie with b, and b with c, and a yet beat c. Each letter is a
+    largest group of which no two are told apart; letters are added until every tied pair shares
+    one, and then those that are not needed are dropped again (H.-P. Piepho, 2004).
 
     Examples
     --------
@@ -353,12 +329,8 @@ def model_board(
 ) -> ModelBoard:
     """Rank the models by Bradley-Terry, with intervals by bootstrap over comparisons.
 
-    Parameters
-    ----------
-    models : int array, shape (n_comparisons, 2)
-        Which model wrote A and which wrote B; `UNKNOWN` where none is named.
-    votes : int array, shape (n_comparisons, 4)
-        By `CHOICES`: people's votes, or one judge's verdicts by `as_votes`.
+    `models`, of shape (n_comparisons, 2), tells which model wrote A and which wrote B, `UNKNOWN`
+    where none is named; `votes`, by `CHOICES`, are people's, or one judge's verdicts by `as_votes`.
 
     Examples
     --------

@@ -136,16 +136,12 @@ def summary(
     beside_people: tuple[Share, Share] | None = None,
     contradicting: Mapping[int, float] | None = None,
 ) -> str:
-    """Say what the votes show.
+    """Say in one sentence what the votes show of these judges and baselines.
 
     Parameters
     ----------
-    names : sequence of str, length n
-        Judges and baselines. They are put into the text as they are.
     beats : bool array, shape (n, n)
         See `Claims`.
-    votes, people : int
-        How many votes count, and by how many people.
     baselines : collection of int
         Which of the judges are baselines.
     order : sequence of int, optional
@@ -156,8 +152,8 @@ def summary(
     beside_people : (Share, Share), optional
         `JudgeFigures.beside_people` of a single judge and `AmongPeople.votes`.
     contradicting : mapping of int to float, optional
-        How many points of agreement a judge loses by contradicting itself: its agreement per answer
-        less its agreement. Less than one point is not said.
+        How many points of agreement a judge loses by contradicting itself. Less than one point is
+        not said.
 
     Examples
     --------

@@ -48,22 +48,13 @@ def cohen_kappa(
     order: Sequence[Label] = (),
     resampling: Resampling = DEFAULT,
 ) -> Averaged:
-    """Compare a judge with each person by Cohen's kappa, and average over people.
+    """Compare a judge with each person by Cohen's kappa, and average over people; see `paired`.
 
     ``kappa = (p_o - p_e) / (1 - p_e)``, with the observed agreement ``p_o`` and the agreement
     ``p_e`` that two raters would reach who gave the same labels as often, but blindly. With weights
     two labels agree the less the further they are apart, ``1 - (distance / largest)`` or
-    ``1 - (distance / largest) ** 2``. A person who gave one label only has no kappa and is left out
-    of the mean. Source: J. Cohen, 1960; "Weighted kappa", 1968.
-
-    Parameters
-    ----------
-    judge, humans
-        See `paired`. One person is enough, and may be a column of gold labels.
-    weights : {'linear', 'quadratic'}, optional
-        For labels that have an order.
-    order : sequence of Label, optional
-        Of labels that are no numbers, from the lowest to the highest; one step is a distance of 1.
+    ``1 - (distance / largest) ** 2``; one step in `order` is a distance of 1. A person who gave one
+    label only has no kappa and is left out of the mean. Source: J. Cohen, 1960 and 1968.
 
     Examples
     --------
@@ -130,17 +121,10 @@ def krippendorff_alpha(
         D_e = sum over c, k of n_c n_k d_ck / (n (n - 1))
         krippendorff_alpha = 1 - D_o / D_e
 
-    People may have labelled different items, and any number of them; `n` counts labels on items
-    with at least two. Source: K. Krippendorff, "Computing Krippendorff's alpha-reliability", 2011.
-
-    Parameters
-    ----------
-    humans : rows of (item, human, label), or ``{human: {item: label}}``
-    level : {'nominal', 'ordinal', 'interval'}
-        How far two labels are apart: ``d_ck`` is 1 where they differ; the squared difference of
-        their mean ranks among all n labels; the squared difference of the numbers.
-    order : sequence of Label, optional
-        Of labels that are no numbers, from the lowest to the highest.
+    ``d_ck`` is by `level` 1 where two labels differ; the squared difference of their mean ranks
+    among all n labels; or the squared difference of the numbers. Labels that are no numbers need
+    their `order`. People may have labelled different items, and any number of them; `n` counts
+    labels on items with at least two. Source: K. Krippendorff, 2011.
 
     Examples
     --------

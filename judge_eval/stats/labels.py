@@ -152,14 +152,8 @@ def judge_labels(data: JudgeData, *, free_text: bool = False) -> JudgeLabels:
 def clean(raw: object, *, free_text: bool = False) -> Label | None:
     """Return a label that can be compared and counted; None where it is missing.
 
-    An empty text is missing, unless the task is `free_text`.
-
-    Raises
-    ------
-    TypeError
-        When it cannot be a label.
-    ValueError
-        When it is an infinite number.
+    An empty text is missing, unless the task is `free_text`. Raises TypeError for what cannot be a
+    label, ValueError for an infinite number.
 
     Examples
     --------
@@ -349,26 +343,15 @@ def nominal_warning(labels: Iterable[object], fits: str) -> tuple[str, ...]:
 def consensus(humans: HumanData, tie_rule: TieRule = "alphabetical") -> HumanLabels:
     """Return the label that most people gave each item, as labels of one ``majority``.
 
-    Parameters
-    ----------
-    humans : rows of (item, human, label), or ``{human: {item: label}}``
-        Vectors are decided position by position, and label sets element by element.
-    tie_rule : {'alphabetical', 'last'}
-        Of labels that equally many people gave, take the alphabetically first (of numbers the
-        smallest; of an element: that it is absent), or the last one.
-
-    Raises
-    ------
-    LabelsUnfit
-        When vectors differ in length, or stand beside single labels.
+    Vectors are decided position by position, and label sets element by element. Of labels that
+    equally many people gave, the alphabetically first is taken (of numbers the smallest; of an
+    element: that it is absent), or by `tie_rule` the last one.
 
     Examples
     --------
     >>> people = {"ann": {"q": "good", "r": "ok"}, "ben": {"q": "bad", "r": "ok"}}
-    >>> [row.label for row in consensus(people)]
-    ['bad', 'ok']
-    >>> [row.label for row in consensus(people, "last")]
-    ['good', 'ok']
+    >>> [row.label for row in consensus(people)], [row.label for row in consensus(people, "last")]
+    (['bad', 'ok'], ['good', 'ok'])
     """
     one_of("tie_rule", tie_rule, TieRule)
     by_item: dict[Item, list[Label]] = {}

@@ -60,15 +60,10 @@ class Patterns(NamedTuple):
 
 
 def patterns_of(item: IntArray, said: NDArray[np.uint64]) -> Patterns:
-    """Find the items on which the same was said.
+    """Find the items on which the same was said; they are sorted.
 
-    Parameters
-    ----------
-    item : int array, shape (n,)
-        Sorted.
-    said : uint64 array, shape (n,)
-        What was said of the item, as a number. Order does not matter: an item's pattern is the sum
-        of a hash (the finaliser of splitmix64) of each.
+    What was said is a number, and its order does not matter: an item's pattern is the sum of a hash
+    (the finaliser of splitmix64) of each.
 
     Examples
     --------
@@ -237,12 +232,8 @@ def paired(
 def paired_people(humans: HumanData, *, ordered: bool = False, free_text: bool = False) -> Paired:
     """Line up the labels of every two people who labelled the same items.
 
-    Parameters
-    ----------
-    humans : rows of (item, human, label), or ``{human: {item: label}}``
-    ordered : bool
-        Whether two people are compared twice, each once on the left, as figures need that tell the
-        judge from the person (precision, recall).
+    With `ordered` two people are compared twice, each once on the left, as figures need that tell
+    the judge from the person (precision, recall).
 
     Examples
     --------
@@ -389,15 +380,8 @@ def resampled_rates(
 ) -> FloatArray:
     """Return the mean of values that belong to rows (people), for each row and resample of items.
 
-    Parameters
-    ----------
-    row, values : array, shape (n_kept,)
-        Of what was said of one item of each pattern.
-
-    Returns
-    -------
-    float array, shape (rows, resamples)
-        NaN where a resample has nothing of a row.
+    `row` and `values`, of shape (n_kept,), are of what was said of one item of each pattern; NaN is
+    a resample that has nothing of a row.
     """
     cells = sparse(
         np.concatenate([row, row + rows]),

@@ -75,17 +75,10 @@ def classification(
     missing: Missing = "drop",
     resampling: Resampling = DEFAULT,
 ) -> Averaged:
-    """Compare a judge with each person and average over people.
+    """Compare a judge with each person and average over people; see `paired` and `Classification`.
 
     Label sets and vectors count as right when they are the same, and otherwise by element. For a
     comparison with people's consensus see `consensus`.
-
-    Parameters
-    ----------
-    judge, humans
-        See `paired`.
-    metric, pos_label, average, missing
-        See `Classification`.
 
     Examples
     --------

@@ -34,27 +34,19 @@ def rank_correlation(
     order: Sequence[Label] = (),
     resampling: Resampling = DEFAULT,
 ) -> Averaged:
-    """Correlate a judge's grades with each person's, and average over people.
+    """Correlate a judge's grades with each person's, and average over people; see `paired`.
 
-    There is no figure of a person with fewer than 3 items, or where one of the two gave one grade
-    only. Source: C. Spearman, 1904; M. G. Kendall, 1945.
-
-    Parameters
-    ----------
-    judge, humans
-        See `paired`.
-    coefficient : {'spearman', 'kendall'}
-        Pearson's correlation of the ranks, where equal grades share the mean of their ranks; or
-        tau-b, ``(concordant - discordant) / sqrt((pairs - tied by one) (pairs - tied by other))``.
-    order : sequence of Label, optional
-        Of labels that are no numbers, from the lowest to the highest.
+    ``spearman`` is Pearson's correlation of the ranks, where equal grades share the mean of their
+    ranks; ``kendall`` is tau-b, ``(concordant - discordant) / sqrt((pairs - tied by one) (pairs -
+    tied by other))``. Labels that are no numbers need their `order`. There is no figure of a person
+    with fewer than 3 items, or where one of the two gave one grade only. Source: C. Spearman, 1904;
+    M. G. Kendall, 1945.
 
     Examples
     --------
-    >>> judge = {"q1": 9, "q2": 7, "q3": 7, "q4": 2}
-    >>> people = {"ann": {"q1": 5, "q2": 4, "q3": 3, "q4": 1}}
+    >>> judge, human = {1: 9, 2: 7, 3: 7, 4: 2}, {1: 5, 2: 4, 3: 3, 4: 1}
     >>> for coefficient in COEFFICIENTS:
-    ...     print(round(rank_correlation(judge, people, coefficient).figure.value, 4))
+    ...     print(round(rank_correlation(judge, {"ann": human}, coefficient).figure.value, 4))
     0.9487
     0.9129
     """

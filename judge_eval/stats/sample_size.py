@@ -57,17 +57,9 @@ def items_needed(
 ) -> ItemsNeeded:
     """Say how many items everybody must label for such a judge to pass the Alt-Test.
 
-    Parameters
-    ----------
-    judge_accuracy, human_noise : float
-        Shares of items, see above. A noise of 0.1 makes people agree with a kappa of 0.81, 0.2 with
-        0.64, 0.3 with 0.49.
-    sizes : sequence of int
-        Numbers of items to try.
-    power : float
-        How sure of passing one wants to be.
-    simulations : int
-        Tests played through for every size. A larger test continues the smaller one.
+    Accuracy and noise are shares of items, see above; a noise of 0.1 makes people agree with a
+    kappa of 0.81, 0.2 with 0.64, 0.3 with 0.49. `power` is how sure of passing one wants to be. For
+    every size so many tests are played through; a larger one continues the smaller one.
 
     Examples
     --------

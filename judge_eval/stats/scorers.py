@@ -97,9 +97,9 @@ class ScoreResult:
 
 
 class Scorer:
-    """Compares what one judge said with what people said.
+    """Compares what one judge said with what people said; docs/metrics.md has one of your own.
 
-    Your own scorer says which labels it can take (`can_score_task`) and defines `compute_score`, or
+    It says which labels it can take (`can_score_task`) and defines `compute_score`, or
     `compute_score_async` where it has to wait for something.
 
     Attributes
@@ -115,29 +115,6 @@ class Scorer:
     supports_majority : bool
         Whether `compute_majority` is defined. Where it is not, ``majority_vote`` gives a warning
         and the figures of ``individual_average``.
-
-    Examples
-    --------
-    How many more "A"s does the judge write than the people do?
-
-    >>> class MoreAs(Scorer):
-    ...     figure_names = ("more_as",)
-    ...
-    ...     def can_score_task(self, sample_label):
-    ...         return isinstance(sample_label, str)
-    ...
-    ...     def compute_score(self, judge_data, human_data, task_name, judge_id, aggregation_mode):
-    ...         about = judge_id, task_name, aggregation_mode
-    ...         wrote = judge_data.by_item
-    ...         both = [(wrote[row.item], row.label) for row in human_data if row.item in wrote]
-    ...         if not both:
-    ...             return self.no_result(*about, "judge and people have no item in common")
-    ...         more = sum(judge.count("A") - human.count("A") for judge, human in both)
-    ...         return self.result(*about, {"more_as": Figure(more / len(both), n=len(both))})
-    >>> judge = JudgeLabels([("q1", "AHA"), ("q2", "NO")])
-    >>> people = HumanLabels([("q1", "ann", "AH"), ("q2", "ann", "NAY")])
-    >>> MoreAs("more_as").compute_score(judge, people, "remark", "gpt", "single").scores
-    {'more_as': 0.0}
     """
 
     min_humans: int = 1
@@ -522,17 +499,14 @@ def register(name: str, factory: Callable[..., Scorer]) -> None:
 
 
 def make_scorer(name: str, **options: Any) -> Scorer:
-    """Return a scorer by its name.
+    """Return a scorer by its name with its options; the Alt-Test's are those of `AltTestSettings`.
 
-    The options are what the scorer takes; for the Alt-Test those of `AltTestSettings`. `resamples`
-    and `seed` are those of its intervals.
+    `resamples` and `seed` are those of its intervals.
 
     Examples
     --------
     >>> make_scorer("classification", metric="f1", average="macro", seed=7).scorer_name
     'classification_f1'
-    >>> make_scorer("alt_test", epsilon=0.1).settings.epsilon
-    0.1
     """
     if name not in SCORERS:
         raise ScorerUnknown(f"no scorer is called {name!r}; there are {', '.join(sorted(SCORERS))}")

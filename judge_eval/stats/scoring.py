@@ -139,10 +139,8 @@ def score(
     Parameters
     ----------
     judges, humans : mapping of name to mapping of task to mapping of item to label
-        What everybody said.
     scores_dir : Path, optional
-        Where `Scorer.aggregate_results` of every scorer may write what belongs to all judges. Not
-        called without it.
+        Where `Scorer.aggregate_results` may write what belongs to all judges.
 
     Returns
     -------
@@ -152,12 +150,11 @@ def score(
     Examples
     --------
     >>> from judge_eval.stats import ClassificationScorer
-    >>> found = score(
-    ...     [MetricConfig(ClassificationScorer(), ["winner"], display_name="accuracy")],
-    ...     judges={"gpt": {"winner": {"q1": "A", "q2": "B"}}},
-    ...     humans={"ann": {"winner": {"q1": "A", "q2": "tie"}}},
-    ... )
-    >>> found["accuracy"][0].scores
+    >>> metric = MetricConfig(ClassificationScorer(), ["winner"], display_name="accuracy")
+    >>> judge, human = {"q1": "A", "q2": "B"}, {"q1": "A", "q2": "tie"}
+    >>> score([metric], {"gpt": {"winner": judge}}, {"ann": {"winner": human}})["accuracy"][
+    ...     0
+    ... ].scores
     {'accuracy': 0.5}
     """
     return asyncio.run(score_async(configs, judges, humans, scores_dir))

@@ -51,8 +51,7 @@ def t_test(counts: IntArray, penalty: Penalty) -> FloatArray:
 
     Examples
     --------
-    >>> counts = np.array([[20, 3, 7], [30, 0, 0]])
-    >>> t_test(counts, Penalty(np.array([0.0, 0.2]))).round(4)
+    >>> t_test(np.array([[20, 3, 7], [30, 0, 0]]), Penalty(np.array([0.0, 0.2]))).round(4)
     array([[0.1057, 0.0017],
            [1.    , 0.    ]])
     """
@@ -74,21 +73,8 @@ def wilcoxon(counts: IntArray, penalty: Penalty) -> FloatArray:
 
     Under the null hypothesis each difference is as likely above 0 as below it. There are at most
     three different ones, so the sum of ranks of those above 0 is a sum of at most three binomials.
-    Differences of 0 are dropped, equal ones share their mean rank.
-
-    Parameters
-    ----------
-    counts : int array, shape (3,)
-
-    Returns
-    -------
-    float array, shape (n_epsilons,)
-        Where d is the same on all items p is 0 if d is less, else 1.
-
-    References
-    ----------
-    ``scipy.stats.wilcoxon``, alternative "less", computes the same for up to 13 items, slowly, and
-    approximates it for more.
+    Differences of 0 are dropped, equal ones share their mean rank. From counts of shape (3,) to
+    shape (n_epsilons,).
 
     Examples
     --------

@@ -61,17 +61,12 @@ def text_similarity(
     best_match: bool = False,
     resampling: Resampling = DEFAULT,
 ) -> Similarity:
-    """Compare a judge's texts with each person's, letter by letter, and average over people.
+    """Compare a judge's texts with each person's by letters, and average over people; see `paired`.
 
     ``2 M / T`` with the letters M that match and all letters T of both texts, lower-cased and
-    without spaces at the ends (``difflib.SequenceMatcher.ratio``). Two empty texts are alike.
-
-    Parameters
-    ----------
-    judge, humans
-        See `paired`. Of vectors of texts the ratios are averaged.
-    best_match : bool
-        Compare each item with the person whose text is most alike, instead of with everybody.
+    without spaces at the ends (``difflib.SequenceMatcher.ratio``). Two empty texts are alike; of
+    vectors of texts the ratios are averaged. With `best_match` each item is compared with the
+    person whose text is most alike, instead of with everybody.
 
     Examples
     --------
@@ -160,19 +155,12 @@ def semantic_similarity(
     resampling: Resampling = DEFAULT,
     batch_size: int = BATCH_SIZE,
 ) -> Similarity:
-    """Compare a judge's texts with each person's by meaning, and average over people.
+    """Compare a judge's texts with each person's by meaning, and average over people; see `paired`.
 
-    ``cosine(a, b) = a · b / (|a| |b|)`` of the embeddings of both texts, as they were written.
-
-    Parameters
-    ----------
-    judge, humans
-        See `paired`. Of vectors of texts the cosines are averaged.
-    embed : Embedder
-        Asked once for each different text.
-    best_match : bool
-        Compare each item with the person whose text is most alike. An item of which one text could
-        not be embedded is left out, since that one may have been the best.
+    ``cosine(a, b) = a · b / (|a| |b|)`` of the embeddings of both texts, as they were written; of
+    vectors of texts the cosines are averaged. The embedder is asked once for each different text.
+    With `best_match` an item of which one text could not be embedded is left out, since that one
+    may have been the best.
 
     Examples
     --------
@@ -272,18 +260,6 @@ class LocalEncoder:
     The folder holds ``model.safetensors``, ``tokenizer.json`` and ``config.json``; it is never
     taken for the name of a model to fetch. `model` is its name and the beginning of the SHA-256 of
     its weights, which name the model wherever it lies.
-
-    Raises
-    ------
-    EncoderMissing
-        When the library is not installed, or the folder holds no model that it can read.
-
-    Examples
-    --------
-    >>> LocalEncoder("no/such/folder")
-    Traceback (most recent call last):
-        ...
-    judge_eval.stats.similarity.EncoderMissing: no/such/folder is no folder
     """
 
     def __init__(self, folder: str | Path) -> None:

@@ -6,9 +6,8 @@ import pytest
 from judge_eval.stats import bradley_terry
 from judge_eval.stats.bootstrap import MIN_COMPARISONS, bounds
 from judge_eval.stats.claims import claims
-from judge_eval.stats.judge_figures import judge_figures
+from judge_eval.stats.judge_figures import judge_figures, shares
 from judge_eval.stats.outcomes_table import OutcomesTable
-from judge_eval.stats.shares import shares
 
 SKILLS = np.array([0.8, 0.65, 0.3])
 

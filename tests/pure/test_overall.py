@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from judge_eval.stats.estimate import best_first, wilson
-from judge_eval.stats.shares import (
+from judge_eval.stats.judge_figures import (
     TOO_FEW_PAIRS,
     TOO_FEW_PROMPTS,
     overall_agreement,

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from judge_eval.stats.estimate import wilson
-from judge_eval.stats.judge_figures import habits
-from judge_eval.stats.shares import shares
+from judge_eval.stats.judge_figures import habits, shares
 
 
 def test_consistency_leaves_out_what_was_not_answered_in_both_orders():

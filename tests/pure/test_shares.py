@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from judge_eval.stats.bootstrap import MIN_COMPARISONS, TOO_FEW
 from judge_eval.stats.estimate import Share, wilson
-from judge_eval.stats.shares import NOTHING, shares
+from judge_eval.stats.judge_figures import NOTHING, shares
 
 trials_by_row = st.lists(
     st.integers(0, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),
