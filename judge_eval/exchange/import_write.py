@@ -166,21 +166,12 @@ class Writing:
             update_fields=["prompt", "output", "kind", "generator", "metadata", "tags", "picture"],
         )
         last = queue.items.order_by("-position").values_list("position", flat=True).first()
-        Item.objects.bulk_create(
-            Item(
-                pk=draft.pk,
-                queue=queue,
-                position=position,
-                external_id=draft.name,
-                a_id=draft.a,
-                b_id=draft.b,
-                votes_wanted=queue.votes_per_item,
-                **_place(queue, draft),
-            )
-            for position, draft in enumerate(new, start=0 if last is None else last + 1)
-        )
+        items = [_item(queue, draft) for draft in new]
+        for position, item in enumerate(items, start=0 if last is None else last + 1):
+            item.position = position
+        Item.objects.bulk_create(items)
         # What is open already goes by the key that the ledger tells.
-        closed = [Item(pk=d.pk, **_place(queue, d)) for d in changed if not d.is_open]
+        closed = [_item(queue, draft) for draft in changed if not draft.is_open]
         Item.objects.bulk_update(closed, ["prompt_key", "turn"])
 
     def _verdicts(self, run: Run, rows: Rows) -> None:
@@ -226,11 +217,11 @@ class Writing:
                 if (judge.pk, item.pk) in known:
                     continue
                 verdict = Verdict(judge=judge, item=item, decided_at=timezone.now())
-                answer: dict[str, Any] = {"state": Verdict.State.FAILED, "error": UNSEEN}
-                if judge.name in BLIND or not is_unseen:
-                    answer = answer_of_baseline(verdict, orders)
-                for name, value in answer.items():
-                    setattr(verdict, name, value)
+                if is_unseen and judge.name not in BLIND:
+                    verdict.state, verdict.error = Verdict.State.FAILED, UNSEEN
+                else:
+                    for name, value in answer_of_baseline(verdict, orders).items():
+                        setattr(verdict, name, value)
                 _by_rule(verdict, self._options.inconsistent)
                 verdicts.append(verdict)
         Verdict.objects.bulk_create(verdicts)
@@ -317,12 +308,22 @@ def _fill(output: Inference, draft: PairDraft, side: str, text: str | None) -> N
         output.metadata[CHANGES] = list(changes)
 
 
-def _place(queue: Queue, draft: PairDraft) -> dict[str, Any]:
-    """Return what a pair's prompt is called; nothing is known to share one that nobody told."""
-    prompt = draft.known.get("prompt")
-    named = draft.known.get("cluster") or draft.known.get("prompt_id")
-    name = named or (prompt_key(prompt) if prompt else str(draft.pk))
-    return {"prompt_key": name, "turn": fresh_turn(queue.pk, name)}
+def _item(queue: Queue, draft: PairDraft) -> Item:
+    """Return a pair as it is stored, but for its place."""
+    known = draft.known
+    # Nothing is known to share a prompt that nobody told.
+    unnamed = prompt_key(known["prompt"]) if "prompt" in known else str(draft.pk)
+    key = known.get("cluster") or known.get("prompt_id") or unnamed
+    return Item(
+        pk=draft.pk,
+        queue=queue,
+        external_id=draft.name,
+        prompt_key=key,
+        turn=fresh_turn(queue.pk, key),
+        a_id=draft.a,
+        b_id=draft.b,
+        votes_wanted=queue.votes_per_item,
+    )
 
 
 def verdict_of(row: Row, rule: str) -> Verdict:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from itertools import groupby, islice
 from typing import Any, BinaryIO, Final, TypeAlias
-from uuid import UUID, uuid5
+from uuid import UUID, uuid4, uuid5
 
 from django.db import DataError, IntegrityError, transaction
 from django.db.models import Max, ProtectedError
@@ -201,10 +201,11 @@ def _project(header: bundle.Header, given: Project | None) -> tuple[Project, boo
     project = given or Project.objects.filter(name=stated.name).order_by("created_at").first()
     if project is not None:
         return Project.objects.select_for_update(no_key=True).get(pk=project.pk), False
-    fields: dict[str, Any] = {"name": stated.name, "created_at": stated.created_at}
-    if not Project.objects.filter(pk=stated.id).exists():
-        fields["pk"] = stated.id
-    return Project.objects.create(**fields), True
+    is_taken = Project.objects.filter(pk=stated.id).exists()
+    made = Project(name=stated.name, created_at=stated.created_at)
+    made.pk = uuid4() if is_taken else stated.id
+    made.save(force_insert=True)
+    return made, True
 
 
 def _remove_lines(start: Start, records: list[Any]) -> None:

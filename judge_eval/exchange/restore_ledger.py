@@ -107,7 +107,7 @@ class Ledger:
             "voter": stated.voter and self._voters[stated.voter],
         }
 
-    def _verdicts(self, line: int, stated: records.EntryPart) -> dict[str, Any]:
+    def _verdicts(self, line: int, stated: records.EntryPart) -> Any:
         """Return a payload with the numbers that its run and judges have here."""
         try:
             verdicts = [self._verdict(line, stated, item) for item in stated.payload["verdicts"]]
@@ -116,7 +116,7 @@ class Ledger:
             raise BundleError(line, "payload", "is not what verdicts are written as") from error
         return {**stated.payload, "run": str(run.pk), "verdicts": verdicts}
 
-    def _verdict(self, line: int, stated: records.EntryPart, item: Any) -> dict[str, Any]:
+    def _verdict(self, line: int, stated: records.EntryPart, item: Any) -> Any:
         judge = self._rows.judge(line, UUID(item["judge"]))
         run = stated.run and self._rows.runs.get(stated.run)
         if judge.run != run or judge.position != item["position"]:
