@@ -26,9 +26,8 @@ from voting.ledger.chain import timestamp
 from voting.ledger.counts import COUNTED
 from voting.models import Entry, Flag, Inference, Item, Project, Voter, VoterPrompt
 
-AT_ONCE: Final = 1000
 # Outputs are long.
-OUTPUTS_AT_ONCE: Final = 100
+AT_ONCE: Final = 200
 _OF_QUEUE: Final = set(
     "ballot votes_per_item overlap_share overlap_votes reveal is_open is_simulated".split()
 )
@@ -102,7 +101,7 @@ def _run(run: Run) -> Iterator[bundle.Record]:
     yield from _read(bundle.JudgePart, run.judges.all(), "position")
     pairs = Item.objects.filter(queue=run.queue_id)
     used = Q(Exists(pairs.filter(a=OuterRef("pk")))) | Q(Exists(pairs.filter(b=OuterRef("pk"))))
-    yield from _read(bundle.Output, Inference.objects.filter(used), at_once=OUTPUTS_AT_ONCE)
+    yield from _read(bundle.Output, Inference.objects.filter(used))
     yield from _read(bundle.Pair, pairs, "position", run="queue__run")
     # What a verdict's calls cost: they stay here, and what they cost is on the board.
     calls = Call.objects.filter(verdict=OuterRef("pk")).exclude(state=Call.State.WAITING)
@@ -123,24 +122,23 @@ def _run(run: Run) -> Iterator[bundle.Record]:
 
 
 def _read(
-    record: type[Part], rows: QuerySet[Any], order: str = "pk", *, at_once: int = 0, **paths: str
+    record: type[Part], rows: QuerySet[Any], order: str = "pk", **paths: str
 ) -> Iterator[Part]:
     """Yield rows as records, each field from the column of its name or where `paths` says."""
     paths = {name: name for name in record.model_fields if name != "type"} | paths
-    for row in in_chunks(rows.values(order, *paths.values()), order, at_once):
+    for row in in_chunks(rows.values(order, *paths.values()), order):
         yield record(**{name: row[path] for name, path in paths.items()})
 
 
-def in_chunks(rows: QuerySet[Any, Row], order: str, at_once: int = 0) -> Iterator[Row]:
+def in_chunks(rows: QuerySet[Any, Row], order: str) -> Iterator[Row]:
     """Yield rows in the order of a field that no two of them share, so many at a time."""
-    at_once = at_once or AT_ONCE
     rows = rows.order_by(order)
-    chunk = list(rows[:at_once])
+    chunk = list(rows[:AT_ONCE])
     while chunk:
         yield from chunk
         last: Any = chunk[-1]
         last = last[order] if isinstance(last, dict) else getattr(last, order)
-        chunk = list(rows.filter(**{f"{order}__gt": last})[:at_once])
+        chunk = list(rows.filter(**{f"{order}__gt": last})[:AT_ONCE])
 
 
 def _reference(rubric: VoterPrompt) -> bundle.RubricRef:

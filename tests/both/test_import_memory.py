@@ -61,7 +61,7 @@ def copied(run):
 @pytest.fixture
 def small_pieces(monkeypatch, settings):
     settings.SEAL_BATCH = PIECE
-    for constant in ("import_scratch.MOST_ROWS", "export.AT_ONCE", "export.OUTPUTS_AT_ONCE"):
+    for constant in ("import_scratch.MOST_ROWS", "export.AT_ONCE"):
         monkeypatch.setattr(f"judge_eval.exchange.{constant}", PIECE)
 
 

@@ -200,9 +200,7 @@ def test_alttest_labels_are_no_votes():
 def test_alttest_says_who_gave_the_labels():
     data = {"gpt": {"1": "yes"}}
     assert one(alttest(as_json(data), "llm_annotations.json")).is_judge
-    assert one(alttest(as_json(data), "labels.json", is_judge=True)).is_judge
-    with pytest.raises(ValueError, match="say whether judges or people gave these labels"):
-        alttest(as_json(data), "labels.json")
+    assert not one(alttest(as_json(data), "human_annotations.json")).is_judge
 
 
 @pytest.mark.parametrize(

@@ -30,13 +30,10 @@ def fits(record: Values) -> bool:
     return False  # these files are not made of records
 
 
-def rows(
-    stream: BinaryIO, name: str, file_format: str | None = None, is_judge: bool | None = None
-) -> Iterator[Item]:
+def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
     """Read the labels of a file, numbered in its order; an item without a label is left out.
 
-    It is JSON whatever `file_format` says. Raises ValueError where neither the name nor `is_judge`
-    tells who gave the labels.
+    It is JSON whatever `file_format` says.
 
     Examples
     --------
@@ -45,25 +42,18 @@ def rows(
     >>> row.annotator, row.item, row.label, row.is_judge
     ('ann', '7', 'yes', False)
     """
-    judged = by_judges(name) if is_judge is None else is_judge
-    if judged is None:
-        raise ValueError(f"{name}: say whether judges or people gave these labels")
-    return _rows(Cursor(stream), name, judged)
-
-
-def _rows(cursor: Cursor, name: str, is_judge: bool) -> Iterator[Item]:
-    number = 0
+    cursor, number = Cursor(stream), 0
     try:
         for annotator in cursor.members():
             for item in cursor.members():
                 number += 1
-                yield _row(name, number, annotator, item, is_judge, cursor.value())
+                yield _row(name, number, annotator, item, cursor.value())
         cursor.end()
     except NotJson as error:
         yield RowError(name, number + 1, None, str(error), is_fatal=True)
 
 
-def _row(name: str, number: int, annotator: str, item: str, is_judge: bool, raw: object) -> Item:
+def _row(name: str, number: int, annotator: str, item: str, raw: object) -> Item:
     try:
         who, what = fields.name(annotator), fields.text(item)
         label = None if raw is None else fields.label(raw)
@@ -73,4 +63,4 @@ def _row(name: str, number: int, annotator: str, item: str, is_judge: bool, raw:
         return RowError(name, number, None, "an annotator or an item has no name")
     if label is None:
         return LeftOut(name, number, f"{who} gave {what} no label")
-    return LabelRow(name, number, what, who, is_judge, label)
+    return LabelRow(name, number, what, who, by_judges(name) is True, label)
