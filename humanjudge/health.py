@@ -53,23 +53,18 @@ def _processes() -> dict[str, str]:
 
 def _database_writes() -> bool:
     """Write a row that nobody reads: a locked, full or read-only database still answers reads."""
-    if connection.vendor == "sqlite":
-        # Whoever asks does not wait as long as a vote does.
-        patience = connection.settings_dict["OPTIONS"]["timeout"]
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA busy_timeout = 1000")
-            try:
-                return _written()
-            finally:
-                cursor.execute(f"PRAGMA busy_timeout = {patience * 1000}")
-    return _written()
-
-
-def _written() -> bool:
     row = Session(session_key=_ROW, expire_date=timezone.now())
-    try:
-        if not Session.objects.filter(pk=_ROW).update(expire_date=row.expire_date):
-            Session.objects.bulk_create([row], ignore_conflicts=True)
-    except DatabaseError:
-        return False
+    is_sqlite = connection.vendor == "sqlite"
+    with connection.cursor() as cursor:
+        if is_sqlite:  # a probe does not wait as long as a vote does
+            cursor.execute("PRAGMA busy_timeout = 1000")
+        try:
+            if not Session.objects.filter(pk=_ROW).update(expire_date=row.expire_date):
+                Session.objects.bulk_create([row], ignore_conflicts=True)
+        except DatabaseError:
+            return False
+        finally:
+            if is_sqlite:
+                seconds = connection.settings_dict["OPTIONS"]["timeout"]
+                cursor.execute(f"PRAGMA busy_timeout = {seconds * 1000}")
     return True

@@ -13,14 +13,13 @@ import logging
 import os
 import sys
 from collections import deque
-from collections.abc import Iterable
 from functools import lru_cache
 from io import BytesIO
 from queue import SimpleQueue
 from tempfile import TemporaryFile
 from threading import Thread
 from time import monotonic
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 from wsgiref.util import FileWrapper
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "humanjudge.settings")
@@ -74,6 +73,15 @@ class Gone(Exception):
     """Raised when the client hung up before its body was here."""
 
 
+class _Job(NamedTuple):
+    """A request for Django. The standard library's pool of threads would cost a vote 5 % more."""
+
+    environ: Environ
+    protocol: HTTPProtocol
+    loop: asyncio.AbstractEventLoop
+    done: asyncio.Future[None]
+
+
 class Application:
     def __init__(self) -> None:
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
@@ -89,7 +97,7 @@ class Application:
             Thread(target=self._work, daemon=True).start()
 
     async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
-        environ = _environ(scope)
+        environ, loop = _environ(scope), asyncio.get_running_loop()
         length = 0 if scope.method in WITHOUT_BODY else int(environ.get("CONTENT_LENGTH") or 0)
         with BytesIO() if length <= IN_MEMORY else TemporaryFile() as body:
             try:
@@ -103,7 +111,7 @@ class Application:
             environ["CONTENT_LENGTH"] = str(body.tell())
             body.seek(0)
             environ["wsgi.input"] = body
-            job = _Job(environ, protocol)
+            job = _Job(environ, protocol, loop, loop.create_future())
             self._jobs.put(job)
             self._end_answered()
             await job.done
@@ -115,9 +123,18 @@ class Application:
         if "HTTP_TRANSFER_ENCODING" in environ:
             # It could not be told from one that was cut off.
             raise Refused(411, "A request must say how long it is, in Content-Length.")
-        if not length:
-            return
-        _check_size(length, body)
+        if length > settings.MOST_BODY:
+            raise Refused(413, f"A request may have at most {settings.MOST_BODY >> 20} MB.")
+        if length > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            if len(_uploads) >= settings.UPLOADS_AT_ONCE:
+                raise Refused(503, "Many files are being uploaded. Try again in a minute.")
+            _uploads.add(body)
+        if length:
+            await self._receive(protocol, body, length)
+        if body.tell() != length:
+            raise Gone
+
+    async def _receive(self, protocol: HTTPProtocol, body: IO[bytes], length: int) -> None:
         task = asyncio.current_task()
         assert task
         due = self._due[task] = monotonic() + settings.BODY_SECONDS
@@ -135,8 +152,6 @@ class Application:
             raise Refused(408, text) from None
         finally:
             self._due.pop(task, None)
-        if body.tell() != length:
-            raise Gone
 
     def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
         loop.call_later(TICK, self._tick, loop)
@@ -148,74 +163,47 @@ class Application:
 
     def _end_answered(self) -> None:
         while self._answered:
-            self._answered.popleft().end()
+            done = self._answered.popleft().done
+            if not done.done():
+                done.set_result(None)
 
     def _work(self) -> None:
         while True:
             job = self._jobs.get()
-            job.run()
+            try:
+                _answer(job)
+            except (ProtocolClosed, TimeoutError):
+                pass  # the client has gone, or does not take what is sent
+            except Exception:
+                # The server answers 500 for us.
+                logger.exception("a request was not answered")
             self._answered.append(job)
-
-
-class _Job:
-    """A request for Django. The standard library's pool of threads would cost a vote 5 % more."""
-
-    def __init__(self, environ: Environ, protocol: HTTPProtocol) -> None:
-        self._environ, self._protocol = environ, protocol
-        self._loop = asyncio.get_running_loop()
-        self.done: asyncio.Future[None] = self._loop.create_future()
-
-    def run(self) -> None:
-        try:
-            self._answer()
-        except (ProtocolClosed, TimeoutError):
-            pass  # the client has gone, or does not take what is sent
-        except Exception:
-            # The server answers 500 for us.
-            logger.exception("a request was not answered")
-
-    def end(self) -> None:
-        if not self.done.done():
-            self.done.set_result(None)
-
-    def _answer(self) -> None:
-        started: list[tuple[int, list[tuple[str, str]]]] = []
-
-        def start_response(status: str, headers: list[tuple[str, str]], _: Any = None) -> None:
-            started.append((int(status[:3]), [(name.lower(), value) for name, value in headers]))
-
-        response = _django(self._environ, start_response)
-        try:
-            status, headers = started[-1]
-            if getattr(response, "streaming", True):
-                self._stream(response, status, headers)
-            else:
-                self._protocol.response_bytes(status, headers, b"".join(response))
-        finally:
-            response.close()
-
-    def _stream(
-        self, response: Iterable[bytes], status: int, headers: list[tuple[str, str]]
-    ) -> None:
-        transport = self._protocol.response_stream(status, headers)
-
-        async def send(piece: bytes) -> None:
-            await transport.send_bytes(piece)
-
-        for piece in response:
-            asyncio.run_coroutine_threadsafe(send(piece), self._loop).result(PIECE_SECONDS)
 
 
 application = Application()
 
 
-def _check_size(size: int, body: IO[bytes]) -> None:
-    if size > settings.MOST_BODY:
-        raise Refused(413, f"A request may have at most {settings.MOST_BODY >> 20} MB.")
-    if size > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-        if len(_uploads - {body}) >= settings.UPLOADS_AT_ONCE:
-            raise Refused(503, "Many files are being uploaded. Try again in a minute.")
-        _uploads.add(body)
+def _answer(job: _Job) -> None:
+    started: list[tuple[int, list[tuple[str, str]]]] = []
+
+    def start_response(status: str, headers: list[tuple[str, str]], _: Any = None) -> None:
+        started.append((int(status[:3]), [(name.lower(), value) for name, value in headers]))
+
+    response = _django(job.environ, start_response)
+    try:
+        status, headers = started[-1]
+        if not getattr(response, "streaming", True):
+            job.protocol.response_bytes(status, headers, b"".join(response))
+            return
+        transport = job.protocol.response_stream(status, headers)
+
+        async def send(piece: bytes) -> None:
+            await transport.send_bytes(piece)
+
+        for piece in response:
+            asyncio.run_coroutine_threadsafe(send(piece), job.loop).result(PIECE_SECONDS)
+    finally:
+        response.close()
 
 
 def _environ(scope: Scope) -> Environ:
