@@ -6,7 +6,7 @@ import logging
 import sqlite3
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
@@ -40,6 +40,9 @@ ONE_PACKET = 1400
 RETRY_AFTER = 2
 
 logger = logging.getLogger(__name__)
+
+# What a template is given.
+Context: TypeAlias = dict[str, Any]
 
 
 class HtmxRequest(HttpRequest):

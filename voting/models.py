@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import CheckConstraint, F, ForeignKey, Index, Q, UniqueConstraint
 from django.db.models.functions import Cast, Coalesce, NullIf
 from django.utils import timezone
 from django.utils.functional import cached_property
@@ -50,7 +50,7 @@ class Project(models.Model):
 class VoterPrompt(models.Model):
     """One version of a rubric; a version that was shown never changes."""
 
-    project = models.ForeignKey(Project, models.PROTECT, related_name="voter_prompts")
+    project = ForeignKey(Project, models.PROTECT, related_name="voter_prompts")
     name = models.CharField(max_length=100, default="rubric")
     version = models.PositiveIntegerField(default=1)
     text = models.TextField()
@@ -58,9 +58,7 @@ class VoterPrompt(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["project", "name", "version"], name="voterprompt_version"
-            )
+            UniqueConstraint(fields=["project", "name", "version"], name="voterprompt_version")
         ]
 
     def __str__(self) -> str:
@@ -103,16 +101,14 @@ class Inference(models.Model):
         IMAGE = "image", "image"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    project = models.ForeignKey(Project, models.PROTECT, related_name="inferences")
+    project = ForeignKey(Project, models.PROTECT, related_name="inferences")
     prompt = models.TextField()
     output = models.TextField()
     kind = models.CharField(max_length=5, choices=Kind)
     generator = models.CharField(max_length=200)
     metadata = models.JSONField(default=dict, blank=True)
     tags = models.JSONField(default=list, blank=True)
-    picture = models.ForeignKey(
-        Picture, models.PROTECT, null=True, blank=True, related_name="inferences"
-    )
+    picture = ForeignKey(Picture, models.PROTECT, null=True, blank=True, related_name="inferences")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     def __str__(self) -> str:
@@ -128,9 +124,9 @@ class Queue(models.Model):
         NEVER = "never", "never"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    project = models.ForeignKey(Project, models.PROTECT, related_name="queues")
+    project = ForeignKey(Project, models.PROTECT, related_name="queues")
     name = models.CharField(max_length=200)
-    rubric = models.ForeignKey(VoterPrompt, models.PROTECT, related_name="queues")
+    rubric = ForeignKey(VoterPrompt, models.PROTECT, related_name="queues")
     ballot = models.JSONField(default=list, help_text="Choices offered, see voting.choices.")
     votes_per_item = models.PositiveSmallIntegerField(default=1)
     overlap_share = models.FloatField(default=0.0)
@@ -147,11 +143,11 @@ class Queue(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.CheckConstraint(
+            CheckConstraint(
                 name="queue_overlap_is_a_share",
                 condition=Q(overlap_share__gte=0) & Q(overlap_share__lte=1),
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 name="queue_wants_votes",
                 condition=Q(votes_per_item__gte=1) & Q(overlap_votes__gte=1),
             ),
@@ -162,13 +158,7 @@ class Queue(models.Model):
 
 
 def prompt_key(prompt: str) -> str:
-    """Return what stands for a prompt where pairs are grouped by theirs.
-
-    Examples
-    --------
-    >>> len(prompt_key("Draw a fox.")), prompt_key("Draw a fox.") == prompt_key("Draw a cat.")
-    (64, False)
-    """
+    """Return what stands for a prompt where pairs are grouped by theirs."""
     return sha256(prompt.encode()).hexdigest()
 
 
@@ -186,16 +176,16 @@ class Item(models.Model):
     """Two outputs for one prompt. It opens for voting when every judge's verdict is final."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    queue = models.ForeignKey(Queue, models.PROTECT, related_name="items", db_index=False)
+    queue = ForeignKey(Queue, models.PROTECT, related_name="items", db_index=False)
     # 0, 1, 2 … without gaps, so that the last one tells how many there are.
     position = models.PositiveIntegerField()
     # What an import calls this pair; importing it again finds it by that.
     external_id = models.CharField(max_length=200, blank=True, db_default="")
     # Pairs of one prompt are no independent evidence: a hash of its text, or what an import says.
     prompt_key = models.CharField(max_length=200)
-    a = models.ForeignKey(Inference, models.PROTECT, related_name="+")
+    a = ForeignKey(Inference, models.PROTECT, related_name="+")
     # The other output of a pair; an item of one output has none.
-    b = models.ForeignKey(Inference, models.PROTECT, related_name="+", null=True, blank=True)
+    b = ForeignKey(Inference, models.PROTECT, related_name="+", null=True, blank=True)
     votes_wanted = models.PositiveSmallIntegerField(default=1)
     # Sealed votes that count; kept by voting.ledger.counts. Then by what they chose, and of
     # those for a side how many were seen to stand left or right, and chose the left.
@@ -228,29 +218,28 @@ class Item(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["queue", "position"], name="item_position"),
-            models.UniqueConstraint(
+            UniqueConstraint(fields=["queue", "position"], name="item_position"),
+            UniqueConstraint(
                 fields=["queue", "external_id"],
                 condition=~Q(external_id=""),
                 name="item_external_id",
             ),
-            models.CheckConstraint(name="item_of_two", condition=~Q(a=F("b"))),
-            models.CheckConstraint(name="item_of_a_prompt", condition=~Q(prompt_key="")),
+            CheckConstraint(name="item_of_two", condition=~Q(a=F("b"))),
+            CheckConstraint(name="item_of_a_prompt", condition=~Q(prompt_key="")),
         ]
         indexes: ClassVar = [
             # Pairs that want votes, in the order in which they are handed out.
-            models.Index(
+            Index(
                 fields=["queue", "turn", "position"],
                 condition=Q(opened_at__isnull=False, votes__lt=F("votes_wanted")),
                 name="item_turns",
             ),
-            models.Index(fields=["queue", "prompt_key"], name="item_prompts"),
+            Index(fields=["queue", "prompt_key"], name="item_prompts"),
             # What is not ready or never will be is counted on every page, and is little.
-            models.Index(fields=["queue"], condition=Q(opened_at__isnull=True), name="item_closed"),
-            models.Index(fields=["queue"], condition=~Q(unusable=""), name="item_unusable"),
-            models.Index(
-                fields=["queue", "-disagreement", "-differing", "position"],
-                name="item_disputed",
+            Index(fields=["queue"], condition=Q(opened_at__isnull=True), name="item_closed"),
+            Index(fields=["queue"], condition=~Q(unusable=""), name="item_unusable"),
+            Index(
+                fields=["queue", "-disagreement", "-differing", "position"], name="item_disputed"
             ),
         ]
 
@@ -288,7 +277,7 @@ class ApiKey(models.Model):
     prefix = models.CharField(max_length=12, unique=True, editable=False)
     secret_sha256 = models.CharField(max_length=64, editable=False)
     scopes = models.JSONField(default=list)
-    project = models.ForeignKey(
+    project = ForeignKey(
         Project, models.CASCADE, null=True, blank=True, help_text="Empty: every project."
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -303,7 +292,7 @@ class Invite(models.Model):
     """A link that lets whoever holds it become a voter. The link is a signature of the row's id."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    queue = models.ForeignKey(Queue, models.CASCADE, related_name="invites")
+    queue = ForeignKey(Queue, models.CASCADE, related_name="invites")
     label = models.CharField(max_length=100, blank=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
@@ -331,36 +320,32 @@ class Voter(models.Model):
     """A person (or a key) in one project. The ledger knows only the pseudonym."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    project = models.ForeignKey(Project, models.PROTECT, related_name="voters")
+    project = ForeignKey(Project, models.PROTECT, related_name="voters")
     pseudonym = models.CharField(max_length=16, default=new_pseudonym, editable=False)
     name = models.CharField(max_length=100, blank=True)
     # What an import calls this voter.
     external_id = models.CharField(max_length=200, blank=True, db_default="")
     # Weight of the voter's votes in a quality score, in millionths.
     reputation = models.PositiveIntegerField(default=1_000_000)
-    invite = models.ForeignKey(
-        Invite, models.SET_NULL, null=True, blank=True, related_name="voters"
-    )
-    user = models.ForeignKey(
+    invite = ForeignKey(Invite, models.SET_NULL, null=True, blank=True, related_name="voters")
+    user = ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    api_key = models.ForeignKey(
-        ApiKey, models.SET_NULL, null=True, blank=True, related_name="voters"
-    )
+    api_key = ForeignKey(ApiKey, models.SET_NULL, null=True, blank=True, related_name="voters")
     blocked_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["project", "pseudonym"], name="voter_pseudonym"),
-            models.UniqueConstraint(
+            UniqueConstraint(fields=["project", "pseudonym"], name="voter_pseudonym"),
+            UniqueConstraint(
                 fields=["project", "external_id"],
                 condition=~Q(external_id=""),
                 name="voter_external_id",
             ),
-            models.UniqueConstraint(fields=["project", "user"], name="voter_per_user"),
-            models.UniqueConstraint(fields=["project", "api_key"], name="voter_per_key"),
-            models.CheckConstraint(name="voter_reputation_positive", condition=Q(reputation__gt=0)),
+            UniqueConstraint(fields=["project", "user"], name="voter_per_user"),
+            UniqueConstraint(fields=["project", "api_key"], name="voter_per_key"),
+            CheckConstraint(name="voter_reputation_positive", condition=Q(reputation__gt=0)),
         ]
 
     def __str__(self) -> str:
@@ -371,20 +356,18 @@ class Assignment(models.Model):
     """A pair shown to a voter: leased for some minutes, and how often it was skipped."""
 
     id: int
-    voter = models.ForeignKey(Voter, models.CASCADE, related_name="assignments", db_index=False)
-    item = models.ForeignKey(Item, models.CASCADE, related_name="assignments")
+    voter = ForeignKey(Voter, models.CASCADE, related_name="assignments", db_index=False)
+    item = ForeignKey(Item, models.CASCADE, related_name="assignments")
     leased_until = models.DateTimeField()
     skips = models.PositiveSmallIntegerField(default=0)
     # The ballot of the last skip: the same request again is not a second skip.
     skipped_by = models.UUIDField(null=True)
 
     class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["voter", "item"], name="assignment_once")
-        ]
+        constraints: ClassVar = [UniqueConstraint(fields=["voter", "item"], name="assignment_once")]
         indexes: ClassVar = [
-            models.Index(fields=["voter", "leased_until"], name="assignment_leased"),
-            models.Index(fields=["voter"], condition=Q(skips__gt=0), name="assignment_skipped"),
+            Index(fields=["voter", "leased_until"], name="assignment_leased"),
+            Index(fields=["voter"], condition=Q(skips__gt=0), name="assignment_skipped"),
         ]
 
     def __str__(self) -> str:
@@ -394,14 +377,12 @@ class Assignment(models.Model):
 class Exposure(models.Model):
     """When a voter saw an item's verdicts: votes after it are not blind."""
 
-    voter = models.ForeignKey(Voter, models.CASCADE, related_name="+", db_index=False)
-    item = models.ForeignKey(Item, models.CASCADE, related_name="+", db_index=False)
+    voter = ForeignKey(Voter, models.CASCADE, related_name="+", db_index=False)
+    item = ForeignKey(Item, models.CASCADE, related_name="+", db_index=False)
     seen_at = models.DateTimeField()
 
     class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["item", "voter"], name="exposure_once")
-        ]
+        constraints: ClassVar = [UniqueConstraint(fields=["item", "voter"], name="exposure_once")]
 
     def __str__(self) -> str:
         return f"{self.voter_id} {self.item_id}"
@@ -426,16 +407,14 @@ class Flag(models.Model):
         FORMAT = "format", "format"
         OTHER = "other", "other"
 
-    item = models.ForeignKey(Item, models.PROTECT, related_name="flags")
-    voter = models.ForeignKey(Voter, models.PROTECT, related_name="flags")
+    item = ForeignKey(Item, models.PROTECT, related_name="flags")
+    voter = ForeignKey(Voter, models.PROTECT, related_name="flags")
     category = models.CharField(max_length=10, choices=Category)
     comment = models.TextField(blank=True, max_length=2000)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["voter", "item"], name="flag_once")
-        ]
+        constraints: ClassVar = [UniqueConstraint(fields=["voter", "item"], name="flag_once")]
 
     def __str__(self) -> str:
         return f"{self.category}: {self.item_id}"
@@ -459,27 +438,23 @@ class Entry(models.Model):
     id: int
     # For a vote from the page this is the number of its ballot, so a ballot counts once.
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
-    project = models.ForeignKey(Project, models.PROTECT, related_name="+", db_index=False)
+    project = ForeignKey(Project, models.PROTECT, related_name="+", db_index=False)
     kind = models.CharField(max_length=10, choices=Kind)
     at = models.DateTimeField()
     seq = models.BigIntegerField(null=True)
     hash = models.BinaryField(max_length=32, null=True)
 
-    queue = models.ForeignKey(Queue, models.PROTECT, null=True, related_name="+", db_index=False)
-    item = models.ForeignKey(Item, models.PROTECT, null=True, related_name="+")
-    inference = models.ForeignKey(
-        Inference, models.PROTECT, null=True, related_name="+", db_index=False
-    )
-    voter = models.ForeignKey(Voter, models.PROTECT, null=True, related_name="+", db_index=False)
+    queue = ForeignKey(Queue, models.PROTECT, null=True, related_name="+", db_index=False)
+    item = ForeignKey(Item, models.PROTECT, null=True, related_name="+")
+    inference = ForeignKey(Inference, models.PROTECT, null=True, related_name="+", db_index=False)
+    voter = ForeignKey(Voter, models.PROTECT, null=True, related_name="+", db_index=False)
 
     # A vote: a choice on a pair, or a value in millionths on an item.
     choice = models.CharField(max_length=8, choices=LABELS.items(), db_default="")
     value = models.PositiveIntegerField(null=True)
     category = models.CharField(max_length=10, db_default="")
     left_side = models.CharField(max_length=1, db_default="")
-    rubric = models.ForeignKey(
-        VoterPrompt, models.PROTECT, null=True, related_name="+", db_index=False
-    )
+    rubric = ForeignKey(VoterPrompt, models.PROTECT, null=True, related_name="+", db_index=False)
     elapsed_ms = models.PositiveIntegerField(null=True)
     reputation = models.PositiveIntegerField(null=True)
     unblinded = models.BooleanField(db_default=False)
@@ -493,7 +468,7 @@ class Entry(models.Model):
     labels = models.JSONField(null=True)
 
     # A retraction, or a decision about one entry.
-    target = models.ForeignKey("self", models.PROTECT, null=True, related_name="+", db_index=False)
+    target = ForeignKey("self", models.PROTECT, null=True, related_name="+", db_index=False)
     retracted = models.BooleanField(db_default=False)
     retracted_seq = models.BigIntegerField(null=True)
 
@@ -505,26 +480,26 @@ class Entry(models.Model):
         verbose_name_plural = "ledger entries"
         # A check that comes out NULL lets the row in: what must be there is said to be there.
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["project", "seq"], name="entry_seq"),
-            models.UniqueConstraint(
+            UniqueConstraint(fields=["project", "seq"], name="entry_seq"),
+            UniqueConstraint(
                 fields=["voter", "item"],
                 condition=Q(kind="vote", retracted=False),
                 name="one_vote_per_item",
             ),
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["voter", "inference"],
                 condition=Q(kind="vote", retracted=False, inference__isnull=False),
                 name="one_vote_per_inference",
             ),
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["target"], condition=Q(kind="retraction"), name="one_retraction_per_vote"
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 name="entry_sealed_whole",
                 condition=Q(seq__isnull=True, hash__isnull=True)
                 | Q(seq__isnull=False, seq__gt=0, hash__isnull=False),
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 name="entry_shape",
                 condition=Q(
                     Q(kind="vote", voter__isnull=False, rubric__isnull=False)
@@ -541,22 +516,16 @@ class Entry(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            models.Index(
-                fields=["project", "at"], condition=Q(seq__isnull=True), name="entry_unsealed"
-            ),
-            models.Index(
+            Index(fields=["project", "at"], condition=Q(seq__isnull=True), name="entry_unsealed"),
+            Index(
                 fields=["queue", "seq"],
                 condition=Q(kind="vote", seq__isnull=False),
                 name="entry_sealed_votes",
             ),
-            models.Index(
-                fields=["queue", "item", "seq"],
-                condition=Q(kind="verdicts"),
-                name="entry_verdicts",
+            Index(
+                fields=["queue", "item", "seq"], condition=Q(kind="verdicts"), name="entry_verdicts"
             ),
-            models.Index(
-                fields=["inference"], condition=Q(inference__isnull=False), name="entry_of_item"
-            ),
+            Index(fields=["inference"], condition=Q(inference__isnull=False), name="entry_of_item"),
         ]
 
     def __str__(self) -> str:

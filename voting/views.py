@@ -20,7 +20,7 @@ from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
-from humanjudge.http import HtmxRequest, Problem
+from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.ratelimit import RateLimit
 from voting import assignment, ballots, services
 from voting.forms import LONGEST_BALLOT, BallotForm, FlagForm, JoinForm, UndoForm
@@ -85,7 +85,7 @@ def _voter_and_queue(request: HttpRequest, queue_id: UUID) -> tuple[Voter, Queue
     return voter, queue
 
 
-def _cleaned(form: forms.Form) -> dict[str, Any]:
+def _cleaned(form: forms.Form) -> Context:
     for name, errors in form.errors.items():
         raise Problem(422, f"{name}: {errors[0]}")
     return form.cleaned_data
@@ -115,7 +115,7 @@ def _next_items(voter: Voter, queue: Queue, have: list[UUID]) -> assignment.Hand
     return assignment.next_pairs(voter, queue, have, settings.PAIRS_HELD, timezone.now())
 
 
-def on_page(voter: Voter, queue: Queue, item: Item) -> dict[str, Any]:
+def on_page(voter: Voter, queue: Queue, item: Item) -> Context:
     """Return what a voter is shown of an item: never more than the two outputs."""
     ballot = assignment.ballot_for(voter, queue, item)
     left, right = item.seen(ballot.left)
@@ -124,7 +124,7 @@ def on_page(voter: Voter, queue: Queue, item: Item) -> dict[str, Any]:
 
 def _context(
     request: HttpRequest, voter: Voter, queue: Queue, items: list[Item], *, with_progress: bool
-) -> dict[str, Any]:
+) -> Context:
     kind = kind_of(queue)
     context = {
         "queue": queue,
@@ -280,7 +280,7 @@ def my_votes(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     return render(request, "voting/mine.html", context)
 
 
-def _as_seen(vote: Entry, queue: Queue) -> dict[str, Any]:
+def _as_seen(vote: Entry, queue: Queue) -> Context:
     assert vote.item is not None  # only votes on items are listed
     side = vote.left_side or "A"
     left, right = vote.item.seen(side)

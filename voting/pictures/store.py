@@ -6,7 +6,6 @@ import logging
 from datetime import timedelta
 from hashlib import sha256
 from io import BytesIO
-from typing import Any
 
 from django.conf import settings
 from django.core.files.storage import default_storage
@@ -36,34 +35,30 @@ def thumbnail_path(png_sha256: str) -> str:
 
 def render_picture(picture_id: int) -> None:
     """Render a picture that is waiting. Safe to repeat: the same source gives the same bytes."""
-    picture = Picture.objects.get(pk=picture_id)
-    if picture.state != Picture.State.WAITING:
+    waiting = Picture.objects.filter(pk=picture_id, state=Picture.State.WAITING)
+    if not leases.renew(waiting, LEASE):
         return
-    leases.renew(Picture.objects.filter(pk=picture_id), LEASE)
-    source = Inference.objects.filter(picture=picture).values_list("output", flat=True)[:1].get()
+    source = Inference.objects.filter(picture=picture_id).values_list("output", flat=True)[:1].get()
     try:
         rendered = rendering.render(source, renderer=settings.SVG_RENDERER)
     except rendering.RendererMissing as missing:
         # Nothing is wrong with the drawing: it is tried again when the lease has run out.
         logger.error("picture %s waits: %s", picture_id, missing)  # noqa: TRY400  no bug of ours
-        fields: dict[str, Any] = {"error": str(missing)}
+        waiting.update(error=str(missing))
     except rendering.RenderingFailed as failure:
-        fields = {
-            "state": Picture.State.FAILED,
-            "error": str(failure),
-            "is_refused": failure.is_refused,
-        }
+        waiting.update(
+            state=Picture.State.FAILED, error=str(failure), is_refused=failure.is_refused
+        )
     else:
-        fields = {
-            "state": Picture.State.DONE,
-            "error": "",
-            "png_sha256": store(rendered.png),
-            "width": rendered.width,
-            "height": rendered.height,
-            "renderer": rendered.renderer,
-            "left_out": ", ".join(rendered.left_out),
-        }
-    Picture.objects.filter(pk=picture_id, state=Picture.State.WAITING).update(**fields)
+        waiting.update(
+            state=Picture.State.DONE,
+            error="",
+            png_sha256=store(rendered.png),
+            width=rendered.width,
+            height=rendered.height,
+            renderer=rendered.renderer,
+            left_out=", ".join(rendered.left_out),
+        )
 
 
 def store(png: bytes) -> str:
