@@ -82,13 +82,7 @@ def create_queue(project: Project, name: str, rubric: str, **rules: Any) -> Queu
 
 
 def all_pairs(outputs: Sequence[Output], key: str) -> list[tuple[Output, Output]]:
-    """Pair every output of one prompt with every other; a keyed hash decides who is A.
-
-    Examples
-    --------
-    >>> len(all_pairs(["x", "y", "z"], "key"))
-    3
-    """
+    """Pair every output of one prompt with every other; a keyed hash decides who is A."""
     return [
         (second, first) if keyed_number(key, "pair", first, second) & 1 else (first, second)
         for first, second in combinations(outputs, 2)
@@ -96,13 +90,7 @@ def all_pairs(outputs: Sequence[Output], key: str) -> list[tuple[Output, Output]
 
 
 def wants_overlap(key: str, item: object, share: float) -> bool:
-    """Say whether an item is one of the share that several people vote on; always the same of it.
-
-    Examples
-    --------
-    >>> wants_overlap("key", 1, 0.0), wants_overlap("key", 1, 1.0)
-    (False, True)
-    """
+    """Say whether an item is one of the share that several people vote on; always the same."""
     return keyed_number(key, "overlap", item) < share * 2**64
 
 

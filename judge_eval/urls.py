@@ -13,7 +13,7 @@ from judge_eval.pages import (
 )
 
 # Computes with NumPy, which no other page needs.
-_alt_test = "judge_eval.pages.alt_test"
+_alt = "judge_eval.pages.alt_test"
 
 urlpatterns = [
     path("", runs.home, name="home"),
@@ -36,14 +36,10 @@ urlpatterns = [
     path("runs/<uuid:run_id>/calls/<int:call_id>/", progress.run_call, name="run-call"),
     path("runs/<uuid:run_id>/pairs/", pairs.run_pairs, name="run-pairs"),
     path("runs/<uuid:run_id>/pairs/<uuid:item_id>/", pairs.run_pair, name="run-pair"),
-    path(
-        "runs/<uuid:run_id>/alt-test/",
-        on_demand(f"{_alt_test}.run_alt_test"),
-        name="run-alt-test",
-    ),
+    path("runs/<uuid:run_id>/alt-test/", on_demand(f"{_alt}.run_alt_test"), name="run-alt-test"),
     path(
         "runs/<uuid:run_id>/alt-test/items/",
-        on_demand(f"{_alt_test}.run_items_needed"),
+        on_demand(f"{_alt}.run_items_needed"),
         name="run-items-needed",
     ),
     path("runs/<uuid:run_id>/models/", models.run_models, name="run-models"),

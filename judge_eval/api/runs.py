@@ -28,10 +28,10 @@ from judge_eval.api.access import (
     project_for,
     run_of,
 )
-from judge_eval.config.estimates import Estimate, Plan, estimate, plan
+from judge_eval.config.estimates import Estimate, Plan, plan
 from judge_eval.config.run_config import MOST_USD, RunConfig, parse
 from judge_eval.models import Run
-from judge_eval.runs import demo, lifecycle, providers, simulation
+from judge_eval.runs import demo, lifecycle, simulation
 from judge_eval.runs.progress import Cost, Work, progress_of
 from voting.choices import CHOICES
 from voting.models import ApiKey, Item
@@ -212,8 +212,7 @@ def _config(request: HttpRequest) -> tuple[RunConfig, Beside]:
 
 def _estimated(config: RunConfig) -> Json:
     """Return what a run will ask for and cost, as far as prices are known."""
-    names = {config.provider} | {judge.provider for judge in config.judges}
-    return {"plan": plan(config), "estimate": estimate(config, providers.prices(names))}
+    return {"plan": plan(config), "estimate": lifecycle.cost_of(config)}
 
 
 # --- addresses ------------------------------------------------------------------------------------
@@ -275,7 +274,7 @@ def _counted(runs: QuerySet[Run]) -> QuerySet[Run]:
 
 
 @router.post("/estimate", response=Estimated, openapi_extra=CONFIG)
-def estimate_run(request: HttpRequest) -> Any:
+def estimate(request: HttpRequest) -> Any:
     """Check a config, say what it would ask for and cost, and write nothing."""
     key_of(request, READ)
     config, _ = _config(request)

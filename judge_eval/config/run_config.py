@@ -178,6 +178,11 @@ class RunConfig(Part):
     provider: Provider = DEFAULT_PROVIDER
     budget_usd: Usd | None = None
 
+    @property
+    def providers(self) -> set[str]:
+        """Who is asked."""
+        return {self.provider} | {j.provider for j in self.judges if not j.is_baseline}
+
     def as_dict(self) -> Plain:
         """Return the config as JSON can hold it, such that it parses back to an equal one."""
         return self.model_dump(mode="json")

@@ -162,26 +162,13 @@ def _rates_table(judges: Sequence[AltTestJudge], epsilon: str) -> Table:
 def _chosen(judge: AltTestJudge, test: AltTest, epsilon: str) -> Context:
     """Return one judge against each person."""
     people = [human for human in judge.humans if human.why is None]
-    rate, words, table = _rate(judge, epsilon), judge.words, None
+    rate, words, against = _rate(judge, epsilon), judge.words, []
     if rate is not None:
         words = f"{'Passes' if rate >= PASSES else 'Fails'} at epsilon {epsilon}: it wins against "
         words += f"{round(rate * judge.tested)} of {judge.tested} people."
-    if rate is not None and people:
-        heads = [
-            *(Head("Person", css=""), Head("Items"), Head("Judge’s advantage")),  # noqa: RUF001
-            *(Head("Person’s advantage"), Head(f"p at {epsilon}"), Head("Judge wins", css="")),  # noqa: RUF001
-        ]
-        rows = []
         for human in people:
             p, wins = (human.p or {})[epsilon], (human.rejected or {})[epsilon]
-            cells = [
-                *(name_cell(human.name), Cell(f"{human.items}")),
-                *(Cell(f"{human.judge:.2f}"), Cell(f"{human.human:.2f}")),
-                Cell("< 0.001" if p < 0.001 else f"{p:.3f}"),
-                text_cell("yes", "strong") if wins else text_cell("no"),
-            ]
-            rows.append(Row(human.name, cells))
-        table = Table(f"{judge.name} against each person", heads, rows)
+            against.append((human, "< 0.001" if p < 0.001 else f"{p:.3f}", wins))
     untested = []
     if judge.untested:
         who = "person" if judge.untested == 1 else "people"
@@ -194,7 +181,7 @@ def _chosen(judge: AltTestJudge, test: AltTest, epsilon: str) -> Context:
         "id": judge.id,
         "name": judge.name,
         "words": words,
-        "people": table,
+        "people": against,
         "listed": f"Listed are the {len(people)} people with the most items." if is_cut else "",
         "left_out": [*untested, *judge.left_out, *test.left_out],
     }

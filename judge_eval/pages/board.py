@@ -31,7 +31,7 @@ from judge_eval import selectors
 from judge_eval.access import can, is_voting
 from judge_eval.findings.cache import Request
 from judge_eval.findings.columns import GROUPS, PENDING, Column
-from judge_eval.findings.model import Claims, RunFindings
+from judge_eval.findings.model import RunFindings
 from judge_eval.findings.ranking import ranking
 from judge_eval.findings.slices import Slice
 from judge_eval.models import JudgeRating, Run
@@ -68,7 +68,6 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         "computed": _computed(board, wanted) if is_voted else None,
         "is_computing": is_computing and bool(board.votes or part.kind),
         "left_out": selectors.left_out(run) if board.unusable else [],
-        "not_blind": _not_blind(board.unblinded),
         "table": _table(run, rows, figures, part) if figures or not part.kind else None,
         "graph": None if part.kind else _graph(run, board, rows),
         "is_voting": hides,
@@ -97,11 +96,8 @@ def _computed(board: BoardView, wanted: Request) -> Context:
     of = f"{number_of(votes, 'vote')} on this part" if part.kind else f"vote {votes:,}"
     since, behind = max(board.votes - votes, 0), ""
     if wanted.row.seq < board.run.board.seq:
-        came, elo = "The ledger has gone on since", "ELO with it"
-        if since:
-            came = f"{number_of(since, 'vote')} came since"
-            elo = "ELO has it" if since == 1 else "ELO has them"
-        behind = f"{came}: {elo}, the other figures follow within seconds."
+        came = f"{number_of(since, 'vote')} came since" if since else "The ledger has gone on since"
+        behind = f"{came}: ELO is up to date, the other figures follow within seconds."
         if part.kind:
             behind = "The ledger has gone on since: these figures follow within seconds."
     return {
@@ -113,24 +109,15 @@ def _computed(board: BoardView, wanted: Request) -> Context:
     }
 
 
-def _not_blind(number: int) -> str:
-    if not number:
-        return ""
-    was, is_kept = ("was", "it is") if number == 1 else ("were", "they are")
-    return (
-        f"{number_of(number, 'vote')} {was} cast after the voter had seen that pair’s verdicts, so "  # noqa: RUF001
-        f"{is_kept} kept in the ledger and left out of these figures."
-    )
-
-
-def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> dict[str, str]:
-    """Say what there is to do before there are votes, with a link for who may do it."""
+def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> tuple[str, str, str]:
+    """Say what there is to do before there are votes, what to press for it, and where it leads."""
     if run.state == Run.State.DRAFT:
-        start = {
-            "url": reverse("run-draft", args=[run.pk]),
-            "link": "See what it will do, and start it",
-        }
-        return {"why": "This run is a draft: nothing was asked yet."} | (start if runs_it else {})
+        press = "See what it will do, and start it" if runs_it else ""
+        return (
+            "This run is a draft: nothing was asked yet.",
+            press,
+            reverse("run-draft", args=[run.pk]),
+        )
     why = "Every judge starts at 1000 and nothing moves until people vote."
     if board.preparing:
         why += (
@@ -138,21 +125,10 @@ def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> dict[str, str]:
             "the others can be voted on already."
         )
     if not run.queue.is_open or run.state == Run.State.COMPLETE:
-        return {"why": why, "then": "Voting is over."}
+        return f"{why} Voting is over.", "", ""
     if not runs_it:
-        return {"why": why, "then": "Ask the owner of this run for an invite link to vote."}
-    url = reverse("run-voting", args=[run.pk])
-    return {"why": why, "url": url, "button": "Vote on pairs, or invite people"}
-
-
-def _labelled(claims: Claims) -> str:
-    """Say which pairs count for who beats whom."""
-    has, counts = ("has", "counts") if claims.labelled == 1 else ("have", "count")
-    counted = f"{number_of(claims.labelled, 'pair')} {has} a strict majority of votes and {counts}"
-    if not claims.unlabelled:
-        return f"{counted} here."
-    was, has, does = ("was", "has", "does") if claims.unlabelled == 1 else ("were", "have", "do")
-    return f"{counted} here; {claims.unlabelled:,} that {was} voted on {has} none and {does} not."
+        return f"{why} Ask the owner of this run for an invite link to vote.", "", ""
+    return why, "Vote on pairs, or invite people", reverse("run-voting", args=[run.pk])
 
 
 # --- the table ----------------------------------------------------------------------------------
@@ -291,7 +267,6 @@ def _matrices(figures: RunFindings, order: Sequence[int]) -> Context:
     alike = "Same verdict: percent of the pairs that both answered"
     return {
         "claims": _matrix("claims", "Row beats column: corrected p", names, order, claim),
-        "labelled": _labelled(claims),
         "folded": f"{len(order)} judges against each other" if len(order) > MOST_UNFOLDED else "",
         "same_verdict": _matrix("same-table", alike, names, order, share),
     }

@@ -20,7 +20,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from humanjudge.http import HtmxRequest, Problem
 from humanjudge.lib.text import latency, number_of, usd
 from judge_eval.access import refusal
-from judge_eval.config.estimates import Estimate, estimate, plan
+from judge_eval.config.estimates import Estimate, plan
 from judge_eval.config.run_config import RUBRICS, RunConfig
 from judge_eval.models import Judge, Run
 from judge_eval.pages.run_form import ConfigForm, RunForm, as_json, empty_values, form_values
@@ -112,17 +112,7 @@ def run_draft(request: HtmxRequest, run: Run) -> HttpResponse:
 def _draft(run: Run) -> Context:
     """Return what a config will do and cost, and what stands in its way."""
     config = lifecycle.config_of(run)
-    names = {config.provider} | {j.provider for j in config.judges if not j.is_baseline}
-    cost = estimate(config, providers.prices(names))
-    budget, overlap = config.budget_usd, config.overlap
-    obstacles = [
-        f"There is no provider named {name}."
-        for name in sorted(names)
-        if providers.find(name) is None
-    ]
-    if budget is not None and cost.unpriced:
-        unpriced = ", ".join(cost.unpriced)
-        obstacles.append(f"A budget needs every price, and nobody has said what {unpriced} costs.")
+    cost, budget, overlap = lifecycle.cost_of(config), config.budget_usd, config.overlap
     votes = f"{number_of(config.votes_per_pair, 'vote')} per pair"
     if overlap.share:
         votes += f", {overlap.votes} on {100 * overlap.share:.3g} % of the pairs"
@@ -138,7 +128,7 @@ def _draft(run: Run) -> Context:
         "cost": _cost_in_words(cost),
         "budget": "no limit" if budget is None else usd(budget),
         "spent": usd(Decimal(run.spent_nano) / providers.NANO) if run.spent_nano else "",
-        "obstacles": obstacles,
+        "obstacles": lifecycle.obstacles(config, cost),
         "lacks_overlap": config.mode != "standard"
         and max(config.votes_per_pair, overlap.votes if overlap.share else 1) < 2,
         "lines": [(line, "" if line.usd is None else usd(line.usd)) for line in cost.lines],

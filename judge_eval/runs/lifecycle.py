@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, ProtectedError, Q, QuerySet, Sum
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
-from judge_eval.config.estimates import estimate
+from judge_eval.config.estimates import Estimate, estimate
 from judge_eval.config.run_config import RunConfig, parse
 from judge_eval.models import Board, Call, Judge, Run, Verdict
 from judge_eval.runs import leases, providers, state
@@ -94,11 +94,8 @@ def start(run_id: UUID) -> Run:
     """Ask for every output; what follows is asked for as they come."""
     with _locked(run_id, Run.State.DRAFT, otherwise="only a draft can be started") as run:
         config = config_of(run)
-        names = _provider_names(config)
-        if missing := sorted(name for name in names if providers.find(name) is None):
-            raise LifecycleRefused(f"There is no provider named {', '.join(missing)}.")
-        if config.budget_usd is not None:
-            _refuse_unpriced(config)
+        if in_the_way := obstacles(config, cost_of(config)):
+            raise LifecycleRefused(" ".join(in_the_way))
         calls = [
             Call(
                 run=run,
@@ -117,14 +114,17 @@ def start(run_id: UUID) -> Run:
     return run
 
 
-def _provider_names(config: RunConfig) -> set[str]:
-    return {config.provider} | {j.provider for j in config.judges if not j.is_baseline}
+def cost_of(config: RunConfig) -> Estimate:
+    return estimate(config, providers.prices(config.providers))
 
 
-def _refuse_unpriced(config: RunConfig) -> None:
-    unpriced = estimate(config, providers.prices(_provider_names(config))).unpriced
-    if unpriced:
-        raise LifecycleRefused(providers.unpriced(*unpriced))
+def obstacles(config: RunConfig, cost: Estimate) -> list[str]:
+    """Say what keeps a run from being started."""
+    names = [name for name in sorted(config.providers) if providers.find(name) is None]
+    found = [f"There is no provider named {name}." for name in names]
+    if config.budget_usd is not None and cost.unpriced:
+        found.append(providers.unpriced(*cost.unpriced))
+    return found
 
 
 def _go_on(run: Run, kind: str, text: str, **data: int) -> None:
@@ -171,7 +171,8 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
         if budget_usd is not None:
             run.budget_nano = providers.nano(budget_usd)
         if run.budget_nano is not None:
-            _refuse_unpriced(config_of(run))
+            if unpriced := cost_of(config_of(run)).unpriced:
+                raise LifecycleRefused(providers.unpriced(*unpriced))
             if run.budget_nano <= run.spent_nano:
                 spent = providers.dollars(run.spent_nano)
                 raise LifecycleRefused(f"{spent} are spent: give a larger budget to go on.")

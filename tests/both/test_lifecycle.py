@@ -93,8 +93,10 @@ def test_started_twice_it_is_started_once(at):
 
 def test_a_run_whose_provider_is_not_known_is_not_started(at):
     run = make_draft(at, {"name": "other"}, judges=[{"id": "judge-x", "provider": "nowhere"}])
-    with pytest.raises(LifecycleRefused, match="no provider named default, nowhere"):
+    with pytest.raises(LifecycleRefused) as refused:
         lifecycle.start(run.pk)
+    for name in ("default", "nowhere"):
+        assert f"There is no provider named {name}." in str(refused.value)
     assert Call.objects.count() == 0
 
 

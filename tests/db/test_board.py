@@ -86,7 +86,7 @@ def test_votes_that_were_not_blind_are_said_and_not_counted():
     make_vote(voter, pair)
     seal_all(run.queue.project)
     text = text_of(user_client().get(board_of(run)))
-    assert "1 vote was cast after the voter had seen" in text
+    assert "1 vote cast after the voter had seen" in text
     assert "No votes yet" in text
 
 

@@ -71,7 +71,7 @@ def test_newer_votes_are_said_to_be_in_the_elo_alone():
     vote_all(run, 1, places=[0, 1, 2])
     response = get(run)
     after = cells_of(response, "good")
-    assert "3 votes came since: ELO has them, the other figures follow" in text_of(response)
+    assert "3 votes came since: ELO is up to date, the other figures follow" in text_of(response)
     assert before["elo"].main != after["elo"].main
     assert before["agreement"] == after["agreement"]
 
@@ -84,7 +84,7 @@ def test_a_vote_that_was_taken_back_since_is_the_ledger_going_on():
     compute(run)
     undo_last_vote(voter, run.queue)
     seal_all(run.queue.project)
-    assert "The ledger has gone on since: ELO with it" in text_of(get(run))
+    assert "The ledger has gone on since: ELO is up to date" in text_of(get(run))
 
 
 def test_how_long_ago_they_were_computed():
@@ -335,7 +335,7 @@ def test_who_beats_whom_is_a_matrix_with_corrected_p():
     assert cell.title.endswith("of 40 that both answered")
     [ahead] = re.findall(r"alone right: (\d+) to", cell.title)
     assert int(ahead) == found.data["claims"]["ahead"][0][1]
-    assert "40 pairs have a strict majority of votes and count here." in text_of(response)
+    assert "Counted here: 40 pairs with a strict majority of votes." in text_of(response)
 
 
 def test_pairs_without_a_majority_are_counted_apart():
@@ -344,8 +344,8 @@ def test_pairs_without_a_majority_are_counted_apart():
     seal_all(run.queue.project)
     compute(run)
     text = text_of(get(run))
-    assert "3 pairs have a strict majority" in text
-    assert "1 that was voted on has none and does not" in text
+    assert "Counted here: 3 pairs with a strict majority of votes" in text
+    assert "not counted: 1 voted on without one." in text
 
 
 @pytest.mark.parametrize("judges, is_folded", [(8, False), (9, True)])
