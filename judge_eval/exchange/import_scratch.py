@@ -26,6 +26,7 @@ from voting.choices import Choice
 MOST_ROWS: Final = 500
 MOST_TEXT: Final = 4_000_000
 _QUOTED: Final = 60
+_MD5_LENGTH: Final = 32
 # Rows are numbered from 1 by SQLite's `rowid`, without gaps, in the order they came.
 _TABLES: Final = (
     "judge (name TEXT PRIMARY KEY)",
@@ -104,7 +105,7 @@ class PairDraft:
             is_guess = name == "kind" and not self.known.keys() & {*OUTPUTS}
             if not is_guess and self.known.get(name, value) != value:
                 here, before = texts.get(name, value), self.known[name]
-                before = before[32:] if name in texts else before
+                before = before[_MD5_LENGTH:] if name in texts else before
                 why = f"{quote(here)}, but pair {self.name!r} has {quote(before)}"
                 return {}, RowError(row.file, row.line, name, why)
         if self.is_fixed:

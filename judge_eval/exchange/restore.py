@@ -73,8 +73,6 @@ class Restoring:
         _, header = next(lines)
         start = self._start = self._start or self._begin(header)
         if start is None:
-            for _ in lines:
-                pass  # a file that is broken further down is broken all the same
             with transaction.atomic():
                 self._on_end(self._report)
             return self._report
