@@ -9,16 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from voting.choices import (
-    LABELS,
-    SIDES,
-    TABLE,
-    VOTES_FOR,
-    WITHOUT_SIDE,
-    Choice,
-    ChoiceRow,
-    row_of,
-)
+from voting.choices import LABELS, SIDES, TABLE, VOTES_FOR, WITHOUT_SIDE, Choice, ChoiceRow, row_of
 
 
 class Comparison:

@@ -112,11 +112,7 @@ def alone(key: str) -> Callable[[object], object]:
 
 
 def validated(
-    model: type[Model],
-    data: object,
-    *,
-    path: str = "",
-    conflicts: Sequence[tuple[Place, str]] = (),
+    model: type[Model], data: object, *, path: str = "", conflicts: Sequence[tuple[Place, str]] = ()
 ) -> Model:
     """Return data as a model, or raise ConfigInvalid with all that is wrong.
 

@@ -127,10 +127,7 @@ def load_cairosvg(fonts: str) -> Draw:
 
     def draw(source: bytes, width: int, height: int) -> bytes:
         png: bytes = cairosvg.svg2png(
-            bytestring=source,
-            output_width=width,
-            output_height=height,
-            background_color="white",
+            bytestring=source, output_width=width, output_height=height, background_color="white"
         )
         return png
 
