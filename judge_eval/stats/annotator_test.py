@@ -8,10 +8,11 @@ for what a person costs. A judge that wins against at least half of the people p
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -41,7 +42,7 @@ from judge_eval.stats.labels import (
     numbered,
 )
 from judge_eval.stats.pairs import mean_over_raters, partners, patterns_of, resampled_rates
-from judge_eval.stats.significance import Penalty, benjamini_yekutieli, t_test, wilcoxon
+from judge_eval.stats.significance import benjamini_yekutieli, penalty, t_test, wilcoxon
 
 Scoring: TypeAlias = Literal["accuracy", "neg_rmse", "jaccard_similarity"]
 AnyScoring: TypeAlias = Literal["auto", "accuracy", "neg_rmse", "jaccard_similarity"]
@@ -69,7 +70,7 @@ class AltTestSettings:
         Of the verdict. Winning rates are computed over the whole grid 0.00, 0.05 … 0.30, and for
         `more_epsilons`.
     multiplicative : bool
-        See `Penalty`.
+        See `penalty`.
     q : float
         False discovery rate.
     min_humans_per_item, min_instances_per_human : int
@@ -108,7 +109,7 @@ class AltTestSettings:
                 raise ValueError(f"{name} must be at least 1")
         one_of("scoring", self.scoring, AnyScoring)
         one_of("jaccard", self.jaccard, Jaccard)
-        _ = self.penalty
+        penalty(self.epsilons, self.multiplicative)
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -116,12 +117,7 @@ class AltTestSettings:
         return tuple(sorted({*GRID, self.epsilon, *self.more_epsilons}))
 
     @property
-    def penalty(self) -> Penalty:
-        return Penalty(np.array(self.epsilons), self.multiplicative)
-
-    @property
     def takes(self) -> str:
-        """Who it takes at least, in words."""
         return f"{self.min_humans} people with {self.enough} each that others labelled too"
 
     @property
@@ -132,7 +128,6 @@ class AltTestSettings:
 
     @property
     def too_few(self) -> str:
-        """How many items are too few, in words."""
         least = 1 if self.wilcoxon else self.min_instances_per_human
         return "no item" if least == 1 else f"fewer than {least} items"
 
@@ -228,22 +223,31 @@ def alt_test(
     """
     settings, people = settings or AltTestSettings(), human_labels(humans)
     read = {name: judge_labels(data) for name, data in judges.items()}
+    names, persons, item, human = numbered(people)
+    said = (label for judge in read.values() for label in judge.values())
+    vocabulary = Vocabulary([*(row.label for row in people), *said])
+    code = vocabulary.codes(row.label for row in people)
+    order = np.argsort(item, kind="stable")
+    order = order[np.bincount(item)[item[order]] >= settings.min_humans_per_item]
+    item, human, code = item[order], human[order], code[order]
     kinds = {kind_of(row.label) for row in people}
-    alike: dict[Scoring, dict[str, JudgeLabels]] = defaultdict(dict)
+    by_human: dict[Scoring, FloatArray] = {}
+    found = {}
     for name, judge in read.items():
         scoring = settings.scoring
         if scoring == "auto":
             scoring = scoring_of(kinds | {kind_of(label) for label in judge.values()})
-        alike[scoring][name] = judge
-    found: dict[str, AltTestResult] = {}
-    for scoring, some in alike.items():
-        item, human, by_human, by_judge = _leave_one_out(some, people, scoring, settings)
-        for (name, judge), scores in zip(some.items(), by_judge, strict=True):
-            gaps = _left_out(people, judge, settings)
-            has = ~np.isnan(scores)
-            columns = item[has], human[has], by_human[has], scores[has]
-            found[name] = _tested(people.humans, *columns, scoring, settings, gaps)
-    return {name: found[name] for name in read}
+        compare = partial(_with_others, vocabulary, scoring, settings.jaccard)
+        if scoring not in by_human:
+            by_human[scoring] = compare(item, code, code)
+        codes = [vocabulary.code(judge[x]) if x in judge else -1 for x in names]
+        judged = np.array(codes, np.int64)[item]
+        has = judged >= 0
+        by_judge = compare(item[has], code[has], judged[has])
+        scores = item[has], human[has], by_human[scoring][has], by_judge
+        gaps = _left_out(people, judge, settings)
+        found[name] = _tested(persons, *scores, scoring, settings, gaps)
+    return found
 
 
 def scoring_of(kinds: AbstractSet[Kind]) -> Scoring:
@@ -295,10 +299,11 @@ def _tested(
     kinds = (judge_holds & human_holds, ~judge_holds, ~human_holds)
     counts = np.stack([np.bincount(human[kind], minlength=len(names)) for kind in kinds], axis=1)
     n = counts.sum(axis=1)
-    p_values = t_test(counts, settings.penalty)
+    values = penalty(settings.epsilons, settings.multiplicative)
+    p_values = t_test(counts, values)
     if settings.wilcoxon:
         for few in np.flatnonzero((n > 0) & (n < ENOUGH_FOR_T)):
-            p_values[few] = wilcoxon(counts[few], settings.penalty)
+            p_values[few] = wilcoxon(counts[few], values)
     p_values[~settings.is_enough(n)] = np.nan
     rejected = benjamini_yekutieli(p_values.T, settings.q).T
     keys = [epsilon_key(epsilon) for epsilon in settings.epsilons]
@@ -361,48 +366,19 @@ def _why_none(tested: int, settings: AltTestSettings) -> str:
     return f"only {tested} {has} {settings.enough} {labelled}, {takes}"
 
 
-def _leave_one_out(
-    judges: Mapping[str, JudgeLabels],
-    people: HumanLabels,
-    scoring: Scoring,
-    settings: AltTestSettings,
-) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-    """Score every label of a person, and the judges' on that item, against the other people's.
-
-    Returns item, person and score of each, in order of item, and the scores of the judges, of shape
-    (n_judges, n), NaN where the judge gave no label.
-    """
-    names, _, item, human = numbered(people)
-    vocabulary = Vocabulary(
-        [row.label for row in people] + [x for judge in judges.values() for x in judge.values()]
-    )
-    code = vocabulary.codes(row.label for row in people)
-    order = np.argsort(item, kind="stable")
-    order = order[np.bincount(item)[item[order]] >= settings.min_humans_per_item]
-    item, human, code = item[order], human[order], code[order]
-    given = [[judge.get(name) for name in names] for judge in judges.values()]
-    judged = [
-        np.array([-1 if x is None else vocabulary.code(x) for x in row], np.int64)[item]
-        for row in given
-    ]
-    by_human, *by_judge = (
-        _with_others(item, code, said, vocabulary, scoring, settings.jaccard)
-        for said in (code, *judged)
-    )
-    scores = np.array(by_judge).reshape(len(judged), len(item))
-    is_missing = np.array(judged).reshape(scores.shape) < 0
-    return item, human, by_human, np.where(is_missing, np.nan, scores)
-
-
 def _with_others(
-    item: IntArray,
-    code: IntArray,
-    said: IntArray,
     vocabulary: Vocabulary,
     scoring: Scoring,
     jaccard: Jaccard,
+    item: IntArray,
+    code: IntArray,
+    said: IntArray,
 ) -> FloatArray:
-    """Return how well `said`, shape (n,), agrees with what the other people there said."""
+    """Return how well `said` agrees with what the other people there said, each of shape (n,).
+
+    The score is the mean over the others of ``[x = y]``; ``-sqrt(mean (x - y)²)``; or the mean of
+    the Jaccard similarity.
+    """
     if not len(item):
         return np.empty(0)
     labels, size = vocabulary.labels, len(vocabulary)
@@ -413,16 +389,14 @@ def _with_others(
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         return np.asarray((np.where(keys[at] == wanted, counts[at], 0) - (said == code)) / others)
     one, other = partners(item)
-    mine, theirs, starts = said[one], code[other], np.cumsum(others) - others
+    starts = np.cumsum(others) - others
+    keys, where = np.unique(said[one] * size + code[other], return_inverse=True)
+    either = [(labels[key // size], labels[key % size]) for key in keys.tolist()]
     if scoring == "neg_rmse":
-        numbers = np.array([_as_number(label) for label in labels])
-        squares = (numbers[mine] - numbers[theirs]) ** 2
+        squares = np.array([(_as_number(a) - _as_number(b)) ** 2 for a, b in either])[where]
         return np.asarray(-np.sqrt(np.add.reduceat(squares, starts) / others))
-    keys, where = np.unique(mine * size + theirs, return_inverse=True)
-    alike = [
-        jaccard_similarity(labels[x // size], labels[x % size], jaccard) for x in keys.tolist()
-    ]
-    return np.asarray(np.add.reduceat(np.array(alike)[where], starts) / others)
+    alike = np.array([jaccard_similarity(a, b, jaccard) for a, b in either])[where]
+    return np.asarray(np.add.reduceat(alike, starts) / others)
 
 
 def _as_number(label: Label) -> float:

@@ -298,7 +298,6 @@ class ModelBoard:
 
     @property
     def win_rates(self) -> list[list[float | None]]:
-        """Share of each model's votes against each other one; None where there are none."""
         games = self.wins + self.wins.T
         return [
             [float(won / played) if played else None for won, played in zip(*rows, strict=True)]

@@ -81,7 +81,6 @@ class Standings:
             self.disagree += [0] * missing
 
     def count(self, choice: str, verdicts: Sequence[str | None]) -> None:
-        """Count one vote against the verdicts on its comparison."""
         self.apply(*split(choice, verdicts), judges=len(verdicts))
 
     def apply(self, correct: Sequence[int], wrong: Sequence[int], judges: int) -> None:

@@ -74,7 +74,6 @@ class Figure:
 
 
 def no_figure(reason: str, n: int = 0, left_out: tuple[LeftOut, ...] = ()) -> Figure:
-    """Return a figure that could not be computed."""
     return Figure(None, n=n, reason=reason, left_out=left_out)
 
 

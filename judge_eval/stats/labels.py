@@ -106,25 +106,18 @@ class JudgeLabels(dict[Item, Label]):
     """What one judge said: the label of each item, without the missing ones."""
 
     def __init__(self, rows: Iterable[tuple[Item, object]], *, free_text: bool = False) -> None:
-        super().__init__()
-        seen: set[Item] = set()
-        for item, raw in rows:
-            if item in seen:
-                raise ValueError(f"the judge labelled {item} twice")
-            seen.add(item)
-            label = clean(raw, free_text=free_text)
-            if label is not None:
-                self[item] = label
+        named = ((item, "the judge", label) for item, label in rows)
+        labels = HumanLabels(named, free_text=free_text)
+        super().__init__((row.item, row.label) for row in labels)
 
     @property
     def by_item(self) -> Mapping[Item, Label]:
         return self
 
 
-HumanData: TypeAlias = (
-    HumanLabels | Mapping[str, Mapping[Item, object]] | Iterable[tuple[Item, str, object]]
-)
-JudgeData: TypeAlias = JudgeLabels | Mapping[Item, object] | Iterable[tuple[Item, object]]
+Labels: TypeAlias = Mapping[Item, object]
+HumanData: TypeAlias = HumanLabels | Mapping[str, Labels] | Iterable[tuple[Item, str, object]]
+JudgeData: TypeAlias = JudgeLabels | Labels | Iterable[tuple[Item, object]]
 
 
 def human_labels(data: HumanData, *, free_text: bool = False) -> HumanLabels:

@@ -72,7 +72,6 @@ class OutcomesTable:
         return OutcomesTable(self.votes[rows], self.verdicts[rows])
 
     def voted(self) -> OutcomesTable:
-        """Return the comparisons that somebody voted on."""
         return self.where(np.asarray(self.votes.any(axis=1)))
 
     def grouped(self) -> tuple[OutcomesTable, IntArray]:

@@ -132,7 +132,6 @@ class Paired:
 
     @property
     def items(self) -> int:
-        """How many items there are."""
         return int(self.patterns.counts.sum())
 
     @cached_property
@@ -393,7 +392,6 @@ def resampled_rates(
 
 
 def wilson_intervals(successes: FloatArray | IntArray, trials: IntArray) -> list[Bootstrapped]:
-    """Return the Wilson interval of each rater's rate."""
     both = zip(successes.tolist(), trials.tolist(), strict=True)
     return [Bootstrapped(wilson(round(good), n), WILSON) for good, n in both]
 

@@ -195,7 +195,6 @@ class ClassSums(NamedTuple):
     counts: IntArray
 
     def by_rater(self, rows: FloatArray) -> FloatArray:
-        """Add up the rows of each rater."""
         starts = np.flatnonzero(np.diff(self.rater, prepend=-1))
         return np.add.reduceat(rows, starts, axis=0) if len(starts) else rows
 

@@ -16,7 +16,7 @@ import numpy as np
 from judge_eval.stats.annotator_test import PASSES
 from judge_eval.stats.bootstrap import IntArray
 from judge_eval.stats.estimate import Figure, wilson
-from judge_eval.stats.significance import Penalty, benjamini_yekutieli, t_test
+from judge_eval.stats.significance import benjamini_yekutieli, penalty, t_test
 
 SIZES: Final = (30, 40, 50, 60, 80, 100, 150, 200, 300)
 _LABELS_AT_ONCE = 2_000_000
@@ -74,13 +74,13 @@ def items_needed(
     tried = sorted(set(sizes))
     if not tried or tried[0] < 2:
         raise ValueError("sizes must be numbers of at least 2 items")
-    rng, penalty = np.random.default_rng(seed), Penalty(np.array([epsilon]))
+    rng, values = np.random.default_rng(seed), penalty([epsilon])
     passed = np.zeros(len(tried), np.int64)
     at_once = max(1, _LABELS_AT_ONCE // (humans * tried[-1]))
     for done in range(0, simulations, at_once):
         shape = min(at_once, simulations - done), humans, tried[-1]
         counts = _outcomes(*_labels(judge_accuracy, human_noise, categories, shape, rng), tried)
-        rejected = benjamini_yekutieli(t_test(counts, penalty)[..., 0], q)
+        rejected = benjamini_yekutieli(t_test(counts, values)[..., 0], q)
         passed += (rejected.mean(axis=-1) >= PASSES).sum(axis=0)
     passing = {
         size: Figure(n / simulations, simulations, None, wilson(n, simulations), "Wilson")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
@@ -185,7 +186,6 @@ class Scorer:
         metadata: Metadata | None = None,
         warnings: Sequence[str] = (),
     ) -> ScoreResult:
-        """Return a result of this scorer."""
         return ScoreResult(
             scorer_name=self.scorer_name,
             task_name=task_name,
@@ -301,12 +301,11 @@ class CohenKappaScorer(PairScorer):
     ) -> None:
         super().__init__("cohens_kappa" if weights is None else f"cohens_kappa_{weights}")
         one_of("weights", weights or "linear", Weights)
-        self.weights, self.order, self.resampling = weights, order, resampling
+        self.weights = weights
+        self.kappa = partial(cohen_kappa, weights=weights, order=order, resampling=resampling)
 
     def compared(self, pairs: Paired) -> ScoreResult:
-        found = cohen_kappa(
-            pairs, weights=self.weights, order=self.order, resampling=self.resampling
-        )
+        found = self.kappa(pairs)
         metadata = {**INDIVIDUAL, "weights": self.weights or "none"}
         if found.figure.value is not None:
             metadata["interpretation"] = band(found.figure.value)
@@ -323,16 +322,13 @@ class RankCorrelationScorer(PairScorer):
 
     def __init__(self, resampling: Resampling = DEFAULT, *, order: Sequence[Label] = ()) -> None:
         super().__init__("rank_correlation")
-        self.order, self.resampling = order, resampling
+        self.correlation = partial(rank_correlation, order=order, resampling=resampling)
 
     def can_score_task(self, sample_label: Label) -> bool:
         return kind_of(sample_label) in ("number", "text")
 
     def compared(self, pairs: Paired) -> ScoreResult:
-        spearman, kendall = (
-            rank_correlation(pairs, (), name, order=self.order, resampling=self.resampling)
-            for name in COEFFICIENTS
-        )
+        spearman, kendall = (self.correlation(pairs, (), name) for name in COEFFICIENTS)
         return self.found([spearman.figure, kendall.figure], spearman.by_human)
 
 
@@ -351,7 +347,8 @@ class KrippendorffAlphaScorer(BuiltInScorer):
     ) -> None:
         super().__init__("krippendorff_alpha" + f"_{level}" * (level != "nominal"))
         one_of("level", level, Level)
-        self.level, self.order, self.resampling = level, order, resampling
+        self.level = level
+        self.alpha = partial(krippendorff_alpha, level=level, order=order, resampling=resampling)
 
     def compute_score(
         self, judge_data: JudgeLabels, human_data: HumanLabels, /, *about: str
@@ -359,16 +356,13 @@ class KrippendorffAlphaScorer(BuiltInScorer):
         people = self.compute_among_people(human_data)
         judged = ((item, "the judge", label) for item, label in judge_data.items())
         everybody = HumanLabels([*human_data, *judged], free_text=True)
-        return replace(people, figures={**people.figures, "with_judge": self._alpha(everybody)})
+        return replace(people, figures={**people.figures, "with_judge": self.alpha(everybody)})
 
     def compute_among_people(self, human_data: HumanLabels, /) -> ScoreResult:
         labels = [row.label for row in human_data] if self.level == "nominal" else []
         warnings = nominal_warning(labels, "krippendorff_alpha with level ordinal or interval")
         metadata = {"ground_truth_method": "people_among_themselves", "level": self.level}
-        return self.found([self._alpha(human_data)], {}, warnings, metadata)
-
-    def _alpha(self, humans: HumanLabels) -> Figure:
-        return krippendorff_alpha(humans, self.level, order=self.order, resampling=self.resampling)
+        return self.found([self.alpha(human_data)], {}, warnings, metadata)
 
 
 class TextSimilarityScorer(PairScorer):
@@ -383,21 +377,18 @@ class TextSimilarityScorer(PairScorer):
 
     def __init__(self, resampling: Resampling = DEFAULT) -> None:
         super().__init__("text_similarity")
-        self.resampling = resampling
         self.metadata: Metadata = {}
+        self.similarity: Callable[..., Similarity] = partial(text_similarity, resampling=resampling)
 
     def can_score_task(self, sample_label: Label) -> bool:
         return bool(texts_of(sample_label))
-
-    def similarity(self, pairs: Paired, best_match: bool) -> Similarity:
-        return text_similarity(pairs, best_match=best_match, resampling=self.resampling)
 
     def compute_majority(self, judge_data: JudgeLabels, human_data: HumanLabels, /) -> ScoreResult:
         found = self.compared(paired(judge_data, human_data, free_text=True), best_match=True)
         return replace(found, metadata={**found.metadata, "scoring_method": "best_match"})
 
     def compared(self, pairs: Paired, best_match: bool = False) -> ScoreResult:
-        found = self.similarity(pairs, best_match)
+        found = self.similarity(pairs, humans=(), best_match=best_match)
         metadata = {**INDIVIDUAL, **self.metadata, "similarities": asdict(found.spread)}
         return self.found([found.figure], found.by_human, (), metadata)
 
@@ -411,17 +402,11 @@ class SemanticSimilarityScorer(TextSimilarityScorer):
         self, embed: Embedder, batch_size: int = BATCH_SIZE, resampling: Resampling = DEFAULT
     ) -> None:
         super().__init__(resampling)
-        self.scorer_name, self.embed, self.batch_size = "semantic_similarity", embed, batch_size
+        self.scorer_name, self.embed = "semantic_similarity", embed
         self.metadata = {"embedding_model": embed.model, "batch_size": batch_size}
 
-    def similarity(self, pairs: Paired, best_match: bool) -> Similarity:
-        return semantic_similarity(
-            pairs,
-            (),
-            self.embed,
-            best_match=best_match,
-            resampling=self.resampling,
-            batch_size=self.batch_size,
+        self.similarity = partial(
+            semantic_similarity, embed=embed, batch_size=batch_size, resampling=resampling
         )
 
 

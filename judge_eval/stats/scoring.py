@@ -18,6 +18,7 @@ from judge_eval.stats.labels import (
     Item,
     JudgeLabels,
     Label,
+    Labels,
     LabelsUnfit,
     Vector,
     clean,
@@ -33,7 +34,6 @@ from judge_eval.stats.scorers import (
     TaskStrategy,
 )
 
-Labels: TypeAlias = Mapping[Item, object]
 Tasks: TypeAlias = Mapping[str, Labels]
 Annotations: TypeAlias = Mapping[str, Tasks]
 Results: TypeAlias = dict[str, list[ScoreResult]]
@@ -315,7 +315,6 @@ def _filled_in(
 
 
 def _mean_of_results(parts: Sequence[ScoreResult]) -> ScoreResult:
-    """Return the mean over tasks, or the only part."""
     first = parts[0]
     if len(parts) == 1:
         return first

@@ -7,7 +7,7 @@ on which the person alone agrees better, and on which the judge alone does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from math import comb
 
 import numpy as np
@@ -15,49 +15,37 @@ import numpy as np
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 
 
-@dataclass(frozen=True)
-class Penalty:
-    """What a person has to be better by, since a judge costs less: some epsilons in [0, 1).
+def penalty(epsilons: Sequence[float], multiplicative: bool = False) -> FloatArray:
+    """Return what a judge must not be worse than, since it costs less: shape (n_epsilons, 3).
 
     ``d = I_human - I_judge`` is tested against epsilon; the multiplicative form tests
-    ``d = I_human - I_judge / (1 - epsilon)`` against 0.
+    ``d = I_human - I_judge / (1 - epsilon)`` against 0. These are d less what it is tested against
+    where both are equally good, the person alone is better, and the judge alone is.
     """
-
-    epsilons: FloatArray
-    multiplicative: bool = False
-
-    def __post_init__(self) -> None:
-        if not ((self.epsilons >= 0) & (self.epsilons < 1)).all():
-            raise ValueError("epsilon must be at least 0 and less than 1")
-
-    @property
-    def values(self) -> FloatArray:
-        """Return d less what it is tested against, shape (n_epsilons, 3).
-
-        In the order of the counts: equally good, the person alone better, the judge alone.
-        """
-        if self.multiplicative:
-            judge = 1 / (1 - self.epsilons)
-            return np.stack([1 - judge, np.ones_like(judge), -judge], axis=-1)
-        difference = np.array([0.0, 1.0, -1.0])
-        return difference - self.epsilons[:, np.newaxis]
+    epsilon = np.array(epsilons, np.float64)
+    if not ((epsilon >= 0) & (epsilon < 1)).all():
+        raise ValueError("epsilon must be at least 0 and less than 1")
+    if multiplicative:
+        judge = 1 / (1 - epsilon)
+        return np.stack([1 - judge, np.ones_like(judge), -judge], axis=-1)
+    return np.array([0.0, 1.0, -1.0]) - epsilon[:, np.newaxis]
 
 
-def t_test(counts: IntArray, penalty: Penalty) -> FloatArray:
+def t_test(counts: IntArray, values: FloatArray) -> FloatArray:
     """Return the p-values of one-sided one-sample t-tests, alternative: the mean of d is less.
 
-    From counts of shape (…, 3), see above, to shape (…, n_epsilons). Where d is the same on all
-    items there is no variance to test by, and p is 0 if d is less, else 1; NaN without items.
+    From counts of shape (…, 3) and values of `penalty` to shape (…, n_epsilons). Where d is the
+    same on all items there is no variance to test by, and p is 0 if d is less, else 1; NaN without
+    items.
 
     Examples
     --------
-    >>> t_test(np.array([[20, 3, 7], [30, 0, 0]]), Penalty(np.array([0.0, 0.2]))).round(4)
+    >>> t_test(np.array([[20, 3, 7], [30, 0, 0]]), penalty([0.0, 0.2])).round(4)
     array([[0.1057, 0.0017],
            [1.    , 0.    ]])
     """
     from scipy.special import stdtr  # type: ignore[import-untyped]  # slow to import
 
-    values = penalty.values
     n = counts.sum(axis=-1)[..., np.newaxis]
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = counts @ values.T / n
@@ -68,7 +56,7 @@ def t_test(counts: IntArray, penalty: Penalty) -> FloatArray:
     return np.where(constant, np.where(mean < 0, 0.0, 1.0), p)
 
 
-def wilcoxon(counts: IntArray, penalty: Penalty) -> FloatArray:
+def wilcoxon(counts: IntArray, values: FloatArray) -> FloatArray:
     """Return the exact p-values of Wilcoxon's signed-rank test, for one person with few items.
 
     Under the null hypothesis each difference is as likely above 0 as below it. There are at most
@@ -78,13 +66,13 @@ def wilcoxon(counts: IntArray, penalty: Penalty) -> FloatArray:
 
     Examples
     --------
-    >>> wilcoxon(np.array([6, 1, 3]), Penalty(np.array([0.0, 0.2]))).round(4)
+    >>> wilcoxon(np.array([6, 1, 3]), penalty([0.0, 0.2])).round(4)
     array([0.3125, 0.0225])
     """
     there = counts > 0
     if there.sum() == 1:
-        return np.where(penalty.values[:, there][:, 0] < 0, 0.0, 1.0)
-    return np.array([_signed_rank(row[there], counts[there]) for row in penalty.values])
+        return np.where(values[:, there][:, 0] < 0, 0.0, 1.0)
+    return np.array([_signed_rank(row[there], counts[there]) for row in values])
 
 
 def _signed_rank(values: FloatArray, counts: IntArray) -> float:

@@ -196,7 +196,6 @@ def semantic_similarity(
 def _embedded(
     texts: Sequence[str], embed: Embedder, batch_size: int
 ) -> dict[str, FloatArray | str]:
-    """Return the unit vectors of texts, or why one has none."""
     found: dict[str, FloatArray | str] = {}
     size = 0
     for start in range(0, len(texts), batch_size):

@@ -23,7 +23,7 @@ from judge_eval.stats import (
     jaccard_similarity,
 )
 from judge_eval.stats import score as scores_of
-from judge_eval.stats.significance import Penalty, t_test, wilcoxon
+from judge_eval.stats.significance import penalty, t_test, wilcoxon
 
 FEW = Resampling(20)
 
@@ -167,7 +167,7 @@ def differences_of(outcomes, epsilon, multiplicative):
 @given(counts, epsilons, st.booleans())
 def test_p_values_are_scipy_s(outcomes, epsilon, multiplicative):
     differences = differences_of(outcomes, epsilon, multiplicative)
-    [found] = t_test(np.array(outcomes), Penalty(np.array([epsilon]), multiplicative))
+    [found] = t_test(np.array(outcomes), penalty([epsilon], multiplicative))
     against = 0 if multiplicative else epsilon
     if sum(n > 0 for n in outcomes) == 1:
         assert found == (0.0 if differences[0] < against else 1.0)
@@ -181,7 +181,7 @@ few = st.tuples(*[st.integers(0, 4)] * 3).filter(lambda n: 1 < sum(n) < 9)
 
 @given(few, epsilons, st.booleans())
 def test_wilcoxon_counts_every_way_the_signs_could_have_fallen(outcomes, epsilon, multiplicative):
-    [found] = wilcoxon(np.array(outcomes), Penalty(np.array([epsilon]), multiplicative))
+    [found] = wilcoxon(np.array(outcomes), penalty([epsilon], multiplicative))
     differences = differences_of(outcomes, epsilon, multiplicative)
     differences = (differences - (0 if multiplicative else epsilon)).round(12)
     if len(set(differences)) == 1:
@@ -195,7 +195,7 @@ def test_wilcoxon_counts_every_way_the_signs_could_have_fallen(outcomes, epsilon
 
 @pytest.mark.parametrize("outcomes", [(6, 1, 3), (2, 5, 1), (4, 0, 5)])
 def test_wilcoxon_is_scipy_s_where_that_is_exact(outcomes):
-    [found] = wilcoxon(np.array(outcomes), Penalty(np.array([0.15])))
+    [found] = wilcoxon(np.array(outcomes), penalty([0.15]))
     differences = differences_of(outcomes, 0.15, multiplicative=False) - 0.15
     assert found == pytest.approx(scipy_wilcoxon(differences, alternative="less").pvalue)
 
