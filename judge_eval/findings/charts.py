@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from humanjudge.charts.draw import svg
 from humanjudge.charts.plots import Curve, Estimate, heat_map, intervals, lines
 from humanjudge.charts.spec import RATING, SHARE, Axis, Reference, Spec
-from judge_eval.findings.model import AltTest, Rating, RunFindings, Share
+from judge_eval.findings.model import AltTest, RunFindings
 from judge_eval.stats import PASSES
+from judge_eval.stats.estimate import Rating, Share
 
 START = Reference(1000, "start")
 

@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from humanjudge.lib.tables import Cell, missing, percent, span
 from humanjudge.lib.text import usd
-from judge_eval.findings.model import JudgeFindings, Share
+from judge_eval.findings.model import JudgeFindings
 from judge_eval.models import JudgeRating
+from judge_eval.stats.estimate import Share
 
 Value = str | float | None
 

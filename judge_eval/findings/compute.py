@@ -11,7 +11,6 @@ from judge_eval.findings.alt_test import Voters, alt_test_of
 from judge_eval.findings.load import RunOutcomes, Spent
 from judge_eval.findings.model import (
     PEOPLE,
-    AmongPeople,
     AsOf,
     Claims,
     DisputedPair,
@@ -19,7 +18,6 @@ from judge_eval.findings.model import (
     ModelBoard,
     Models,
     RunFindings,
-    Share,
 )
 from judge_eval.findings.slices import Parts
 from judge_eval.stats.bootstrap import FloatArray, IntArray
@@ -111,8 +109,8 @@ def findings(outcomes: RunOutcomes, voters: Voters) -> RunFindings:
         judges=[JudgeFindings.model_validate(judge) for judge in computed],
         claims=Claims.model_validate(claims),
         same_verdict=alike,
-        among_people=AmongPeople.model_validate(people),
-        people_first_position=Share.model_validate(left),
+        among_people=people,
+        people_first_position=left,
         disputed=_disputed(outcomes),
         models=models,
         models_why=models_why,

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from judge_eval.findings.slices import Parts
+from judge_eval.stats.estimate import AmongPeople, Rating, Share
 
 PEOPLE: Final = "people"
 
@@ -27,39 +28,6 @@ class Figures(BaseModel):
     """Figures as they are stored; made of the dataclasses that computed them."""
 
     model_config = ConfigDict(from_attributes=True)
-
-
-class Share(Figures):
-    """A share with its 95 % interval; where a number is null, `why` says why."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    successes: int
-    trials: int
-    comparisons: int
-    method: str | None
-    why: str | None
-
-
-class Rating(Figures):
-    """A Bradley-Terry rating, mean 1000, with its interval and the ranks it may have."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    rank: int | None
-    best_rank: int | None
-    worst_rank: int | None
-    comparisons: int
-    why: str | None
-
-    def ranks(self, dash: str = "\N{EN DASH}") -> str:
-        """Write the ranks that are possible; nothing where none is known."""
-        best, worst = self.best_rank, self.worst_rank
-        if best is None:
-            return ""
-        return f"{best}" if best == worst else f"{best}{dash}{worst}"
 
 
 class JudgeFindings(Figures):
@@ -106,16 +74,6 @@ class Claims(Figures):
     together: Counts
     labelled: int
     unlabelled: int
-
-
-class AmongPeople(Figures):
-    """How often people agree with each other, and with the majority of the others."""
-
-    pairs: Share
-    votes: Share
-    with_majority: Share
-    no_majority: int
-    alone: int
 
 
 class DisputedPair(Figures):

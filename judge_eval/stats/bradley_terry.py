@@ -27,7 +27,7 @@ from judge_eval.stats.bootstrap import (
     resampled_sums,
 )
 from judge_eval.stats.elo import START
-from judge_eval.stats.estimate import best_first
+from judge_eval.stats.estimate import Rating, best_first
 from judge_eval.stats.outcomes_table import Codes
 from voting.choices import CHOICES, TABLE
 
@@ -121,26 +121,6 @@ def _strengths(wins: FloatArray) -> FloatArray:
         if widest.max() < _TOLERANCE:
             return strengths
     raise NotConverged(f"no ratings after {_LIMIT} steps")
-
-
-@dataclass(frozen=True, slots=True)
-class Rating:
-    """One rating on the ELO scale, how sure it is, and the ranks it may take.
-
-    The mean of all ratings is 1000. `low` and `high` are a 95 % interval by bootstrap over
-    comparisons, `best_rank` and `worst_rank` the ranks in its central 95 %; ranks begin at 1, and
-    equal ratings share one. `comparisons` counts those on which it had a game; `why` tells why the
-    rating or its interval is missing.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    rank: int | None
-    best_rank: int | None
-    worst_rank: int | None
-    comparisons: int
-    why: str | None = None
 
 
 def rate(

@@ -109,6 +109,63 @@ class Share:
     why: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """One rating on the ELO scale, how sure it is, and the ranks it may take.
+
+    The mean of all ratings is 1000. `low` and `high` are a 95 % interval by bootstrap over
+    comparisons, `best_rank` and `worst_rank` the ranks in its central 95 %; ranks begin at 1, and
+    equal ratings share one. `comparisons` counts those on which it had a game; `why` tells why the
+    rating or its interval is missing.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    rank: int | None
+    best_rank: int | None
+    worst_rank: int | None
+    comparisons: int
+    why: str | None = None
+
+    def ranks(self, dash: str = "\N{EN DASH}") -> str:
+        """Write the ranks that are possible; nothing where none is known."""
+        best, worst = self.best_rank, self.worst_rank
+        if best is None:
+            return ""
+        return f"{best}" if best == worst else f"{best}{dash}{worst}"
+
+
+@dataclass(frozen=True, slots=True)
+class AmongPeople:
+    """Agreement among people.
+
+    Attributes
+    ----------
+    pairs : Share
+        Of all pairs of people who voted on the same comparison, those that chose the same. It
+        stands beside a judge's agreement with votes, and is what papers print.
+    votes : Share
+        The mean over votes of the share of the other people there who chose the same. A comparison
+        weighs as much as it has votes, as in a judge's agreement, so that it can be set beside
+        `JudgeFigures.beside_people`; in `pairs` it weighs as much as it has pairs of people.
+        Its successes are no whole numbers, and rounded.
+    with_majority : Share
+        Of all votes, those that equal the strict majority of the others' on the comparison. It
+        stands beside a judge's agreement with majorities.
+    no_majority : int
+        Votes left out of it, because the others have no strict majority.
+    alone : int
+        Votes left out of both, because nobody else voted on the comparison.
+    """
+
+    pairs: Share
+    votes: Share
+    with_majority: Share
+    no_majority: int
+    alone: int
+
+
 def wilson(successes: float, trials: int) -> Interval | None:
     """Return the 95 % Wilson score interval of a proportion, None when there were no trials.
 

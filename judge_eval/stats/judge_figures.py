@@ -25,9 +25,9 @@ from judge_eval.stats.bootstrap import (
     bounds,
     resampled_sums,
 )
-from judge_eval.stats.bradley_terry import Rating, rate, tie_groups
+from judge_eval.stats.bradley_terry import rate, tie_groups
 from judge_eval.stats.claims import Claims
-from judge_eval.stats.estimate import Share, best_first, wilson
+from judge_eval.stats.estimate import AmongPeople, Rating, Share, best_first, wilson
 from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, OutcomesTable
 
 NOTHING: Final = Share(None, None, None, 0, 0, 0, why="there is nothing to count")
@@ -196,36 +196,6 @@ def standard_error(right: Sequence[int] | FloatArray, votes: Sequence[int] | Flo
     apart = good - good.sum() / n.sum() * n
     prompts = len(n)
     return sqrt(prompts / (prompts - 1) * float((apart**2).sum())) / float(n.sum())
-
-
-@dataclass(frozen=True, slots=True)
-class AmongPeople:
-    """Agreement among people.
-
-    Attributes
-    ----------
-    pairs : Share
-        Of all pairs of people who voted on the same comparison, those that chose the same. It
-        stands beside a judge's agreement with votes, and is what papers print.
-    votes : Share
-        The mean over votes of the share of the other people there who chose the same. A comparison
-        weighs as much as it has votes, as in a judge's agreement, so that it can be set beside
-        `JudgeFigures.beside_people`; in `pairs` it weighs as much as it has pairs of people.
-        Its successes are no whole numbers, and rounded.
-    with_majority : Share
-        Of all votes, those that equal the strict majority of the others' on the comparison. It
-        stands beside a judge's agreement with majorities.
-    no_majority : int
-        Votes left out of it, because the others have no strict majority.
-    alone : int
-        Votes left out of both, because nobody else voted on the comparison.
-    """
-
-    pairs: Share
-    votes: Share
-    with_majority: Share
-    no_majority: int
-    alone: int
 
 
 def among_people(
