@@ -6,7 +6,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from io import BytesIO
@@ -16,7 +15,7 @@ from types import ModuleType
 from typing import Any, Final, Literal, TypeAlias
 from xml.etree.ElementTree import Element, ParseError, SubElement, fromstring, tostring
 
-from humanjudge.charts.spec import Object, Spec, Texts
+from humanjudge.charts.spec import Object, Spec
 
 Theme: TypeAlias = Literal["page", "light", "dark"]
 # As it was read from a file: nothing is known of its values before `checked`.
@@ -166,14 +165,33 @@ def _svg(
     except ChartRefused:
         raise
     except (TypeError, ValueError, ParseError) as error:
-        raise ChartRefused(f"the chart cannot be drawn: {_why(error)}") from error
+        # What the renderer complains of, without where in its own source.
+        why = " ".join(line.strip() for line in str(error).strip().splitlines()[:2])[:300]
+        raise ChartRefused(f"the chart cannot be drawn: {why}") from error
     width, height = float(root.get("width", 0)), float(root.get("height", 0))
     if not 0 < width * height <= _MOST_PIXELS:
         raise ChartRefused(f"a chart of {width:.0f} by {height:.0f} pixels is too large")
-    prefix = f"chart-{sha256(drawing.encode()).hexdigest()[:10]}"
-    inherited = frozenset((("font-family", measured_font), ("opacity", "1")))
-    copier = _Copier(prefix, THEMES[theme], spec["usermeta"]["names"], inherited)
-    return tostring(copier.root(root, spec["usermeta"], named_font), encoding="unicode")
+    prefix, texts = f"chart-{sha256(drawing.encode()).hexdigest()[:10]}", spec["usermeta"]
+    _clean(root, prefix, THEMES[theme], measured_font, texts["names"])
+    root.tag, root.attrib = (
+        "svg",
+        {
+            "xmlns": _SVG[1:-1],
+            "class": "plot large" if width > _LARGE else "plot",
+            "width": root.get("width", ""),
+            "height": root.get("height", ""),
+            "viewBox": f"0 0 {width:g} {height:g}",
+            "font-family": named_font,
+            "font-variant": "tabular-nums",
+            "role": "img",
+            "aria-labelledby": f"{prefix}-title {prefix}-desc",
+        },
+    )
+    for place, (name, text) in enumerate({"title": texts["title"], "desc": texts["words"]}.items()):
+        about = Element(name, {"id": f"{prefix}-{name}"})
+        about.text = text
+        root.insert(place, about)
+    return tostring(root, encoding="unicode")
 
 
 @cache
@@ -185,77 +203,32 @@ def _renderer() -> ModuleType:
     return vl_convert
 
 
-def _why(error: Exception) -> str:
-    """Return what the renderer complains of, without where in its own source."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return " ".join(line.strip() for line in lines[:2])[:300]
-
-
-@dataclass(frozen=True)
-class _Copier:
-    """Copies of a drawing only what is known to be harmless, in the colours of a theme."""
-
-    prefix: str
-    colours: Mapping[str, str]
-    names: Mapping[str, str]
-    inherited: frozenset[tuple[str, str]]
-
-    def root(self, drawing: Element, texts: Texts, font: str) -> Element:
-        width, height = drawing.get("width", ""), drawing.get("height", "")
-        about = {"title": texts["title"], "desc": texts["words"]}
-        root = Element(
-            "svg",
-            {
-                "xmlns": _SVG[1:-1],
-                "class": "plot large" if float(width) > _LARGE else "plot",
-                "width": width,
-                "height": height,
-                "viewBox": f"0 0 {width} {height}",
-                "font-family": font,
-                "font-variant": "tabular-nums",
-                "role": "img",
-                "aria-labelledby": " ".join(f"{self.prefix}-{name}" for name in about),
-            },
-        )
-        for name, text in about.items():
-            SubElement(root, name, {"id": f"{self.prefix}-{name}"}).text = text
-        self._copy_children(drawing, root)
-        return root
-
-    def _copy_children(self, drawing: Element, into: Element) -> None:
-        for child in drawing:
-            tag = child.tag.removeprefix(_SVG)
-            if tag not in _ELEMENTS or _is_unseen(child):
-                continue
-            values = {name: self._value(name, value) for name, value in child.items()}
-            copy = Element(tag, {name: v for name, v in values.items() if v is not None})
-            copy.text = child.text
-            self._copy_children(child, copy)
-            whole = self.names.get(child.text or "") if tag == "text" else None
-            if whole is not None:
-                tooltip = SubElement(copy, "title")
-                tooltip.text, tooltip.tail, copy.text = whole, copy.text, None
-            if tag != "g" or len(copy):
-                into.append(copy)
-
-    def _value(self, name: str, value: str) -> str | None:
-        if name not in _ATTRIBUTES or (name, value) in self.inherited:
-            return None
-        if name == "id":
-            return f"{self.prefix}-{value}"
-        local = _LOCAL.sub(rf"url(#{self.prefix}-\1)", value)
-        if "url(" in _LOCAL.sub("", value).lower():
-            return None
-        return self.colours.get(local, local)
-
-
-def _is_unseen(drawing: Element) -> bool:
-    if drawing.get("display") == "none" or drawing.get("fill") == "transparent":
-        return True
-    # The frames of groups: without a colour of their own there is nothing of them.
-    return drawing.get("class") in ("background", "foreground") and not (
-        drawing.get("fill") or drawing.get("stroke")
-    )
+def _clean(
+    parent: Element, prefix: str, colours: Mapping[str, str], font: str, names: Mapping[str, str]
+) -> None:
+    """Leave in a drawing only what is known to be harmless, in the colours of a theme."""
+    for child in list(parent):
+        _clean(child, prefix, colours, font, names)
+        tag, fill = child.tag.removeprefix(_SVG), child.get("fill")
+        # The frames of groups: without a colour of their own there is nothing of them.
+        is_frame = child.get("class") in ("background", "foreground")
+        is_unseen = child.get("display") == "none" or fill == "transparent"
+        is_unseen = is_unseen or (is_frame and not (fill or child.get("stroke")))
+        if tag not in _ELEMENTS or is_unseen or (tag == "g" and not len(child)):
+            parent.remove(child)
+            continue
+        child.tag, given = tag, dict(child.attrib)
+        child.attrib.clear()
+        for name, value in given.items():
+            local = _LOCAL.sub(rf"url(#{prefix}-\1)", value)
+            is_outside = "url(" in _LOCAL.sub("", value).lower()
+            # What is inherited is not said again: a page has a font of its own.
+            if name in _ATTRIBUTES and not is_outside and (name, value) != ("font-family", font):
+                child.set(name, f"{prefix}-{value}" if name == "id" else colours.get(local, local))
+        whole = names.get(child.text or "") if tag == "text" else None
+        if whole is not None:
+            tooltip = SubElement(child, "title")
+            tooltip.text, tooltip.tail, child.text = whole, child.text, None
 
 
 # --- a config of others ---------------------------------------------------------------------------

@@ -92,8 +92,8 @@ def intervals(
         return None
     measured: list[Estimate | Reference] = [*rows, *([reference] if reference else [])]
     values = [end for each in measured for end in (each.value, each.low, each.high)]
-    x = numeric(axis, axis.ends([*values, 0.0] if are_bars else values))
-    y = band("row", len(rows))
+    ends = axis.ends([*values, 0.0] if are_bars else values)
+    x, y = numeric(axis, ends), band("row", len(rows))
     plain = unprefixed([row.name for row in rows])
     names = {i: label(plain[i], row.is_baseline) for i, row in enumerate(rows)}
     numbers = {i: axis.write(row.value) for i, row in enumerate(rows) if row.value is not None}
@@ -110,7 +110,7 @@ def intervals(
         if row.value is not None and row.low is not None
     ]
     whiskers = marks(ranges, "rule", {"x": x, "x2": {"field": "high"}, "y": y})
-    below, rule = _reference(reference, axis, x) if reference else ([], [])
+    below, rule = _reference(reference, axis, x, ends) if reference else ([], [])
     bar: Object = {"x": x, "x2": {"datum": 0}, "y": y}
     figures = [*rule, whiskers, *_dots(drawn, {"x": x, "y": y})]
     if are_bars:
@@ -153,19 +153,23 @@ def _dots(rows: Sequence[Object], place: Object) -> list[Object]:
     ]
 
 
-def _reference(reference: Reference, axis: Axis, x: Object) -> tuple[list[Object], list[Object]]:
+def _reference(
+    reference: Reference, axis: Axis, x: Object, ends: Ends
+) -> tuple[list[Object], list[Object]]:
     """Return a band as wide as its interval, and a rule down the plot with its label above it."""
     words = f"{shortened(reference.words, WORDS_UNITS)} {axis.write(reference.value)}"
     row: Object = {"value": reference.value, "text": words}
+    # Towards the middle, so that the chart is no wider for it.
+    side = "left" if 2 * reference.value < sum(ends) else "right"
     rule = [
         marks([row], "rule", {"x": x}, style="reference"),
-        texts([row], x, {"value": -8}, align="center", style="quiet"),
+        texts([row], x, {"value": -8}, align=side, style="quiet"),
     ]
     if reference.low is None:
         return [], rule
-    ends: Object = {"x": x, "x2": {"field": "high"}}
+    place: Object = {"x": x, "x2": {"field": "high"}}
     interval: Object = {"value": reference.low, "high": reference.high}
-    return [marks([interval], "rect", ends, style="band")], rule
+    return [marks([interval], "rect", place, style="band")], rule
 
 
 @dataclass(frozen=True, slots=True)
