@@ -1,6 +1,7 @@
 """The Models tab: whom people put first, whom judges would have crowned, and how sure that is."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -127,7 +128,7 @@ def test_what_baselines_would_have_crowned_is_not_counted():
 
 def test_ranks_of_judges_have_a_range_where_more_than_one_is_possible():
     judge = board("judge", [2, 1, 3])
-    judge.ratings[0].best_rank, judge.ratings[0].worst_rank = 1, 2
+    judge.ratings[0] = replace(judge.ratings[0], best_rank=1, worst_rank=2)
     found = boards_of(models_of(board("people", [1, 2, 3]), judge))
     assert [cell.small for cell in judged(found)] == ["1–2", "", ""]  # noqa: RUF001
     assert found["ranks"].rows[0].cells[1].small == ""
