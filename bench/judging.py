@@ -183,7 +183,7 @@ def make_run(calls: int, about: str) -> Run:
             "prompts": prompts,
         }
     )
-    run = lifecycle.create_draft(Project.objects.create(name="A study"), config)
+    run = lifecycle.create(Project.objects.create(name="A study"), config)
     calls_made = []
     for place, prompt in enumerate(prompts):
         for model in ("model-a", "model-b"):

@@ -228,7 +228,7 @@ def create(request: HttpRequest) -> Any:
     config, beside = _config(request)
     project = project_for(api_key, beside.project)
     with transaction.atomic():
-        run = lifecycle.create_draft(project, config)
+        run = lifecycle.create(project, config)
         run = lifecycle.start(run.pk) if beside.start else run
     return Status(201, State.from_orm(run).model_dump() | _estimated(config))
 

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from judge_eval.providers.chat import Endpoint, exchange
 from judge_eval.providers.errors import CallFailed, Json, malformed
+from judge_eval.stats.similarity import EmbeddingFailed
 
 FloatArray = npt.NDArray[np.float64]
-Row: TypeAlias = FloatArray | CallFailed
+Row: TypeAlias = FloatArray | EmbeddingFailed
 
 BATCH_SIZE: Final = 64
 ATTEMPTS: Final = 4
@@ -66,19 +67,23 @@ def _in_order(status: int, items: list[Any], number: int) -> list[Json]:
 
 def _row(values: object) -> Row:
     if not isinstance(values, list) or not values:
-        return CallFailed("the embedding is no list of numbers")
+        return EmbeddingFailed("the embedding is no list of numbers")
     try:
         numbers = all(type(value) in (int, float) and math.isfinite(value) for value in values)
     except OverflowError:  # an integer beyond every float
         numbers = False
     if not numbers:
-        return CallFailed("the embedding holds something that is no number")
+        return EmbeddingFailed("the embedding holds something that is no number")
     vector = np.array(values, np.float64)
-    return vector if vector.any() else CallFailed("the embedding is all zeros: it has no direction")
+    return (
+        vector
+        if vector.any()
+        else EmbeddingFailed("the embedding is all zeros: it has no direction")
+    )
 
 
 class EmbeddingClient:
-    """Embeds any number of texts with one model, and remembers nothing of them.
+    """Embeds any number of texts with one model; a `stats.similarity.Embedder`.
 
     Parameters
     ----------
@@ -112,7 +117,7 @@ class EmbeddingClient:
         """The model as it called itself in its first reply, before that as it is asked for."""
         return self._reported or self.asked_model
 
-    def embed(self, texts: Sequence[str]) -> list[Row]:
+    def __call__(self, texts: Sequence[str], /) -> list[Row]:
         """Return a vector, or why there is none, for each text."""
         starts = range(0, len(texts), self.batch_size)
         batches = (texts[start : start + self.batch_size] for start in starts)
@@ -127,7 +132,7 @@ class EmbeddingClient:
                 yield from self._batch(texts[:half])
                 yield from self._batch(texts[half:])
             else:
-                yield from (failed for _ in texts)
+                yield from (EmbeddingFailed(failed.reason) for _ in texts)
             return
         yield from (self._comparable(row, reply.model) for row in reply.rows)
         self._reported = self._reported or reply.model
@@ -149,10 +154,12 @@ class EmbeddingClient:
     def _comparable(self, row: Row, model: str) -> Row:
         """Return a vector unless it cannot be compared with those that came before."""
         if self._reported not in {"", model}:
-            return CallFailed(f"the model called itself {model}, and {self._reported} before")
-        if isinstance(row, CallFailed):
+            return EmbeddingFailed(f"the model called itself {model}, and {self._reported} before")
+        if isinstance(row, EmbeddingFailed):
             return row
         self._size = self._size or len(row)
         if len(row) == self._size:
             return row
-        return CallFailed(f"the embedding has {len(row)} numbers, those before have {self._size}")
+        return EmbeddingFailed(
+            f"the embedding has {len(row)} numbers, those before have {self._size}"
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Final
 
 from django.core.exceptions import ValidationError
@@ -12,25 +12,9 @@ from pydantic import AfterValidator, Field
 from humanjudge.lib.validation import ConfigError, ConfigInvalid, Line, Name, Part, validated
 from judge_eval.models import validate_base_url, validate_key_variable
 from judge_eval.providers.chat import Endpoint
-from judge_eval.providers.embeddings import EmbeddingClient, FloatArray
-from judge_eval.providers.errors import CallFailed
+from judge_eval.providers.embeddings import EmbeddingClient
 from judge_eval.runs import providers
-from judge_eval.stats.similarity import Embedder, EmbeddingFailed, EncoderMissing, LocalEncoder
-
-
-class EndpointEmbedder:
-    """Embeds texts at an endpoint; `model` is what the endpoint says that it is."""
-
-    def __init__(self, client: EmbeddingClient) -> None:
-        self._client = client
-
-    @property
-    def model(self) -> str:
-        return self._client.model
-
-    def __call__(self, texts: Sequence[str], /) -> list[FloatArray | EmbeddingFailed]:
-        rows = self._client.embed(texts)
-        return [EmbeddingFailed(r.reason) if isinstance(r, CallFailed) else r for r in rows]
+from judge_eval.stats.similarity import Embedder, EncoderMissing, LocalEncoder
 
 
 def _checked(check: Callable[[str], None]) -> AfterValidator:
@@ -67,7 +51,7 @@ class _OfProvider(Part):
     def embedder(self) -> Embedder:
         row = providers.find(self.provider)
         assert row is not None  # as was checked
-        return EndpointEmbedder(EmbeddingClient(providers.endpoint_of(row), self.model))
+        return EmbeddingClient(providers.endpoint_of(row), self.model)
 
 
 class _OfAddress(Part):
@@ -78,7 +62,7 @@ class _OfAddress(Part):
     def embedder(self) -> Embedder:
         key = os.environ.get(self.key_variable, "") if self.key_variable else ""
         endpoint = Endpoint(name=self.base_url, base_url=self.base_url, api_key=key or "none")
-        return EndpointEmbedder(EmbeddingClient(endpoint, self.model))
+        return EmbeddingClient(endpoint, self.model)
 
 
 class _OfFolder(Part):

@@ -53,16 +53,10 @@ def _locked(run_id: UUID, *states: str, otherwise: str) -> Iterator[Run]:
 
 
 def create(project: Project | str, config: RunConfig) -> Run:
-    """Draft a run in a project, or in a new one of this name."""
+    """Draft a run in a project, or in a new one of this name, with its judges and its queue."""
     with transaction.atomic():
         if isinstance(project, str):
             project = Project.objects.create(name=project)
-        return create_draft(project, config)
-
-
-def create_draft(project: Project, config: RunConfig) -> Run:
-    """Write a run that waits to be started, with its judges and its queue of votes."""
-    with transaction.atomic():
         queue = create_queue(
             project,
             config.name,
@@ -264,7 +258,7 @@ def duplicate(run_id: UUID) -> Run:
     data = config_of(run).as_dict()
     longest = Run._meta.get_field("name").max_length or 0
     data["name"] = f"{run.name[: longest - 7]} (copy)"
-    return create_draft(run.queue.project, parse(data))
+    return create(run.queue.project, parse(data))
 
 
 def delete(run_id: UUID) -> None:

@@ -178,7 +178,7 @@ class Pool:
         while (question := self._to_ask.get()) is not None:
             following: Question | None = question
             while following is not None:
-                answer = _ask(following)
+                answer = ask(following)
                 with self._lock:
                     out, _ = self._out.get(following.call.pk, (None, 0))
                     if out is not following:
@@ -229,7 +229,8 @@ class Pool:
         return [Answer(question, failure=failure) for question in late]
 
 
-def _ask(question: Question) -> Answer:
+def ask(question: Question) -> Answer:
+    """Ask, and return what came; it raises nothing."""
     try:
         endpoint = providers.endpoint_of(question.provider)
         return Answer(question, reply=chat(endpoint, question.request))

@@ -66,7 +66,7 @@ class Answer:
         return self.question.call.reserved_nano if self.failure.may_be_billed else 0
 
 
-class _NoAnswer(Exception):
+class NoAnswer(Exception):
     """A reply came, and it is no output or no verdict; the text says why."""
 
     def __init__(self, reason: str, *, may_be_repaired: bool = False) -> None:
@@ -166,8 +166,8 @@ def _fields(answer: Answer) -> Fields:
         fields["completion_tokens"] = _tokens(call.completion_tokens, reply.completion_tokens)
         fields["latency_ms"] = (call.latency_ms or 0) + reply.latency_ms
     try:
-        fields |= _read(answer.question, reply)
-    except _NoAnswer as problem:
+        fields |= read(answer.question, reply)
+    except NoAnswer as problem:
         if problem.may_be_repaired and not answer.question.problem and answer.stored is None:
             # The call is claimed again, as a repair: it keeps to the limits, budget and state.
             change = f"asked once more, since {problem}; it had said: {reply.text[:EXCERPT]}"
@@ -240,22 +240,22 @@ def reply_of(stored: Call) -> ChatReply:
     return ChatReply(text=stored.reply, model=stored.reported_model, finish_reason="stop")
 
 
-def _read(question: Question, reply: ChatReply) -> Fields:
-    """Return what a call has to keep of a reply, or raise _NoAnswer."""
+def read(question: Question, reply: ChatReply) -> Fields:
+    """Return what a call has to keep of a reply, or raise NoAnswer."""
     if reply.refusal:
-        raise _NoAnswer(f"refused: {reply.refusal[:300]}")
+        raise NoAnswer(f"refused: {reply.refusal[:300]}")
     call, config = question.call, question.config
     cut = " (it reached max_tokens)" if reply.finish_reason == "length" else ""
     if call.purpose == Call.Purpose.JUDGE:
         try:
             verdict = parse_verdict(reply.text, call.run.queue.ballot)
         except VerdictUnreadable as error:
-            raise _NoAnswer(f"{error.reason}{cut}", may_be_repaired=True) from error
+            raise NoAnswer(f"{error.reason}{cut}", may_be_repaired=True) from error
         return {"reply": reply.text, **verdict._asdict()}
     try:
         extracted = extract(reply.text, config.kind)
     except NotExtractable as error:
-        raise _NoAnswer(f"{error.reason}{cut}") from error
+        raise NoAnswer(f"{error.reason}{cut}") from error
     assert call.prompt is not None  # the database says so
     prompt = config.prompts[call.prompt]
     inference = Inference.objects.create(

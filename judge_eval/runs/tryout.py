@@ -19,12 +19,11 @@ from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from judge_eval.models import Call, Judge, Run, RunEvent, Verdict
-from judge_eval.prompts.parse import VerdictUnreadable, parse_verdict
-from judge_eval.providers.chat import ChatReply, chat
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import budget, limits, providers, state
+from judge_eval.runs import budget, limits, providers, results, state
 from judge_eval.runs.demo import PROJECT as DEMO
 from judge_eval.runs.lifecycle import LifecycleRefused, config_of
+from judge_eval.runs.pool import ask as ask_provider
 from judge_eval.runs.requests import Question, question_of
 from judge_eval.runs.results import Fields
 from voting.models import Item, Picture
@@ -36,7 +35,6 @@ CHOICE_OF = 200
 TAKEN_UP_WITHIN = timedelta(seconds=60)
 # For its turn at the provider: an answer that comes later than this nobody waits for.
 LONGEST_TURN_S = 30.0
-LONGEST_RAW = 20_000
 
 
 @dataclass(frozen=True)
@@ -200,35 +198,27 @@ def _wait_for_turn(question: Question, guest: str) -> str:
 
 
 def _answer(run: Run, question: Question) -> Fields:
-    reserved = question.reservation_nano
+    reserved = question.call.reserved_nano = question.reservation_nano
     if not budget.spend(run.pk, reserved):
         return {"error": "This call could pass the budget, so it was not made."}
+    answer = ask_provider(question)
+    budget.settle({}, {run.pk: (answer.cost or 0) - reserved})
+    if (failure := answer.failure) is not None:
+        if failure.retry_after is not None:
+            seconds = min(failure.retry_after, limits.LONGEST_AT_FIRST)
+            limits.pause(*question.model, seconds, failure.reason)
+        return {"error": failure.reason, "reply": failure.raw, "cost_nano": answer.cost}
+    reply = answer.reply
+    assert reply is not None
     try:
-        reply = chat(providers.endpoint_of(question.provider), question.request)
-    except CallFailed as failed:
-        if failed.retry_after is not None:
-            seconds = min(failed.retry_after, limits.LONGEST_AT_FIRST)
-            limits.pause(*question.model, seconds, failed.reason)
-        cost: int | None = reserved if failed.may_be_billed else 0
-        opinion: Fields = {"error": failed.reason, "reply": failed.raw}
-    else:
-        cost = question.cost_nano(reply.prompt_tokens, reply.completion_tokens)
-        opinion = _read(reply, run.queue.ballot)
-    budget.settle({}, {run.pk: (cost or 0) - reserved})
-    return opinion | {"cost_nano": cost}
-
-
-def _read(reply: ChatReply, ballot: Sequence[str]) -> Fields:
-    opinion: Fields = {
-        "reply": reply.text[:LONGEST_RAW],
+        opinion = results.read(question, reply)
+    except results.NoAnswer as problem:
+        opinion = {"error": str(problem)}
+    return opinion | {
+        "reply": reply.text[: results.MOST_RAW],
         "model": reply.model,
         "prompt_tokens": reply.prompt_tokens,
         "completion_tokens": reply.completion_tokens,
         "latency_ms": round(reply.latency_ms),
+        "cost_nano": answer.cost,
     }
-    if reply.refusal:
-        return opinion | {"error": f"refused: {reply.refusal[:300]}"}
-    try:
-        return opinion | parse_verdict(reply.text, ballot)._asdict()
-    except VerdictUnreadable as unreadable:
-        return opinion | {"error": unreadable.reason}

@@ -110,7 +110,7 @@ class Rows:
 
     @cached_property
     def draft(self):
-        return lifecycle.create_draft(self.project, make_config())
+        return lifecycle.create(self.project, make_config())
 
     @cached_property
     def job(self):

@@ -49,7 +49,7 @@ def make_draft(at, /, *, pairs=5, **config):
     make_provider(at, prices={JUDGE: PRICES})
     if pairs:
         make_run(project, pairs=pairs)
-    return lifecycle.create_draft(project, make_config(judges=[JUDGE, "longer-wins"], **config))
+    return lifecycle.create(project, make_config(judges=[JUDGE, "longer-wins"], **config))
 
 
 def judge_of(run, name=JUDGE):
@@ -151,7 +151,7 @@ def test_other_kinds_and_pairs_that_cannot_be_shown_are_not_taken(at, kind):
 
 
 def make_draft_of_texts(project):
-    return lifecycle.create_draft(project, make_config(judges=[JUDGE]))
+    return lifecycle.create(project, make_config(judges=[JUDGE]))
 
 
 @pytest.mark.parametrize(

@@ -416,7 +416,7 @@ def make_draft(**changes):
         "budget_usd": 1.5,
         "provider": "somewhere",
     }
-    return lifecycle.create_draft(make_project("P"), parse(data | changes))
+    return lifecycle.create(make_project("P"), parse(data | changes))
 
 
 def test_duplicate_and_change_starts_from_all_that_the_run_says():

@@ -49,7 +49,7 @@ def make_provider(**fields):
 
 
 def make_draft(project=None, **changes):
-    return lifecycle.create_draft(project or make_project(), make_config(**changes))
+    return lifecycle.create(project or make_project(), make_config(**changes))
 
 
 # --- making -------------------------------------------------------------------------------------

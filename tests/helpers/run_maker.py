@@ -47,7 +47,7 @@ def make_config(**changes):
 
 def make_draft(at, provider=(), /, **changes):
     make_provider(at, **dict(provider))
-    return lifecycle.create_draft(make_project(), make_config(**changes))
+    return lifecycle.create(make_project(), make_config(**changes))
 
 
 def make_started(at, provider=(), /, **changes):

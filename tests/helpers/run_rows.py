@@ -27,7 +27,7 @@ def make_provider(**fields):
 
 
 def make_draft(**changes):
-    return lifecycle.create_draft(make_project(), make_config(**changes))
+    return lifecycle.create(make_project(), make_config(**changes))
 
 
 def make_asked_run(*, state="judging", **options):

@@ -30,7 +30,7 @@ def start_run(base_url, *, prompts=40, judges=JUDGES, topic="the sea", kind="tex
             "prompts": [f"Tell me of {topic}, in {n + 1} words." for n in range(prompts)],
         }
     )
-    return lifecycle.start(lifecycle.create_draft(make_project(), config).pk)
+    return lifecycle.start(lifecycle.create(make_project(), config).pk)
 
 
 def state_of(run):

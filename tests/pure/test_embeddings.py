@@ -9,8 +9,9 @@ from judge_eval.providers import embeddings as module
 from judge_eval.providers.chat import Endpoint
 from judge_eval.providers.embeddings import EmbeddingClient, embeddings
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs.embeddings import EndpointEmbedder, make_embedder
+from judge_eval.runs.embeddings import make_embedder
 from judge_eval.stats import SemanticSimilarityScorer, make_scorer, semantic_similarity
+from judge_eval.stats.similarity import EmbeddingFailed
 from tests.helpers import model_calls
 from tests.helpers.model_calls import KEY
 from tests.provider import provider
@@ -29,7 +30,7 @@ def client(endpoint, **options):
 
 
 def reasons(rows):
-    return [row.reason if isinstance(row, CallFailed) else "" for row in rows]
+    return [str(row) if isinstance(row, EmbeddingFailed) else "" for row in rows]
 
 
 class TestReply:
@@ -74,77 +75,77 @@ class TestReply:
     )
     def test_one_bad_vector_is_one_text_s_error(self, endpoint, model, mode, why):
         model.control(mode=mode)
-        rows = client(endpoint).embed(TEXTS)
+        rows = client(endpoint)(TEXTS)
         assert reasons(rows) == [why, "", ""]
 
     @pytest.mark.parametrize("vector", [[True, 1.0], ["1"], [[1.0]], [10**400], {}, []])
     def test_no_vector_of_numbers_is_an_error(self, endpoint, model, vector):
         model.answers({"data": [{"index": 0, "embedding": vector}]})
-        (row,) = client(endpoint).embed(["fox"])
-        assert isinstance(row, CallFailed)
+        (row,) = client(endpoint)(["fox"])
+        assert isinstance(row, EmbeddingFailed)
 
     def test_the_key_is_nowhere(self, endpoint, model, caplog):
         caplog.set_level("DEBUG")
         model.control(mode="echo_key")
-        (row,) = client(endpoint).embed(["fox"])
-        assert "the key was refused" in row.reason
-        assert KEY not in row.reason + row.raw + caplog.text + repr(endpoint)
+        (row,) = client(endpoint)(["fox"])
+        assert "the key was refused" in str(row)
+        assert KEY not in str(row) + caplog.text + repr(endpoint)
 
 
 class TestBatches:
     def test_many_texts_are_several_requests_in_order(self, endpoint, model):
         texts = [f"text number {n}" for n in range(10)]
-        rows = client(endpoint, batch_size=4).embed(texts)
+        rows = client(endpoint, batch_size=4)(texts)
         assert [len(sent["body"]["input"]) for sent in model.requests] == [4, 4, 2]
-        whole = client(endpoint).embed(texts)
+        whole = client(endpoint)(texts)
         assert np.array_equal(rows, whole)
 
     def test_no_text_is_no_request(self, endpoint, model):
-        assert client(endpoint).embed([]) == []
+        assert client(endpoint)([]) == []
         assert model.requests == []
 
     @pytest.mark.parametrize("mode", ["429", "500", "503", "too_few_vectors", "disconnect"])
     def test_what_may_pass_is_asked_again(self, endpoint, model, mode, monkeypatch):
         monkeypatch.setattr(module, "FIRST_WAIT_S", 0)
         model.control(mode=mode, times=2, retry_after=0)
-        assert reasons(client(endpoint).embed(TEXTS)) == [""] * 3
+        assert reasons(client(endpoint)(TEXTS)) == [""] * 3
         assert len(model.requests) == 3
 
     def test_but_not_for_ever(self, endpoint, model):
         model.control(mode="429", retry_after=0)
-        rows = client(endpoint, attempts=3).embed(TEXTS)
+        rows = client(endpoint, attempts=3)(TEXTS)
         assert len(model.requests) == 3
         assert all(why.startswith("429 Too Many Requests") for why in reasons(rows))
 
     def test_nor_longer_than_its_patience(self, endpoint, model):
         model.control(mode="429", retry_after=30)
-        rows = client(endpoint, patience_s=1).embed(TEXTS)
+        rows = client(endpoint, patience_s=1)(TEXTS)
         assert len(model.requests) == 1
         assert "asked to wait 30 s" in reasons(rows)[0]
 
     def test_a_refused_key_is_not_asked_again(self, endpoint, model):
         model.control(mode="insufficient_quota")
-        client(endpoint).embed(TEXTS)
+        client(endpoint)(TEXTS)
         assert len(model.requests) == 1
 
     def test_one_refused_text_does_not_cost_the_others_theirs(self, endpoint, model):
         model.control(mode="one_text_refused")
         texts = [*TEXTS, "unembeddable", "a cat"]
-        failed = [bool(why) for why in reasons(client(endpoint).embed(texts))]
+        failed = [bool(why) for why in reasons(client(endpoint)(texts))]
         assert failed == [False, False, False, True, False]
 
     def test_vectors_of_another_size_are_not_compared(self, endpoint, model):
         asker = client(endpoint)
-        asker.embed(TEXTS[:1])
+        asker(TEXTS[:1])
         model.control(mode="short_vector")
-        whys = reasons(asker.embed(TEXTS))
+        whys = reasons(asker(TEXTS))
         assert whys == ["the embedding has 63 numbers, those before have 64", "", ""]
 
     def test_nor_are_those_of_another_model(self, endpoint, model):
         asker = client(endpoint)
         for name in ("embed-1-may", "embed-1-june"):
             model.answers({"model": name, "data": [{"index": 0, "embedding": [1, 0]}]})
-            rows = asker.embed(["fox"])
+            rows = asker(["fox"])
         assert reasons(rows) == ["the model called itself embed-1-june, and embed-1-may before"]
         assert asker.model == "embed-1-may"
 
@@ -157,15 +158,15 @@ class TestBatches:
 class TestFigure:
     def test_the_model_as_reported_stands_in_the_result(self, endpoint, model):
         model.answers({"model": "embed-may", "data": [{"embedding": [3, 4]}]})
-        embed = EndpointEmbedder(client(endpoint))
+        embed = client(endpoint)
         found = semantic_similarity({"q": "x"}, {"ann": {"q": "x"}}, embed)
         assert (found.model, found.figure.value) == ("embed-may", pytest.approx(1))
 
     def test_a_failed_call_is_an_error_of_its_items_and_no_similarity_of_0(self, endpoint, model):
         model.control(mode="one_text_refused")
         people = {"ann": {"q1": "the red fox", "q2": "unembeddable"}}
-        found = semantic_similarity(JUDGE, people, EndpointEmbedder(client(endpoint)))
-        alone = semantic_similarity({"q1": JUDGE["q1"]}, people, EndpointEmbedder(client(endpoint)))
+        found = semantic_similarity(JUDGE, people, client(endpoint))
+        alone = semantic_similarity({"q1": JUDGE["q1"]}, people, client(endpoint))
         assert found.figure.value == alone.figure.value > 0
         (gap,) = found.figure.left_out
         assert gap.names == ("q2",)
@@ -173,7 +174,7 @@ class TestFigure:
 
     def test_where_every_call_fails_there_is_no_figure_and_the_error_is_said(self, endpoint, model):
         model.control(mode="insufficient_quota")
-        found = semantic_similarity(JUDGE, PEOPLE, EndpointEmbedder(client(endpoint)))
+        found = semantic_similarity(JUDGE, PEOPLE, client(endpoint))
         assert found.figure.value is None
         assert found.figure.reason == "embed-1 could embed no pair of texts"
         assert "the account has no credit" in found.figure.left_out[0].why
@@ -246,5 +247,5 @@ class TestMakeEmbedder:
 
 
 def test_an_endpoint_that_is_none():
-    rows = client(Endpoint("x", "ftp://x", "")).embed(["fox"])
+    rows = client(Endpoint("x", "ftp://x", ""))(["fox"])
     assert reasons(rows) == ["the base URL of x is not an http or https address"]
