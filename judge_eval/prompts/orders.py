@@ -16,10 +16,6 @@ from judge_eval.prompts.parse import ParsedVerdict
 from voting.choices import SWAPPED, Choice, short_name
 
 
-class AllSamplesFailed(ValueError):
-    """No sample of a call gave a verdict, so there is none."""
-
-
 class Combined(NamedTuple):
     """What a judge says of a stored pair: winner and scores are of the stored A and B.
 
@@ -114,31 +110,20 @@ def answer_in(raw: Mapping[str, ParsedVerdict]) -> Combined:
     )
 
 
-def majority(samples: Sequence[ParsedVerdict | None]) -> tuple[ParsedVerdict, float]:
+def majority(samples: Sequence[ParsedVerdict | None]) -> tuple[ParsedVerdict, float] | None:
     """Make one raw answer of several to the same question; None is a sample that failed.
 
-    Returns
-    -------
-    verdict : ParsedVerdict
-        What more samples say than say anything else, with the reason of the first of them; a tie
-        where no choice leads alone, with a reason that says so. Scores are means of those given.
-    consistency_rate : float
-        Share in (0, 1] that the most frequent choice has of the samples that answered.
+    Return what more samples say than say anything else, with the reason of the first of them, or a
+    tie where no choice leads alone, with a reason that says so; scores are means of those given.
+    Beside it stands the share in (0, 1] that the most frequent choice has of the samples that
+    answered. None where none answered.
 
-    Raises
-    ------
-    AllSamplesFailed
-        When none answered.
-
-    Examples
-    --------
-    >>> said = [ParsedVerdict("A"), ParsedVerdict("B"), ParsedVerdict("A"), None]
-    >>> majority(said)[0].winner, majority(said[:2])[0].reason
-    ('A', 'No majority: A 1, B 1.')
+    >>> majority([ParsedVerdict("A"), ParsedVerdict("B")])[0].reason
+    'No majority: A 1, B 1.'
     """
     answered = [sample for sample in samples if sample is not None]
     if not answered:
-        raise AllSamplesFailed(f"none of {len(samples)} samples gave a verdict")
+        return None
     counts = Counter(sample.winner for sample in answered).most_common()
     (winner, votes), *others = counts
     if others and others[0][1] == votes:

@@ -37,11 +37,7 @@ _ESCAPED: Final = re.compile(r"&(lt|gt|quot|apos|amp|#34|#39|#x22|#x27);", re.IG
 
 
 class NotExtractable(ValueError):
-    """There is no whole output in a reply; ``reason`` is one line that a person can read."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """There is no whole output in a reply; the text is one line that a person can read."""
 
 
 class Extracted(NamedTuple):

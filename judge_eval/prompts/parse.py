@@ -11,13 +11,12 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from humanjudge.lib.text import excerpt
 from judge_eval.prompts.reply_text import without_thinking
 from voting.choices import TABLE, Choice
 
-Kind = Literal["empty", "refusal", "malformed", "winner", "score"]
 _Object: TypeAlias = dict[str, Any]
 
 LONGEST_REASON: Final = 500
@@ -32,16 +31,7 @@ _MOST_FAULTS: Final = 100
 
 
 class VerdictUnreadable(ValueError):
-    """There is no verdict in a reply; `reason` is one line that a judge can be told.
-
-    Of the kinds, ``refusal`` means that no JSON object was even begun, ``winner`` that it is
-    missing, unknown or not on the ballot, ``score`` that one is not a number from 0 to 10.
-    """
-
-    def __init__(self, kind: Kind, reason: str) -> None:
-        super().__init__(reason)
-        self.kind: Kind = kind
-        self.reason = reason
+    """There is no verdict in a reply; the text is one line that a judge can be told."""
 
 
 class ParsedVerdict(NamedTuple):
@@ -79,10 +69,10 @@ def parse_verdict(reply: str, ballot: Sequence[str]) -> ParsedVerdict:
     judge_eval.prompts.parse.VerdictUnreadable: the winner 'tie' is not on the ballot (A, B)
     """
     if not reply.strip():
-        raise VerdictUnreadable("empty", "the reply is empty")
+        raise VerdictUnreadable("the reply is empty")
     answer = without_thinking(reply)
     if not answer.strip():
-        raise VerdictUnreadable("empty", "the reply is nothing but thinking")
+        raise VerdictUnreadable("the reply is nothing but thinking")
     verdict = _last_object(answer)
     scores = _score(verdict, "score_a"), _score(verdict, "score_b")
     return ParsedVerdict(_winner(verdict, ballot), *scores, _reason(verdict))
@@ -120,27 +110,27 @@ def _last_object(text: str) -> _Object:
             problem = f"{error.msg} (line {error.lineno}, column {error.colno})"
             faults += 1
         except RecursionError:
-            raise VerdictUnreadable("malformed", "its JSON is nested too deeply") from None
+            raise VerdictUnreadable("its JSON is nested too deeply") from None
     if problem:
-        raise VerdictUnreadable("malformed", f"its last JSON object is broken: {problem}")
+        raise VerdictUnreadable(f"its last JSON object is broken: {problem}")
     if last is None:
-        raise VerdictUnreadable("refusal", f"it has no JSON object: {excerpt(text)}")
+        raise VerdictUnreadable(f"it has no JSON object: {excerpt(text)}")
     if isinstance(last, _Repeated):
-        raise VerdictUnreadable("malformed", "a key stands twice in its JSON object")
+        raise VerdictUnreadable("a key stands twice in its JSON object")
     return last
 
 
 def _winner(verdict: _Object, ballot: Sequence[str]) -> Choice:
     if "winner" not in verdict:
-        raise VerdictUnreadable("winner", "its JSON object has no winner")
+        raise VerdictUnreadable("its JSON object has no winner")
     stated = verdict["winner"]
     winner = _WINNERS.get(stated.strip().lower()) if isinstance(stated, str) else None
     quoted = excerpt(stated, 40) if isinstance(stated, str) else "it gives"
     offered = ", ".join(ballot)
     if winner is None:
-        raise VerdictUnreadable("winner", f"the winner {quoted} is none of {offered}")
+        raise VerdictUnreadable(f"the winner {quoted} is none of {offered}")
     if winner not in ballot:
-        raise VerdictUnreadable("winner", f"the winner {quoted} is not on the ballot ({offered})")
+        raise VerdictUnreadable(f"the winner {quoted} is not on the ballot ({offered})")
     return winner
 
 
@@ -149,9 +139,9 @@ def _score(verdict: _Object, key: str) -> float | None:
     if score is None:
         return None
     if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
-        raise VerdictUnreadable("score", f"its {key} is not a number")
+        raise VerdictUnreadable(f"its {key} is not a number")
     if not 0 <= score <= 10:
-        raise VerdictUnreadable("score", f"its {key} is not between 0 and 10")
+        raise VerdictUnreadable(f"its {key} is not between 0 and 10")
     return float(score)
 
 
@@ -160,7 +150,7 @@ def _reason(verdict: _Object) -> str:
     if reason is None:
         return ""
     if not isinstance(reason, str):
-        raise VerdictUnreadable("malformed", "its reason is not text")
+        raise VerdictUnreadable("its reason is not text")
     lines = reason.strip().splitlines()
     words = " ".join(lines[0].split()) if lines else ""
     return "".join(each for each in words if each.isprintable())[:LONGEST_REASON].rstrip()

@@ -151,7 +151,7 @@ def _question(call: Call, provider: Provider) -> Question:
         try:
             parse_verdict(call.reply, queue.ballot)
         except VerdictUnreadable as unreadable:
-            problem = unreadable.reason
+            problem = str(unreadable)
             messages = judge.repair(messages, call.reply, problem)
     how = config.judging if verdict else config.generation
     request = ChatRequest(call.model, messages, how.temperature, how.max_tokens, schema)

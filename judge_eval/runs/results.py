@@ -69,9 +69,9 @@ class Answer:
 class NoAnswer(Exception):
     """A reply came, and it is no output or no verdict; the text says why."""
 
-    def __init__(self, reason: str, *, may_be_repaired: bool = False) -> None:
-        super().__init__(reason)
-        self.may_be_repaired = may_be_repaired
+
+class _NoVerdict(NoAnswer):
+    """A judge can be asked once more for one that can be read."""
 
 
 def update_rows(names: Collection[str], changes: Sequence[tuple[Model, Fields]]) -> None:
@@ -168,7 +168,8 @@ def _fields(answer: Answer) -> Fields:
     try:
         fields |= read(answer.question, reply)
     except NoAnswer as problem:
-        if problem.may_be_repaired and not answer.question.problem and answer.stored is None:
+        is_first = not answer.question.problem and answer.stored is None
+        if is_first and isinstance(problem, _NoVerdict):
             # The call is claimed again, as a repair: it keeps to the limits, budget and state.
             change = f"asked once more, since {problem}; it had said: {reply.text[:EXCERPT]}"
             return fields | {
@@ -250,12 +251,12 @@ def read(question: Question, reply: ChatReply) -> Fields:
         try:
             verdict = parse_verdict(reply.text, call.run.queue.ballot)
         except VerdictUnreadable as error:
-            raise NoAnswer(f"{error.reason}{cut}", may_be_repaired=True) from error
+            raise _NoVerdict(f"{error}{cut}") from error
         return {"reply": reply.text, **verdict._asdict()}
     try:
         extracted = extract(reply.text, config.kind)
     except NotExtractable as error:
-        raise NoAnswer(f"{error.reason}{cut}") from error
+        raise NoAnswer(f"{error}{cut}") from error
     assert call.prompt is not None  # the database says so
     prompt = config.prompts[call.prompt]
     inference = Inference.objects.create(

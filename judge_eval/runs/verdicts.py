@@ -17,7 +17,7 @@ from django.utils import timezone
 from judge_eval.baselines import BASELINES
 from judge_eval.config.run_config import RunConfig, parse
 from judge_eval.models import Call, Judge, Run, Verdict
-from judge_eval.prompts.orders import AllSamplesFailed, Combined, answer_in, majority
+from judge_eval.prompts.orders import answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs import pairing
 from judge_eval.runs.results import Fields, update_rows
@@ -125,7 +125,7 @@ def _fields(verdict: Verdict, calls: Sequence[Call]) -> Fields:
 
 
 def _done(raw: dict[str, ParsedVerdict]) -> Fields:
-    answer: Combined = answer_in(raw)
+    answer = answer_in(raw)
     return {
         "state": Verdict.State.DONE,
         "order": Verdict.Order.BOTH if len(raw) == 2 else next(iter(raw)),
@@ -140,18 +140,17 @@ def _done(raw: dict[str, ParsedVerdict]) -> Fields:
 
 
 def _majority(order: str, samples: Sequence[Call]) -> tuple[ParsedVerdict, float]:
-    try:
-        return majority(
-            [
-                ParsedVerdict(call.winner, call.score_a, call.score_b, call.reason)  # type: ignore[arg-type]
-                if call.state == Call.State.DONE
-                else None
-                for call in samples
-            ]
-        )
-    except AllSamplesFailed as failed:
-        error = next(call.error for call in samples if call.error)
-        raise _NoVerdict(f"{ORDERS[order]}: {error}") from failed
+    most = majority(
+        [
+            ParsedVerdict(call.winner, call.score_a, call.score_b, call.reason)  # type: ignore[arg-type]
+            if call.state == Call.State.DONE
+            else None
+            for call in samples
+        ]
+    )
+    if most is None:
+        raise _NoVerdict(f"{ORDERS[order]}: {next(call.error for call in samples if call.error)}")
+    return most
 
 
 def _competitor(verdict: Verdict, calls: Sequence[Call]) -> Judge:

@@ -30,7 +30,7 @@ def outcome(reply, kind):
     try:
         return extract(reply, kind)
     except NotExtractable as refused:
-        return refused.reason
+        return str(refused)
 
 
 def reason(reply, kind="svg"):

@@ -39,9 +39,8 @@ def said(reply, ballot=ALL):
 def refused(reply, ballot=ALL):
     with pytest.raises(VerdictUnreadable) as unreadable:
         parse_verdict(reply, ballot)
-    assert str(unreadable.value) == unreadable.value.reason
-    assert unreadable.value.reason.isprintable()
-    return unreadable.value.kind, unreadable.value.reason
+    assert str(unreadable.value).isprintable()
+    return str(unreadable.value)
 
 
 def test_a_whole_verdict():
@@ -93,27 +92,24 @@ def test_a_winner_in_any_case(winner, choice):
     ["C", "", "AB", "A or B", "Output A", "both-bad", "bothbad", "both  bad", "draw", "\u0430"],
 )
 def test_another_winner_is_never_guessed(winner):
-    kind, reason = refused(json.dumps({"winner": winner}))
-    assert kind == "winner"
+    reason = refused(json.dumps({"winner": winner}))
     assert reason.endswith("is none of A, B, tie, both_bad")
 
 
 @pytest.mark.parametrize("winner", [1, None, True, ["A"], {"A": 1}])
 def test_a_winner_is_a_text(winner):
-    assert refused(json.dumps({"winner": winner}))[0] == "winner"
+    assert "winner" in refused(json.dumps({"winner": winner}))
 
 
 def test_a_winner_must_be_there():
-    assert refused('{"score_a": 1}') == ("winner", "its JSON object has no winner")
-    assert refused('{"Winner": "A"}')[0] == "winner"
-    assert refused('{"winner":"A"} {}')[0] == "winner"
+    assert refused('{"score_a": 1}') == "its JSON object has no winner"
+    assert refused('{"Winner": "A"}') == "its JSON object has no winner"
+    assert refused('{"winner":"A"} {}') == "its JSON object has no winner"
 
 
 def test_a_winner_must_be_on_the_ballot():
-    assert refused('{"winner":"Tie"}', ("A", "B", "both_bad")) == (
-        "winner",
-        "the winner 'Tie' is not on the ballot (A, B, both_bad)",
-    )
+    reason = refused('{"winner":"Tie"}', ("A", "B", "both_bad"))
+    assert reason == "the winner 'Tie' is not on the ballot (A, B, both_bad)"
 
 
 @pytest.mark.parametrize("score", ["0", "10", "7.25", "1e1", "-0.0", "null", "1E-5"])
@@ -132,8 +128,7 @@ def test_scores_that_can_be(score):
     ],
 )
 def test_scores_that_cannot_be(score, key):
-    kind, reason = refused(f'{{"winner":"A","{key}":{score}}}')
-    assert kind == "score"
+    reason = refused(f'{{"winner":"A","{key}":{score}}}')
     assert reason in {f"its {key} is not a number", f"its {key} is not between 0 and 10"}
 
 
@@ -156,12 +151,12 @@ def test_a_reason_is_one_short_line(written, read):
 
 
 def test_a_reason_is_text():
-    assert refused('{"winner":"A","reason":["x"]}') == ("malformed", "its reason is not text")
+    assert refused('{"winner":"A","reason":["x"]}') == "its reason is not text"
 
 
 @pytest.mark.parametrize("reply", ["", " \n", "<think>Hm.</think> ", '<think>{"winner":"A"}'])
 def test_nothing_but_thinking_is_empty(reply):
-    assert refused(reply)[0] == "empty"
+    assert refused(reply) in {"the reply is empty", "the reply is nothing but thinking"}
 
 
 @pytest.mark.parametrize(
@@ -169,8 +164,7 @@ def test_nothing_but_thinking_is_empty(reply):
     ["I cannot compare these.", "A", '"A"', '["A"]', "{winner: A}", "winner = {A}", "1", "null"],
 )
 def test_no_json_object_is_a_refusal_and_is_quoted(reply):
-    kind, reason = refused(reply)
-    assert kind == "refusal"
+    reason = refused(reply)
     assert reason == f"it has no JSON object: '{reply}'"
 
 
@@ -190,14 +184,13 @@ def test_no_json_object_is_a_refusal_and_is_quoted(reply):
     ],
 )
 def test_a_last_object_that_is_broken_is_malformed_whatever_stands_before(reply):
-    kind, reason = refused(reply)
-    assert kind == "malformed"
+    reason = refused(reply)
     assert reason.startswith("its last JSON object is broken: ")
 
 
 @pytest.mark.parametrize("reply", ['{"winner":"A","winner":"B"}', '{"winner":"A","winner":"A"}'])
 def test_a_key_that_stands_twice_is_malformed(reply):
-    assert refused(reply) == ("malformed", "a key stands twice in its JSON object")
+    assert refused(reply) == "a key stands twice in its JSON object"
 
 
 def test_a_key_that_stands_twice_in_a_draft_is_only_a_draft():
@@ -206,8 +199,8 @@ def test_a_key_that_stands_twice_in_a_draft_is_only_a_draft():
 
 def test_deep_nesting_is_malformed():
     deep = '{"a":' * 100_000
-    assert refused(deep) == ("malformed", "its JSON is nested too deeply")
-    assert refused('{"winner":"A","x":' + "[" * 100_000)[0] == "malformed"
+    assert refused(deep) == "its JSON is nested too deeply"
+    assert refused('{"winner":"A","x":' + "[" * 100_000) == "its JSON is nested too deeply"
 
 
 def test_keys_nobody_asked_for_are_ignored():
@@ -232,7 +225,7 @@ def test_prose_and_fences_around_change_nothing(verdict, prose, ballot):
         try:
             return parse_verdict(reply, ballot)
         except VerdictUnreadable as unreadable:
-            return unreadable.kind
+            return str(unreadable)
 
     bare = json.dumps(verdict)
     assert outcome(f"{prose}\n```json\n{bare}\n```\n{prose}") == outcome(bare)
@@ -267,4 +260,5 @@ def test_twice_the_reply_is_at_most_twice_the_work(bit):
 def test_a_megabyte_of_anything_is_read_through(front):
     """The decoder runs in C, where no call is counted: a quadratic scan would time out here."""
     for bit in NASTY:
-        assert refused(f"{front}{bit * (1_000_000 // len(bit))}?{{")[0] in {"malformed", "empty"}
+        reason = refused(f"{front}{bit * (1_000_000 // len(bit))}?{{")
+        assert reason.startswith(("its last JSON object is broken", "its JSON is", "the reply is"))
