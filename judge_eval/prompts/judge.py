@@ -115,17 +115,9 @@ def messages(
 
     Parameters
     ----------
-    version : str
-        A key of `VERSIONS`.
     first, second : str or bytes
-        The outputs to stand as Output A and Output B: texts, or PNG bytes for a judge that sees.
-
-    Raises
-    ------
-    KeyError
-        For an unknown version, kind or choice.
-    TypeError
-        When one output is a text and the other a picture.
+        The outputs to stand as Output A and Output B: texts, or PNG bytes for a judge that sees;
+        TypeError for one of each. KeyError for an unknown version, kind or choice.
 
     Examples
     --------

@@ -54,8 +54,7 @@ def combine(
     Parameters
     ----------
     stored, swapped : ParsedVerdict
-        Raw answers: to the pair as it is stored, and to the pair with B shown first. An order
-        that failed makes the verdict a failure, and is not brought here.
+        Raw answers: to the pair as it is stored, and to the pair with B shown first.
     is_decided_by_one : bool
         Whether a side in one order and a tie in the other is that side, as JudgeBench has it.
 
@@ -64,11 +63,6 @@ def combine(
     >>> both = combine(ParsedVerdict("A", 8.0, 6.0), ParsedVerdict("B", 5.0, 9.0))
     >>> both.winner, both.consistent, both.score_a, both.score_b
     ('A', True, 8.5, 5.5)
-    >>> habit = combine(ParsedVerdict("A"), ParsedVerdict("A"))
-    >>> habit.winner, habit.consistent, habit.first_picks
-    ('tie', False, 2)
-    >>> combine(ParsedVerdict("tie"), ParsedVerdict("A"), is_decided_by_one=True).winner
-    'B'
     """
     unswapped = swap(swapped)
     consistent = stored.winner == unswapped.winner

@@ -62,13 +62,9 @@ def extract(reply: str, kind: str) -> Extracted:
     NotExtractable
         When the reply is empty, refuses, or ends before its output does. A complete draft does
         not stand in for a final drawing that is cut off.
-    KeyError
-        For another kind.
 
     Examples
     --------
-    >>> extract('Here: <svg viewBox="0 0 9 9"><g/></svg>', "svg").changes
-    ('left out 5 characters before and 0 after', 'added xmlns')
     >>> extract("<think>Hm.</think>Four.", "text")
     Extracted(output='Four.', changes=('left out 18 characters of thinking',))
     """

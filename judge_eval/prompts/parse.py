@@ -63,10 +63,6 @@ def parse_verdict(reply: str, ballot: Sequence[str]) -> ParsedVerdict:
     --------
     >>> parse_verdict('Well. {"winner": "a", "score_a": 8, "reason": "Fuller."}', "AB")
     ParsedVerdict(winner='A', score_a=8.0, score_b=None, reason='Fuller.')
-    >>> parse_verdict('{"winner": "tie"}', ["A", "B"])
-    Traceback (most recent call last):
-        ...
-    judge_eval.prompts.parse.VerdictUnreadable: the winner 'tie' is not on the ballot (A, B)
     """
     if not reply.strip():
         raise VerdictUnreadable("the reply is empty")

@@ -44,7 +44,6 @@ class ChatRequest:
     temperature: float | None
     max_tokens: int
     schema: Json | None = None
-    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,6 @@ def _body(endpoint: Endpoint, request: ChatRequest, avoided: frozenset[str]) -> 
         "messages": request.messages,
         "temperature": request.temperature,
         _REFUSALS["max_tokens"] if "max_tokens" in avoided else "max_tokens": request.max_tokens,
-        "seed": request.seed,
     }
     if request.schema and endpoint.structured_output and "response_format" not in avoided:
         shape = {"name": "verdict", "strict": True, "schema": request.schema}

@@ -85,14 +85,8 @@ def _row(values: object) -> Row:
 class EmbeddingClient:
     """Embeds any number of texts with one model; a `stats.similarity.Embedder`.
 
-    Parameters
-    ----------
-    batch_size : int
-        Texts in one request.
-    attempts : int
-        How often a batch is asked for at most, where another try may help (429, 5xx, no reply).
-    patience_s : float
-        How long all waits between attempts may take together, over the client's life.
+    A batch is asked for so many times at most, where another try may help (429, 5xx, no reply); all
+    waits between attempts together take `patience_s` at most, over the client's life.
     """
 
     def __init__(

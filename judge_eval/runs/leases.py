@@ -43,11 +43,6 @@ def waiting_calls(runs: Collection[UUID]) -> QuerySet[Call]:
     return Call.objects.filter(_WAITING, run__in=runs)
 
 
-def calls_out(run: UUID) -> QuerySet[Call]:
-    """Return a run's calls that are being made at this moment."""
-    return limits.calls_out(timezone.now()).filter(run=run)
-
-
 def claim(
     slots: int, lease: UUID, ahead: Mapping[str, int] = _NONE, without: Collection[UUID] = ()
 ) -> list[Call]:

@@ -31,16 +31,13 @@ def locked(*, skip_locked: bool = False) -> QuerySet[Run]:
     return runs.select_related("queue")
 
 
-def advance(run_id: UUID) -> None:
-    """Ask for all that can be done next for a run. Safe to repeat, at any time, by anyone."""
-    with transaction.atomic():
-        _go_on(locked().get(pk=run_id))
+def advance(run_id: UUID, *, unless_busy: bool = False) -> bool:
+    """Ask for all that can be done next for a run. Safe to repeat, at any time, by anyone.
 
-
-def advance_unless_busy(run_id: UUID) -> bool:
-    """Advance a run unless somebody else does so at this moment; return whether it was advanced."""
+    False, with `unless_busy`, where somebody else does so at this moment.
+    """
     with transaction.atomic():
-        run = locked(skip_locked=True).filter(pk=run_id).first()
+        run = locked(skip_locked=unless_busy).filter(pk=run_id).first()
         if run is not None:
             _go_on(run)
     return run is not None

@@ -277,10 +277,6 @@ class _Worker:
         """Let runs go on that answers came for; what others do at this moment is not waited for."""
         if not at_once and time.monotonic() < self._advanced + ADVANCE_SECONDS:
             return
-        runs, self._runs = self._runs, set()
-        for run in runs:
-            if at_once:
-                state.advance(run)
-            elif not state.advance_unless_busy(run):
-                self._runs.add(run)
+        busy = {run for run in self._runs if not state.advance(run, unless_busy=not at_once)}
+        self._runs = set() if at_once else busy
         self._advanced = time.monotonic()

@@ -157,7 +157,7 @@ def test_a_model_that_changed_is_one_new_judge_whoever_notices(at):
 def test_many_who_advance_a_run_make_each_pair_and_each_call_once(at):
     run = make_started(at, {"concurrency": 100}, models=["a", "b", "c"], prompts=MANY[:4])
     attempt()
-    assert together(*[partial(state.advance, run.pk)] * 6) == [None] * 6
+    assert together(*[partial(state.advance, run.pk)] * 6) == [True] * 6
     positions = Item.objects.values_list("position", flat=True)
     assert sorted(positions) == list(range(12))
     assert Call.objects.filter(purpose="judge").count() == 12 * 2 * 2

@@ -33,7 +33,7 @@ def question(**changes):
     asked = messages(
         "1", kind="text", prompt="Hi", rubric="Be brief", ballot="AB", first="Hello", second="Hi"
     )
-    request = ChatRequest(f"judge-{uuid.uuid4().hex}", asked, 0.5, 300, schema("AB"), seed=7)
+    request = ChatRequest(f"judge-{uuid.uuid4().hex}", asked, 0.5, 300, schema("AB"))
     return replace(request, **changes)
 
 

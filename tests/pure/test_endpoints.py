@@ -46,7 +46,6 @@ class TestReply:
             "messages": asked.messages,
             "temperature": 0.5,
             "max_tokens": 300,
-            "seed": 7,
             "response_format": {
                 "type": "json_schema",
                 "json_schema": {"name": "verdict", "strict": True, "schema": schema("AB")},
@@ -54,7 +53,7 @@ class TestReply:
         }
 
     def test_what_is_not_wanted_is_not_sent(self, endpoint, model):
-        plain = question(schema=None, seed=None, temperature=None)
+        plain = question(schema=None, temperature=None)
         without = replace(endpoint, structured_output=False)
 
         assert not chat(endpoint, plain).structured
