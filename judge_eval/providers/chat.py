@@ -7,17 +7,17 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from judge_eval.providers.errors import CallFailed, Json, error_in, malformed, readable, refused
-
-if TYPE_CHECKING:
-    from judge_eval.providers.transport import Line
+from judge_eval.providers.transport import Line
 
 RAW_REPLY_LIMIT = 100_000
 CLIENTS = 32
 _LARGEST_COUNT = 2**31 - 1
+# The lines to endpoints, each shared by all calls to it.
+_line = functools.lru_cache(maxsize=CLIENTS)(Line)
 # A field that endpoints refuse, and the word in their refusal that says so.
 _REFUSALS = {"response_format": "response_format", "max_tokens": "max_completion_tokens"}
 # By address and model, the fields that were refused.
@@ -168,17 +168,3 @@ def _check(endpoint: Endpoint) -> None:
     if not usable:
         unusable_url = f"the base URL of {endpoint.name} is not an http or https address"
         raise CallFailed(unusable_url, was_sent=False)
-
-
-def prepare() -> None:
-    """Import what the first call would: while it holds a lease is no time for that."""
-    import judge_eval.providers.transport  # noqa: F401
-
-
-@functools.lru_cache(maxsize=CLIENTS)
-def _line(base_url: str, api_key: str) -> Line:
-    """Return the line to an endpoint, which all calls to it share."""
-    # Half a second to import, which a web process that calls no model need not pay.
-    from judge_eval.providers.transport import Line
-
-    return Line(base_url, api_key)

@@ -19,7 +19,6 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from judge_eval.models import Call, Provider
-from judge_eval.providers.chat import prepare
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import budget, leases, lifecycle, limits, providers, results, state, verdicts
 from judge_eval.runs.pool import Collected, Pool
@@ -53,7 +52,6 @@ def work(should_stop: Callable[[], bool] = lambda: False) -> None:
 
     A second worker in the same process would only share the threads, so it ends at once.
     """
-    prepare()
     _news.set()
     # Not once only: news that come while a worker leaves would be lost on it.
     while _news.is_set() and _at_work.acquire(blocking=False):
