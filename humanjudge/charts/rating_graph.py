@@ -76,12 +76,6 @@ def rating_graph(
     `series` has votes so far and the ratings after them, oldest first, judges in the order of
     `names`: one that joined later is missing at the end of earlier rows and stood at 1000 there.
     `baselines` are drawn dashed. `order` is judges by agreement: of many, the first stand out.
-
-    Examples
-    --------
-    >>> graph = rating_graph(["a", "b"], [(1, [1016.0, 984.0])])
-    >>> [line.name for line in graph.lines]
-    ['a', 'b']
     """
     if not series or not names:
         return None

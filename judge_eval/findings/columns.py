@@ -45,24 +45,12 @@ _SHARE_FIELDS: Final = {
 class Column:
     """One column of the board.
 
-    Attributes
-    ----------
-    figure : str
-        Its key on the page.
-    anchor : str
-        Where it is explained; several columns may be explained together.
-    cell : function
-        What the page shows of a judge's findings.
-    live : function, optional
-        What it shows instead, from the counts of this moment; None where there is nothing better.
-    people : function, optional
-        What it shows of people themselves: of how often two agree, and of what stands left.
-    files : mapping
-        Its columns in files, and which attribute of the findings stands there.
-    without : (str, str), optional
-        What is said when no judge has a figure, and whose absence tells; the column is left out.
-    is_of_parts : bool
-        It is shown of parts of a run too.
+    `figure` is its key on the page and `anchor` where it is explained. `cell` is what the page
+    shows of a judge's findings; `live` what it shows instead from the counts of this moment, None
+    where there is nothing better; `people` what it shows of people themselves: of how often two
+    agree, and of what stands left. `files` has its columns in files, and which attribute of the
+    findings stands there. `without` is what is said when no judge has a figure, and whose absence
+    tells: the column is left out then.
     """
 
     figure: str

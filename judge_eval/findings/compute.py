@@ -156,11 +156,6 @@ def same_verdict(verdicts: Codes) -> FloatArray:
     """Return on which share of the comparisons that both answered two judges said the same.
 
     `verdicts` has shape (n_comparisons, n_judges); NaN where two never answered together.
-
-    Examples
-    --------
-    >>> same_verdict(np.array([[0, 0], [1, 2], [0, -1]], dtype=np.int8)).tolist()
-    [[1.0, 0.5], [0.5, 1.0]]
     """
     chose = [(verdicts == code).astype(np.float32) for code in range(WRONG + 1)]
     answered = (verdicts >= 0).astype(np.float32)

@@ -31,11 +31,6 @@ class Slice:
     --------
     >>> str(Slice("tag", "animals")), str(Slice()), Slice.parse("generator:gpt-4:free").value
     ('tag:animals', '', 'gpt-4:free')
-    >>> Slice.parse("colour:red")
-    Traceback (most recent call last):
-    ...
-    judge_eval.findings.slices.SliceInvalid: part: tag:…, generator:… or ballot:decided, not \
-'colour:red'
     """
 
     kind: str = ""

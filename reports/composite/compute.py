@@ -146,27 +146,16 @@ def drift(
 def has_changed(older: Figure, newer: Figure) -> bool:
     """Say whether two Spearman correlations differ significantly: Fisher's z, two-sided, at .05.
 
-    ``z = (atanh r1 - atanh r2) / sqrt(v1 + v2)`` with ``v = (1 + r ** 2 / 2) / (n - 3)``: ranks
-    vary more than the ``1 / (n - 3)`` of Pearson's correlation (D. G. Bonett and T. A. Wright,
-    "Sample size requirements for estimating Pearson, Kendall and Spearman correlations", 2000). A
-    perfect order of n items, whose z would be infinite, counts as half a step below 1.
-
-    Examples
-    --------
-    >>> has_changed(Figure(0.8, n=40), Figure(0.1, n=40))
-    True
-    >>> has_changed(Figure(0.8, n=40), Figure(0.6, n=40))
-    False
+    ``z = (atanh r1 - atanh r2) / sqrt(v1 + v2)`` with ``v = (1 + r ** 2 / 2) / (n - 3)`` (D. G.
+    Bonett and T. A. Wright, "Sample size requirements for estimating Pearson, Kendall and Spearman
+    correlations", 2000). A perfect order, whose z would be infinite, counts as half a step below 1.
     """
-    (z1, variance1), (z2, variance2) = _fisher_z(older), _fisher_z(newer)
-    return abs(z1 - z2) > Z95 * sqrt(variance1 + variance2)
-
-
-def _fisher_z(figure: Figure) -> tuple[float, float]:
-    value, n = figure.value, figure.n
-    assert value is not None  # the caller compares figures that have one
-    largest = 1 - 6 / (n * (n * n - 1))
-    return atanh(min(max(value, -largest), largest)), (1 + value**2 / 2) / (n - 3)
+    z, variance = [], 0.0
+    for value, n in ((older.value or 0.0, older.n), (newer.value or 0.0, newer.n)):
+        largest = 1 - 6 / (n * (n * n - 1))
+        z.append(atanh(min(max(value, -largest), largest)))
+        variance += (1 + value**2 / 2) / (n - 3)
+    return abs(z[0] - z[1]) > Z95 * sqrt(variance)
 
 
 def drift_in_words(quarters: Sequence[Drift]) -> str:

@@ -129,13 +129,6 @@ class CompositeConfig(Part):
 
     `gates` must be 1, and are looked at in their order; `sources` are empty where the caller brings
     the components; `check` names the votes that the composite is checked against.
-
-    Examples
-    --------
-    >>> weights = {"correctness": Weight(weight=0.6, reason="Wrong answers help nobody.")}
-    >>> config = CompositeConfig(weights=weights, gates=("safety",))
-    >>> config.weighting, config.gates, config.version
-    ({'correctness': 0.6}, ('safety',), '75711cd63d41')
     """
 
     label: Line | None = Field(default=None, max_length=60)
@@ -185,14 +178,6 @@ def parse(data: object, *, needs_sources: bool = False) -> CompositeConfig:
     """Check a config, as JSON or YAML hold it; raise ConfigInvalid with all that is wrong.
 
     With `needs_sources` every component must have a source.
-
-    Examples
-    --------
-    >>> parse({"weights": {"brevity": {"weight": 0, "reason": "x"}}, "gate": []})
-    Traceback (most recent call last):
-        ...
-    humanjudge.lib.validation.ConfigInvalid: weights.brevity.weight: must be greater than 0
-    gate: unknown; did you mean 'gates'?
     """
     # Names are compared on the data itself, so that these mistakes and all others come at once.
     components = dict.fromkeys([*_names(data, "weights"), *_names(data, "gates")])

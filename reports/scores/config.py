@@ -80,17 +80,6 @@ def parse(data: object, tasks: Sequence[str] | None, reach: Reach = NOTHING) -> 
 
     `tasks` are those there are labels of, None where that is not known yet. Raises ConfigInvalid
     with every mistake and where it stands.
-
-    Examples
-    --------
-    >>> asked = {"metrics": [{"scorer": "classification", "task_names": ["winner"]}]}
-    >>> [metric.unique_name for metric in parse(asked, ["winner"]).metrics]
-    ['classification_accuracy_1tasks_978f6f60_single']
-    >>> parse([{"scorer": "kappa", "task_names": ["winner"]}], ["winner"])
-    Traceback (most recent call last):
-    ...
-    humanjudge.lib.validation.ConfigInvalid: metrics[0].scorer: no scorer is called 'kappa'; \
-did you mean 'cohen_kappa'?
     """
     whole = {"metrics": data} if isinstance(data, list) else data
     if not isinstance(whole, dict):

@@ -80,24 +80,12 @@ def _put(made: Path, place: Path, *, keep: bool) -> None:
 
 
 def is_safe(name: object) -> bool:
-    """Say whether a name may be a folder just as it is.
-
-    Examples
-    --------
-    >>> [is_safe(name) for name in ("more_as", "..", "a/b", "", None)]
-    [True, False, False, False, False]
-    """
+    """Say whether a name may be a folder just as it is."""
     return isinstance(name, str) and _SAFE.fullmatch(name) is not None
 
 
 def judge_names(names: Mapping[str, str]) -> dict[str, str]:
-    """Return what each judge, by its id, is called where it is alone with that name.
-
-    Examples
-    --------
-    >>> judge_names({"1f6a0c2e-77": "gpt", "9b00e1d2-31": "GPT", "c0ffee00-12": "mistral"})
-    {'1f6a0c2e-77': 'gpt (1f6a0c2e)', '9b00e1d2-31': 'GPT (9b00e1d2)', 'c0ffee00-12': 'mistral'}
-    """
+    """Return what each judge, by its id, is called where it is alone with that name."""
     count, taken = Counter(_key(name) for name in names.values()), set[str]()
     return {
         judge: _unique(name if count[_key(name)] == 1 else f"{name} ({judge[:8]})", taken)

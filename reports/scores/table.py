@@ -138,25 +138,6 @@ def tabulate(
     """Put the figures of all judges beside each other; `results` are in the order of `judges`.
 
     `among` are the same figures between people, by unique name, where there are any.
-
-    Examples
-    --------
-    >>> metric = stats.MetricConfig(stats.ClassificationScorer(), ["winner"], display_name="it")
-    >>> judges = {"=1+1": {"winner": {"q": "B"}}, "gpt": {"winner": {"q": "A"}}}
-    >>> found = stats.score([metric], judges, {"ann": {"winner": {"q": "A"}}})
-    >>> table = tabulate([metric], found, list(judges), baselines=["=1+1"])
-    >>> [(row.judge_id, row.figures[0].is_best) for row in table.judges]
-    [('gpt', True), ('=1+1', False)]
-    >>> print(table_csv(table, judges).replace("\\r", ""))
-    judge_id,it
-    '=1+1,0.0
-    gpt,1.0
-    <BLANKLINE>
-    >>> print(table_text(table))
-    judge_id         (1)
-    gpt              1.000 [0.21, 1.00] n=1 *
-    =1+1 (baseline)  0.000 [0.00, 0.79] n=1
-    (1) it
     """
     columns = [
         (config, *column)
@@ -244,14 +225,7 @@ def _is_same(one: float, other: float) -> bool:
 
 
 def metric_title(config: stats.MetricConfig, figure: str = "") -> str:
-    """Return what a metric, or one of its several figures, is called over a table.
-
-    Examples
-    --------
-    >>> f1 = stats.ClassificationScorer("f1", pos_label="A")
-    >>> metric_title(stats.MetricConfig(f1, ["safe", "short"], "multitask", "majority_vote"))
-    'F1 of A, mean of safe and short, against the consensus'
-    """
+    """Return what a metric, or one of its several figures, is called over a table."""
     if config.display_name:
         return f"{config.display_name}{figure}"
     tasks, scorer = config.task_names, config.scorer
@@ -264,14 +238,6 @@ def metric_title(config: stats.MetricConfig, figure: str = "") -> str:
 
 
 def figure_title(config: stats.MetricConfig, figure: str) -> str:
-    """Return what one of a metric's several figures is called.
-
-    Examples
-    --------
-    >>> alt_test = stats.MetricConfig(stats.AltTestScorer(), ["winner"])
-    >>> figure_title(alt_test, "winning_rate"), figure_title(alt_test, "advantage_probability")
-    ('Alt-Test at 0.20, winner', 'Alt-Test, advantage probability, winner')
-    """
     scorer = config.scorer
     if isinstance(scorer, stats.AltTestScorer) and figure == "winning_rate":
         return metric_title(config, f" at {stats.epsilon_key(scorer.settings.epsilon)}")
