@@ -20,21 +20,10 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from humanjudge.http import HtmxRequest, problem
 from judge_eval.models import Run
-from voting.models import Assignment, Item, Queue, Voter
+from voting.models import ApiKey, Assignment, Item, Queue, Voter
 from voting.selectors import open_to, released_by_me
 from voting.services import record_exposure
-from voting.voters import voter_here, voter_of_user
-
-
-def board_address(queue: Queue, user: AbstractBaseUser | AnonymousUser) -> str:
-    """Return where a queue's board is, for voters who may see it."""
-    run: Run = queue.run
-    return reverse("run", args=[run.pk]) if user.is_authenticated or run.is_shared else ""
-
-
-def reveal_address(vote: UUID) -> str:
-    return reverse("reveal", args=[vote])
-
+from voting.voters import voter_here, voter_of_key, voter_of_user
 
 Action = Literal["see board", "see pair", "see calls"]
 LOGIN = "log in"
@@ -45,8 +34,17 @@ VOTE_FIRST = (
 PAIR_IS_OPEN = "You have not voted on this pair yet. Its page opens once you have."
 
 
-def can(request: HttpRequest, action: Action, run: Run, pair: Item | None = None) -> bool:
-    return not _obstacle(request, action, run, pair)
+def can(who: HttpRequest | ApiKey, action: Action, run: Run, pair: Item | None = None) -> bool:
+    """Say whether a visitor, or who holds a key, may do it.
+
+    A key that votes blindly, with the scope `vote` and without `verdicts`, sees nothing of what
+    others think while it has pairs to vote on.
+    """
+    if isinstance(who, HttpRequest):
+        return not _obstacle(who, action, run, pair)
+    if ApiKey.Scope.VOTE not in who.scopes or ApiKey.Scope.VERDICTS in who.scopes:
+        return True
+    return not has_pairs_left(voter_of_key(run.queue.project_id, who), run)
 
 
 def _obstacle(request: HttpRequest, action: Action, run: Run, pair: Item | None) -> str:
@@ -124,3 +122,13 @@ def pairs_to_vote_on(request: HttpRequest, run: Run, pairs: Collection[UUID]) ->
 
 def _has_been_asked(voter: Voter, run: Run) -> bool:
     return Assignment.objects.filter(voter=voter, item__queue=run.queue_id).exists()
+
+
+def board_address(queue: Queue, user: AbstractBaseUser | AnonymousUser) -> str:
+    """Return where a queue's board is, for voters who may see it."""
+    run: Run = queue.run
+    return reverse("run", args=[run.pk]) if user.is_authenticated or run.is_shared else ""
+
+
+def reveal_address(vote: UUID) -> str:
+    return reverse("reveal", args=[vote])

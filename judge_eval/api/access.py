@@ -14,7 +14,7 @@ from ninja.security import HttpBearer
 from pydantic import BeforeValidator, WithJsonSchema
 
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
-from judge_eval.access import has_pairs_left
+from judge_eval.access import can
 from judge_eval.models import Run
 from judge_eval.selectors import Ambiguous, by_prefix
 from voting.keys import find_key
@@ -172,14 +172,7 @@ def own_votes(api_key: ApiKey, run: Run) -> tuple[Voter, bool]:
     return voter, wait_until_sealed(voter, OWN_VOTES_SECONDS)
 
 
-def is_blind(api_key: ApiKey, run: Run) -> bool:
-    """Say whether a key votes without knowing what others think, and has pairs to vote on."""
-    if ApiKey.Scope.VOTE not in api_key.scopes or ApiKey.Scope.VERDICTS in api_key.scopes:
-        return False
-    return has_pairs_left(voter_of_key(run.queue.project_id, api_key), run)
-
-
 def keep_blind(api_key: ApiKey, run: Run) -> None:
     """Refuse what tells a key what others think that is still to vote without knowing."""
-    if is_blind(api_key, run):
+    if not can(api_key, "see board", run):
         raise HttpError(403, BLIND)

@@ -102,27 +102,19 @@ def _ranks_table(
 def _rank_cell(rating: Rating, css: str, after: str = "") -> Cell:
     rank = DASH if rating.rank is None else f"{rating.rank}"
     star = "★\N{NO-BREAK SPACE}" if rating.rank == 1 else ""
-    return Cell(f"{star}{rank}", small=_range(rating), css=css, after=after)
-
-
-def _range(rating: Rating) -> str:
-    """Return the ranks that are possible, where they are more than one."""
-    return "" if rating.best_rank == rating.worst_rank else rating.ranks()
+    # The ranks that are possible, where they are more than one.
+    several = "" if rating.best_rank == rating.worst_rank else rating.ranks()
+    return Cell(f"{star}{rank}", small=several, css=css, after=after)
 
 
 def _board(names: Sequence[str], board: ModelBoard) -> Context:
     order = [n for n in _order(names, [board]) if board.ratings[n].value is not None]
     with_counts, is_people = len(order) <= MOST_WITH_COUNTS, board.by == PEOPLE
-    left_out = []
-    if board.both_bad:
-        ties = f"{number_of(board.both_bad, 'vote' if is_people else 'verdict')} of both bad"
-        left_out.append(f"{ties}, which say nothing about which is better")
-    if board.unpaired:
-        left_out.append(f"{board.unpaired:,} on pairs that do not name two different generators")
     return {
         "by": board.by,
         "title": "As people see it" if is_people else f"As {board.name} sees it",
-        "left_out": f"Left out: {'; '.join(left_out)}." if left_out else "",
+        "both_bad": number_of(board.both_bad, "vote" if is_people else "verdict"),
+        "of": board,
         "rows": [(names[n], board.ratings[n], board.ties[n]) for n in order],
         "heat": _heat_table(names, board, order, with_counts=with_counts),
         "with_counts": with_counts,

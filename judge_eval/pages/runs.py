@@ -214,35 +214,17 @@ def run_voting(request: HttpRequest, run_id: UUID) -> HttpResponse:
     invites = []
     for invite in found.annotate(members=members).order_by("created_at"):
         invite.joined = invite.members
-        most = f" of at most {invite.max_voters}" if invite.max_voters else ""
-        address = reverse("join", args=[voters.invite_token(invite)])
-        invites.append(
-            {
-                "row": invite,
-                "url": request.build_absolute_uri(address),
-                "refusal": voters.refusal(invite, timezone.now()),
-                "joined": f"{invite.joined}{most} voter{'' if invite.joined == 1 else 's'}",
-            }
-        )
+        url = request.build_absolute_uri(reverse("join", args=[voters.invite_token(invite)]))
+        invites.append((invite, url, voters.refusal(invite, timezone.now())))
     context = {
         "run": run,
         "can_vote": run.queue.is_open and run.state != Run.State.COMPLETE,
-        "open_words": _open_in_words(run),
+        "board": selectors.board(run),
         "invites": invites,
         "form": form,
         "tab": "vote",
     }
     return render(request, "judge_eval/voting.html", context)
-
-
-def _open_in_words(run: Run) -> str:
-    if not run.queue.is_open:
-        return "Voting has closed."
-    if run.state == Run.State.COMPLETE:
-        return "Every pair has enough votes."
-    board = selectors.board(run)
-    preparing = f", {board.preparing} are still being prepared" if board.preparing else ""
-    return f"{board.done} of {board.total} pairs have enough votes{preparing}."
 
 
 def _record(request: HttpRequest, run: Run, what: str, label: str) -> None:

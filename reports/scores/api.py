@@ -13,7 +13,8 @@ from ninja.errors import HttpError
 
 from humanjudge.lib import strict_json
 from humanjudge.lib.validation import ConfigError, ConfigInvalid, json_schema
-from judge_eval.api.access import KeyRouter, Prefix, is_blind, keep_blind, key_of, located, run_of
+from judge_eval.access import can
+from judge_eval.api.access import KeyRouter, Prefix, keep_blind, key_of, located, run_of
 from judge_eval.models import Run
 from judge_eval.selectors import by_prefix
 from reports.models import ScoreReport
@@ -93,7 +94,7 @@ def state(request: HttpRequest, run_id: Prefix, report_id: Prefix) -> Any:
     api_key = key_of(request, ApiKey.Scope.READ)
     run = run_of(api_key, run_id)
     report = _report(run, report_id)
-    return _out(report, None if is_blind(api_key, run) else report.table or None)
+    return _out(report, report.table or None if can(api_key, "see board", run) else None)
 
 
 @router.get(
