@@ -75,11 +75,9 @@ def _row(values: object) -> Row:
     if not numbers:
         return EmbeddingFailed("the embedding holds something that is no number")
     vector = np.array(values, np.float64)
-    return (
-        vector
-        if vector.any()
-        else EmbeddingFailed("the embedding is all zeros: it has no direction")
-    )
+    if not vector.any():
+        return EmbeddingFailed("the embedding is all zeros: it has no direction")
+    return vector
 
 
 class EmbeddingClient:

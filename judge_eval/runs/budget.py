@@ -26,8 +26,8 @@ def reserve(call: Call, nano: int) -> bool:
     mine = Call.objects.filter(state=Call.State.WAITING, pk=call.pk, lease=call.lease)
     with transaction.atomic():
         # Whoever lost the lease meanwhile asks all the same, and brings an answer for nobody.
-        purse = "reserved_nano" if mine.select_for_update(no_key=True).exists() else "spent_nano"
-        if not Run.objects.filter(fits(nano), pk=call.run_id).update(**{purse: F(purse) + nano}):
+        column = "reserved_nano" if mine.select_for_update(no_key=True).exists() else "spent_nano"
+        if not Run.objects.filter(fits(nano), pk=call.run_id).update(**{column: F(column) + nano}):
             return False
         mine.update(reserved_nano=F("reserved_nano") + nano)
     call.reserved_nano += nano
