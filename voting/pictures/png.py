@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {2: 3, 6: 4}
@@ -18,17 +17,8 @@ class BadPng(ValueError):
     """The bytes are not the plain PNG that a renderer writes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Png:
-    """A checked picture: its canonical bytes and its size in pixels."""
-
-    data: bytes
-    width: int
-    height: int
-
-
-def canonical(data: bytes, max_side: int) -> Png:
-    """Check a PNG of 8-bit RGB or RGBA without interlacing, and return it with its pixels only.
+def canonical(data: bytes, max_side: int) -> tuple[bytes, int, int]:
+    """Check a PNG of 8-bit RGB or RGBA; return it with its pixels only, its width and its height.
 
     Raises BadPng for anything else, a side longer than `max_side`, a wrong checksum, or pixel data
     of the wrong length. No time, text, profile or other chunk is kept.
@@ -51,7 +41,7 @@ def canonical(data: bytes, max_side: int) -> Png:
     if length != expected or not inflater.eof or inflater.unused_data:
         raise BadPng("it has too few or too many pixels")
     kept = ((b"IHDR", header), (b"IDAT", pixels), (b"IEND", b""))
-    return Png(SIGNATURE + b"".join(_chunk(*each) for each in kept), width, height)
+    return SIGNATURE + b"".join(_chunk(*each) for each in kept), width, height
 
 
 def _chunks(data: bytes) -> list[tuple[bytes, bytes]]:

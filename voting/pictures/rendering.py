@@ -116,9 +116,7 @@ def render(source: str, *, renderer: str = "resvg") -> Rendered:
         raise RenderingFailed(refusal.reason, is_refused=True) from refusal
     size = target_size(screened.width, screened.height)
     picture = _run_child(with_shipped_families(screened.svg), renderer, size)
-    return Rendered(
-        picture.data, picture.width, picture.height, renderer_id(renderer), screened.left_out
-    )
+    return Rendered(*picture, renderer_id(renderer), screened.left_out)
 
 
 def with_shipped_families(source: str) -> str:
@@ -161,7 +159,7 @@ def target_size(width: float, height: float) -> tuple[int, int]:
     return max(1, round(width * scale)), max(1, round(height * scale))
 
 
-def _run_child(source: str, renderer: str, size: tuple[int, int]) -> png.Png:
+def _run_child(source: str, renderer: str, size: tuple[int, int]) -> tuple[bytes, int, int]:
     """Render without screening: what the limits of the child alone must withstand."""
     command = [sys.executable, *_PYTHON, str(_CHILD), renderer, *map(str, size), str(_FONTS)]
     try:
@@ -206,7 +204,7 @@ def _kill_group(leader: int) -> None:
         os.killpg(leader, signal.SIGKILL)
 
 
-def _checked(answer: bytes, status: int) -> png.Png:
+def _checked(answer: bytes, status: int) -> tuple[bytes, int, int]:
     mark, body = answer[:_MARK], answer[_MARK:]
     if mark == b"OUT\n":
         raise RendererMissing(f"the renderer could not be started: {_one_line(body)}")
