@@ -21,7 +21,7 @@ from humanjudge.http import HtmxRequest, Problem
 from humanjudge.lib.text import latency, number_of, usd
 from judge_eval.access import refusal
 from judge_eval.config.estimates import Estimate, plan
-from judge_eval.config.run_config import RUBRICS, RunConfig
+from judge_eval.config.run_config import RUBRICS
 from judge_eval.models import Judge, Run
 from judge_eval.pages.run_form import ConfigForm, RunForm, as_json, empty_values, form_values
 from judge_eval.pages.runs import Context, find_run, run_action, run_page
@@ -117,7 +117,7 @@ def _draft(run: Run) -> Context:
     if overlap.share:
         votes += f", {overlap.votes} on {100 * overlap.share:.3g} % of the pairs"
     orders = "both orders" if config.verdict_orders == "both" else "one order"
-    samples = config.judging.samples
+    samples, is_svg = config.judging.samples, config.kind == "svg"
     return {
         "config": config,
         "plan": plan(config),
@@ -136,7 +136,18 @@ def _draft(run: Run) -> Context:
         "generation_messages": _texts(
             judge.generation_messages(config.kind, config.prompts[0].text)
         ),
-        "judge_messages": _texts(_judge_messages(run, config)),
+        # With the first prompt, and places for the outputs.
+        "judge_messages": _texts(
+            judge.messages(
+                config.judging.prompt_version,
+                kind=config.kind,
+                prompt=config.prompts[0].text,
+                rubric=run.queue.rubric.text,
+                ballot=run.queue.ballot,
+                first=b"1" if is_svg else "⟨the first output⟩",
+                second=b"2" if is_svg else "⟨the second output⟩",
+            )
+        ),
         "generating": _how(config.generation.temperature, config.generation.max_tokens),
         "judging": f"prompt version {config.judging.prompt_version}, "
         + _how(config.judging.temperature, config.judging.max_tokens),
@@ -159,20 +170,6 @@ def _cost_in_words(cost: Estimate) -> str:
 def _how(temperature: float | None, max_tokens: int) -> str:
     warmth = "no temperature" if temperature is None else f"temperature {temperature:g}"
     return f"{warmth}, at most {max_tokens:,} tokens"
-
-
-def _judge_messages(run: Run, config: RunConfig) -> Any:
-    """Return what a judge is told, with the first prompt and places for the outputs."""
-    is_svg = config.kind == "svg"
-    return judge.messages(
-        config.judging.prompt_version,
-        kind=config.kind,
-        prompt=config.prompts[0].text,
-        rubric=run.queue.rubric.text,
-        ballot=run.queue.ballot,
-        first=b"1" if is_svg else "⟨the first output⟩",
-        second=b"2" if is_svg else "⟨the second output⟩",
-    )
 
 
 def _texts(messages: Iterable[Any]) -> list[tuple[str, str]]:
