@@ -29,23 +29,19 @@ LINE: Final = "#0a0b03"
 EDGE: Final = "#0a0b04"
 PAPER: Final = "#0a0b05"
 ACCENT: Final = "#0a0b06"
-_ROLES: Final = (INK, SOFT, LINE, EDGE, ACCENT, PAPER)
-
-# As in static/css/site.css; pages without it fall back on what they have.
-_LIGHT: Final = ("#1c1c1a", "#5b5b56", "#dcdcd6", "#8a8a83", "#0b5cad", "#fff")
-_DARK: Final = ("#ecece8", "#a8a8a1", "#363633", "#77776f", "#86bdf7", "#161615")
-_PAGE: Final = (
-    "var(--ink, currentColor)",
-    "var(--soft, currentColor)",
-    "var(--line, #8a8a83)",
-    "var(--edge, #8a8a83)",
-    "var(--accent, #0b5cad)",
-    "var(--paper, #fff)",
-)
+# Light and dark as in static/css/site.css; pages without it fall back on what they have.
+_COLOURS: Final = {
+    INK: ("#1c1c1a", "#ecece8", "var(--ink, currentColor)"),
+    SOFT: ("#5b5b56", "#a8a8a1", "var(--soft, currentColor)"),
+    LINE: ("#dcdcd6", "#363633", "var(--line, #8a8a83)"),
+    EDGE: ("#8a8a83", "#77776f", "var(--edge, #8a8a83)"),
+    ACCENT: ("#0b5cad", "#86bdf7", "var(--accent, #0b5cad)"),
+    PAPER: ("#fff", "#161615", "var(--paper, #fff)"),
+}
+_THEMES: Final[tuple[Theme, ...]] = ("light", "dark", "page")
 THEMES: Final[Mapping[Theme, Mapping[str, str]]] = {
-    "light": dict(zip(_ROLES, _LIGHT, strict=True)),
-    "dark": dict(zip(_ROLES, _DARK, strict=True)),
-    "page": dict(zip(_ROLES, _PAGE, strict=True)),
+    theme: {role: colours[place] for role, colours in _COLOURS.items()}
+    for place, theme in enumerate(_THEMES)
 }
 
 FONT: Final = "Liberation Sans"

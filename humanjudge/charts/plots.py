@@ -174,7 +174,7 @@ def _reference(
 
 @dataclass(frozen=True, slots=True)
 class Versus:
-    """A judge and a person, measured against the other people; None where there is no figure."""
+    """A judge and a person, measured against the other people: both, or neither."""
 
     judge: str
     person: str
@@ -190,85 +190,66 @@ def grouped(rows: Iterable[Versus], *, title: str, axis: Axis) -> Spec | None:
         judges.setdefault((row.judge, row.is_baseline), []).append(row)
     if not judges:
         return None
-    labels = [
-        label(short, is_baseline)
-        for short, (_, is_baseline) in zip(
-            unprefixed([name for name, _ in judges]), judges, strict=True
-        )
-    ]
+    shorts = unprefixed([name for name, _ in judges])
+    labels = [label(short, key[1]) for short, key in zip(shorts, judges, strict=True)]
     means = [_mean(people) for people in judges.values()]
     # A row without a person is the head of a judge's.
     listed: list[tuple[str, Versus | None]] = []
     for text, people in zip(labels, judges.values(), strict=True):
         listed += [(text, None), *((shortened(person.person), person) for person in people)]
-    has_means = len(listed) > MOST_ROWS
-    if has_means:
-        listed = list(zip(labels, means, strict=True))
-    whole = {shortened(p.person): p.person for people in judges.values() for p in people}
-    return finished(
-        _versus_layers(listed, axis),
-        title=title,
-        text=f"{_LEGEND}; means over people" if has_means else _LEGEND,
-        words=_means_in_words(means, axis),
-        height=_VERSUS_ROW * len(listed),
-        names=(whole if not has_means else {})
-        | {text: name for text, (name, _) in zip(labels, judges, strict=True)},
-    )
-
-
-def _mean(people: Sequence[Versus]) -> Versus:
-    both = [
-        (row.of_judge, row.of_person)
-        for row in people
-        if row.of_judge is not None and row.of_person is not None
-    ]
-    of_judge, of_person = map(fmean, zip(*both, strict=True)) if both else (None, None)
-    return replace(people[0], of_judge=of_judge, of_person=of_person)
-
-
-def _versus_layers(listed: Sequence[tuple[str, Versus | None]], axis: Axis) -> list[Object]:
-    y = band("row", len(listed))
-    rows = {i: row for i, (_, row) in enumerate(listed) if row is not None}
-    x = numeric(axis, axis.ends(v for row in rows.values() for v in (row.of_judge, row.of_person)))
-    people: list[Object] = [
-        {"row": i, "value": row.of_person, "fill": 0.0, "other": row.of_judge}
-        for i, row in rows.items()
-        if row.of_person is not None
-    ]
-    judges: list[Object] = [
-        {"row": i, "value": row.of_judge, "fill": 1.0}
-        for i, row in rows.items()
-        if row.of_judge is not None
-    ]
-    both = [row for row in people if row["other"] is not None]
-    known = {i: row for i, row in rows.items() if (row.of_judge, row.of_person) != (None, None)}
-    heads: list[Object] = [
-        {"place": _JUDGE_AT, "text": "judge"},
-        {"place": _PERSON_AT, "text": "person"},
-    ]
-    line: Object = {"x": x, "x2": {"field": "other"}, "y": y}
-    return [
-        column(
-            {i: text for i, (text, row) in enumerate(listed) if not row}, _NAME_AT, y, "heading"
-        ),
-        column({i: listed[i][0] for i in rows}, _NAME_AT, y),
-        marks(both, "rule", line, style="connection"),
-        *_dots(people, {"x": x, "y": y}),
-        *_dots(judges, {"x": x, "y": y}),
-        column({i: axis.write(row.of_judge, DASH) for i, row in known.items()}, _JUDGE_AT, y),
-        column({i: axis.write(row.of_person, DASH) for i, row in known.items()}, _PERSON_AT, y),
-        column({i: NO_FIGURE for i in rows if i not in known}, GAP, y, "quiet"),
-        texts(heads, unscaled("place"), {"value": -GAP}, align="right", style="quiet"),
-    ]
-
-
-def _means_in_words(means: Iterable[Versus], axis: Axis) -> str:
-    figures = "; ".join(
+    text = _LEGEND
+    if len(listed) > MOST_ROWS:
+        listed, text = list(zip(labels, means, strict=True)), f"{_LEGEND}; means over people"
+    words = "; ".join(
         f"{clean(mean.judge)} {axis.write(mean.of_judge)}"
         + ("" if mean.of_judge is None else f" against {axis.write(mean.of_person)}")
         for mean in means
     )
-    return f"Judge against person, mean over people: {figures}."
+    whole = {shortened(row.person): row.person for people in judges.values() for row in people}
+    return finished(
+        _versus(listed, axis),
+        title=title,
+        text=text,
+        words=f"Judge against person, mean over people: {words}.",
+        height=_VERSUS_ROW * len(listed),
+        names=whole | {label: name for label, (name, _) in zip(labels, judges, strict=True)},
+    )
+
+
+def _mean(people: Sequence[Versus]) -> Versus:
+    of_judge = [row.of_judge for row in people if row.of_judge is not None]
+    of_person = [row.of_person for row in people if row.of_person is not None]
+    if not of_judge or not of_person:
+        return replace(people[0], of_judge=None, of_person=None)
+    return replace(people[0], of_judge=fmean(of_judge), of_person=fmean(of_person))
+
+
+def _versus(listed: Sequence[tuple[str, Versus | None]], axis: Axis) -> list[Object]:
+    y = band("row", len(listed))
+    rows = {i: row for i, (_, row) in enumerate(listed) if row is not None}
+    known = {i: row for i, row in rows.items() if row.of_judge is not None}
+    heads = {i: text for i, (text, row) in enumerate(listed) if row is None}
+    ends = axis.ends(end for row in known.values() for end in (row.of_judge, row.of_person))
+    judge, person = numeric(axis, ends), numeric(axis, ends, "person")
+    drawn: list[Object] = [
+        {"row": i, "value": row.of_judge, "person": row.of_person} for i, row in known.items()
+    ]
+    line: Object = {"x": judge, "x2": {"field": "person"}, "y": y}
+    over: list[Object] = [
+        {"place": _JUDGE_AT, "text": "judge"},
+        {"place": _PERSON_AT, "text": "person"},
+    ]
+    return [
+        column(heads, _NAME_AT, y, "heading"),
+        column({i: listed[i][0] for i in rows}, _NAME_AT, y),
+        marks(drawn, "rule", line, style="connection"),
+        *_dots([row | {"fill": 0.0} for row in drawn], {"x": person, "y": y}),
+        *_dots([row | {"fill": 1.0} for row in drawn], {"x": judge, "y": y}),
+        column({i: axis.write(row.of_judge) for i, row in known.items()}, _JUDGE_AT, y),
+        column({i: axis.write(row.of_person) for i, row in known.items()}, _PERSON_AT, y),
+        column({i: NO_FIGURE for i in rows if i not in known}, GAP, y, "quiet"),
+        texts(over, unscaled("place"), {"value": -GAP}, align="right", style="quiet"),
+    ]
 
 
 # --- tables and lines -----------------------------------------------------------------------------

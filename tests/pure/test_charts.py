@@ -234,12 +234,12 @@ def test_a_line_without_points_is_named_as_having_no_figure():
 def test_judges_are_shown_against_each_person():
     rows = [
         Versus("gpt", "ann", 0.8, 0.7),
-        Versus("gpt", "ben", 0.6, None),
+        Versus("gpt", "ben", 0.6, 0.5),
         Versus("rule", "ann", None, None, is_baseline=True),
     ]
     shown = texts(grouped(rows, title="t", axis=SHARE))
     assert [text for text in shown if text in ("ann", "ben")] == ["ann", "ben", "ann"]
-    assert {"gpt", "rule · baseline", "80%", "70%", "60%", "\N{EN DASH}", "no figure"} <= set(shown)
+    assert {"gpt", "rule · baseline", "80%", "70%", "60%", "50%", "no figure"} <= set(shown)
 
 
 def test_against_very_many_people_a_judge_is_shown_with_its_mean():
