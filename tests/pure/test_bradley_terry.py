@@ -2,7 +2,6 @@
 
 import math
 
-import evalica
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from judge_eval.stats import bradley_terry
 from judge_eval.stats.bradley_terry import NotConverged, fit
+from tests.helpers.oracles import evalica
 
 sizes = st.integers(1, 6)
 wins_tables = sizes.flatmap(

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import cohen_kappa_score
 
 from judge_eval.stats import (
     Resampling,
@@ -17,6 +16,7 @@ from judge_eval.stats import (
     paired_people,
 )
 from judge_eval.stats.labels import LabelsUnfit
+from tests.helpers.oracles import metrics
 
 FEW = Resampling(resamples=20)
 
@@ -90,7 +90,9 @@ def test_weighted_kappa_is_scikit_learn_s(weights, said):
     judge, human = zip(*said, *((n, n) for n in range(1, 6)), strict=True)
     people = {"ann": dict(enumerate(human))}
     found = cohen_kappa(dict(enumerate(judge)), people, weights=weights, resampling=FEW).figure
-    assert found.value == pytest.approx(cohen_kappa_score(judge, human, weights=weights), abs=1e-12)
+    assert found.value == pytest.approx(
+        metrics.cohen_kappa_score(judge, human, weights=weights), abs=1e-12
+    )
 
 
 def test_words_have_the_order_they_are_given():
@@ -99,7 +101,7 @@ def test_words_have_the_order_they_are_given():
     people = {"ann": dict(enumerate(["fair", "good", "good", "bad"]))}
     found = cohen_kappa(judge, people, weights="linear", order=words, resampling=FEW).figure
     places = [[order[label] for label in said.values()] for said in (judge, people["ann"])]
-    assert found.value == pytest.approx(cohen_kappa_score(*places, weights="linear"))
+    assert found.value == pytest.approx(metrics.cohen_kappa_score(*places, weights="linear"))
     with pytest.raises(LabelsUnfit, match="'bad' is no number"):
         cohen_kappa(judge, people, weights="linear")
     with pytest.raises(LabelsUnfit, match="does not hold 'fair'"):
@@ -116,7 +118,7 @@ def test_kappa_is_scikit_learn_s(said):
     if len(set(human)) == 1:
         assert value is None
     else:
-        assert value == pytest.approx(cohen_kappa_score(judge, human), abs=1e-12)
+        assert value == pytest.approx(metrics.cohen_kappa_score(judge, human), abs=1e-12)
         assert -1 <= value <= 1
 
 

@@ -1,6 +1,5 @@
 """Boards of models: the same votes as games between the models that wrote the outputs."""
 
-import evalica
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +7,7 @@ from hypothesis import strategies as st
 
 from judge_eval.stats import bradley_terry
 from judge_eval.stats.bradley_terry import UNKNOWN, as_votes, model_board
+from tests.helpers.oracles import evalica
 
 rows = st.lists(
     st.tuples(

@@ -1,6 +1,5 @@
 """Order luck: all shuffles at once rate as the plain fold and evalica rate one after the other."""
 
-import evalica
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 from judge_eval.stats.elo import Standings, split
 from judge_eval.stats.order_luck import order_luck, shuffled_elo
 from judge_eval.stats.outcomes_table import OutcomesTable
+from tests.helpers.oracles import evalica
 from tests.pure.outcome_tables import made_up, outcomes_of, tables, votes_of
 
 

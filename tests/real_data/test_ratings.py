@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from pathlib import Path
 
-import evalica
 import numpy as np
 import pytest
 
@@ -15,6 +14,7 @@ from judge_eval.stats.claims import claims, summary
 from judge_eval.stats.judge_figures import among_people, judge_figures
 from judge_eval.stats.order_luck import order_luck, shuffled_elo
 from judge_eval.stats.outcomes_table import OutcomesTable
+from tests.helpers.oracles import evalica
 from tests.pure.outcome_tables import outcomes_of
 from voting.choices import CHOICES
 
