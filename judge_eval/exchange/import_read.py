@@ -153,15 +153,15 @@ class _Reading:
         wanted = options.baselines
         self._wants_baselines = not self._judges if wanted is None else wanted
 
-    def fitting(self, items: Iterable[Item]) -> Iterator[Row | JudgeOrder]:
-        """Yield what rows are made of; report all else."""
+    def fitting(self, items: Iterable[Item]) -> Iterator[Row]:
+        """Yield the rows that may be taken, and give judges their places; report all else."""
         for item in items:
             if isinstance(item, LeftOut):
                 self._report.leave_out(item)
             elif isinstance(item, Note):
                 self._report.notes.append(f"{item.file}: {item.text}")
             elif isinstance(item, JudgeOrder):
-                yield item
+                self._order(item)
             elif error := self._unfit(item):
                 self._report.fail(error)
             elif isinstance(item, Row):
@@ -186,19 +186,20 @@ class _Reading:
         elif row.vote and row.vote not in self._ballot:
             why = f"{quote(row.vote)} is not on the ballot: {', '.join(in_order(self._ballot))}"
             return RowError(row.file, row.line, "vote", why)
+        return self._unfit_verdict(row, row.judge) if row.judge else None
+
+    def _unfit_verdict(self, row: Row, judge: str) -> RowError | None:
+        if unruly := _unruly(row, self._verdict(row), self._options.inconsistent):
+            return RowError(row.file, row.line, "verdict", unruly)
+        if self._judge(judge) is None:
+            why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
+            return RowError(row.file, row.line, "judge", why)
         return None
 
-    def take(self, items: Sequence[Row | JudgeOrder]) -> None:
-        rows: list[Row] = []
-        for item in items:
-            if isinstance(item, Row):
-                rows.append(item)
-                continue
-            # It gives places to judges that the rows before it have not met.
-            self._take_rows(rows)
-            rows = []
-            self._order(item)
-        self._take_rows(rows)
+    def take(self, rows: Sequence[Row]) -> None:
+        taken = self._pairs(rows)
+        self._verdicts(taken)
+        self._votes(taken)
 
     def finish(self) -> ImportReport:
         report, stated = self._report, self._options.open_for_voting
@@ -222,12 +223,6 @@ class _Reading:
             )
         )
         return report
-
-    def _take_rows(self, rows: Sequence[Row]) -> None:
-        if rows:
-            taken = self._pairs(rows)
-            self._verdicts(taken)
-            self._votes(taken)
 
     # --- pairs ------------------------------------------------------------------------------------
 
@@ -312,25 +307,17 @@ class _Reading:
         return fingerprint
 
     def _verdicts(self, rows: Sequence[tuple[Row, UUID]]) -> None:
-        taken = []
+        facts: dict[tuple[UUID, UUID], Facts] = {}
+        if self._stored_judges:
+            pairs = {pair for row, pair in rows if row.judge}
+            stored = Verdict.objects.filter(item__in=pairs, judge__in=self._stored_judges)
+            facts = {(one.item_id, one.judge_id): _verdict_facts(one) for one in stored}
         for row, pair in rows:
             if row.judge is None:
                 continue
-            fingerprint = self._judge(row.judge)
-            if fingerprint is None:
-                why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
-                self._report.fail(RowError(row.file, row.line, "judge", why))
-            elif unruly := _unruly(row, self._verdict(row), self._options.inconsistent):
-                self._report.fail(RowError(row.file, row.line, "verdict", unruly))
-            else:
-                taken.append((row, pair, row.judge, self._judges[fingerprint]))
-        pairs = {pair for _, pair, *_ in taken}
-        judges = self._stored_judges
-        stored = Verdict.objects.filter(item__in=pairs, judge__in=judges) if judges else ()
-        facts = {(one.item_id, one.judge_id): _verdict_facts(one) for one in stored}
-        for row, pair, name, judge in taken:
+            judge = self._judges[imported_fingerprint(row.judge, self._options.source)]
             before = facts.get((pair, judge)) if judge else None
-            if self._settle("verdict", row, name, pair, before):
+            if self._settle("verdict", row, row.judge, pair, before):
                 self._scratch.insert("judged", pair.hex)
 
     def _verdict(self, row: Row) -> Verdict:

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
@@ -286,6 +287,7 @@ class Writing:
         return is_open
 
 
+@lru_cache(maxsize=1000)
 def imported_fingerprint(name: str, source: str) -> str:
     competitor = {"provider": IMPORTED, "model": name, "source": source}
     return sha256(chain.canonical(competitor)).hexdigest()
