@@ -1,7 +1,7 @@
 """The columns in which the board, its files and the terminal show the figures of judges.
 
-A column is declared once, in `GROUPS`: the page, CSV, JSON and the command line follow. What it
-means is told in `_board_method.html`.
+A column is declared once, in `GROUPS`: the page, CSV and JSON follow, and `terminal_row` takes a
+few of them. What it means is told in `_board_method.html`.
 """
 
 from __future__ import annotations
