@@ -329,21 +329,16 @@ def _tested(
     else:
         said = (human[kept] * 2 + judge_holds[kept]).astype(np.uint64)
         found = patterns_of(item[kept], said)
-        row, holds = human[kept][found.pick], judge_holds[kept][found.pick]
-        drawn = resampled_rates(
-            found, row, holds.astype(np.float64), len(names), settings.resampling
-        )
-        interval = interval_of(
-            mean_over_raters(drawn), int(found.counts.sum()), settings.resampling
-        )
+        row, holds = human[kept][found.pick], judge_holds[kept][found.pick].astype(np.float64)
+        drawn = resampled_rates(found, row, holds, len(names), settings.resampling)
+        items = int(found.counts.sum())
+        interval = interval_of(mean_over_raters(drawn), items, settings.resampling)
         total = int(n[tested].sum())
         mean = float(np.mean([each.judge_advantage for each in against.values()]))
         advantage = Figure(mean, total, None, *interval, gaps)
         shares = rejected[tested].mean(axis=0).tolist()
-        rates = {
-            key: Figure(share, total, left_out=gaps)
-            for key, share in zip(keys, shares, strict=True)
-        }
+        figures = [Figure(share, total, left_out=gaps) for share in shares]
+        rates = dict(zip(keys, figures, strict=True))
     return AltTestResult(
         winning_rate=rates,
         advantage_probability=advantage,

@@ -211,9 +211,7 @@ class _Words:
     def in_full(self) -> Iterator[str]:
         """Say of every two judges either which one is better or that they cannot be told apart."""
         judges, beats = self.judges, self.beats
-        beaten = {
-            judge: tuple(other for other in judges if beats[judge, other]) for judge in judges
-        }
+        beaten = {j: tuple(other for other in judges if beats[j, other]) for j in judges}
         left = [judge for judge in judges if beaten[judge]]
         for places in tie_group_members(beats[np.ix_(judges, judges)]):
             group = [judges[place] for place in places]
@@ -232,9 +230,7 @@ class _Words:
         """Say of many judges who is not beaten, and how many pairs can be told apart at all."""
         among = self.beats[np.ix_(self.judges, self.judges)]
         n, distinct = len(self.judges), int(among.sum())
-        unbeaten = [
-            j for j, losses in zip(self.judges, among.sum(axis=0), strict=True) if not losses
-        ]
+        unbeaten = [j for at, j in enumerate(self.judges) if not among[:, at].any()]
         if not distinct:
             return [f"no two of the {n} judges can be told apart"]
         if len(unbeaten) > MOST_NAMES:
@@ -242,10 +238,7 @@ class _Words:
         elif len(unbeaten) != 1:
             first = f"of {n} judges none beats {self.these(unbeaten, 'or')}"
         else:
-            leader, beaten = (
-                self.names[unbeaten[0]],
-                int(self.beats[unbeaten[0], self.judges].sum()),
-            )
+            leader, beaten = self.names[unbeaten[0]], self.beats[unbeaten[0], self.judges].sum()
             first = f"{leader} beats {beaten} of the {n - 1} other judges and none beats it"
             if beaten == n - 1:
                 first = f"{leader} beats each of the {beaten} other judges"

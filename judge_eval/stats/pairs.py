@@ -351,10 +351,8 @@ def mean_by_rater(
         means = sums / pairs.n_by_rater
     resampled = np.empty((raters, 0))
     if len(pairs) and not (is_rate and raters == 1):
-        pick = pairs.patterns.pick
-        resampled = resampled_rates(
-            pairs.patterns, pairs.rater[pick], values[pick], raters, resampling
-        )
+        row, kept = pairs.rater[pairs.patterns.pick], values[pairs.patterns.pick]
+        resampled = resampled_rates(pairs.patterns, row, kept, raters, resampling)
     intervals, of_mean = None, None
     if is_rate:
         intervals = wilson_intervals(sums, pairs.n_by_rater)
@@ -365,10 +363,8 @@ def mean_by_rater(
             # Each person's mean is one of as many items; the harmonic mean weighs people as the
             # mean does, and there are no more independent items than were labelled.
             items = min(pairs.items, int(raters**2 / (1 / pairs.n_by_rater).sum()))
-            share = float(means.mean())
-            of_mean = Bootstrapped(
-                wilson(share * items, items), f"{WILSON} of {items:,} items, all alike"
-            )
+            method = f"{WILSON} of {items:,} items, all alike"
+            of_mean = Bootstrapped(wilson(float(means.mean()) * items, items), method)
     return averaged(
         pairs, means, resampled, resampling, why_not, intervals=intervals, of_mean=of_mean
     )

@@ -229,15 +229,23 @@ class BuiltInScorer(Scorer):
 
 
 class PairScorer(BuiltInScorer):
-    """Compares labels two by two: a judge's with people's, or people's among themselves."""
+    """Compares labels two by two: a judge's with people's, or people's among themselves.
+
+    A figure that is not the same from the other side (`is_one_sided`) compares two people twice.
+    """
+
+    missing: Missing = "drop"
+    is_one_sided = False
 
     def compute_score(
         self, judge_data: JudgeLabels, human_data: HumanLabels, /, *about: str
     ) -> ScoreResult:
-        return self.compared(paired(judge_data, human_data, free_text=self.free_text))
+        pairs = paired(judge_data, human_data, missing=self.missing, free_text=self.free_text)
+        return self.compared(pairs)
 
     def compute_among_people(self, human_data: HumanLabels, /) -> ScoreResult | None:
-        return self.compared(paired_people(human_data, free_text=self.free_text))
+        ordered, free_text = self.is_one_sided, self.free_text
+        return self.compared(paired_people(human_data, ordered=ordered, free_text=free_text))
 
     def compared(self, pairs: Paired) -> ScoreResult:
         raise NotImplementedError
@@ -260,21 +268,13 @@ class ClassificationScorer(PairScorer):
         super().__init__(f"classification_{metric}")
         self.figure_names, self.tie_rule = (metric,), tie_rule
         self.settings = Classification(metric, pos_label, average, missing, resampling)
-
-    def compute_score(
-        self, judge_data: JudgeLabels, human_data: HumanLabels, /, *about: str
-    ) -> ScoreResult:
-        return self.compared(paired(judge_data, human_data, missing=self.settings.missing))
+        self.missing = missing
+        self.is_one_sided = metric in ("precision", "recall") or average == "weighted"
 
     def compute_majority(self, judge_data: JudgeLabels, human_data: HumanLabels, /) -> ScoreResult:
         found = self.compute_score(judge_data, consensus(human_data, self.tie_rule))
         method = {"scoring_method": "majority_vote", "tie_rule": self.tie_rule}
         return replace(found, metadata={**found.metadata, **method})
-
-    def compute_among_people(self, human_data: HumanLabels, /) -> ScoreResult | None:
-        settings = self.settings
-        one_sided = settings.metric in ("precision", "recall") or settings.average == "weighted"
-        return self.compared(paired_people(human_data, ordered=one_sided))
 
     def compared(self, pairs: Paired) -> ScoreResult:
         settings, wrong, options = self.settings, pairs.unlabelled, {}

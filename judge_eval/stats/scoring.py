@@ -150,11 +150,10 @@ def score(
     Examples
     --------
     >>> from judge_eval.stats import ClassificationScorer
-    >>> metric = MetricConfig(ClassificationScorer(), ["winner"], display_name="accuracy")
-    >>> judge, human = {"q1": "A", "q2": "B"}, {"q1": "A", "q2": "tie"}
-    >>> score([metric], {"gpt": {"winner": judge}}, {"ann": {"winner": human}})["accuracy"][
-    ...     0
-    ... ].scores
+    >>> metric = MetricConfig(ClassificationScorer(), ["winner"], display_name="it")
+    >>> judges = {"gpt": {"winner": {"q1": "A", "q2": "B"}}}
+    >>> found = score([metric], judges, {"ann": {"winner": {"q1": "A", "q2": "tie"}}})
+    >>> found["it"][0].scores
     {'accuracy': 0.5}
     """
     return asyncio.run(score_async(configs, judges, humans, scores_dir))
