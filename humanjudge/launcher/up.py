@@ -10,10 +10,10 @@ import os
 import socket
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import Any, TypeAlias
 
 from humanjudge.launcher import embedded
 from humanjudge.launcher.supervisor import CAN_FORK, Program, Supervisor
@@ -36,27 +36,8 @@ WORKER_OPTIONS = (
 )
 RULE = "─" * 78
 
-
-class Link(TypedDict):
-    name: str
-    path: str
-
-
-class Admin(TypedDict):
-    path: str
-    username: NotRequired[str | None]
-    password: NotRequired[str | None]
-
-
-class Access(TypedDict, total=False):
-    """What load_demo writes to access.json."""
-
-    board: list[Link]
-    invites: list[Link]
-    admin: Admin
-    api_key: str
-    api_key_scopes: list[str]
-    cli_key: str
+# What load_demo writes to access.json.
+Access: TypeAlias = Mapping[str, Any]
 
 
 def up(
@@ -222,7 +203,7 @@ def _summary_lines(access: Access, url: str, data: Path) -> Iterator[tuple[str, 
     for label, links in (("Board", access.get("board", [])), ("Vote", access.get("invites", []))):
         for number, link in enumerate(links):
             yield "" if number else label, f"{link['name']:<10} {url}{link['path']}"
-    admin = access.get("admin", Admin(path="/admin/"))
+    admin = access.get("admin") or {"path": "/admin/"}
     yield "Admin", f"{url}{admin['path']}"
     if admin.get("password"):
         yield "", f"user {admin['username']}, password {admin['password']}"
