@@ -97,7 +97,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     codes, answers = verdicts[:, :, 0], verdicts[:, :, 4:]
     if choices < len(CHOICES):
         codes = np.where(codes >= choices, NOT_ASKED, codes)
-        answers = np.where((answers < choices).all(axis=2, keepdims=True), answers, NOT_ASKED)
+        answers = np.where(answers < choices, answers, NOT_ASKED)
     generators = sorted({name for pair in writers for name in pair if name})
     number = {name: n for n, name in enumerate(generators)} | {"": -1}
     return RunOutcomes(
