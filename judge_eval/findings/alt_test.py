@@ -22,7 +22,7 @@ MOST_ANSWERS = 1_200_000
 # Everybody is tested; of very many people only some are listed one by one.
 MOST_LISTED = 200
 TOO_FEW = "too few items that others voted on too"
-Labels = dict[Hashable, object]
+Labels = dict[Hashable, str]
 
 
 @dataclass(frozen=True)

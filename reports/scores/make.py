@@ -168,7 +168,7 @@ def _write(report: Report, folder: Path, drawings: list[str]) -> None:
     (folder / MANIFEST).write_text(_json(_manifest(report, there), "the report"), "utf-8")
 
 
-def _manifest(report: Report, files: list[str]) -> dict[str, Any]:
+def _manifest(report: Report, files: list[str]) -> object:
     source = report.source
     return {
         "made_by": MADE_BY,
@@ -194,7 +194,7 @@ def _manifest(report: Report, files: list[str]) -> dict[str, Any]:
     }
 
 
-def _json(value: dict[str, Any], what: str) -> str:
+def _json(value: object, what: str) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     except (TypeError, ValueError) as error:
