@@ -106,9 +106,16 @@ class JudgeLabels(dict[Item, Label]):
     """What one judge said: the label of each item, without the missing ones."""
 
     def __init__(self, rows: Iterable[tuple[Item, object]], *, free_text: bool = False) -> None:
-        named = ((item, "the judge", label) for item, label in rows)
-        labels = HumanLabels(named, free_text=free_text)
-        super().__init__((row.item, row.label) for row in labels)
+        super().__init__()
+        missing = set()
+        for item, raw in rows:
+            if item in self or item in missing:
+                raise ValueError(f"the judge labelled {item} twice")
+            label = clean(raw, free_text=free_text)
+            if label is None:
+                missing.add(item)
+            else:
+                self[item] = label
 
     @property
     def by_item(self) -> Mapping[Item, Label]:
