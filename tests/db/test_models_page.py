@@ -293,7 +293,8 @@ def test_votes_that_rank_nothing_are_counted():
     stored = Findings.objects.get(run=run).data["models"]["boards"][0]
     text = text_of(shown(run))
     assert (stored["both_bad"], stored["unpaired"]) == (3, 8)
-    assert "Left out: 3 votes of both bad, which say nothing about which is better; 8 on" in text
+    assert "Left out: 3 votes of both bad, which say nothing about which is better." in text
+    assert "Left out: 8 on pairs that do not name two different generators." in text
 
 
 def test_one_generator_makes_no_board_and_that_is_said():
