@@ -207,7 +207,7 @@ def _tryout(request: HtmxRequest, run: Run) -> Context:
     pairs, tried = rows.in_bulk(list(last.pairs)), []
     for number, pk in enumerate(last.pairs):
         pair, told = pairs[pk], last.told.get(number) or {}
-        nano = told.get("cost_nano")
+        nano, scores = told.get("cost_nano"), (told.get("score_a"), told.get("score_b"))
         tried.append(
             {
                 "pair": pair,
@@ -215,6 +215,9 @@ def _tryout(request: HtmxRequest, run: Run) -> Context:
                 # A pair that is open to somebody must be voted on blind.
                 "is_closed": told and refusal(request, "see pair", pair.queue.run, pair),
                 "picked": LABELS.get(told.get("winner", ""), ""),
+                "scores": " : ".join("–" if each is None else str(each) for each in scores)  # noqa: RUF001
+                if any(each is not None for each in scores)
+                else "",
                 "cost": "price not known" if nano is None else usd(Decimal(nano) / providers.NANO),
                 "latency": latency(told.get("latency_ms")),
             }

@@ -19,6 +19,7 @@ from judge_eval.stats import elo
 from voting.choices import ANSWERS, VERDICTS
 from voting.ledger.bulk_sql import executemany, key, prepared, update_many
 from voting.ledger.counts import counted_in, counts, uncounts
+from voting.ledger.entries import Fact
 from voting.ledger.ledger import Difference
 from voting.models import Entry, Item, Project
 
@@ -162,8 +163,8 @@ class JudgeElo:
     def __init__(self, project: Project) -> None:
         self.project = project
 
-    def read(self, batch: Sequence[Entry]) -> None:
-        batches: dict[UUID, list[Entry]] = defaultdict(list)
+    def read(self, batch: Sequence[Fact]) -> None:
+        batches: dict[UUID, list[Fact]] = defaultdict(list)
         for entry in batch:
             queue = entry.target.queue_id if entry.target else entry.queue_id
             if queue:
@@ -189,7 +190,7 @@ class JudgeElo:
 class _Batch:
     """One run's part of a sealed batch: how the ratings stood before, and what judges say."""
 
-    def __init__(self, run: Run, entries: Sequence[Entry]) -> None:
+    def __init__(self, run: Run, entries: Sequence[Fact]) -> None:
         self.run, self.entries = run, entries
         is_simulated = run.queue.is_simulated
         self.votes = [
@@ -265,7 +266,7 @@ class _Batch:
         _write_answers(_answers(self.run, self.payloads))
 
 
-def _unblinded(entry: Entry) -> int:
+def _unblinded(entry: Fact) -> int:
     """Return by how much an entry changes the votes of people who had seen the verdicts."""
     vote = entry.target if entry.kind == Entry.Kind.RETRACTION else entry
     if vote is None or vote.kind != Entry.Kind.VOTE or not vote.unblinded or vote.simulated:

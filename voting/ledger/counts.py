@@ -11,6 +11,7 @@ from django.db.models import Count, F, Q
 
 from voting.kinds import COMPARISON
 from voting.ledger.bulk_sql import key, update_many
+from voting.ledger.entries import Fact
 from voting.ledger.ledger import Difference
 from voting.models import Entry, Item, Project, Queue
 from voting.order import FRESH
@@ -31,20 +32,20 @@ def counted_in(queue: Queue) -> Q:
     return _PRETEND if queue.is_simulated else _PEOPLES
 
 
-def counts(entry: Entry, *, is_simulated: bool) -> bool:
+def counts(entry: Fact, *, is_simulated: bool) -> bool:
     """Say of a numbered entry what `COUNTED` says of a row; the flag is its queue's."""
     is_standing = entry.kind == Entry.Kind.VOTE and entry.retracted_seq is None
     return is_standing and _is_of_its_kind(entry, is_simulated)
 
 
-def uncounts(entry: Entry, first_seq: int, *, is_simulated: bool) -> bool:
+def uncounts(entry: Fact, first_seq: int, *, is_simulated: bool) -> bool:
     """Say whether this retraction takes back a vote that an earlier batch has counted."""
     target = entry.target if entry.kind == Entry.Kind.RETRACTION else None
     is_earlier = target is not None and target.seq is not None and target.seq < first_seq
     return is_earlier and target is not None and _is_of_its_kind(target, is_simulated)
 
 
-def _is_of_its_kind(vote: Entry, is_simulated: bool) -> bool:
+def _is_of_its_kind(vote: Fact, is_simulated: bool) -> bool:
     return vote.simulated if is_simulated else not (vote.simulated or vote.unblinded)
 
 
@@ -65,7 +66,7 @@ class VoteCounts:
     def __init__(self, project: Project) -> None:
         self.project = project
 
-    def read(self, batch: Sequence[Entry]) -> None:
+    def read(self, batch: Sequence[Fact]) -> None:
         self.batch, self.first_seq = batch, batch[0].seq or 0
         votes = [entry.target or entry for entry in batch]
         queues = Queue.objects.filter(pk__in={vote.queue_id for vote in votes if vote.queue_id})

@@ -26,7 +26,8 @@ from django.utils.module_loading import import_string
 
 from voting.ledger import chain
 from voting.ledger.bulk_sql import executemany, insist, update_many
-from voting.models import Entry, Exposure, Project, Voter, VoterPrompt
+from voting.ledger.entries import Fact, read_rows
+from voting.models import Entry, Project, Voter, VoterPrompt
 
 # What sealing writes into an entry.
 SETTLED = ("seq", "hash", "reputation", "unblinded")
@@ -53,7 +54,7 @@ class Projection(Protocol):
 
     def __init__(self, project: Project) -> None: ...
 
-    def read(self, batch: Sequence[Entry]) -> None:
+    def read(self, batch: Sequence[Fact]) -> None:
         """Read from the database what the numbered entries of a batch have to be set beside."""
 
     def compute(self) -> None:
@@ -70,7 +71,7 @@ def projections() -> tuple[type[Projection], ...]:
     return tuple(import_string(path) for path in settings.LEDGER_PROJECTIONS)
 
 
-def content(entry: Entry) -> chain.Content:
+def content(entry: Fact) -> chain.Content:
     """Return what the hash of an entry covers."""
     fields: chain.Content = {
         "schema": chain.SCHEMA,
@@ -96,7 +97,7 @@ def content(entry: Entry) -> chain.Content:
     return fields
 
 
-def _vote_content(entry: Entry) -> chain.Content:
+def _vote_content(entry: Fact) -> chain.Content:
     assert entry.rubric is not None  # the database refuses a vote without one
     fields: chain.Content = {
         "rubric": str(entry.rubric),
@@ -128,8 +129,7 @@ def seal(project_id: UUID, *, now: datetime | None = None) -> int:
         # Read after the lock, by what is unsealed and never by "id > last": a vote that committed
         # late may have a smaller id than one that is sealed already.
         unsealed = Entry.objects.filter(project=project, seq__isnull=True, at__lte=young)
-        rows = unsealed.annotate(exposed=Exposure.before_entry()).order_by("at", "id")
-        batch = list(rows[: settings.SEAL_BATCH])
+        batch = read_rows(unsealed.order_by("at", "id")[: settings.SEAL_BATCH])
         _fetch_related(batch)
         for entry in batch:
             # What is known only now: the voter's reputation, and whether the vote was blind.
@@ -163,7 +163,7 @@ def append(project_id: UUID, entries: Sequence[Entry]) -> None:
             Entry.objects.bulk_create(late)
 
 
-def _fetch_related(entries: Sequence[Entry]) -> None:
+def _fetch_related(entries: Sequence[Fact]) -> None:
     """Fetch what entries point at, each row once."""
     related: dict[str, type[Model]] = {"voter": Voter, "rubric": VoterPrompt, "target": Entry}
     for name, model in related.items():
@@ -186,7 +186,7 @@ def _fill_in(batch: Sequence[Entry]) -> None:
                 setattr(entry, field.attname, field.db_default)
 
 
-def _seal(project: Project, batch: Sequence[Entry]) -> None:
+def _seal(project: Project, batch: Sequence[Fact]) -> None:
     """Number and hash a batch, hand it to the projections and move the head."""
     first = project.head_seq + 1
     for seq, entry in enumerate(batch, start=first):
@@ -207,8 +207,8 @@ def _seal(project: Project, batch: Sequence[Entry]) -> None:
     insist(moved, 1, f"the head of {project.pk}")
 
 
-def _mark_retracted(batch: Sequence[Entry]) -> None:
-    sealed_now: dict[int | None, Entry] = {entry.pk: entry for entry in batch if entry.pk}
+def _mark_retracted(batch: Sequence[Fact]) -> None:
+    sealed_now: dict[int | None, Fact] = {entry.id: entry for entry in batch if entry.id}
     rows = []
     for entry in batch:
         if entry.kind == Entry.Kind.RETRACTION:
@@ -216,8 +216,8 @@ def _mark_retracted(batch: Sequence[Entry]) -> None:
             entry.target = target = sealed_now.get(entry.target_id) or entry.target
             assert target is not None
             target.retracted, target.retracted_seq = True, entry.seq
-            if target.pk:
-                rows.append((entry.seq, target.pk))
+            if target.id:
+                rows.append((entry.seq, target.id))
     executemany(
         "UPDATE voting_entry SET retracted = TRUE, retracted_seq = %s "
         "WHERE id = %s AND retracted_seq IS NULL",
