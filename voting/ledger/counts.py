@@ -71,8 +71,10 @@ class VoteCounts:
         votes = [entry.target or entry for entry in batch]
         queues = Queue.objects.filter(pk__in={vote.queue_id for vote in votes if vote.queue_id})
         self.pretend = set(queues.filter(is_simulated=True).values_list("pk", flat=True))
-        items = Item.objects.filter(pk__in={vote.item_id for vote in votes if vote.item_id})
-        rows = items.values_list("pk", "queue", "votes_wanted", "prompt_key", "turn", *TALLY)
+        self.queue_of = {vote.item_id: vote.queue_id for vote in votes if vote.item_id}
+        rows = Item.objects.filter(pk__in=self.queue_of).values_list(
+            "pk", "votes_wanted", "turn", *TALLY
+        )
         # Under the project's lock: only sealing changes them.
         self.items = {row[0]: row for row in rows}
 
@@ -88,22 +90,30 @@ class VoteCounts:
 
     def write(self) -> None:
         rows = []
-        done: Counter[UUID] = Counter()
-        begun: dict[UUID, set[str]] = defaultdict(set)
+        done: Counter[UUID | None] = Counter()
+        begun = []
         for pk, by in self.change.items():
-            _, queue, wanted, prompt, turn, *old = self.items[pk]
+            _, wanted, turn, *old = self.items[pk]
             new = [had + more for had, more in zip(old, by, strict=True)]
             rows.append((*new, key(pk)))
-            done[queue] += (new[0] >= wanted) - (old[0] >= wanted)
+            done[self.queue_of[pk]] += (new[0] >= wanted) - (old[0] >= wanted)
             if turn >= FRESH:
-                begun[queue].add(prompt)
+                begun.append(pk)
         update_many(Item, TALLY, rows)
         for queue, by_items in done.items():
-            if by_items:
+            if queue and by_items:
                 Queue.objects.filter(pk=queue).update(done=F("done") + by_items)
-        # What is left of prompts that were voted on comes before those that nobody has begun.
-        for queue, prompts in begun.items():
-            waiting = Item.objects.filter(queue=queue, prompt_key__in=prompts, turn__gte=FRESH)
+        self._hand_out_first(begun)
+
+    def _hand_out_first(self, begun: Sequence[UUID]) -> None:
+        """What is left of prompts that were voted on comes before those that nobody has begun."""
+        prompts: dict[UUID, set[str]] = defaultdict(set)
+        if begun:
+            items = Item.objects.filter(pk__in=begun)
+            for queue, prompt in items.values_list("queue", "prompt_key"):
+                prompts[queue].add(prompt)
+        for queue, some in prompts.items():
+            waiting = Item.objects.filter(queue=queue, prompt_key__in=some, turn__gte=FRESH)
             waiting.filter(votes__lt=F("votes_wanted")).update(turn=self.first_seq)
 
     def rebuild(self, *, write: bool) -> list[Difference]:
