@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,7 +17,7 @@ from django.utils import timezone
 from voting.ballots import Ballot
 from voting.ledger.bulk_sql import key, prepared
 from voting.ledger.scheduler import nudge
-from voting.models import Assignment, Entry, Exposure, Flag, Item, Queue, Voter
+from voting.models import ApiKey, Assignment, Entry, Exposure, Flag, Item, Queue, Voter
 
 SKIPS_BEFORE_RELEASE = 2
 _ONLY_SIMULATED = "This run holds simulated votes only; make another run for people."
@@ -67,11 +68,33 @@ _INSERT = """
     {lock}
     ON CONFLICT DO NOTHING
 """
+# A script names a pair. Who votes, on what rubric, and whether all is as it must be follows from
+# the key, in the same statement.
+_INSERT_BY_KEY = """
+    INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, item_id, voter_id,
+                              choice, rubric_id)
+    SELECT %s, queue.project_id, 'vote', %s, queue.id, pair.id, voter.id, %s, queue.rubric_id
+    FROM voting_item AS pair
+    JOIN voting_queue AS queue ON queue.id = pair.queue_id
+    JOIN voting_voter AS voter ON voter.project_id = queue.project_id
+    WHERE pair.id = %s AND pair.opened_at IS NOT NULL
+      AND queue.id = %s AND queue.is_open AND NOT queue.is_simulated AND {offers}
+      AND queue.project_id = COALESCE(%s, queue.project_id)
+      AND voter.api_key_id = %s AND voter.blocked_at IS NULL
+    {lock}
+    ON CONFLICT DO NOTHING RETURNING project_id
+"""
+_OFFERS = {
+    "postgresql": "queue.ballot @> CAST(%s AS jsonb)",
+    "sqlite": "instr(queue.ballot, %s) > 0",
+}
 # While a queue's kind is being decided its row is locked: a vote waits for that, and PostgreSQL
 # then reads the row again. The row's foreign keys ask for the same lock, so it costs nothing.
-_INSERTS = {
-    "postgresql": _INSERT.format(lock="FOR KEY SHARE OF queue"),
-    "sqlite": _INSERT.format(lock=""),
+_LOCKS = {"postgresql": "FOR KEY SHARE OF queue", "sqlite": ""}
+_INSERTS = {vendor: _INSERT.format(lock=lock) for vendor, lock in _LOCKS.items()}
+_INSERTS_BY_KEY = {
+    vendor: _INSERT_BY_KEY.format(lock=lock, offers=_OFFERS[vendor])
+    for vendor, lock in _LOCKS.items()
 }
 
 
@@ -95,6 +118,31 @@ def cast_vote(
 def cast_script_vote(ballot: Ballot, choice: str) -> RecordedVote:
     """Record the vote of a script, which is told A and B and is shown no sides."""
     return cast_vote(ballot, choice, left="")
+
+
+def cast_key_vote(api_key: ApiKey, queue: UUID, item: UUID, choice: str) -> RecordedVote | None:
+    """Record the vote of a key that has voted in the project before; None if it cannot be."""
+    uid = uuid4()
+    with prepared() as cursor:
+        cursor.execute(
+            _INSERTS_BY_KEY[connection.vendor],
+            [
+                key(uid),
+                connection.ops.adapt_datetimefield_value(timezone.now()),
+                choice,
+                key(item),
+                key(queue),
+                json.dumps(choice),
+                api_key.project_id and key(api_key.project_id),
+                api_key.pk,
+            ],
+        )
+        # To the last row: SQLite commits a statement when it has come to its end.
+        rows = cursor.fetchall()
+    if not rows:
+        return None
+    transaction.on_commit(partial(nudge, UUID(str(rows[0][0]))))
+    return RecordedVote(uid, item, choice)
 
 
 def _insert(

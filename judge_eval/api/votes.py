@@ -31,7 +31,7 @@ from judge_eval.findings.columns import terminal_row
 from judge_eval.findings.model import DisputedPair, RunFindings
 from judge_eval.findings.ranking import agreement_intervals, ranking, stored_ranking
 from judge_eval.findings.slices import LONGEST
-from judge_eval.models import Verdict
+from judge_eval.models import Run, Verdict
 from judge_eval.selectors import by_prefix, pairs_at
 from judge_eval.stats.estimate import best_first
 from voting.assignment import ballot_for
@@ -39,6 +39,8 @@ from voting.choices import CHOICES
 from voting.models import ApiKey, Item
 from voting.selectors import open_to, progress
 from voting.services import (
+    RecordedVote,
+    cast_key_vote,
     cast_script_vote,
     is_unblinded,
     record_exposure,
@@ -245,6 +247,29 @@ def vote(request: HttpRequest, run_id: Prefix, body: VoteIn) -> Any:
     api_key = key_of(request, ApiKey.Scope.VOTE)
     if not limit.allow(api_key.prefix):
         raise HttpError(429, "too many votes in a moment; this one was not recorded")
+    recorded = _cast_at_once(api_key, run_id, body) or _cast(api_key, run_id, body)
+    return {
+        "ok": True,
+        "task_id": recorded.item,
+        "vote_id": recorded.uid,
+        "winner": recorded.choice,
+        "repeated": recorded.repeated,
+        "unblinded": is_unblinded(recorded) if ApiKey.Scope.VERDICTS in api_key.scopes else None,
+    }
+
+
+def _cast_at_once(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote | None:
+    """Record the vote with one statement, if nothing speaks against it: four times as fast."""
+    try:
+        queue = Run.objects.values_list("queue", flat=True).get(pk=UUID(run_id))
+        item = UUID(body.task_id)
+    except (ValueError, Run.DoesNotExist):
+        return None  # a prefix, or no run
+    return cast_key_vote(api_key, queue, item, body.winner) if body.winner in CHOICES else None
+
+
+def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
+    """Look everything up one by one: a prefix, the key's first vote, or something is wrong."""
     run = run_of(api_key, run_id)
     item = by_prefix(Item.objects.filter(queue=run.queue_id), body.task_id)
     if item is None:
@@ -254,15 +279,7 @@ def vote(request: HttpRequest, run_id: Prefix, body: VoteIn) -> Any:
     ballot = ballot_for(voter_of_key(run.queue.project_id, api_key), run.queue, item)
     if body.winner not in ballot.choices:
         raise HttpError(422, f"winner: {body.winner!r} is none of {', '.join(ballot.choices)}")
-    recorded = cast_script_vote(ballot, body.winner)
-    return {
-        "ok": True,
-        "task_id": recorded.item,
-        "vote_id": recorded.uid,
-        "winner": recorded.choice,
-        "repeated": recorded.repeated,
-        "unblinded": is_unblinded(recorded) if ApiKey.Scope.VERDICTS in api_key.scopes else None,
-    }
+    return cast_script_vote(ballot, body.winner)
 
 
 @router.get("/{run_id}/judge-eval/results", response=Results)
