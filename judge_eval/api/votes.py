@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -261,11 +262,16 @@ def vote(request: HttpRequest, run_id: Prefix, body: VoteIn) -> Any:
 def _cast_at_once(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote | None:
     """Record the vote with one statement, if nothing speaks against it: four times as fast."""
     try:
-        queue = Run.objects.values_list("queue", flat=True).get(pk=UUID(run_id))
-        item = UUID(body.task_id)
+        queue, item = _queue_of(UUID(run_id)), UUID(body.task_id)
     except (ValueError, Run.DoesNotExist):
         return None  # a prefix, or no run
     return cast_key_vote(api_key, queue, item, body.winner) if body.winner in CHOICES else None
+
+
+@lru_cache(maxsize=1000)
+def _queue_of(run: UUID) -> UUID:
+    """Return the queue of a run, which it has for life."""
+    return Run.objects.values_list("queue", flat=True).get(pk=run)
 
 
 def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:

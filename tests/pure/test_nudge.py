@@ -3,7 +3,7 @@
 import threading
 from uuid import UUID
 
-from voting.ledger.scheduler import Nudger
+from voting.ledger.scheduler import CROWD, CROWD_WINDOWS, Nudger
 
 WAIT = 30
 
@@ -50,6 +50,21 @@ def test_every_later_vote_is_asked_for_again():
         nudge(ONE)
         broker.wait()
     assert broker.published == [ONE] * 5
+
+
+def test_while_a_crowd_votes_the_windows_are_longer():
+    window, votes, slept, over = 0.1, [CROWD, CROWD, 1, 0], [], threading.Event()
+
+    def publish(project):
+        for _ in range(votes.pop(0)):
+            nudge(project)
+        if not votes:
+            over.set()
+
+    nudge = Nudger(publish, window, sleep=slept.append)
+    nudge(ONE)
+    assert over.wait(WAIT)
+    assert slept == [window, CROWD_WINDOWS * window, CROWD_WINDOWS * window, window]
 
 
 def test_a_broker_that_fails_is_said_once_and_asked_again(caplog):
