@@ -1,1 +1,0 @@
-"""The API of runs, verdicts and votes."""
