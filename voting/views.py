@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 from uuid import UUID, uuid4
 
 from django import forms
@@ -140,9 +139,9 @@ def _context(
     return context
 
 
-@cache
-def _reveal_address() -> Any:
-    return import_string(settings.REVEAL_ADDRESS)
+def _reveal_address(vote: UUID) -> str:
+    address: str = import_string(settings.REVEAL_ADDRESS)(vote)
+    return address
 
 
 @never_cache
@@ -162,7 +161,7 @@ def vote_page(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
         "has_seen": any(has_seen_verdicts(voter, item) for item in again),
         "undo_number": uuid4(),
         "voted": voted,
-        "reveal_url": _reveal_address()(voted.uid) if voted else "",
+        "reveal_url": _reveal_address(voted.uid) if voted else "",
     }
     return render(request, "voting/vote.html", context)
 
@@ -226,7 +225,7 @@ def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 @cache
 def _answer_without_number() -> str:
     """The answer to a vote is the same but for its number, so it is rendered only once."""
-    context = {"uid": NOBODY, "reveal_url": _reveal_address()(NOBODY)}
+    context = {"uid": NOBODY, "reveal_url": _reveal_address(NOBODY)}
     return render_to_string("voting/_voted.html", context)
 
 
@@ -290,7 +289,7 @@ def _as_seen(vote: Entry, queue: Queue) -> Context:
         "chosen": kind_of(queue).spoken(vote.choice, side),
         "left": left.picture,
         "right": right.picture,
-        "reveal_url": _reveal_address()(vote.uid),
+        "reveal_url": _reveal_address(vote.uid),
     }
 
 
