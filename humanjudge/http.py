@@ -132,6 +132,7 @@ def problem(
     status: int,
     message: str,
     *,
+    title: str = "",
     action: tuple[str, str] = ("To the start", "/"),
     retry_after: int | None = None,
     is_bare: bool = False,
@@ -146,7 +147,7 @@ def problem(
         response: HttpResponse = JsonResponse({"detail": message}, status=status)
     else:
         template = "_problem.html" if getattr(request, "htmx", False) else "problem.html"
-        title = TITLES.get(status, "That did not work")
+        title = title or TITLES.get(status, "That did not work")
         context = {"status": status, "title": title, "message": message, "action": action}
         text = render_to_string(template, context, None if is_bare else request)
         response = HttpResponse(text, status=status)

@@ -9,14 +9,14 @@ from django import forms
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from humanjudge.http import HtmxRequest, Problem
+from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.ratelimit import RateLimit
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, percent, span, text_cell
 from humanjudge.lib.text import listed
 from judge_eval.findings.model import AltTest, AltTestJudge
 from judge_eval.models import Run
 from judge_eval.pages.findings import findings_context, live_part, requested
-from judge_eval.pages.runs import Context, run_page
+from judge_eval.pages.runs import run_page
 from judge_eval.stats import (
     EPSILON_GUIDE,
     GRID,

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 
 from humanjudge.charts.rating_graph import RatingGraph, rating_graph
-from humanjudge.http import HtmxRequest
+from humanjudge.http import Context, HtmxRequest
 from humanjudge.lib.tables import (
     DASH,
     Cell,
@@ -36,7 +36,7 @@ from judge_eval.findings.ranking import ranking
 from judge_eval.findings.slices import Slice
 from judge_eval.models import JudgeRating, Run
 from judge_eval.pages.findings import findings_context, live_part, requested
-from judge_eval.pages.runs import Context, run_page
+from judge_eval.pages.runs import run_page
 from judge_eval.selectors import BoardView
 from judge_eval.stats.estimate import SIGNIFICANCE, best_first
 

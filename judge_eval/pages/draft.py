@@ -17,14 +17,15 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
-from humanjudge.http import HtmxRequest, Problem
+from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.text import latency, number_of, usd
 from judge_eval.access import refusal
 from judge_eval.config.estimates import Estimate, plan
 from judge_eval.config.run_config import RUBRICS
 from judge_eval.models import Judge, Run
+from judge_eval.pages.pairs import scores_in_words
 from judge_eval.pages.run_form import ConfigForm, RunForm, as_json, empty_values, form_values
-from judge_eval.pages.runs import Context, find_run, run_action, run_page
+from judge_eval.pages.runs import find_run, run_action, run_page
 from judge_eval.prompts import judge
 from judge_eval.runs import lifecycle, providers, tryout
 from voting.choices import LABELS
@@ -207,7 +208,7 @@ def _tryout(request: HtmxRequest, run: Run) -> Context:
     pairs, tried = rows.in_bulk(list(last.pairs)), []
     for number, pk in enumerate(last.pairs):
         pair, told = pairs[pk], last.told.get(number) or {}
-        nano, scores = told.get("cost_nano"), (told.get("score_a"), told.get("score_b"))
+        nano = told.get("cost_nano")
         tried.append(
             {
                 "pair": pair,
@@ -215,9 +216,7 @@ def _tryout(request: HtmxRequest, run: Run) -> Context:
                 # A pair that is open to somebody must be voted on blind.
                 "is_closed": told and refusal(request, "see pair", pair.queue.run, pair),
                 "picked": LABELS.get(told.get("winner", ""), ""),
-                "scores": " : ".join("–" if each is None else str(each) for each in scores)  # noqa: RUF001
-                if any(each is not None for each in scores)
-                else "",
+                "scores": scores_in_words(told.get("score_a"), told.get("score_b")),
                 "cost": "price not known" if nano is None else usd(Decimal(nano) / providers.NANO),
                 "latency": latency(told.get("latency_ms")),
             }

@@ -10,7 +10,7 @@ from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.text import slugify
 
-from humanjudge.http import HtmxRequest, Problem
+from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.tables import as_csv
 from humanjudge.lib.text import number_of
 from judge_eval import selectors
@@ -19,7 +19,7 @@ from judge_eval.findings.columns import Value, file_row, people_file_row
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.slices import SliceInvalid
 from judge_eval.models import Run
-from judge_eval.pages.runs import Context, run_page
+from judge_eval.pages.runs import run_page
 from judge_eval.stats.estimate import best_first
 
 # Of which tab a chart is, by which name it is kept, and what it is called where it is a file.

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from humanjudge.http import HtmxRequest
+from humanjudge.http import Context, HtmxRequest
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
 from humanjudge.lib.text import listed, number_of
 from judge_eval.findings.model import PEOPLE, ModelBoard, Models
 from judge_eval.models import Run
 from judge_eval.pages.findings import findings_context, live_part, requested
-from judge_eval.pages.runs import Context, run_page
+from judge_eval.pages.runs import run_page
 from judge_eval.stats.estimate import Rating
 
 # With more models than this a cell of the heat map has no room for a second number.

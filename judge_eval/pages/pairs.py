@@ -19,15 +19,15 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from humanjudge.http import HtmxRequest, Problem
-from humanjudge.lib.tables import percent
+from humanjudge.http import Context, HtmxRequest, Problem
+from humanjudge.lib.tables import DASH, percent
 from humanjudge.lib.text import latency, usd
 from judge_eval.access import is_voting, refusal
 from judge_eval.exchange.import_write import CHANGES
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.slices import WHOLE, Slice, SliceInvalid
 from judge_eval.models import Call, Judge, Run, Verdict
-from judge_eval.pages.runs import DONE, Context, find_run, run_page
+from judge_eval.pages.runs import DONE, find_run, run_page
 from judge_eval.runs.providers import NANO
 from judge_eval.selectors import verdicts_on
 from voting.choices import LABELS, SWAPPED, VOTES_FOR, short_name
@@ -220,6 +220,13 @@ def picks_of(verdict: Verdict) -> list[Pick]:
         Pick(order == Verdict.Order.SWAPPED, raw)
         for order, raw in zip(orders, verdict.picks, strict=False)
     ]
+
+
+def scores_in_words(a: float | None, b: float | None) -> str:
+    """Return the scores of two outputs, a dash for a missing one; nothing where both are."""
+    if a is None and b is None:
+        return ""
+    return " : ".join(DASH if score is None else str(score) for score in (a, b))
 
 
 def _verdict_row(verdict: Verdict, calls: Sequence[Call], majority: str) -> Context:

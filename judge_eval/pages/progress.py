@@ -15,11 +15,11 @@ from django.urls import reverse
 from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
 
-from humanjudge.http import HtmxRequest, Problem
+from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.text import duration, latency, number_of, usd
 from judge_eval.access import pairs_to_vote_on, refusal
 from judge_eval.models import Call, Provider, Run, Verdict
-from judge_eval.pages.runs import FAILED, WAITING, Context, alarms, calls_by_model, run_page
+from judge_eval.pages.runs import FAILED, WAITING, alarms, calls_by_model, run_page
 from judge_eval.runs import lifecycle, limits
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO

@@ -11,11 +11,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from humanjudge.http import HtmxRequest, Problem
-from humanjudge.lib.tables import DASH, PER_CENT
+from humanjudge.http import Context, HtmxRequest, Problem
+from humanjudge.lib.tables import PER_CENT
 from judge_eval.models import Verdict
-from judge_eval.pages.pairs import picks_of
-from judge_eval.pages.runs import Context
+from judge_eval.pages.pairs import picks_of, scores_in_words
 from judge_eval.selectors import verdicts_on
 from voting.choices import WRONG
 from voting.kinds import kind_of
@@ -72,10 +71,9 @@ def _judge_line(verdict: Verdict, chosen: str, left: str) -> Context:
         is_wrong = verdict.winner == WRONG
         picked = "no choice" if is_wrong else kind_of(verdict).spoken(verdict.winner, left)
         prefix = "said "
-    scores = [verdict.score_a, verdict.score_b]
+    scores = scores_in_words(verdict.score_a, verdict.score_b)
     if left == "B":
-        scores.reverse()
-    given = " : ".join(DASH if score is None else str(score) for score in scores)
+        scores = scores_in_words(verdict.score_b, verdict.score_a)
     was_swapped = verdict.order == Verdict.Order.SWAPPED
     first = {"A": "B", "B": "A"}[left] if was_swapped else left
     rate = verdict.sample_consistency
@@ -84,7 +82,7 @@ def _judge_line(verdict: Verdict, chosen: str, left: str) -> Context:
         # None where there is no verdict.
         "agrees": verdict.winner == chosen if verdict.winner else None,
         "picked": picked,
-        "in_words": f"{prefix}{picked}" + ("" if scores == [None, None] else f" ({given})"),
+        "in_words": f"{prefix}{picked}" + (f" ({scores})" if scores else ""),
         "reason": as_seen(verdict.feedback, first) or verdict.error,
         "consistency": _consistency(verdict, picked, left),
         "samples": "" if rate is None else f"{100 * rate:.0f}{PER_CENT} of its samples agree.",

@@ -14,6 +14,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.urls import reverse
 from django.utils.html import format_html
 
+from humanjudge.http import Context
 from humanjudge.lib import strict_json
 from judge_eval.baselines import BASELINES, names_for
 from judge_eval.config import prompt_files
@@ -26,7 +27,6 @@ from judge_eval.config.run_config import (
     parse,
 )
 from judge_eval.models import Provider
-from judge_eval.pages.runs import Context
 from voting.choices import LABELS, SIDES, WITHOUT_SIDE
 from voting.models import Project, Queue
 

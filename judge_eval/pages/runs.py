@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from humanjudge.http import HtmxRequest, problem
+from humanjudge.http import Context, HtmxRequest, problem
 from humanjudge.lib.leases import held
 from judge_eval import selectors
 from judge_eval.access import Action, refusal
@@ -39,8 +39,6 @@ CONSEQUENCES = {
     Call.Purpose.JUDGE: "It has given no verdict: votes will say nothing about this judge.",
 }
 View: TypeAlias = Callable[..., HttpResponse]
-# What a template gets.
-Context: TypeAlias = dict[str, Any]
 
 
 def find_run(run_id: UUID) -> Run:
@@ -75,13 +73,8 @@ def run_action(view: View) -> View:
         try:
             return view(request, run, **options)
         except LifecycleRefused as refused:
-            context = {
-                "status": 409,
-                "title": "That cannot be done now",
-                "message": str(refused),
-                "action": ("Back to the run", reverse("run-progress", args=[run.pk])),
-            }
-            return render(request, "problem.html", context, status=409)
+            back = ("Back to the run", reverse("run-progress", args=[run.pk]))
+            return problem(request, 409, str(refused), title="That cannot be done now", action=back)
 
     return act
 

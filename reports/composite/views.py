@@ -13,7 +13,7 @@ from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from humanjudge.http import Problem
+from humanjudge.http import Context, Problem
 from humanjudge.lib.tables import DASH
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
@@ -22,7 +22,7 @@ from judge_eval.findings.cache import parts_of
 from judge_eval.findings.slices import Slice, SliceInvalid
 from judge_eval.models import Run
 from judge_eval.pages.run_form import LINES, shortened
-from judge_eval.pages.runs import Context, run_action, run_page
+from judge_eval.pages.runs import run_action, run_page
 from judge_eval.stats.bootstrap import Resampling
 from reports.composite import compute, sources
 from reports.composite.config import CompositeConfig, Source

@@ -10,14 +10,14 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_safe
 
-from humanjudge.http import HtmxRequest, Problem
+from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib import strict_json
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Run
-from judge_eval.pages.runs import Context, run_action, run_page
+from judge_eval.pages.runs import run_action, run_page
 from reports.models import ScoreReport
 from reports.scores import jobs
 from reports.scores.api import zip_response
