@@ -66,7 +66,8 @@
     zoomed.dataset.show = { both: "left", left: "right", right: "both" }[zoomed.dataset.show];
   });
   zoomed.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    // For a frame after it has closed, the focus may still be in it: that key is the vote's.
+    if (!zoomed.open || event.ctrlKey || event.altKey || event.metaKey) return;
     if (event.key === "ArrowLeft") flip("left");
     else if (event.key === "ArrowRight") flip("right");
     else if (event.key.toLowerCase() === "z" && !event.repeat) zoomed.close();

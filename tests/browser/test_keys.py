@@ -319,3 +319,20 @@ def test_zoom_shows_both_pictures_their_hashes_and_one_at_a_time(product, join):
     expect(zoom.get_by_role("img", name="Left output")).to_be_visible()
     page.keyboard.press("Escape")
     assert first_pair(page) == before
+
+
+AT_ONCE = """() => {
+  document.getElementById("zoom").close();
+  const key = new KeyboardEvent("keydown", {key: "ArrowLeft", bubbles: true, cancelable: true});
+  document.querySelector("#zoom button").dispatchEvent(key);
+}"""
+
+
+def test_a_key_right_after_zoom_has_closed_votes(product, join):
+    run = product.new_run(pairs=3, kind="svg")
+    page = join(run)
+    page.keyboard.press("z")
+    page.locator("dialog#zoom[open]").wait_for()
+    page.evaluate(AT_ONCE)  # before the browser has moved the focus out of it
+    page.locator("#reveal .reveal").wait_for()
+    assert len(product.votes(run)) == 1
