@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from voting.pictures import png, screening
+from voting.pictures import RenderingFailed, png
+from voting.pictures.screening import screen
 
 MAX_SIDE = 1024
 MIN_LONGER_SIDE = 512
@@ -87,20 +88,8 @@ class Rendered:
     left_out: tuple[str, ...] = ()
 
 
-class RenderingFailed(Exception):
-    """There is no picture; ``reason`` is a sentence that a person can read.
-
-    ``is_refused`` says that screening refused the drawing: no renderer ever sees it.
-    """
-
-    def __init__(self, reason: str, *, is_refused: bool = False) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.is_refused = is_refused
-
-
 class RendererMissing(RenderingFailed):
-    """The machine has no renderer that starts, whatever the drawing; ``reason`` says why."""
+    """The machine has no renderer that starts, whatever the drawing."""
 
 
 def render(source: str, *, renderer: str = "resvg") -> Rendered:
@@ -110,10 +99,7 @@ def render(source: str, *, renderer: str = "resvg") -> Rendered:
     that does not exist.
     """
     _package(renderer)  # a mistake of the caller, before anything about the drawing
-    try:
-        screened = screening.screen(source)
-    except screening.UnsafeSvg as refusal:
-        raise RenderingFailed(refusal.reason, is_refused=True) from refusal
+    screened = screen(source)
     size = target_size(screened.width, screened.height)
     picture = _run_child(with_shipped_families(screened.svg), renderer, size)
     return Rendered(*picture, renderer_id(renderer), screened.left_out)
@@ -206,12 +192,13 @@ def _kill_group(leader: int) -> None:
 
 def _checked(answer: bytes, status: int) -> tuple[bytes, int, int]:
     mark, body = answer[:_MARK], answer[_MARK:]
+    words = body[:300].decode(errors="replace")
     if mark == b"OUT\n":
-        raise RendererMissing(f"the renderer could not be started: {_one_line(body)}")
+        raise RendererMissing(f"the renderer could not be started: {words}")
     if mark == b"ERR\n" and b"nodes limit reached" in body:
         raise RenderingFailed("the drawing refers to itself, or stands for too many elements")
     if mark == b"ERR\n":
-        raise RenderingFailed(f"the renderer refused the drawing: {_one_line(body)}")
+        raise RenderingFailed(f"the renderer refused the drawing: {words}")
     if mark != b"PNG\n":
         reason = _ENDS.get(-status, f"the renderer ended with status {status}")
         raise RenderingFailed(reason)
@@ -221,11 +208,6 @@ def _checked(answer: bytes, status: int) -> tuple[bytes, int, int]:
         return png.canonical(body, MAX_SIDE)
     except png.BadPng as error:
         raise RenderingFailed(f"the renderer returned no proper picture: {error}") from error
-
-
-def _one_line(text: bytes) -> str:
-    words = " ".join(text.decode(errors="replace").split())
-    return "".join(each for each in words if each.isprintable())[:300]
 
 
 @cache

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
 from itertools import islice
 from typing import Any, Final, TypeAlias
+from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 import tinycss2
+
+from voting.pictures import RenderingFailed, one_line
 
 Node: TypeAlias = Any  # of tinycss2, which tells no types
 
@@ -74,12 +77,10 @@ _KEPT_RULES: Final = {"media", "supports"}
 _LOADING_RULES: Final = {"import", "font-face"}
 
 
-class UnsafeSvg(Exception):
-    """The drawing is refused; ``reason`` is a sentence that a person can read."""
+class UnsafeSvg(RenderingFailed):
+    """The drawing is refused: no renderer ever sees it."""
 
-    def __init__(self, reason: str) -> None:
-        self.reason = _one_line(reason)
-        super().__init__(self.reason)
+    is_refused = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Screened:
     svg: str
     width: float
     height: float
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[str, ...]
 
 
 def screen(source: str) -> Screened:
@@ -105,121 +106,86 @@ def screen(source: str) -> Screened:
     (9.0, 6.0, ('a.png',))
     """
     writer = _Writer()
-    writer.read(source)
-    svg = "".join(writer.parts)
-    return Screened(svg, *writer.size, tuple(writer.left_out))
+    root = _read(source, writer.instruction)
+    namespace, _, local = root.tag.rpartition(" ")
+    if local != "svg":
+        raise UnsafeSvg(f"the root element is {local[:40]}, not svg")
+    if namespace != SVG:
+        raise UnsafeSvg(f'the svg element lacks xmlns="{SVG}"')
+    width, height = natural_size(root.attrib)
+    root.attrib |= {"xmlns": SVG, "xmlns:xlink": XLINK}
+    root.attrib |= {"width": f"{width:.9g}", "height": f"{height:.9g}"}
+    writer.write(root)
+    return Screened("".join(writer.parts), width, height, tuple(writer.left_out))
 
 
 def element_count(source: str) -> int:
     """Return how many elements a drawing has, or 0 where it cannot be read."""
-    reader = _Reader()
     try:
-        reader.read(source)
+        return len(list(_read(source).iter()))
     except UnsafeSvg:
         return 0
-    return reader.elements
 
 
-class _Reader:
-    """Reads XML within bounds, and expands no entity."""
-
-    def __init__(self) -> None:
-        self.elements = 0
-        self.depth = 0
-
-    def read(self, source: str) -> None:
-        parser = expat.ParserCreate("utf-8", namespace_separator=" ")
-        parser.buffer_text = True
-        parser.EntityDeclHandler = self.entity
-        parser.SkippedEntityHandler = self.entity
-        parser.ProcessingInstructionHandler = self.instruction
-        parser.StartElementHandler = self.start
-        parser.EndElementHandler = self.end
-        parser.CharacterDataHandler = self.characters
-        try:
-            parser.Parse(_bounded(source), True)
-        except expat.ExpatError as error:
-            raise UnsafeSvg(
-                f"the drawing is not well-formed XML: {expat.ErrorString(error.code)} "
-                f"(line {error.lineno}, column {error.offset + 1})"
-            ) from None
-
-    def entity(self, name: str, *_details: object) -> None:
-        raise UnsafeSvg(f"the drawing's document type defines entities ({name[:40]})")
-
-    def start(self, _name: str, _attributes: dict[str, str]) -> None:
-        self.elements += 1
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise UnsafeSvg(f"the drawing is nested deeper than {MAX_DEPTH} elements")
-        if self.elements > MAX_ELEMENTS:
-            raise UnsafeSvg(f"the drawing has more than {MAX_ELEMENTS:,} elements")
-
-    def end(self, _name: str) -> None:
-        self.depth -= 1
-
-    def instruction(self, target: str, data: str) -> None: ...
-
-    def characters(self, text: str) -> None: ...
+def _read(source: str, instruction: Callable[[str, str], None] | None = None) -> Element:
+    """Read XML within bounds, and expand no entity."""
+    builder = TreeBuilder()
+    parser = expat.ParserCreate("utf-8", namespace_separator=" ")
+    parser.buffer_text = True
+    parser.EntityDeclHandler = parser.SkippedEntityHandler = _refuse_entity
+    parser.ProcessingInstructionHandler = instruction
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.data
+    try:
+        parser.Parse(_bounded(source), True)
+    except expat.ExpatError as error:
+        raise UnsafeSvg(
+            f"the drawing is not well-formed XML: {expat.ErrorString(error.code)} "
+            f"(line {error.lineno}, column {error.offset + 1})"
+        ) from None
+    root = builder.close()
+    if sum(1 for _ in root.iter()) > MAX_ELEMENTS:
+        raise UnsafeSvg(f"the drawing has more than {MAX_ELEMENTS:,} elements")
+    return root
 
 
-class _Writer(_Reader):
-    """Writes what is read, without what lies outside or is never drawn."""
+def _refuse_entity(name: str, *_details: object) -> None:
+    raise UnsafeSvg(f"the drawing's document type defines entities ({name[:40]})")
+
+
+class _Writer:
+    """Writes what was read, without what lies outside or is never drawn."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.parts: list[str] = []
-        self.size = (0.0, 0.0)
         self.left_out: list[str] = []
-        # The depth of an element that is left out with all inside it, and of a style sheet.
-        self.hidden_from = MAX_DEPTH + 1
-        self.sheet_at = 0
-        self.sheet: list[str] = []
         self.css = 0
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        super().start(name, attributes)
-        namespace, _, local = name.rpartition(" ")
-        if self.depth == 1 and local != "svg":
-            raise UnsafeSvg(f"the root element is {local[:40]}, not svg")
-        if self.depth == 1 and namespace != SVG:
-            raise UnsafeSvg(f'the svg element lacks xmlns="{SVG}"')
-        if self.depth >= self.hidden_from:
-            return
+    def write(self, element: Element, depth: int = 1) -> None:
+        namespace, _, local = element.tag.rpartition(" ")
         tag = local.lower()
+        if depth > MAX_DEPTH:
+            raise UnsafeSvg(f"the drawing is nested deeper than {MAX_DEPTH} elements")
         if namespace == SVG and tag in _REFUSED:
             raise UnsafeSvg(f"the drawing contains a {local} element")
-        if namespace != SVG or tag in _NOT_DRAWN or self.sheet_at:
-            self.hidden_from = self.depth
+        if namespace != SVG or tag in _NOT_DRAWN:
             return
-        kept = dict(self._kept(tag, attributes))
-        if self.depth == 1:
-            self.size = natural_size(kept)
-            width, height = (f"{side:.9g}" for side in self.size)
-            own = {"xmlns": SVG, "xmlns:xlink": XLINK, "width": width, "height": height}
-            kept = own | {key: value for key, value in kept.items() if key not in own}
-        written = (f' {key}="{value.translate(_ESCAPED)}"' for key, value in kept.items())
-        self.parts.append(f"<{local}{''.join(written)}>")
+        kept = "".join(self._kept(tag, element))
+        self.parts.append(f"<{local}{kept}>")
         if tag == "style":
-            self.sheet_at, self.sheet = self.depth, []
+            words = [element.text, *(child.tail for child in element)]
+            sheet = self._css("".join(filter(None, words)), is_sheet=True)
+            self.parts.append(escape(sheet, quote=False))
+        else:
+            self._write_inside(element, depth)
+        self.parts.append(f"</{local}>")
 
-    def end(self, name: str) -> None:
-        if self.depth < self.hidden_from:
-            if self.depth == self.sheet_at:
-                css = self._css("".join(self.sheet), is_sheet=True)
-                self.parts.append(escape(css, quote=False))
-                self.sheet_at = 0
-            self.parts.append(f"</{name.rpartition(' ')[2]}>")
-        elif self.depth == self.hidden_from:
-            self.hidden_from = MAX_DEPTH + 1
-        super().end(name)
-
-    def characters(self, text: str) -> None:
-        if self.depth < self.hidden_from:
-            if self.sheet_at:
-                self.sheet.append(text)
-            else:
-                self.parts.append(escape(text, quote=False))
+    def _write_inside(self, element: Element, depth: int) -> None:
+        self.parts.append(escape(element.text or "", quote=False))
+        for child in element:
+            self.write(child, depth + 1)
+            self.parts.append(escape(child.tail or "", quote=False))
 
     def instruction(self, target: str, data: str) -> None:
         if target == "xml-stylesheet":
@@ -227,12 +193,12 @@ class _Writer(_Reader):
             self._leave_out(found[1] if found else target)
 
     def _leave_out(self, what: str) -> None:
-        shown = _one_line(what)[:100]
+        shown = one_line(what)[:100]
         if shown and shown not in self.left_out and len(self.left_out) < MAX_NOTES:
             self.left_out.append(shown)
 
-    def _kept(self, tag: str, attributes: dict[str, str]) -> Iterator[tuple[str, str]]:
-        for full_name, value in attributes.items():
+    def _kept(self, tag: str, element: Element) -> Iterator[str]:
+        for full_name, value in element.items():
             namespace, _, name = full_name.rpartition(" ")
             lowered = name.lower()
             # xml:base would move where references lead.
@@ -243,7 +209,7 @@ class _Writer(_Reader):
             else:
                 kept = value if lowered == "id" else self._css(value)
             if kept is not None:
-                yield _PREFIXES[namespace] + name, kept
+                yield f' {_PREFIXES[namespace]}{name}="{kept.translate(_ESCAPED)}"'
 
     def _reference(self, tag: str, target: str) -> str | None:
         if target.startswith("#"):
@@ -383,8 +349,3 @@ def _bounded(source: str) -> bytes:
     if not data.strip():
         raise UnsafeSvg("the drawing is empty")
     return data
-
-
-def _one_line(text: str) -> str:
-    # It may quote the drawing, which is hostile: one line, nothing invisible.
-    return "".join(each for each in " ".join(text.split()) if each.isprintable())
