@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 MEMORY = 1 << 30
 CPU_SECONDS = 5
-OPEN_FILES = 64
 # Of the faces with a glyph that the asked family lacks, the first in this order draws it.
 FONTS = (
     *("LiberationSans-Regular.ttf", "LiberationSerif-Regular.ttf", "LiberationMono-Regular.ttf"),
@@ -42,19 +41,12 @@ CAIRO_FALLBACKS = (
 
 def limit_resources() -> None:
     """Set the limits that this system has; a system without one still has the others."""
-    limits = {
-        "AS": MEMORY,
-        "CPU": CPU_SECONDS,
-        "NOFILE": OPEN_FILES,
-        "FSIZE": 0,
-        "NPROC": 0,
-        "CORE": 0,
-    }
-    for name, value in limits.items():
-        # A second more of CPU until the kill: the first signal tells this limit from others.
-        hard = value + 1 if name == "CPU" else value
+    # A second more of CPU until the kill: the first signal tells this limit from others.
+    limits = {"AS": MEMORY, "CPU": CPU_SECONDS, "NOFILE": 64, "FSIZE": 0, "NPROC": 0, "CORE": 0}
+    for name, soft in limits.items():
+        hard = soft + (name == "CPU")
         try:
-            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, hard))
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (soft, hard))
         except (AttributeError, ValueError, OSError):
             continue
 
@@ -145,40 +137,35 @@ def context_with_fallback(context: Any) -> Any:
             super().select_font_face(*face)
 
         def text_extents(self, text: str) -> Any:
-            return text_extents(super().text_extents, self, text)
+            measure = super().text_extents
+            if not any(map(self.lacks, text)):
+                return measure(text)
+            parts = [self.with_covering_face(measure, letter) for letter in text]
+            advance = sum(part[4] for part in parts)
+            top, height = min(part[1] for part in parts), max(part[3] for part in parts)
+            return parts[0][0], top, advance, height, advance, 0.0
 
         def text_path(self, text: str) -> None:
-            with_covering_face(super().text_path, self, text)
+            self.with_covering_face(super().text_path, text)
 
         def show_text(self, text: str) -> None:
-            with_covering_face(super().show_text, self, text)
+            self.with_covering_face(super().show_text, text)
+
+        def with_covering_face(self, method: Callable[[str], Any], letter: str) -> Any:
+            asked = self.asked
+            for family in CAIRO_FALLBACKS:
+                if not self.lacks(letter):
+                    break
+                self.select_font_face(family, *asked[1:])
+            answer = method(letter)
+            self.select_font_face(*asked)
+            return answer
+
+        def lacks(self, letter: str) -> bool:
+            glyphs = self.get_scaled_font().text_to_glyphs(0, 0, letter, with_clusters=False)
+            return bool(glyphs) and glyphs[0][0] == 0
 
     return Context
-
-
-def text_extents(measure: Callable[[str], Any], context: Any, text: str) -> Any:
-    if not any(lacks(context, letter) for letter in text):
-        return measure(text)
-    parts = [with_covering_face(measure, context, letter) for letter in text]
-    advance = sum(part[4] for part in parts)
-    top, height = min(part[1] for part in parts), max(part[3] for part in parts)
-    return parts[0][0], top, advance, height, advance, 0.0
-
-
-def with_covering_face(method: Callable[[str], Any], context: Any, letter: str) -> Any:
-    asked = context.asked
-    for family in CAIRO_FALLBACKS:
-        if not lacks(context, letter):
-            break
-        context.select_font_face(family, *asked[1:])
-    answer = method(letter)
-    context.select_font_face(*asked)
-    return answer
-
-
-def lacks(context: Any, letter: str) -> bool:
-    glyphs = context.get_scaled_font().text_to_glyphs(0, 0, letter, with_clusters=False)
-    return bool(glyphs) and glyphs[0][0] == 0
 
 
 def main(renderer: str, width: str, height: str, fonts: str, *packages: str) -> None:
