@@ -2,42 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, cast
 
 from django.contrib import admin
 from django.core.exceptions import ValidationError
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.forms import CheckboxSelectMultiple, ModelChoiceField, ModelForm, MultipleChoiceField
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from voting import models
 from voting.choices import Choice, in_order
 from voting.keys import create_key
 from voting.kinds import COMPARISON, kind_of
-from voting.models import ApiKey, Invite, Project, Queue, Voter, VoterPrompt
+from voting.models import (
+    ApiKey,
+    Entry,
+    Flag,
+    Inference,
+    Invite,
+    Item,
+    Picture,
+    Project,
+    Queue,
+    Voter,
+    VoterPrompt,
+)
 from voting.voters import erase, invite_token, withdraw
 
 admin.site.site_header = admin.site.site_title = "HumanJudge"
 admin.site.index_title = "Admin"
 
 
-def ask_first(
-    page: admin.ModelAdmin[Any], request: HttpRequest, rows: Sequence[Model], **words: str
+def do_for_each(
+    page: admin.ModelAdmin[Any],
+    request: HttpRequest,
+    chosen: QuerySet[Any],
+    do: Callable[[Any], None],
+    **words: str,
 ) -> HttpResponse | None:
-    """Return the page that asks before what cannot be undone; None once that is confirmed."""
-    if request.POST.get("confirmed") == "yes":
-        return None
-    context = page.admin_site.each_context(request) | {
-        "title": words["title"],
-        "about": words,
-        "rows": rows,
-        "opts": page.model._meta,
-        "media": page.media,
-    }
-    return TemplateResponse(request, "voting/admin_confirm.html", context)
+    """Ask before what cannot be undone, and do it once that is confirmed."""
+    rows = list(chosen)
+    if request.POST.get("confirmed") != "yes":
+        own = {"title": words["title"], "about": words, "rows": rows, "opts": page.opts}
+        context = page.admin_site.each_context(request) | own | {"media": page.media}
+        return TemplateResponse(request, "voting/admin_confirm.html", context)
+    for row in rows:
+        do(row)
+        row.refresh_from_db()  # the history must not name who was just forgotten
+        page.log_change(request, row, f"{words['done']}.")
+    page.message_user(request, f"{words['done']}: {len(rows)}.")
+    return None
 
 
 class KeptAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -59,12 +75,6 @@ class ReadOnlyAdmin(UnmakeableAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
-
-
-@admin.register(Project)
-class ProjectAdmin(KeptAdmin):
-    list_display = ("name", "head_seq", "created_at")
-    readonly_fields = ("id", "head_seq", "head", "created_at")
 
 
 @admin.register(VoterPrompt)
@@ -106,9 +116,7 @@ class QueueAdmin(UnmakeableAdmin):
     form = QueueForm
     list_display = ("name", "project", "votes_per_item", "reveal", "is_open")
     list_select_related = ("project",)
-
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        return ("project", *QueueForm.Meta.fields, "created_at")
+    fields = ("project", *QueueForm.Meta.fields, "created_at")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         # How many votes it wants is settled when it is made.
@@ -129,23 +137,18 @@ class InviteAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.action(description="Withdraw the selected invites", permissions=["change"])
     def revoke(self, request: HttpRequest, invites: QuerySet[Invite]) -> HttpResponse | None:
-        live = list(invites.filter(revoked_at__isnull=True).select_related("queue__project"))
-        question = ask_first(
+        return do_for_each(
             self,
             request,
-            live,
+            invites.filter(revoked_at__isnull=True).select_related("queue__project"),
+            withdraw,
             action="revoke",
             title="Withdraw invites",
             warning="Nobody new gets in by these links any more, and this cannot be undone. "
             "Whoever is in already may go on voting.",
             button="Withdraw them",
+            done="Withdrawn",
         )
-        for invite in () if question else live:
-            withdraw(invite)
-            self.log_change(request, invite, "Withdrawn.")
-        if question is None:
-            self.message_user(request, f"Invites withdrawn: {len(live)}.")
-        return question
 
 
 class VoterForm(ModelForm):  # type: ignore[type-arg]
@@ -172,24 +175,18 @@ class VoterAdmin(UnmakeableAdmin):
         permissions=["change"],
     )
     def erase(self, request: HttpRequest, voters: QuerySet[Voter]) -> HttpResponse | None:
-        people = list(voters)
-        question = ask_first(
+        return do_for_each(
             self,
             request,
-            people,
+            voters,
+            erase,
             action="erase",
             title="Erase people",
             warning="Names, comments and every way from these people to their pseudonyms are "
             "forgotten, and they may vote no more. Their votes stay. This cannot be undone.",
             button="Erase them",
+            done="Erased",
         )
-        for voter in () if question else people:
-            erase(voter)
-            voter.refresh_from_db()  # the history must not name who was just forgotten
-            self.log_change(request, voter, "Erased.")
-        if question is None:
-            self.message_user(request, f"People erased: {len(people)}.")
-        return question
 
 
 class ApiKeyForm(ModelForm):  # type: ignore[type-arg]
@@ -226,35 +223,43 @@ class ApiKeyAdmin(KeptAdmin):
         return TemplateResponse(request, "voting/admin_key.html", context)
 
 
-@admin.register(models.Flag)
-class FlagAdmin(ReadOnlyAdmin):
-    list_display = ("category", "item", "voter", "comment", "created_at")
-    list_filter = ("category",)
-    list_select_related = ("item", "voter")
-
-
-@admin.register(models.Entry)
-class EntryAdmin(ReadOnlyAdmin):
-    list_display = ("seq", "kind", "at", "project", "voter", "choice", "retracted")
-    list_filter = ("kind",)
-    list_select_related = ("project", "voter")
-    ordering = ("-id",)
-    show_full_result_count = False
-
-
-@admin.register(models.Item)
-class ItemAdmin(ReadOnlyAdmin):
-    list_display = ("id", "queue", "position", "votes", "votes_wanted", "opened_at", "unusable")
-    list_select_related = ("queue__project",)
-
-
-@admin.register(models.Inference)
-class InferenceAdmin(ReadOnlyAdmin):
-    list_display = ("id", "generator", "kind", "created_at")
-    list_filter = ("kind",)
-
-
-@admin.register(models.Picture)
-class PictureAdmin(ReadOnlyAdmin):
-    list_display = ("source_sha256", "state", "renderer", "width", "height", "error")
-    list_filter = ("state",)
+admin.site.register(
+    Project,
+    KeptAdmin,
+    list_display=("name", "head_seq", "created_at"),
+    readonly_fields=("id", "head_seq", "head", "created_at"),
+)
+admin.site.register(
+    Flag,
+    ReadOnlyAdmin,
+    list_display=("category", "item", "voter", "comment", "created_at"),
+    list_filter=("category",),
+    list_select_related=("item", "voter"),
+)
+admin.site.register(
+    Entry,
+    ReadOnlyAdmin,
+    list_display=("seq", "kind", "at", "project", "voter", "choice", "retracted"),
+    list_filter=("kind",),
+    list_select_related=("project", "voter"),
+    ordering=("-id",),
+    show_full_result_count=False,
+)
+admin.site.register(
+    Item,
+    ReadOnlyAdmin,
+    list_display=("id", "queue", "position", "votes", "votes_wanted", "opened_at", "unusable"),
+    list_select_related=("queue__project",),
+)
+admin.site.register(
+    Inference,
+    ReadOnlyAdmin,
+    list_display=("id", "generator", "kind", "created_at"),
+    list_filter=("kind",),
+)
+admin.site.register(
+    Picture,
+    ReadOnlyAdmin,
+    list_display=("source_sha256", "state", "renderer", "width", "height", "error"),
+    list_filter=("state",),
+)

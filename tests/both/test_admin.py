@@ -136,7 +136,7 @@ def test_invites_show_their_link_and_can_be_withdrawn():
     page = act(client, "invite", "revoke", invite)
     invite.refresh_from_db()
     assert invite.revoked_at is not None
-    assert "Invites withdrawn: 1." in text_of(page)
+    assert "Withdrawn: 1." in text_of(page)
     assert history_of(invite) == [("root", "Withdrawn.")]
     assert Client().get(link).status_code == 403
     assert "None of the selected rows" in text_of(act(client, "invite", "revoke", invite, ""))
@@ -190,7 +190,7 @@ def test_a_person_is_erased_and_their_votes_stay():
     page = act(client, "voter", "erase", voter)
     voter.refresh_from_db()
     assert (voter.name, voter.blocked_at is not None) == ("", True)
-    assert "People erased: 1." in text_of(page)
+    assert "Erased: 1." in text_of(page)
     assert history_of(voter)[-1] == ("root", "Erased.")
     assert set(LogEntry.objects.values_list("object_repr", flat=True)) == {voter.pseudonym}
     seal_all(run.queue.project)

@@ -138,34 +138,36 @@ def context_with_fallback(context: Any) -> Any:
 
         def text_extents(self, text: str) -> Any:
             measure = super().text_extents
-            if not any(map(self.lacks, text)):
+            if not any(lacks(self, letter) for letter in text):
                 return measure(text)
-            parts = [self.with_covering_face(measure, letter) for letter in text]
+            parts = [with_covering_face(measure, self, letter) for letter in text]
             advance = sum(part[4] for part in parts)
             top, height = min(part[1] for part in parts), max(part[3] for part in parts)
             return parts[0][0], top, advance, height, advance, 0.0
 
         def text_path(self, text: str) -> None:
-            self.with_covering_face(super().text_path, text)
+            with_covering_face(super().text_path, self, text)
 
         def show_text(self, text: str) -> None:
-            self.with_covering_face(super().show_text, text)
-
-        def with_covering_face(self, method: Callable[[str], Any], letter: str) -> Any:
-            asked = self.asked
-            for family in CAIRO_FALLBACKS:
-                if not self.lacks(letter):
-                    break
-                self.select_font_face(family, *asked[1:])
-            answer = method(letter)
-            self.select_font_face(*asked)
-            return answer
-
-        def lacks(self, letter: str) -> bool:
-            glyphs = self.get_scaled_font().text_to_glyphs(0, 0, letter, with_clusters=False)
-            return bool(glyphs) and glyphs[0][0] == 0
+            with_covering_face(super().show_text, self, text)
 
     return Context
+
+
+def with_covering_face(method: Callable[[str], Any], context: Any, letter: str) -> Any:
+    asked = context.asked
+    for family in CAIRO_FALLBACKS:
+        if not lacks(context, letter):
+            break
+        context.select_font_face(family, *asked[1:])
+    answer = method(letter)
+    context.select_font_face(*asked)
+    return answer
+
+
+def lacks(context: Any, letter: str) -> bool:
+    glyphs = context.get_scaled_font().text_to_glyphs(0, 0, letter, with_clusters=False)
+    return bool(glyphs) and glyphs[0][0] == 0
 
 
 def main(renderer: str, width: str, height: str, fonts: str, *packages: str) -> None:
