@@ -8,8 +8,6 @@ from django import forms
 
 from voting.models import Flag
 
-LONGEST_BALLOT = 2000
-
 
 class JoinForm(forms.Form):
     name = forms.CharField(
@@ -39,15 +37,11 @@ class InviteForm(forms.Form):
         return None if days is None else now + timedelta(days=days)
 
 
-class BallotForm(forms.Form):
-    ballot = forms.CharField(max_length=LONGEST_BALLOT)
-
-
 class UndoForm(forms.Form):
     # What the page calls this undo, so that the same request again is not a second one.
     undo = forms.UUIDField(required=False)
 
 
-class FlagForm(BallotForm):
+class FlagForm(forms.Form):
     category = forms.ChoiceField(choices=Flag.Category)
     comment = forms.CharField(max_length=2000, required=False)

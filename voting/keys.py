@@ -60,12 +60,7 @@ def find_key(token: str) -> ApiKey | None:
     kept, pk, name, scopes, project = row
     if not secrets.compare_digest(kept, sha256(secret.encode()).hexdigest()):
         return None
-    project_id = project and UUID(str(project))
-    values = {
-        "id": pk,
-        "name": name,
-        "prefix": prefix,
-        "scopes": json.loads(scopes),
-        "project_id": project_id,
-    }
-    return ApiKey.from_db(connection.alias, values.keys(), values.values())
+    values = (pk, name, prefix, json.loads(scopes), project and UUID(str(project)))
+    return ApiKey.from_db(
+        connection.alias, ("id", "name", "prefix", "scopes", "project_id"), values
+    )

@@ -101,7 +101,10 @@ _INSERTS_BY_KEY = {
 def cast_vote(
     ballot: Ballot, choice: str, elapsed_ms: int | None = None, *, left: str | None = None
 ) -> RecordedVote:
-    """Record a vote made with a ballot; the same ballot again returns the first answer."""
+    """Record a vote made with a ballot; the same ballot again returns the first answer.
+
+    A script is told A and B and is shown no sides: for it `left` is empty.
+    """
     with prepared() as cursor:
         side = ballot.left if left is None else left
         if _insert(cursor, ballot, choice, left=side, elapsed_ms=elapsed_ms):
@@ -113,11 +116,6 @@ def cast_vote(
         # It was undone between the INSERT and here: there is no conflict any more.
         return cast_vote(ballot, choice, elapsed_ms, left=left)
     return first
-
-
-def cast_script_vote(ballot: Ballot, choice: str) -> RecordedVote:
-    """Record the vote of a script, which is told A and B and is shown no sides."""
-    return cast_vote(ballot, choice, left="")
 
 
 def cast_key_vote(api_key: ApiKey, queue: UUID, item: UUID, choice: str) -> RecordedVote | None:

@@ -20,6 +20,6 @@ urlpatterns = [
     path("vote/<uuid:queue_id>/flag", views.flag, name="flag"),
     path("vote/<uuid:queue_id>/mine", views.my_votes, name="my-votes"),
     path("join/<str:token>/", views.join_by_invite, name="join"),
-    path("pictures/<sha256:png_sha256>.png", views.picture, name="picture"),
-    path("pictures/<sha256:png_sha256>.webp", views.thumbnail, name="thumbnail"),
+    path("pictures/<sha256:png_sha256>.png", views.picture, {"suffix": "png"}, name="picture"),
+    path("pictures/<sha256:png_sha256>.webp", views.picture, {"suffix": "webp"}, name="thumbnail"),
 ]

@@ -21,25 +21,15 @@ from django_htmx.http import trigger_client_event
 
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.ratelimit import RateLimit
-from voting import assignment, ballots, services
-from voting.forms import LONGEST_BALLOT, BallotForm, FlagForm, JoinForm, UndoForm
+from voting import assignment, ballots, services, voters
+from voting.forms import FlagForm, JoinForm, UndoForm
 from voting.kinds import kind_of
 from voting.models import Entry, Flag, Item, Queue, Voter
-from voting.pictures.store import png_path, thumbnail_path
+from voting.pictures.store import stored_path
 from voting.selectors import has_seen_verdicts, own_votes, progress, standing_votes, taken_back
-from voting.voters import (
-    InviteRefused,
-    find_invite,
-    has_come_in,
-    join,
-    refusal,
-    remember,
-    voter_here,
-    voter_id_here,
-    voter_known_here,
-)
 
 VOTES_PER_PAGE = 50
+LONGEST_BALLOT = 2000
 LONGEST_LOOK_MS = 24 * 60 * 60 * 1000
 NOBODY = UUID(int=0)
 _WRONG_LINK = (
@@ -52,33 +42,33 @@ limit = RateLimit(settings.VOTES_PER_SECOND, settings.VOTES_BURST)
 
 @never_cache
 def join_by_invite(request: HtmxRequest, token: str) -> HttpResponse:
-    invite = find_invite(token)
+    invite = voters.find_invite(token)
     if invite is None:
         raise Problem(404, _WRONG_LINK)
     queue_page = reverse("vote", args=[invite.queue_id])
-    known = voter_known_here(request, invite.queue.project_id)
+    known = voters.voter_known_here(request, invite.queue.project_id)
     if known is not None and known.blocked_at is not None:
         raise Problem(403, "You may no longer vote here.")
     # A voter who comes back goes on, even when the invite lets nobody new in.
-    if known is not None and has_come_in(known, invite):
+    if known is not None and voters.has_come_in(known, invite):
         return redirect(queue_page)
-    reason = refusal(invite, timezone.now())
+    reason = voters.refusal(invite, timezone.now())
     if reason:
         raise Problem(403, reason)
     form = JoinForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         try:
-            voter = join(invite, form.cleaned_data["name"], timezone.now(), known)
-        except InviteRefused as refused:
+            voter = voters.join(invite, form.cleaned_data["name"], timezone.now(), known)
+        except voters.InviteRefused as refused:
             raise Problem(403, str(refused)) from refused
-        return remember(redirect(queue_page), voter)
+        return voters.remember(redirect(queue_page), voter)
     context = {"queue": invite.queue, "form": form, "known": known}
     return render(request, "voting/join.html", context)
 
 
 def _voter_and_queue(request: HttpRequest, queue_id: UUID) -> tuple[Voter, Queue]:
     queue = get_object_or_404(Queue.objects.select_related("rubric"), pk=queue_id)
-    voter = voter_here(request, queue.project_id)
+    voter = voters.voter_here(request, queue.project_id)
     if voter is None:
         raise Problem(403, "You need an invite link to vote here. Open the one you got.")
     return voter, queue
@@ -90,13 +80,17 @@ def _cleaned(form: forms.Form) -> Context:
     return form.cleaned_data
 
 
-def _ballot(request: HttpRequest, token: str, queue_id: UUID) -> ballots.Ballot:
-    """Read a ballot that was given to the voter of this browser, for this queue."""
+def _ballot(request: HttpRequest, queue_id: UUID) -> ballots.Ballot:
+    """Read the ballot that was given to the voter of this browser, for this queue."""
+    # By hand: a form copies its fields for each request, which took longer than all else of a vote.
+    token = request.POST.get("ballot", "")
+    if not 0 < len(token) <= LONGEST_BALLOT:
+        raise Problem(422, "ballot: there is none, or it is too long; reload the page")
     try:
         ballot = ballots.read(token)
     except ballots.BallotInvalid as invalid:
         raise Problem(422, f"ballot: {invalid}") from invalid
-    if voter_id_here(request, ballot.project) != ballot.voter or ballot.queue != queue_id:
+    if voters.voter_id_here(request, ballot.project) != ballot.voter or ballot.queue != queue_id:
         raise Problem(403, "This ballot was given to another voter. Reload the page.")
     return ballot
 
@@ -149,9 +143,8 @@ def _reveal_address(vote: UUID) -> str:
 def vote_page(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
     # Without scripts a vote and an undo lead back here and name what they were about.
-    voted: Entry | None = None
-    for uid in _uuids(request.GET.get("voted", ""))[:1]:
-        voted = own_votes(voter, queue).filter(uid=uid).first()
+    numbers = _uuids(request.GET.get("voted", ""))[:1]
+    voted = own_votes(voter, queue).filter(uid__in=numbers).first()
     undone = _uuids(request.GET.get("again", ""))[:1]
     if voted is not None and voted.retracted and voted.item_id is not None:
         undone = [voted.item_id]
@@ -193,17 +186,14 @@ def leave(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 @require_POST
 def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     """Record one vote: one INSERT, and nothing else is asked of the database here."""
-    # By hand: a form copies its fields for each request, which took longer than all else here.
-    token, elapsed = request.POST.get("ballot", ""), request.POST.get("elapsed_ms", "")
-    if not 0 < len(token) <= LONGEST_BALLOT:
-        raise Problem(422, "ballot: there is none, or it is too long; reload the page")
-    ballot = _ballot(request, token, queue_id)
+    ballot = _ballot(request, queue_id)
     choice = ballot.choice(request.POST.get("choice", ""))
     if choice is None:
         raise Problem(422, "choice: this ballot does not offer it")
     if not limit.allow(ballot.voter):
         raise Problem(429, "Too many votes in a moment. This one was not recorded; go on.")
     # The clock of a browser is kept when it makes sense, and never a reason to lose a vote.
+    elapsed = request.POST.get("elapsed_ms", "")
     is_time = elapsed.isdecimal() and len(elapsed) <= 9
     elapsed_ms = min(int(elapsed), LONGEST_LOOK_MS) if is_time else None
     try:
@@ -247,16 +237,15 @@ def undo(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 @require_POST
 def skip(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     _voter_and_queue(request, queue_id)
-    services.skip(_ballot(request, _cleaned(BallotForm(request.POST))["ballot"], queue_id))
+    services.skip(_ballot(request, queue_id))
     return HttpResponse(status=204) if request.htmx else redirect("vote", queue_id)
 
 
 @require_POST
 def flag(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, _ = _voter_and_queue(request, queue_id)
-    given = _cleaned(FlagForm(request.POST))
-    ballot = _ballot(request, given["ballot"], queue_id)
-    services.flag(voter, ballot.item, given["category"], given["comment"])
+    ballot = _ballot(request, queue_id)
+    services.flag(voter, ballot.item, **_cleaned(FlagForm(request.POST)))
     return HttpResponse(status=204) if request.htmx else redirect("vote", queue_id)
 
 
@@ -295,20 +284,10 @@ def _as_seen(vote: Entry, queue: Queue) -> Context:
 
 @require_safe
 @cache_control(public=True, max_age=31_536_000, immutable=True)
-def picture(request: HttpRequest, png_sha256: str) -> FileResponse:
-    """Serve PNG bytes under their own hash: whoever knows the hash has seen the picture."""
-    return _file(png_path(png_sha256), "image/png")
-
-
-@require_safe
-@cache_control(public=True, max_age=31_536_000, immutable=True)
-def thumbnail(request: HttpRequest, png_sha256: str) -> FileResponse:
-    """Serve the same, small, under the same hash and to the same people."""
-    return _file(thumbnail_path(png_sha256), "image/webp")
-
-
-def _file(path: str, content_type: str) -> FileResponse:
+def picture(request: HttpRequest, png_sha256: str, suffix: str) -> FileResponse:
+    """Serve bytes, or them small, under their own hash: whoever knows it has seen the picture."""
     try:
-        return FileResponse(default_storage.open(path), content_type=content_type)
+        file = default_storage.open(stored_path(png_sha256, suffix))
     except FileNotFoundError:
         raise Http404 from None
+    return FileResponse(file, content_type=f"image/{suffix}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TypeVar
 from uuid import UUID
 
 from django.conf import settings
@@ -11,13 +10,10 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core import signing
 from django.db import transaction
-from django.http import HttpRequest
-from django.http.response import HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from voting.models import ApiKey, Assignment, Entry, Flag, Invite, Project, Queue, Voter
-
-Response = TypeVar("Response", bound=HttpResponseBase)
 
 _INVITE_SALT = "voting.invite"
 _COOKIE_SALT = "voting.voter"
@@ -117,7 +113,7 @@ def voter_here(request: HttpRequest, project_id: UUID) -> Voter | None:
     return None if voter is None or voter.blocked_at is not None else voter
 
 
-def remember(response: Response, voter: Voter) -> Response:
+def remember(response: HttpResponse, voter: Voter) -> HttpResponse:
     response.set_signed_cookie(
         _cookie(voter.project_id),
         voter.pk.hex,

@@ -42,7 +42,7 @@ from voting.selectors import open_to, progress
 from voting.services import (
     RecordedVote,
     cast_key_vote,
-    cast_script_vote,
+    cast_vote,
     is_unblinded,
     record_exposure,
 )
@@ -285,7 +285,7 @@ def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
     ballot = ballot_for(voter_of_key(run.queue.project_id, api_key), run.queue, item)
     if body.winner not in ballot.choices:
         raise HttpError(422, f"winner: {body.winner!r} is none of {', '.join(ballot.choices)}")
-    return cast_script_vote(ballot, body.winner)
+    return cast_vote(ballot, body.winner, left="")
 
 
 @router.get("/{run_id}/judge-eval/results", response=Results)

@@ -23,7 +23,7 @@ from judge_eval.providers.chat import ChatRequest
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import providers
 from voting.models import Inference
-from voting.pictures.store import png_path
+from voting.pictures.store import stored_path
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ def _config(run_id: UUID) -> RunConfig:
 
 @lru_cache(maxsize=128)
 def png_bytes(png_sha256: str) -> bytes:
-    with default_storage.open(png_path(png_sha256)) as file:
+    with default_storage.open(stored_path(png_sha256)) as file:
         png = bytes(file.read())
     if sha256(png).hexdigest() != png_sha256:
         raise ValueError(f"picture {png_sha256} is another than was rendered")

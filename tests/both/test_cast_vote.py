@@ -12,7 +12,6 @@ from voting.services import (
     VoteConflict,
     VoteTakenBack,
     VotingClosed,
-    cast_script_vote,
     cast_vote,
     undo_last_vote,
 )
@@ -148,13 +147,13 @@ def test_voters_do_not_stand_in_each_others_way():
 def test_a_script_votes_on_the_stored_sides():
     run, voter, pair = a_pair()
     ballot = ballot_for(voter, run.queue, pair)
-    recorded = cast_script_vote(ballot, "B")
+    recorded = cast_vote(ballot, "B", left="")
     entry = entry_of(recorded)
     assert (entry.choice, entry.left_side, entry.elapsed_ms) == ("B", "", None)
     again = ballot_for(voter, run.queue, pair)
-    assert cast_script_vote(again, "B").uid == recorded.uid
+    assert cast_vote(again, "B", left="").uid == recorded.uid
     with pytest.raises(VoteConflict):
-        cast_script_vote(again, "A")
+        cast_vote(again, "A", left="")
 
 
 @pytest.mark.parametrize("by_script", [True, False])
@@ -172,7 +171,7 @@ def test_an_undo_between_the_conflict_and_the_look_up_leaves_room_for_the_vote(b
 
     ballot = ballot_for(voter, run.queue, pair)
     with connection.execute_wrapper(undo_before_the_look_up):
-        vote = cast_script_vote(ballot, "B") if by_script else cast_vote(ballot, "B", 700)
+        vote = cast_vote(ballot, "B", left="") if by_script else cast_vote(ballot, "B", 700)
     entry = entry_of(vote)
     assert (entry.choice, vote.repeated) == ("B", False)
     expected = ("", None) if by_script else (ballot.left, 700)

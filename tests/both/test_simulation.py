@@ -1,6 +1,7 @@
 """Pretend votes: reproducible, counted in their own run alone, and never beside those of people."""
 
 from collections import Counter
+from functools import partial
 
 import pytest
 
@@ -25,7 +26,6 @@ from voting.models import Entry, Item, Queue
 from voting.selectors import queue_counts
 from voting.services import (
     VotingClosed,
-    cast_script_vote,
     cast_simulated_votes,
     cast_vote,
     make_simulated,
@@ -207,7 +207,7 @@ def test_a_queue_of_people_takes_no_pretend_vote_even_when_one_is_cast():
     assert not votes_in(run).exists()
 
 
-@pytest.mark.parametrize("cast", [cast_vote, cast_script_vote])
+@pytest.mark.parametrize("cast", [cast_vote, partial(cast_vote, left="")])
 def test_a_run_of_simulated_votes_takes_none_of_people(cast):
     run = make_run(pairs=2)
     pretend(run, limit=1)
@@ -233,7 +233,7 @@ def test_a_ballot_that_was_handed_out_before_is_refused_after():
     held = ballot_for(voter, run.queue, pair)
     pretend(run)
     with pytest.raises(VotingClosed, match="make another run for people"):
-        cast_script_vote(held, "A")
+        cast_vote(held, "A", left="")
 
 
 def test_a_closed_run_takes_none():

@@ -15,7 +15,7 @@ from tests.makers import make_voter, pairs_of, voter_client
 from tests.provider import provider
 from tests.provider_models import outputs_shown
 from voting.models import Picture
-from voting.pictures.store import png_path, render_picture
+from voting.pictures.store import render_picture, stored_path
 
 pytestmark = pytest.mark.django_db
 
@@ -174,14 +174,14 @@ class TestWhatCannotBeAsked:
         assert Verdict.objects.get(judge__run=run).state == "done"
 
     def test_a_picture_that_is_gone(self, at, run):
-        path = png_path(Picture.objects.order_by("pk")[0].png_sha256)
+        path = stored_path(Picture.objects.order_by("pk")[0].png_sha256)
         with default_storage.open(path) as file:
             kept = file.read()
         default_storage.delete(path)
         self.assert_failed_and_mended(at, run, lambda: default_storage.save(path, BytesIO(kept)))
 
     def test_a_picture_that_is_another_than_was_rendered(self, at, run):
-        path = png_path(Picture.objects.order_by("pk")[0].png_sha256)
+        path = stored_path(Picture.objects.order_by("pk")[0].png_sha256)
         with default_storage.open(path) as file:
             kept = file.read()
         default_storage.delete(path)

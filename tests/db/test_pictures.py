@@ -9,7 +9,7 @@ from django.test import Client
 from PIL import Image
 
 from tests.makers import make_picture, make_run, make_voter, pairs_of, user_client, voter_client
-from voting.pictures.store import png_path, store
+from voting.pictures.store import store, stored_path
 
 pytestmark = pytest.mark.django_db
 
@@ -83,7 +83,7 @@ def test_only_to_be_read():
 
 def test_the_name_of_the_file_says_nothing_but_the_hash():
     picture = make_picture("red")
-    assert default_storage.exists(png_path(picture.png_sha256))
+    assert default_storage.exists(stored_path(picture.png_sha256))
     response, _ = get(picture.png_sha256)
     assert response["Content-Disposition"] == f'inline; filename="{picture.png_sha256}.png"'
 

@@ -48,10 +48,6 @@ def test_times_are_utc_with_microseconds():
     assert chain.timestamp(at) == "2026-11-21T09:00:00.000000Z"
 
 
-def test_fractions_are_whole_millionths():
-    assert [chain.millionths(value) for value in (0, 0.9, 1 / 3, 1)] == [0, 900_000, 333_333, 10**6]
-
-
 def test_free_text_stands_as_a_salted_hash():
     assert chain.salted_hash("salt", "text") == sha256(b"salttext").hexdigest()
 

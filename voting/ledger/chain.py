@@ -60,11 +60,6 @@ def timestamp(at: datetime) -> str:
     return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
-def millionths(value: float) -> int:
-    """Write a fraction as whole millionths, since the chain holds no floats."""
-    return round(value * 1_000_000)
-
-
 def salted_hash(salt: str, text: str) -> str:
     """Return SHA-256(salt || text) in hex: how free text stands in the chain."""
     return sha256((salt + text).encode()).hexdigest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from django.db.models import Count, F, Q
 from voting.kinds import COMPARISON
 from voting.ledger.bulk_sql import key, update_many
 from voting.ledger.entries import Fact
-from voting.ledger.ledger import Difference
+from voting.ledger.ledger import Difference, correct
 from voting.models import Entry, Item, Project, Queue
 from voting.order import FRESH
 
@@ -116,29 +116,19 @@ class VoteCounts:
             waiting = Item.objects.filter(queue=queue, prompt_key__in=some, turn__gte=FRESH)
             waiting.filter(votes__lt=F("votes_wanted")).update(turn=self.first_seq)
 
-    def rebuild(self, *, write: bool) -> list[Difference]:
+    def rebuild(self, *, write: bool) -> Iterator[Difference]:
         tallies: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
         counted = Entry.objects.filter(COUNTED, project=self.project, item__isnull=False)
         kinds = counted.values_list("item", "choice", "left_side").annotate(Count("pk"))
         for item, choice, left, votes in kinds:
             assert item is not None  # filtered
             _add(tallies[item], votes, choice, left)
-        differences = []
         done: Counter[UUID] = Counter()
         for row in Item.objects.filter(queue__project=self.project):
             tally = tallies[row.pk]
             done[row.queue_id] += tally[0] >= row.votes_wanted
             replayed = dict(zip(TALLY, tally, strict=True))
-            wrong = {n: votes for n, votes in replayed.items() if getattr(row, n) != votes}
-            for name, votes in wrong.items():
-                where = f"{name} of comparison {row.pk}"
-                differences.append(Difference(where, getattr(row, name), votes))
-            if wrong and write:
-                Item.objects.filter(pk=row.pk).update(**wrong)
+            yield from correct(row, f"comparison {row.pk}", replayed, write=write)
         for queue in Queue.objects.filter(project=self.project):
-            if queue.done != done[queue.pk]:
-                where = f"comparisons done of queue {queue.pk}"
-                differences.append(Difference(where, queue.done, done[queue.pk]))
-                if write:
-                    Queue.objects.filter(pk=queue.pk).update(done=done[queue.pk])
-        return differences
+            replayed = {"done": done[queue.pk]}
+            yield from correct(queue, f"queue {queue.pk}", replayed, write=write)

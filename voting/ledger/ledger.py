@@ -9,7 +9,7 @@ UPDATEs make one number per entry of it. What was voted elsewhere is appended, s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -45,6 +45,17 @@ class Difference:
         return f"{self.where}: stored {self.stored!r}, replayed {self.replayed!r}"
 
 
+def correct(
+    row: Model, where: str, replayed: Mapping[str, float], *, write: bool
+) -> Iterator[Difference]:
+    """Say which columns of a projection's row are not what the entries say, and write these."""
+    wrong = {name: value for name, value in replayed.items() if getattr(row, name) != value}
+    for name, value in wrong.items():
+        yield Difference(f"{name} of {where}", getattr(row, name), value)
+    if wrong and write:
+        type(row)._default_manager.filter(pk=row.pk).update(**wrong)
+
+
 class Projection(Protocol):
     """A score made of a project's entries and of nothing else.
 
@@ -62,7 +73,7 @@ class Projection(Protocol):
 
     def write(self) -> None: ...
 
-    def rebuild(self, *, write: bool) -> list[Difference]:
+    def rebuild(self, *, write: bool) -> Iterable[Difference]:
         """Compute everything from the entries, say what differs, and write it if asked."""
 
 

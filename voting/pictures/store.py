@@ -25,12 +25,9 @@ def source_address(source: str) -> str:
     return sha256(source.encode()).hexdigest()
 
 
-def png_path(png_sha256: str) -> str:
-    return f"{png_sha256[:2]}/{png_sha256}.png"
-
-
-def thumbnail_path(png_sha256: str) -> str:
-    return f"{png_sha256[:2]}/{png_sha256}.webp"
+def stored_path(png_sha256: str, suffix: str = "png") -> str:
+    """Return where the picture of this hash is kept; with "webp", its thumbnail."""
+    return f"{png_sha256[:2]}/{png_sha256}.{suffix}"
 
 
 def render_picture(picture_id: int) -> None:
@@ -64,7 +61,8 @@ def render_picture(picture_id: int) -> None:
 def store(png: bytes) -> str:
     """Keep the bytes under their own hash; the row that names them is written only after."""
     address = sha256(png).hexdigest()
-    for path, data in ((png_path(address), png), (thumbnail_path(address), thumbnail(png))):
+    for suffix, data in (("png", png), ("webp", thumbnail(png))):
+        path = stored_path(address, suffix)
         if not default_storage.exists(path):
             default_storage.save(path, BytesIO(data))
     return address
