@@ -1,7 +1,5 @@
 """The admin of voting: who may vote and with what. The ledger can only be read here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -36,7 +34,7 @@ admin.site.index_title = "Admin"
 
 
 def do_for_each(
-    page: admin.ModelAdmin[Any],
+    page: "admin.ModelAdmin[Any]",
     request: HttpRequest,
     chosen: QuerySet[Any],
     do: Callable[[Any], None],

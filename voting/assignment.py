@@ -4,8 +4,6 @@ Leased is what a voter has on the screen and the next two pairs. What a page hol
 there for speed only: whoever asks first gets it, and the page that held it is told.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeAlias
@@ -104,13 +102,6 @@ _END_LEASES = """
 Values: TypeAlias = dict[str, UUID | str | int]
 
 
-class Handed(NamedTuple):
-    """The voter's next pairs, and those of the page that are not the voter's any more."""
-
-    pairs: list[Item]
-    gone: list[UUID]
-
-
 class _Row(NamedTuple):
     prompt_key: str
     pk: UUID
@@ -133,24 +124,24 @@ def _placeholders(values: Values) -> str:
 
 def next_pairs(
     voter: Voter, queue: Queue, have: Sequence[UUID], held: int, now: datetime
-) -> Handed:
+) -> tuple[list[Item], list[UUID]]:
     """Hand out so many pairs that the voter's page holds `held`, and lease the first three of them.
 
-    `have` are those that it holds already, in its order. A page that holds none, since it was just
-    loaded, goes on with what the last one held. Nobody is idle because others look at what is
-    left: then the pair that was leased longest ago is handed out.
+    `have` are those that it holds already, in its order: returned are new ones, and which of these
+    are not the voter's any more. A page that holds none, since it was just loaded, goes on with
+    what the last one held. Nobody is idle because others look at what is left: then the pair that
+    was leased longest ago is handed out.
     """
+    if not queue.is_open or queue.is_simulated:
+        return [], []
     about: Values = {"voter": key(voter.pk), "queue": key(queue.pk), "now": _time(now)}
     with transaction.atomic():
         if connection.vendor == "postgresql":  # on SQLite the transaction is the lock
             with prepared() as cursor:
                 cursor.execute(_LOCK, about)
-        if not have:
-            # What the last page held, in its order, is among what was voted on just before.
-            last = Assignment.objects.filter(voter=voter, skips=0).order_by("-leased_until", "pk")
-            on_page: Sequence[UUID] = list(last.values_list("item_id", flat=True)[: 2 * held])
-        else:
-            on_page = have
+        # What the last page held, in its order, is among what was voted on just before.
+        last = Assignment.objects.filter(voter=voter, skips=0).order_by("-leased_until", "pk")
+        on_page = have or list(last.values_list("item_id", flat=True)[: 2 * held])
         kept = _still_theirs(about, on_page)
         page = list(kept)[:held]
         if len(kept) < held:
@@ -158,7 +149,7 @@ def next_pairs(
         _lease(about, page, now + timedelta(minutes=settings.LEASE_MINUTES))
     new = [pk for pk in page if pk not in have]
     pairs = Item.objects.select_related("a__picture", "b__picture").in_bulk(new)
-    return Handed([pairs[pk] for pk in new], [pk for pk in have if pk not in kept])
+    return [pairs[pk] for pk in new], [pk for pk in have if pk not in kept]
 
 
 def give_back(voter: Voter, queue: Queue, pairs: Sequence[UUID], now: datetime) -> None:

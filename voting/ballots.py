@@ -1,7 +1,5 @@
 """Signed ballots: what a page may say about one item without the server looking anything up."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache

@@ -4,8 +4,6 @@ A new choice is a code in the types, a row in `TABLE`, the columns that count it
 (`voting.models`), and the words in which a judge is offered it (`judge_eval.prompts.judge`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, cast, get_args

@@ -1,7 +1,5 @@
 """Input of the voting pages, checked before any service is called."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from django import forms

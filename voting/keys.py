@@ -1,7 +1,5 @@
 """API keys: made once, kept as a hash, checked in constant time."""
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Ballot, assignment, undo, skip, flag, exposure, reveal and progress know items o
 queue are of one kind, and `kind_of` says of which.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Final
 

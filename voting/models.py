@@ -4,8 +4,6 @@ The database refuses what must not be: a second vote of one voter on one item, a
 nothing, two entries with one number.
 """
 
-from __future__ import annotations
-
 import secrets
 import uuid
 from functools import reduce
@@ -299,7 +297,7 @@ class Invite(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True)
     max_voters = models.PositiveIntegerField(null=True, blank=True)
     # Voters of the project already, whom another invite had let in; they take a place here too.
-    guests: models.ManyToManyField[Voter, models.Model] = models.ManyToManyField(
+    guests: "models.ManyToManyField[Voter, models.Model]" = models.ManyToManyField(
         "Voter", related_name="+", blank=True, editable=False
     )
 

@@ -3,8 +3,6 @@
 Neither has to do with who is right.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Callable, Hashable, Sequence
 from hashlib import sha256

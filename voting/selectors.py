@@ -1,7 +1,5 @@
 """Reads of more than one row, with a fixed number of queries whatever the size."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID

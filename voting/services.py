@@ -1,7 +1,5 @@
 """The only writers of votes: cast, undo, skip, flag."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,6 +21,16 @@ SKIPS_BEFORE_RELEASE = 2
 _ONLY_SIMULATED = "This run holds simulated votes only; make another run for people."
 
 
+@dataclass(frozen=True)
+class RecordedVote:
+    """A vote that is in the database, and whether this very request put it there."""
+
+    uid: UUID
+    item: UUID
+    choice: str
+    repeated: bool = False
+
+
 class VoteConflict(Exception):
     """The voter has already answered otherwise; what was recorded stands."""
 
@@ -41,16 +49,6 @@ class VotingClosed(Exception):
 
 class NothingToUndo(Exception):
     """The voter has no standing vote here."""
-
-
-@dataclass(frozen=True)
-class RecordedVote:
-    """A vote that is in the database, and whether this very request put it there."""
-
-    uid: UUID
-    item: UUID
-    choice: str
-    repeated: bool = False
 
 
 # A repeat (a double key press, a retry, a second tab) conflicts with one of the unique

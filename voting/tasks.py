@@ -1,7 +1,5 @@
 """Tasks of the `votes` queue: a few lines each; the rows say what is left to do."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from celery import shared_task

@@ -1,7 +1,5 @@
 """The voting pages: join by a link, vote on items, undo, skip, flag."""
 
-from __future__ import annotations
-
 from functools import cache
 from uuid import UUID, uuid4
 
@@ -21,7 +19,8 @@ from django_htmx.http import trigger_client_event
 
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.ratelimit import RateLimit
-from voting import assignment, ballots, services, voters
+from voting import ballots, services, voters
+from voting.assignment import ballot_for, give_back, next_pairs
 from voting.forms import FlagForm, JoinForm, UndoForm
 from voting.kinds import kind_of
 from voting.models import Entry, Flag, Item, Queue, Voter
@@ -102,15 +101,9 @@ def _uuids(text: str) -> list[UUID]:
         raise Problem(400, "A list of identifiers was expected.") from None
 
 
-def _next_items(voter: Voter, queue: Queue, have: list[UUID]) -> assignment.Handed:
-    if not queue.is_open or queue.is_simulated:
-        return assignment.Handed([], [])
-    return assignment.next_pairs(voter, queue, have, settings.PAIRS_HELD, timezone.now())
-
-
 def on_page(voter: Voter, queue: Queue, item: Item) -> Context:
     """Return what a voter is shown of an item: never more than the two outputs."""
-    ballot = assignment.ballot_for(voter, queue, item)
+    ballot = ballot_for(voter, queue, item)
     left, right = item.seen(ballot.left)
     return {"item": item, "left": left, "right": right, "token": ballots.issue(ballot)}
 
@@ -149,7 +142,8 @@ def vote_page(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     if voted is not None and voted.retracted and voted.item_id is not None:
         undone = [voted.item_id]
     again = [item for pk in undone if (item := taken_back(voter, queue, pk))]
-    items, _ = _next_items(voter, queue, [item.pk for item in again])
+    have = [item.pk for item in again]
+    items, _ = next_pairs(voter, queue, have, settings.PAIRS_HELD, timezone.now())
     context = _context(request, voter, queue, again + items, with_progress=True) | {
         "has_seen": any(has_seen_verdicts(voter, item) for item in again),
         "undo_number": uuid4(),
@@ -164,7 +158,7 @@ def vote_page(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 def more_pairs(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
     have = _uuids(request.GET.get("have", ""))
-    items, gone = _next_items(voter, queue, have)
+    items, gone = next_pairs(voter, queue, have, settings.PAIRS_HELD, timezone.now())
     # Only a page that has nothing left says how far everybody is: that costs a count.
     is_empty = not items and not have
     context = _context(request, voter, queue, items, with_progress=is_empty)
@@ -178,8 +172,7 @@ def more_pairs(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 def leave(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     """Give back what a page had leased that nobody looks at any more."""
     voter, queue = _voter_and_queue(request, queue_id)
-    have = _uuids(request.POST.get("have", ""))
-    assignment.give_back(voter, queue, have, timezone.now())
+    give_back(voter, queue, _uuids(request.POST.get("have", "")), timezone.now())
     return HttpResponse(status=204)
 
 

@@ -1,7 +1,5 @@
 """Who votes: invite links, the identities behind them, and the cookie that remembers one."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from uuid import UUID
 

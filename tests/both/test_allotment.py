@@ -22,11 +22,11 @@ def handed(voter, run, have=(), held=None, later=timedelta()):
     """What a page that holds `have` gets, until it holds `held` pairs."""
     held = len(have) + 10 if held is None else held
     found = next_pairs(voter, run.queue, list(have), held, timezone.now() + later)
-    return [pair.pk for pair in found.pairs]
+    return [pair.pk for pair in found[0]]
 
 
 def gone(voter, run, have):
-    return next_pairs(voter, run.queue, have, len(have), timezone.now()).gone
+    return next_pairs(voter, run.queue, have, len(have), timezone.now())[1]
 
 
 def leased(voter):

@@ -109,7 +109,7 @@ def test_pairs_of_a_new_run_are_voted_on_and_judged_end_to_end():
     run = make_new_run()
     work_on(run)
     voter = make_voter(run)
-    for pair in next_pairs(voter, run.queue, [], 10, timezone.now()).pairs:
+    for pair in next_pairs(voter, run.queue, [], 10, timezone.now())[0]:
         pair.queue = run.queue
         make_vote(voter, pair, "A")
     seal_all(run.queue.project)
@@ -166,7 +166,7 @@ def test_an_unusable_pair_is_neither_in_the_ledger_nor_in_the_coverage_nor_hande
     [entry] = verdict_entries(run)
     assert entry.item.unusable == ""
     assert set(JudgeRating.objects.values_list("asked", "answered")) == {(1, 1)}
-    handed = next_pairs(make_voter(run), run.queue, [], 10, timezone.now()).pairs
+    handed = next_pairs(make_voter(run), run.queue, [], 10, timezone.now())[0]
     assert [pair.pk for pair in handed] == [entry.item_id]
 
 

@@ -158,10 +158,10 @@ def test_of_eight_voters_at_once_none_is_idle_while_a_pair_wants_a_vote():
     scene = make_scene(pairs=30, voters=8, votes_wanted=1)
 
     def vote_until_the_end(voter):
-        handed = next_pairs(voter, scene.queue, [], 6, timezone.now()).pairs
+        handed = next_pairs(voter, scene.queue, [], 6, timezone.now())[0]
         while handed:
             services.cast_vote(ballot_for(voter, scene.queue, handed[0]), "A")
-            handed = next_pairs(voter, scene.queue, [], 6, timezone.now()).pairs
+            handed = next_pairs(voter, scene.queue, [], 6, timezone.now())[0]
         # Votes only come: a pair that lacks one now lacked it when nothing was handed out.
         lacking = Item.objects.filter(queue=scene.queue).exclude(pk__in=voted)
         return list(lacking.values_list("pk", flat=True))

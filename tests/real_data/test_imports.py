@@ -197,7 +197,7 @@ def test_pandalm_is_open_for_voting_and_people_vote_on_its_texts():
     assert (run.state, run.queue.is_open) == ("voting", True)
     assert run.queue.ballot == ["A", "B", "tie", "both_bad"]
     person, before = make_voter(run), elos_of(run)
-    pairs = next_pairs(person, run.queue, [], 10, timezone.now()).pairs
+    pairs = next_pairs(person, run.queue, [], 10, timezone.now())[0]
     assert len(pairs) == 10
     for pair in pairs:
         sides = on_page(person, run.queue, pair)

@@ -1,7 +1,5 @@
 """Hand-written updates of many rows, each of which must change exactly the rows it names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

@@ -8,8 +8,6 @@ as 32 bytes and ``h[0]`` is the SHA-256 of the project's UUID as lower-case text
 removing or reordering entries changes every hash behind them; cutting the tail changes the head.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

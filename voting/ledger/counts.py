@@ -1,7 +1,5 @@
 """How many votes that count each item has, and for what."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache

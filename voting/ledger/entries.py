@@ -3,8 +3,6 @@
 Sealing takes thousands in a second; model instances would take a quarter of its time.
 """
 
-from __future__ import annotations
-
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -46,7 +44,7 @@ class EntryRow:
 
     voter: Voter | None = None
     rubric: VoterPrompt | None = None
-    target: Entry | EntryRow | None = None
+    target: "Entry | EntryRow | None" = None
     seq: int | None = None
     hash: bytes | None = None
     retracted: bool = False

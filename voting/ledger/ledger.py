@@ -6,8 +6,6 @@ twice, late, or never: what is unsealed is a fact of the rows, and the lock and 
 UPDATEs make one number per entry of it. What was voted elsewhere is appended, sealed as it comes.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

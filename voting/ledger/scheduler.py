@@ -8,13 +8,11 @@ Most of what a seal costs it costs once, however many votes it seals. So where v
 window is longer: a few more tenths of a second until the board shows them, and more votes a second.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
+from queue import SimpleQueue
 from uuid import UUID
 
 from django.conf import settings
@@ -35,35 +33,29 @@ class Nudger:
         window: float,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._publish = publish
-        self._window = window
-        self._sleep = sleep
-        self._waiting: Counter[UUID] = Counter()
+        self._publish, self._window, self._sleep = publish, window, sleep
+        self._noted: SimpleQueue[UUID] = SimpleQueue()
         self._lock = threading.Lock()
-        self._noted = threading.Event()
         self._thread: threading.Thread | None = None
         self._broker_failed = False
 
     def __call__(self, project: UUID) -> None:
+        self._noted.put(project)
         with self._lock:
-            self._waiting[project] += 1
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name="nudger", daemon=True)
                 self._thread.start()
-        self._noted.set()
 
     def _run(self) -> None:
         window = self._window
         while True:
-            self._noted.wait()
-            self._noted.clear()
-            with self._lock:
-                taken, self._waiting = self._waiting, Counter()
-            is_crowd = taken.total() > CROWD * window
+            taken = [self._noted.get()]
+            taken += [self._noted.get() for _ in range(self._noted.qsize())]
+            is_crowd = len(taken) > CROWD * window
             window = self._window * (CROWD_WINDOWS if is_crowd else 1)
             # What is taken is older than the window when it is published, so its seal finds it.
             self._sleep(window)
-            for project in taken:
+            for project in dict.fromkeys(taken):
                 self._try(project)
 
     def _try(self, project: UUID) -> None:

@@ -4,8 +4,6 @@ The bytes come from a process that may have been taken over by the drawing it re
 image decoder should meet them in this one as they came: they are checked with zlib alone.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 

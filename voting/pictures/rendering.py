@@ -5,8 +5,6 @@ taken over takes nothing with it. The same source gives the same bytes on every 
 only the fonts shipped here are used and the picture carries nothing but its pixels.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import os

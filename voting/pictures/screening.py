@@ -6,8 +6,6 @@ referred to outside is left out and named, as in a browser without a network. Ho
 draw is not foretold here: the renderer's process is limited, see ``voting.pictures.rendering``.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator

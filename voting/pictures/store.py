@@ -1,7 +1,5 @@
 """SVG to PNG, once per content hash: the people and the judges are shown the same bytes."""
 
-from __future__ import annotations
-
 import logging
 from datetime import timedelta
 from hashlib import sha256
@@ -12,7 +10,8 @@ from django.core.files.storage import default_storage
 
 from humanjudge.lib import leases
 from voting.models import Inference, Picture
-from voting.pictures import rendering
+from voting.pictures import RenderingFailed
+from voting.pictures.rendering import RendererMissing, render
 
 logger = logging.getLogger(__name__)
 
@@ -37,12 +36,12 @@ def render_picture(picture_id: int) -> None:
         return
     source = Inference.objects.filter(picture=picture_id).values_list("output", flat=True)[:1].get()
     try:
-        rendered = rendering.render(source, renderer=settings.SVG_RENDERER)
-    except rendering.RendererMissing as missing:
+        rendered = render(source, renderer=settings.SVG_RENDERER)
+    except RendererMissing as missing:
         # Nothing is wrong with the drawing: it is tried again when the lease has run out.
         logger.error("picture %s waits: %s", picture_id, missing)  # noqa: TRY400  no bug of ours
         waiting.update(error=str(missing))
-    except rendering.RenderingFailed as failure:
+    except RenderingFailed as failure:
         waiting.update(
             state=Picture.State.FAILED, error=str(failure), is_refused=failure.is_refused
         )
