@@ -368,9 +368,6 @@ class Assignment(models.Model):
             Index(fields=["voter"], condition=Q(skips__gt=0), name="assignment_skipped"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.voter_id} {self.item_id}"
-
 
 class Exposure(models.Model):
     """When a voter saw an item's verdicts: votes after it are not blind."""
@@ -381,9 +378,6 @@ class Exposure(models.Model):
 
     class Meta:
         constraints: ClassVar = [UniqueConstraint(fields=["item", "voter"], name="exposure_once")]
-
-    def __str__(self) -> str:
-        return f"{self.voter_id} {self.item_id}"
 
     @classmethod
     def before_entry(cls) -> models.Exists:

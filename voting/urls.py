@@ -1,14 +1,8 @@
-from django.urls import path, register_converter
-from django.urls.converters import StringConverter
+from django.urls import path, re_path
 
 from voting import views
 
-
-class Sha256Converter(StringConverter):
-    regex = "[0-9a-f]{64}"
-
-
-register_converter(Sha256Converter, "sha256")
+_PICTURE = "^pictures/(?P<png_sha256>[0-9a-f]{64})"
 
 urlpatterns = [
     path("vote/<uuid:queue_id>/ballot", views.vote, name="cast-vote"),
@@ -20,6 +14,6 @@ urlpatterns = [
     path("vote/<uuid:queue_id>/flag", views.flag, name="flag"),
     path("vote/<uuid:queue_id>/mine", views.my_votes, name="my-votes"),
     path("join/<str:token>/", views.join_by_invite, name="join"),
-    path("pictures/<sha256:png_sha256>.png", views.picture, {"suffix": "png"}, name="picture"),
-    path("pictures/<sha256:png_sha256>.webp", views.picture, {"suffix": "webp"}, name="thumbnail"),
+    re_path(rf"{_PICTURE}\.png$", views.picture, {"suffix": "png"}, name="picture"),
+    re_path(rf"{_PICTURE}\.webp$", views.picture, {"suffix": "webp"}, name="thumbnail"),
 ]

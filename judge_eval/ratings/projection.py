@@ -19,8 +19,7 @@ from judge_eval.stats import elo
 from voting.choices import ANSWERS, VERDICTS
 from voting.ledger.bulk_sql import executemany, key, prepared, update_many
 from voting.ledger.counts import counted_in, counts, uncounts
-from voting.ledger.entries import Fact
-from voting.ledger.ledger import Difference
+from voting.ledger.ledger import Difference, Fact
 from voting.models import Entry, Item, Project
 
 CHUNK = 1_000

@@ -9,8 +9,7 @@ from django.db.models import Count, F, Q
 
 from voting.kinds import COMPARISON
 from voting.ledger.bulk_sql import key, update_many
-from voting.ledger.entries import Fact
-from voting.ledger.ledger import Difference, correct
+from voting.ledger.ledger import Difference, Fact, correct
 from voting.models import Entry, Item, Project, Queue
 from voting.order import FRESH
 

@@ -7,12 +7,17 @@ image decoder should meet them in this one as they came: they are checked with z
 import struct
 import zlib
 
+from voting.pictures import RenderingFailed
+
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {2: 3, 6: 4}
 
 
-class BadPng(ValueError):
+class BadPng(RenderingFailed):
     """The bytes are not the plain PNG that a renderer writes."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the renderer returned no proper picture: {reason}")
 
 
 def canonical(data: bytes, max_side: int) -> tuple[bytes, int, int]:

@@ -202,10 +202,7 @@ def _checked(answer: bytes, status: int) -> tuple[bytes, int, int]:
         raise RenderingFailed(reason)
     if len(body) > MAX_PNG_BYTES:
         raise RenderingFailed("the picture is larger than 8 MB")
-    try:
-        return png.canonical(body, MAX_SIDE)
-    except png.BadPng as error:
-        raise RenderingFailed(f"the renderer returned no proper picture: {error}") from error
+    return png.canonical(body, MAX_SIDE)
 
 
 @cache

@@ -1,5 +1,0 @@
-from django.apps import AppConfig
-
-
-class VotingConfig(AppConfig):
-    name = "voting"
