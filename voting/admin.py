@@ -62,15 +62,11 @@ class KeptAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 class UnmakeableAdmin(KeptAdmin):
-    """Rows that are made elsewhere."""
-
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
 
 class ReadOnlyAdmin(UnmakeableAdmin):
-    """Rows that only the product itself writes."""
-
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 

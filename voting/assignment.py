@@ -153,7 +153,6 @@ def next_pairs(
 
 
 def give_back(voter: Voter, queue: Queue, pairs: Sequence[UUID], now: datetime) -> None:
-    """End the leases of a page that was left."""
     leases = Assignment.objects.filter(voter=voter, leased_until__gt=now, item__queue=queue)
     leases.filter(item__in=pairs).update(leased_until=now)
 

@@ -72,7 +72,6 @@ SWAPPED: Final = {choice: row.swapped for choice, row in TABLE.items()}
 
 
 def in_order(choices: Iterable[str]) -> list[Choice]:
-    """Return choices in the order of every ballot."""
     chosen = set(choices)
     return [choice for choice in CHOICES if choice in chosen]
 

@@ -51,7 +51,6 @@ class Comparison:
         return (row if left == "A" else TABLE[row.swapped]).spoken
 
     def counted_in(self, choice: str, left_side: str) -> tuple[str, ...]:
-        """Return which columns of `tally` a vote is counted in."""
         names = ["votes", *(column for code, column in VOTES_FOR.items() if code == choice)]
         if left_side and choice in SIDES:
             names += ["votes_sided", "votes_left"] if choice == left_side else ["votes_sided"]

@@ -22,12 +22,18 @@ from voting.choices import ANSWERS, LABELS, VOTES_FOR
 from voting.ledger import chain
 
 
-class Project(models.Model):
+class Identified(models.Model):
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        abstract = True
+
+
+class Project(Identified):
     """A body of work with one ledger."""
 
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=200)
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
     # The end of the sealed chain; only voting.ledger.ledger writes these two.
     head_seq = models.BigIntegerField(default=0, editable=False)
     head_hash = models.BinaryField(max_length=32, editable=False)
@@ -89,7 +95,7 @@ class Picture(models.Model):
         return f"{self.source_sha256[:12]} {self.state}"
 
 
-class Inference(models.Model):
+class Inference(Identified):
     """One output of one generator for one prompt."""
 
     class Kind(models.TextChoices):
@@ -98,7 +104,6 @@ class Inference(models.Model):
         CODE = "code", "code"
         IMAGE = "image", "image"
 
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = ForeignKey(Project, models.PROTECT, related_name="inferences")
     prompt = models.TextField()
     output = models.TextField()
@@ -107,13 +112,12 @@ class Inference(models.Model):
     metadata = models.JSONField(default=dict, blank=True)
     tags = models.JSONField(default=list, blank=True)
     picture = ForeignKey(Picture, models.PROTECT, null=True, blank=True, related_name="inferences")
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     def __str__(self) -> str:
         return f"{self.generator}: {self.prompt[:60]}"
 
 
-class Queue(models.Model):
+class Queue(Identified):
     """A list of things to vote on, and the rules of voting on them."""
 
     class Reveal(models.TextChoices):
@@ -121,7 +125,6 @@ class Queue(models.Model):
         AT_END = "at_end", "at the end"
         NEVER = "never", "never"
 
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = ForeignKey(Project, models.PROTECT, related_name="queues")
     name = models.CharField(max_length=200)
     rubric = ForeignKey(VoterPrompt, models.PROTECT, related_name="queues")
@@ -137,7 +140,6 @@ class Queue(models.Model):
     is_simulated = models.BooleanField(default=False, editable=False)
     # Items with enough votes; kept by voting.ledger.counts.VoteCounts.
     done = models.PositiveIntegerField(default=0, editable=False)
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         constraints: ClassVar = [
@@ -156,7 +158,6 @@ class Queue(models.Model):
 
 
 def prompt_key(prompt: str) -> str:
-    """Return what stands for a prompt where pairs are grouped by theirs."""
     return sha256(prompt.encode()).hexdigest()
 
 
@@ -246,12 +247,10 @@ class Item(models.Model):
 
     @property
     def pair(self) -> tuple[Inference, Inference]:
-        """The two outputs of an item that is a pair."""
         assert self.b is not None
         return self.a, self.b
 
     def seen(self, left: str) -> tuple[Inference, Inference]:
-        """Return the two outputs as they stand where A or B is on the left."""
         a, b = self.pair
         return (b, a) if left == "B" else (a, b)
 
@@ -286,13 +285,11 @@ class ApiKey(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
 
-class Invite(models.Model):
+class Invite(Identified):
     """A link that lets whoever holds it become a voter. The link is a signature of the row's id."""
 
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     queue = ForeignKey(Queue, models.CASCADE, related_name="invites")
     label = models.CharField(max_length=100, blank=True)
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     max_voters = models.PositiveIntegerField(null=True, blank=True)
@@ -314,10 +311,9 @@ def new_pseudonym() -> str:
     return secrets.token_hex(8)
 
 
-class Voter(models.Model):
+class Voter(Identified):
     """A person (or a key) in one project. The ledger knows only the pseudonym."""
 
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = ForeignKey(Project, models.PROTECT, related_name="voters")
     pseudonym = models.CharField(max_length=16, default=new_pseudonym, editable=False)
     name = models.CharField(max_length=100, blank=True)
@@ -331,7 +327,6 @@ class Voter(models.Model):
     )
     api_key = ForeignKey(ApiKey, models.SET_NULL, null=True, blank=True, related_name="voters")
     blocked_at = models.DateTimeField(null=True, blank=True)
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         constraints: ClassVar = [

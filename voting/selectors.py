@@ -47,8 +47,6 @@ def _not_voted_on(voter: Voter) -> QuerySet[Item]:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a voter and the whole queue stand."""
-
     mine: int
     left_for_me: int
     done: int
@@ -71,7 +69,6 @@ class Progress:
 
     @property
     def counted_in_words(self) -> str:
-        """Say how many votes are mine, and which of them count in the ratings of the judges."""
         voted, blind = f"You voted on {number_of(self.mine, 'pair')}", self.mine - self.unblinded
         if self.unblinded:
             return (
@@ -79,14 +76,11 @@ class Progress:
                 f"ratings of the judges; {self.unblinded} came after you had seen what they said, "
                 f"and {_are(self.unblinded)} kept apart."
             )
-        if self.mine:
-            counts = "it counts" if self.mine == 1 else "every one of them counts"
-            return f"{voted}, and {counts}."
-        return f"{voted}."
+        counts = {0: "", 1: ", and it counts"}.get(self.mine, ", and every one of them counts")
+        return f"{voted}{counts}."
 
     @property
     def last_in_words(self) -> str:
-        """Say that others hold the last pairs at this moment."""
         few = self.left_for_me == 1
         return (
             f"Others have just voted on the last {'pair' if few else f'{self.left_for_me} pairs'}. "

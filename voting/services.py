@@ -206,7 +206,6 @@ def refuse_after_people(queue: Queue) -> None:
 
 
 def cast_simulated_votes(queue: Queue, votes: Iterable[tuple[Ballot, str]]) -> int:
-    """Record pretend votes, given as (ballot, choice), in a queue of such; return how many."""
     with transaction.atomic():
         with prepared() as cursor:
             recorded = sum(_insert(cursor, *vote, simulated=True) for vote in votes)
@@ -228,7 +227,6 @@ def wait_until_sealed(voter: Voter, seconds: float) -> bool:
 
 
 def is_unblinded(vote: RecordedVote) -> bool:
-    """Say whether a vote was cast after its voter had seen what the judges said of the pair."""
     return Entry.objects.filter(Exposure.before_entry(), uid=vote.uid).exists()
 
 

@@ -11,7 +11,6 @@ from voting.selectors import projects_with_unsealed
 
 @shared_task
 def seal(project_id: str) -> None:
-    """Seal all that is old enough, batch by batch."""
     while ledger.seal(UUID(project_id)) == settings.SEAL_BATCH:
         pass
 

@@ -245,7 +245,6 @@ def flag(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 @never_cache
 @require_safe
 def my_votes(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
-    """A voter's own standing votes, the latest first."""
     voter, queue = _voter_and_queue(request, queue_id)
     own = standing_votes(voter, queue).select_related("item__a__picture", "item__b__picture")
     page = Paginator(own.order_by("-id"), VOTES_PER_PAGE).get_page(request.GET.get("page"))

@@ -38,9 +38,7 @@ def find_invite(token: str) -> Invite | None:
 def make_invite(
     queue: Queue, label: str, expires_at: datetime | None, max_voters: int | None
 ) -> Invite:
-    return Invite.objects.create(
-        queue=queue, label=label, expires_at=expires_at, max_voters=max_voters
-    )
+    return queue.invites.create(label=label, expires_at=expires_at, max_voters=max_voters)
 
 
 def withdraw(invite: Invite) -> None:

@@ -112,7 +112,6 @@ def extend(previous: bytes, content: Content) -> bytes:
 
 
 def header(project: uuid.UUID) -> Content:
-    """Return the first line of an export."""
     return {"ledger": str(project), "schema": SCHEMA}
 
 

@@ -48,7 +48,6 @@ def _is_of_its_kind(vote: Fact, is_simulated: bool) -> bool:
 
 @cache
 def _places(choice: str, left_side: str) -> tuple[int, ...]:
-    """Return which counts of `TALLY` a vote is counted in."""
     return tuple(map(TALLY.index, COMPARISON.counted_in(choice, left_side)))
 
 

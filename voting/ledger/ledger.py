@@ -130,7 +130,6 @@ def projections() -> tuple[type[Projection], ...]:
 
 
 def content(entry: Fact) -> chain.Content:
-    """Return what the hash of an entry covers."""
     fields: chain.Content = {
         "schema": chain.SCHEMA,
         "seq": entry.seq,
@@ -222,7 +221,6 @@ def append(project_id: UUID, entries: Sequence[Entry]) -> None:
 
 
 def _fetch_related(entries: Sequence[Fact]) -> None:
-    """Fetch what entries point at, each row once."""
     related: dict[str, type[Model]] = {"voter": Voter, "rubric": VoterPrompt, "target": Entry}
     for name, model in related.items():
         keys = [getattr(entry, f"{name}_id") for entry in entries]

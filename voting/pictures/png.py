@@ -27,7 +27,7 @@ def canonical(data: bytes, max_side: int) -> tuple[bytes, int, int]:
     of the wrong length. No time, text, profile or other chunk is kept.
     """
     chunks = _chunks(data)
-    if not chunks or chunks[0][0] != b"IHDR" or len(chunks[0][1]) != 13 or chunks[-1][1]:
+    if chunks[0][0] != b"IHDR" or len(chunks[0][1]) != 13 or chunks[-1][1]:
         raise BadPng("it has no header or no end")
     header = chunks[0][1]
     width, height, depth, colour, *rest = struct.unpack(">IIBBBBB", header)
@@ -51,18 +51,16 @@ def _chunks(data: bytes) -> list[tuple[bytes, bytes]]:
     if not data.startswith(SIGNATURE):
         raise BadPng("it has no PNG signature")
     found: list[tuple[bytes, bytes]] = []
-    position = len(SIGNATURE)
-    while position + 12 <= len(data):
+    kind, position = b"", len(SIGNATURE)
+    while kind != b"IEND" and position + 12 <= len(data):
         length = int.from_bytes(data[position : position + 4])
-        kind = data[position + 4 : position + 8]
-        body = data[position + 8 : position + 8 + length]
-        position += 12 + length
-        if position > len(data) or _chunk(kind, body) != data[position - 12 - length : position]:
+        whole = data[position : position + 12 + length]
+        kind, body = whole[4:8], whole[8:-4]
+        if _chunk(kind, body) != whole:
             raise BadPng("a checksum is wrong")
         found.append((kind, body))
-        if kind == b"IEND":
-            break
-    if position != len(data) or not found or found[-1][0] != b"IEND":
+        position += len(whole)
+    if kind != b"IEND" or position != len(data):
         raise BadPng("it is cut short or followed by something else")
     return found
 

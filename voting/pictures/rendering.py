@@ -137,7 +137,6 @@ def _package(renderer: str) -> str:
 
 
 def target_size(width: float, height: float) -> tuple[int, int]:
-    """Return the size in pixels of the picture of a drawing of this natural size."""
     longer = max(width, height)
     scale = min(max(longer, MIN_LONGER_SIDE), MAX_SIDE) / longer
     return max(1, round(width * scale)), max(1, round(height * scale))

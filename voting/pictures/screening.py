@@ -222,7 +222,6 @@ class _Writer:
         return None
 
     def _css(self, text: str, *, is_sheet: bool = False) -> str:
-        """Return CSS without what it loads."""
         if not _SUSPECT.search(text):
             return text
         self.css += len(text)
@@ -269,7 +268,6 @@ def _outside(node: Node) -> str | None:
 
 
 def _loaded(nodes: list[Node]) -> str:
-    """Return the first url or string."""
     named = (node for node in nodes if node.type in {"string", "url", "function"})
     first = next(named, None)
     if first is not None and first.type == "function":
