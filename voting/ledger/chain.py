@@ -66,12 +66,8 @@ def salted_hash(salt: str, text: str) -> str:
 def canonical(content: Content) -> bytes:
     """Return the one byte string that stands for an entry.
 
-    Raises
-    ------
-    TypeError
-        For a value of another type: a float has no canonical text that every language agrees on.
-    UnicodeEncodeError
-        For half a surrogate pair, which UTF-8 cannot hold.
+    Raises TypeError for a value of another type, since a float has no canonical text that every
+    language agrees on, and UnicodeEncodeError for half a surrogate pair, which UTF-8 cannot hold.
 
     Examples
     --------
@@ -116,17 +112,11 @@ def header(project: uuid.UUID) -> Content:
 
 
 def verify(lines: Iterable[str], head: str | None = None) -> Verified:
-    """Verify an export of a ledger.
+    """Verify an export of a ledger; raise ChainBroken at the first line that is not as it must be.
 
     `lines` are JSON Lines: a header ``{"ledger": UUID, "schema": 1}``, then one
     ``{"entry": {...}, "hash": HEX}`` per entry in the order of ``seq``. `head` is the hash of the
-    last entry in hex, known from elsewhere (every report prints it): only with it can a cut tail be
-    found out.
-
-    Raises
-    ------
-    ChainBroken
-        At the first line that is not as it must be.
+    last entry in hex, known from elsewhere: only with it can a cut tail be found out.
 
     Examples
     --------

@@ -66,8 +66,7 @@ def confine(readable: list[str]) -> None:
     if version < 1:
         return
     # Every right to files of the first version; TCP since 4; abstract sockets, signals since 6.
-    rights = [(1 << 13) - 1, 3 if version >= 4 else 0, 3 if version >= 6 else 0]
-    known = rights[: 1 + (version >= 4) + (version >= 6)]
+    known = [(1 << 13) - 1, 3, 3][: 1 + (version >= 4) + (version >= 6)]
     ruleset = (ctypes.c_uint64 * len(known))(*known)
     rules = libc.syscall(444, ruleset, ctypes.c_size_t(ctypes.sizeof(ruleset)), 0)
     for folder in readable:

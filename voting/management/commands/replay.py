@@ -32,8 +32,6 @@ class Command(BaseCommand):
         differences = ledger.replay(project, write=not check)
         for difference in differences[:MOST_SHOWN]:
             self.stdout.write(str(difference))
-        if len(differences) > MOST_SHOWN:
-            self.stdout.write(f"… and {len(differences) - MOST_SHOWN} more")
         state = "equal" if not differences else "differing" if check else "corrected"
         self.stdout.write(
             f"{project.pk} {project.name}: {project.head_seq} entries, "
