@@ -140,8 +140,11 @@ def next_pairs(
             with prepared() as cursor:
                 cursor.execute(_LOCK, about)
         # What the last page held, in its order, is among what was voted on just before.
-        last = Assignment.objects.filter(voter=voter, skips=0).order_by("-leased_until", "pk")
-        on_page = have or list(last.values_list("item_id", flat=True)[: 2 * held])
+        on_page = have or list(
+            Assignment.objects.filter(voter=voter, skips=0)
+            .order_by("-leased_until", "pk")
+            .values_list("item_id", flat=True)[: 2 * held]
+        )
         kept = _still_theirs(about, on_page)
         page = list(kept)[:held]
         if len(kept) < held:
