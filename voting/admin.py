@@ -11,22 +11,11 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from voting import models
 from voting.choices import Choice, in_order
 from voting.keys import create_key
 from voting.kinds import COMPARISON, kind_of
-from voting.models import (
-    ApiKey,
-    Entry,
-    Flag,
-    Inference,
-    Invite,
-    Item,
-    Picture,
-    Project,
-    Queue,
-    Voter,
-    VoterPrompt,
-)
+from voting.models import ApiKey, Invite, Queue, Voter, VoterPrompt
 from voting.voters import erase, invite_token, withdraw
 
 admin.site.site_header = admin.site.site_title = "HumanJudge"
@@ -218,20 +207,20 @@ class ApiKeyAdmin(KeptAdmin):
 
 
 admin.site.register(
-    Project,
+    models.Project,
     KeptAdmin,
     list_display=("name", "head_seq", "created_at"),
     readonly_fields=("id", "head_seq", "head", "created_at"),
 )
 admin.site.register(
-    Flag,
+    models.Flag,
     ReadOnlyAdmin,
     list_display=("category", "item", "voter", "comment", "created_at"),
     list_filter=("category",),
     list_select_related=("item", "voter"),
 )
 admin.site.register(
-    Entry,
+    models.Entry,
     ReadOnlyAdmin,
     list_display=("seq", "kind", "at", "project", "voter", "choice", "retracted"),
     list_filter=("kind",),
@@ -240,19 +229,19 @@ admin.site.register(
     show_full_result_count=False,
 )
 admin.site.register(
-    Item,
+    models.Item,
     ReadOnlyAdmin,
     list_display=("id", "queue", "position", "votes", "votes_wanted", "opened_at", "unusable"),
     list_select_related=("queue__project",),
 )
 admin.site.register(
-    Inference,
+    models.Inference,
     ReadOnlyAdmin,
     list_display=("id", "generator", "kind", "created_at"),
     list_filter=("kind",),
 )
 admin.site.register(
-    Picture,
+    models.Picture,
     ReadOnlyAdmin,
     list_display=("source_sha256", "state", "renderer", "width", "height", "error"),
     list_filter=("state",),

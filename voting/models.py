@@ -348,7 +348,6 @@ class Voter(Identified):
 class Assignment(models.Model):
     """A pair shown to a voter: leased for some minutes, and how often it was skipped."""
 
-    id: int
     voter = ForeignKey(Voter, models.CASCADE, related_name="assignments", db_index=False)
     item = ForeignKey(Item, models.CASCADE, related_name="assignments")
     leased_until = models.DateTimeField()
@@ -422,7 +421,6 @@ class Entry(models.Model):
         PARAMETERS = "parameters"
         ERASURE = "erasure"
 
-    id: int
     # For a vote from the page this is the number of its ballot, so a ballot counts once.
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     project = ForeignKey(Project, models.PROTECT, related_name="+", db_index=False)

@@ -299,11 +299,6 @@ def test_bold_and_italic_are_seen():
     assert len({render(text("Hamburg", style)).png for style in styles}) == 3
 
 
-def test_an_unknown_renderer_names_the_known_ones():
-    with pytest.raises(ValueError, match="unknown renderer 'inkscape'; one of resvg, cairosvg"):
-        render(drawing(FULL), renderer="inkscape")
-
-
 def test_a_renderer_says_which_version_it_is():
     assert renderer_id("resvg").startswith("resvg_py ")
     assert renderer_id("cairosvg").startswith("cairosvg ")

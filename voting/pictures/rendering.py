@@ -93,10 +93,8 @@ class RendererMissing(RenderingFailed):
 def render(source: str, *, renderer: str = "resvg") -> Rendered:
     """Return the picture of a drawing, the longer side between 512 and 1024 pixels, on white.
 
-    Raises RenderingFailed, with the reason, when there is none; ValueError for a renderer
-    that does not exist.
+    Raises RenderingFailed, with the reason, when there is none.
     """
-    _package(renderer)  # a mistake of the caller, before anything about the drawing
     screened = screen(source)
     size = target_size(screened.width, screened.height)
     picture = _run_child(with_shipped_families(screened.svg), renderer, size)
@@ -126,14 +124,8 @@ def with_shipped_families(source: str) -> str:
 @cache
 def renderer_id(renderer: str) -> str:
     """Return the name and version of a backend, such as "resvg_py 0.5.0"."""
-    package = _package(renderer)
+    package = PACKAGES[renderer]
     return f"{package} {importlib.metadata.version(package)}"
-
-
-def _package(renderer: str) -> str:
-    if renderer not in PACKAGES:
-        raise ValueError(f"unknown renderer {renderer!r}; one of {', '.join(PACKAGES)}")
-    return PACKAGES[renderer]
 
 
 def target_size(width: float, height: float) -> tuple[int, int]:
@@ -207,7 +199,7 @@ def _checked(answer: bytes, status: int) -> tuple[bytes, int, int]:
 @cache
 def _package_folder(renderer: str) -> str:
     # The child sees neither site-packages nor the environment: it is told where the backend is.
-    package = _package(renderer)
+    package = PACKAGES[renderer]
     found = importlib.util.find_spec(package)
     if found is None or found.origin is None:
         raise RendererMissing(f"the package {package} is not installed")
