@@ -161,10 +161,7 @@ def give_back(voter: Voter, queue: Queue, pairs: Sequence[UUID], now: datetime) 
 
 
 def _lease(about: Values, page: Sequence[UUID], until: datetime) -> None:
-    """Lease the first pairs of the page, and nothing else, to the voter.
-
-    The others are written down too: they were handed out, so their verdicts stay closed.
-    """
+    # All are written down: they were handed out, so their verdicts stay closed.
     items: Values = {f"pair_{n}": key(pk) for n, pk in enumerate(page)}
     leased = dict(list(items.items())[:LEASED])
     these = f"AND item_id NOT IN ({_placeholders(leased)})" if leased else ""
@@ -180,10 +177,7 @@ def _lease(about: Values, page: Sequence[UUID], until: datetime) -> None:
 
 
 def _still_theirs(about: Values, on_page: Sequence[UUID]) -> dict[UUID, str]:
-    """Return which pairs of the page the voter may still vote on, in its order, with their prompts.
-
-    A pair beyond the leased ones may have got its votes by now, or be on another screen.
-    """
+    # A pair beyond the leased ones may have got its votes by now, or be on another screen.
     if not on_page:
         return {}
     items: Values = {f"pair_{n}": key(pk) for n, pk in enumerate(on_page)}
@@ -219,7 +213,6 @@ def _choose(
 
 
 def _first_prompts(about: Values, portion: int) -> list[_Row]:
-    """Return free pairs of the first prompts that have some; their cost is that of what is read."""
     rows: list[_Row] = []
     turn = 0
     while True:

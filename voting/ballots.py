@@ -31,7 +31,6 @@ class Ballot:
     choices: tuple[Choice, ...]
 
     def choice(self, position: str) -> Choice | None:
-        """Return the stored choice behind a button, None when this ballot does not offer it."""
         choice = kind_of(self).choice_at(position, self.left)
         return choice if choice in self.choices else None
 

@@ -150,7 +150,6 @@ def _insert(
     elapsed_ms: int | None = None,
     simulated: bool = False,
 ) -> bool:
-    """Insert a vote that nothing speaks against; return whether it was."""
     at = connection.ops.adapt_datetimefield_value(timezone.now())
     about = (choice, left, ballot.rubric, elapsed_ms, key(ballot.queue), simulated)
     values = (key(ballot.uid), at, key(ballot.item), *about, key(ballot.voter))

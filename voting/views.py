@@ -80,7 +80,6 @@ def _cleaned(form: forms.Form) -> Context:
 
 
 def _ballot(request: HttpRequest, queue_id: UUID) -> ballots.Ballot:
-    """Read the ballot that was given to the voter of this browser, for this queue."""
     # By hand: a form copies its fields for each request, which took longer than all else of a vote.
     token = request.POST.get("ballot", "")
     if not 0 < len(token) <= LONGEST_BALLOT:
@@ -170,7 +169,6 @@ def more_pairs(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 
 @require_POST
 def leave(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
-    """Give back what a page had leased that nobody looks at any more."""
     voter, queue = _voter_and_queue(request, queue_id)
     give_back(voter, queue, _uuids(request.POST.get("have", "")), timezone.now())
     return HttpResponse(status=204)

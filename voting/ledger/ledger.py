@@ -243,7 +243,6 @@ def _fill_in(batch: Sequence[Entry]) -> None:
 
 
 def _seal(project: Project, batch: Sequence[Fact]) -> None:
-    """Number and hash a batch, hand it to the projections and move the head."""
     first = project.head_seq + 1
     for seq, entry in enumerate(batch, start=first):
         entry.seq = seq

@@ -276,7 +276,6 @@ def _loaded(nodes: list[Node]) -> str:
 
 
 def _is_alone(before: list[Node], nodes: list[Node], at: int) -> bool:
-    """Tell whether nothing else of a property's value stands before or after."""
     last = next((node for node in reversed(before) if node.type != "whitespace"), None)
     after = (node for node in islice(nodes, at + 1, None) if node.type != "whitespace")
     then = next(after, None)
