@@ -4,7 +4,7 @@ A new choice is a code in the types, a row in `TABLE`, the columns that count it
 (`voting.models`), and the words in which a judge is offered it (`judge_eval.prompts.judge`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, Literal, cast, get_args
 
@@ -71,9 +71,8 @@ LABELS: Final[dict[str, str]] = {choice: row.label for choice, row in TABLE.item
 SWAPPED: Final = {choice: row.swapped for choice, row in TABLE.items()}
 
 
-def in_order(choices: Iterable[str]) -> list[Choice]:
-    chosen = set(choices)
-    return [choice for choice in CHOICES if choice in chosen]
+def in_order(choices: Collection[str]) -> list[Choice]:
+    return [choice for choice in CHOICES if choice in choices]
 
 
 def row_of(choice: str) -> ChoiceRow:

@@ -126,8 +126,7 @@ def _context(
 
 
 def _reveal_address(vote: UUID) -> str:
-    address: str = import_string(settings.REVEAL_ADDRESS)(vote)
-    return address
+    return str(import_string(settings.REVEAL_ADDRESS)(vote))
 
 
 @never_cache

@@ -34,8 +34,6 @@ class ChainBroken(ValueError):
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(f"line {line}: {reason}" if line else reason)
-        self.line = line
-        self.reason = reason
 
 
 @dataclass(frozen=True)
