@@ -91,10 +91,9 @@ def compute(run_id: UUID, part: str) -> bool:
     """Compute findings, unless somebody is at it or it was done just now."""
     # Web processes import this module and never compute: SciPy and its like would cost each of
     # them a second of its start and 60 MB.
-    from judge_eval.findings.alt_test import voters_of
     from judge_eval.findings.charts import charts_of
     from judge_eval.findings.compute import findings
-    from judge_eval.findings.load import one_moment, outcomes_of
+    from judge_eval.findings.load import one_moment, outcomes_of, votes_of_people
 
     now = timezone.now()
     row = Findings.objects.filter(run=run_id, part=part)
@@ -104,8 +103,8 @@ def compute(run_id: UUID, part: str) -> bool:
     run = Run.objects.select_related("queue").get(pk=run_id)
     with one_moment():
         outcomes = outcomes_of(run, Slice.parse(part))
-        voters = voters_of(outcomes)
-    computed = findings(outcomes, voters)
+        people, every = votes_of_people(outcomes)
+    computed = findings(outcomes, people, every)
     charts = charts_of(computed)
     seconds = time.perf_counter() - began
     done = timezone.now()

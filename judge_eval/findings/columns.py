@@ -7,7 +7,7 @@ few of them. What it means is told in `_board_method.html`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from operator import attrgetter
 from typing import Any, Final
@@ -47,10 +47,8 @@ class Column:
 
     `figure` is its key on the page and `anchor` where it is explained. `cell` is what the page
     shows of a judge's findings; `live` what it shows instead from the counts of this moment, None
-    where there is nothing better; `people` what it shows of people themselves: of how often two
-    agree, and of what stands left. `files` has its columns in files, and which attribute of the
-    findings stands there. `without` is what is said when no judge has a figure, and whose absence
-    tells: the column is left out then.
+    where there is nothing better. `files` has its columns in files, and which attribute of the
+    findings stands there. Columns of one `topic` are left out when no judge has a figure in any.
     """
 
     figure: str
@@ -60,8 +58,8 @@ class Column:
     cell: Callable[[JudgeFindings], Cell]
     files: Mapping[str, str] = field(default_factory=dict)
     live: Callable[[JudgeRating, JudgeFindings | None], Cell | None] = lambda row, judge: None
-    people: Callable[[Share, Share], Cell] | None = None
-    without: tuple[str, str] = ("", "")
+    topic: str = ""
+    group: str = ""
     is_of_parts: bool = True
 
 
@@ -132,6 +130,14 @@ def _live_elo(row: JudgeRating, judge: JudgeFindings | None) -> Cell:
     return Cell(f"{row.elo:.0f}", "" if luck is None else f"±{luck:.0f}")
 
 
+def _live_share(successes: int, trials: int, counted: str, *, decimals: int = 0) -> Cell | None:
+    """Show a share of this moment; its interval follows with the findings."""
+    if not trials:
+        return None
+    title = f"{successes:,} of {trials:,} {counted}"
+    return Cell(percent(successes / trials, decimals), f"n {trials:,}", title, PENDING)
+
+
 def _rating_cell(judge: JudgeFindings) -> Cell:
     rating = judge.rating
     if rating.value is None:
@@ -144,39 +150,13 @@ def _rating_cell(judge: JudgeFindings) -> Cell:
     return Cell(main, span(rating.low, rating.high), title)
 
 
-def _is_waiting(row: JudgeRating, judge: JudgeFindings | None) -> bool:
-    return bool(row.total) and (judge is None or judge.agreement.value is None)
-
-
-def _live_agreement(row: JudgeRating, judge: JudgeFindings | None) -> Cell | None:
-    """Show the agreement of this moment; its interval follows with the findings."""
-    if not _is_waiting(row, judge):
-        return None
-    title = f"{row.agree:,} of {row.total:,} votes"
-    return Cell(percent(row.agree / row.total, 1), f"n {row.total:,}", title, PENDING)
-
-
-def _live_coverage(row: JudgeRating, judge: JudgeFindings | None) -> Cell | None:
-    if judge is not None or row.coverage is None:
-        return None
-    title = f"{row.answered:,} of {row.asked:,} pairs"
-    return Cell(percent(row.coverage / 100), title=title)
-
-
-def _two_people(pairs: Share, first: Share) -> Cell:
-    counted = "times that two people voted on the same pair"
-    return share_cell(pairs, counted, _ALONE, decimals=1, is_drawn=True)
-
-
 def _price_cell(judge: JudgeFindings, value: float | None, why: str) -> Cell:
     if value is None:
         return missing(why)
-    price, *total = (
-        usd(Decimal(str(dollars))).removeprefix("$")
-        for dollars in (value, judge.cost_usd)
-        if dollars is not None
+    price, total = (
+        usd(Decimal(str(dollars))).removeprefix("$") for dollars in (value, judge.cost_usd or 0)
     )
-    return Cell(price, title=f"{total[0]} US$ for all its calls" if total else "")
+    return Cell(price, title=f"{total} US$ for all its calls")
 
 
 def _correct_cell(judge: JudgeFindings) -> Cell:
@@ -222,21 +202,23 @@ GROUPS: Final[Mapping[str, Sequence[Column]]] = {
             ("votes", UNVOTED),
             decimals=1,
             is_drawn=True,
-            live=lambda row, judge: missing(PENDING) if judge and _is_waiting(row, judge) else None,
-            people=_two_people,
         ),
         _share(
             ("agreement", "agreement", "agreement"),
             ("When it answers", "% of votes", "how-agreement"),
             ("votes", UNVOTED),
             decimals=1,
-            live=_live_agreement,
+            live=lambda row, judge: (
+                None if judge else _live_share(row.agree, row.total, "votes", decimals=1)
+            ),
         ),
         _share(
             ("coverage", "coverage", "coverage"),
             ("Coverage", "% of pairs", "how-coverage"),
             ("pairs", _UNASKED),
-            live=_live_coverage,
+            live=lambda row, judge: (
+                None if judge else _live_share(row.answered, row.asked, "pairs")
+            ),
         ),
     ),
     "Position bias": (
@@ -244,20 +226,19 @@ GROUPS: Final[Mapping[str, Sequence[Column]]] = {
             ("consistency", "consistency", "consistency"),
             ("Both orders", "% alike", "how-habits"),
             ("pairs", _ONE_ORDER),
-            without=("answers in both orders", "consistency"),
+            topic="answers in both orders",
         ),
         _share(
             ("single", "per_answer", "agreement_per_answer"),
             ("Per answer", "% of votes", "how-habits"),
             ("answers set beside votes", _ONE_ORDER),
-            without=("answers in both orders", "consistency"),
+            topic="answers in both orders",
         ),
         _share(
             ("first", "first_position", "first_position"),
             ("First position", "% picked", "how-habits"),
             ("answers for a side", _NO_SIDE),
-            people=lambda pairs, first: share_cell(first, "votes for a side", _NO_SIDED_VOTE),
-            without=("preference for what stands first", "first"),
+            topic="preference for what stands first",
         ),
     ),
     "Price": (
@@ -265,25 +246,26 @@ GROUPS: Final[Mapping[str, Sequence[Column]]] = {
             *("cost", "Verdict", "US$", "how-price"),
             lambda judge: _price_cell(judge, judge.cost_per_verdict_usd, judge.cost_why or ""),
             {"cost_per_verdict_usd": "cost_per_verdict_usd"},
-            without=("prices", "cost"),
+            topic="prices",
             is_of_parts=False,
         ),
         Column(
             *("correct", "Correct one", "US$", "how-price", _correct_cell),
             {"cost_per_correct_usd": "cost_per_correct_usd"},
-            # Unknown before the first vote too, but that is no reason to leave it out.
-            without=("prices", "cost"),
+            topic="prices",
             is_of_parts=False,
         ),
         Column(
             *("seconds", "Time", "s a verdict", "how-price", _seconds_cell),
             {"seconds_per_verdict": "seconds_per_verdict"},
-            without=("times", "seconds"),
+            topic="times",
             is_of_parts=False,
         ),
     ),
 }
-COLUMNS: Final = tuple(column for columns in GROUPS.values() for column in columns)
+COLUMNS: Final = tuple(
+    replace(column, group=title) for title, columns in GROUPS.items() for column in columns
+)
 # Files begin with what judges are listed by.
 _FILES: Final = {
     name: attribute
@@ -300,8 +282,16 @@ def file_row(judge: JudgeFindings, elo: float | None) -> dict[str, Value]:
     return {"judge_id": judge.id, "name": judge.name, "kind": kind} | figures
 
 
+def people_cells(pairs: Share, first: Share) -> dict[str, Cell]:
+    """Show how often two people agree, and how often people pick what stands left."""
+    two = "times that two people voted on the same pair"
+    return {
+        "overall": share_cell(pairs, two, _ALONE, decimals=1, is_drawn=True),
+        "first": share_cell(first, "votes for a side", _NO_SIDED_VOTE),
+    }
+
+
 def people_file_row(pairs: Share, first: Share) -> dict[str, Value]:
-    """Return the line of people: how often two agree, and how often they pick what stands left."""
     row: dict[str, Value] = dict.fromkeys(FILE_COLUMNS)
     row |= {"name": "people among themselves", "kind": "people"}
     for name, share in (("agreement", pairs), ("first_position", first)):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from judge_eval.findings.alt_test import Voters, alt_test_of
-from judge_eval.findings.load import RunOutcomes, Spent
+from judge_eval.findings.load import Labels, RunOutcomes, Spent
 from judge_eval.findings.model import (
     PEOPLE,
+    AgainstPerson,
+    AltTest,
+    AltTestJudge,
     AsOf,
     Claims,
     DisputedPair,
@@ -20,6 +22,8 @@ from judge_eval.findings.model import (
     RunFindings,
 )
 from judge_eval.findings.slices import Parts
+from judge_eval.models import Judge
+from judge_eval.stats import AltTestResult, AltTestSettings, advice, alt_test, in_words
 from judge_eval.stats.bootstrap import FloatArray, IntArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
@@ -35,17 +39,28 @@ from judge_eval.stats.judge_figures import (
 )
 from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import WRONG, Codes, OutcomesTable
+from voting.choices import VERDICTS
 
 MOST_DISPUTED = 12
 MOST_MODELS = 100
+# Everybody is tested; of very many people only some are listed one by one.
+MOST_LISTED = 200
+TOO_FEW = "too few items that others voted on too"
+SOME = (
+    "This page compares one of every {} items: all {:,} votes would take too long here. "
+    "Score files take all of them."
+)
 
 
-def findings(outcomes: RunOutcomes, voters: Voters) -> RunFindings:
-    """Compute what a board shows beside the ELO; the run's number is the seed of all draws."""
+def findings(outcomes: RunOutcomes, people: Labels, every: int) -> RunFindings:
+    """Compute what a board shows beside the ELO; the run's number is the seed of all draws.
+
+    `people` are the votes that the Alt-Test takes, on one of `every` so many pairs.
+    """
     table, judges = outcomes.table, outcomes.judges
     claims = claims_of(table)
     figures = judge_figures(table, claims, _rng(outcomes, 0))
-    people = among_people(table.votes, _rng(outcomes, 1))
+    among = among_people(table.votes, _rng(outcomes, 1))
     [left] = shares(outcomes.left[:, None], outcomes.sided[:, None], _rng(outcomes, 2))
     consistency, first_position = habits(
         outcomes.consistent, outcomes.first_picks, outcomes.side_picks, _rng(outcomes, 3)
@@ -54,8 +69,8 @@ def findings(outcomes: RunOutcomes, voters: Voters) -> RunFindings:
     overall = overall_agreement(table, outcomes.prompts)
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
     computed = [
-        {
-            **{field.name: getattr(figures[place], field.name) for field in fields(figures[place])},
+        asdict(figure)
+        | {
             "id": str(judge.pk),
             "name": judge.name,
             "is_baseline": judge.is_baseline,
@@ -64,9 +79,9 @@ def findings(outcomes: RunOutcomes, voters: Voters) -> RunFindings:
             "consistency": consistency[place],
             "first_position": first_position[place],
             "order_luck": None if luck is None else float(luck[place]),
-            **_prices(outcomes, outcomes.spent[place], figures[place].agreement.value),
         }
-        for place, judge in enumerate(judges)
+        | _prices(outcomes, outcomes.spent[place], figure.agreement.value)
+        for place, (judge, figure) in enumerate(zip(judges, figures, strict=True))
     ]
     only = [n for n, judge in enumerate(judges) if not judge.is_baseline and claims.judged[n]]
     words = "No judge has given a verdict yet."
@@ -86,12 +101,11 @@ def findings(outcomes: RunOutcomes, voters: Voters) -> RunFindings:
                 if each.value is not None and figure.agreement.value is not None
             },
             beside_people=(
-                (figures[only[0]].beside_people, people.votes) if len(only) == 1 else None
+                (figures[only[0]].beside_people, among.votes) if len(only) == 1 else None
             ),
         )
     models, models_why = _models(outcomes)
-    alt_test, alt_test_why = alt_test_of(outcomes, voters)
-    whole = not outcomes.part.kind
+    alt_test, alt_test_why = _alt_test(outcomes, people, every)
     parts = {"parts": Parts(tags=outcomes.tags.most_common(), generators=outcomes.generators)}
     alike: Any = same_verdict(table.verdicts)
     return RunFindings(
@@ -109,14 +123,14 @@ def findings(outcomes: RunOutcomes, voters: Voters) -> RunFindings:
         judges=[JudgeFindings.model_validate(judge) for judge in computed],
         claims=Claims.model_validate(claims),
         same_verdict=alike,
-        among_people=people,
+        among_people=among,
         people_first_position=left,
         disputed=_disputed(outcomes),
         models=models,
         models_why=models_why,
         alt_test=alt_test,
         alt_test_why=alt_test_why,
-        **(parts if whole else {}),
+        **({} if outcomes.part.kind else parts),
     )
 
 
@@ -186,14 +200,82 @@ def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
         return None, "The pairs name fewer than two generators."
     if len(names) > MOST_MODELS:
         return None, f"{len(names)} generators are too many to compare."
-    judges = outcomes.judges
-    sources: list[IntArray] = [outcomes.table.votes]
-    sources += [as_votes(column) for column in outcomes.table.verdicts.T]
-    about = [(PEOPLE, "People", False), *((str(j.pk), j.name, j.is_baseline) for j in judges)]
+    sources: list[tuple[str, str, bool, IntArray]] = [
+        (PEOPLE, "People", False, outcomes.table.votes)
+    ]
+    for judge, column in zip(outcomes.judges, outcomes.table.verdicts.T, strict=True):
+        sources.append((str(judge.pk), judge.name, judge.is_baseline, as_votes(column)))
     boards = []
-    for place, (votes, (by, name, is_baseline)) in enumerate(zip(sources, about, strict=True)):
-        rng = _rng(outcomes, 5 + place)
-        board = ModelBoard.model_validate(model_board(outcomes.models, len(names), votes, rng))
+    for place, (by, name, is_baseline, votes) in enumerate(sources, start=5):
+        ranked = model_board(outcomes.models, len(names), votes, _rng(outcomes, place))
+        board = ModelBoard.model_validate(ranked)
         board.by, board.name, board.is_baseline = by, name, is_baseline
         boards.append(board)
     return Models(names=names, boards=boards), None
+
+
+def _alt_test(
+    outcomes: RunOutcomes, people: Labels, every: int
+) -> tuple[AltTest | None, str | None]:
+    """Test whether a judge may stand in for one of the voters, or say why not."""
+    settings = AltTestSettings()
+    if len(people) < settings.min_humans:
+        voted = f"{len(people)} {'person' if len(people) == 1 else 'people'}"
+        return None, f"The test takes {settings.takes}; {voted} voted."
+    voted_on = {position for chosen in people.values() for position in chosen}
+    positions, labels = outcomes.positions.tolist(), {}
+    for judge, codes in zip(outcomes.judges, outcomes.table.verdicts.T, strict=True):
+        labels[str(judge.pk)] = {
+            place: VERDICTS[code]
+            for place, code in zip(positions, codes.tolist(), strict=True)
+            if code >= 0 and place in voted_on
+        }
+    results = alt_test(labels, people, settings)
+    lines = (line for result in results.values() for line in advice(result, settings))
+    return AltTest(
+        judges=[_alt_test_judge(judge, results[str(judge.pk)]) for judge in outcomes.judges],
+        advice=list(dict.fromkeys(lines)),
+        left_out=[SOME.format(every, outcomes.table.n_votes)] if every > 1 else [],
+        epsilon=f"{settings.epsilon:.2f}",
+        humans=len(people),
+        choices=len({choice for chosen in people.values() for choice in chosen.values()}),
+        items=max((result.items for result in results.values()), default=0),
+    ), None
+
+
+def _alt_test_judge(judge: Judge, result: AltTestResult) -> AltTestJudge:
+    rates = {key: rate.value for key, rate in result.winning_rate.items()}
+    people = [
+        AgainstPerson(
+            name=name,
+            why=None,
+            items=against.n,
+            judge=against.judge_advantage,
+            human=against.human_advantage,
+            p=dict(against.p_values),
+            rejected=dict(against.rejected),
+        )
+        for name, against in result.by_human.items()
+    ]
+    people += [AgainstPerson(name=n, why=TOO_FEW, items=i) for n, i in result.untested.items()]
+    # Of very many people those with the most items are listed.
+    listed = sorted(people, key=lambda person: -person.items)[:MOST_LISTED]
+    return AltTestJudge(
+        id=str(judge.pk),
+        name=judge.name,
+        is_baseline=judge.is_baseline,
+        winning_rates=rates if any(rate is not None for rate in rates.values()) else None,
+        passes=result.passes,
+        advantage=result.advantage_probability.value,
+        advantage_interval=result.advantage_probability.interval or None,
+        words=in_words(result),
+        humans=sorted(listed, key=lambda person: person.name),
+        tested=len(result.by_human),
+        untested=len(result.untested),
+        left_out=[
+            f"{gap.count:,} {gap.what.removesuffix('s') if gap.count == 1 else gap.what}: {gap.why}"
+            for gap in result.left_out
+            if gap.what != "humans"
+        ],
+        items=result.items,
+    )

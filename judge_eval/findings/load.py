@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -21,6 +21,11 @@ from voting.ledger.counts import TALLY, counted_in
 from voting.models import Entry, Item
 
 ROWS_AT_ONCE = 20_000
+# Votes in memory for the Alt-Test, and votes times judges: more keep a worker for most of a minute.
+MOST_VOTES = 200_000
+MOST_ANSWERS = 1_200_000
+# What each person or judge said of the pairs at some positions.
+Labels = dict[str, dict[Hashable, str]]
 _TALLY = TALLY[1:]  # the votes of all choices are their sum
 _CODES: dict[str, int] = {choice: code for code, choice in enumerate(VERDICTS)}
 
@@ -28,20 +33,19 @@ _CODES: dict[str, int] = {choice: code for code, choice in enumerate(VERDICTS)}
 class Spent(NamedTuple):
     """What a judge's verdicts took: dollars, where all prices are known, and seconds."""
 
-    nano: int | None = None
-    unpriced: int = 0
-    seconds: float | None = None
-    verdicts: int = 0
+    nano: int | None
+    unpriced: int
+    seconds: float | None
+    verdicts: int
 
 
 class RunOutcomes(NamedTuple):
     """A run, or a part of it: one row per comparison that could be voted on.
 
     `positions` are the comparisons' places in the run, `prompts` their prompts by number, `models`
-    who wrote A and B by number. `answers` are what a judge answered in each of two orders, of the
-    stored A and B, by the codes of the table; `NOT_ASKED` where that is not known.
-    `consistent`, `first_picks` and `side_picks` are what `judge_figures.habits` takes; `sided` are
-    people's votes for a side, and `left` those for what stood left.
+    who wrote A and B by number. `answers` are what a judge answered in each of two orders, as
+    `judge_figures.per_answer` takes them; `consistent`, `first_picks` and `side_picks` are for
+    `habits`. `sided` are people's votes for a side, and `left` those for what stood left.
     """
 
     run: Run
@@ -151,12 +155,11 @@ def _verdicts(run: Run, places: int, judges: int) -> Counts:
     )
     for place, judge, winner, consistent, first, picks, order in rows.iterator(ROWS_AT_ONCE):
         answers = (NOT_ASKED, NOT_ASKED)
-        if order == Verdict.Order.BOTH and consistent and winner in SWAPPED:
-            answers = (_CODES[winner], _CODES[winner])
-        elif (
-            order == Verdict.Order.BOTH and picks and len(picks) == 2 and SWAPPED.keys() >= {*picks}
-        ):
-            answers = (_CODES[picks[0]], _CODES[SWAPPED[picks[1]]])
+        if order == Verdict.Order.BOTH:
+            # A verdict from elsewhere may say that both orders agree, and nothing of each.
+            both = (winner, SWAPPED.get(winner)) if consistent else tuple(picks)
+            if len(both) == 2 and SWAPPED.keys() >= {*both}:
+                answers = (_CODES[both[0]], _CODES[SWAPPED[both[1]]])
         table[place, judge] = (
             _CODES.get(winner, FAILED),
             -1 if consistent is None else consistent,
@@ -195,14 +198,32 @@ def _spent(judges: list[Judge]) -> list[Spent]:
         nano=Sum("cost_nano"), without=Count("pk", filter=UNPRICED)
     )
     paid = {judge: (nano, without) for judge, nano, without in paying}
-    spent = {}
-    for judge, number, timed, time, nano, without in given:
-        more, more_without = paid.get(judge, (None, 0))
-        dollars = None if nano is None and more is None else (nano or 0) + (more or 0)
+    known = {judge: figures for judge, *figures in given}
+    spent = []
+    for judge in judges:
+        number, timed, time, nano, without = known.get(judge.pk, (0, 0, 0, None, 0))
+        more, more_without = paid.get(judge.pk, (None, 0))
         seconds = time / timed / 1_000_000 if timed else None
-        spent[judge] = Spent(dollars, without + more_without, seconds, number)
-    known = [spent.get(judge.pk, Spent()) for judge in judges]
-    return [
-        each._replace(nano=0, unpriced=0) if judge.is_baseline else each
-        for judge, each in zip(judges, known, strict=True)
-    ]
+        if judge.is_baseline:
+            spent.append(Spent(0, 0, seconds, number))
+        else:
+            total = None if nano is None and more is None else (nano or 0) + (more or 0)
+            spent.append(Spent(total, without + more_without, seconds, number))
+    return spent
+
+
+def votes_of_people(outcomes: RunOutcomes) -> tuple[Labels, int]:
+    """Read who chose what, by pseudonym and position; of very many votes on every few pairs."""
+    queue = outcomes.run.queue
+    rows = Entry.objects.filter(counted_in(queue), queue=queue, voter__isnull=False)
+    most = min(MOST_VOTES, MOST_ANSWERS // max(1, len(outcomes.judges)))
+    every = max(1, -(-rows.count() // max(1, most)))
+    if every > 1:
+        rows = rows.annotate(turn=F("item__position") % every).filter(turn=0)
+    inside, kept = set(outcomes.positions.tolist()), set(outcomes.part.choices)
+    people: Labels = defaultdict(dict)
+    names = ("voter__pseudonym", "item__position", "choice")
+    for pseudonym, position, choice in rows.values_list(*names).iterator(ROWS_AT_ONCE):
+        if position in inside and choice in kept:
+            people[pseudonym][position] = choice
+    return people, every

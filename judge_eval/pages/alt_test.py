@@ -15,7 +15,7 @@ from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, perce
 from humanjudge.lib.text import listed
 from judge_eval.findings.model import AltTest, AltTestJudge
 from judge_eval.models import Run
-from judge_eval.pages.findings import findings_context, live_part, requested
+from judge_eval.pages.findings import findings_context, live_page, requested
 from judge_eval.pages.runs import run_page
 from judge_eval.stats import (
     EPSILON_GUIDE,
@@ -65,8 +65,6 @@ class ItemsForm(forms.Form):
 def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
     """The panel; htmx asks for it again while votes come in."""
     context = _context(request, run)
-    if request.htmx:
-        return live_part(request, context, "judge_eval/_alt_test.html")
     # As many people as the run has, and the choices that they made.
     test = context["findings"].alt_test if context["findings"] else None
     people, choices = (test.humans, test.choices) if test else (0, len(run.queue.ballot))
@@ -75,7 +73,7 @@ def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
         "categories": max(2, min(MOST_CATEGORIES, choices)),
     }
     context["form"] = ItemsForm(initial=supposed, label_suffix="")
-    return render(request, "judge_eval/alt_test.html", context)
+    return live_page(request, context, "alt_test")
 
 
 def _context(request: HtmxRequest, run: Run) -> Context:

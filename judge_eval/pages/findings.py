@@ -49,13 +49,15 @@ def requested(request: HtmxRequest, run: Run) -> Request:
         raise Problem(429, BUSY) from busy
 
 
-def live_part(request: HtmxRequest, context: Context, template: str) -> HttpResponse:
-    """Answer htmx with the live part of a page, or with nothing when nothing is new."""
+def live_page(request: HtmxRequest, context: Context, name: str) -> HttpResponse:
+    """Answer with a page, and htmx with its live part, or with nothing when nothing is new."""
+    if not request.htmx:
+        return render(request, f"judge_eval/{name}.html", context)
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
     number = context["parts"].number if context["parts"] else ""
     context["has_new_parts"] = request.GET.get("parts", "") != str(number)
-    return render(request, template, context)
+    return render(request, f"judge_eval/_{name}.html", context)
 
 
 def findings_context(run: Run, request: Request, tab: str) -> Context:

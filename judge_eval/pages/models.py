@@ -7,14 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from django.http import HttpResponse
-from django.shortcuts import render
 
 from humanjudge.http import Context, HtmxRequest
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
 from humanjudge.lib.text import listed, number_of
 from judge_eval.findings.model import PEOPLE, ModelBoard, Models
 from judge_eval.models import Run
-from judge_eval.pages.findings import findings_context, live_part, requested
+from judge_eval.pages.findings import findings_context, live_page, requested
 from judge_eval.pages.runs import run_page
 from judge_eval.stats.estimate import Rating
 
@@ -40,9 +39,7 @@ def run_models(request: HtmxRequest, run: Run) -> HttpResponse:
         "why": why or "Neither people nor judges have compared two generators here yet.",
         "alone": f"{alone}: these are the judges’ boards alone.",  # noqa: RUF001
     }
-    if request.htmx:
-        return live_part(request, context, "judge_eval/_models.html")
-    return render(request, "judge_eval/models.html", context)
+    return live_page(request, context, "models")
 
 
 def boards_of(models: Models, by: str = "") -> Context:

@@ -40,11 +40,17 @@ SORTED_BY = {"": ("position",), DISPUTED: ("-disagreement", "-differing", "posit
 
 
 class Wanted(NamedTuple):
-    """Which pairs are asked for, in which order, and what an address ends with to ask the same."""
+    """Which pairs are asked for, and in which order."""
 
     order: str = ""
     part: Slice = WHOLE
-    query: str = ""
+
+    @property
+    def query(self) -> str:
+        """What an address ends with to ask the same."""
+        options = {"sort": self.order, "part": str(self.part)}
+        query = urlencode({name: value for name, value in options.items() if value})
+        return f"?{query}" if query else ""
 
     def inside(self, run: Run) -> QuerySet[Item]:
         pairs, value = Item.objects.filter(queue=run.queue_id), self.part.value
@@ -67,9 +73,7 @@ def _wanted(request: HttpRequest) -> Wanted:
         raise Problem(400, f"{invalid}.") from invalid
     if order not in ORDERS or part.kind not in ("", "tag", "generator"):
         raise Problem(400, f"sort: {DISPUTED} or nothing; part: tag:… or generator:….")
-    options = {"sort": order, "part": str(part)}
-    query = urlencode({name: value for name, value in options.items() if value})
-    return Wanted(order, part, f"?{query}" if query else "")
+    return Wanted(order, part)
 
 
 @run_page("see board")

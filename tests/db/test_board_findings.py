@@ -142,7 +142,7 @@ def test_without_a_vote_there_is_no_claim_and_every_reason_is_said():
     assert UNVOTED in text
     assert "cannot be told apart" not in text.split("How to read this")[0]
     assert response.context.get("claims") is None
-    assert response.context["disputed"] is None
+    assert response.context["disputed"] == []
 
 
 def test_before_anything_is_computed_the_page_says_so_and_shows_what_it_has():
