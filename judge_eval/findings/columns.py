@@ -107,7 +107,8 @@ def _share(
     return Column(figure, *heads, cell, files, **more)
 
 
-def _sentence(words: str) -> str:
+def _sentence(words: str | None) -> str:
+    words = words or "it is not known"
     return f"{words[:1].upper()}{words[1:]}."
 
 
@@ -115,8 +116,7 @@ def _rank_cell(judge: JudgeFindings) -> Cell:
     rating = judge.rating
     if rating.best_rank is not None:
         return Cell(rating.ranks())
-    why = rating.why or "its rank is not known"
-    return missing(_sentence(why) if rating.value is None else f"No interval: {why}.")
+    return missing(_sentence(rating.why) if rating.value is None else f"No interval: {rating.why}.")
 
 
 def _ties_cell(judge: JudgeFindings) -> Cell:
@@ -141,7 +141,7 @@ def _live_share(successes: int, trials: int, counted: str, *, decimals: int = 0)
 def _rating_cell(judge: JudgeFindings) -> Cell:
     rating = judge.rating
     if rating.value is None:
-        return missing(_sentence(rating.why or "its rating is not known"))
+        return missing(_sentence(rating.why))
     main = f"{rating.value:.0f}"
     if rating.low is None or rating.high is None:
         why = f"No interval: {rating.why}."
@@ -150,9 +150,9 @@ def _rating_cell(judge: JudgeFindings) -> Cell:
     return Cell(main, span(rating.low, rating.high), title)
 
 
-def _price_cell(judge: JudgeFindings, value: float | None, why: str) -> Cell:
+def _price_cell(judge: JudgeFindings, value: float | None, why: str | None) -> Cell:
     if value is None:
-        return missing(why)
+        return missing(why or "")
     price, total = (
         usd(Decimal(str(dollars))).removeprefix("$") for dollars in (value, judge.cost_usd or 0)
     )
@@ -160,9 +160,9 @@ def _price_cell(judge: JudgeFindings, value: float | None, why: str) -> Cell:
 
 
 def _correct_cell(judge: JudgeFindings) -> Cell:
-    why = judge.cost_why or ""
-    if judge.cost_per_verdict_usd is not None and judge.agreement.value is None:
-        why = "Nobody has voted on what it judged."
+    is_priced = judge.cost_per_verdict_usd is not None
+    unvoted = "Nobody has voted on what it judged."
+    why = unvoted if is_priced and judge.agreement.value is None else judge.cost_why
     return _price_cell(judge, judge.cost_per_correct_usd, why)
 
 
@@ -173,26 +173,21 @@ def _seconds_cell(judge: JudgeFindings) -> Cell:
     return Cell(f"{value:,.1f}" if value >= 1 else f"{value:.2f}")
 
 
+_RATING_FIELDS: Final = ("low", "high", "rank", "best_rank", "worst_rank")
 GROUPS: Final[Mapping[str, Sequence[Column]]] = {
     "Standing": (
         Column("rank", "Rank", "95 % range", "how-rank", _rank_cell),
         Column("ties", "Ties", "letters", "how-ties", _ties_cell, {"ties": "ties"}),
         Column(
-            *("elo", "ELO", "± by order", "how-elo"),
-            cell=lambda judge: Cell(),
+            *("elo", "ELO", "± by order", "how-elo", lambda judge: Cell()),
+            {"elo": "", "elo_order_luck": "order_luck"},
             live=_live_elo,
-            files={"elo": "", "elo_order_luck": "order_luck"},
             is_of_parts=False,
         ),
         Column(
             *("rating", "Bradley-Terry", "points", "how-rating", _rating_cell),
-            files={
-                "bradley_terry": "rating.value",
-                **{
-                    f"bradley_terry_{name}": f"rating.{name}"
-                    for name in ("low", "high", "rank", "best_rank", "worst_rank")
-                },
-            },
+            {"bradley_terry": "rating.value"}
+            | {f"bradley_terry_{name}": f"rating.{name}" for name in _RATING_FIELDS},
         ),
     ),
     "Agreement with people": (
@@ -244,7 +239,7 @@ GROUPS: Final[Mapping[str, Sequence[Column]]] = {
     "Price": (
         Column(
             *("cost", "Verdict", "US$", "how-price"),
-            lambda judge: _price_cell(judge, judge.cost_per_verdict_usd, judge.cost_why or ""),
+            lambda judge: _price_cell(judge, judge.cost_per_verdict_usd, judge.cost_why),
             {"cost_per_verdict_usd": "cost_per_verdict_usd"},
             topic="prices",
             is_of_parts=False,

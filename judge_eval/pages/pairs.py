@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -12,7 +11,7 @@ from uuid import UUID
 
 from django.core.paginator import Paginator
 from django.db import connection
-from django.db.models import Q, QuerySet, TextField
+from django.db.models import Prefetch, Q, QuerySet, TextField, prefetch_related_objects
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -26,7 +25,7 @@ from judge_eval.access import is_voting, refusal
 from judge_eval.exchange.import_write import CHANGES
 from judge_eval.findings.cache import parts_of
 from judge_eval.findings.slices import WHOLE, Slice, SliceInvalid
-from judge_eval.models import Call, Judge, Run, Verdict
+from judge_eval.models import Call, Run, Verdict
 from judge_eval.pages.runs import DONE, find_run, run_page
 from judge_eval.runs.providers import NANO
 from judge_eval.selectors import verdicts_on
@@ -83,29 +82,26 @@ def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
         raise Problem(403, "You still have pairs to vote on: vote first, then sort them.")
     # No more than the index holds: a deep page walks over all that come before it. Those of a part
     # are found by their outputs, all of them at once: to count them first would take as long again.
-    in_order = wanted.inside(run).order_by(*SORTED_BY[wanted.order])
-    places = in_order.values_list("position", flat=True)
+    order = SORTED_BY[wanted.order]
+    places = wanted.inside(run).order_by(*order).values_list("position", flat=True)
     paginator = Paginator(list(places) if wanted.part.kind else places, PAIRS_PER_PAGE)
     page = paginator.get_page(request.GET.get("page"))
     # Without their outputs, which may be very long.
     long = [f"{side}__{field}" for side in "ab" for field in ("output", "metadata")]
-    found = Item.objects.filter(queue=run.queue_id, position__in=list(page.object_list))
-    by_place = {
-        pair.position: pair
-        for pair in found.defer(*long).select_related("a__picture", "b__picture")
-    }
-    pairs, parts = [by_place[place] for place in page.object_list], parts_of(run)
+    on_page = Item.objects.filter(queue=run.queue_id, position__in=list(page.object_list))
+    about = on_page.defer(*long).select_related("a__picture", "b__picture")
+    pairs = list(about.order_by(*order))
     context = {
         "run": run,
         "page": page,
         "pairs": pairs,
         "wanted": wanted,
         "part": str(wanted.part),
+        "parts": parts_of(run),
         "is_voting": hides,
         "orders": ORDERS,
-        "choices": parts.of_pairs if parts else {},
         "has_ids": any(pair.external_id for pair in pairs),
-        "has_pictures": bool(pairs) and pairs[0].a.picture is not None,
+        "has_pictures": any(pair.a.picture for pair in pairs[:1]),
         "empty": "There are no such pairs." if wanted.part.kind else "This run has no pairs.",
         "tab": "pairs",
     }
@@ -119,17 +115,18 @@ def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
 @require_safe
 def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
     run = find_run(run_id)
-    pair = get_object_or_404(
-        Item.objects.select_related("a__picture", "b__picture"), pk=item_id, queue=run.queue_id
-    )
+    about = [f"{side}__{what}" for side in "ab" for what in ("picture", "call")]
+    items = Item.objects.select_related(*about).defer("a__call__reply", "b__call__reply")
+    pair = get_object_or_404(items, pk=item_id, queue=run.queue_id)
     if refused := refusal(request, "see pair", run, pair):
         return refused
     wanted, verdicts = _wanted(request), verdicts_on(pair)
+    calls = Call.objects.defer("reply").order_by("order", "sample")
+    prefetch_related_objects(verdicts, Prefetch("calls", calls))
     # What more than half of the counted votes chose.
     chosen = (c for c, column in VOTES_FOR.items() if 2 * getattr(pair, column) > pair.votes)
     majority = next(chosen, "")
-    calls = _calls_of(verdicts)
-    rows = [_verdict_row(verdict, calls[verdict.pk], majority) for verdict in verdicts]
+    rows = [_verdict_row(verdict, majority) for verdict in verdicts]
     votes = Entry.objects.filter(item=pair, kind=Entry.Kind.VOTE, retracted=False)
     in_order = ["the most disputed first"] if wanted.order else []
     of_part = [wanted.part.in_words] if wanted.part.kind else []
@@ -161,42 +158,20 @@ def _next(pairs: QuerySet[Item], pair: Item, order: Sequence[str]) -> UUID | Non
         value = getattr(pair, name)
         behind |= as_far & Q(**{f"{name}__{than}": value})
         as_far &= Q(**{name: value})
-        if name == order[0].removeprefix("-"):
+        if field == order[0]:
             # Implied by the rest, and what lets the database begin in the middle of its index.
             pairs = pairs.filter(**{f"{name}__{than}e": value})
     return pairs.filter(behind).order_by(*order).values_list("pk", flat=True).first()
 
 
 def _sides(pair: Item) -> list[Context]:
-    """Return the two outputs, and how each came about as far as it is known."""
-    outputs = dict(zip("AB", pair.pair, strict=True))
-    found = Call.objects.filter(inference__in=[pair.a_id, pair.b_id]).defer("reply")
-    calls = {call.inference_id: call for call in found}
-    return [
-        {
-            "side": side,
-            "generator": output.generator,
-            "output": output,
-            "call": calls.get(output.pk),
-            "changes": calls[output.pk].changes
-            if output.pk in calls
-            else output.metadata.get(CHANGES, []),
-            # What its drawing refers to outside itself.
-            "left_out": output.picture.left_out if output.picture else "",
-        }
-        for side, output in outputs.items()
-    ]
-
-
-def _calls_of(verdicts: Sequence[Verdict]) -> dict[int, list[Call]]:
-    """Return each verdict's calls, order by order and sample by sample, without their replies."""
-    calls: dict[int, list[Call]] = defaultdict(list)
-    asked = [verdict.pk for verdict in verdicts if verdict.judge.provider != Judge.BASELINE]
-    found = Call.objects.filter(verdict__in=asked).defer("reply").order_by("order", "sample")
-    for call in found:
-        assert call.verdict_id is not None  # it was asked for
-        calls[call.verdict_id].append(call)
-    return calls
+    """Return the two outputs, each with the call for it and how it was changed, where known."""
+    sides = []
+    for side, output in zip("AB", pair.pair, strict=True):
+        call = getattr(output, "call", None)
+        changes = call.changes if call else output.metadata.get(CHANGES, [])
+        sides.append({"side": side, "output": output, "call": call, "changes": changes})
+    return sides
 
 
 class Pick(NamedTuple):
@@ -212,6 +187,8 @@ class Pick(NamedTuple):
 
     @property
     def in_words(self) -> str:
+        if not self.raw:
+            return ""
         said = f"said {short_name(self.raw)}"
         return said if self.raw == self.meant else f"{said}, which is {short_name(self.meant)} here"
 
@@ -233,10 +210,10 @@ def scores_in_words(a: float | None, b: float | None) -> str:
     return " : ".join(DASH if score is None else str(score) for score in (a, b))
 
 
-def _verdict_row(verdict: Verdict, calls: Sequence[Call], majority: str) -> Context:
+def _verdict_row(verdict: Verdict, majority: str) -> Context:
     """Return a verdict, whether most people chose the same, and the calls made for it."""
     picks = {pick.is_swapped: pick.in_words for pick in picks_of(verdict)}
-    rate = verdict.sample_consistency
+    rate, calls = verdict.sample_consistency, verdict.calls.all()
     return {
         "verdict": verdict,
         "winner": verdict.get_winner_display() or ("no verdict" if verdict.error else ""),
@@ -251,9 +228,7 @@ def _verdict_row(verdict: Verdict, calls: Sequence[Call], majority: str) -> Cont
         "calls": [
             {
                 "call": call,
-                "said": Pick(call.order == Verdict.Order.SWAPPED, call.winner).in_words
-                if call.winner
-                else "",
+                "said": Pick(call.order == Verdict.Order.SWAPPED, call.winner).in_words,
                 "cost": _cost([call]),
                 "latency": latency(call.latency_ms),
             }
@@ -262,9 +237,8 @@ def _verdict_row(verdict: Verdict, calls: Sequence[Call], majority: str) -> Cont
     }
 
 
-def _cost(calls: Sequence[Call]) -> str:
+def _cost(calls: Iterable[Call]) -> str:
     """Return what calls cost together; what was answered from storage cost nothing."""
-    made = [call for call in calls if call.state == DONE]
-    if any(call.cost_nano is None and call.reused_id is None for call in made):
+    if any(c.state == DONE and c.cost_nano is None and c.reused_id is None for c in calls):
         return "price not known"
     return usd(Decimal(sum(call.cost_nano or 0 for call in calls)) / NANO)
