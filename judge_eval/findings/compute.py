@@ -80,7 +80,7 @@ def findings(outcomes: RunOutcomes, people: Labels, every: int) -> RunFindings:
             "first_position": first_position[place],
             "order_luck": None if luck is None else float(luck[place]),
         }
-        | _prices(outcomes, outcomes.spent[place], figure.agreement.value)
+        | _prices(outcomes.spent[place], figure.agreement.value)
         for place, (judge, figure) in enumerate(zip(judges, figures, strict=True))
     ]
     only = [n for n, judge in enumerate(judges) if not judge.is_baseline and claims.judged[n]]
@@ -138,31 +138,17 @@ def _rng(outcomes: RunOutcomes, part: int) -> np.random.Generator:
     return np.random.default_rng([outcomes.run.pk.int, part])
 
 
-def _prices(
-    outcomes: RunOutcomes, spent: Spent, agreement: float | None
-) -> dict[str, float | str | None]:
+def _prices(spent: Spent, agreement: float | None) -> dict[str, float | str | None]:
     """Return what a verdict cost, and what one cost that a person would have given too."""
-    total = each = correct = why = None
-    if outcomes.part.kind:
-        # Calls are paid for the whole run: set against a part's agreement that is no price of it.
-        why = "Prices and times are those of the whole run; a part has none of its own."
-    elif spent.nano is None:
-        why = "Its calls were not made here, or their price is not known."
-    elif spent.unpriced:
-        why = f"The price of {spent.unpriced} of its calls is not known."
-    else:
-        total = spent.nano / 1e9
-        each = total / spent.verdicts if spent.verdicts else None
-        correct = each / agreement if each is not None and agreement else None
-        if correct is None:
-            given = "None of its verdicts was right." if spent.verdicts else None
-            why = given or "It has given no verdict."
+    each = spent.usd / spent.verdicts if spent.usd is not None and spent.verdicts else None
+    correct = each / agreement if each is not None and agreement else None
+    nothing = "None of its verdicts was right." if spent.verdicts else "It has given no verdict."
     return {
-        "cost_usd": total,
-        "seconds_per_verdict": None if outcomes.part.kind else spent.seconds,
+        "cost_usd": spent.usd,
+        "seconds_per_verdict": spent.seconds,
         "cost_per_verdict_usd": each,
         "cost_per_correct_usd": correct,
-        "cost_why": why,
+        "cost_why": spent.why or (nothing if correct is None else None),
     }
 
 

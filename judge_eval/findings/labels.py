@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from itertools import product
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -11,7 +11,7 @@ from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Judge, Run, Verdict
 from judge_eval.stats import Annotations
 from voting.ledger.counts import counted_in
-from voting.models import Entry, Item
+from voting.models import Entry
 
 WINNER: Final = "winner"
 # By who, task and item.
@@ -34,29 +34,30 @@ class RunLabels(NamedTuple):
 
 
 def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> RunLabels:
-    """Read a run's labels with three queries, whatever its size; of a part of it with four.
+    """Read the labels of a run, or of a part of it, with three queries, whatever its size.
 
     With `up_to` only votes up to this entry of the ledger.
     """
-    is_inside = _inside(run, part)
     judges = list(Judge.objects.filter(run=run).order_by("position").only("name", "provider"))
-    upto = {} if up_to is None else {"seq__lte": up_to}
-    votes = Entry.objects.filter(
-        counted_in(run.queue), queue=run.queue_id, item__isnull=False, **upto
-    )
+    votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id, item__isnull=False)
+    given = Verdict.objects.filter(judge__run=run).exclude(state=Verdict.State.WAITING)
+    if up_to is not None:
+        votes = votes.filter(seq__lte=up_to)
+    if part.kind:
+        votes = votes.filter(item__in=part.pairs(run), choice__in=part.choices)
+        # A verdict that failed is in any part of votes.
+        given = given.filter(item__in=part.pairs(run), winner__in=("", *part.verdicts))
     humans: Labels = {}
     rows = votes.order_by("seq").values_list("item_id", "voter__pseudonym", "choice", "labels")
     for pair, human, choice, labels in rows.iterator():
-        if is_inside(pair, choice):
-            _note(humans.setdefault(human, {}), pair, choice, labels)
+        _note(humans.setdefault(human, {}), pair, choice, labels)
     by_judge: Labels = {str(judge.pk): {} for judge in judges}
     failed: list[tuple[str, UUID]] = []
-    final = Verdict.objects.filter(judge__run=run).exclude(state=Verdict.State.WAITING)
-    given = final.order_by("item__position").values_list("item_id", "judge_id", "winner", "labels")
-    for pair, by, winner, labels in given.iterator():
-        if winner and is_inside(pair, winner):
+    told = given.order_by("item__position").values_list("item_id", "judge_id", "winner", "labels")
+    for pair, by, winner, labels in told.iterator():
+        if winner:
             _note(by_judge[str(by)], pair, winner, labels)
-        elif is_inside(pair, winner):
+        else:
             failed.append((str(by), pair))
     others = {task for tasks in (*humans.values(), *by_judge.values()) for task in tasks}
     tasks = (WINNER, *sorted(others - {WINNER}))
@@ -65,18 +66,6 @@ def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> Run
     names = {str(judge.pk): judge.name for judge in judges}
     baselines = frozenset(str(judge.pk) for judge in judges if judge.is_baseline)
     return RunLabels(by_judge, humans, names, baselines, tasks)
-
-
-def _inside(run: Run, part: Slice) -> Callable[[UUID, str], bool]:
-    """Return what says whether a vote or verdict on a pair is in a part; a failure may be."""
-    if part.kind == "ballot":
-        return lambda pair, choice: choice in {*part.choices, ""}
-    if not part.kind:
-        return lambda pair, choice: True
-    columns = ("pk", "a__tags", "a__generator", "b__generator")
-    rows = Item.objects.filter(queue=run.queue_id).values_list(*columns)
-    inside = {pk for pk, tags, a, b in rows.iterator() if part.holds(tags, (a, b))}
-    return lambda pair, choice: pair in inside
 
 
 def _note(tasks: dict[str, dict[Hashable, object]], pair: UUID, winner: str, labels: Any) -> None:

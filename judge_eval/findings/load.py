@@ -18,9 +18,11 @@ from judge_eval.selectors import UNPRICED
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED, Codes, Counts, OutcomesTable
 from voting.choices import CHOICES, SWAPPED, VERDICTS
 from voting.ledger.counts import TALLY, counted_in
-from voting.models import Entry, Item
+from voting.models import Entry
 
 ROWS_AT_ONCE = 20_000
+# Calls are paid for the whole run: set against a part's agreement that is no price of it.
+OF_THE_WHOLE = "Prices and times are those of the whole run; a part has none of its own."
 # Votes in memory for the Alt-Test, and votes times judges: more keep a worker for most of a minute.
 MOST_VOTES = 200_000
 MOST_ANSWERS = 1_200_000
@@ -31,12 +33,12 @@ _CODES: dict[str, int] = {choice: code for code, choice in enumerate(VERDICTS)}
 
 
 class Spent(NamedTuple):
-    """What a judge's verdicts took: dollars, where all prices are known, and seconds."""
+    """What a judge's verdicts took; `why` says why it is not known what they cost."""
 
-    nano: int | None
-    unpriced: int
-    seconds: float | None
-    verdicts: int
+    usd: float | None = None
+    why: str | None = OF_THE_WHOLE
+    seconds: float | None = None
+    verdicts: int = 0
 
 
 class RunOutcomes(NamedTuple):
@@ -96,8 +98,11 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     rows, prompts, writers, tags = _pairs(run, part)
     inside, choices = rows[:, 0], len(part.choices)
     verdicts = _verdicts(run, int(inside.max(initial=-1)) + 1, len(judges))[inside]
+    votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id)
+    if part.kind:
+        votes = votes.filter(item__in=part.pairs(run), choice__in=part.choices)
     # Any other vote of a part is none, any other verdict was not asked for.
-    votes = rows[:, 1:5] * (np.arange(len(CHOICES)) < choices)
+    tally = rows[:, 1:5] * (np.arange(len(CHOICES)) < choices)
     codes, answers = verdicts[:, :, 0], verdicts[:, :, 4:]
     if choices < len(CHOICES):
         codes = np.where(codes >= choices, NOT_ASKED, codes)
@@ -108,13 +113,13 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         run=run,
         part=part,
         seq=board.seq if board else 0,
-        people=_people(run, part, inside),
+        people=votes.aggregate(people=Count("voter", distinct=True))["people"],
         comparisons=run.queue.items.count(),
         judges=judges,
-        spent=_spent(judges),
+        spent=[Spent() for _ in judges] if part.kind else list(_spent(judges)),
         positions=inside,
         prompts=prompts,
-        table=OutcomesTable(votes, codes.astype(np.int8)),
+        table=OutcomesTable(tally, codes.astype(np.int8)),
         consistent=verdicts[:, :, 1].astype(np.int8),
         first_picks=verdicts[:, :, 2],
         side_picks=verdicts[:, :, 3],
@@ -129,7 +134,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
 
 def _pairs(run: Run, part: Slice) -> tuple[Counts, Counts, list[tuple[str, str]], Counter[str]]:
     """Return position and tally of each comparison, its prompt, its outputs' writers, all tags."""
-    open_ones = Item.objects.filter(queue=run.queue_id, opened_at__isnull=False, unusable="")
+    open_ones = part.pairs(run).filter(opened_at__isnull=False, unusable="")
     names = ("position", *_TALLY, "prompt_key", "a__generator", "b__generator", "a__tags")
     rows, prompts, writers = [], [], []
     number: dict[str, int] = {}
@@ -137,10 +142,9 @@ def _pairs(run: Run, part: Slice) -> tuple[Counts, Counts, list[tuple[str, str]]
     found = open_ones.order_by("position").values_list(*names)
     for *numbers, prompt, a, b, its_tags in found.iterator(ROWS_AT_ONCE):
         tags.update(set(its_tags))
-        if part.holds(its_tags, (a, b)):
-            rows.append(numbers)
-            prompts.append(number.setdefault(prompt, len(number)))
-            writers.append((a, b))
+        rows.append(numbers)
+        prompts.append(number.setdefault(prompt, len(number)))
+        writers.append((a, b))
     tallies = np.array(rows, dtype=np.int64).reshape(-1, 1 + len(_TALLY))
     return tallies, np.array(prompts, dtype=np.int64), writers, tags
 
@@ -170,18 +174,7 @@ def _verdicts(run: Run, places: int, judges: int) -> Counts:
     return table
 
 
-def _people(run: Run, part: Slice, inside: Counts) -> int:
-    votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id)
-    if not part.kind:
-        return votes.aggregate(people=Count("voter", distinct=True))["people"] or 0
-    if part.kind == "ballot":
-        votes = votes.filter(choice__in=part.choices)
-    positions = set(inside.tolist())
-    cast = votes.values_list("voter", "item__position").iterator(ROWS_AT_ONCE)
-    return len({voter for voter, position in cast if position in positions})
-
-
-def _spent(judges: list[Judge]) -> list[Spent]:
+def _spent(judges: list[Judge]) -> Iterator[Spent]:
     is_done = Q(state=Verdict.State.DONE)
     # Whole numbers: their sum is the same in whatever order the database meets them.
     microseconds = Cast(Round(F("latency_ms") * 1000), BigIntegerField())
@@ -197,19 +190,18 @@ def _spent(judges: list[Judge]) -> list[Spent]:
     paying = calls.values_list("verdict__judge").annotate(
         nano=Sum("cost_nano"), without=Count("pk", filter=UNPRICED)
     )
-    paid = {judge: (nano, without) for judge, nano, without in paying}
     known = {judge: figures for judge, *figures in given}
-    spent = []
+    paid = {judge: figures for judge, *figures in paying}
     for judge in judges:
-        number, timed, time, nano, without = known.get(judge.pk, (0, 0, 0, None, 0))
-        more, more_without = paid.get(judge.pk, (None, 0))
-        seconds = time / timed / 1_000_000 if timed else None
-        if judge.is_baseline:
-            spent.append(Spent(0, 0, seconds, number))
-        else:
-            total = None if nano is None and more is None else (nano or 0) + (more or 0)
-            spent.append(Spent(total, without + more_without, seconds, number))
-    return spent
+        number, timed, time, *imported = known.get(judge.pk, (0, 0, 0, None, 0))
+        nanos, withouts = zip(imported, paid.get(judge.pk, (None, 0)), strict=True)
+        unpriced, why = sum(withouts), None
+        if nanos == (None, None) and not judge.is_baseline:
+            why = "Its calls were not made here, or their price is not known."
+        elif unpriced:
+            why = f"The price of {unpriced} of its calls is not known."
+        total = None if why else sum(nano or 0 for nano in nanos) / 1e9
+        yield Spent(total, why, time / timed / 1_000_000 if timed else None, number)
 
 
 def votes_of_people(outcomes: RunOutcomes) -> tuple[Labels, int]:

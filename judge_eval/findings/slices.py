@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
 from dataclasses import dataclass
 from typing import Final
 
+from django.db import connection
+from django.db.models import Q, QuerySet, TextField, Value
+from django.db.models.functions import Cast, StrIndex
 from pydantic import BaseModel
 
-from voting.choices import CHOICES, WRONG, Choice
+from judge_eval.models import Run
+from voting.choices import CHOICES, VERDICTS, Choice
+from voting.models import Item
 
 # Votes and verdicts for one side or the other; ties and both bad are left out on either part.
 DECIDED: Final = "decided"
@@ -18,7 +23,9 @@ MOST_OFFERED: Final = 150
 
 
 class SliceInvalid(ValueError):
-    """No part of a run is called that; the message says why."""
+    """No part of a run is called that; the message says why, and a page answers with the status."""
+
+    status = 400
 
 
 @dataclass(frozen=True)
@@ -63,14 +70,22 @@ class Slice:
         """Which choices of people and judges count in it."""
         return CHOICES[:2] if self.kind == "ballot" else CHOICES
 
-    def holds_verdict(self, winner: str) -> bool:
-        """Tell whether a verdict that did not fail counts in it."""
-        return winner in self.choices or (winner == WRONG and self.kind != "ballot")
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """Which verdicts that did not fail count in it."""
+        return self.choices if self.kind == "ballot" else VERDICTS
 
-    def holds(self, tags: Collection[str], generators: tuple[str, str]) -> bool:
-        if self.kind == "tag":
-            return self.value in tags
-        return self.kind != "generator" or self.value in generators
+    def pairs(self, run: Run) -> QuerySet[Item]:
+        pairs = Item.objects.filter(queue=run.queue_id)
+        if self.kind == "generator":
+            return pairs.filter(Q(a__generator=self.value) | Q(b__generator=self.value))
+        if self.kind != "tag":
+            return pairs
+        if connection.features.supports_json_field_contains:
+            return pairs.filter(a__tags__contains=[self.value])
+        # SQLite keeps the text as it was written, with the tag between quotation marks.
+        place = StrIndex(Cast("a__tags", TextField()), Value(json.dumps(self.value)))
+        return pairs.alias(place=place).filter(place__gt=0)
 
 
 WHOLE: Final = Slice()
@@ -82,6 +97,10 @@ class Parts(BaseModel):
 
     tags: list[tuple[str, int]] = []
     generators: list[str] = []
+
+    def __contains__(self, part: Slice) -> bool:
+        values = {"tag": dict(self.tags), "generator": self.generators}
+        return part.kind not in values or part.value in values[part.kind]
 
     @property
     def number(self) -> int:

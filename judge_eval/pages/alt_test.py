@@ -15,7 +15,7 @@ from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, perce
 from humanjudge.lib.text import listed
 from judge_eval.findings.model import AltTest, AltTestJudge
 from judge_eval.models import Run
-from judge_eval.pages.findings import findings_context, live_page, requested
+from judge_eval.pages.findings import findings_context, live_page, p_text, requested
 from judge_eval.pages.runs import run_page
 from judge_eval.stats import (
     EPSILON_GUIDE,
@@ -168,7 +168,7 @@ def _chosen(judge: AltTestJudge, test: AltTest, epsilon: str) -> Context:
         words = f"{_outcome(rate).capitalize()} at epsilon {epsilon}: it wins against {wins}."
         for human in people:
             p, is_won = (human.p or {})[epsilon], (human.rejected or {})[epsilon]
-            against.append((human, "< 0.001" if p < 0.001 else f"{p:.3f}", is_won))
+            against.append((human, p_text(p), is_won))
     left_out = [*judge.left_out, *test.left_out]
     if judge.untested:
         who = "person" if judge.untested == 1 else "people"

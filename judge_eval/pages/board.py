@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from django.http import HttpResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 
 from humanjudge.charts.rating_graph import RatingGraph, rating_graph
@@ -24,7 +23,7 @@ from humanjudge.lib.tables import (
     numbered,
     percent,
 )
-from humanjudge.lib.text import duration, listed, number_of
+from humanjudge.lib.text import listed, number_of
 from judge_eval import selectors
 from judge_eval.access import can, is_voting
 from judge_eval.findings.cache import Request
@@ -33,11 +32,10 @@ from judge_eval.findings.model import RunFindings
 from judge_eval.findings.ranking import Ranking, ranking
 from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import JudgeRating, Run
-from judge_eval.pages.findings import findings_context, live_page, requested
+from judge_eval.pages.findings import findings_context, live_page, p_text, requested
 from judge_eval.pages.pairs import DISPUTED, Wanted
 from judge_eval.pages.runs import run_page
 from judge_eval.selectors import BoardView
-from judge_eval.stats.estimate import SIGNIFICANCE
 
 LATER = "The judge joined after these figures were computed; they follow within seconds."
 OF_THE_WHOLE = "Prices and times are those of the whole run."
@@ -66,7 +64,6 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     context |= {
         "board": board,
         "words": words,
-        "computed": _computed(board, wanted, figures) if figures and words else None,
         "is_computing": is_begun and not figures,
         "left_out": selectors.left_out(run) if board.unusable else [],
         "table": _table(wanted, run, ranked, rows) if figures or not part.kind else None,
@@ -83,31 +80,6 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     if figures and figures.as_of.votes:
         context |= _matrices(figures, rows)
     return live_page(request, context, "board")
-
-
-# --- sentences ----------------------------------------------------------------------------------
-
-
-def _computed(board: BoardView, wanted: Request, figures: RunFindings) -> Context:
-    """Say of which votes the figures are, when they were computed, and what came since."""
-    row, votes, is_part = wanted.row, figures.as_of.votes, bool(wanted.part.kind)
-    assert row.computed_at is not None  # or there would be no figures
-    seconds = max((timezone.now() - row.computed_at).total_seconds(), 0)
-    of = f"{number_of(votes, 'vote')} on this part" if is_part else f"vote {votes:,}"
-    behind = ""
-    if row.seq < board.run.board.seq:
-        came = "The ledger has gone on since"
-        if board.votes > votes and not is_part:
-            came = f"{number_of(board.votes - votes, 'vote')} came since"
-        what = "these figures" if is_part else "ELO is up to date, the other figures"
-        behind = f"{came}: {what} follow within seconds."
-    return {
-        "votes": f"As of {of} (ledger entry {row.seq:,}), computed",
-        "at": row.computed_at,
-        "seconds": round(seconds),
-        "ago": duration(seconds),
-        "behind": behind,
-    }
 
 
 def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> tuple[str, str, str]:
@@ -262,22 +234,6 @@ def _matrix(
         cells = [Cell() if row == column else cell(row, column) for column in order]
         rows.append(Row(names[row], [head, *cells]))
     return Table(caption, heads, rows, css="matrix", id=name, caption=caption)
-
-
-def p_text(p: float) -> str:
-    """Write a p-value, never as nothing, and never so that it seems to pass where it does not.
-
-    Examples
-    --------
-    >>> p_text(0.0000042), p_text(0.0312), p_text(0.0501), p_text(1.0)
-    ('<0.001', '0.031', '0.0501', '1')
-    """
-    if p < 0.001:
-        return "<0.001"
-    if p == 1:
-        return "1"
-    short = f"{p:.3f}"
-    return f"{p:.4f}" if (float(short) <= SIGNIFICANCE) != (p <= SIGNIFICANCE) else short
 
 
 # --- pairs, and the curve -----------------------------------------------------------------------

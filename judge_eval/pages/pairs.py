@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import NamedTuple
@@ -10,9 +9,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.core.paginator import Paginator
-from django.db import connection
-from django.db.models import Prefetch, Q, QuerySet, TextField, prefetch_related_objects
-from django.db.models.functions import Cast
+from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
@@ -51,18 +48,6 @@ class Wanted(NamedTuple):
         query = urlencode({name: value for name, value in options.items() if value})
         return f"?{query}" if query else ""
 
-    def inside(self, run: Run) -> QuerySet[Item]:
-        pairs, value = Item.objects.filter(queue=run.queue_id), self.part.value
-        if self.part.kind == "generator":
-            return pairs.filter(Q(a__generator=value) | Q(b__generator=value))
-        if self.part.kind != "tag":
-            return pairs
-        if connection.features.supports_json_field_contains:
-            return pairs.filter(a__tags__contains=[value])
-        # SQLite keeps the text as it was written, with the tag between quotation marks.
-        as_text = pairs.alias(tags_text=Cast("a__tags", TextField()))
-        return as_text.filter(tags_text__contains=json.dumps(value))
-
 
 def _wanted(request: HttpRequest) -> Wanted:
     order = request.GET.get("sort", "")
@@ -83,7 +68,7 @@ def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
     # No more than the index holds: a deep page walks over all that come before it. Those of a part
     # are found by their outputs, all of them at once: to count them first would take as long again.
     order = SORTED_BY[wanted.order]
-    places = wanted.inside(run).order_by(*order).values_list("position", flat=True)
+    places = wanted.part.pairs(run).order_by(*order).values_list("position", flat=True)
     paginator = Paginator(list(places) if wanted.part.kind else places, PAIRS_PER_PAGE)
     page = paginator.get_page(request.GET.get("page"))
     # Without their outputs, which may be very long.
@@ -138,8 +123,8 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
         "number": pair.position + 1,
         "wanted": wanted,
         "nav_label": ", ".join(["Pairs", *in_order, *of_part]),
-        "previous": _next(wanted.inside(run), pair, back),
-        "next": _next(wanted.inside(run), pair, order),
+        "previous": _next(wanted.part.pairs(run), pair, back),
+        "next": _next(wanted.part.pairs(run), pair, order),
         "sides": _sides(pair),
         "majority": LABELS.get(majority, ""),
         "verdicts": rows,
