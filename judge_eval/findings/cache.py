@@ -117,8 +117,6 @@ def compute(run_id: UUID, part: str) -> bool:
 
 
 class PartUnknown(SliceInvalid):
-    """The run has no such tag or generator."""
-
     status = 404
 
 

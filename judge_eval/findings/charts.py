@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from humanjudge.charts.draw import svg
 from humanjudge.charts.plots import Curve, Estimate, heat_map, intervals, lines
@@ -16,10 +16,9 @@ START = Reference(1000, "start")
 
 def charts_of(findings: RunFindings) -> dict[str, str]:
     """Draw what there are figures for, by name, as SVG that may stand inside a page."""
-    judges, people = findings.judges, findings.among_people.pairs
-    overall = [_estimate(judge.name, judge.overall, judge.is_baseline) for judge in judges]
-    ratings = [_estimate(judge.name, judge.rating, judge.is_baseline) for judge in judges]
-    beside = None
+    judges, people, beside = findings.judges, findings.among_people.pairs, None
+    overall = [(judge.name, judge.overall, judge.is_baseline) for judge in judges]
+    ratings = [(judge.name, judge.rating, judge.is_baseline) for judge in judges]
     if people.value is not None:
         beside = Reference(people.value, "people among themselves", people.low, people.high)
     specs = {
@@ -30,18 +29,18 @@ def charts_of(findings: RunFindings) -> dict[str, str]:
     }
     if models := findings.models:
         named = zip(models.names, models.boards[0].ratings, strict=True)
-        rows = [_estimate(name, rating) for name, rating in named]
+        rows = [(name, rating, False) for name, rating in named]
         specs["model_ratings"] = _intervals(rows, "Rating of the models by people", RATING, START)
     return {name: svg(spec) for name, spec in specs.items() if spec is not None}
 
 
-def _estimate(name: str, figure: Share | Rating, is_baseline: bool = False) -> Estimate:
-    return Estimate(name, figure.value, figure.low, figure.high, is_baseline)
-
-
 def _intervals(
-    rows: Sequence[Estimate], title: str, axis: Axis, reference: Reference | None
+    figures: Iterable[tuple[str, Share | Rating, bool]],
+    title: str,
+    axis: Axis,
+    reference: Reference | None,
 ) -> Spec | None:
+    rows = [Estimate(name, of.value, of.low, of.high, floor) for name, of, floor in figures]
     if all(row.value is None for row in rows):
         return None
     return intervals(rows, title=title, axis=axis, reference=reference)

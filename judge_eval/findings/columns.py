@@ -125,13 +125,11 @@ def _ties_cell(judge: JudgeFindings) -> Cell:
 
 
 def _live_elo(row: JudgeRating, judge: JudgeFindings | None) -> Cell:
-    """Show the rating of this moment; who has played no game stands where all begin."""
     luck = judge.order_luck if judge and row.total else None
     return Cell(f"{row.elo:.0f}", "" if luck is None else f"±{luck:.0f}")
 
 
 def _live_share(successes: int, trials: int, counted: str, *, decimals: int = 0) -> Cell | None:
-    """Show a share of this moment; its interval follows with the findings."""
     if not trials:
         return None
     title = f"{successes:,} of {trials:,} {counted}"

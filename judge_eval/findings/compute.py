@@ -165,7 +165,6 @@ def same_verdict(verdicts: Codes) -> FloatArray:
 
 
 def _disputed(outcomes: RunOutcomes) -> list[DisputedPair]:
-    """Return the comparisons on which judges and people disagree most, baselines left aside."""
     judging = [n for n, judge in enumerate(outcomes.judges) if not judge.is_baseline]
     table = OutcomesTable(outcomes.table.votes, outcomes.table.verdicts[:, judging])
     games = table.judged().sum(axis=1)
@@ -180,7 +179,6 @@ def _disputed(outcomes: RunOutcomes) -> list[DisputedPair]:
 
 
 def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
-    """Rank who wrote the outputs, by people's votes and by each judge's, or say why not."""
     names = outcomes.generators
     if len(names) < 2:
         return None, "The pairs name fewer than two generators."
@@ -203,7 +201,6 @@ def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
 def _alt_test(
     outcomes: RunOutcomes, people: Labels, every: int
 ) -> tuple[AltTest | None, str | None]:
-    """Test whether a judge may stand in for one of the voters, or say why not."""
     settings = AltTestSettings()
     if len(people) < settings.min_humans:
         voted = f"{len(people)} {'person' if len(people) == 1 else 'people'}"

@@ -48,7 +48,6 @@ class Slice:
 
     @classmethod
     def parse(cls, text: str) -> Slice:
-        """Read what `str` wrote, or raise SliceInvalid."""
         if not text:
             return cls()
         kind, _, value = text.partition(":")
@@ -127,7 +126,6 @@ class Parts(BaseModel):
 
     @property
     def groups(self) -> Groups:
-        """All parts that a page offers."""
         sides = Slice("ballot", DECIDED)
         return {"Votes": [(str(sides), sides.in_words)]} | self.of_pairs
 

@@ -160,7 +160,6 @@ def _rate_cell(rate: float | None, css: str) -> Cell:
 
 
 def _chosen(judge: AltTestJudge, test: AltTest, epsilon: str) -> Context:
-    """Return one judge against each person."""
     people = [human for human in judge.humans if human.why is None]
     rate, words, against = _rate(judge, epsilon), judge.words, []
     if rate is not None:

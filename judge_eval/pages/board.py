@@ -188,7 +188,6 @@ def _row(columns: Sequence[Column], name: str, tag: str, cells: Mapping[str, Cel
 
 
 def _matrices(figures: RunFindings, rows: Sequence[JudgeRating]) -> Context:
-    """Return who beats whom, with the corrected p of each test, and who says the same."""
     places = {judge.id: place for place, judge in enumerate(figures.judges)}
     order = [places[pk] for row in rows if (pk := str(row.judge.pk)) in places]
     if len(order) < 2:
@@ -240,7 +239,6 @@ def _matrix(
 
 
 def _disputed(run: Run, figures: RunFindings | None) -> list[Context]:
-    """Return the pairs that judges and people disagree on most."""
     worst = figures.disputed if figures else []
     about = selectors.pairs_at(run, [pair.position for pair in worst], PROMPT_LETTERS + 1)
     return [about[pair.position] | pair.model_dump() for pair in worst if pair.position in about]

@@ -124,7 +124,6 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
 
 @run_page("see board")
 def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
-    """A chart as it was drawn with the findings."""
     wanted = requested(request, run)
     if wanted.row.data is None:
         raise Problem(409, COMPUTING)
@@ -143,7 +142,6 @@ def _attached(answer: HttpResponse, run: Run, wanted: Request, name: str) -> Htt
 
 
 def _board_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
-    """Return a line for each judge by overall agreement, and one for people."""
     # A part has no ELO of its own.
     board = () if wanted.part.kind else selectors.board(run).rows
     elo = {str(row.judge.pk): row.elo for row in board}
@@ -154,7 +152,6 @@ def _board_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow
 
 
 def _alt_test_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
-    """Return a line for each judge, with its winning rate at every epsilon."""
     judges = figures.alt_test.judges if figures.alt_test else []
     keys = sorted({key for judge in judges for key in judge.winning_rates or {}})
     rows = []
@@ -175,7 +172,6 @@ def _alt_test_rows(run: Run, wanted: Request, figures: RunFindings) -> list[File
 
 
 def _models_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
-    """Return a line for each model on each board: that of people first, then those of judges."""
     models = figures.models
     return [
         {

@@ -122,7 +122,6 @@ def _board(names: Sequence[str], board: ModelBoard) -> Context:
 def _heat_table(
     names: Sequence[str], board: ModelBoard, order: Sequence[int], *, with_counts: bool
 ) -> Table:
-    """Show how often the model of the row was preferred to that of the column."""
 
     def cell(model: int, other: int) -> Cell:
         rate = None if model == other else board.win_rates[model][other]

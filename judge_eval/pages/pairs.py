@@ -113,8 +113,7 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
     majority = next(chosen, "")
     rows = [_verdict_row(verdict, majority) for verdict in verdicts]
     votes = Entry.objects.filter(item=pair, kind=Entry.Kind.VOTE, retracted=False)
-    in_order = ["the most disputed first"] if wanted.order else []
-    of_part = [wanted.part.in_words] if wanted.part.kind else []
+    walk = ("Pairs", ORDERS[wanted.order], wanted.part.in_words)
     order = SORTED_BY[wanted.order]
     back = [name.removeprefix("-") if name.startswith("-") else f"-{name}" for name in order]
     context = {
@@ -122,7 +121,7 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
         "pair": pair,
         "number": pair.position + 1,
         "wanted": wanted,
-        "nav_label": ", ".join(["Pairs", *in_order, *of_part]),
+        "nav_label": ", ".join(walk),
         "previous": _next(wanted.part.pairs(run), pair, back),
         "next": _next(wanted.part.pairs(run), pair, order),
         "sides": _sides(pair),
@@ -136,7 +135,6 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
 
 
 def _next(pairs: QuerySet[Item], pair: Item, order: Sequence[str]) -> UUID | None:
-    """Return the pair behind one in an order."""
     behind, as_far = Q(), Q()
     for field in order:
         name, than = field.removeprefix("-"), "lt" if field.startswith("-") else "gt"
@@ -150,7 +148,6 @@ def _next(pairs: QuerySet[Item], pair: Item, order: Sequence[str]) -> UUID | Non
 
 
 def _sides(pair: Item) -> list[Context]:
-    """Return the two outputs, each with the call for it and how it was changed, where known."""
     sides = []
     for side, output in zip("AB", pair.pair, strict=True):
         call = getattr(output, "call", None)
@@ -196,7 +193,6 @@ def scores_in_words(a: float | None, b: float | None) -> str:
 
 
 def _verdict_row(verdict: Verdict, majority: str) -> Context:
-    """Return a verdict, whether most people chose the same, and the calls made for it."""
     picks = {pick.is_swapped: pick.in_words for pick in picks_of(verdict)}
     rate, calls = verdict.sample_consistency, verdict.calls.all()
     return {

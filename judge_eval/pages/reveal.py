@@ -86,7 +86,6 @@ def _judge_line(verdict: Verdict, chosen: str, left: str) -> Context:
 
 
 def _consistency(verdict: Verdict, picked: str, left: str) -> str:
-    """Say whether it picked the same in both orders, if it was asked in both."""
     if verdict.consistent is None:
         return ""
     if verdict.consistent:
@@ -102,7 +101,6 @@ def _consistency(verdict: Verdict, picked: str, left: str) -> str:
 @never_cache
 @require_safe
 def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
-    """What the judges said of a pair, for the voter who has just voted on it."""
     votes = Entry.objects.filter(kind=Entry.Kind.VOTE, item__isnull=False)
     vote = get_object_or_404(
         votes.select_related("voter", "queue", "item__a__picture", "item__b__picture"),
