@@ -90,7 +90,7 @@ def compute(run_id: UUID, part: str) -> bool:
     # them a second of its start and 60 MB.
     from judge_eval.findings.charts import charts_of
     from judge_eval.findings.compute import findings
-    from judge_eval.findings.load import one_moment, outcomes_of, votes_of_people
+    from judge_eval.findings.load import outcomes_of
 
     now = timezone.now()
     row = Findings.objects.filter(run=run_id, part=part)
@@ -98,10 +98,8 @@ def compute(run_id: UUID, part: str) -> bool:
         return False
     began = time.perf_counter()
     run = Run.objects.select_related("queue").get(pk=run_id)
-    with one_moment():
-        outcomes = outcomes_of(run, Slice.parse(part))
-        people, every = votes_of_people(outcomes)
-    computed = findings(outcomes, people, every)
+    outcomes = outcomes_of(run, Slice.parse(part))
+    computed = findings(outcomes)
     charts = charts_of(computed)
     seconds = time.perf_counter() - began
     done = timezone.now()

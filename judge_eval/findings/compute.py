@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from judge_eval.findings.load import Labels, RunOutcomes, Spent
+from judge_eval.findings.load import RunOutcomes, Spent
 from judge_eval.findings.model import (
     PEOPLE,
     AgainstPerson,
@@ -52,19 +52,14 @@ SOME = (
 )
 
 
-def findings(outcomes: RunOutcomes, people: Labels, every: int) -> RunFindings:
-    """Compute what a board shows beside the ELO; the run's number is the seed of all draws.
-
-    `people` are the votes that the Alt-Test takes, on one of `every` so many pairs.
-    """
+def findings(outcomes: RunOutcomes) -> RunFindings:
+    """Compute what a board shows beside the ELO; the run's number is the seed of all draws."""
     table, judges = outcomes.table, outcomes.judges
     claims = claims_of(table)
     figures = judge_figures(table, claims, _rng(outcomes, 0))
     among = among_people(table.votes, _rng(outcomes, 1))
     [left] = shares(outcomes.left[:, None], outcomes.sided[:, None], _rng(outcomes, 2))
-    consistency, first_position = habits(
-        outcomes.consistent, outcomes.first_picks, outcomes.side_picks, _rng(outcomes, 3)
-    )
+    consistency, first_position = habits(*outcomes.habits, _rng(outcomes, 3))
     luck = order_luck(table, _rng(outcomes, 4))
     overall = overall_agreement(table, outcomes.prompts)
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
@@ -105,7 +100,7 @@ def findings(outcomes: RunOutcomes, people: Labels, every: int) -> RunFindings:
             ),
         )
     models, models_why = _models(outcomes)
-    alt_test, alt_test_why = _alt_test(outcomes, people, every)
+    alt_test, alt_test_why = _alt_test(outcomes)
     parts = {"parts": Parts(tags=outcomes.tags.most_common(), generators=outcomes.generators)}
     alike: Any = same_verdict(table.verdicts)
     return RunFindings(
@@ -198,10 +193,8 @@ def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
     return Models(names=names, boards=boards), None
 
 
-def _alt_test(
-    outcomes: RunOutcomes, people: Labels, every: int
-) -> tuple[AltTest | None, str | None]:
-    settings = AltTestSettings()
+def _alt_test(outcomes: RunOutcomes) -> tuple[AltTest | None, str | None]:
+    people, every, settings = outcomes.chosen, outcomes.every, AltTestSettings()
     if len(people) < settings.min_humans:
         voted = f"{len(people)} {'person' if len(people) == 1 else 'people'}"
         return None, f"The test takes {settings.takes}; {voted} voted."

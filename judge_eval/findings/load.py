@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from django.db import connection, transaction
-from django.db.models import BigIntegerField, Count, F, Q, Sum
+from django.db.models import BigIntegerField, Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Round
 
 from judge_eval.findings.slices import WHOLE, Slice
@@ -46,8 +46,9 @@ class RunOutcomes(NamedTuple):
 
     `positions` are the comparisons' places in the run, `prompts` their prompts by number, `models`
     who wrote A and B by number. `answers` are what a judge answered in each of two orders, as
-    `judge_figures.per_answer` takes them; `consistent`, `first_picks` and `side_picks` are for
-    `habits`. `sided` are people's votes for a side, and `left` those for what stood left.
+    `judge_figures.per_answer` takes them, `habits` what `judge_figures.habits` takes. `sided` are
+    people's votes for a side, and `left` those for what stood left. `chosen` is who chose what, on
+    one of `every` so many pairs.
     """
 
     run: Run
@@ -60,15 +61,15 @@ class RunOutcomes(NamedTuple):
     positions: Counts
     prompts: Counts
     table: OutcomesTable
-    consistent: Codes
-    first_picks: Counts
-    side_picks: Counts
+    habits: tuple[Codes, Counts, Counts]
     answers: Codes
     sided: Counts
     left: Counts
     generators: list[str]
     models: Counts
     tags: Counter[str]
+    chosen: Labels
+    every: int
 
 
 @contextmanager
@@ -91,6 +92,7 @@ def one_moment() -> Iterator[None]:
             cursor.execute("ROLLBACK")
 
 
+@one_moment()
 def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     """Read a run, or a part of it, with a fixed number of queries."""
     board = Board.objects.filter(run=run).first()
@@ -101,6 +103,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id)
     if part.kind:
         votes = votes.filter(item__in=part.pairs(run), choice__in=part.choices)
+    chosen, every = _chosen(votes, inside, len(judges))
     # Any other vote of a part is none, any other verdict was not asked for.
     tally = rows[:, 1:5] * (np.arange(len(CHOICES)) < choices)
     codes, answers = verdicts[:, :, 0], verdicts[:, :, 4:]
@@ -120,15 +123,15 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         positions=inside,
         prompts=prompts,
         table=OutcomesTable(tally, codes.astype(np.int8)),
-        consistent=verdicts[:, :, 1].astype(np.int8),
-        first_picks=verdicts[:, :, 2],
-        side_picks=verdicts[:, :, 3],
+        habits=(verdicts[:, :, 1].astype(np.int8), verdicts[:, :, 2], verdicts[:, :, 3]),
         answers=answers.astype(np.int8),
         sided=rows[:, 5],
         left=rows[:, 6],
         generators=generators,
         models=np.array([[number[a], number[b]] for a, b in writers]).reshape(-1, 2),
         tags=tags,
+        chosen=chosen,
+        every=every,
     )
 
 
@@ -204,18 +207,16 @@ def _spent(judges: list[Judge]) -> Iterator[Spent]:
         yield Spent(total, why, time / timed / 1_000_000 if timed else None, number)
 
 
-def votes_of_people(outcomes: RunOutcomes) -> tuple[Labels, int]:
-    """Read who chose what, by pseudonym and position; of very many votes on every few pairs."""
-    queue = outcomes.run.queue
-    rows = Entry.objects.filter(counted_in(queue), queue=queue, voter__isnull=False)
-    most = min(MOST_VOTES, MOST_ANSWERS // max(1, len(outcomes.judges)))
+def _chosen(votes: QuerySet[Entry], positions: Counts, judges: int) -> tuple[Labels, int]:
+    """Return who chose what, by pseudonym and position; of very many votes on every few pairs."""
+    rows = votes.filter(voter__isnull=False)
+    most = min(MOST_VOTES, MOST_ANSWERS // max(1, judges))
     every = max(1, -(-rows.count() // max(1, most)))
     if every > 1:
         rows = rows.annotate(turn=F("item__position") % every).filter(turn=0)
-    inside, kept = set(outcomes.positions.tolist()), set(outcomes.part.choices)
-    people: Labels = defaultdict(dict)
+    inside, chosen = set(positions.tolist()), defaultdict[str, dict[Hashable, str]](dict)
     names = ("voter__pseudonym", "item__position", "choice")
     for pseudonym, position, choice in rows.values_list(*names).iterator(ROWS_AT_ONCE):
-        if position in inside and choice in kept:
-            people[pseudonym][position] = choice
-    return people, every
+        if position in inside:
+            chosen[pseudonym][position] = choice
+    return chosen, every
