@@ -115,13 +115,13 @@ def compute(run_id: UUID, part: str) -> bool:
 
 
 class PartUnknown(SliceInvalid):
-    status = 404
+    code = 404
 
 
 class TooManyParts(SliceInvalid):
     """A run has more parts than anybody looks at; whoever asks is told to wait."""
 
-    status = 429
+    code = 429
 
 
 @dataclass(frozen=True)

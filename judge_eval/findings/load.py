@@ -95,7 +95,7 @@ def one_moment() -> Iterator[None]:
 @one_moment()
 def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     """Read a run, or a part of it, with a fixed number of queries."""
-    board = Board.objects.filter(run=run).first()
+    seq = Board.objects.values_list("seq", flat=True).filter(run=run).first() or 0
     judges = list(run.judges.order_by("position"))
     rows, prompts, writers, tags = _pairs(run, part)
     inside, choices = rows[:, 0], len(part.choices)
@@ -115,7 +115,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     return RunOutcomes(
         run=run,
         part=part,
-        seq=board.seq if board else 0,
+        seq=seq,
         people=votes.aggregate(people=Count("voter", distinct=True))["people"],
         comparisons=run.queue.items.count(),
         judges=judges,
@@ -139,17 +139,15 @@ def _pairs(run: Run, part: Slice) -> tuple[Counts, Counts, list[tuple[str, str]]
     """Return position and tally of each comparison, its prompt, its outputs' writers, all tags."""
     open_ones = part.pairs(run).filter(opened_at__isnull=False, unusable="")
     names = ("position", *_TALLY, "prompt_key", "a__generator", "b__generator", "a__tags")
-    rows, prompts, writers = [], [], []
-    number: dict[str, int] = {}
-    tags: Counter[str] = Counter()
+    rows, prompts, writers, tags = [], [], [], Counter[str]()
     found = open_ones.order_by("position").values_list(*names)
     for *numbers, prompt, a, b, its_tags in found.iterator(ROWS_AT_ONCE):
         tags.update(set(its_tags))
         rows.append(numbers)
-        prompts.append(number.setdefault(prompt, len(number)))
+        prompts.append(prompt)
         writers.append((a, b))
     tallies = np.array(rows, dtype=np.int64).reshape(-1, 1 + len(_TALLY))
-    return tallies, np.array(prompts, dtype=np.int64), writers, tags
+    return tallies, np.unique(prompts, return_inverse=True)[1], writers, tags
 
 
 def _verdicts(run: Run, places: int, judges: int) -> Counts:

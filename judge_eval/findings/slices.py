@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, StrIndex
 from pydantic import BaseModel
 
+from humanjudge.http import Problem
 from judge_eval.models import Run
 from voting.choices import CHOICES, VERDICTS, Choice
 from voting.models import Item
@@ -22,10 +23,14 @@ LONGEST: Final = 300
 MOST_OFFERED: Final = 150
 
 
-class SliceInvalid(ValueError):
-    """No part of a run is called that; the message says why, and a page answers with the status."""
+class SliceInvalid(Problem):
+    """No part of a run is called that; a page that is asked for one answers with why."""
 
-    status = 400
+    code = 400
+
+    def __init__(self, why: str) -> None:
+        super().__init__(self.code, why)
+        self.message = f"{why[:1].upper()}{why[1:]}."
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,8 @@ class Slice:
         return self.choices if self.kind == "ballot" else VERDICTS
 
     def pairs(self, run: Run) -> QuerySet[Item]:
+        if "\0" in self.value:  # which PostgreSQL does not even compare
+            return Item.objects.none()
         pairs = Item.objects.filter(queue=run.queue_id)
         if self.kind == "generator":
             return pairs.filter(Q(a__generator=self.value) | Q(b__generator=self.value))
@@ -118,11 +125,9 @@ class Parts(BaseModel):
             "Prompts tagged": [(f"tag:{tag}", f"{tag} ({pairs:,})") for tag, pairs in self.tags],
             "Pairs with an output of": [(f"generator:{name}", name) for name in self.generators],
         }
-        short = {
-            title: [choice for choice in choices if len(choice[0]) <= LONGEST][:MOST_OFFERED]
-            for title, choices in groups.items()
-        }
-        return {title: choices for title, choices in short.items() if choices}
+        for title, choices in groups.items():
+            groups[title] = [choice for choice in choices if len(choice[0]) <= LONGEST]
+        return {title: choices[:MOST_OFFERED] for title, choices in groups.items() if choices}
 
     @property
     def groups(self) -> Groups:

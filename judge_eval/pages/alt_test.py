@@ -13,9 +13,10 @@ from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.ratelimit import RateLimit
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, percent, span, text_cell
 from humanjudge.lib.text import listed
+from judge_eval.findings.cache import request_findings
 from judge_eval.findings.model import AltTest, AltTestJudge
 from judge_eval.models import Run
-from judge_eval.pages.findings import findings_context, live_page, p_text, requested
+from judge_eval.pages.findings import findings_context, live_page, p_text
 from judge_eval.pages.runs import run_page
 from judge_eval.stats import (
     EPSILON_GUIDE,
@@ -79,7 +80,7 @@ def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
 
 
 def _context(request: HtmxRequest, run: Run) -> Context:
-    wanted = requested(request, run)
+    wanted = request_findings(run, request.GET.get("part", ""))
     figures = wanted.findings
     test = figures.alt_test if figures else None
     epsilon = request.GET.get("epsilon", test.epsilon if test else DEFAULT_EPSILON)

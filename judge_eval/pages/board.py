@@ -26,14 +26,14 @@ from humanjudge.lib.tables import (
 from humanjudge.lib.text import listed, number_of
 from judge_eval import selectors
 from judge_eval.access import can, is_voting
-from judge_eval.findings.cache import Request
+from judge_eval.findings.cache import Request, request_findings
 from judge_eval.findings.columns import COLUMNS, PENDING, Column, people_cells
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.ranking import Ranking, ranking
 from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import JudgeRating, Run
-from judge_eval.pages.findings import findings_context, live_page, p_text, requested
-from judge_eval.pages.pairs import DISPUTED, Wanted
+from judge_eval.pages.findings import findings_context, live_page, p_text
+from judge_eval.pages.pairs import DISPUTED, pairs_query
 from judge_eval.pages.runs import run_page
 from judge_eval.selectors import BoardView
 
@@ -49,7 +49,7 @@ Line = tuple[str, str, dict[str, Cell]]
 @run_page("see board")
 def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     """The board, or a part of it; htmx asks for its live part again while people vote."""
-    wanted = requested(request, run)
+    wanted = request_findings(run, request.GET.get("part", ""))
     board, part = selectors.board(run), wanted.part
     ranked = ranking(board, wanted.findings, part)
     rows, figures = ranked.best_first(board.rows), wanted.findings if ranked.is_computed else None
@@ -71,7 +71,7 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         "is_voting": hides,
         "disputed": [] if hides else _disputed(run, wanted.findings),
         # The list of pairs is of no part that is made of votes.
-        "pairs_query": Wanted(DISPUTED, WHOLE if part.kind == "ballot" else part).query,
+        "pairs_query": pairs_query(DISPUTED, WHOLE if part.kind == "ballot" else part),
         "first_step": None if board.votes else _first_step(run, board, runs_it=runs_it),
         "seen": "-".join(map(str, (*counts, context["seen"]))),
         # What is read aloud when it changes.
@@ -166,14 +166,11 @@ def _unknown_topics(columns: Sequence[Column], lines: Sequence[Line]) -> list[st
     """Return of what nobody has a figure; that of a baseline counts where all are such."""
     tags = {tag for _, tag, _ in lines}
     telling = [cells for _, tag, cells in lines if tag != "baseline" or "" not in tags]
-    known = {
-        column.topic
-        for column in columns
-        if any(cells.get(column.figure, Cell()).is_known for cells in telling)
-    }
-    return [
-        topic for topic in dict.fromkeys(c.topic for c in columns) if topic and topic not in known
-    ]
+    unknown = dict.fromkeys(column.topic for column in columns if column.topic)
+    for column in columns:
+        if any(cells.get(column.figure, Cell()).is_known for cells in telling):
+            unknown.pop(column.topic, None)
+    return list(unknown)
 
 
 def _row(columns: Sequence[Column], name: str, tag: str, cells: Mapping[str, Cell]) -> Row:

@@ -18,7 +18,6 @@ from judge_eval import selectors
 from judge_eval.findings.cache import Request, request_findings
 from judge_eval.findings.columns import Value, file_row, people_file_row
 from judge_eval.findings.model import RunFindings
-from judge_eval.findings.slices import SliceInvalid
 from judge_eval.models import Run
 from judge_eval.pages.runs import run_page
 from judge_eval.stats.estimate import SIGNIFICANCE, best_first
@@ -33,14 +32,6 @@ COMPUTING = "These figures are still being computed. Ask again in some seconds."
 # A drawing needs nothing from anywhere, whoever opens it and whatever the names in it say.
 INERT = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 FileRow = dict[str, Value]
-
-
-def requested(request: HtmxRequest, run: Run) -> Request:
-    """Return the findings of the part that the address names."""
-    try:
-        return request_findings(run, request.GET.get("part", ""))
-    except SliceInvalid as invalid:
-        raise Problem(invalid.status, f"{invalid}.") from invalid
 
 
 def live_page(request: HtmxRequest, context: Context, name: str) -> HttpResponse:
@@ -110,7 +101,7 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
     """A table of the board, the Alt-Test or the models, as of the findings that there are."""
     if table not in TABLES or form not in ("csv", "json"):
         raise Http404
-    wanted = requested(request, run)
+    wanted = request_findings(run, request.GET.get("part", ""))
     if wanted.findings is None:
         raise Problem(409, COMPUTING)
     rows = TABLES[table](run, wanted, wanted.findings)
@@ -124,7 +115,7 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
 
 @run_page("see board")
 def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
-    wanted = requested(request, run)
+    wanted = request_findings(run, request.GET.get("part", ""))
     if wanted.row.data is None:
         raise Problem(409, COMPUTING)
     if chart not in wanted.row.charts:

@@ -12,9 +12,10 @@ from django.http import HttpResponse
 from humanjudge.http import Context, HtmxRequest
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
 from humanjudge.lib.text import listed, number_of
+from judge_eval.findings.cache import request_findings
 from judge_eval.findings.model import PEOPLE, ModelBoard, Models
 from judge_eval.models import Run
-from judge_eval.pages.findings import findings_context, live_page, requested
+from judge_eval.pages.findings import findings_context, live_page
 from judge_eval.pages.runs import run_page
 from judge_eval.stats.estimate import Rating
 
@@ -29,7 +30,7 @@ MOST_LINES = 5
 @run_page("see board")
 def run_models(request: HtmxRequest, run: Run) -> HttpResponse:
     """The boards; htmx asks for them again while votes come in."""
-    wanted = requested(request, run)
+    wanted = request_findings(run, request.GET.get("part", ""))
     figures = wanted.findings
     models, why = (figures.models, figures.models_why) if figures else (None, None)
     is_standard = (run.config or {}).get("mode") == "standard"

@@ -21,7 +21,7 @@ from humanjudge.lib.text import latency, usd
 from judge_eval.access import is_voting, refusal
 from judge_eval.exchange.import_write import CHANGES
 from judge_eval.findings.cache import parts_of
-from judge_eval.findings.slices import WHOLE, Slice, SliceInvalid
+from judge_eval.findings.slices import Slice
 from judge_eval.models import Call, Run, Verdict
 from judge_eval.pages.runs import DONE, find_run, run_page
 from judge_eval.runs.providers import NANO
@@ -35,59 +35,49 @@ ORDERS = {"": "in the order of the run", DISPUTED: "most disputed first"}
 SORTED_BY = {"": ("position",), DISPUTED: ("-disagreement", "-differing", "position")}
 
 
-class Wanted(NamedTuple):
-    """Which pairs are asked for, and in which order."""
-
-    order: str = ""
-    part: Slice = WHOLE
-
-    @property
-    def query(self) -> str:
-        """What an address ends with to ask the same."""
-        options = {"sort": self.order, "part": str(self.part)}
-        query = urlencode({name: value for name, value in options.items() if value})
-        return f"?{query}" if query else ""
+def pairs_query(order: str, part: Slice) -> str:
+    """Return what an address ends with to ask for pairs of a part in an order."""
+    options = {"sort": order, "part": str(part)}
+    query = urlencode({name: value for name, value in options.items() if value})
+    return f"?{query}" if query else ""
 
 
-def _wanted(request: HttpRequest) -> Wanted:
-    order = request.GET.get("sort", "")
-    try:
-        part = Slice.parse(request.GET.get("part", ""))
-    except SliceInvalid as invalid:
-        raise Problem(400, f"{invalid}.") from invalid
-    if order not in ORDERS or part.kind not in ("", "tag", "generator"):
+def _wanted(request: HttpRequest) -> tuple[str, Slice]:
+    order, part = request.GET.get("sort", ""), Slice.parse(request.GET.get("part", ""))
+    if order not in ORDERS or part.kind == "ballot":
         raise Problem(400, f"sort: {DISPUTED} or nothing; part: tag:… or generator:….")
-    return Wanted(order, part)
+    return order, part
 
 
 @run_page("see board")
 def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
-    hides, wanted = is_voting(request, run), _wanted(request)
-    if hides and wanted.order:
+    hides, (order, part) = is_voting(request, run), _wanted(request)
+    if hides and order:
         raise Problem(403, "You still have pairs to vote on: vote first, then sort them.")
     # No more than the index holds: a deep page walks over all that come before it. Those of a part
     # are found by their outputs, all of them at once: to count them first would take as long again.
-    order = SORTED_BY[wanted.order]
-    places = wanted.part.pairs(run).order_by(*order).values_list("position", flat=True)
-    paginator = Paginator(list(places) if wanted.part.kind else places, PAIRS_PER_PAGE)
+    places = part.pairs(run).order_by(*SORTED_BY[order]).values_list("position", flat=True)
+    paginator = Paginator(list(places) if part.kind else places, PAIRS_PER_PAGE)
     page = paginator.get_page(request.GET.get("page"))
     # Without their outputs, which may be very long.
     long = [f"{side}__{field}" for side in "ab" for field in ("output", "metadata")]
     on_page = Item.objects.filter(queue=run.queue_id, position__in=list(page.object_list))
-    about = on_page.defer(*long).select_related("a__picture", "b__picture")
-    pairs = list(about.order_by(*order))
+    on_page = on_page.defer(*long).select_related("a__picture", "b__picture")
+    pairs = list(on_page.order_by(*SORTED_BY[order]))
     context = {
         "run": run,
         "page": page,
         "pairs": pairs,
-        "wanted": wanted,
-        "part": str(wanted.part),
+        "order": order,
+        "part": part,
+        "chosen_part": str(part),
+        "query": pairs_query(order, part),
         "parts": parts_of(run),
         "is_voting": hides,
         "orders": ORDERS,
         "has_ids": any(pair.external_id for pair in pairs),
         "has_pictures": any(pair.a.picture for pair in pairs[:1]),
-        "empty": "There are no such pairs." if wanted.part.kind else "This run has no pairs.",
+        "empty": "There are no such pairs." if part.kind else "This run has no pairs.",
         "tab": "pairs",
     }
     return render(request, "judge_eval/pairs.html", context)
@@ -105,7 +95,7 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
     pair = get_object_or_404(items, pk=item_id, queue=run.queue_id)
     if refused := refusal(request, "see pair", run, pair):
         return refused
-    wanted, verdicts = _wanted(request), verdicts_on(pair)
+    (order, part), verdicts = _wanted(request), verdicts_on(pair)
     calls = Call.objects.defer("reply").order_by("order", "sample")
     prefetch_related_objects(verdicts, Prefetch("calls", calls))
     # What more than half of the counted votes chose.
@@ -113,17 +103,16 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
     majority = next(chosen, "")
     rows = [_verdict_row(verdict, majority) for verdict in verdicts]
     votes = Entry.objects.filter(item=pair, kind=Entry.Kind.VOTE, retracted=False)
-    walk = ("Pairs", ORDERS[wanted.order], wanted.part.in_words)
-    order = SORTED_BY[wanted.order]
-    back = [name.removeprefix("-") if name.startswith("-") else f"-{name}" for name in order]
+    onward, pairs = SORTED_BY[order], part.pairs(run)
+    back = [name.removeprefix("-") if name.startswith("-") else f"-{name}" for name in onward]
     context = {
         "run": run,
         "pair": pair,
         "number": pair.position + 1,
-        "wanted": wanted,
-        "nav_label": ", ".join(walk),
-        "previous": _next(wanted.part.pairs(run), pair, back),
-        "next": _next(wanted.part.pairs(run), pair, order),
+        "query": pairs_query(order, part),
+        "nav_label": f"Pairs, {ORDERS[order]}, {part.in_words}",
+        "previous": _next(pairs, pair, back),
+        "next": _next(pairs, pair, onward),
         "sides": _sides(pair),
         "majority": LABELS.get(majority, ""),
         "verdicts": rows,
