@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 from humanjudge.lib.tables import Cell, missing, percent, span
 from humanjudge.lib.text import usd
@@ -84,27 +84,8 @@ def share_cell(
     return Cell(main, ", ".join(filter(None, [interval, number])), title, bar=bar)
 
 
-def _share(
-    names: tuple[str, str, str],
-    heads: tuple[str, str, str],
-    words: tuple[str, str],
-    *,
-    decimals: int = 0,
-    is_drawn: bool = False,
-    **more: Any,
-) -> Column:
-    """Return the column of a share.
-
-    `names` are its key on the page, the attribute and its name in files; `heads` are title, unit
-    and anchor; `words` are what it was counted of, and why it is missing.
-    """
-    figure, attribute, file = names
-    files = {f"{file}{end}": f"{attribute}.{part}" for end, part in _SHARE_FIELDS.items()}
-
-    def cell(judge: JudgeFindings) -> Cell:
-        return share_cell(getattr(judge, attribute), *words, decimals=decimals, is_drawn=is_drawn)
-
-    return Column(figure, *heads, cell, files, **more)
+def _share_files(file: str, attribute: str) -> dict[str, str]:
+    return {f"{file}{end}": f"{attribute}.{part}" for end, part in _SHARE_FIELDS.items()}
 
 
 def _sentence(words: str | None) -> str:
@@ -129,8 +110,11 @@ def _live_elo(row: JudgeRating, judge: JudgeFindings | None) -> Cell:
     return Cell(f"{row.elo:.0f}", "" if luck is None else f"±{luck:.0f}")
 
 
-def _live_share(successes: int, trials: int, counted: str, *, decimals: int = 0) -> Cell | None:
-    if not trials:
+def _live_share(
+    judge: JudgeFindings | None, successes: int, trials: int, counted: str, decimals: int = 0
+) -> Cell | None:
+    """Show a share of this moment until the findings have it, with its interval."""
+    if judge or not trials:
         return None
     title = f"{successes:,} of {trials:,} {counted}"
     return Cell(percent(successes / trials, decimals), f"n {trials:,}", title, PENDING)
@@ -189,48 +173,41 @@ GROUPS: Final[Mapping[str, Sequence[Column]]] = {
         ),
     ),
     "Agreement with people": (
-        _share(
-            ("overall", "overall", "overall_agreement"),
-            ("Overall", "% of votes", "how-overall"),
-            ("votes", UNVOTED),
-            decimals=1,
-            is_drawn=True,
+        Column(
+            *("overall", "Overall", "% of votes", "how-overall"),
+            lambda judge: share_cell(judge.overall, "votes", UNVOTED, decimals=1, is_drawn=True),
+            _share_files("overall_agreement", "overall"),
         ),
-        _share(
-            ("agreement", "agreement", "agreement"),
-            ("When it answers", "% of votes", "how-agreement"),
-            ("votes", UNVOTED),
-            decimals=1,
-            live=lambda row, judge: (
-                None if judge else _live_share(row.agree, row.total, "votes", decimals=1)
-            ),
+        Column(
+            *("agreement", "When it answers", "% of votes", "how-agreement"),
+            lambda judge: share_cell(judge.agreement, "votes", UNVOTED, decimals=1),
+            _share_files("agreement", "agreement"),
+            live=lambda row, judge: _live_share(judge, row.agree, row.total, "votes", decimals=1),
         ),
-        _share(
-            ("coverage", "coverage", "coverage"),
-            ("Coverage", "% of pairs", "how-coverage"),
-            ("pairs", _UNASKED),
-            live=lambda row, judge: (
-                None if judge else _live_share(row.answered, row.asked, "pairs")
-            ),
+        Column(
+            *("coverage", "Coverage", "% of pairs", "how-coverage"),
+            lambda judge: share_cell(judge.coverage, "pairs", _UNASKED),
+            _share_files("coverage", "coverage"),
+            live=lambda row, judge: _live_share(judge, row.answered, row.asked, "pairs"),
         ),
     ),
     "Position bias": (
-        _share(
-            ("consistency", "consistency", "consistency"),
-            ("Both orders", "% alike", "how-habits"),
-            ("pairs", _ONE_ORDER),
+        Column(
+            *("consistency", "Both orders", "% alike", "how-habits"),
+            lambda judge: share_cell(judge.consistency, "pairs", _ONE_ORDER),
+            _share_files("consistency", "consistency"),
             topic="answers in both orders",
         ),
-        _share(
-            ("single", "per_answer", "agreement_per_answer"),
-            ("Per answer", "% of votes", "how-habits"),
-            ("answers set beside votes", _ONE_ORDER),
+        Column(
+            *("single", "Per answer", "% of votes", "how-habits"),
+            lambda judge: share_cell(judge.per_answer, "answers set beside votes", _ONE_ORDER),
+            _share_files("agreement_per_answer", "per_answer"),
             topic="answers in both orders",
         ),
-        _share(
-            ("first", "first_position", "first_position"),
-            ("First position", "% picked", "how-habits"),
-            ("answers for a side", _NO_SIDE),
+        Column(
+            *("first", "First position", "% picked", "how-habits"),
+            lambda judge: share_cell(judge.first_position, "answers for a side", _NO_SIDE),
+            _share_files("first_position", "first_position"),
             topic="preference for what stands first",
         ),
     ),

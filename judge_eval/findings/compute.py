@@ -24,7 +24,7 @@ from judge_eval.findings.model import (
 from judge_eval.findings.slices import Parts
 from judge_eval.models import Judge
 from judge_eval.stats import AltTestResult, AltTestSettings, advice, alt_test, in_words
-from judge_eval.stats.bootstrap import FloatArray, IntArray
+from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.claims import summary
@@ -174,22 +174,18 @@ def _disputed(outcomes: RunOutcomes) -> list[DisputedPair]:
 
 
 def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
-    names = outcomes.generators
+    names, judges = outcomes.generators, outcomes.judges
     if len(names) < 2:
         return None, "The pairs name fewer than two generators."
     if len(names) > MOST_MODELS:
         return None, f"{len(names)} generators are too many to compare."
-    sources: list[tuple[str, str, bool, IntArray]] = [
-        (PEOPLE, "People", False, outcomes.table.votes)
-    ]
-    for judge, column in zip(outcomes.judges, outcomes.table.verdicts.T, strict=True):
-        sources.append((str(judge.pk), judge.name, judge.is_baseline, as_votes(column)))
+    everybody = [(PEOPLE, "People", False), *((str(j.pk), j.name, j.is_baseline) for j in judges)]
+    votes = [outcomes.table.votes, *map(as_votes, outcomes.table.verdicts.T)]
     boards = []
-    for place, (by, name, is_baseline, votes) in enumerate(sources, start=5):
-        ranked = model_board(outcomes.models, len(names), votes, _rng(outcomes, place))
-        board = ModelBoard.model_validate(ranked)
-        board.by, board.name, board.is_baseline = by, name, is_baseline
-        boards.append(board)
+    for place, (by, name, is_baseline) in enumerate(everybody):
+        board = model_board(outcomes.models, len(names), votes[place], _rng(outcomes, 5 + place))
+        about = {"by": by, "name": name, "is_baseline": is_baseline}
+        boards.append(ModelBoard.model_validate(board).model_copy(update=about))
     return Models(names=names, boards=boards), None
 
 
@@ -199,13 +195,15 @@ def _alt_test(outcomes: RunOutcomes) -> tuple[AltTest | None, str | None]:
         voted = f"{len(people)} {'person' if len(people) == 1 else 'people'}"
         return None, f"The test takes {settings.takes}; {voted} voted."
     voted_on = {position for chosen in people.values() for position in chosen}
-    positions, labels = outcomes.positions.tolist(), {}
-    for judge, codes in zip(outcomes.judges, outcomes.table.verdicts.T, strict=True):
-        labels[str(judge.pk)] = {
+    positions = outcomes.positions.tolist()
+    labels = {
+        str(judge.pk): {
             place: VERDICTS[code]
             for place, code in zip(positions, codes.tolist(), strict=True)
             if code >= 0 and place in voted_on
         }
+        for judge, codes in zip(outcomes.judges, outcomes.table.verdicts.T, strict=True)
+    }
     results = alt_test(labels, people, settings)
     lines = (line for result in results.values() for line in advice(result, settings))
     return AltTest(
