@@ -98,15 +98,14 @@ def compute(run_id: UUID, part: str) -> bool:
         return False
     began = time.perf_counter()
     run = Run.objects.select_related("queue").get(pk=run_id)
-    outcomes = outcomes_of(run, Slice.parse(part))
-    computed = findings(outcomes)
+    computed = findings(outcomes_of(run, Slice.parse(part)))
     charts = charts_of(computed)
     seconds = time.perf_counter() - began
     done = timezone.now()
     row.update(
         data=computed.stored(),
         charts=charts,
-        seq=outcomes.seq,
+        seq=computed.as_of.seq,
         seconds=seconds,
         computed_at=done,
         not_before=done + max(PAUSE, SHARE * timedelta(seconds=seconds)),

@@ -13,7 +13,6 @@ from judge_eval.findings.model import (
     AgainstPerson,
     AltTest,
     AltTestJudge,
-    AsOf,
     Claims,
     DisputedPair,
     JudgeFindings,
@@ -21,7 +20,6 @@ from judge_eval.findings.model import (
     Models,
     RunFindings,
 )
-from judge_eval.findings.slices import Parts
 from judge_eval.models import Judge
 from judge_eval.stats import AltTestResult, AltTestSettings, advice, alt_test, in_words
 from judge_eval.stats.bootstrap import FloatArray
@@ -84,8 +82,8 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
         words = summary(
             [judge.name for judge in judges],
             claims.beats,
-            votes=table.n_votes,
-            people=outcomes.people,
+            votes=outcomes.as_of.votes,
+            people=outcomes.as_of.people,
             baselines=[n for n, judge in enumerate(judges) if judge.is_baseline],
             order=best_first([share.value for share in overall]),
             silent=np.flatnonzero((table.verdicts < 0).all(axis=0)).tolist(),
@@ -101,19 +99,9 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
         )
     models, models_why = _models(outcomes)
     alt_test, alt_test_why = _alt_test(outcomes)
-    parts = {"parts": Parts(tags=outcomes.tags.most_common(), generators=outcomes.generators)}
     alike: Any = same_verdict(table.verdicts)
     return RunFindings(
-        as_of=AsOf(
-            seq=outcomes.seq,
-            votes=table.n_votes,
-            people=outcomes.people,
-            comparisons=outcomes.comparisons,
-            open=len(table.votes),
-            voted=int(table.votes.any(axis=1).sum()),
-            simulated=outcomes.run.queue.is_simulated,
-            part=outcomes.part.in_words,
-        ),
+        as_of=outcomes.as_of,
         words=words,
         judges=[JudgeFindings.model_validate(judge) for judge in computed],
         claims=Claims.model_validate(claims),
@@ -125,7 +113,7 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
         models_why=models_why,
         alt_test=alt_test,
         alt_test_why=alt_test_why,
-        **({} if outcomes.part.kind else parts),
+        **({"parts": outcomes.parts} if outcomes.parts else {}),
     )
 
 
@@ -209,7 +197,7 @@ def _alt_test(outcomes: RunOutcomes) -> tuple[AltTest | None, str | None]:
     return AltTest(
         judges=[_alt_test_judge(judge, results[str(judge.pk)]) for judge in outcomes.judges],
         advice=list(dict.fromkeys(lines)),
-        left_out=[SOME.format(every, outcomes.table.n_votes)] if every > 1 else [],
+        left_out=[SOME.format(every, outcomes.as_of.votes)] if every > 1 else [],
         epsilon=f"{settings.epsilon:.2f}",
         humans=len(people),
         choices=len({choice for chosen in people.values() for choice in chosen.values()}),

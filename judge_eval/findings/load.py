@@ -12,7 +12,8 @@ from django.db import connection, transaction
 from django.db.models import BigIntegerField, Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Round
 
-from judge_eval.findings.slices import WHOLE, Slice
+from judge_eval.findings.model import AsOf
+from judge_eval.findings.slices import WHOLE, Parts, Slice
 from judge_eval.models import Board, Call, Judge, Run, Verdict
 from judge_eval.selectors import UNPRICED
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED, Codes, Counts, OutcomesTable
@@ -52,10 +53,7 @@ class RunOutcomes(NamedTuple):
     """
 
     run: Run
-    part: Slice
-    seq: int
-    people: int
-    comparisons: int
+    as_of: AsOf
     judges: list[Judge]
     spent: list[Spent]
     positions: Counts
@@ -67,7 +65,7 @@ class RunOutcomes(NamedTuple):
     left: Counts
     generators: list[str]
     models: Counts
-    tags: Counter[str]
+    parts: Parts | None
     chosen: Labels
     every: int
 
@@ -114,10 +112,16 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     number = {name: n for n, name in enumerate(generators)} | {"": -1}
     return RunOutcomes(
         run=run,
-        part=part,
-        seq=seq,
-        people=votes.aggregate(people=Count("voter", distinct=True))["people"],
-        comparisons=run.queue.items.count(),
+        as_of=AsOf(
+            seq=seq,
+            votes=int(tally.sum()),
+            people=votes.aggregate(people=Count("voter", distinct=True))["people"],
+            comparisons=run.queue.items.count(),
+            open=len(rows),
+            voted=int(tally.any(axis=1).sum()),
+            simulated=run.queue.is_simulated,
+            part=part.in_words,
+        ),
         judges=judges,
         spent=[Spent() for _ in judges] if part.kind else list(_spent(judges)),
         positions=inside,
@@ -129,7 +133,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         left=rows[:, 6],
         generators=generators,
         models=np.array([[number[a], number[b]] for a, b in writers]).reshape(-1, 2),
-        tags=tags,
+        parts=None if part.kind else Parts(tags=tags.most_common(), generators=generators),
         chosen=chosen,
         every=every,
     )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from django.http import HttpResponse
 from django.urls import reverse
-from django.utils.html import format_html
 
 from humanjudge.charts.rating_graph import RatingGraph, rating_graph
 from humanjudge.http import Context, HtmxRequest
@@ -32,7 +31,7 @@ from judge_eval.findings.model import RunFindings
 from judge_eval.findings.ranking import Ranking, ranking
 from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import JudgeRating, Run
-from judge_eval.pages.findings import findings_context, live_page, p_text
+from judge_eval.pages.findings import findings_context, live_page, matrix, p_text
 from judge_eval.pages.pairs import DISPUTED, pairs_query
 from judge_eval.pages.runs import run_page
 from judge_eval.selectors import BoardView
@@ -207,29 +206,13 @@ def _matrices(figures: RunFindings, rows: Sequence[JudgeRating]) -> Context:
             return Cell(DASH, title="They never answered together.")
         return Cell(percent(same))
 
-    alike = "Same verdict: percent of the pairs that both answered"
+    beats = matrix("Row beats column: corrected p", names, order, claim)
+    alike = matrix("Same verdict: percent of the pairs that both answered", names, order, share)
     return {
-        "claims": _matrix("claims", "Row beats column: corrected p", names, order, claim),
+        "claims": replace(beats, css="matrix", id="claims", caption=beats.label),
         "folded": f"{len(order)} judges against each other" if len(order) > MOST_UNFOLDED else "",
-        "same_verdict": _matrix("same-table", alike, names, order, share),
+        "same_verdict": replace(alike, css="matrix", id="same-table", caption=alike.label),
     }
-
-
-def _matrix(
-    name: str,
-    caption: str,
-    names: Sequence[str],
-    order: Sequence[int],
-    cell: Callable[[int, int], Cell],
-) -> Table:
-    """Show judges by judges; the columns are called by the numbers of the rows."""
-    heads, rows = [Head()], []
-    for number, row in enumerate(order, start=1):
-        heads.append(Head(f"{number}", hint=names[row], after=f" {names[row]}"))
-        head = name_cell(format_html('<span class="muted">{}</span> {}', number, names[row]))
-        cells = [Cell() if row == column else cell(row, column) for column in order]
-        rows.append(Row(names[row], [head, *cells]))
-    return Table(caption, heads, rows, css="matrix", id=name, caption=caption)
 
 
 # --- pairs, and the curve -----------------------------------------------------------------------

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from csp.constants import HEADER
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.text import slugify
 
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import as_csv
+from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, as_csv, name_cell
 from humanjudge.lib.text import duration, number_of
 from judge_eval import selectors
 from judge_eval.findings.cache import Request, request_findings
@@ -75,6 +76,20 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
         "chart_files": {c: name for c, name in CHARTS[tab].items() if c in row.charts},
         "seen": seen,
     }
+
+
+def matrix(
+    label: str, names: Sequence[str], order: Sequence[int], cell: Callable[[int, int], Cell]
+) -> Table:
+    """Show judges by judges or models by models; columns are called by the numbers of the rows."""
+    heads, rows = [Head()], []
+    for number, row in enumerate(order, start=1):
+        heads.append(Head(f"{number}", hint=names[row], after=f" {names[row]}"))
+        head = name_cell(format_html('<span class="muted">{}</span> {}', number, names[row]))
+        own = Cell(DASH, css="num muted")
+        cells = [own if row == column else cell(row, column) for column in order]
+        rows.append(Row(names[row], [head, *cells]))
+    return Table(label, heads, rows)
 
 
 def p_text(p: float) -> str:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from statistics import fmean
 
 from django.http import HttpResponse
 
 from humanjudge.http import Context, HtmxRequest
-from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
+from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell
 from humanjudge.lib.text import listed, number_of
 from judge_eval.findings.cache import request_findings
 from judge_eval.findings.model import PEOPLE, ModelBoard, Models
 from judge_eval.models import Run
-from judge_eval.pages.findings import findings_context, live_page
+from judge_eval.pages.findings import findings_context, live_page, matrix
 from judge_eval.pages.runs import run_page
 from judge_eval.stats.estimate import Rating
 
@@ -123,23 +124,16 @@ def _board(names: Sequence[str], board: ModelBoard) -> Context:
 def _heat_table(
     names: Sequence[str], board: ModelBoard, order: Sequence[int], *, with_counts: bool
 ) -> Table:
-
     def cell(model: int, other: int) -> Cell:
-        rate = None if model == other else board.win_rates[model][other]
+        rate = board.win_rates[model][other]
         if rate is None:
             return Cell(DASH, css="num muted")
         votes = board.wins[model][other] + board.wins[other][model]
         small = f"{votes:.0f}" if with_counts else ""
         return Cell(f"{100 * rate:.0f}", small, css=f"num heat-{round(LEVELS * rate)}")
 
-    heads, rows = [Head(), Head("Model", css="")], []
-    for number, model in enumerate(order, start=1):
-        heads.append(Head(f"{number}", after=f" {names[model]}"))
-        cells = [cell(model, other) for other in order]
-        place = text_cell(f"{number}", css="num muted")
-        rows.append(Row(names[model], [place, name_cell(names[model]), *cells]))
-    label = "How often each model was preferred to each other one"
-    return Table(label, heads, rows, css="heat", described_by="heat-key")
+    table = matrix("How often each model was preferred to each other one", names, order, cell)
+    return replace(table, css="heat", described_by="heat-key")
 
 
 # --- in words -----------------------------------------------------------------------------------

@@ -333,7 +333,7 @@ def test_who_beats_whom_is_a_matrix_with_corrected_p():
     assert cell.before == "beats, p = "
     assert not rows["weak"][place["good"]].before
     assert cell.main == rows["weak"][place["good"]].main == "<0.001" or float(cell.main) <= 0.05
-    assert rows["good"][place["good"]].main == ""
+    assert rows["good"][place["good"]].main == DASH
     assert cell.title.endswith("of 40 that both answered")
     [ahead] = re.findall(r"alone right: (\d+) to", cell.title)
     assert int(ahead) == found.data["claims"]["ahead"][0][1]
