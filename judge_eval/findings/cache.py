@@ -88,8 +88,7 @@ def compute(run_id: UUID, part: str) -> bool:
     """Compute findings, unless somebody is at it or it was done just now."""
     # Web processes import this module and never compute: SciPy and its like would cost each of
     # them a second of its start and 60 MB.
-    from judge_eval.findings.charts import charts_of
-    from judge_eval.findings.compute import findings
+    from judge_eval.findings.compute import charts_of, findings
     from judge_eval.findings.load import outcomes_of
 
     now = timezone.now()

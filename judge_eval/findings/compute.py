@@ -1,12 +1,16 @@
-"""All figures of a run from its outcomes: pure, and the same every time."""
+"""All figures of a run from its outcomes, and their charts: pure, and the same every time."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from humanjudge.charts.draw import svg
+from humanjudge.charts.plots import Curve, Estimate, heat_map, intervals, lines
+from humanjudge.charts.spec import RATING, SHARE, Axis, Reference, Spec
 from judge_eval.findings.load import RunOutcomes, Spent
 from judge_eval.findings.model import (
     PEOPLE,
@@ -21,12 +25,12 @@ from judge_eval.findings.model import (
     RunFindings,
 )
 from judge_eval.models import Judge
-from judge_eval.stats import AltTestResult, AltTestSettings, advice, alt_test, in_words
+from judge_eval.stats import PASSES, AltTestResult, AltTestSettings, advice, alt_test, in_words
 from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.claims import summary
-from judge_eval.stats.estimate import best_first
+from judge_eval.stats.estimate import Rating, Share, best_first
 from judge_eval.stats.judge_figures import (
     among_people,
     habits,
@@ -39,6 +43,7 @@ from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import WRONG, Codes, OutcomesTable
 from voting.choices import VERDICTS
 
+START = Reference(1000, "start")
 MOST_DISPUTED = 12
 MOST_MODELS = 100
 # Everybody is tested; of very many people only some are listed one by one.
@@ -241,3 +246,56 @@ def _alt_test_judge(judge: Judge, result: AltTestResult) -> AltTestJudge:
         ],
         items=result.items,
     )
+
+
+# --- charts -------------------------------------------------------------------------------------
+
+
+def charts_of(findings: RunFindings) -> dict[str, str]:
+    """Draw what there are figures for, by name, as SVG that may stand inside a page."""
+    judges, people, beside = findings.judges, findings.among_people.pairs, None
+    overall = [(judge.name, judge.overall, judge.is_baseline) for judge in judges]
+    ratings = [(judge.name, judge.rating, judge.is_baseline) for judge in judges]
+    if people.value is not None:
+        beside = Reference(people.value, "people among themselves", people.low, people.high)
+    specs = {
+        "agreement": _intervals(overall, "Overall agreement with people", SHARE, beside),
+        "ratings": _intervals(ratings, "Bradley-Terry rating of the judges", RATING, START),
+        "same_verdict": _same_verdict(findings),
+        "winning_rates": _winning_rates(findings.alt_test),
+    }
+    if models := findings.models:
+        named = zip(models.names, models.boards[0].ratings, strict=True)
+        rows = [(name, rating, False) for name, rating in named]
+        specs["model_ratings"] = _intervals(rows, "Rating of the models by people", RATING, START)
+    return {name: svg(spec) for name, spec in specs.items() if spec is not None}
+
+
+def _intervals(
+    figures: Iterable[tuple[str, Share | Rating, bool]],
+    title: str,
+    axis: Axis,
+    reference: Reference | None,
+) -> Spec | None:
+    rows = [Estimate(name, of.value, of.low, of.high, floor) for name, of, floor in figures]
+    if all(row.value is None for row in rows):
+        return None
+    return intervals(rows, title=title, axis=axis, reference=reference)
+
+
+def _same_verdict(findings: RunFindings) -> Spec | None:
+    names, shares = [judge.name for judge in findings.judges], findings.same_verdict
+    if len(names) < 2 or all(cell is None for row in shares for cell in row):
+        return None
+    words = "share of pairs on which both said the same"
+    return heat_map(names, shares, title="Judges with each other", text=words)
+
+
+def _winning_rates(test: AltTest | None) -> Spec | None:
+    curves = [
+        Curve(judge.name, [(float(key), rate) for key, rate in rates.items()], judge.is_baseline)
+        for judge in (test.judges if test else ())
+        if (rates := judge.winning_rates)
+    ]
+    passes, title = Reference(PASSES, "passes"), "Share of people a judge wins against"
+    return lines(curves, title=title, x=Axis("epsilon"), y=SHARE, threshold=passes)

@@ -1,11 +1,13 @@
-"""What is known of a run's comparisons, as arrays, all of one moment."""
+"""What people and judges said in a run: as arrays for its figures, as labels for score files."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
+from itertools import product
+from typing import Any, Final, NamedTuple
+from uuid import UUID
 
 import numpy as np
 from django.db import connection, transaction
@@ -16,6 +18,7 @@ from judge_eval.findings.model import AsOf
 from judge_eval.findings.slices import WHOLE, Parts, Slice
 from judge_eval.models import Board, Call, Judge, Run, Verdict
 from judge_eval.selectors import UNPRICED
+from judge_eval.stats import Annotations
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED, Codes, Counts, OutcomesTable
 from voting.choices import CHOICES, SWAPPED, VERDICTS
 from voting.ledger.counts import TALLY, counted_in
@@ -29,6 +32,9 @@ MOST_VOTES = 200_000
 MOST_ANSWERS = 1_200_000
 # What each person or judge said of the pairs at some positions.
 Labels = dict[str, dict[Hashable, str]]
+# The same with whatever else was answered: by who, task and item.
+TaskLabels = dict[str, dict[str, dict[Hashable, object]]]
+WINNER: Final = "winner"
 _TALLY = TALLY[1:]  # the votes of all choices are their sum
 _CODES: dict[str, int] = {choice: code for code, choice in enumerate(VERDICTS)}
 
@@ -98,9 +104,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     rows, prompts, writers, tags = _pairs(run, part)
     inside, choices = rows[:, 0], len(part.choices)
     verdicts = _verdicts(run, int(inside.max(initial=-1)) + 1, len(judges))[inside]
-    votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id)
-    if part.kind:
-        votes = votes.filter(item__in=part.pairs(run), choice__in=part.choices)
+    votes = _votes(run, part)
     chosen, every = _chosen(votes, inside, len(judges))
     # Any other vote of a part is none, any other verdict was not asked for.
     tally = rows[:, 1:5] * (np.arange(len(CHOICES)) < choices)
@@ -137,6 +141,13 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         chosen=chosen,
         every=every,
     )
+
+
+def _votes(run: Run, part: Slice) -> QuerySet[Entry]:
+    votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id)
+    if part.kind:
+        votes = votes.filter(item__in=part.pairs(run), choice__in=part.choices)
+    return votes
 
 
 def _pairs(run: Run, part: Slice) -> tuple[Counts, Counts, list[tuple[str, str]], Counter[str]]:
@@ -222,3 +233,60 @@ def _chosen(votes: QuerySet[Entry], positions: Counts, judges: int) -> tuple[Lab
         if position in inside:
             chosen[pseudonym][position] = choice
     return chosen, every
+
+
+# --- for score files ----------------------------------------------------------------------------
+
+
+class RunLabels(NamedTuple):
+    """Everything that was said in a run and counts.
+
+    Labels of judges are by their ids, in the run's order; those of humans by pseudonyms. A verdict
+    that failed is None, a missing label, on each of the run's tasks: ``winner`` first, then
+    whatever else was answered with votes and verdicts, by name.
+    """
+
+    judges: Annotations
+    humans: Annotations
+    names: Mapping[str, str]
+    baselines: frozenset[str]
+    tasks: tuple[str, ...]
+
+
+def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> RunLabels:
+    """Read the labels of a run, or of a part of it, with three queries, whatever its size.
+
+    With `up_to` only votes up to this entry of the ledger.
+    """
+    judges = list(Judge.objects.filter(run=run).order_by("position").only("name", "provider"))
+    votes = _votes(run, part).filter(item__isnull=False)
+    given = Verdict.objects.filter(judge__run=run).exclude(state=Verdict.State.WAITING)
+    if up_to is not None:
+        votes = votes.filter(seq__lte=up_to)
+    if part.kind:
+        # A verdict that failed is in any part of votes.
+        given = given.filter(item__in=part.pairs(run), winner__in=("", *part.verdicts))
+    humans: TaskLabels = {}
+    rows = votes.order_by("seq").values_list("item_id", "voter__pseudonym", "choice", "labels")
+    for pair, human, choice, labels in rows.iterator():
+        _note(humans.setdefault(human, {}), pair, choice, labels)
+    by_judge: TaskLabels = {str(judge.pk): {} for judge in judges}
+    failed: list[tuple[str, UUID]] = []
+    told = given.order_by("item__position").values_list("item_id", "judge_id", "winner", "labels")
+    for pair, by, winner, labels in told.iterator():
+        if winner:
+            _note(by_judge[str(by)], pair, winner, labels)
+        else:
+            failed.append((str(by), pair))
+    others = {task for tasks in (*humans.values(), *by_judge.values()) for task in tasks}
+    tasks = (WINNER, *sorted(others - {WINNER}))
+    for (who, pair), task in product(failed, tasks):
+        by_judge[who].setdefault(task, {})[str(pair)] = None
+    names = {str(judge.pk): judge.name for judge in judges}
+    baselines = frozenset(str(judge.pk) for judge in judges if judge.is_baseline)
+    return RunLabels(by_judge, humans, names, baselines, tasks)
+
+
+def _note(tasks: dict[str, dict[Hashable, object]], pair: UUID, winner: str, labels: Any) -> None:
+    for task, label in {**(labels or {}), WINNER: winner}.items():
+        tasks.setdefault(task, {})[str(pair)] = label

@@ -64,10 +64,12 @@ class Slice:
 
     @property
     def in_words(self) -> str:
-        if self.kind == "ballot":
-            return "only votes and verdicts for A or B"
-        words = {"": "all pairs", "tag": "prompts tagged", "generator": "pairs with"}
-        return f"{words[self.kind]} {self.value}".strip()
+        return {
+            "": "all pairs",
+            "tag": f"prompts tagged {self.value}",
+            "generator": f"pairs with {self.value}",
+            "ballot": "only votes and verdicts for A or B",
+        }[self.kind]
 
     @property
     def choices(self) -> tuple[Choice, ...]:

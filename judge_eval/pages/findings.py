@@ -149,8 +149,8 @@ def _attached(answer: HttpResponse, run: Run, wanted: Request, name: str) -> Htt
 
 def _board_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
     # A part has no ELO of its own.
-    board = () if wanted.part.kind else selectors.board(run).rows
-    elo = {str(row.judge.pk): row.elo for row in board}
+    rated = [] if wanted.part.kind else selectors.board(run).rows
+    elo = {str(row.judge.pk): row.elo for row in rated}
     order = best_first([judge.overall.value for judge in figures.judges])
     judges = [figures.judges[place] for place in order]
     people = people_file_row(figures.among_people.pairs, figures.people_first_position)
