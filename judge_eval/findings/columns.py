@@ -46,8 +46,7 @@ class Column:
     """One column of the board.
 
     `figure` is its key on the page and `anchor` where it is explained. `cell` is what the page
-    shows of a judge's findings; `live` what it shows instead from the counts of this moment, None
-    where there is nothing better. `files` has its columns in files, and which attribute of the
+    shows of a judge's findings. `files` has its columns in files, and which attribute of the
     findings stands there. Columns of one `topic` are left out when no judge has a figure in any.
     """
 
@@ -57,7 +56,6 @@ class Column:
     anchor: str
     cell: Callable[[JudgeFindings], Cell]
     files: Mapping[str, str] = field(default_factory=dict)
-    live: Callable[[JudgeRating, JudgeFindings | None], Cell | None] = lambda row, judge: None
     topic: str = ""
     group: str = ""
     is_of_parts: bool = True
@@ -105,21 +103,6 @@ def _ties_cell(judge: JudgeFindings) -> Cell:
     return Cell(judge.ties) if judge.ties and judge.agreement.trials else missing(UNVOTED)
 
 
-def _live_elo(row: JudgeRating, judge: JudgeFindings | None) -> Cell:
-    luck = judge.order_luck if judge and row.total else None
-    return Cell(f"{row.elo:.0f}", "" if luck is None else f"±{luck:.0f}")
-
-
-def _live_share(
-    judge: JudgeFindings | None, successes: int, trials: int, counted: str, decimals: int = 0
-) -> Cell | None:
-    """Show a share of this moment until the findings have it, with its interval."""
-    if judge or not trials:
-        return None
-    title = f"{successes:,} of {trials:,} {counted}"
-    return Cell(percent(successes / trials, decimals), f"n {trials:,}", title, PENDING)
-
-
 def _rating_cell(judge: JudgeFindings) -> Cell:
     rating = judge.rating
     if rating.value is None:
@@ -163,7 +146,6 @@ GROUPS: Final[Mapping[str, Sequence[Column]]] = {
         Column(
             *("elo", "ELO", "± by order", "how-elo", lambda judge: Cell()),
             {"elo": "", "elo_order_luck": "order_luck"},
-            live=_live_elo,
             is_of_parts=False,
         ),
         Column(
@@ -182,13 +164,11 @@ GROUPS: Final[Mapping[str, Sequence[Column]]] = {
             *("agreement", "When it answers", "% of votes", "how-agreement"),
             lambda judge: share_cell(judge.agreement, "votes", UNVOTED, decimals=1),
             _share_files("agreement", "agreement"),
-            live=lambda row, judge: _live_share(judge, row.agree, row.total, "votes", decimals=1),
         ),
         Column(
             *("coverage", "Coverage", "% of pairs", "how-coverage"),
             lambda judge: share_cell(judge.coverage, "pairs", _UNASKED),
             _share_files("coverage", "coverage"),
-            live=lambda row, judge: _live_share(judge, row.answered, row.asked, "pairs"),
         ),
     ),
     "Position bias": (
@@ -250,6 +230,21 @@ def file_row(judge: JudgeFindings, elo: float | None) -> dict[str, Value]:
     kind = "baseline" if judge.is_baseline else "judge"
     figures = {name: attrgetter(at)(judge) if at else elo for name, at in _FILES.items()}
     return {"judge_id": judge.id, "name": judge.name, "kind": kind} | figures
+
+
+def live_cells(row: JudgeRating, judge: JudgeFindings | None) -> dict[str, Cell]:
+    """Show what is of this moment: the ELO, and two shares until the findings have them."""
+    luck = judge.order_luck if judge and row.total else None
+    cells = {"elo": Cell(f"{row.elo:.0f}", "" if luck is None else f"±{luck:.0f}")}
+    for figure, successes, trials, counted, decimals in (
+        ("agreement", row.agree, row.total, "votes", 1),
+        ("coverage", row.answered, row.asked, "pairs", 0),
+    ):
+        if trials and not judge:
+            title = f"{successes:,} of {trials:,} {counted}"
+            main = percent(successes / trials, decimals)
+            cells[figure] = Cell(main, f"n {trials:,}", title, PENDING)
+    return cells
 
 
 def people_cells(pairs: Share, first: Share) -> dict[str, Cell]:

@@ -26,7 +26,7 @@ from humanjudge.lib.text import listed, number_of
 from judge_eval import selectors
 from judge_eval.access import can, is_voting
 from judge_eval.findings.cache import Request, request_findings
-from judge_eval.findings.columns import COLUMNS, PENDING, Column, people_cells
+from judge_eval.findings.columns import COLUMNS, PENDING, Column, live_cells, people_cells
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.ranking import Ranking, ranking
 from judge_eval.findings.slices import WHOLE, Slice
@@ -153,11 +153,9 @@ def _lines(ranked: Ranking, judges: Sequence[JudgeRating], part: Slice) -> list[
     for row in judges:
         judge = ranked.findings.get(str(row.judge.pk))
         if judge or not part.kind:
-            cells = {
-                column.figure: column.live(row, judge) or (column.cell(judge) if judge else absent)
-                for column in COLUMNS
-            }
-            lines.append((row.judge.name, "baseline" if row.judge.is_baseline else "", cells))
+            cells = {c.figure: c.cell(judge) if judge else absent for c in COLUMNS}
+            tag = "baseline" if row.judge.is_baseline else ""
+            lines.append((row.judge.name, tag, cells | live_cells(row, judge)))
     return lines
 
 
