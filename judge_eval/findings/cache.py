@@ -142,7 +142,7 @@ class Request:
     def parts(self) -> Parts | None:
         """The parts there are of the whole run; None while nothing is known of it."""
         data = self.whole.data
-        return None if data is None else Parts.model_validate(data.get("parts", {}))
+        return None if data is None else Parts.model_validate(data["parts"])
 
 
 def request_findings(run: Run, part: str) -> Request:
@@ -153,11 +153,11 @@ def request_findings(run: Run, part: str) -> Request:
     wanted = Slice.parse(part)
     whole = findings_of(run, WHOLE)
     request = Request(wanted, whole, whole)
-    if not wanted.kind or request.parts is None:
-        return request
-    if wanted not in request.parts:
-        raise PartUnknown(f"this run has no {wanted.kind} {wanted.value!r}")
-    return Request(wanted, findings_of(run, wanted), whole)
+    if wanted.kind and request.parts is not None:
+        if wanted not in request.parts:
+            raise PartUnknown(f"this run has no {wanted.kind} {wanted.value!r}")
+        request = Request(wanted, findings_of(run, wanted), whole)
+    return request
 
 
 def parts_of(run: Run) -> Parts | None:
