@@ -42,6 +42,7 @@ MOST_NAMES = 6
 MOST_LEFT_OUT = 12
 # The class of the cell that says it.
 OUTCOMES = {"passes": "nowrap strong", "fails": "nowrap", "not tested": "nowrap muted"}
+MISSING = Cell(DASH, css="num muted")
 # To simulate tests takes up to 0.15 s of a web process.
 limit = RateLimit(per_second=1, burst=8)
 
@@ -107,16 +108,16 @@ def panel_of(test: AltTest, epsilon: str, judge_id: str = "") -> Context:
     judges = sorted(test.judges, key=merit, reverse=True)
     asked = [judge for judge in judges if judge.id == judge_id]
     shown = asked or [judge for judge in judges if not judge.is_baseline] or judges
-    is_tested = any(_rate(judge, epsilon) is not None for judge in judges)
+    summary = _summary(judges, epsilon)
     return {
         "epsilon": epsilon,
         "epsilons": [(key, IN_SHORT.get(key, "")) for key in EPSILONS],
-        "summary": _summary(judges, epsilon),
+        "summary": summary,
         "rates": _rates_table(judges, epsilon) if judges else None,
         "judges": judges,
         "chosen": _chosen(shown[0], test, epsilon) if shown else None,
         "advice": test.advice,
-        "too_few": "" if is_tested else f"The test takes {SETTINGS.takes}.",
+        "too_few": "" if summary else f"The test takes {SETTINGS.takes}.",
     }
 
 
@@ -139,15 +140,14 @@ def _rates_table(judges: Sequence[AltTestJudge], epsilon: str) -> Table:
     ]
     rows = []
     for judge in judges:
-        outcome, advantage = _outcome(_rate(judge, epsilon)), Cell(DASH, css="num muted")
-        if judge.advantage is not None:
-            interval = span(*judge.advantage_interval, 2) if judge.advantage_interval else ""
-            advantage = Cell(f"{judge.advantage:.2f}", interval)
+        outcome = _outcome(_rate(judge, epsilon))
+        interval = span(*judge.advantage_interval, 2) if judge.advantage_interval else ""
         cells = [
             name_cell(judge.name, tag="baseline" if judge.is_baseline else ""),
             text_cell(outcome, OUTCOMES[outcome]),
             *(_rate_cell(_rate(judge, key), css[key]) for key in EPSILONS),
-            *(advantage, Cell(f"{judge.tested}"), Cell(f"{judge.items}")),
+            MISSING if judge.advantage is None else Cell(f"{judge.advantage:.2f}", interval),
+            *(Cell(f"{judge.tested}"), Cell(f"{judge.items}")),
         ]
         rows.append(Row(judge.name, cells))
     return Table("Judges in the Alt-Test", heads, rows, css="rates", described_by="rates-key")
@@ -155,7 +155,7 @@ def _rates_table(judges: Sequence[AltTestJudge], epsilon: str) -> Table:
 
 def _rate_cell(rate: float | None, css: str) -> Cell:
     if rate is None:
-        return Cell(DASH, css="num muted")
+        return MISSING
     mark, after = ("passing", ", passes") if rate >= PASSES else ("", "")
     return Cell(f"{rate:.2f}", css=css, mark=mark, after=after)
 
