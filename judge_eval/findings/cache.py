@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from judge_eval.findings.model import RunFindings
-from judge_eval.findings.slices import WHOLE, Parts, Slice
+from judge_eval.findings.slices import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.models import Board, Findings, Run
 
 # A worker that was killed in the middle leaves its findings to others after this time.
@@ -31,16 +31,13 @@ WATCHED = timedelta(hours=1)
 NOTED = timedelta(seconds=30)
 SEEN = 3 * NOTED
 MOST_PARTS = 200
+BUSY = "many parts of this run are being looked at: look at the whole run, or come back later"
 MOST_AT_ONCE = 100
 # Of the few seconds from one refresh to the next.
 MOMENT_SECONDS = 1.0
 
 _computing = threading.Lock()
 logger = logging.getLogger(__name__)
-
-
-class TooManyParts(Exception):
-    """A run has more parts than anybody looks at; whoever asks is told to wait."""
 
 
 def refresh() -> None:
@@ -91,10 +88,8 @@ def compute(run_id: UUID, part: str) -> bool:
     """Compute findings, unless somebody is at it or it was done just now."""
     # Web processes import this module and never compute: SciPy and its like would cost each of
     # them a second of its start and 60 MB.
-    from judge_eval.findings.alt_test import voters_of
-    from judge_eval.findings.charts import charts_of
-    from judge_eval.findings.compute import findings
-    from judge_eval.findings.load import one_moment, outcomes_of
+    from judge_eval.findings.compute import charts_of, findings
+    from judge_eval.findings.load import outcomes_of
 
     now = timezone.now()
     row = Findings.objects.filter(run=run_id, part=part)
@@ -102,17 +97,14 @@ def compute(run_id: UUID, part: str) -> bool:
         return False
     began = time.perf_counter()
     run = Run.objects.select_related("queue").get(pk=run_id)
-    with one_moment():
-        outcomes = outcomes_of(run, Slice.parse(part))
-        voters = voters_of(outcomes)
-    computed = findings(outcomes, voters)
+    computed = findings(outcomes_of(run, Slice.parse(part)))
     charts = charts_of(computed)
     seconds = time.perf_counter() - began
     done = timezone.now()
     row.update(
         data=computed.stored(),
         charts=charts,
-        seq=outcomes.seq,
+        seq=computed.as_of.seq,
         seconds=seconds,
         computed_at=done,
         not_before=done + max(PAUSE, SHARE * timedelta(seconds=seconds)),
@@ -120,8 +112,14 @@ def compute(run_id: UUID, part: str) -> bool:
     return True
 
 
-class PartUnknown(LookupError):
-    """The run has no such tag or generator; the message says so."""
+class PartUnknown(SliceInvalid):
+    code = 404
+
+
+class TooManyParts(SliceInvalid):
+    """A run has more parts than anybody looks at; whoever asks is told to wait."""
+
+    code = 429
 
 
 @dataclass(frozen=True)
@@ -144,29 +142,28 @@ class Request:
     def parts(self) -> Parts | None:
         """The parts there are of the whole run; None while nothing is known of it."""
         data = self.whole.data
-        return None if data is None else Parts.model_validate(data.get("parts", {}))
+        return None if data is None else Parts.model_validate(data["parts"])
 
 
 def request_findings(run: Run, part: str) -> Request:
     """Return the findings of a part of a run, and see to it that they are computed.
 
-    Raises SliceInvalid, PartUnknown, TooManyParts.
+    Raises SliceInvalid, as PartUnknown or TooManyParts where it is not the address that is wrong.
     """
     wanted = Slice.parse(part)
     whole = findings_of(run, WHOLE)
     request = Request(wanted, whole, whole)
-    if not wanted.kind or request.parts is None:
-        return request
-    values = {"tag": dict(request.parts.tags), "generator": request.parts.generators}
-    if wanted.kind in values and wanted.value not in values[wanted.kind]:
-        raise PartUnknown(f"this run has no {wanted.kind} {wanted.value!r}")
-    return Request(wanted, findings_of(run, wanted), whole)
+    if wanted.kind and request.parts is not None:
+        if wanted not in request.parts:
+            raise PartUnknown(f"this run has no {wanted.kind} {wanted.value!r}")
+        request = Request(wanted, findings_of(run, wanted), whole)
+    return request
 
 
 def parts_of(run: Run) -> Parts | None:
     """Return a run's tags and generators without its figures; None while nothing is known of it."""
-    row = Findings.objects.filter(run=run, part=str(WHOLE)).values("data__parts").first()
-    parts = row and row["data__parts"]
+    rows = Findings.objects.filter(run=run, part=str(WHOLE))
+    parts = rows.values_list("data__parts", flat=True).first()
     return None if parts is None else Parts.model_validate(parts)
 
 
@@ -174,9 +171,9 @@ def findings_of(run: Run, part: Slice) -> Findings:
     """Return what is known, and see to it that what is looked at is kept up to date."""
     now = timezone.now()
     row = Findings.objects.filter(run=run, part=str(part)).first()
-    if row is None and run.findings.count() >= MOST_PARTS:
-        raise TooManyParts("too many parts of this run are being looked at")
     if row is None:
+        if run.findings.count() >= MOST_PARTS:
+            raise TooManyParts(BUSY)
         row, _ = Findings.objects.get_or_create(run=run, part=str(part))
         enqueue("judge_eval.tasks.compute_findings", str(run.pk), str(part))
     elif now - row.asked_at > NOTED:

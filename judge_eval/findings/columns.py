@@ -7,10 +7,10 @@ few of them. What it means is told in `_board_method.html`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 from humanjudge.lib.tables import Cell, missing, percent, span
 from humanjudge.lib.text import usd
@@ -46,11 +46,8 @@ class Column:
     """One column of the board.
 
     `figure` is its key on the page and `anchor` where it is explained. `cell` is what the page
-    shows of a judge's findings; `live` what it shows instead from the counts of this moment, None
-    where there is nothing better; `people` what it shows of people themselves: of how often two
-    agree, and of what stands left. `files` has its columns in files, and which attribute of the
-    findings stands there. `without` is what is said when no judge has a figure, and whose absence
-    tells: the column is left out then.
+    shows of a judge's findings. `files` has its columns in files, and which attribute of the
+    findings stands there. Columns of one `topic` are left out when no judge has a figure in any.
     """
 
     figure: str
@@ -59,9 +56,8 @@ class Column:
     anchor: str
     cell: Callable[[JudgeFindings], Cell]
     files: Mapping[str, str] = field(default_factory=dict)
-    live: Callable[[JudgeRating, JudgeFindings | None], Cell | None] = lambda row, judge: None
-    people: Callable[[Share, Share], Cell] | None = None
-    without: tuple[str, str] = ("", "")
+    topic: str = ""
+    group: str = ""
     is_of_parts: bool = True
 
 
@@ -86,30 +82,12 @@ def share_cell(
     return Cell(main, ", ".join(filter(None, [interval, number])), title, bar=bar)
 
 
-def _share(
-    names: tuple[str, str, str],
-    heads: tuple[str, str, str],
-    words: tuple[str, str],
-    *,
-    decimals: int = 0,
-    is_drawn: bool = False,
-    **more: Any,
-) -> Column:
-    """Return the column of a share.
-
-    `names` are its key on the page, the attribute and its name in files; `heads` are title, unit
-    and anchor; `words` are what it was counted of, and why it is missing.
-    """
-    figure, attribute, file = names
-    files = {f"{file}{end}": f"{attribute}.{part}" for end, part in _SHARE_FIELDS.items()}
-
-    def cell(judge: JudgeFindings) -> Cell:
-        return share_cell(getattr(judge, attribute), *words, decimals=decimals, is_drawn=is_drawn)
-
-    return Column(figure, *heads, cell, files, **more)
+def _share_files(file: str, attribute: str) -> dict[str, str]:
+    return {f"{file}{end}": f"{attribute}.{part}" for end, part in _SHARE_FIELDS.items()}
 
 
-def _sentence(words: str) -> str:
+def _sentence(words: str | None) -> str:
+    words = words or "it is not known"
     return f"{words[:1].upper()}{words[1:]}."
 
 
@@ -117,8 +95,7 @@ def _rank_cell(judge: JudgeFindings) -> Cell:
     rating = judge.rating
     if rating.best_rank is not None:
         return Cell(rating.ranks())
-    why = rating.why or "its rank is not known"
-    return missing(_sentence(why) if rating.value is None else f"No interval: {why}.")
+    return missing(_sentence(rating.why) if rating.value is None else f"No interval: {rating.why}.")
 
 
 def _ties_cell(judge: JudgeFindings) -> Cell:
@@ -126,16 +103,10 @@ def _ties_cell(judge: JudgeFindings) -> Cell:
     return Cell(judge.ties) if judge.ties and judge.agreement.trials else missing(UNVOTED)
 
 
-def _live_elo(row: JudgeRating, judge: JudgeFindings | None) -> Cell:
-    """Show the rating of this moment; who has played no game stands where all begin."""
-    luck = judge.order_luck if judge and row.total else None
-    return Cell(f"{row.elo:.0f}", "" if luck is None else f"±{luck:.0f}")
-
-
 def _rating_cell(judge: JudgeFindings) -> Cell:
     rating = judge.rating
     if rating.value is None:
-        return missing(_sentence(rating.why or "its rating is not known"))
+        return missing(_sentence(rating.why))
     main = f"{rating.value:.0f}"
     if rating.low is None or rating.high is None:
         why = f"No interval: {rating.why}."
@@ -144,45 +115,19 @@ def _rating_cell(judge: JudgeFindings) -> Cell:
     return Cell(main, span(rating.low, rating.high), title)
 
 
-def _is_waiting(row: JudgeRating, judge: JudgeFindings | None) -> bool:
-    return bool(row.total) and (judge is None or judge.agreement.value is None)
-
-
-def _live_agreement(row: JudgeRating, judge: JudgeFindings | None) -> Cell | None:
-    """Show the agreement of this moment; its interval follows with the findings."""
-    if not _is_waiting(row, judge):
-        return None
-    title = f"{row.agree:,} of {row.total:,} votes"
-    return Cell(percent(row.agree / row.total, 1), f"n {row.total:,}", title, PENDING)
-
-
-def _live_coverage(row: JudgeRating, judge: JudgeFindings | None) -> Cell | None:
-    if judge is not None or row.coverage is None:
-        return None
-    title = f"{row.answered:,} of {row.asked:,} pairs"
-    return Cell(percent(row.coverage / 100), title=title)
-
-
-def _two_people(pairs: Share, first: Share) -> Cell:
-    counted = "times that two people voted on the same pair"
-    return share_cell(pairs, counted, _ALONE, decimals=1, is_drawn=True)
-
-
-def _price_cell(judge: JudgeFindings, value: float | None, why: str) -> Cell:
+def _price_cell(judge: JudgeFindings, value: float | None, why: str | None) -> Cell:
     if value is None:
-        return missing(why)
-    price, *total = (
-        usd(Decimal(str(dollars))).removeprefix("$")
-        for dollars in (value, judge.cost_usd)
-        if dollars is not None
+        return missing(why or "")
+    price, total = (
+        usd(Decimal(str(dollars))).removeprefix("$") for dollars in (value, judge.cost_usd or 0)
     )
-    return Cell(price, title=f"{total[0]} US$ for all its calls" if total else "")
+    return Cell(price, title=f"{total} US$ for all its calls")
 
 
 def _correct_cell(judge: JudgeFindings) -> Cell:
-    why = judge.cost_why or ""
-    if judge.cost_per_verdict_usd is not None and judge.agreement.value is None:
-        why = "Nobody has voted on what it judged."
+    is_priced = judge.cost_per_verdict_usd is not None
+    unvoted = "Nobody has voted on what it judged."
+    why = unvoted if is_priced and judge.agreement.value is None else judge.cost_why
     return _price_cell(judge, judge.cost_per_correct_usd, why)
 
 
@@ -193,97 +138,84 @@ def _seconds_cell(judge: JudgeFindings) -> Cell:
     return Cell(f"{value:,.1f}" if value >= 1 else f"{value:.2f}")
 
 
+_RATING_FIELDS: Final = ("low", "high", "rank", "best_rank", "worst_rank")
 GROUPS: Final[Mapping[str, Sequence[Column]]] = {
     "Standing": (
         Column("rank", "Rank", "95 % range", "how-rank", _rank_cell),
         Column("ties", "Ties", "letters", "how-ties", _ties_cell, {"ties": "ties"}),
         Column(
-            *("elo", "ELO", "± by order", "how-elo"),
-            cell=lambda judge: Cell(),
-            live=_live_elo,
-            files={"elo": "", "elo_order_luck": "order_luck"},
+            *("elo", "ELO", "± by order", "how-elo", lambda judge: Cell()),
+            {"elo": "", "elo_order_luck": "order_luck"},
             is_of_parts=False,
         ),
         Column(
             *("rating", "Bradley-Terry", "points", "how-rating", _rating_cell),
-            files={
-                "bradley_terry": "rating.value",
-                **{
-                    f"bradley_terry_{name}": f"rating.{name}"
-                    for name in ("low", "high", "rank", "best_rank", "worst_rank")
-                },
-            },
+            {"bradley_terry": "rating.value"}
+            | {f"bradley_terry_{name}": f"rating.{name}" for name in _RATING_FIELDS},
         ),
     ),
     "Agreement with people": (
-        _share(
-            ("overall", "overall", "overall_agreement"),
-            ("Overall", "% of votes", "how-overall"),
-            ("votes", UNVOTED),
-            decimals=1,
-            is_drawn=True,
-            live=lambda row, judge: missing(PENDING) if judge and _is_waiting(row, judge) else None,
-            people=_two_people,
+        Column(
+            *("overall", "Overall", "% of votes", "how-overall"),
+            lambda judge: share_cell(judge.overall, "votes", UNVOTED, decimals=1, is_drawn=True),
+            _share_files("overall_agreement", "overall"),
         ),
-        _share(
-            ("agreement", "agreement", "agreement"),
-            ("When it answers", "% of votes", "how-agreement"),
-            ("votes", UNVOTED),
-            decimals=1,
-            live=_live_agreement,
+        Column(
+            *("agreement", "When it answers", "% of votes", "how-agreement"),
+            lambda judge: share_cell(judge.agreement, "votes", UNVOTED, decimals=1),
+            _share_files("agreement", "agreement"),
         ),
-        _share(
-            ("coverage", "coverage", "coverage"),
-            ("Coverage", "% of pairs", "how-coverage"),
-            ("pairs", _UNASKED),
-            live=_live_coverage,
+        Column(
+            *("coverage", "Coverage", "% of pairs", "how-coverage"),
+            lambda judge: share_cell(judge.coverage, "pairs", _UNASKED),
+            _share_files("coverage", "coverage"),
         ),
     ),
     "Position bias": (
-        _share(
-            ("consistency", "consistency", "consistency"),
-            ("Both orders", "% alike", "how-habits"),
-            ("pairs", _ONE_ORDER),
-            without=("answers in both orders", "consistency"),
+        Column(
+            *("consistency", "Both orders", "% alike", "how-habits"),
+            lambda judge: share_cell(judge.consistency, "pairs", _ONE_ORDER),
+            _share_files("consistency", "consistency"),
+            topic="answers in both orders",
         ),
-        _share(
-            ("single", "per_answer", "agreement_per_answer"),
-            ("Per answer", "% of votes", "how-habits"),
-            ("answers set beside votes", _ONE_ORDER),
-            without=("answers in both orders", "consistency"),
+        Column(
+            *("single", "Per answer", "% of votes", "how-habits"),
+            lambda judge: share_cell(judge.per_answer, "answers set beside votes", _ONE_ORDER),
+            _share_files("agreement_per_answer", "per_answer"),
+            topic="answers in both orders",
         ),
-        _share(
-            ("first", "first_position", "first_position"),
-            ("First position", "% picked", "how-habits"),
-            ("answers for a side", _NO_SIDE),
-            people=lambda pairs, first: share_cell(first, "votes for a side", _NO_SIDED_VOTE),
-            without=("preference for what stands first", "first"),
+        Column(
+            *("first", "First position", "% picked", "how-habits"),
+            lambda judge: share_cell(judge.first_position, "answers for a side", _NO_SIDE),
+            _share_files("first_position", "first_position"),
+            topic="preference for what stands first",
         ),
     ),
     "Price": (
         Column(
             *("cost", "Verdict", "US$", "how-price"),
-            lambda judge: _price_cell(judge, judge.cost_per_verdict_usd, judge.cost_why or ""),
+            lambda judge: _price_cell(judge, judge.cost_per_verdict_usd, judge.cost_why),
             {"cost_per_verdict_usd": "cost_per_verdict_usd"},
-            without=("prices", "cost"),
+            topic="prices",
             is_of_parts=False,
         ),
         Column(
             *("correct", "Correct one", "US$", "how-price", _correct_cell),
             {"cost_per_correct_usd": "cost_per_correct_usd"},
-            # Unknown before the first vote too, but that is no reason to leave it out.
-            without=("prices", "cost"),
+            topic="prices",
             is_of_parts=False,
         ),
         Column(
             *("seconds", "Time", "s a verdict", "how-price", _seconds_cell),
             {"seconds_per_verdict": "seconds_per_verdict"},
-            without=("times", "seconds"),
+            topic="times",
             is_of_parts=False,
         ),
     ),
 }
-COLUMNS: Final = tuple(column for columns in GROUPS.values() for column in columns)
+COLUMNS: Final = tuple(
+    replace(column, group=title) for title, columns in GROUPS.items() for column in columns
+)
 # Files begin with what judges are listed by.
 _FILES: Final = {
     name: attribute
@@ -300,8 +232,31 @@ def file_row(judge: JudgeFindings, elo: float | None) -> dict[str, Value]:
     return {"judge_id": judge.id, "name": judge.name, "kind": kind} | figures
 
 
+def live_cells(row: JudgeRating, judge: JudgeFindings | None) -> dict[str, Cell]:
+    """Show what is of this moment: the ELO, and two shares until the findings have them."""
+    luck = judge.order_luck if judge and row.total else None
+    cells = {"elo": Cell(f"{row.elo:.0f}", "" if luck is None else f"±{luck:.0f}")}
+    for figure, successes, trials, counted, decimals in (
+        ("agreement", row.agree, row.total, "votes", 1),
+        ("coverage", row.answered, row.asked, "pairs", 0),
+    ):
+        if trials and not judge:
+            title = f"{successes:,} of {trials:,} {counted}"
+            main = percent(successes / trials, decimals)
+            cells[figure] = Cell(main, f"n {trials:,}", title, PENDING)
+    return cells
+
+
+def people_cells(pairs: Share, first: Share) -> dict[str, Cell]:
+    """Show how often two people agree, and how often people pick what stands left."""
+    two = "times that two people voted on the same pair"
+    return {
+        "overall": share_cell(pairs, two, _ALONE, decimals=1, is_drawn=True),
+        "first": share_cell(first, "votes for a side", _NO_SIDED_VOTE),
+    }
+
+
 def people_file_row(pairs: Share, first: Share) -> dict[str, Value]:
-    """Return the line of people: how often two agree, and how often they pick what stands left."""
     row: dict[str, Value] = dict.fromkeys(FILE_COLUMNS)
     row |= {"name": "people among themselves", "kind": "people"}
     for name, share in (("agreement", pairs), ("first_position", first)):

@@ -1,17 +1,22 @@
-"""All figures of a run from its outcomes: pure, and the same every time."""
+"""All figures of a run from its outcomes, and their charts: pure, and the same every time."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from judge_eval.findings.alt_test import Voters, alt_test_of
+from humanjudge.charts.draw import svg
+from humanjudge.charts.plots import Curve, Estimate, heat_map, intervals, lines
+from humanjudge.charts.spec import RATING, SHARE, Axis, Reference, Spec
 from judge_eval.findings.load import RunOutcomes, Spent
 from judge_eval.findings.model import (
     PEOPLE,
-    AsOf,
+    AgainstPerson,
+    AltTest,
+    AltTestJudge,
     Claims,
     DisputedPair,
     JudgeFindings,
@@ -19,12 +24,13 @@ from judge_eval.findings.model import (
     Models,
     RunFindings,
 )
-from judge_eval.findings.slices import Parts
-from judge_eval.stats.bootstrap import FloatArray, IntArray
+from judge_eval.models import Judge
+from judge_eval.stats import PASSES, AltTestResult, AltTestSettings, advice, alt_test, in_words
+from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.claims import summary
-from judge_eval.stats.estimate import best_first
+from judge_eval.stats.estimate import Rating, Share, best_first
 from judge_eval.stats.judge_figures import (
     among_people,
     habits,
@@ -35,27 +41,34 @@ from judge_eval.stats.judge_figures import (
 )
 from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import WRONG, Codes, OutcomesTable
+from voting.choices import VERDICTS
 
+START = Reference(1000, "start")
 MOST_DISPUTED = 12
 MOST_MODELS = 100
+# Everybody is tested; of very many people only some are listed one by one.
+MOST_LISTED = 200
+TOO_FEW = "too few items that others voted on too"
+SOME = (
+    "This page compares one of every {} items: all {:,} votes would take too long here. "
+    "Score files take all of them."
+)
 
 
-def findings(outcomes: RunOutcomes, voters: Voters) -> RunFindings:
+def findings(outcomes: RunOutcomes) -> RunFindings:
     """Compute what a board shows beside the ELO; the run's number is the seed of all draws."""
     table, judges = outcomes.table, outcomes.judges
     claims = claims_of(table)
     figures = judge_figures(table, claims, _rng(outcomes, 0))
-    people = among_people(table.votes, _rng(outcomes, 1))
+    among = among_people(table.votes, _rng(outcomes, 1))
     [left] = shares(outcomes.left[:, None], outcomes.sided[:, None], _rng(outcomes, 2))
-    consistency, first_position = habits(
-        outcomes.consistent, outcomes.first_picks, outcomes.side_picks, _rng(outcomes, 3)
-    )
+    consistency, first_position = habits(*outcomes.habits, _rng(outcomes, 3))
     luck = order_luck(table, _rng(outcomes, 4))
     overall = overall_agreement(table, outcomes.prompts)
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
     computed = [
-        {
-            **{field.name: getattr(figures[place], field.name) for field in fields(figures[place])},
+        asdict(figure)
+        | {
             "id": str(judge.pk),
             "name": judge.name,
             "is_baseline": judge.is_baseline,
@@ -64,9 +77,9 @@ def findings(outcomes: RunOutcomes, voters: Voters) -> RunFindings:
             "consistency": consistency[place],
             "first_position": first_position[place],
             "order_luck": None if luck is None else float(luck[place]),
-            **_prices(outcomes, outcomes.spent[place], figures[place].agreement.value),
         }
-        for place, judge in enumerate(judges)
+        | _prices(outcomes.spent[place], figure.agreement.value)
+        for place, (judge, figure) in enumerate(zip(judges, figures, strict=True))
     ]
     only = [n for n, judge in enumerate(judges) if not judge.is_baseline and claims.judged[n]]
     words = "No judge has given a verdict yet."
@@ -74,8 +87,8 @@ def findings(outcomes: RunOutcomes, voters: Voters) -> RunFindings:
         words = summary(
             [judge.name for judge in judges],
             claims.beats,
-            votes=table.n_votes,
-            people=outcomes.people,
+            votes=outcomes.as_of.votes,
+            people=outcomes.as_of.people,
             baselines=[n for n, judge in enumerate(judges) if judge.is_baseline],
             order=best_first([share.value for share in overall]),
             silent=np.flatnonzero((table.verdicts < 0).all(axis=0)).tolist(),
@@ -86,37 +99,26 @@ def findings(outcomes: RunOutcomes, voters: Voters) -> RunFindings:
                 if each.value is not None and figure.agreement.value is not None
             },
             beside_people=(
-                (figures[only[0]].beside_people, people.votes) if len(only) == 1 else None
+                (figures[only[0]].beside_people, among.votes) if len(only) == 1 else None
             ),
         )
     models, models_why = _models(outcomes)
-    alt_test, alt_test_why = alt_test_of(outcomes, voters)
-    whole = not outcomes.part.kind
-    parts = {"parts": Parts(tags=outcomes.tags.most_common(), generators=outcomes.generators)}
+    alt_test, alt_test_why = _alt_test(outcomes)
     alike: Any = same_verdict(table.verdicts)
     return RunFindings(
-        as_of=AsOf(
-            seq=outcomes.seq,
-            votes=table.n_votes,
-            people=outcomes.people,
-            comparisons=outcomes.comparisons,
-            open=len(table.votes),
-            voted=int(table.votes.any(axis=1).sum()),
-            simulated=outcomes.run.queue.is_simulated,
-            part=outcomes.part.in_words,
-        ),
+        as_of=outcomes.as_of,
         words=words,
         judges=[JudgeFindings.model_validate(judge) for judge in computed],
         claims=Claims.model_validate(claims),
         same_verdict=alike,
-        among_people=people,
+        among_people=among,
         people_first_position=left,
         disputed=_disputed(outcomes),
         models=models,
         models_why=models_why,
         alt_test=alt_test,
         alt_test_why=alt_test_why,
-        **(parts if whole else {}),
+        **({"parts": outcomes.parts} if outcomes.parts else {}),
     )
 
 
@@ -124,31 +126,17 @@ def _rng(outcomes: RunOutcomes, part: int) -> np.random.Generator:
     return np.random.default_rng([outcomes.run.pk.int, part])
 
 
-def _prices(
-    outcomes: RunOutcomes, spent: Spent, agreement: float | None
-) -> dict[str, float | str | None]:
+def _prices(spent: Spent, agreement: float | None) -> dict[str, float | str | None]:
     """Return what a verdict cost, and what one cost that a person would have given too."""
-    total = each = correct = why = None
-    if outcomes.part.kind:
-        # Calls are paid for the whole run: set against a part's agreement that is no price of it.
-        why = "Prices and times are those of the whole run; a part has none of its own."
-    elif spent.nano is None:
-        why = "Its calls were not made here, or their price is not known."
-    elif spent.unpriced:
-        why = f"The price of {spent.unpriced} of its calls is not known."
-    else:
-        total = spent.nano / 1e9
-        each = total / spent.verdicts if spent.verdicts else None
-        correct = each / agreement if each is not None and agreement else None
-        if correct is None:
-            given = "None of its verdicts was right." if spent.verdicts else None
-            why = given or "It has given no verdict."
+    each = spent.usd / spent.verdicts if spent.usd is not None and spent.verdicts else None
+    correct = each / agreement if each is not None and agreement else None
+    nothing = "None of its verdicts was right." if spent.verdicts else "It has given no verdict."
     return {
-        "cost_usd": total,
-        "seconds_per_verdict": None if outcomes.part.kind else spent.seconds,
+        "cost_usd": spent.usd,
+        "seconds_per_verdict": spent.seconds,
         "cost_per_verdict_usd": each,
         "cost_per_correct_usd": correct,
-        "cost_why": why,
+        "cost_why": spent.why or (nothing if correct is None else None),
     }
 
 
@@ -165,7 +153,6 @@ def same_verdict(verdicts: Codes) -> FloatArray:
 
 
 def _disputed(outcomes: RunOutcomes) -> list[DisputedPair]:
-    """Return the comparisons on which judges and people disagree most, baselines left aside."""
     judging = [n for n, judge in enumerate(outcomes.judges) if not judge.is_baseline]
     table = OutcomesTable(outcomes.table.votes, outcomes.table.verdicts[:, judging])
     games = table.judged().sum(axis=1)
@@ -180,20 +167,135 @@ def _disputed(outcomes: RunOutcomes) -> list[DisputedPair]:
 
 
 def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
-    """Rank who wrote the outputs, by people's votes and by each judge's, or say why not."""
-    names = outcomes.generators
+    names, judges = outcomes.generators, outcomes.judges
     if len(names) < 2:
         return None, "The pairs name fewer than two generators."
     if len(names) > MOST_MODELS:
         return None, f"{len(names)} generators are too many to compare."
-    judges = outcomes.judges
-    sources: list[IntArray] = [outcomes.table.votes]
-    sources += [as_votes(column) for column in outcomes.table.verdicts.T]
-    about = [(PEOPLE, "People", False), *((str(j.pk), j.name, j.is_baseline) for j in judges)]
+    everybody = [(PEOPLE, "People", False), *((str(j.pk), j.name, j.is_baseline) for j in judges)]
+    votes = [outcomes.table.votes, *map(as_votes, outcomes.table.verdicts.T)]
     boards = []
-    for place, (votes, (by, name, is_baseline)) in enumerate(zip(sources, about, strict=True)):
-        rng = _rng(outcomes, 5 + place)
-        board = ModelBoard.model_validate(model_board(outcomes.models, len(names), votes, rng))
-        board.by, board.name, board.is_baseline = by, name, is_baseline
-        boards.append(board)
+    for place, (by, name, is_baseline) in enumerate(everybody):
+        board = model_board(outcomes.models, len(names), votes[place], _rng(outcomes, 5 + place))
+        about = {"by": by, "name": name, "is_baseline": is_baseline}
+        boards.append(ModelBoard.model_validate(board).model_copy(update=about))
     return Models(names=names, boards=boards), None
+
+
+def _alt_test(outcomes: RunOutcomes) -> tuple[AltTest | None, str | None]:
+    people, every, settings = outcomes.chosen, outcomes.every, AltTestSettings()
+    if len(people) < settings.min_humans:
+        voted = f"{len(people)} {'person' if len(people) == 1 else 'people'}"
+        return None, f"The test takes {settings.takes}; {voted} voted."
+    voted_on = {position for chosen in people.values() for position in chosen}
+    positions = outcomes.positions.tolist()
+    labels = {
+        str(judge.pk): {
+            place: VERDICTS[code]
+            for place, code in zip(positions, codes.tolist(), strict=True)
+            if code >= 0 and place in voted_on
+        }
+        for judge, codes in zip(outcomes.judges, outcomes.table.verdicts.T, strict=True)
+    }
+    results = alt_test(labels, people, settings)
+    lines = (line for result in results.values() for line in advice(result, settings))
+    return AltTest(
+        judges=[_alt_test_judge(judge, results[str(judge.pk)]) for judge in outcomes.judges],
+        advice=list(dict.fromkeys(lines)),
+        left_out=[SOME.format(every, outcomes.as_of.votes)] if every > 1 else [],
+        epsilon=f"{settings.epsilon:.2f}",
+        humans=len(people),
+        choices=len({choice for chosen in people.values() for choice in chosen.values()}),
+        items=max((result.items for result in results.values()), default=0),
+    ), None
+
+
+def _alt_test_judge(judge: Judge, result: AltTestResult) -> AltTestJudge:
+    rates = {key: rate.value for key, rate in result.winning_rate.items()}
+    people = [
+        AgainstPerson(
+            name=name,
+            why=None,
+            items=against.n,
+            judge=against.judge_advantage,
+            human=against.human_advantage,
+            p=dict(against.p_values),
+            rejected=dict(against.rejected),
+        )
+        for name, against in result.by_human.items()
+    ]
+    people += [AgainstPerson(name=n, why=TOO_FEW, items=i) for n, i in result.untested.items()]
+    # Of very many people those with the most items are listed.
+    listed = sorted(people, key=lambda person: -person.items)[:MOST_LISTED]
+    return AltTestJudge(
+        id=str(judge.pk),
+        name=judge.name,
+        is_baseline=judge.is_baseline,
+        winning_rates=rates if any(rate is not None for rate in rates.values()) else None,
+        passes=result.passes,
+        advantage=result.advantage_probability.value,
+        advantage_interval=result.advantage_probability.interval or None,
+        words=in_words(result),
+        humans=sorted(listed, key=lambda person: person.name),
+        tested=len(result.by_human),
+        untested=len(result.untested),
+        left_out=[
+            f"{gap.count:,} {gap.what.removesuffix('s') if gap.count == 1 else gap.what}: {gap.why}"
+            for gap in result.left_out
+            if gap.what != "humans"
+        ],
+        items=result.items,
+    )
+
+
+# --- charts -------------------------------------------------------------------------------------
+
+
+def charts_of(findings: RunFindings) -> dict[str, str]:
+    """Draw what there are figures for, by name, as SVG that may stand inside a page."""
+    judges, people, beside = findings.judges, findings.among_people.pairs, None
+    overall = [(judge.name, judge.overall, judge.is_baseline) for judge in judges]
+    ratings = [(judge.name, judge.rating, judge.is_baseline) for judge in judges]
+    if people.value is not None:
+        beside = Reference(people.value, "people among themselves", people.low, people.high)
+    specs = {
+        "agreement": _intervals(overall, "Overall agreement with people", SHARE, beside),
+        "ratings": _intervals(ratings, "Bradley-Terry rating of the judges", RATING, START),
+        "same_verdict": _same_verdict(findings),
+        "winning_rates": _winning_rates(findings.alt_test),
+    }
+    if models := findings.models:
+        named = zip(models.names, models.boards[0].ratings, strict=True)
+        rows = [(name, rating, False) for name, rating in named]
+        specs["model_ratings"] = _intervals(rows, "Rating of the models by people", RATING, START)
+    return {name: svg(spec) for name, spec in specs.items() if spec is not None}
+
+
+def _intervals(
+    figures: Iterable[tuple[str, Share | Rating, bool]],
+    title: str,
+    axis: Axis,
+    reference: Reference | None,
+) -> Spec | None:
+    rows = [Estimate(name, of.value, of.low, of.high, floor) for name, of, floor in figures]
+    if all(row.value is None for row in rows):
+        return None
+    return intervals(rows, title=title, axis=axis, reference=reference)
+
+
+def _same_verdict(findings: RunFindings) -> Spec | None:
+    names, shares = [judge.name for judge in findings.judges], findings.same_verdict
+    if len(names) < 2 or all(cell is None for row in shares for cell in row):
+        return None
+    words = "share of pairs on which both said the same"
+    return heat_map(names, shares, title="Judges with each other", text=words)
+
+
+def _winning_rates(test: AltTest | None) -> Spec | None:
+    curves = [
+        Curve(judge.name, [(float(key), rate) for key, rate in rates.items()], judge.is_baseline)
+        for judge in (test.judges if test else ())
+        if (rates := judge.winning_rates)
+    ]
+    passes, title = Reference(PASSES, "passes"), "Share of people a judge wins against"
+    return lines(curves, title=title, x=Axis("epsilon"), y=SHARE, threshold=passes)

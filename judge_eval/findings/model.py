@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator
 
 from judge_eval.findings.slices import Parts
 from judge_eval.stats.estimate import AmongPeople, Rating, Share
@@ -24,10 +24,8 @@ Matrix = Annotated[list[list[float | None]], BeforeValidator(_plain)]
 Counts = Annotated[list[list[int]], BeforeValidator(_plain)]
 
 
-class Figures(BaseModel):
+class Figures(BaseModel, from_attributes=True):
     """Figures as they are stored; made of the dataclasses that computed them."""
-
-    model_config = ConfigDict(from_attributes=True)
 
 
 class JudgeFindings(Figures):
@@ -148,11 +146,9 @@ class RankedJudges(Figures):
     judges: list[JudgeFindings]
 
 
-class RunFindings(RankedJudges):
+# What a later version computed is given away as it is.
+class RunFindings(RankedJudges, extra="allow"):
     """All that is known of a run, or of a part of it; `parts` are those of the whole run."""
-
-    # What a later version computed is given away as it is.
-    model_config = ConfigDict(extra="allow")
 
     words: str
     claims: Claims

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
 from django.db.models import Sum
 
 from judge_eval.findings.model import JudgeFindings, RankedJudges
+from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import Findings, JudgeRating, Run, Verdict
 from judge_eval.selectors import BoardView
-from judge_eval.stats.estimate import wilson
+from judge_eval.stats.estimate import best_first, wilson
 from voting.models import Item
 
 Interval = tuple[float, float]
@@ -30,24 +31,21 @@ class Ranking(NamedTuple):
     seq: int
     is_computed: bool
 
-    def best_first(self, rows: Iterable[JudgeRating]) -> list[JudgeRating]:
+    def best_first(self, rows: Sequence[JudgeRating]) -> list[JudgeRating]:
         """Order judges by it; of whom it is not known stands last."""
-        return sorted(rows, key=lambda row: -self._value(str(row.judge.pk)))
+        order = best_first([self.values.get(str(row.judge.pk)) for row in rows])
+        return [rows[place] for place in order]
 
     def rank(self, row: JudgeRating) -> int:
         """Return the judge's place; who agree equally share one."""
-        own = self._value(str(row.judge.pk))
-        return 1 + sum(self._value(judge) > own for judge in self.values)
-
-    def _value(self, judge: str) -> float:
-        value = self.values.get(judge)
-        return -1.0 if value is None else value
+        own = self.values.get(str(row.judge.pk))
+        return 1 + sum(v is not None and (own is None or v > own) for v in self.values.values())
 
 
-def ranking(board: BoardView, findings: RankedJudges | None) -> Ranking:
+def ranking(board: BoardView, findings: RankedJudges | None, part: Slice = WHOLE) -> Ranking:
     """Return what the findings say; until there are any, the shares of this moment alone."""
-    # What was computed before anybody voted says nothing of the votes since.
-    if findings and (findings.as_of.votes or not board.votes):
+    # What was computed of a run before anybody voted says nothing of the votes since.
+    if findings and (findings.as_of.votes or part.kind or not board.votes):
         judges, as_of = {judge.id: judge for judge in findings.judges}, findings.as_of
         values = {name: judge.overall.value for name, judge in judges.items()}
         return Ranking(values, judges, as_of.votes, as_of.seq, is_computed=True)
@@ -78,11 +76,10 @@ def agreement_intervals(board: BoardView, findings: RankedJudges | None) -> dict
     intervals = {}
     for row in board.rows:
         share = shares.get(str(row.judge.pk))
-        bounds = None if several else wilson(row.agree, row.total)
         if share and (share.successes, share.trials) == (row.agree, row.total):
-            bounds = None
-            if share.low is not None and share.high is not None:
-                bounds = share.low, share.high
-        if bounds is not None:
-            intervals[row.judge.pk] = (100 * bounds[0], 100 * bounds[1])
+            low, high = share.low, share.high
+        else:
+            low, high = (None if several else wilson(row.agree, row.total)) or (None, None)
+        if low is not None and high is not None:
+            intervals[row.judge.pk] = (100 * low, 100 * high)
     return intervals

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
 from dataclasses import dataclass
 from typing import Final
 
+from django.db import connection
+from django.db.models import Q, QuerySet, TextField, Value
+from django.db.models.functions import Cast, StrIndex
 from pydantic import BaseModel
 
-from voting.choices import CHOICES, WRONG, Choice
+from humanjudge.http import Problem
+from judge_eval.models import Run
+from voting.choices import CHOICES, VERDICTS, Choice
+from voting.models import Item
 
 # Votes and verdicts for one side or the other; ties and both bad are left out on either part.
 DECIDED: Final = "decided"
@@ -17,8 +23,14 @@ LONGEST: Final = 300
 MOST_OFFERED: Final = 150
 
 
-class SliceInvalid(ValueError):
-    """No part of a run is called that; the message says why."""
+class SliceInvalid(Problem):
+    """No part of a run is called that; a page that is asked for one answers with why."""
+
+    code = 400
+
+    def __init__(self, why: str) -> None:
+        super().__init__(self.code, why)
+        self.message = f"{why[:1].upper()}{why[1:]}."
 
 
 @dataclass(frozen=True)
@@ -41,7 +53,6 @@ class Slice:
 
     @classmethod
     def parse(cls, text: str) -> Slice:
-        """Read what `str` wrote, or raise SliceInvalid."""
         if not text:
             return cls()
         kind, _, value = text.partition(":")
@@ -53,24 +64,36 @@ class Slice:
 
     @property
     def in_words(self) -> str:
-        if self.kind == "ballot":
-            return "only votes and verdicts for A or B"
-        words = {"": "all pairs", "tag": "prompts tagged", "generator": "pairs with"}
-        return f"{words[self.kind]} {self.value}".strip()
+        return {
+            "": "all pairs",
+            "tag": f"prompts tagged {self.value}",
+            "generator": f"pairs with {self.value}",
+            "ballot": "only votes and verdicts for A or B",
+        }[self.kind]
 
     @property
     def choices(self) -> tuple[Choice, ...]:
         """Which choices of people and judges count in it."""
         return CHOICES[:2] if self.kind == "ballot" else CHOICES
 
-    def holds_verdict(self, winner: str) -> bool:
-        """Tell whether a verdict that did not fail counts in it."""
-        return winner in self.choices or (winner == WRONG and self.kind != "ballot")
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """Which verdicts that did not fail count in it."""
+        return self.choices if self.kind == "ballot" else VERDICTS
 
-    def holds(self, tags: Collection[str], generators: tuple[str, str]) -> bool:
-        if self.kind == "tag":
-            return self.value in tags
-        return self.kind != "generator" or self.value in generators
+    def pairs(self, run: Run) -> QuerySet[Item]:
+        if "\0" in self.value:  # which PostgreSQL does not even compare
+            return Item.objects.none()
+        pairs = Item.objects.filter(queue=run.queue_id)
+        if self.kind == "generator":
+            return pairs.filter(Q(a__generator=self.value) | Q(b__generator=self.value))
+        if self.kind != "tag":
+            return pairs
+        if connection.features.supports_json_field_contains:
+            return pairs.filter(a__tags__contains=[self.value])
+        # SQLite keeps the text as it was written, with the tag between quotation marks.
+        place = StrIndex(Cast("a__tags", TextField()), Value(json.dumps(self.value)))
+        return pairs.alias(place=place).filter(place__gt=0)
 
 
 WHOLE: Final = Slice()
@@ -82,6 +105,10 @@ class Parts(BaseModel):
 
     tags: list[tuple[str, int]] = []
     generators: list[str] = []
+
+    def __contains__(self, part: Slice) -> bool:
+        values = {"tag": dict(self.tags), "generator": self.generators}
+        return part.kind not in values or part.value in values[part.kind]
 
     @property
     def number(self) -> int:
@@ -100,15 +127,12 @@ class Parts(BaseModel):
             "Prompts tagged": [(f"tag:{tag}", f"{tag} ({pairs:,})") for tag, pairs in self.tags],
             "Pairs with an output of": [(f"generator:{name}", name) for name in self.generators],
         }
-        short = {
-            title: [choice for choice in choices if len(choice[0]) <= LONGEST][:MOST_OFFERED]
-            for title, choices in groups.items()
-        }
-        return {title: choices for title, choices in short.items() if choices}
+        for title, choices in groups.items():
+            groups[title] = [choice for choice in choices if len(choice[0]) <= LONGEST]
+        return {title: choices[:MOST_OFFERED] for title, choices in groups.items() if choices}
 
     @property
     def groups(self) -> Groups:
-        """All parts that a page offers."""
         sides = Slice("ballot", DECIDED)
         return {"Votes": [(str(sides), sides.in_words)]} | self.of_pairs
 

@@ -13,9 +13,10 @@ from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.ratelimit import RateLimit
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, percent, span, text_cell
 from humanjudge.lib.text import listed
+from judge_eval.findings.cache import request_findings
 from judge_eval.findings.model import AltTest, AltTestJudge
 from judge_eval.models import Run
-from judge_eval.pages.findings import findings_context, live_part, requested
+from judge_eval.pages.findings import findings_context, live_page, p_text
 from judge_eval.pages.runs import run_page
 from judge_eval.stats import (
     EPSILON_GUIDE,
@@ -39,6 +40,9 @@ MOST_CATEGORIES = 10
 MOST_NAMES = 6
 # With more people than these left out, they are only counted.
 MOST_LEFT_OUT = 12
+# The class of the cell that says it.
+OUTCOMES = {"passes": "nowrap strong", "fails": "nowrap", "not tested": "nowrap muted"}
+MISSING = Cell(DASH, css="num muted")
 # To simulate tests takes up to 0.15 s of a web process.
 limit = RateLimit(per_second=1, burst=8)
 
@@ -65,8 +69,6 @@ class ItemsForm(forms.Form):
 def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
     """The panel; htmx asks for it again while votes come in."""
     context = _context(request, run)
-    if request.htmx:
-        return live_part(request, context, "judge_eval/_alt_test.html")
     # As many people as the run has, and the choices that they made.
     test = context["findings"].alt_test if context["findings"] else None
     people, choices = (test.humans, test.choices) if test else (0, len(run.queue.ballot))
@@ -75,19 +77,18 @@ def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
         "categories": max(2, min(MOST_CATEGORIES, choices)),
     }
     context["form"] = ItemsForm(initial=supposed, label_suffix="")
-    return render(request, "judge_eval/alt_test.html", context)
+    return live_page(request, context, "alt_test")
 
 
 def _context(request: HtmxRequest, run: Run) -> Context:
-    wanted = requested(request, run)
+    wanted = request_findings(run, request.GET.get("part", ""))
     figures = wanted.findings
     test = figures.alt_test if figures else None
     epsilon = request.GET.get("epsilon", test.epsilon if test else DEFAULT_EPSILON)
     if epsilon not in EPSILONS:
         raise Problem(400, f"epsilon: one of {', '.join(EPSILONS)}.")
-    judge = request.GET.get("judge", "")
     return findings_context(run, wanted, "alt-test") | {
-        "test": panel_of(test, epsilon, judge) if test else None,
+        "test": panel_of(test, epsilon, request.GET.get("judge", "")) if test else None,
         "why": figures.alt_test_why if figures else None,
         "guide": WHO.items(),
         "guide_closing": epsilon_advice().splitlines()[-1],
@@ -101,23 +102,22 @@ def panel_of(test: AltTest, epsilon: str, judge_id: str = "") -> Context:
     """Lay out a stored test; the judge asked for, or the best, is shown person by person."""
 
     def merit(judge: AltTestJudge) -> tuple[float, float]:
-        rate = _rate(judge, epsilon)
-        advantage = judge.advantage
+        rate, advantage = _rate(judge, epsilon), judge.advantage
         return -1.0 if rate is None else rate, -1.0 if advantage is None else advantage
 
     judges = sorted(test.judges, key=merit, reverse=True)
-    chosen = [judge for judge in judges if judge.id == judge_id]
-    chosen = chosen or [judge for judge in judges if not judge.is_baseline] or judges
-    is_tested = any(_rate(judge, epsilon) is not None for judge in judges)
+    asked = [judge for judge in judges if judge.id == judge_id]
+    shown = asked or [judge for judge in judges if not judge.is_baseline] or judges
+    summary = _summary(judges, epsilon)
     return {
         "epsilon": epsilon,
         "epsilons": [(key, IN_SHORT.get(key, "")) for key in EPSILONS],
-        "summary": _summary(judges, epsilon),
+        "summary": summary,
         "rates": _rates_table(judges, epsilon) if judges else None,
         "judges": judges,
-        "chosen": _chosen(chosen[0], test, epsilon) if chosen else None,
+        "chosen": _chosen(shown[0], test, epsilon) if shown else None,
         "advice": test.advice,
-        "too_few": "" if is_tested else f"The test takes {SETTINGS.takes}.",
+        "too_few": "" if summary else f"The test takes {SETTINGS.takes}.",
     }
 
 
@@ -125,57 +125,57 @@ def _rate(judge: AltTestJudge, epsilon: str) -> float | None:
     return (judge.winning_rates or {}).get(epsilon)
 
 
+def _outcome(rate: float | None) -> str:
+    if rate is None:
+        return "not tested"
+    return "passes" if rate >= PASSES else "fails"
+
+
 def _rates_table(judges: Sequence[AltTestJudge], epsilon: str) -> Table:
+    css = {key: "num chosen" if key == epsilon else "num" for key in EPSILONS}
     heads = [
         *(Head("Judge", css=""), Head(f"At {epsilon}", css="")),
-        *(Head(key, css="num chosen" if key == epsilon else "num") for key in EPSILONS),
+        *(Head(key, css=css[key]) for key in EPSILONS),
         *(Head("Advantage probability, 95\N{NO-BREAK SPACE}%"), Head("People"), Head("Items")),
     ]
     rows = []
     for judge in judges:
-        own = _rate(judge, epsilon)
-        passes = text_cell("not tested", "nowrap muted")
-        if own is not None:
-            is_passing = own >= PASSES
-            passes = text_cell(
-                *(("passes", "nowrap strong") if is_passing else ("fails", "nowrap"))
-            )
-        cells = [name_cell(judge.name, tag="baseline" if judge.is_baseline else ""), passes]
-        for key in EPSILONS:
-            rate, css = _rate(judge, key), "num chosen" if key == epsilon else "num"
-            if rate is None:
-                cells.append(Cell(DASH, css="num muted"))
-            elif rate >= PASSES:
-                cells.append(Cell(f"{rate:.2f}", css=css, mark="passing", after=", passes"))
-            else:
-                cells.append(Cell(f"{rate:.2f}", css=css))
-        advantage = Cell(DASH, css="num muted")
-        if judge.advantage is not None:
-            interval = span(*judge.advantage_interval, 2) if judge.advantage_interval else ""
-            advantage = Cell(f"{judge.advantage:.2f}", interval)
-        rows.append(
-            Row(judge.name, [*cells, advantage, Cell(f"{judge.tested}"), Cell(f"{judge.items}")])
-        )
+        outcome = _outcome(_rate(judge, epsilon))
+        interval = span(*judge.advantage_interval, 2) if judge.advantage_interval else ""
+        cells = [
+            name_cell(judge.name, tag="baseline" if judge.is_baseline else ""),
+            text_cell(outcome, OUTCOMES[outcome]),
+            *(_rate_cell(_rate(judge, key), css[key]) for key in EPSILONS),
+            MISSING if judge.advantage is None else Cell(f"{judge.advantage:.2f}", interval),
+            *(Cell(f"{judge.tested}"), Cell(f"{judge.items}")),
+        ]
+        rows.append(Row(judge.name, cells))
     return Table("Judges in the Alt-Test", heads, rows, css="rates", described_by="rates-key")
 
 
+def _rate_cell(rate: float | None, css: str) -> Cell:
+    if rate is None:
+        return MISSING
+    mark, after = ("passing", ", passes") if rate >= PASSES else ("", "")
+    return Cell(f"{rate:.2f}", css=css, mark=mark, after=after)
+
+
 def _chosen(judge: AltTestJudge, test: AltTest, epsilon: str) -> Context:
-    """Return one judge against each person."""
     people = [human for human in judge.humans if human.why is None]
     rate, words, against = _rate(judge, epsilon), judge.words, []
     if rate is not None:
-        words = f"{'Passes' if rate >= PASSES else 'Fails'} at epsilon {epsilon}: it wins against "
-        words += f"{round(rate * judge.tested)} of {judge.tested} people."
+        wins = f"{round(rate * judge.tested)} of {judge.tested} people"
+        words = f"{_outcome(rate).capitalize()} at epsilon {epsilon}: it wins against {wins}."
         for human in people:
-            p, wins = (human.p or {})[epsilon], (human.rejected or {})[epsilon]
-            against.append((human, "< 0.001" if p < 0.001 else f"{p:.3f}", wins))
-    untested = []
+            p, is_won = (human.p or {})[epsilon], (human.rejected or {})[epsilon]
+            against.append((human, p_text(p), is_won))
+    left_out = [*judge.left_out, *test.left_out]
     if judge.untested:
         who = "person" if judge.untested == 1 else "people"
-        untested = [f"{judge.untested} {who} with too few items that others voted on too"]
-        if judge.untested <= MOST_LEFT_OUT:
-            names = (f"{human.name} ({human.items})" for human in judge.humans if human.why)
-            untested[0] += f": {', '.join(names)}"
+        names = ", ".join(f"{human.name} ({human.items})" for human in judge.humans if human.why)
+        which = f": {names}" if judge.untested <= MOST_LEFT_OUT else ""
+        what = f"{who} with too few items that others voted on too"
+        left_out.insert(0, f"{judge.untested} {what}{which}")
     is_cut = judge.tested > len(people)
     return {
         "id": judge.id,
@@ -183,7 +183,7 @@ def _chosen(judge: AltTestJudge, test: AltTest, epsilon: str) -> Context:
         "words": words,
         "people": against,
         "listed": f"Listed are the {len(people)} people with the most items." if is_cut else "",
-        "left_out": [*untested, *judge.left_out, *test.left_out],
+        "left_out": left_out,
     }
 
 
@@ -191,22 +191,21 @@ def _summary(judges: Sequence[AltTestJudge], epsilon: str) -> str:
     """Say who passes and who fails, judges before baselines, by name where they are few."""
     parts = []
     for is_baseline, kind in ((False, "judge"), (True, "baseline")):
-        rates = [
-            (judge.name, rate)
-            for judge in judges
-            if judge.is_baseline is is_baseline and (rate := _rate(judge, epsilon)) is not None
-        ]
-        passing = [name for name, rate in rates if rate >= PASSES]
-        failing = [name for name, rate in rates if rate < PASSES]
-        if len(rates) > MOST_NAMES:
-            parts.append(f"{len(passing)} of {len(rates)} {kind}s pass")
+        of_kind = [judge for judge in judges if judge.is_baseline is is_baseline]
+        passing, failing = (
+            [judge.name for judge in of_kind if _outcome(_rate(judge, epsilon)) == outcome]
+            for outcome in ("passes", "fails")
+        )
+        number = len(passing) + len(failing)
+        if number > MOST_NAMES:
+            parts.append(f"{len(passing)} of {number} {kind}s pass")
         elif is_baseline and failing and not passing:
             parts.append("no baseline passes")
         else:
-            for names, one, many in ((passing, "passes", "pass"), (failing, "fails", "fail")):
-                ending, verb = ("", one) if len(names) == 1 else ("s", many)
+            for some, one, many in ((passing, "passes", "pass"), (failing, "fails", "fail")):
+                ending, verb = ("", one) if len(some) == 1 else ("s", many)
                 who = f"the baseline{ending} " if is_baseline else ""
-                parts += [f"{who}{listed(names)} {verb}"] if names else []
+                parts += [f"{who}{listed(some)} {verb}"] if some else []
     return f"At epsilon {epsilon}: {'; '.join(parts)}." if parts else ""
 
 
@@ -225,18 +224,15 @@ def run_items_needed(request: HtmxRequest, run: Run) -> HttpResponse:
         for size, share in needed.passing.items():
             low, high = share.interval or (0, 1)
             passing.append((size, percent(share.value or 0), span(100 * low, 100 * high)))
-        context |= {
-            "needed": needed,
-            "passing": passing,
-            "simulations": next(iter(needed.passing.values())).n,
-        }
+        number = next(iter(needed.passing.values())).n
+        context |= {"needed": needed, "passing": passing, "simulations": number}
     elif form.is_valid():
         context["is_busy"] = True
     if request.htmx:  # which shows nothing of an answer that is an error
         return render(request, "judge_eval/_items_needed.html", context)
-    context |= _context(request, run)
     status = 429 if "is_busy" in context else 200
-    return render(request, "judge_eval/alt_test.html", context, status=status)
+    page = _context(request, run) | context
+    return render(request, "judge_eval/alt_test.html", page, status=status)
 
 
 @lru_cache(maxsize=1024)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from urllib.parse import quote, urlencode
-from uuid import UUID
 
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
-from django.utils.html import format_html
 
 from humanjudge.charts.rating_graph import RatingGraph, rating_graph
 from humanjudge.http import Context, HtmxRequest
@@ -26,87 +22,63 @@ from humanjudge.lib.tables import (
     numbered,
     percent,
 )
-from humanjudge.lib.text import duration, listed, number_of
+from humanjudge.lib.text import listed, number_of
 from judge_eval import selectors
 from judge_eval.access import can, is_voting
-from judge_eval.findings.cache import Request
-from judge_eval.findings.columns import GROUPS, PENDING, Column
+from judge_eval.findings.cache import Request, request_findings
+from judge_eval.findings.columns import COLUMNS, PENDING, Column, live_cells, people_cells
 from judge_eval.findings.model import RunFindings
-from judge_eval.findings.ranking import ranking
-from judge_eval.findings.slices import Slice
+from judge_eval.findings.ranking import Ranking, ranking
+from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import JudgeRating, Run
-from judge_eval.pages.findings import findings_context, live_part, requested
+from judge_eval.pages.findings import findings_context, live_page, matrix, p_text
+from judge_eval.pages.pairs import DISPUTED, pairs_query
 from judge_eval.pages.runs import run_page
 from judge_eval.selectors import BoardView
-from judge_eval.stats.estimate import SIGNIFICANCE, best_first
 
 LATER = "The judge joined after these figures were computed; they follow within seconds."
 OF_THE_WHOLE = "Prices and times are those of the whole run."
 # A matrix of more judges than these is folded away.
 MOST_UNFOLDED = 8
 PROMPT_LETTERS = 110
+# A row of the table: its name, what stands behind it, and its cells by the keys of the columns.
+Line = tuple[str, str, dict[str, Cell]]
 
 
 @run_page("see board")
 def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
     """The board, or a part of it; htmx asks for its live part again while people vote."""
-    wanted = requested(request, run)
-    board, figures, part = selectors.board(run), wanted.findings, wanted.part
-    rows = ranking(board, figures).best_first(board.rows)
-    is_voted = bool(figures and figures.as_of.votes)
-    # What was computed before anybody voted says nothing of the votes since.
-    is_computing = not figures or (bool(board.votes) and not is_voted and not part.kind)
+    wanted = request_findings(run, request.GET.get("part", ""))
+    board, part = selectors.board(run), wanted.part
+    ranked = ranking(board, wanted.findings, part)
+    rows, figures = ranked.best_first(board.rows), wanted.findings if ranked.is_computed else None
+    is_begun = bool(board.votes or part.kind)
+    words = figures.words if figures and is_begun else ""
+    spoken = f"{part.in_words}: {words}" if words and part.kind else words
     # On which pairs people and judges disagree says what to look for on the next one.
     hides, runs_it = is_voting(request, run), can(request, "see calls", run)
     context = findings_context(run, wanted, "board")
     # What changes whenever the board does, its findings left aside.
     counts = (run.queue.project.head_seq, board.done, board.preparing, board.unusable)
-    seen = f"{'-'.join(map(str, counts))}-{context['seen']}"
     context |= {
         "board": board,
-        "words": figures.words if figures and (is_voted or part.kind) else "",
-        "computed": _computed(board, wanted) if is_voted else None,
-        "is_computing": is_computing and bool(board.votes or part.kind),
+        "words": words,
+        "is_computing": is_begun and not figures,
         "left_out": selectors.left_out(run) if board.unusable else [],
-        "table": _table(run, rows, figures, part) if figures or not part.kind else None,
-        "graph": None if part.kind else _graph(run, board, rows),
+        "table": _table(wanted, run, ranked, rows) if figures or not part.kind else None,
+        "graph": None if part.kind else _graph(board, rows),
         "is_voting": hides,
-        "disputed": None if hides else _disputed(run, wanted),
+        "disputed": [] if hides else _disputed(run, wanted.findings),
+        # The list of pairs is of no part that is made of votes.
+        "pairs_query": pairs_query(DISPUTED, WHOLE if part.kind == "ballot" else part),
         "first_step": None if board.votes else _first_step(run, board, runs_it=runs_it),
-        "seen": seen,
+        "seen": "-".join(map(str, (*counts, context["seen"]))),
         # What is read aloud when it changes.
-        "spoken": f"{number_of(board.votes, 'vote')}.",
+        "spoken": spoken or f"{number_of(board.votes, 'vote')}.",
     }
-    if figures and is_voted:
-        context["spoken"] = f"{part.in_words}: {figures.words}" if part.kind else figures.words
-        context |= _matrices(figures, _order(rows, figures, part))
-    if not request.htmx:
-        return render(request, "judge_eval/board.html", context)
-    return live_part(request, context, "judge_eval/_board.html")
-
-
-# --- sentences ----------------------------------------------------------------------------------
-
-
-def _computed(board: BoardView, wanted: Request) -> Context:
-    """Say of which votes the figures are, when they were computed, and what came since."""
-    at, figures, part = wanted.row.computed_at, wanted.findings, wanted.part
-    assert at is not None and figures is not None  # noqa: PT018  the caller looked
-    votes, seconds = figures.as_of.votes, max((timezone.now() - at).total_seconds(), 0)
-    of = f"{number_of(votes, 'vote')} on this part" if part.kind else f"vote {votes:,}"
-    since, behind = max(board.votes - votes, 0), ""
-    if wanted.row.seq < board.run.board.seq:
-        came = f"{number_of(since, 'vote')} came since" if since else "The ledger has gone on since"
-        behind = f"{came}: ELO is up to date, the other figures follow within seconds."
-        if part.kind:
-            behind = "The ledger has gone on since: these figures follow within seconds."
-    return {
-        "votes": f"As of {of} (ledger entry {wanted.row.seq:,}), computed",
-        "at": at,
-        "seconds": round(seconds),
-        "ago": duration(seconds),
-        "behind": behind,
-    }
+    if figures and figures.as_of.votes:
+        context |= _matrices(figures, rows)
+    return live_page(request, context, "board")
 
 
 def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> tuple[str, str, str]:
@@ -134,63 +106,22 @@ def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> tuple[str, str,
 # --- the table ----------------------------------------------------------------------------------
 
 
-def _order(rows: Sequence[JudgeRating], figures: RunFindings, part: Slice) -> list[int]:
-    """Return the places of judges in the findings, from the table's top to its bottom."""
-    if part.kind:
-        return best_first([judge.overall.value for judge in figures.judges])
-    places = {judge.id: place for place, judge in enumerate(figures.judges)}
-    ranked = (str(row.judge.pk) for row in rows)
-    return [places[judge] for judge in ranked if judge in places]
-
-
-def _table(
-    run: Run, ranked: Sequence[JudgeRating], figures: RunFindings | None, part: Slice
-) -> Table:
+def _table(wanted: Request, run: Run, ranked: Ranking, judges: Sequence[JudgeRating]) -> Table:
     """Show judges by overall agreement: live, or of a part, which has no ELO and no price."""
-    groups = {
-        title: [column for column in columns if column.is_of_parts or not part.kind]
-        for title, columns in GROUPS.items()
-    }
-    every = [column for columns in groups.values() for column in columns]
-    lines: list[tuple[str, bool, Mapping[str, Cell]]] = []
-    if part.kind and figures:
-        for place in _order(ranked, figures, part):
-            judge = figures.judges[place]
-            cells = {column.figure: column.cell(judge) for column in every}
-            lines.append((judge.name, judge.is_baseline, cells))
-    else:
-        judges = {judge.id: judge for judge in figures.judges} if figures else {}
-        absent = missing(LATER if figures else PENDING)
-        for row in ranked:
-            computed = judges.get(str(row.judge.pk))
-            cells = {
-                column.figure: column.live(row, computed)
-                or (column.cell(computed) if computed else absent)
-                for column in every
-            }
-            lines.append((row.judge.name, row.judge.is_baseline, cells))
-    people: dict[str, Cell] = {}
+    part, figures = wanted.part, wanted.findings
+    columns = [column for column in COLUMNS if column.is_of_parts or not part.kind]
+    lines = _lines(ranked, judges, part)
     if figures and figures.as_of.votes:
-        shares = (figures.among_people.pairs, figures.people_first_position)
-        people = {column.figure: column.people(*shares) for column in every if column.people}
-    spare = _unknown_columns(every, lines, people) if figures else []
-    left = {t: [c for c in columns if c not in spare] for t, columns in groups.items()}
-    left = {title: columns for title, columns in left.items() if columns}
-    columns = [column for columns in left.values() for column in columns]
-    rows = [
-        _row(name, "baseline" if is_baseline else "", columns, cells)
-        for name, is_baseline, cells in lines
-    ]
-    if people:
-        rows.append(_row("People among themselves", "people", columns, people))
-    rows, notes = numbered(rows)
-    unknown = ""
-    if names := dict.fromkeys(column.without[0] for column in spare):
+        cells = people_cells(figures.among_people.pairs, figures.people_first_position)
+        lines.append(("People among themselves", "people", cells))
+    unknown = [OF_THE_WHOLE] if part.kind else []
+    if ranked.is_computed and (topics := _unknown_topics(columns, lines)):
+        columns = [column for column in columns if column.topic not in topics]
         # Baselines aside, every judge has answered elsewhere.
-        providers = {row.judge.provider for row in ranked if not row.judge.is_baseline}
+        providers = {row.judge.provider for row in judges if not row.judge.is_baseline}
         why = ", since the verdicts were imported" if providers == {"imported"} else ""
-        unknown = f"Not known of any judge: {listed(names)}{why}."
-    first = {columns[0].figure for columns in left.values()}
+        unknown.append(f"Not known of any judge: {listed(topics)}{why}.")
+    first = {column.group: column.figure for column in reversed(columns)}.values()
     heads = [
         Head(
             column.title,
@@ -201,49 +132,58 @@ def _table(
         )
         for column in columns
     ]
+    rows, notes = numbered([_row(columns, *line) for line in lines])
     order = "by overall agreement, best first"
     return Table(
         label=f"Judges of {run.name}, {order}",
         caption=f"Judges of {run.name}{f', {part.in_words}' if part.kind else ''}, {order}",
         id="ranking",
         css="ranking",
-        groups=[(title, len(columns)) for title, columns in left.items()],
+        groups=list(Counter(column.group for column in columns).items()),
         heads=[Head("Judge", css="who"), *heads],
         rows=rows,
         notes=notes,
-        unknown=f"{OF_THE_WHOLE} {unknown}".strip() if part.kind else unknown,
+        unknown=" ".join(unknown),
     )
 
 
-def _row(name: str, css: str, columns: Sequence[Column], cells: Mapping[str, Cell]) -> Row:
+def _lines(ranked: Ranking, judges: Sequence[JudgeRating], part: Slice) -> list[Line]:
+    """Return a line for each judge; of a part, for those that are in its findings."""
+    absent, lines = missing(LATER if ranked.is_computed else PENDING), []
+    for row in judges:
+        judge = ranked.findings.get(str(row.judge.pk))
+        if judge or not part.kind:
+            cells = {c.figure: c.cell(judge) if judge else absent for c in COLUMNS}
+            tag = "baseline" if row.judge.is_baseline else ""
+            lines.append((row.judge.name, tag, cells | live_cells(row, judge)))
+    return lines
+
+
+def _unknown_topics(columns: Sequence[Column], lines: Sequence[Line]) -> list[str]:
+    """Return of what nobody has a figure; that of a baseline counts where all are such."""
+    tags = {tag for _, tag, _ in lines}
+    telling = [cells for _, tag, cells in lines if tag != "baseline" or "" not in tags]
+    unknown = dict.fromkeys(column.topic for column in columns if column.topic)
+    for column in columns:
+        if any(cells.get(column.figure, Cell()).is_known for cells in telling):
+            unknown.pop(column.topic, None)
+    return list(unknown)
+
+
+def _row(columns: Sequence[Column], name: str, tag: str, cells: Mapping[str, Cell]) -> Row:
     figures = [
         replace(cells.get(column.figure, Cell()), figure=column.figure, mark="main")
         for column in columns
     ]
-    return Row(name, [name_cell(name, tag=css, css="who"), *figures], css)
-
-
-def _unknown_columns(
-    columns: Sequence[Column],
-    lines: Sequence[tuple[str, bool, Mapping[str, Cell]]],
-    people: Mapping[str, Cell],
-) -> list[Column]:
-    """Return columns that nobody has a figure for; that of a baseline counts where all are such."""
-    telling = [cells for _, is_baseline, cells in lines if not is_baseline]
-    telling = [*(telling or [cells for _, _, cells in lines]), people]
-    return [
-        column
-        for column in columns
-        if column.without[0]
-        and not any(cells.get(column.without[1], Cell()).is_known for cells in telling)
-    ]
+    return Row(name, [name_cell(name, tag=tag, css="who"), *figures], tag)
 
 
 # --- judges against judges ----------------------------------------------------------------------
 
 
-def _matrices(figures: RunFindings, order: Sequence[int]) -> Context:
-    """Return who beats whom, with the corrected p of each test, and who says the same."""
+def _matrices(figures: RunFindings, rows: Sequence[JudgeRating]) -> Context:
+    places = {judge.id: place for place, judge in enumerate(figures.judges)}
+    order = [places[pk] for row in rows if (pk := str(row.judge.pk)) in places]
     if len(order) < 2:
         return {}
     claims, names = figures.claims, [judge.name for judge in figures.judges]
@@ -264,80 +204,28 @@ def _matrices(figures: RunFindings, order: Sequence[int]) -> Context:
             return Cell(DASH, title="They never answered together.")
         return Cell(percent(same))
 
-    alike = "Same verdict: percent of the pairs that both answered"
+    beats = matrix("Row beats column: corrected p", names, order, claim)
+    alike = matrix("Same verdict: percent of the pairs that both answered", names, order, share)
     return {
-        "claims": _matrix("claims", "Row beats column: corrected p", names, order, claim),
+        "claims": replace(beats, css="matrix", id="claims", caption=beats.label),
         "folded": f"{len(order)} judges against each other" if len(order) > MOST_UNFOLDED else "",
-        "same_verdict": _matrix("same-table", alike, names, order, share),
+        "same_verdict": replace(alike, css="matrix", id="same-table", caption=alike.label),
     }
-
-
-def _matrix(
-    name: str,
-    caption: str,
-    names: Sequence[str],
-    order: Sequence[int],
-    cell: Callable[[int, int], Cell],
-) -> Table:
-    """Show judges by judges; the columns are called by the numbers of the rows."""
-    heads, rows = [Head()], []
-    for number, row in enumerate(order, start=1):
-        heads.append(Head(f"{number}", hint=names[row], after=f" {names[row]}"))
-        head = name_cell(format_html('<span class="muted">{}</span> {}', number, names[row]))
-        cells = [Cell() if row == column else cell(row, column) for column in order]
-        rows.append(Row(names[row], [head, *cells]))
-    return Table(caption, heads, rows, css="matrix", id=name, caption=caption)
-
-
-def p_text(p: float) -> str:
-    """Write a p-value, never as nothing, and never so that it seems to pass where it does not.
-
-    Examples
-    --------
-    >>> p_text(0.0000042), p_text(0.0312), p_text(0.0501), p_text(1.0)
-    ('<0.001', '0.031', '0.0501', '1')
-    """
-    if p < 0.001:
-        return "<0.001"
-    if p == 1:
-        return "1"
-    short = f"{p:.3f}"
-    return f"{p:.4f}" if (float(short) <= SIGNIFICANCE) != (p <= SIGNIFICANCE) else short
 
 
 # --- pairs, and the curve -----------------------------------------------------------------------
 
 
-def _disputed(run: Run, wanted: Request) -> Context | None:
-    """Return the pairs that judges and people disagree on most, with what leads to their pages."""
-    worst = wanted.findings.disputed if wanted.findings else []
-    if not worst:
-        return None
-    part = {"part": str(wanted.part)} if wanted.part.kind in ("tag", "generator") else {}
-    query = urlencode({"sort": "disagreement", **part}, quote_via=quote, safe="")
+def _disputed(run: Run, figures: RunFindings | None) -> list[Context]:
+    worst = figures.disputed if figures else []
     about = selectors.pairs_at(run, [pair.position for pair in worst], PROMPT_LETTERS + 1)
-
-    def url(name: str, *ids: UUID) -> str:
-        return f"{reverse(name, args=[run.pk, *ids])}?{query}"
-
-    pairs = [
-        about[pair.position]
-        | {
-            "position": pair.position,
-            "name": f"Pair {pair.position + 1:,}",
-            "url": url("run-pair", about[pair.position]["id"]),
-            "differ": f"{pair.wrong} of {pair.of} differ",
-        }
-        for pair in worst
-        if pair.position in about
-    ]
-    return {"pairs": pairs, "url": url("run-pairs")}
+    return [about[pair.position] | pair.model_dump() for pair in worst if pair.position in about]
 
 
-def _graph(run: Run, board: BoardView, ranked: Sequence[JudgeRating]) -> RatingGraph | None:
+def _graph(board: BoardView, ranked: Sequence[JudgeRating]) -> RatingGraph | None:
     if len(board.rows) < 2:  # whoever plays alone stays at 1000
         return None
-    series = selectors.rating_series(run, board.votes)
+    series = selectors.rating_series(board.run, board.votes)
     if board.votes and (not series or series[-1][0] < board.votes):
         series.append((board.votes, [row.elo for row in board.rows]))
     names = [row.judge.name for row in board.rows]

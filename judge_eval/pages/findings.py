@@ -2,75 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from csp.constants import HEADER
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.text import slugify
 
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import as_csv
-from humanjudge.lib.text import number_of
+from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, as_csv, name_cell
+from humanjudge.lib.text import duration, number_of
 from judge_eval import selectors
-from judge_eval.findings.cache import PartUnknown, Request, TooManyParts, request_findings
+from judge_eval.findings.cache import Request, request_findings
 from judge_eval.findings.columns import Value, file_row, people_file_row
 from judge_eval.findings.model import RunFindings
-from judge_eval.findings.slices import SliceInvalid
 from judge_eval.models import Run
 from judge_eval.pages.runs import run_page
-from judge_eval.stats.estimate import best_first
+from judge_eval.stats.estimate import SIGNIFICANCE, best_first
 
-# Of which tab a chart is, by which name it is kept, and what it is called where it is a file.
-CHARTS: Final = (
-    ("board", "agreement", "agreement"),
-    ("board", "ratings", "ratings"),
-    ("board", "same_verdict", "same verdict"),
-    ("alt-test", "winning_rates", "winning rates"),
-    ("models", "model_ratings", "ratings"),
-)
-BUSY = "Many parts of this run are being looked at. Look at the whole run, or come back later."
+# The charts of each tab, by the names they are kept under, and what they are called as files.
+CHARTS: Final = {
+    "board": {"agreement": "agreement", "ratings": "ratings", "same_verdict": "same verdict"},
+    "alt-test": {"winning_rates": "winning rates"},
+    "models": {"model_ratings": "ratings"},
+}
 COMPUTING = "These figures are still being computed. Ask again in some seconds."
 # A drawing needs nothing from anywhere, whoever opens it and whatever the names in it say.
 INERT = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 FileRow = dict[str, Value]
 
 
-def requested(request: HtmxRequest, run: Run) -> Request:
-    """Return the findings of the part that the address names."""
-    try:
-        return request_findings(run, request.GET.get("part", ""))
-    except SliceInvalid as invalid:
-        raise Problem(400, f"{invalid}.") from invalid
-    except PartUnknown as unknown:
-        raise Problem(404, f"{unknown}.") from unknown
-    except TooManyParts as busy:
-        raise Problem(429, BUSY) from busy
-
-
-def live_part(request: HtmxRequest, context: Context, template: str) -> HttpResponse:
-    """Answer htmx with the live part of a page, or with nothing when nothing is new."""
+def live_page(request: HtmxRequest, context: Context, name: str) -> HttpResponse:
+    """Answer with a page, and htmx with its live part, or with nothing when nothing is new."""
+    if not request.htmx:
+        return render(request, f"judge_eval/{name}.html", context)
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
     number = context["parts"].number if context["parts"] else ""
     context["has_new_parts"] = request.GET.get("parts", "") != str(number)
-    return render(request, template, context)
+    return render(request, f"judge_eval/_{name}.html", context)
 
 
 def findings_context(run: Run, request: Request, tab: str) -> Context:
     """Return what every page of findings shows, whether there are any yet or not."""
     row, figures, part = request.row, request.findings, request.part
-    is_behind, words = row.seq < run.board.seq, ""
-    if figures:
-        as_of = figures.as_of
-        people = f"{as_of.people:,} {'person' if as_of.people == 1 else 'people'}"
-        words = (
-            f"As of {number_of(as_of.votes, 'vote')} by {people} on {as_of.voted:,} of "
-            f"{as_of.comparisons:,} pairs, ledger entry {as_of.seq:,}"
-            f"{f'; {part.in_words}' if part.kind else ''}."
-            f"{' Newer entries are being counted.' if is_behind else ''}"
+    seconds, as_of, behind, seen = 0.0, "", "", "none"
+    if figures and row.computed_at:
+        of, seconds = figures.as_of, max((timezone.now() - row.computed_at).total_seconds(), 0)
+        people = f"{of.people:,} {'person' if of.people == 1 else 'people'}"
+        as_of = (
+            f"As of {number_of(of.votes, 'vote')} by {people} on {of.voted:,} of "
+            f"{of.comparisons:,} pairs, ledger entry {of.seq:,}"
         )
+        if row.seq < run.board.seq:
+            since = 0 if part.kind else run.board.votes - of.votes
+            came = f"{number_of(since, 'vote')} came" if since > 0 else "The ledger has gone on"
+            behind = f"{came} since: these figures follow within seconds."
+        seen = f"{row.computed_at.timestamp():.6f}-{run.board.seq if behind else ''}"
     return {
         "run": run,
         "tab": tab,
@@ -79,12 +70,42 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
         "part": part,
         "parts": request.parts,
         "chosen_part": str(part),
-        "as_of": words,
-        "chart_files": [
-            (chart, name) for of, chart, name in CHARTS if of == tab and chart in row.charts
-        ],
-        "seen": f"{row.computed_at.timestamp():.6f}-{is_behind:d}" if row.computed_at else "none",
+        "as_of": f"{as_of}; {part.in_words}" if part.kind else as_of,
+        "computed": {"at": row.computed_at, "seconds": round(seconds), "ago": duration(seconds)},
+        "behind": behind,
+        "chart_files": {c: name for c, name in CHARTS[tab].items() if c in row.charts},
+        "seen": seen,
     }
+
+
+def matrix(
+    label: str, names: Sequence[str], order: Sequence[int], cell: Callable[[int, int], Cell]
+) -> Table:
+    """Show judges by judges or models by models; columns are called by the numbers of the rows."""
+    heads, rows = [Head()], []
+    for number, row in enumerate(order, start=1):
+        heads.append(Head(f"{number}", hint=names[row], after=f" {names[row]}"))
+        head = name_cell(format_html('<span class="muted">{}</span> {}', number, names[row]))
+        own = Cell(DASH, css="num muted")
+        cells = [own if row == column else cell(row, column) for column in order]
+        rows.append(Row(names[row], [head, *cells]))
+    return Table(label, heads, rows)
+
+
+def p_text(p: float) -> str:
+    """Write a p-value, never as nothing, and never so that it seems to pass where it does not.
+
+    Examples
+    --------
+    >>> p_text(0.0000042), p_text(0.0312), p_text(0.0501), p_text(1.0)
+    ('<0.001', '0.031', '0.0501', '1')
+    """
+    if p < 0.001:
+        return "<0.001"
+    if p == 1:
+        return "1"
+    short = f"{p:.3f}"
+    return f"{p:.4f}" if (float(short) <= SIGNIFICANCE) != (p <= SIGNIFICANCE) else short
 
 
 # --- files --------------------------------------------------------------------------------------
@@ -95,7 +116,7 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
     """A table of the board, the Alt-Test or the models, as of the findings that there are."""
     if table not in TABLES or form not in ("csv", "json"):
         raise Http404
-    wanted = requested(request, run)
+    wanted = request_findings(run, request.GET.get("part", ""))
     if wanted.findings is None:
         raise Problem(409, COMPUTING)
     rows = TABLES[table](run, wanted, wanted.findings)
@@ -109,15 +130,13 @@ def run_table(request: HtmxRequest, run: Run, table: str, form: str) -> HttpResp
 
 @run_page("see board")
 def run_chart(request: HtmxRequest, run: Run, chart: str) -> HttpResponse:
-    """A chart as it was drawn with the findings."""
-    wanted = requested(request, run)
+    wanted = request_findings(run, request.GET.get("part", ""))
     if wanted.row.data is None:
         raise Problem(409, COMPUTING)
     if chart not in wanted.row.charts:
         raise Http404
     answer = HttpResponse(wanted.row.charts[chart], content_type="image/svg+xml; charset=utf-8")
     answer.headers[HEADER] = INERT
-    answer.headers["X-Content-Type-Options"] = "nosniff"
     return _attached(answer, run, wanted, f"{chart}.svg")
 
 
@@ -129,10 +148,9 @@ def _attached(answer: HttpResponse, run: Run, wanted: Request, name: str) -> Htt
 
 
 def _board_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
-    """Return a line for each judge by overall agreement, and one for people."""
     # A part has no ELO of its own.
-    board = () if wanted.part.kind else selectors.board(run).rows
-    elo = {str(row.judge.pk): row.elo for row in board}
+    rated = [] if wanted.part.kind else selectors.board(run).rows
+    elo = {str(row.judge.pk): row.elo for row in rated}
     order = best_first([judge.overall.value for judge in figures.judges])
     judges = [figures.judges[place] for place in order]
     people = people_file_row(figures.among_people.pairs, figures.people_first_position)
@@ -140,7 +158,6 @@ def _board_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow
 
 
 def _alt_test_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
-    """Return a line for each judge, with its winning rate at every epsilon."""
     judges = figures.alt_test.judges if figures.alt_test else []
     keys = sorted({key for judge in judges for key in judge.winning_rates or {}})
     rows = []
@@ -150,7 +167,7 @@ def _alt_test_rows(run: Run, wanted: Request, figures: RunFindings) -> list[File
             "judge_id": judge.id,
             "name": judge.name,
             "kind": "baseline" if judge.is_baseline else "judge",
-            "people_tested": sum(human.why is None for human in judge.humans),
+            "people_tested": judge.tested,
             "advantage": judge.advantage,
             "advantage_low": low,
             "advantage_high": high,
@@ -161,7 +178,6 @@ def _alt_test_rows(run: Run, wanted: Request, figures: RunFindings) -> list[File
 
 
 def _models_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
-    """Return a line for each model on each board: that of people first, then those of judges."""
     models = figures.models
     return [
         {

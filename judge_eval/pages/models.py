@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from statistics import fmean
 
 from django.http import HttpResponse
-from django.shortcuts import render
 
 from humanjudge.http import Context, HtmxRequest
-from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
+from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell
 from humanjudge.lib.text import listed, number_of
+from judge_eval.findings.cache import request_findings
 from judge_eval.findings.model import PEOPLE, ModelBoard, Models
 from judge_eval.models import Run
-from judge_eval.pages.findings import findings_context, live_part, requested
+from judge_eval.pages.findings import findings_context, live_page, matrix
 from judge_eval.pages.runs import run_page
 from judge_eval.stats.estimate import Rating
 
@@ -29,20 +31,18 @@ MOST_LINES = 5
 @run_page("see board")
 def run_models(request: HtmxRequest, run: Run) -> HttpResponse:
     """The boards; htmx asks for them again while votes come in."""
-    wanted = requested(request, run)
+    wanted = request_findings(run, request.GET.get("part", ""))
     figures = wanted.findings
     models, why = (figures.models, figures.models_why) if figures else (None, None)
-    alone = "Nobody has voted on pairs of two generators yet"
-    if (run.config or {}).get("mode") == "standard":
-        alone = "People do not vote in this run"
+    is_standard = (run.config or {}).get("mode") == "standard"
+    unvoted = "Nobody has voted on pairs of two generators yet"
+    alone = "People do not vote in this run" if is_standard else unvoted
     context = findings_context(run, wanted, "models") | {
         "models": boards_of(models, request.GET.get("by", "")) if models else None,
         "why": why or "Neither people nor judges have compared two generators here yet.",
         "alone": f"{alone}: these are the judges’ boards alone.",  # noqa: RUF001
     }
-    if request.htmx:
-        return live_part(request, context, "judge_eval/_models.html")
-    return render(request, "judge_eval/models.html", context)
+    return live_page(request, context, "models")
 
 
 def boards_of(models: Models, by: str = "") -> Context:
@@ -51,13 +51,13 @@ def boards_of(models: Models, by: str = "") -> Context:
     rated = [board for board in models.boards if any(r.value is not None for r in board.ratings)]
     people = next((board for board in rated if board.by == PEOPLE), None)
     judges = [board for board in rated if board is not people]
-    chosen = next((board for board in rated if board.by == by), rated[0] if rated else None)
+    chosen = [board for board in rated if board.by == by] or rated
     return {
         "words": _in_words(names, people, judges),
         "has_people": people is not None,
         "ranks": _ranks_table(names, people, judges) if judges else None,
         "every": rated,
-        "chosen": _board(names, chosen) if chosen else None,
+        "chosen": _board(names, chosen[0]) if chosen else None,
     }
 
 
@@ -66,7 +66,7 @@ def _order(names: Sequence[str], boards: Sequence[ModelBoard]) -> list[int]:
 
     def place(model: int) -> tuple[float, str]:
         ranks = [r for board in boards if (r := board.ratings[model].rank) is not None]
-        return sum(ranks) / len(ranks) if ranks else float("inf"), names[model]
+        return fmean(ranks) if ranks else float("inf"), names[model]
 
     return sorted(range(len(names)), key=place)
 
@@ -75,28 +75,28 @@ def _ranks_table(
     names: Sequence[str], people: ModelBoard | None, judges: Sequence[ModelBoard]
 ) -> Table:
     """Show the rank that each judge gives, shaded the stronger the farther it is from people's."""
-    first = _crowned(people) if people else []
     heads = [Head("Model", css=""), *([Head("People")] if people else [])]
     for judge in judges:
         css = "turned muted" if judge.is_baseline else "turned"
         heads.append(Head(_called([judge]), css=css))
-    rows = []
     by = [people] if people else [judge for judge in judges if not judge.is_baseline] or judges
+    rows = []
     for model in _order(names, by):
-        cells, by_people = [name_cell(names[model])], None
-        if people:
-            by_people = people.ratings[model].rank
-            cells.append(_rank_cell(people.ratings[model], "num strong"))
-        for judge in judges:
-            rank, after = judge.ratings[model].rank, ""
-            far = 0 if rank is None or by_people is None else min(FAR, abs(rank - by_people))
-            css = f"num shift-{far}"
-            if rank == 1 and not set(first) & set(_crowned(judge)) and _tells_apart(judge, first):
-                css, after = f"{css} other", ", not people’s first"  # noqa: RUF001
-            cells.append(_rank_cell(judge.ratings[model], css, after))
-        rows.append(Row(names[model], cells))
+        by_people = [_rank_cell(people.ratings[model], "num strong")] if people else []
+        by_judges = [_judges_rank_cell(judge, people, model) for judge in judges]
+        rows.append(Row(names[model], [name_cell(names[model]), *by_people, *by_judges]))
     label = "Rank of each model by people and by each judge"
     return Table(label, heads, rows, css="crowns", described_by="crowns-key")
+
+
+def _judges_rank_cell(judge: ModelBoard, people: ModelBoard | None, model: int) -> Cell:
+    rating, first = judge.ratings[model], _crowned(people) if people else []
+    by_people = people.ratings[model].rank if people else None
+    far = 0 if rating.rank is None or by_people is None else abs(rating.rank - by_people)
+    css = f"num shift-{min(FAR, far)}"
+    if rating.rank == 1 and not set(first) & set(_crowned(judge)) and _tells_apart(judge, first):
+        return _rank_cell(rating, f"{css} other", ", not people’s first")  # noqa: RUF001
+    return _rank_cell(rating, css)
 
 
 def _rank_cell(rating: Rating, css: str, after: str = "") -> Cell:
@@ -124,22 +124,16 @@ def _board(names: Sequence[str], board: ModelBoard) -> Context:
 def _heat_table(
     names: Sequence[str], board: ModelBoard, order: Sequence[int], *, with_counts: bool
 ) -> Table:
-    """Show how often the model of the row was preferred to that of the column."""
-    heads, rows = [Head(), Head("Model", css="")], []
-    for number, model in enumerate(order, start=1):
-        heads.append(Head(f"{number}", after=f" {names[model]}"))
-        cells = [text_cell(f"{number}", css="num muted"), name_cell(names[model])]
-        for other in order:
-            rate = None if model == other else board.win_rates[model][other]
-            if rate is None:
-                cells.append(Cell(DASH, css="num muted"))
-                continue
-            votes = board.wins[model][other] + board.wins[other][model]
-            small, css = f"{votes:.0f}" if with_counts else "", f"num heat-{round(LEVELS * rate)}"
-            cells.append(Cell(f"{100 * rate:.0f}", small, css=css))
-        rows.append(Row(names[model], cells))
-    label = "How often each model was preferred to each other one"
-    return Table(label, heads, rows, css="heat", described_by="heat-key")
+    def cell(model: int, other: int) -> Cell:
+        rate = board.win_rates[model][other]
+        if rate is None:
+            return Cell(DASH, css="num muted")
+        votes = board.wins[model][other] + board.wins[other][model]
+        small = f"{votes:.0f}" if with_counts else ""
+        return Cell(f"{100 * rate:.0f}", small, css=f"num heat-{round(LEVELS * rate)}")
+
+    table = matrix("How often each model was preferred to each other one", names, order, cell)
+    return replace(table, css="heat", described_by="heat-key")
 
 
 # --- in words -----------------------------------------------------------------------------------
@@ -167,42 +161,41 @@ def _in_words(
     # What a baseline would have crowned is luck.
     judges = [board for board in boards if not board.is_baseline]
     if people is None:
-        return _crowns(names, judges or boards, "puts {} first{}", "put {} first{}")
+        return _crowns(names, judges or boards, ("puts {} first{}", "put {} first{}"))
     first = _crowned(people)
     lines = [f"People put {listed(names[n] for n in first)} first{_level(names, people, first)}."]
     agreeing = [board for board in judges if set(_crowned(board)) & set(first)]
-    others = [board for board in judges if not set(_crowned(board)) & set(first)]
     if agreeing:
         so = "does" if len(agreeing) == 1 else "do"
         lines.append(f"So {so} {_called(agreeing, of=len(judges))}.")
-    would = "would have crowned {}{}"
-    return lines + _crowns(names, others, would, would, first)
+    others = [board for board in judges if not set(_crowned(board)) & set(first)]
+    return lines + _crowns(names, others, ("would have crowned {}{}",) * 2, first)
 
 
 def _crowns(
     names: Sequence[str],
     boards: Sequence[ModelBoard],
-    one: str,
-    many: str,
+    words: tuple[str, str],
     first: Sequence[int] = (),
 ) -> list[str]:
     """Say whom judges put first, a line for each choice unless they are many.
 
-    `first` are the models that people put first, if these judges put others there.
+    `words` are said of one judge and of several; `first` are the models that people put first, if
+    these judges put others there.
     """
     by_choice: dict[tuple[int, ...], list[ModelBoard]] = defaultdict(list)
     for board in boards:
         by_choice[tuple(_crowned(board))].append(board)
-    crowns = sorted(by_choice.items(), key=lambda crown: -len(crown[1]))
-    if len(crowns) > MOST_LINES:
-        words = many.format(f"{len(crowns)} different models", _doubt(names, boards, first))
-        return [f"{len(boards)} judges {words}; they are starred below."]
+    if len(by_choice) > MOST_LINES:
+        doubt = _doubt(names, boards, first)
+        many = words[1].format(f"{len(by_choice)} different models", doubt)
+        return [f"{len(boards)} judges {many}; they are starred below."]
     lines = []
-    for chosen, by in crowns:
-        is_one = len(by) == 1
-        level = _level(names, by[0], chosen) if is_one else _doubt(names, by, first)
-        words = (one if is_one else many).format(listed(names[n] for n in chosen), level)
-        lines.append(f"{_called(by)} {words}.")
+    for chosen, by in sorted(by_choice.items(), key=lambda crown: -len(crown[1])):
+        several = len(by) > 1
+        level = _doubt(names, by, first) if several else _level(names, by[0], chosen)
+        put = words[several].format(listed(names[n] for n in chosen), level)
+        lines.append(f"{_called(by)} {put}.")
     return lines
 
 

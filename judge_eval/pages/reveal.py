@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib.tables import PER_CENT
+from humanjudge.lib.tables import percent
 from judge_eval.models import Verdict
 from judge_eval.pages.pairs import picks_of, scores_in_words
 from judge_eval.selectors import verdicts_on
@@ -66,31 +66,26 @@ def judge_lines(vote: Entry, item: Item) -> list[Context]:
 
 
 def _judge_line(verdict: Verdict, chosen: str, left: str) -> Context:
-    picked, prefix = "no verdict", ""
-    if verdict.winner:
-        is_wrong = verdict.winner == WRONG
-        picked = "no choice" if is_wrong else kind_of(verdict).spoken(verdict.winner, left)
-        prefix = "said "
-    scores = scores_in_words(verdict.score_a, verdict.score_b)
-    if left == "B":
-        scores = scores_in_words(verdict.score_b, verdict.score_a)
-    was_swapped = verdict.order == Verdict.Order.SWAPPED
-    first = {"A": "B", "B": "A"}[left] if was_swapped else left
+    said = {"": "no verdict", WRONG: "no choice"}.get(verdict.winner)
+    picked = said or kind_of(verdict).spoken(verdict.winner, left)
+    scores = (verdict.score_a, verdict.score_b)
+    numbers = scores_in_words(*scores if left == "A" else reversed(scores))
+    # A judge that saw the pair the other way round calls A what is B.
+    left_was_a = (left == "A") != (verdict.order == Verdict.Order.SWAPPED)
     rate = verdict.sample_consistency
     return {
         "judge": verdict.judge,
         # None where there is no verdict.
         "agrees": verdict.winner == chosen if verdict.winner else None,
         "picked": picked,
-        "in_words": f"{prefix}{picked}" + (f" ({scores})" if scores else ""),
-        "reason": as_seen(verdict.feedback, first) or verdict.error,
+        "in_words": ("said " if verdict.winner else "") + picked + (numbers and f" ({numbers})"),
+        "reason": as_seen(verdict.feedback, "A" if left_was_a else "B") or verdict.error,
         "consistency": _consistency(verdict, picked, left),
-        "samples": "" if rate is None else f"{100 * rate:.0f}{PER_CENT} of its samples agree.",
+        "samples": "" if rate is None else f"{percent(rate)} of its samples agree.",
     }
 
 
 def _consistency(verdict: Verdict, picked: str, left: str) -> str:
-    """Say whether it picked the same in both orders, if it was asked in both."""
     if verdict.consistent is None:
         return ""
     if verdict.consistent:
@@ -106,7 +101,6 @@ def _consistency(verdict: Verdict, picked: str, left: str) -> str:
 @never_cache
 @require_safe
 def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
-    """What the judges said of a pair, for the voter who has just voted on it."""
     votes = Entry.objects.filter(kind=Entry.Kind.VOTE, item__isnull=False)
     vote = get_object_or_404(
         votes.select_related("voter", "queue", "item__a__picture", "item__b__picture"),
@@ -123,12 +117,15 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
     # Before anything is shown: a vote cast after this moment is not blind.
     record_exposure(voter.pk, [item.pk], timezone.now())
     left, judges = "A" if vote.left_side != "B" else "B", judge_lines(vote, item)
-    answering = [line for line in judges if line["agrees"] is not None]
-    agreeing = sum(line["agrees"] for line in answering)
-    agree = "judge agrees" if len(answering) == 1 else "judges agree"
-    chosen = kind_of(vote.queue).spoken(vote.choice, left)
-    headline = f"You chose {chosen}; {agreeing} of {len(answering)} {agree}"
+    answers = [line["agrees"] for line in judges if line["agrees"] is not None]
+    agree = "judge agrees" if len(answers) == 1 else "judges agree"
+    headline = (
+        f"You chose {kind_of(queue).spoken(vote.choice, left)}; "
+        f"{sum(answers)} of {len(answers)} {agree}"
+    )
     picks = [f"{line['judge'].name}: {line['picked']}." for line in judges]
+    asked = request.GET.get("look", "")
+    look = int(asked) if asked.isdecimal() and len(asked) < 3 else 0
     context = {
         "vote": vote,
         "item": item,
@@ -139,12 +136,8 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
         "generators": [output.generator for output in item.seen(left)],
         "judges": judges,
         "note": RETRACTED if vote.retracted else UNBLINDED if vote.unblinded else "",
+        "next_look": look + 1 if vote.seq is None and look < LOOKS else None,
+        "delay_ms": min(round(150 * 1.6**look), 5000),
     }
-    if vote.seq is None:
-        asked = request.GET.get("look", "")
-        look = int(asked) if asked.isdecimal() and len(asked) < 3 else 0
-        context["is_uncounted"] = True
-        if look < LOOKS:
-            context |= {"next_look": look + 1, "delay_ms": min(round(150 * 1.6**look), 5000)}
     template = "judge_eval/_reveal.html" if request.htmx else "judge_eval/reveal.html"
     return render(request, template, context)

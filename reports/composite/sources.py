@@ -155,7 +155,7 @@ class Outputs:
 
     def _of_verdicts(self, source: Score | OfVerdicts) -> Iterator[tuple[UUID, float, int]]:
         for verdict in self._verdicts[source.judge]:
-            if not self._part.holds_verdict(verdict.winner):
+            if verdict.winner not in self._part.verdicts:
                 continue
             pair = self._compared[verdict.item]
             if isinstance(source, Score):
@@ -214,13 +214,10 @@ class Outputs:
 
 
 def _pairs(run: Run, part: Slice) -> dict[UUID, Pair]:
-    rows = Item.objects.filter(queue=run.queue_id).order_by("position")
-    about = ("a__tags", "a__generator", "b__generator") if part.kind else ()
     counts = {choice: VOTES_FOR[choice] for choice in part.choices}
     return {
         row["pk"]: Pair(row["a"], row["b"], {choice: row[name] for choice, name in counts.items()})
-        for row in rows.values("pk", "a", "b", *counts.values(), *about)
-        if not part.kind or part.holds(row["a__tags"], (row["a__generator"], row["b__generator"]))
+        for row in part.pairs(run).order_by("position").values("pk", "a", "b", *counts.values())
     }
 
 

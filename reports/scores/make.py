@@ -12,7 +12,7 @@ from django.db.models import Count, Q
 
 from humanjudge.charts.draw import ChartRefused
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
-from judge_eval.findings.labels import WINNER, RunLabels, labels_of
+from judge_eval.findings.load import WINNER, RunLabels, labels_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Run, Verdict
 from judge_eval.stats import MetricConfig, Results, ScoreResult, among_people, score

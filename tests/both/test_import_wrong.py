@@ -4,7 +4,7 @@ import pytest
 
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.import_report import ImportOptions
-from judge_eval.findings.labels import labels_of
+from judge_eval.findings.load import labels_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Verdict
 from judge_eval.pages.reveal import judge_lines

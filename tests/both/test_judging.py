@@ -71,8 +71,9 @@ def test_baselines_are_measured_by_the_judges_own_rule():
     assert 8 < sum(tossed) < 34, "a new toss for each order agrees with the other by half"
     outcomes = outcomes_of(run)
     place = [judge.name for judge in outcomes.judges].index("always-first")
-    assert (outcomes.first_picks[:, place] == 2).all()
-    assert (outcomes.side_picks[:, place] == 2).all()
+    _, first_picks, side_picks = outcomes.habits
+    assert (first_picks[:, place] == 2).all()
+    assert (side_picks[:, place] == 2).all()
 
 
 def test_where_judges_are_asked_once_baselines_are_too():

@@ -102,6 +102,9 @@ def test_pairs_are_narrowed_down_to_a_tag_or_a_generator(run):
         f"tag:{odd}": [1, 3],
         "generator:somebody": [4],
         "tag:nothing": [],
+        "tag:X": [],
+        "tag:\0": [],
+        "generator:\0": [],
     }.items():
         assert numbers_in(client.get(url, {"part": part})) == numbers, part
     both = client.get(url, {"part": "tag:x", "sort": "disagreement"})

@@ -233,13 +233,13 @@ def test_it_says_as_of_which_vote_and_when_there_are_newer_ones():
     run = voted_run()
     text = text_of(shown(run))
     assert "As of 120 votes by 3 people on 40 of 40 pairs, ledger entry" in text
-    assert "Newer entries" not in text
+    assert "since:" not in text
     pair = pairs_of(run)[0]
     pair.votes_wanted = 9
     pair.save()
     make_vote(make_voter(run), pair, "A")
     seal_all(run.queue.project)
-    assert "Newer entries are being counted" in text_of(shown(run))
+    assert "1 vote came since: these figures follow within seconds." in text_of(shown(run))
 
 
 def test_it_waits_for_what_is_being_computed():

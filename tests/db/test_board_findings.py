@@ -59,7 +59,9 @@ def test_the_page_says_as_of_which_vote_the_figures_are():
     run = make_studied_run()
     found = compute(run)
     text = text_of(get(run))
-    assert f"As of vote 80 (ledger entry {found.seq}), computed" in text
+    assert (
+        f"As of 80 votes by 2 people on 40 of 40 pairs, ledger entry {found.seq}, computed" in text
+    )
     assert "ELO is live" in text
     assert "since" not in text.split("ELO is live")[1].split("Votes")[0]
 
@@ -71,7 +73,7 @@ def test_newer_votes_are_said_to_be_in_the_elo_alone():
     vote_all(run, 1, places=[0, 1, 2])
     response = get(run)
     after = cells_of(response, "good")
-    assert "3 votes came since: ELO is up to date, the other figures follow" in text_of(response)
+    assert "3 votes came since: these figures follow within seconds." in text_of(response)
     assert before["elo"].main != after["elo"].main
     assert before["agreement"] == after["agreement"]
 
@@ -84,7 +86,7 @@ def test_a_vote_that_was_taken_back_since_is_the_ledger_going_on():
     compute(run)
     undo_last_vote(voter, run.queue)
     seal_all(run.queue.project)
-    assert "The ledger has gone on since: ELO is up to date" in text_of(get(run))
+    assert "The ledger has gone on since: these figures follow" in text_of(get(run))
 
 
 def test_how_long_ago_they_were_computed():
@@ -142,7 +144,7 @@ def test_without_a_vote_there_is_no_claim_and_every_reason_is_said():
     assert UNVOTED in text
     assert "cannot be told apart" not in text.split("How to read this")[0]
     assert response.context.get("claims") is None
-    assert response.context["disputed"] is None
+    assert response.context["disputed"] == []
 
 
 def test_before_anything_is_computed_the_page_says_so_and_shows_what_it_has():
@@ -331,7 +333,7 @@ def test_who_beats_whom_is_a_matrix_with_corrected_p():
     assert cell.before == "beats, p = "
     assert not rows["weak"][place["good"]].before
     assert cell.main == rows["weak"][place["good"]].main == "<0.001" or float(cell.main) <= 0.05
-    assert rows["good"][place["good"]].main == ""
+    assert rows["good"][place["good"]].main == DASH
     assert cell.title.endswith("of 40 that both answered")
     [ahead] = re.findall(r"alone right: (\d+) to", cell.title)
     assert int(ahead) == found.data["claims"]["ahead"][0][1]

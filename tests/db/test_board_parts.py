@@ -70,7 +70,7 @@ def test_a_part_shows_its_own_figures_and_no_elo(run):
     assert good["rank"].main.startswith("1")
     assert good["rank"].small == ""
     assert "Rating after each vote" not in text
-    assert "As of 40 votes on this part" in text
+    assert "As of 40 votes by 2 people on 20 of 40 pairs, ledger entry" in text
     assert "20 of 20" in text
     assert '<option value="tag:animals" selected>' in response.content.decode()
 

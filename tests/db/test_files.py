@@ -77,10 +77,16 @@ def test_the_alt_test_and_the_boards_of_models_as_tables():
     run = voted_run()
     found = Findings.objects.get(run=run, part="").data
     rows = csv_of(get(run, "tables/alt-test.csv"))
+    assert {row["people_tested"] for row in rows} == {"3"}
     for row, judge in zip(rows, found["alt_test"]["judges"], strict=True):
         assert row["name"] == judge["name"]
         assert float(row["winning_rate_0.20"]) == judge["winning_rates"]["0.20"]
         assert float(row["advantage"]) == judge["advantage"]
+    for judge in found["alt_test"]["judges"]:
+        judge["humans"] = judge["humans"][:2]  # of very many people only some are listed
+    Findings.objects.filter(run=run).update(data=found)
+    rows = csv_of(get(run, "tables/alt-test.csv"))
+    assert {row["people_tested"] for row in rows} == {"3"}
     rows = csv_of(get(run, "tables/models.csv"))
     assert [row["board"] for row in rows[:2]] == ["people", "people"]
     ranks = {row["model"]: row["rank"] for row in rows[:2]}

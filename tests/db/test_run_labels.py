@@ -2,7 +2,7 @@
 
 import pytest
 
-from judge_eval.findings.labels import labels_of
+from judge_eval.findings.load import labels_of
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Judge
 from tests.helpers.imports import imported, pair, verdict, vote

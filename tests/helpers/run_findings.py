@@ -6,7 +6,7 @@ from unittest.mock import patch
 from django.utils import timezone
 
 from judge_eval.findings import cache
-from judge_eval.findings import charts as drawing
+from judge_eval.findings import compute as computing
 from judge_eval.models import Findings, Judge
 from tests.makers import make_many_votes, make_run, make_voter, pairs_of, seal_all
 
@@ -26,7 +26,7 @@ def compute(run, part="", *, charts=False):
 
 
 def no_charts():
-    return patch.object(drawing, "charts_of", return_value={})
+    return patch.object(computing, "charts_of", return_value={})
 
 
 def voted_run(*, people=3, pairs=40, computed=True, charts=False, **fields):
