@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import click
 
 from humanjudge.cli import lines
-from humanjudge.cli.client import CODES, Client, Code, Failed, connect, failed_to, run_path
+from humanjudge.cli.client import CODES, Client, Code, Failed, connect, given, run_path, trying
 from humanjudge.lib import strict_json
 from voting.choices import CHOICES
 from voting.ledger import chain
@@ -50,16 +50,19 @@ def command(name: str) -> Callable[[Callable[..., Printed | None]], click.Comman
         @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
         @functools.wraps(function)
         def run(as_json: bool, **given: Any) -> None:
-            printed = function(**given)
-            if printed is None:
-                return
-            reply, texts = printed
-            for text in [json.dumps(reply, ensure_ascii=False, indent=1)] if as_json else texts:
-                click.echo(text)
+            if printed := function(**given):
+                _print(*printed)
 
         return run
 
     return declared
+
+
+def _print(reply: object, texts: Iterable[str]) -> None:
+    if click.get_current_context().params["as_json"]:
+        texts = [json.dumps(reply, ensure_ascii=False, indent=1)]
+    for text in texts:
+        click.echo(text)
 
 
 def seconds(default: int, words: str) -> Callable[..., Any]:
@@ -67,13 +70,12 @@ def seconds(default: int, words: str) -> Callable[..., Any]:
     return click.option("--timeout", type=bounds, default=default, show_default=True, help=words)
 
 
-def _object(path: Path | str) -> lines.Reply:
+def _object(path: Path | str) -> dict[str, Any]:
     """Read an object from a JSON file, or from standard input."""
     try:
-        raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        with trying("read", path):
+            raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
         value = strict_json.loads(raw.decode("utf-8-sig"))
-    except OSError as error:
-        raise failed_to("read", path, error) from error
     except ValueError as error:
         raise Failed(Code.INVALID, f"{path} is not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -100,30 +102,28 @@ def create(
     draft: bool,
     wait: bool,
     timeout: float,
-) -> Printed:
+) -> Printed | None:
     """Make a run of a config; without one, of the demo's outputs and the baseline judges."""
-    client = connect()
-    given = {key: value for key, value in (("name", name), ("project", project)) if value}
+    if config is None and draft:
+        raise Failed(Code.USAGE, "--draft: a run of the demo has nothing to start")
+    if config is not None and kind:
+        raise Failed(Code.USAGE, "--kind: the kind of a run with a config stands there")
+    client, named = connect(), given(name=name, project=project, kind=kind)
     if config is None:
-        if draft:
-            raise Failed(Code.USAGE, "--draft: a run of the demo has nothing to start")
-        made = client.post("/runs/demo", given | ({"kind": kind} if kind else {}))
+        made = client.post("/runs/demo", named)
     else:
-        if kind:
-            raise Failed(Code.USAGE, "--kind: the kind of a run with a config stands there")
         start = {"start": False} if draft else {}
-        made = client.post("/runs", {"start": True, **_object(config), **given, **start})
+        made = client.post("/runs", {"start": True, **_object(config), **named, **start})
     created = lines.line("created", lines.short(made["id"]))
     if not wait:
         return made, [created]
-    as_json = click.get_current_context().params["as_json"]
-    if not as_json:
+    if not click.get_current_context().params["as_json"]:
         click.echo(created)
     reached = _wait(client, made["id"], timeout)
-    if reached["state"] not in ENDED:
-        return reached, [lines.line("state", reached["state"])]
-    click.echo(json.dumps(reached, indent=1) if as_json else lines.line("state", reached["state"]))
-    raise Failed(Code.REFUSED, f"{reached['state']}: {reached['note']}")
+    _print(reached, [lines.line("state", reached["state"])])
+    if reached["state"] in ENDED:
+        raise Failed(Code.REFUSED, f"{reached['state']}: {reached['note']}")
+    return None
 
 
 def _wait(client: Client, run: str, timeout: float) -> lines.Reply:
@@ -136,7 +136,7 @@ def _wait(client: Client, run: str, timeout: float) -> lines.Reply:
             if found["state"] in (*REACHED, *ENDED, "draft"):
                 return found
         except Failed as failed:
-            if failed.code != Code.UNREACHABLE or monotonic() - answered > PATIENCE_SECONDS:
+            if failed.exit_code != Code.UNREACHABLE or monotonic() - answered > PATIENCE_SECONDS:
                 raise
         if monotonic() - started >= timeout:
             raise Failed(Code.TIMED_OUT, f"{lines.short(run)} is still at work; it goes on")
@@ -168,45 +168,39 @@ def list_runs(limit: int) -> Printed:
     cursor: str | None = ""
     while len(found) < limit and cursor is not None:
         wanted = min(limit - len(found), MOST_A_PAGE)
-        page = client.get("/runs", limit=wanted, cursor=cursor or None)
+        page = client.get("/runs", limit=wanted, cursor=cursor)
         found += page["runs"]
         cursor = page["next_cursor"]
     return found, map(lines.run_line, found)
 
 
-def _changed(run: str, path: str, what: str, *counts: str, **body: object) -> Printed:
-    reply = connect().post(run_path(run, path), body or None)
-    named = [field for name in counts for field in (name, reply[name])]
-    return reply, [lines.line(what, lines.short(reply["id"]), *named)]
+BUDGET = click.option(
+    "--budget", "budget_usd", metavar="USD", type=float, help="The run may cost this much in all."
+)
+CHANGES = [
+    ("start", "started", "Start a draft.", []),
+    ("stop", "stopped", "Make no more calls and take no more votes.", []),
+    ("resume", "resumed", "Go on where a run was stopped.", [BUDGET]),
+    ("retry", "retried", "Ask again for everything that failed.", []),
+]
 
 
-@command("start")
-@click.argument("run")
-def start(run: str) -> Printed:
-    """Start a draft."""
-    return _changed(run, "start", "started")
+def _change(name: str, done: str, words: str, options: Iterable[Callable[..., Any]]) -> None:
+    """Declare a command that changes where a run stands."""
+
+    def change(run: str, **body: object) -> Printed:
+        reply = connect().post(run_path(run, name), body or None)
+        calls = ("calls", reply["calls"]) if "calls" in reply else ()
+        return reply, [lines.line(done, lines.short(reply["id"]), *calls)]
+
+    change.__doc__ = words
+    for option in (*options, click.argument("run")):
+        change = option(change)
+    command(name)(change)
 
 
-@command("stop")
-@click.argument("run")
-def stop(run: str) -> Printed:
-    """Make no more calls and take no more votes."""
-    return _changed(run, "stop", "stopped")
-
-
-@command("resume")
-@click.argument("run")
-@click.option("--budget", metavar="USD", type=float, help="The run may cost this much in all.")
-def resume(run: str, budget: float | None) -> Printed:
-    """Go on where a run was stopped."""
-    return _changed(run, "resume", "resumed", **({} if budget is None else {"budget_usd": budget}))
-
-
-@command("retry")
-@click.argument("run")
-def retry(run: str) -> Printed:
-    """Ask again for everything that failed."""
-    return _changed(run, "retry", "retried", "calls")
+for change in CHANGES:
+    _change(*change)
 
 
 # --- votes --------------------------------------------------------------------------------------
@@ -322,20 +316,16 @@ def import_files(
 
     Nothing is imported where one row is wrong, and nothing twice.
     """
-    more = {
-        **(_object(options) if options else {}),
-        **({"skip_errors": True} if skip_errors else {}),
-    }
-    fields = {
-        "mapping": json.dumps(_object(mapping)) if mapping else "",
-        "options": json.dumps(more) if more else "",
-        "format": file_format or "",
-        "name": "" if run else name or files[0].stem,
-        "project": project or "",
-    }
+    more = (_object(options) if options else {}) | given(skip_errors=skip_errors)
+    fields = given(
+        mapping=json.dumps(_object(mapping)) if mapping else "",
+        options=json.dumps(more) if more else "",
+        format=file_format,
+        name="" if run else name or files[0].stem,
+        project=project,
+    )
     path = run_path(run, "import") if run else "/runs/import"
-    sent = {field: value for field, value in fields.items() if value}
-    report = _imported(connect(), path, files, sent)
+    report = _imported(connect(), path, files, fields)
     return report, lines.report_lines(report)
 
 
@@ -390,12 +380,11 @@ def _saved(pieces: Iterator[bytes], out: Path) -> int:
     """Write a file that is whole or not there; return its size."""
     part = out.with_name(f"{out.name}.part")
     try:
-        with part.open("wb") as file:
-            file.writelines(pieces)
-            size = file.tell()
-        part.replace(out)
-    except OSError as error:
-        raise failed_to("write", out, error) from error
+        with trying("write", out):
+            with part.open("wb") as file:
+                file.writelines(pieces)
+                size = file.tell()
+            part.replace(out)
     finally:
         part.unlink(missing_ok=True)
     return size
@@ -407,10 +396,8 @@ def _saved(pieces: Iterator[bytes], out: Path) -> int:
 def verify(file: Path, head: str | None) -> Printed:
     """Verify a ledger that was exported, without any server."""
     try:
-        with file.open(encoding="utf-8") as text:
+        with trying("read", file), file.open(encoding="utf-8") as text:
             verified = chain.verify(text, head)
-    except OSError as error:
-        raise failed_to("read", file, error) from error
     except UnicodeDecodeError as error:
         raise Failed(Code.REFUSED, f"{file}: not UTF-8") from error
     except chain.ChainBroken as error:

@@ -26,12 +26,8 @@ def clean(text: str) -> str:
     return " ".join("".join(kept).split())
 
 
-def line(*fields: object) -> str:
-    return "|".join(clean(str(field)) for field in fields)
-
-
-def tabbed(*fields: object) -> str:
-    return "\t".join(clean(str(field)) for field in fields)
+def line(*fields: object, between: str = "|") -> str:
+    return between.join(clean(str(field)) for field in fields)
 
 
 def short(identifier: str) -> str:
@@ -86,11 +82,12 @@ def result_lines(results: Reply) -> Iterator[str]:
         return "-" if row[name] is None else f"{row[name]:.{decimals}f}"
 
     for row in results["leaderboard"]:
-        yield tabbed(
+        yield line(
             *(row["rank"], row["judge"], row["elo"], figure("agree_rate")),
             *(row["agree"], row["total"]),
             *(figure(f"overall_{name}") for name in ("agreement", "low", "high")),
             figure("order_luck", 0),
+            between="\t",
         )
     as_of = results["overall_as_of"]
     yield line("as-of-vote", as_of["votes"], "newer", as_of["newer"])
@@ -100,7 +97,7 @@ def findings_lines(findings: Reply) -> Iterator[str]:
     """Say what the votes show, and of which; then a row for each judge as the server wrote it."""
     yield line("words", findings["words"])
     yield line("as-of-vote", findings["as_of"]["votes"], "newer", findings["newer"])
-    yield from (tabbed(*row) for row in findings["rows"])
+    yield from (line(*row, between="\t") for row in findings["rows"])
 
 
 def progress(job: Reply) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from humanjudge.cli.client import Code, Failed
+from humanjudge.cli.client import Code
 from humanjudge.cli.commands import humanjudge
 from humanjudge.cli.lines import clean
 
@@ -23,13 +23,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except click.exceptions.Exit as done:
         return done.exit_code
-    except Failed as failed:
-        return _ended(failed.code, str(failed))
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return Code.USAGE
     except click.ClickException as error:
-        return _ended(Code.USAGE, error.format_message())
+        return _ended(error.exit_code, error.format_message())
     except BrokenPipeError:
         # Nobody reads on; Python would complain when it empties its buffer at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -41,6 +39,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _ended(code: Code, message: str) -> int:
+def _ended(code: int, message: str) -> int:
     click.echo(f"error|{clean(message)}", err=True)
     return code

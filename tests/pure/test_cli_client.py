@@ -55,7 +55,7 @@ def replying(status, body, **headers):
 def failure(answer):
     with server(answer) as (url, _), pytest.raises(Failed) as failed:
         Client(url, "hj_key").get("/runs")
-    return failed.value.code, str(failed.value).replace(url, "URL")
+    return failed.value.exit_code, str(failed.value).replace(url, "URL")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def leave(data, url="http://127.0.0.1:8000", **access):
 
 def found():
     there = client.connect()
-    return there.url, there._key
+    return there.url, there._http.headers["Authorization"].removeprefix("Bearer ")
 
 
 def test_what_a_start_left_is_found(root):
@@ -221,7 +221,7 @@ def test_a_file_of_keys_that_holds_none_is_said(root, text):
     (root / "var" / "access.json").write_text(text)
     with pytest.raises(Failed, match="set HUMANJUDGE_API_KEY") as failed:
         found()
-    assert failed.value.code == Code.USAGE
+    assert failed.value.exit_code == Code.USAGE
 
 
 @pytest.mark.parametrize("url", ["judge", "ftp://x", "http://", "file:///etc/passwd", "http://[x"])
