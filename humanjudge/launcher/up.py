@@ -9,14 +9,14 @@ import multiprocessing
 import os
 import socket
 import sys
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
 from humanjudge.launcher import embedded
-from humanjudge.launcher.supervisor import CAN_FORK, Program, Supervisor
+from humanjudge.launcher.supervisor import CAN_FORK, Child, Supervisor
 
 ROOT = Path(__file__).parents[2]
 BROKER_SECONDS = 60
@@ -57,6 +57,11 @@ def up(
     """
     # What is written here, by whichever process, is for this user alone.
     os.umask(0o077)
+    # Of every program that is started. What stays the same is not set again: what shows in `ps` is
+    # found through its place.
+    os.chdir(ROOT)
+    environment = {"HUMANJUDGE_DATA": str(data), "PYTHONUNBUFFERED": "1"}
+    os.environ.update(environment.items() - os.environ.items())
     embedded.refuse_full_disk(data)
     lock = embedded.lock(data)
     refuse_busy_port(host, port)
@@ -76,7 +81,7 @@ def up(
 
 
 def _start_broker(supervisor: Supervisor, data: Path) -> None:
-    supervisor.start(Program("broker", embedded.valkey_command(data), echo=False))
+    supervisor.start(Child("broker", embedded.valkey_command(data), echo=False))
     path = embedded.broker_socket(data)
     ready = supervisor.wait_for(lambda: _broker_answers(path), BROKER_SECONDS)
     if not ready and not supervisor.stopping:
@@ -100,9 +105,9 @@ def _serve(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
     # The command line on this machine finds the server by it.
     _write_private(data / "url", f"{url}\n")
     supervisor.say("starting the web server, two workers and their clock")
-    for program in (web(data, host, port), *workers(data), beat(data)):
-        supervisor.start(program)
-    healthy = supervisor.wait_for(lambda: _answers(f"{url}/healthz"), HEALTH_SECONDS)
+    for child in (web(host, port), *workers(), beat()):
+        supervisor.start(child)
+    healthy = supervisor.wait_for(lambda: _answers(url), HEALTH_SECONDS)
     supervisor.is_settled = True
     if healthy:
         # Not there on another machine that shares the database.
@@ -116,48 +121,40 @@ def _serve(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
     supervisor.watch()
 
 
-def web(data: Path, host: str, port: int) -> Program:
+def web(host: str, port: int) -> Child:
     where = f"--host {host} --port {port} humanjudge.rsgi:application"
-    return _program("web", f"granian {WEB_OPTIONS} {where}", data)
+    return Child("web", _module(f"granian {WEB_OPTIONS} {where}"))
 
 
 def worker(
-    data: Path,
-    name: str = "worker",
-    queues: str = f"{QUEUES_OF_VOTES},{QUEUES_OF_WORK}",
-    threads: int = 4,
-) -> Program:
+    name: str = "worker", queues: str = f"{QUEUES_OF_VOTES},{QUEUES_OF_WORK}", threads: int = 4
+) -> Child:
     own = f"--hostname {name}@%h --concurrency {threads} --queues {queues}"
-    return _program(name, f"celery -A humanjudge --quiet worker {WORKER_OPTIONS} {own}", data)
+    return Child(name, _module(f"celery -A humanjudge --quiet worker {WORKER_OPTIONS} {own}"))
 
 
-def workers(data: Path) -> tuple[Program, Program]:
+def workers() -> tuple[Child, Child]:
     """Return one that seals votes and nothing else, and one for all that may take long."""
-    sealer = worker(data, "sealer", QUEUES_OF_VOTES, threads=2)
-    return sealer, worker(data, "worker", QUEUES_OF_WORK)
+    return worker("sealer", QUEUES_OF_VOTES, threads=2), worker("worker", QUEUES_OF_WORK)
 
 
-def beat(data: Path) -> Program:
-    # Not the worker's own --beat: nobody would notice the death of that process.
-    program = _program("beat", "celery -A humanjudge --quiet beat --loglevel WARNING", data)
-    # It holds nothing, and a signal to stop is lost where it comes while a task is published.
-    return replace(program, stop_seconds=2)
+def beat() -> Child:
+    # Not the worker's own --beat: nobody would notice the death of that process. It holds nothing,
+    # and a signal to stop is lost where it comes while a task is published.
+    command = _module("celery -A humanjudge --quiet beat --loglevel WARNING")
+    return Child("beat", command, stop_seconds=2)
 
 
-def _program(name: str, module: str, data: Path) -> Program:
-    environment = {**os.environ, "HUMANJUDGE_DATA": str(data), "PYTHONUNBUFFERED": "1"}
-    return Program(name, [sys.executable, "-m", *module.split()], environment, ROOT)
+def _module(words: str) -> list[str]:
+    return [sys.executable, "-m", *words.split()]
 
 
 def refuse_busy_port(host: str, port: int) -> None:
     """Find out before anything is touched."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
+        family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        socket.create_server((host, port), family=family, dualstack_ipv6=both).close()
     except OSError as error:
         hint = f"; try another: PORT={port + 1}" if error.errno == errno.EADDRINUSE else ""
         message = f"cannot listen on {host} port {port}: {error.strerror}{hint}"
@@ -180,8 +177,11 @@ def _broker_answers(path: Path) -> bool:
 
 
 def _answers(url: str) -> bool:
-    with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5) as reply:  # noqa: S310
-        return bool(reply.status == 200)
+    # Not as urllib does it: a proxy of this network knows no server of this machine.
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=5)
+    with contextlib.closing(connection), contextlib.suppress(OSError, HTTPException):
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status == 200
     return False
 
 
