@@ -46,15 +46,14 @@ def data_folder(path: Path) -> Path:
         raise RefusalError(f"the data folder {data} is not a folder")
     with refusing(f"cannot make the data folder {data}"):
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not os.access(data, os.R_OK | os.W_OK | os.X_OK):
-        raise RefusalError(f"cannot write to the data folder {data}")
-    mode = data.stat().st_mode
-    # A folder of ours is closed to other users; somebody else's is theirs to close.
-    is_ours = (data / "secret_key").exists() or not any(data.iterdir())
-    if mode & 0o077 and is_ours:
-        with contextlib.suppress(PermissionError):
-            data.chmod(0o700)
-    if data.stat().st_mode & 0o077:
+    with refusing(f"cannot use the data folder {data}"):
+        # One of ours is closed to other users; somebody else's is theirs to close.
+        is_ours = (data / "secret_key").exists() or not any(data.iterdir())
+        if is_ours:
+            with contextlib.suppress(PermissionError):
+                data.chmod(0o700)
+        mode = data.stat().st_mode
+    if mode & 0o077:
         raise RefusalError(
             f"other users can read the data folder {data} (mode {mode & 0o777:o}); chmod 700 it, "
             "or name another in HUMANJUDGE_DATA"

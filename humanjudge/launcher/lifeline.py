@@ -45,8 +45,7 @@ def group_alive(group: int) -> bool:
         os.killpg(group, 0)
     except OSError as error:
         return isinstance(error, PermissionError)
-    numbers = (entry.name for entry in _PROC.iterdir()) if _HAS_PROC else ()
-    return not _HAS_PROC or any(_group_of(each) == group for each in numbers if each.isdigit())
+    return not _HAS_PROC or any(_group_of(each.name) == group for each in _PROC.glob("[0-9]*"))
 
 
 def end_group(group: int, grace: float = GRACE) -> None:

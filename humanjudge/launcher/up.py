@@ -103,7 +103,7 @@ def _prepare(supervisor: Supervisor, prepare: Callable[[], None]) -> None:
 def _serve(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
     url = base_url(host, port)
     # The command line on this machine finds the server by it.
-    _write_private(data / "url", f"{url}\n")
+    (data / "url").write_text(f"{url}\n")
     supervisor.say("starting the web server, two workers and their clock")
     for child in (web(host, port), *workers(), beat()):
         supervisor.start(child)
@@ -113,7 +113,7 @@ def _serve(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
         # Not there on another machine that shares the database.
         path = data / "access.json"
         text = summary(json.loads(path.read_text()) if path.exists() else {}, url, data)
-        _write_private(data / "access.txt", text)
+        (data / "access.txt").write_text(text)
         sys.stdout.write(text)
         sys.stdout.flush()
     elif not supervisor.stopping:
@@ -157,7 +157,9 @@ def refuse_busy_port(host: str, port: int) -> None:
         socket.create_server((host, port), family=family, dualstack_ipv6=both).close()
     except OSError as error:
         hint = f"; try another: PORT={port + 1}" if error.errno == errno.EADDRINUSE else ""
-        message = f"cannot listen on {host} port {port}: {error.strerror}{hint}"
+        # Python writes the address a second time behind the reason.
+        reason = str(error.strerror).partition(" (")[0]
+        message = f"cannot listen on {host} port {port}: {reason}{hint}"
         raise embedded.RefusalError(message) from None
 
 
@@ -183,11 +185,6 @@ def _answers(url: str) -> bool:
         connection.request("GET", "/healthz")
         return connection.getresponse().status == 200
     return False
-
-
-def _write_private(path: Path, text: str) -> None:
-    path.touch(mode=0o600)
-    path.write_text(text)
 
 
 def summary(access: Access, url: str, data: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -258,13 +259,10 @@ def _place(error: ErrorDetails, data: object) -> Place:
         return tuple(place[:-1])
     written = list[str | int]()
     for step in (*place, last):
-        try:
+        # What is not there is the kind of an object that may be of several.
+        with suppress(TypeError, LookupError):
             data = data[step]  # type: ignore[index]
-        except (TypeError, LookupError):
-            # The kind of an object that may be of several; text that stands for an object.
-            if not isinstance(data, str):
-                continue
-        written.append(step)
+            written.append(step)
     if error["type"] == "missing":
         written.append(last)
     if error["type"].startswith("union_tag"):
