@@ -11,7 +11,6 @@ import asyncio
 import gc
 import logging
 import os
-import sys
 from collections import deque
 from functools import lru_cache
 from io import BytesIO
@@ -52,25 +51,12 @@ PIECE_SECONDS = 30
 WITHOUT_BODY = {"GET", "HEAD", "OPTIONS"}
 _ENVIRON: Environ = {
     "SCRIPT_NAME": "",
-    "wsgi.version": (1, 0),
-    "wsgi.errors": sys.stderr,
-    "wsgi.multithread": True,
-    "wsgi.multiprocess": True,
-    "wsgi.run_once": False,
     "wsgi.file_wrapper": lambda file, _: FileWrapper(file, PIECE),
 }
 
 _django: Any = get_wsgi_application()
 # Bodies that are being received and too large for a form: they fill the disk.
 _uploads: set[IO[bytes]] = set()
-
-
-class Refused(Exception):
-    """Raised for a body that is too large, or too slow; Django makes the answer."""
-
-
-class Gone(Exception):
-    """Raised when the client hung up before its body was here."""
 
 
 class _Job(NamedTuple):
@@ -101,10 +87,9 @@ class Application:
         length = 0 if scope.method in WITHOUT_BODY else int(environ.get("CONTENT_LENGTH") or 0)
         with BytesIO() if length <= IN_MEMORY else TemporaryFile() as body:
             try:
-                await self._read(environ, protocol, body, length)
-            except Refused as refused:
-                environ[REFUSED] = refused.args
-            except (Gone, ProtocolClosed, ProtocolError):
+                if refused := await self._read(environ, protocol, body, length):
+                    environ[REFUSED] = refused
+            except (ProtocolClosed, ProtocolError):
                 return
             finally:
                 _uploads.discard(body)
@@ -118,23 +103,24 @@ class Application:
 
     async def _read(
         self, environ: Environ, protocol: HTTPProtocol, body: IO[bytes], length: int
-    ) -> None:
-        """Write all of a body that is neither too large nor too slow."""
+    ) -> tuple[int, str] | None:
+        """Write all of a body; return what Django answers to one that is too large or too slow."""
         if "HTTP_TRANSFER_ENCODING" in environ:
             # It could not be told from one that was cut off.
-            raise Refused(411, "A request must say how long it is, in Content-Length.")
+            return 411, "A request must say how long it is, in Content-Length."
         if length > settings.MOST_BODY:
-            raise Refused(413, f"A request may have at most {settings.MOST_BODY >> 20} MB.")
+            return 413, f"A request may have at most {settings.MOST_BODY >> 20} MB."
         if length > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             if len(_uploads) >= settings.UPLOADS_AT_ONCE:
-                raise Refused(503, "Many files are being uploaded. Try again in a minute.")
+                return 503, "Many files are being uploaded. Try again in a minute."
             _uploads.add(body)
-        if length:
-            await self._receive(protocol, body, length)
+        if length and not await self._is_received(protocol, body, length):
+            return 408, f"The request was not all here in {settings.BODY_SECONDS:.0f} seconds."
         if body.tell() != length:
-            raise Gone
+            raise ProtocolClosed
+        return None
 
-    async def _receive(self, protocol: HTTPProtocol, body: IO[bytes], length: int) -> None:
+    async def _is_received(self, protocol: HTTPProtocol, body: IO[bytes], length: int) -> bool:
         task = asyncio.current_task()
         assert task
         due = self._due[task] = monotonic() + settings.BODY_SECONDS
@@ -148,10 +134,10 @@ class Application:
         except asyncio.CancelledError:
             if task in self._due:
                 raise  # the server stops
-            text = f"The request was not all here in {settings.BODY_SECONDS:.0f} seconds."
-            raise Refused(408, text) from None
+            return False
         finally:
             self._due.pop(task, None)
+        return True
 
     def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
         loop.call_later(TICK, self._tick, loop)
