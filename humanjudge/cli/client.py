@@ -186,9 +186,8 @@ def _left_url(data: Path) -> str:
 def _left_key(path: Path) -> str:
     text = _text(path, "HUMANJUDGE_API_KEY")
     try:
-        access = json.loads(text)
-        key = access.get("cli_key") or access["api_key"]
-    except (ValueError, AttributeError, KeyError):
+        key = json.loads(text)["cli_key"]
+    except (ValueError, TypeError, KeyError):
         key = None
     if not isinstance(key, str):
         raise Failed(Code.USAGE, f"{path} holds no key; set HUMANJUDGE_API_KEY")

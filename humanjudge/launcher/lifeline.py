@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 GRACE = 5.0
@@ -66,8 +65,8 @@ class Lifeline:
     `keep_open` are descriptors that the guarding process holds for as long as it has work to do.
     """
 
-    def __init__(self, keep_open: Iterable[int] = ()) -> None:
-        self._keep_open = tuple(keep_open)
+    def __init__(self, keep_open: tuple[int, ...] = ()) -> None:
+        self._keep_open = keep_open
         self._groups: list[int] = []
         self._guard()
 
@@ -83,10 +82,6 @@ class Lifeline:
         )
         assert self._process.stdin
         self._pipe = self._process.stdin
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
 
     @property
     def descriptor(self) -> int:

@@ -18,7 +18,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Self
@@ -129,6 +129,7 @@ class Child:
         return [line for line in lines if _SERIOUS.search(line)]
 
 
+@dataclass
 class Supervisor:
     """Runs children until a stop signal comes.
 
@@ -141,28 +142,25 @@ class Supervisor:
     held until the children have ended even if the supervisor itself is killed.
     """
 
-    def __init__(
-        self, logs: Path, say: Callable[[str], None], *, keep_open: Iterable[int] = ()
-    ) -> None:
-        self.logs = logs
-        self.say = say
-        self.children: list[Child] = []
-        self.is_settled = False
-        self.stopping = False
-        self.exit_code = 0
-        self._impatient = False
-        self._keep_open = tuple(keep_open)
+    logs: Path
+    say: Callable[[str], None]
+    keep_open: tuple[int, ...] = ()
+    is_settled: bool = False
+    stopping: bool = False
+    exit_code: int = 0
+    _impatient: bool = False
+    _children: list[Child] = field(default_factory=list)
 
     def __enter__(self) -> Self:
         self.logs.mkdir(parents=True, exist_ok=True)
-        self._lifeline = Lifeline(self._keep_open)
+        self._lifeline = Lifeline(self.keep_open)
         for number in STOP_SIGNALS:
             signal.signal(number, self._on_signal)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stopping = True
-        for child in reversed(self.children):
+        for child in reversed(self._children):
             self._stop(child)
         self._lifeline.close()
 
@@ -176,7 +174,7 @@ class Supervisor:
         if child.log.exists():
             child.log.replace(child.log.with_suffix(".log.1"))
         self._spawn(child)
-        self.children.append(child)
+        self._children.append(child)
 
     def wait_for(self, ready: Callable[[], bool], seconds: float = math.inf) -> bool:
         """Look after the children until `ready()`; False on a stop or when the time is over."""
@@ -188,13 +186,8 @@ class Supervisor:
             time.sleep(TICK)
         return False
 
-    def watch(self) -> int:
-        """Look after the children until a stop; the exit code."""
-        self.wait_for(lambda: False)
-        return self.exit_code
-
     def _look_after(self) -> None:
-        for child in self.children:
+        for child in self._children:
             if child.process and child.process.exitcode is not None:
                 self._bury(child, child.process.exitcode)
             # Neither a full disk nor a log that somebody deleted is a reason to end.
@@ -206,7 +199,7 @@ class Supervisor:
         self._lifeline.renew()
 
     def _spawn(self, child: Child) -> None:
-        self._lifeline.add(child.spawn((*self._keep_open, self._lifeline.descriptor)))
+        self._lifeline.add(child.spawn((*self.keep_open, self._lifeline.descriptor)))
 
     def _bury(self, child: Child, code: int) -> None:
         # Its own children may hold the port or go on sending tasks.

@@ -66,7 +66,7 @@ def up(
     lock = embedded.lock(data)
     refuse_busy_port(host, port)
     try:
-        with Supervisor(data / "logs", say, keep_open=[lock]) as supervisor:
+        with Supervisor(data / "logs", say, keep_open=(lock,)) as supervisor:
             if not os.environ.get("REDIS_URL"):
                 _start_broker(supervisor, data)
             _prepare(supervisor, prepare)
@@ -118,7 +118,7 @@ def _serve(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
         sys.stdout.flush()
     elif not supervisor.stopping:
         supervisor.say(f"{url}/healthz does not say that all is well; see {data}/logs")
-    supervisor.watch()
+    supervisor.wait_for(lambda: False)
 
 
 def web(host: str, port: int) -> Child:
@@ -200,18 +200,15 @@ def _summary_lines(access: Access, url: str, data: Path) -> Iterator[tuple[str, 
     for label, links in (("Board", access.get("board", [])), ("Vote", access.get("invites", []))):
         for number, link in enumerate(links):
             yield "" if number else label, f"{link['name']:<10} {url}{link['path']}"
-    admin = access.get("admin") or {"path": "/admin/"}
-    yield "Admin", f"{url}{admin['path']}"
-    if admin.get("password"):
-        yield "", f"user {admin['username']}, password {admin['password']}"
-    if access.get("api_key"):
+    yield "Admin", f"{url}/admin/"
+    if access:
+        if access["admin"]["password"]:
+            yield "", "user {username}, password {password}".format_map(access["admin"])
         yield "API key", access["api_key"]
-        if scopes := access.get("api_key_scopes"):
-            yield "", f"may {' and '.join(scopes)}; for one that may manage runs too:"
-            yield "", f"{url}/admin/voting/apikey/add/"
-    yield "API docs", f"{url}/api/docs"
-    if access.get("cli_key"):
+        yield "", f"may {' and '.join(access['api_key_scopes'])}; for one that may manage runs too:"
+        yield "", f"{url}/admin/voting/apikey/add/"
         yield "Command line", ".venv/bin/humanjudge --help"
+    yield "API docs", f"{url}/api/docs"
     yield "", ""
     yield "Data and logs", str(data)
     yield "This again", str(data / "access.txt")

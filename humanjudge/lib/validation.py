@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from typing import Annotated, Any, Final, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -18,7 +18,6 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationError,
-    WithJsonSchema,
 )
 from pydantic_core import ErrorDetails, PydanticCustomError, PydanticKnownError
 
@@ -89,14 +88,7 @@ Name: TypeAlias = Annotated[Line, Field(max_length=LONGEST_NAME)]
 
 def one_of(options: Sequence[str]) -> Any:
     """Return the type of one of some texts that are known only when the program runs."""
-
-    def check(value: str) -> str:
-        if value not in options:
-            raise PydanticKnownError("literal_error", {"expected": ", ".join(map(repr, options))})
-        return value
-
-    schema = WithJsonSchema({"type": "string", "enum": list(options)})
-    return Annotated[str, AfterValidator(check), schema]
+    return Literal.__getitem__(tuple(options))
 
 
 def alone(key: str) -> Callable[[object], object]:
@@ -131,13 +123,13 @@ def validated(
     humanjudge.lib.validation.ConfigInvalid: text: is empty
     temprature: unknown; did you mean 'temperature'?
     """
-    result, errors = None, list[ConfigError]()
+    errors = [ConfigError(_path(place, data, path), words) for place, words in conflicts]
     try:
         result = model.model_validate(data)
     except ValidationError as invalid:
-        errors += _errors(model, invalid, data, path)
-    errors += [ConfigError(_path(place, data, path), words) for place, words in conflicts]
-    if errors or result is None:
+        errors = [*_errors(model, invalid, data, path), *errors]
+        raise ConfigInvalid(errors) from None
+    if errors:
         raise ConfigInvalid(errors)
     return result
 

@@ -55,7 +55,7 @@ lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
 fcntl.flock(lock, fcntl.LOCK_EX)
 def say(line):
     print(line, flush=True)
-with Supervisor(folder / "logs", say, keep_open=[lock]) as supervisor:
+with Supervisor(folder / "logs", say, keep_open=(lock,)) as supervisor:
     for pair in sys.argv[2:]:
         name, behaviour = pair.split("=")
         patience = 0.5 if behaviour == "stubborn" else 30
@@ -63,10 +63,10 @@ with Supervisor(folder / "logs", say, keep_open=[lock]) as supervisor:
         start = ["-m"] if name != "executed" else ["-P", "-m"]
         command = [sys.executable, *start, *words]
         supervisor.start(Child(name, command, stop_seconds=patience))
-    say(f"guard={supervisor._lifeline.pid}")
+    say(f"guard={supervisor._lifeline._process.pid}")
     supervisor.is_settled = (folder / "settled").exists()
-    code = supervisor.watch()
-sys.exit(code)
+    supervisor.wait_for(lambda: False)
+sys.exit(supervisor.exit_code)
 """
 
 

@@ -181,11 +181,6 @@ def test_what_a_start_left_is_found(root):
     assert found() == ("http://127.0.0.1:8000", "hj_all")
 
 
-def test_a_start_from_before_there_was_a_command_line_left_one_key(root):
-    leave(root / "var", api_key="hj_votes")
-    assert found()[1] == "hj_votes"
-
-
 @pytest.mark.parametrize("folder", ["elsewhere", "deep/er"])
 def test_the_data_folder_may_be_another(root, folder):
     (root / "deep").mkdir()
