@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-import click
-
 from humanjudge.cli.lines import refusal
 
 if TYPE_CHECKING:
@@ -50,12 +48,12 @@ CODES = {
 }
 
 
-class Failed(click.ClickException):
+class Failed(Exception):
     """The command ends here, with one line that says why."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
-        self.exit_code = code
+        self.code = code
 
 
 @contextmanager

@@ -136,7 +136,7 @@ def _wait(client: Client, run: str, timeout: float) -> lines.Reply:
             if found["state"] in (*REACHED, *ENDED, "draft"):
                 return found
         except Failed as failed:
-            if failed.exit_code != Code.UNREACHABLE or monotonic() - answered > PATIENCE_SECONDS:
+            if failed.code != Code.UNREACHABLE or monotonic() - answered > PATIENCE_SECONDS:
                 raise
         if monotonic() - started >= timeout:
             raise Failed(Code.TIMED_OUT, f"{lines.short(run)} is still at work; it goes on")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from humanjudge.cli.client import Code
+from humanjudge.cli.client import Code, Failed
 from humanjudge.cli.commands import humanjudge
 from humanjudge.cli.lines import clean
 
@@ -23,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except click.exceptions.Exit as done:
         return done.exit_code
+    except Failed as failed:
+        return _ended(failed.code, str(failed))
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return Code.USAGE

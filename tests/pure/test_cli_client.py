@@ -55,7 +55,7 @@ def replying(status, body, **headers):
 def failure(answer):
     with server(answer) as (url, _), pytest.raises(Failed) as failed:
         Client(url, "hj_key").get("/runs")
-    return failed.value.exit_code, str(failed.value).replace(url, "URL")
+    return failed.value.code, str(failed.value).replace(url, "URL")
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_file_of_keys_that_holds_none_is_said(root, text):
     (root / "var" / "access.json").write_text(text)
     with pytest.raises(Failed, match="set HUMANJUDGE_API_KEY") as failed:
         found()
-    assert failed.value.exit_code == Code.USAGE
+    assert failed.value.code == Code.USAGE
 
 
 @pytest.mark.parametrize("url", ["judge", "ftp://x", "http://", "file:///etc/passwd", "http://[x"])
