@@ -20,6 +20,7 @@ SECONDS = 5
 # Two may be late.
 EXPIRES = 15
 BEAT = "beat"
+_KEY = "humanjudge:alive:"
 # A full disk, or a broker that is still reading its log, is an answer too.
 _BROKER_FAILED = (OperationalError, RedisError, OSError)
 
@@ -28,14 +29,14 @@ def say_alive(app: Celery, names: Iterable[str]) -> None:
     """Say it once; a broker that is away is said by `/healthz` itself."""
     with contextlib.suppress(*_BROKER_FAILED), _broker(app) as client:
         for name in names:
-            client.set(_key(name), 1, ex=EXPIRES)
+            client.set(_KEY + name, 1, ex=EXPIRES)
 
 
 def who_is_alive(app: Celery, names: list[str]) -> dict[str, bool] | None:
     """Return which of these queues somebody works on; None where the broker does not answer."""
     try:
         with _broker(app) as client:
-            found = client.mget([_key(name) for name in names])
+            found = client.mget([_KEY + name for name in names])
     except _BROKER_FAILED:
         return None
     return {name: bool(value) for name, value in zip(names, found, strict=True)}
@@ -46,10 +47,6 @@ def _broker(app: Celery) -> Any:
     with app.connection_for_write() as connection:
         connection.ensure_connection(max_retries=1, timeout=1)
         yield connection.default_channel.client  # type: ignore[attr-defined]
-
-
-def _key(name: str) -> str:
-    return f"humanjudge:alive:{name}"
 
 
 class Heartbeat(bootsteps.StartStopStep):

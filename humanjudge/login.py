@@ -32,24 +32,19 @@ class LimitedBackend(ModelBackend):
     ) -> User | None:
         if request is None or "username" not in credentials:
             return super().authenticate(request, **credentials)
-        address, account = address_of(request), credentials["username"].casefold()
-        refuse_guessing(address, account)
+        both = address, account = address_of(request), credentials["username"].casefold()
+        seconds = (
+            BY_ADDRESS.seconds(address)
+            or BY_BOTH.seconds(both)
+            or (both not in _owners and BY_ACCOUNT.seconds(account))
+        )
+        if wait := math.ceil(seconds):
+            text = f"Too many tries to log in. Wait {wait} seconds, then try again."
+            raise Problem(429, text, retry_after=wait)
         user = super().authenticate(request, **credentials)
         if user is not None:
-            _owners.add((address, account))
+            _owners.add(both)
         return user
-
-
-def refuse_guessing(address: str, account: str) -> None:
-    seconds = (
-        BY_ADDRESS.seconds(address)
-        or BY_BOTH.seconds((address, account))
-        or ((address, account) not in _owners and BY_ACCOUNT.seconds(account))
-    )
-    if seconds:
-        wait = math.ceil(seconds)
-        text = f"Too many tries to log in. Wait {wait} seconds, then try again."
-        raise Problem(429, text, retry_after=wait)
 
 
 def address_of(request: HttpRequest) -> str:

@@ -81,7 +81,6 @@ TEMPLATES = [
     }
 ]
 
-# --- memory -------------------------------------------------------------------------------------
 # Sealing and replaying make rows by the thousand, none of them in a cycle: looking for cycles
 # every 700 objects, as Python does by default, took a sixth of their time.
 gc.set_threshold(20_000, 20, 50)
@@ -133,7 +132,7 @@ FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 SVG_RENDERER = env.str("SVG_RENDERER", "resvg")
 
 # --- queue --------------------------------------------------------------------------------------
-CELERY_BROKER_URL = env.str("REDIS_URL", "") or embedded.broker_url(DATA)
+CELERY_BROKER_URL = env.str("REDIS_URL", "") or f"redis+socket://{embedded.broker_socket(DATA)}"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # The rows say what is left to do and a sweep asks for it again; Redis need not remember for long.
@@ -185,7 +184,6 @@ IMPORT_MAX_MB = env.int("IMPORT_MAX_MB", 64)
 IMPORT_MAX_UNPACKED_MB = env.int("IMPORT_MAX_UNPACKED_MB", 1024)
 IMPORT_MAX_ROWS = env.int("IMPORT_MAX_ROWS", 500_000)
 
-# --- reports ------------------------------------------------------------------------------------
 # Modules with scorers of one's own, imported when a process starts: each registers its scorers,
 # which reports then take by name, over the web too.
 SCORER_MODULES: list[str] = env.list("SCORER_MODULES", [])

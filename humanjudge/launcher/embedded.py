@@ -109,10 +109,6 @@ def broker_socket(data: Path) -> Path:
     return folder / f"{name}.sock"
 
 
-def broker_url(data: Path) -> str:
-    return f"redis+socket://{broker_socket(data)}"
-
-
 def valkey_command(data: Path) -> list[str]:
     """The command that serves this data folder's broker on its unix socket, and nowhere else."""
     folder = data / "valkey"

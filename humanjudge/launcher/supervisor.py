@@ -122,9 +122,8 @@ class Child:
             return []
         with self.log.open("rb") as log:
             log.seek(self._read)
-            text = log.read()
-        whole = text[: text.rfind(b"\n") + 1]
-        self._read += len(whole)
+            whole, newline, _ = log.read().rpartition(b"\n")
+        self._read += len(whole + newline)
         lines = whole.decode(errors="replace").splitlines()
         return [line for line in lines if _SERIOUS.search(line)]
 
