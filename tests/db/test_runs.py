@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from humanjudge.celery import app
 from humanjudge.health import PROCESSES
-from humanjudge.heartbeat import _key, say_alive, who_is_alive
+from humanjudge.heartbeat import _KEY, say_alive, who_is_alive
 from judge_eval.models import Board, Run
 from tests.helpers.pages import text_of
 from tests.makers import (
@@ -132,7 +132,7 @@ def everybody_alive():
     say_alive(app, PROCESSES.values())
     yield
     with app.connection_for_write() as broker:
-        broker.default_channel.client.delete(*map(_key, PROCESSES.values()))
+        broker.default_channel.client.delete(*(_KEY + sign for sign in PROCESSES.values()))
 
 
 def test_health_with_everything_up(everybody_alive):
@@ -153,7 +153,7 @@ def test_health_with_everything_up(everybody_alive):
 @pytest.mark.parametrize("missing", PROCESSES)
 def test_health_names_the_process_that_is_missing(everybody_alive, missing):
     with app.connection_for_write() as broker:
-        broker.default_channel.client.delete(_key(PROCESSES[missing]))
+        broker.default_channel.client.delete(_KEY + PROCESSES[missing])
     response = Client().get("/healthz")
     assert response.status_code == 503
     told = response.json()
