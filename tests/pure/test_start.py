@@ -1,10 +1,9 @@
 """What a start prints, and how the parts of a test run find their servers."""
 
-from pathlib import Path
-
 import pytest
+from django.conf import settings
 
-from humanjudge.launcher.up import base_url, summary
+from humanjudge.management.commands.up import base_url, summary
 from tests.plugin import numbered_broker
 
 ACCESS = {
@@ -18,7 +17,7 @@ ACCESS = {
 
 
 def test_the_summary_names_every_way_in():
-    text = summary(ACCESS, "http://127.0.0.1:8000", Path("/data"))
+    text = summary(ACCESS, "http://127.0.0.1:8000")
     for wanted in (
         "Board               Drawings   http://127.0.0.1:8000/runs/1/\n",
         "                    Answers    http://127.0.0.1:8000/runs/2/\n",
@@ -28,20 +27,20 @@ def test_the_summary_names_every_way_in():
         "may read and vote; for one that may manage runs too:\n",
         "                    http://127.0.0.1:8000/admin/voting/apikey/add/\n",
         "Command line        .venv/bin/humanjudge --help\n",
-        "/data/access.txt\n",
+        f"{settings.DATA}/access.txt\n",
     ):
         assert wanted in text
 
 
 def test_the_summary_without_a_demo_still_says_where():
-    text = summary({}, "http://127.0.0.1:8000", Path("/data"))
+    text = summary({}, "http://127.0.0.1:8000")
     assert "http://127.0.0.1:8000/admin/" in text
     assert "password" not in text
 
 
 def test_the_summary_leaves_out_a_password_it_does_not_know():
     admin = {"username": None, "password": None, "path": "/admin/"}
-    assert "None" not in summary({**ACCESS, "admin": admin}, "http://x", Path("/data"))
+    assert "None" not in summary({**ACCESS, "admin": admin}, "http://x")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from django.conf import settings
 
 from humanjudge.celery import app
-from humanjudge.launcher import up
+from humanjudge.management.commands import up
 
 
 def queues_of(program):
