@@ -8,8 +8,7 @@ from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from humanjudge.celery import app
-from humanjudge.heartbeat import BEAT, who_is_alive
+from humanjudge.celery import BEAT, who_is_alive
 from voting.selectors import oldest_unsealed
 
 # Older than this, votes are no longer being sealed: workers or broker are down.
@@ -43,11 +42,11 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 def _broker_and_processes() -> dict[str, str]:
     """Tell of each process beside this one whether it said lately that it is alive."""
-    alive = who_is_alive(app, list(PROCESSES.values()))
+    alive = who_is_alive(PROCESSES.values())
     if alive is None:
         return {"broker": "unreachable", **dict.fromkeys(PROCESSES, "unknown")}
-    said = {name: "ok" if alive[sign] else "missing" for name, sign in PROCESSES.items()}
-    return {"broker": "ok", **said}
+    said = ("ok" if each else "missing" for each in alive)
+    return {"broker": "ok", **dict(zip(PROCESSES, said, strict=True))}
 
 
 def _database_writes() -> bool:

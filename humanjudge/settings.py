@@ -162,7 +162,7 @@ CELERY_TASK_ROUTES = {
 CELERY_WORKER_CONSUMER = "humanjudge.celery_consumer:Consumer"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_BEAT_SCHEDULER = "humanjudge.heartbeat:Clock"
+CELERY_BEAT_SCHEDULER = "humanjudge.celery:Clock"
 CELERY_BEAT_SCHEDULE = {
     "seal what a lost task left behind": {"task": "voting.tasks.sweep", "schedule": 3.0},
     "go on with runs": {"task": "judge_eval.tasks.sweep", "schedule": 5.0},
