@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -178,7 +177,7 @@ def _errors(
                 continue
             *above, key = error["loc"]
             message = f"unknown{meant(str(key), _keys(_schema(model), above, _schema(model)))}"
-        yield ConfigError(_path(_place(error, data), data, path), message)
+        yield ConfigError(_where(error, data, path), message)
     if unknown > _MOST_UNKNOWN:
         yield ConfigError(path, f"{unknown - _MOST_UNKNOWN:,} more keys are unknown")
 
@@ -244,32 +243,28 @@ def _message(error: ErrorDetails) -> str:
     return error["msg"].removeprefix("Value error, ")
 
 
-def _place(error: ErrorDetails, data: object) -> Place:
+def _where(error: ErrorDetails, data: object, path: str) -> str:
     """Return where a mistake stands, without what pydantic adds to the place for itself."""
-    *place, last = error["loc"] or ("",)
-    if last == "[key]":
-        return tuple(place[:-1])
-    written = list[str | int]()
-    for step in (*place, last):
-        # What is not there is the kind of an object that may be of several.
-        with suppress(TypeError, LookupError):
-            data = data[step]  # type: ignore[index]
-            written.append(step)
-    if error["type"] == "missing":
-        written.append(last)
+    place = error["loc"]
+    path = _path(place[:-2] if place[-1:] == ("[key]",) else place, data, path, skips=True)
     if error["type"].startswith("union_tag"):
-        written.append(re.findall("'([^']*)'", error["ctx"]["discriminator"])[-1])
-    return tuple(written)
+        return _path(re.findall("'([^']*)'", error["ctx"]["discriminator"])[-1:], None, path)
+    return _path(place[-1:], None, path) if error["type"] == "missing" else path
 
 
-def _path(place: Place, data: object, path: str) -> str:
-    """Return a place as it is written, no deeper than text that stands for a whole object."""
+def _path(place: Sequence[str | int], data: object, path: str, *, skips: bool = False) -> str:
+    """Return a place as it is written, no deeper than text that stands for a whole object.
+
+    `skips` leaves out what is not there, such as the kind of an object that may be of several.
+    """
     for step in place:
         if isinstance(data, str):
             break
         try:
             data = data[step]  # type: ignore[index]
         except (TypeError, LookupError):
+            if skips:
+                continue
             data = None
         word = f"[{step}]" if isinstance(step, int) else excerpt(step, 60)[1:-1] or "''"
         path += word if isinstance(step, int) or not path else f".{word}"
