@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -135,12 +136,7 @@ def validated(
 
 @cache
 def _schema(model: type[BaseModel]) -> Schema:
-    return model.model_json_schema()
-
-
-def json_schema(model: type[BaseModel]) -> Schema:
-    """Return the schema of a model with nothing left to look up elsewhere, as OpenAPI takes it."""
-    definitions = _schema(model).get("$defs", {})
+    whole = model.model_json_schema()
 
     def inlined(node: Any) -> Any:
         if isinstance(node, list):
@@ -148,11 +144,15 @@ def json_schema(model: type[BaseModel]) -> Schema:
         if not isinstance(node, dict):
             return node
         if "$ref" in node:
-            return inlined(definitions[node["$ref"].rpartition("/")[2]])
-        return {key: inlined(each) for key, each in node.items() if key != "$defs"}
+            return inlined(whole["$defs"][node["$ref"].rpartition("/")[2]])
+        return {key: inlined(each) for key, each in node.items()}
 
-    inline: Schema = inlined(_schema(model))
-    return inline
+    return {key: inlined(each) for key, each in whole.items() if key != "$defs"}
+
+
+def json_schema(model: type[BaseModel]) -> Schema:
+    """Return the schema of a model with nothing left to look up elsewhere, as OpenAPI takes it."""
+    return deepcopy(_schema(model))
 
 
 def meant(word: str, known: Sequence[str]) -> str:
@@ -176,7 +176,7 @@ def _errors(
             if unknown > _MOST_UNKNOWN:
                 continue
             *above, key = error["loc"]
-            message = f"unknown{meant(str(key), _keys(_schema(model), above, _schema(model)))}"
+            message = f"unknown{meant(str(key), _keys(_schema(model), above))}"
         yield ConfigError(_where(error, data, path), message)
     if unknown > _MOST_UNKNOWN:
         yield ConfigError(path, f"{unknown - _MOST_UNKNOWN:,} more keys are unknown")
@@ -271,15 +271,13 @@ def _path(place: Sequence[str | int], data: object, path: str, *, skips: bool = 
     return path
 
 
-def _keys(node: Schema, place: Sequence[str | int], whole: Schema) -> list[str]:
+def _keys(node: Schema, place: Sequence[str | int]) -> list[str]:
     """Return the keys of the objects that a schema allows at a place."""
-    if "$ref" in node:
-        node = whole["$defs"][node["$ref"].rpartition("/")[2]]
     if options := node.get("anyOf") or node.get("oneOf"):
-        return [key for option in options for key in _keys(option, place, whole)]
+        return [key for option in options for key in _keys(option, place)]
     if not place:
         return list(node.get("properties", ()))
     step, *rest = place
     inner = node.get("properties", {}).get(step)
     inner = inner or node.get("items" if isinstance(step, int) else "additionalProperties")
-    return _keys(inner or node, rest, whole)
+    return _keys(inner or node, rest)
