@@ -64,7 +64,6 @@ class _Job(NamedTuple):
 
     environ: Environ
     protocol: HTTPProtocol
-    loop: asyncio.AbstractEventLoop
     done: asyncio.Future[None]
 
 
@@ -83,7 +82,7 @@ class Application:
             Thread(target=self._work, daemon=True).start()
 
     async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
-        environ, loop = _environ(scope), asyncio.get_running_loop()
+        environ = _environ(scope)
         length = 0 if scope.method in WITHOUT_BODY else int(environ.get("CONTENT_LENGTH") or 0)
         with BytesIO() if length <= IN_MEMORY else TemporaryFile() as body:
             try:
@@ -96,7 +95,7 @@ class Application:
             environ["CONTENT_LENGTH"] = str(body.tell())
             body.seek(0)
             environ["wsgi.input"] = body
-            job = _Job(environ, protocol, loop, loop.create_future())
+            job = _Job(environ, protocol, asyncio.get_running_loop().create_future())
             self._jobs.put(job)
             self._end_answered()
             await job.done
@@ -170,14 +169,10 @@ application = Application()
 
 
 def _answer(job: _Job) -> None:
-    started: list[tuple[int, list[tuple[str, str]]]] = []
-
-    def start_response(status: str, headers: list[tuple[str, str]], _: Any = None) -> None:
-        started.append((int(status[:3]), [(name.lower(), value) for name, value in headers]))
-
-    response = _django(job.environ, start_response)
+    started: list[Any] = []
+    response = _django(job.environ, lambda *head: started.extend(head))
     try:
-        status, headers = started[-1]
+        status, headers = int(started[0][:3]), [(name.lower(), value) for name, value in started[1]]
         if not getattr(response, "streaming", True):
             job.protocol.response_bytes(status, headers, b"".join(response))
             return
@@ -187,7 +182,7 @@ def _answer(job: _Job) -> None:
             await transport.send_bytes(piece)
 
         for piece in response:
-            asyncio.run_coroutine_threadsafe(send(piece), job.loop).result(PIECE_SECONDS)
+            asyncio.run_coroutine_threadsafe(send(piece), job.done.get_loop()).result(PIECE_SECONDS)
     finally:
         response.close()
 
