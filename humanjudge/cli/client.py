@@ -152,15 +152,13 @@ def _refused(reply: Response) -> Failed:
 
 def connect() -> Client:
     """Return a client of the server that is meant: settings are looked up as the server does."""
-    values: dict[str, str | None] = {}
     # Another user's .env, and the data beside it, are not for this one.
     if os.access(ROOT / ".env", os.R_OK):
-        from dotenv import dotenv_values  # few have such a file
+        from dotenv import load_dotenv  # few have such a file
 
-        values = dotenv_values(ROOT / ".env")
-    values |= os.environ
-    url, key = values.get("HUMANJUDGE_URL") or "", values.get("HUMANJUDGE_API_KEY") or ""
-    data = ROOT / Path(values.get("HUMANJUDGE_DATA") or "var").expanduser()
+        load_dotenv(ROOT / ".env")
+    url, key = os.environ.get("HUMANJUDGE_URL", ""), os.environ.get("HUMANJUDGE_API_KEY", "")
+    data = ROOT / Path(os.environ.get("HUMANJUDGE_DATA") or "var").expanduser()
     # The key of this machine is nothing to show to another.
     if url and not key and (not (data / "url").exists() or url.rstrip("/") != _left_url(data)):
         raise Failed(Code.USAGE, f"HUMANJUDGE_API_KEY must be set too, for {url}")

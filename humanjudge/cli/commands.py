@@ -6,6 +6,7 @@ import functools
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, TypeAlias
@@ -95,25 +96,19 @@ def _object(path: Path | str) -> dict[str, Any]:
 @click.option("--wait", is_flag=True, help="Wait until people can vote, or it has failed.")
 @seconds(3600, "Seconds.")
 def create(
-    config: str | None,
-    name: str | None,
-    project: str | None,
-    kind: str | None,
-    draft: bool,
-    wait: bool,
-    timeout: float,
+    config: str | None, draft: bool, wait: bool, timeout: float, **named: str | None
 ) -> Printed | None:
     """Make a run of a config; without one, of the demo's outputs and the baseline judges."""
     if config is None and draft:
         raise Failed(Code.USAGE, "--draft: a run of the demo has nothing to start")
-    if config is not None and kind:
+    if config is not None and named["kind"]:
         raise Failed(Code.USAGE, "--kind: the kind of a run with a config stands there")
-    client, named = connect(), given(name=name, project=project, kind=kind)
+    client = connect()
     if config is None:
-        made = client.post("/runs/demo", named)
+        made = client.post("/runs/demo", given(**named))
     else:
         start = {"start": False} if draft else {}
-        made = client.post("/runs", {"start": True, **_object(config), **named, **start})
+        made = client.post("/runs", {"start": True, **_object(config), **given(**named), **start})
     created = lines.line("created", lines.short(made["id"]))
     if not wait:
         return made, [created]
@@ -300,17 +295,15 @@ def findings(run: str, part: str | None, timeout: float) -> Printed:
 @click.option("--project", help="Name or identifier of the project of a new run.")
 @click.option("--mapping", metavar="FILE", type=FILE, help="Columns, as JSON.")
 @click.option("--options", metavar="FILE", type=FILE, help="More, as JSON.")
-@click.option("--format", "file_format", type=click.Choice(["csv", "json", "jsonl", "parquet"]))
+@click.option("--format", type=click.Choice(["csv", "json", "jsonl", "parquet"]))
 @click.option("--skip-errors", is_flag=True, help="Import the rows that are right.")
 def import_files(
     files: tuple[Path, ...],
     run: str | None,
-    name: str | None,
-    project: str | None,
     mapping: Path | None,
     options: Path | None,
-    file_format: str | None,
     skip_errors: bool,
+    **named: str | None,
 ) -> Printed:
     """Import pairs, verdicts and votes from CSV, JSON, JSONL or Parquet, or one exported bundle.
 
@@ -318,11 +311,9 @@ def import_files(
     """
     more = (_object(options) if options else {}) | given(skip_errors=skip_errors)
     fields = given(
+        **named | {"name": "" if run else named["name"] or files[0].stem},
         mapping=json.dumps(_object(mapping)) if mapping else "",
         options=json.dumps(more) if more else "",
-        format=file_format,
-        name="" if run else name or files[0].stem,
-        project=project,
     )
     path = run_path(run, "import") if run else "/runs/import"
     report = _imported(connect(), path, files, fields)
@@ -403,11 +394,6 @@ def verify(file: Path, head: str | None) -> Printed:
     except chain.ChainBroken as error:
         raise Failed(Code.REFUSED, f"{file}: {error}") from error
     is_known = head is not None
-    done = {
-        "entries": verified.entries,
-        "head": verified.head,
-        "project": str(verified.project),
-        "head_known": is_known,
-    }
+    done = {**asdict(verified), "project": str(verified.project), "head_known": is_known}
     fields = ("verified", verified.entries, "head", verified.head, "known", int(is_known))
     return done, [lines.line(*fields)]
