@@ -1,7 +1,5 @@
 """The REST API: one OpenAPI document, errors as JSON that say what is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial

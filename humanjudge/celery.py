@@ -5,8 +5,6 @@ Workers and beat say every few seconds that they are alive, under keys of the br
 every machine whether votes are sealed and judges are asked, by however many workers.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

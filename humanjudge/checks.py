@@ -1,7 +1,5 @@
 """Settings that would only show much later, as work that never ends, are refused at the start."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Iterable, Iterator
 from typing import Any

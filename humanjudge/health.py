@@ -1,7 +1,5 @@
 """`/healthz`: what a probe needs to know, in one small JSON."""
 
-from __future__ import annotations
-
 from django.contrib.sessions.models import Session
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
@@ -41,7 +39,6 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 
 def _broker_and_processes() -> dict[str, str]:
-    """Tell of each process beside this one whether it said lately that it is alive."""
     alive = who_is_alive(PROCESSES.values())
     if alive is None:
         return {"broker": "unreachable", **dict.fromkeys(PROCESSES, "unknown")}

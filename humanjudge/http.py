@@ -1,7 +1,5 @@
 """What every view shares: typed requests, and errors as answers a person can read."""
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 import sys
@@ -60,7 +58,6 @@ class Problem(Exception):
     def __init__(self, status: int, message: str, *, retry_after: int | None = None) -> None:
         super().__init__(message)
         self.status = status
-        self.message = message
         self.retry_after = retry_after
 
 
@@ -119,7 +116,7 @@ class ProblemMiddleware:
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if isinstance(error, Problem):
-            return problem(request, error.status, error.message, retry_after=error.retry_after)
+            return problem(request, error.status, str(error), retry_after=error.retry_after)
         return busy(request, error) if is_busy(error) else None
 
 

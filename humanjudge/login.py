@@ -4,8 +4,6 @@ A try that is refused costs no hashing, and no limit keeps the right person out 
 says: they are no locks that somebody else's tries could close for good.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -5,8 +5,6 @@ waiting costs nothing, and no longer than its deadline; so do clients who read s
 interfaces this one costs least that can wait so: ASGI takes a fifth of the votes a second.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import logging
@@ -188,7 +186,6 @@ def _answer(job: _Job) -> None:
 
 
 def _environ(scope: Scope) -> Environ:
-    """Return a request's head as WSGI has it."""
     server, _, port = scope.server.rpartition(":")
     environ = _ENVIRON | {
         "REQUEST_METHOD": scope.method,

@@ -102,7 +102,6 @@ class Client:
             return self._json("POST", path, SECONDS_FOR_FILES, data=fields, files=parts)
 
     def download(self, path: str, **parameters: str) -> Iterator[bytes]:
-        """Yield a file piece by piece."""
         with self._reply("GET", path, SECONDS_FOR_FILES, params=parameters) as reply:
             yield from reply.iter_bytes(PIECE)
 
@@ -128,7 +127,6 @@ class Client:
 
 
 def given(**fields: Any) -> dict[str, Any]:
-    """Return those fields that somebody gave."""
     return {name: value for name, value in fields.items() if value}
 
 

@@ -1,7 +1,5 @@
 """Every command. It talks to the server's API and returns the reply, with the lines made of it."""
 
-from __future__ import annotations
-
 import functools
 import json
 import sys
@@ -72,7 +70,6 @@ def seconds(default: int, words: str) -> Callable[..., Any]:
 
 
 def _object(path: Path | str) -> dict[str, Any]:
-    """Read an object from a JSON file, or from standard input."""
     try:
         with trying("read", path):
             raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
@@ -181,7 +178,6 @@ CHANGES = [
 
 
 def _change(name: str, done: str, words: str, options: Iterable[Callable[..., Any]]) -> None:
-    """Declare a command that changes where a run stands."""
 
     def change(run: str, **body: object) -> Printed:
         reply = connect().post(run_path(run, name), body or None)

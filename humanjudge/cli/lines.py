@@ -1,7 +1,5 @@
 """What the command line prints: one short line for each thing, fields between bars."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
@@ -47,7 +45,6 @@ def run_line(run: Reply) -> str:
 
 
 def status_lines(run: Reply, pending: Reply) -> Iterator[str]:
-    """Say where a run stands, what to vote on next, and what the judges say of that."""
     yield line("run", short(run["id"]))
     yield line("state", run["state"])
     if run["note"]:
@@ -94,7 +91,6 @@ def result_lines(results: Reply) -> Iterator[str]:
 
 
 def findings_lines(findings: Reply) -> Iterator[str]:
-    """Say what the votes show, and of which; then a row for each judge as the server wrote it."""
     yield line("words", findings["words"])
     yield line("as-of-vote", findings["as_of"]["votes"], "newer", findings["newer"])
     yield from (line(*row, between="\t") for row in findings["rows"])
@@ -116,7 +112,6 @@ def progress(job: Reply) -> str:
 
 
 def report_lines(report: Reply) -> Iterator[str]:
-    """Say what an import brought, and what it left out and why."""
     first, *others = [short(run) for run in report["runs"]] or [""]
     yield line("imported", first, *_named(report["new"], *report["new"]))
     yield from (line("imported", run) for run in others)
@@ -149,7 +144,6 @@ def _place(error: Reply) -> str:
 
 
 def _detail(detail: object) -> str:
-    """Write one thing that is wrong, with its path where it has one."""
     if not isinstance(detail, dict):
         return clean(str(detail))
     return _joined(detail.get("path"), detail.get("message")) or clean(json.dumps(detail))

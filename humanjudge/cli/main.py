@@ -1,7 +1,5 @@
 """`humanjudge`: how every command of the command line ends."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -72,7 +72,6 @@ def refuse_full_disk(data: Path) -> None:
 
 
 def _opened(path: Path) -> int:
-    """Open a private file for reading and writing, made if need be, for this process alone."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 

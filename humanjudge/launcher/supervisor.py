@@ -135,10 +135,9 @@ class Supervisor:
     A child that dies is started again, after pauses that grow to `LONGEST_PAUSE`, for as long as it
     takes: what was missing (space on the disk, memory) may come back. Only before `is_settled` is
     set, by the caller who has seen that everything runs, a child that keeps dying ends the start.
-
-    Use as a context manager, from the main thread: leaving it stops every child, the youngest
-    first. `say` gets each line for the terminal; `keep_open` are descriptors (a lock) that are
-    held until the children have ended even if the supervisor itself is killed.
+    Leaving its context stops every child, the youngest first. `say` gets each line for the
+    terminal; `keep_open` are descriptors (a lock) that are held until the children have ended even
+    if the supervisor itself is killed.
     """
 
     logs: Path

@@ -1,7 +1,5 @@
 """A token bucket for each key, in this process: no store to ask, nothing that can be down."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import OrderedDict

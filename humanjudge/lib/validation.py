@@ -1,7 +1,5 @@
 """What people configure, checked by pydantic: every mistake at once, each with its path."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence

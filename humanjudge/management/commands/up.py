@@ -1,7 +1,5 @@
 """`manage.py up`: everything HumanJudge needs on one machine, as one process tree."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno
@@ -110,7 +108,6 @@ class Command(BaseCommand):
 
 
 def start(supervisor: Supervisor, host: str, port: int) -> None:
-    """Start everything and look after it until a signal comes."""
     if not os.environ.get("REDIS_URL"):
         start_broker(supervisor)
     if CAN_FORK:
@@ -164,7 +161,6 @@ def refuse_errors(tag: str, databases: Sequence[str] = ()) -> None:
 
 
 def prepare(say: Callable[[str], None]) -> None:
-    """Do what must be done before the first request, and say what takes its time."""
     try:
         say("looking after the database")
         refuse_errors(Tags.database, [DEFAULT_DB_ALIAS])
@@ -242,7 +238,6 @@ def _module(words: str) -> list[str]:
 
 
 def refuse_busy_port(host: str, port: int) -> None:
-    """Find out before anything is touched."""
     try:
         family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
@@ -256,7 +251,6 @@ def refuse_busy_port(host: str, port: int) -> None:
 
 
 def base_url(host: str, port: int) -> str:
-    """Return where a browser on this machine finds it."""
     name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
@@ -280,7 +274,6 @@ def _answers(url: str) -> bool:
 
 
 def summary(access: Access, url: str) -> str:
-    """Return the framed text that ends a start."""
     lines = _summary_lines(access, url)
     body = "\n".join(f"  {label:<19} {value}".rstrip() for label, value in lines)
     return f"\n{RULE}\n{body}\n{RULE}\n"
