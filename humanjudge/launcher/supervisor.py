@@ -88,7 +88,10 @@ class Child:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         if not CAN_FORK or self.command[:2] != [sys.executable, "-m"]:
-            os.execvp(self.command[0], self.command)  # noqa: S606  of our own words
+            try:
+                os.execvp(self.command[0], self.command)  # noqa: S606  of our own words
+            except OSError as error:
+                sys.exit(f"{self.command[0]}: {error.strerror}")
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
         sys.argv = self.command[2:]
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
