@@ -70,17 +70,17 @@ def _check_line(text: str) -> str:
     return text
 
 
+# Text of any number of lines that is not blank; it is not stripped.
 Text: TypeAlias = Annotated[
     str, AfterValidator(_check_text), Field(json_schema_extra={"minLength": 1, "pattern": r"\S"})
 ]
-"""Text of any number of lines that is not blank; it is not stripped."""
+# One line, stripped, without control characters.
 Line: TypeAlias = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1),
     AfterValidator(_check_line),
     Field(json_schema_extra={"pattern": r"^[^\u0000-\u001f\u007f]*\S[^\u0000-\u001f\u007f]*$"}),
 ]
-"""One line, stripped, without control characters."""
 Name: TypeAlias = Annotated[Line, Field(max_length=LONGEST_NAME)]
 
 
