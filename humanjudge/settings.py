@@ -85,7 +85,6 @@ TEMPLATES = [
 # every 700 objects, as Python does by default, took a sixth of their time.
 gc.set_threshold(20_000, 20, 50)
 
-# --- database -----------------------------------------------------------------------------------
 _embedded = {"ENGINE": "django.db.backends.sqlite3", "NAME": DATA / "humanjudge.sqlite3"}
 _database: dict[str, Any] = (
     env.dj_db_url("DATABASE_URL") if env.str("DATABASE_URL", "") else _embedded
@@ -115,7 +114,6 @@ else:
 DATABASES = {"default": _database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# --- files --------------------------------------------------------------------------------------
 STATIC_URL = "static/"
 STATIC_ROOT = DATA / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
@@ -131,7 +129,6 @@ FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 SVG_RENDERER = env.str("SVG_RENDERER", "resvg")
 
-# --- queue --------------------------------------------------------------------------------------
 CELERY_BROKER_URL = env.str("REDIS_URL", "") or f"redis+socket://{embedded.broker_socket(DATA)}"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
@@ -170,7 +167,6 @@ CELERY_BEAT_SCHEDULE = {
     "make score files that were lost": {"task": "reports.tasks.sweep", "schedule": 15.0},
 }
 
-# --- models -------------------------------------------------------------------------------------
 # The endpoint named "default", unless the admin has one of that name; see .env.example.
 PROVIDER_BASE_URL = env.str("PROVIDER_BASE_URL", "")
 PROVIDER_KEY_VARIABLE = env.str("PROVIDER_KEY_VARIABLE", "")
@@ -178,7 +174,6 @@ PROVIDER_KEY_VARIABLE = env.str("PROVIDER_KEY_VARIABLE", "")
 # a process open. Below that, providers say how many; threads are started as they are needed.
 JUDGING_THREADS = env.int("JUDGING_THREADS", 512)
 
-# --- imports over the web -------------------------------------------------------------------------
 IMPORT_MAX_FILES = 4
 IMPORT_MAX_MB = env.int("IMPORT_MAX_MB", 64)
 IMPORT_MAX_UNPACKED_MB = env.int("IMPORT_MAX_UNPACKED_MB", 1024)
@@ -188,13 +183,11 @@ IMPORT_MAX_ROWS = env.int("IMPORT_MAX_ROWS", 500_000)
 # which reports then take by name, over the web too.
 SCORER_MODULES: list[str] = env.list("SCORER_MODULES", [])
 
-# --- the ledger ---------------------------------------------------------------------------------
 # Votes younger than this wait for the next round, so that a batch is in the order of its times.
 SEAL_WINDOW_MS = 40
 SEAL_BATCH = 1000
 LEDGER_PROJECTIONS = ["voting.ledger.counts.VoteCounts", "judge_eval.ratings.projection.JudgeElo"]
 
-# --- voting -------------------------------------------------------------------------------------
 VOTES_PER_SECOND = env.float("VOTES_PER_SECOND", 10.0)
 VOTES_BURST = env.int("VOTES_BURST", 60)
 # So many a page holds, the one on the screen included.
@@ -204,7 +197,6 @@ LEASE_MINUTES = 5
 BOARD_ADDRESS = "judge_eval.access.board_address"
 REVEAL_ADDRESS = "judge_eval.access.reveal_address"
 
-# --- requests -----------------------------------------------------------------------------------
 # What waits for its body takes no thread: see humanjudge.rsgi.
 WEB_THREADS = env.int("WEB_THREADS", 4)
 BODY_SECONDS = env.float("BODY_SECONDS", 10.0)
@@ -212,7 +204,6 @@ BODY_SECONDS = env.float("BODY_SECONDS", 10.0)
 MOST_BODY = (IMPORT_MAX_FILES * IMPORT_MAX_MB + 2) << 20
 UPLOADS_AT_ONCE = 8
 
-# --- security -----------------------------------------------------------------------------------
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
@@ -246,7 +237,6 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "runs"
 LOGOUT_REDIRECT_URL = "home"
 
-# --- the rest -----------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = False

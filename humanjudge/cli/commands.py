@@ -81,9 +81,6 @@ def _object(path: Path | str) -> dict[str, Any]:
     return value
 
 
-# --- runs ---------------------------------------------------------------------------------------
-
-
 @command("judge-eval-create")
 @click.option("--config", metavar="FILE", help="A config as JSON; - reads it from stdin.")
 @click.option("--name", help="Call the run this.")
@@ -194,9 +191,6 @@ for change in CHANGES:
     _change(*change)
 
 
-# --- votes --------------------------------------------------------------------------------------
-
-
 @command("judge-eval-vote")
 @click.argument("run")
 @click.argument("choice", default=AUTO, type=click.Choice([*CHOICES, AUTO]))
@@ -279,9 +273,6 @@ def findings(run: str, part: str | None, timeout: float) -> Printed:
         if is_late:
             raise Failed(Code.TIMED_OUT, "nothing is computed yet: are the workers running?")
         sleep(LOOK_SECONDS)
-
-
-# --- files --------------------------------------------------------------------------------------
 
 
 @command("import")
