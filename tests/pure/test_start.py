@@ -1,9 +1,12 @@
 """What a start prints, and how the parts of a test run find their servers."""
 
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
 import pytest
 from django.conf import settings
 
-from humanjudge.management.commands.up import base_url, summary
+from humanjudge.management.commands.up import _answers, base_url, summary
 from tests.plugin import numbered_broker
 
 ACCESS = {
@@ -67,3 +70,24 @@ def test_the_address_for_a_browser_on_this_machine(host, url):
 )
 def test_each_worker_of_a_test_run_has_a_broker_database_of_its_own(url, numbered):
     assert numbered_broker(url, 3) == numbered
+
+
+class Healthy(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/healthz" else 404)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_proxy_is_not_asked_whether_the_server_of_this_machine_is_well(monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    with HTTPServer(("127.0.0.1", 0), Healthy) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        url = base_url("127.0.0.1", server.server_port)
+        assert _answers(url)
+        thread.join()
+    assert not _answers(url)
