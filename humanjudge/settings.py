@@ -130,7 +130,6 @@ FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 SVG_RENDERER = env.str("SVG_RENDERER", "resvg")
 
 CELERY_BROKER_URL = env.str("REDIS_URL", "") or f"redis+socket://{embedded.broker_socket(DATA)}"
-CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # The rows say what is left to do and a sweep asks for it again; Redis need not remember for long.
 CELERY_BROKER_TRANSPORT_OPTIONS = {

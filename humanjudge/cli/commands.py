@@ -20,7 +20,6 @@ from voting.ledger import chain
 Printed: TypeAlias = tuple[object, Iterable[str]]
 
 AUTO = "auto"
-REACHED = ("voting", "complete")
 ENDED = ("stopped", "failed")
 LOOK_SECONDS = 0.3
 # A server that is being restarted is waited for.
@@ -122,7 +121,7 @@ def _wait(client: Client, run: str, timeout: float) -> lines.Reply:
         try:
             found: lines.Reply = client.get(run_path(run))
             answered = monotonic()
-            if found["state"] in (*REACHED, *ENDED, "draft"):
+            if found["state"] in ("draft", "voting", "complete", *ENDED):
                 return found
         except Failed as failed:
             if failed.code != Code.UNREACHABLE or monotonic() - answered > PATIENCE_SECONDS:

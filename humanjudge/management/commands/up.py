@@ -16,7 +16,7 @@ from http.client import HTTPConnection, HTTPException
 from importlib import import_module
 from multiprocessing.context import ForkProcess
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -49,9 +49,6 @@ WORKER_OPTIONS = (
     "--pool threads --loglevel WARNING --without-gossip --without-mingle --without-heartbeat"
 )
 RULE = "─" * 78
-
-# What load_demo writes to access.json.
-Access: TypeAlias = Mapping[str, Any]
 # What the modules that are run import when they begin.
 PRELOADED = (
     "humanjudge.urls",
@@ -62,8 +59,6 @@ PRELOADED = (
     "granian.cli",
     "granian.server",
 )
-# Of mallopt in glibc: how many arenas there may be.
-M_ARENA_MAX = -8
 
 
 def port(text: str) -> int:
@@ -204,7 +199,7 @@ def preload() -> None:
     app.loader.import_default_modules()
     # Memory that threads free goes back only where they share one arena. Not every libc knows it.
     with contextlib.suppress(AttributeError):
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
+        ctypes.CDLL(None).mallopt(-8, 1)  # M_ARENA_MAX
     # What is never looked through for garbage stays shared between processes.
     gc.freeze()
 
@@ -273,13 +268,13 @@ def _answers(url: str) -> bool:
     return False
 
 
-def summary(access: Access, url: str) -> str:
+def summary(access: Mapping[str, Any], url: str) -> str:
     lines = _summary_lines(access, url)
     body = "\n".join(f"  {label:<19} {value}".rstrip() for label, value in lines)
     return f"\n{RULE}\n{body}\n{RULE}\n"
 
 
-def _summary_lines(access: Access, url: str) -> Iterator[tuple[str, str]]:
+def _summary_lines(access: Mapping[str, Any], url: str) -> Iterator[tuple[str, str]]:
     yield "HumanJudge runs at", f"{url}/"
     yield "", ""
     for label, links in (("Board", access.get("board", [])), ("Vote", access.get("invites", []))):
