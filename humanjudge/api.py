@@ -1,8 +1,6 @@
 """The REST API: one OpenAPI document, errors as JSON that say what is wrong."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Final
@@ -41,25 +39,7 @@ for router in (judge_eval, events, transfer, runs, scores):
 api.add_router("/imports", imports)
 
 
-@api.exception_handler(ConfigInvalid)
-def config_invalid(request: HttpRequest, invalid: ConfigInvalid) -> HttpResponse:
-    detail = [asdict(error) for error in invalid.errors]
-    return api.create_response(request, {"detail": detail}, status=422)
-
-
-@api.exception_handler(ValidationError)
-def value_invalid(request: HttpRequest, invalid: ValidationError) -> HttpResponse:
-    detail = [{"path": _path(error["loc"]), "message": error["msg"]} for error in invalid.errors]
-    return api.create_response(request, {"detail": detail}, status=422)
-
-
-def _path(places: Sequence[str | int]) -> str:
-    """Name a value as whoever sent it did: not by the argument of ours that takes the body."""
-    source, *rest = places
-    return ".".join(map(str, rest[1:] if source == "body" else rest))
-
-
-# The status of what is refused wherever it is asked for; the exception says why.
+# The status of what is refused wherever it is asked for.
 REFUSED: Final[dict[type[Exception], int]] = {
     PartUnknown: 404,
     Ambiguous: 409,
@@ -68,20 +48,32 @@ REFUSED: Final[dict[type[Exception], int]] = {
     ScoresRefused: 409,
     VoteConflict: 409,
     VotingClosed: 409,
+    RequestDataTooBig: 413,
+    ConfigInvalid: 422,
     SliceInvalid: 422,
+    ValidationError: 422,
     TooManyParts: 429,
+}
+# What is said of it, where that is not the exception's own text.
+DETAILS: Final[dict[type[Exception], Callable[[Any], object]]] = {
+    ConfigInvalid: lambda invalid: [asdict(error) for error in invalid.errors],
+    RequestDataTooBig: lambda _: f"more than {settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes",
+    ValidationError: lambda invalid: [
+        {"path": _path(error["loc"]), "message": error["msg"]} for error in invalid.errors
+    ],
 }
 
 
-def refused(request: HttpRequest, error: Any, *, status: int) -> HttpResponse:
-    return api.create_response(request, {"detail": str(error)}, status=status)
+def _path(places: Sequence[str | int]) -> str:
+    """Name a value as whoever sent it did: not by the argument of ours that takes the body."""
+    source, *rest = places
+    return ".".join(map(str, rest[1:] if source == "body" else rest))
 
 
-for kind, status in REFUSED.items():
-    api.add_exception_handler(kind, partial(refused, status=status))
+def refused(request: HttpRequest, error: Any, *, kind: type[Exception]) -> HttpResponse:
+    detail = DETAILS.get(kind, str)(error)
+    return api.create_response(request, {"detail": detail}, status=REFUSED[kind])
 
 
-@api.exception_handler(RequestDataTooBig)
-def too_large(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
-    most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    return api.create_response(request, {"detail": f"more than {most:,} bytes"}, status=413)
+for kind in REFUSED:
+    api.add_exception_handler(kind, partial(refused, kind=kind))

@@ -1,24 +1,39 @@
-"""The Celery application (its settings stand in settings.py under CELERY_), and tasks for it."""
+"""The Celery application (its settings stand in settings.py under CELERY_), and tasks for it.
 
-from __future__ import annotations
+Workers and beat say every few seconds that they are alive, under keys of the broker that expire;
+`/healthz` reads them. A worker says it for the queues it takes tasks from, so that it is known on
+every machine whether votes are sealed and judges are asked, by however many workers.
+"""
 
+import contextlib
 import logging
 import os
+import time
+from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
-from celery import Celery
+from celery import Celery, bootsteps
+from celery.beat import Scheduler
 from django.db import transaction
-
-from humanjudge.heartbeat import Heartbeat
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "humanjudge.settings")
+
+ALIVE_SECONDS = 5
+# Two may be late.
+EXPIRES = 15
+ALIVE = "humanjudge:alive:"
+BEAT = "beat"
+# A full disk, or a broker that is still reading its log, is an answer too.
+_BROKER_FAILED = (OperationalError, RedisError, OSError)
 
 logger = logging.getLogger(__name__)
 
 app = Celery("humanjudge")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-app.steps["consumer"].add(Heartbeat)
 
 
 def enqueue(task: str, *arguments: str | int) -> None:
@@ -35,3 +50,53 @@ def _publish(task: str, arguments: tuple[str | int, ...]) -> None:
         app.send_task(task, arguments, retry=False)
     except Exception as error:  # noqa: BLE001  whatever the broker's client raises
         logger.warning("%s not published, the sweep will: %s", task, error)
+
+
+def say_alive(names: Iterable[str]) -> None:
+    """Say it once; a broker that is away is said by `/healthz` itself."""
+    with contextlib.suppress(*_BROKER_FAILED), _broker() as client:
+        for name in names:
+            client.set(ALIVE + name, 1, ex=EXPIRES)
+
+
+def who_is_alive(names: Iterable[str]) -> list[bool] | None:
+    """Return which of these queues somebody works on; None where the broker does not answer."""
+    try:
+        with _broker() as client:
+            return [bool(sign) for sign in client.mget([ALIVE + name for name in names])]
+    except _BROKER_FAILED:
+        return None
+
+
+@contextlib.contextmanager
+def _broker() -> Any:
+    with app.connection_for_write() as connection:
+        connection.ensure_connection(max_retries=1, timeout=1)
+        yield connection.default_channel.client  # type: ignore[attr-defined]
+
+
+class Heartbeat(bootsteps.StartStopStep):
+    """A part of a worker, started whenever it has a connection to the broker."""
+
+    requires = ("celery.worker.consumer.tasks:Tasks",)
+
+    def start(self, consumer: Any) -> None:
+        # In the loop that takes tasks: where that hangs, nothing is said.
+        queues = (list(app.amqp.queues.consume_from),)
+        consumer.timer.call_after(0, say_alive, queues)
+        consumer.timer.call_repeatedly(ALIVE_SECONDS, say_alive, queues)
+
+
+class Clock(Scheduler):
+    """Beat's scheduler, which says that it ticks."""
+
+    _said_at = 0.0
+
+    def tick(self, *args: Any, **kwargs: Any) -> Any:
+        if time.monotonic() - self._said_at > ALIVE_SECONDS:
+            self._said_at = time.monotonic()
+            say_alive([BEAT])
+        return super().tick(*args, **kwargs)
+
+
+app.steps["consumer"].add(Heartbeat)

@@ -1,7 +1,5 @@
 """The part of a worker that takes tasks, named in the settings (`CELERY_WORKER_CONSUMER`)."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from celery.worker import consumer

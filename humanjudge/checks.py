@@ -1,9 +1,7 @@
 """Settings that would only show much later, as work that never ends, are refused at the start."""
 
-from __future__ import annotations
-
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.conf import settings
@@ -19,34 +17,27 @@ LEAST = {"WEB_THREADS": 1, "BODY_SECONDS": 1, "JUDGING_THREADS": 1, "VOTES_BURST
 
 
 @register("humanjudge")
-def renderer(app_configs: Any, **kwargs: Any) -> Iterable[CheckMessage]:
+def values(app_configs: Any, **kwargs: Any) -> Iterator[CheckMessage]:
     name = settings.SVG_RENDERER
     if name not in PACKAGES:
         text = f"SVG_RENDERER is {name!r}: nothing of that name draws."
-        return [Error(text, hint=f"One of {', '.join(PACKAGES)}.", id="humanjudge.E001")]
-    if importlib.util.find_spec(PACKAGES[name]) is None:
+        yield Error(text, hint=f"One of {', '.join(PACKAGES)}.", id="humanjudge.E001")
+    elif importlib.util.find_spec(PACKAGES[name]) is None:
         text = f"SVG_RENDERER is {name!r}, and the package {PACKAGES[name]} is not installed."
-        return [Error(text, id="humanjudge.E002")]
-    return []
-
-
-@register("humanjudge")
-def numbers(app_configs: Any, **kwargs: Any) -> Iterable[CheckMessage]:
-    found = [
-        Error(f"{name} is {getattr(settings, name)}: at least {least}.", id="humanjudge.E003")
-        for name, least in LEAST.items()
-        if getattr(settings, name) < least
-    ]
+        yield Error(text, id="humanjudge.E002")
+    for name, least in LEAST.items():
+        if getattr(settings, name) < least:
+            text = f"{name} is {getattr(settings, name)}: at least {least}."
+            yield Error(text, id="humanjudge.E003")
     if not settings.VOTES_PER_SECOND > 0:
         text = f"VOTES_PER_SECOND is {settings.VOTES_PER_SECOND}: it must be above 0."
-        found.append(Error(text, id="humanjudge.E003"))
-    return found
+        yield Error(text, id="humanjudge.E003")
 
 
 @register(Tags.database)
 def other_version(
     app_configs: Any, databases: Iterable[str] | None = None, **kwargs: Any
-) -> Iterable[CheckMessage]:
+) -> Iterator[CheckMessage]:
     """Refuse a database that another version made: nothing here would bring it up to date."""
     here = MigrationLoader(None).disk_migrations.keys()
     for name in databases or ():
@@ -54,5 +45,4 @@ def other_version(
         if any(app in APPS and (app, step) not in here for app, step in applied):
             text = "This database was made by another version, and this one cannot read it."
             hint = "Go on with that version, or begin with an empty database."
-            return [Error(text, hint=hint, id="humanjudge.E004")]
-    return []
+            yield Error(text, hint=hint, id="humanjudge.E004")

@@ -1,15 +1,12 @@
 """`/healthz`: what a probe needs to know, in one small JSON."""
 
-from __future__ import annotations
-
 from django.contrib.sessions.models import Session
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from humanjudge.celery import app
-from humanjudge.heartbeat import BEAT, who_is_alive
+from humanjudge.celery import BEAT, who_is_alive
 from voting.selectors import oldest_unsealed
 
 # Older than this, votes are no longer being sealed: workers or broker are down.
@@ -22,9 +19,7 @@ _ROW = "healthz"
 
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    health = {"web": "ok", "database": "ok", "broker": "ok", **_processes()}
-    if health["beat"] == "unknown":
-        health["broker"] = "unreachable"
+    health = {"web": "ok", "database": "ok", **_broker_and_processes()}
     unsealed = 0.0
     try:
         oldest = oldest_unsealed()
@@ -35,20 +30,20 @@ def healthz(request: HttpRequest) -> JsonResponse:
             unsealed = max((timezone.now() - oldest).total_seconds(), 0.0)
         health["database"] = "ok" if _database_writes() else "not writable"
     healthy = set(health.values()) == {"ok"} and unsealed <= LAGGING_SECONDS
-    status = {"status": "ok" if healthy else "degraded"}
-    body = {**status, **health, "oldest_unsealed_seconds": round(unsealed, 3)}
+    status = "ok" if healthy else "degraded"
+    body = {"status": status, **health, "oldest_unsealed_seconds": round(unsealed, 3)}
     response = JsonResponse(body, status=200 if healthy else 503)
     # Who asks has the answer; Django would log each 503 as an error of this server.
     response._has_been_logged = True  # type: ignore[attr-defined]
     return response
 
 
-def _processes() -> dict[str, str]:
-    """Tell of each process beside this one whether it said lately that it is alive."""
-    alive = who_is_alive(app, list(PROCESSES.values()))
+def _broker_and_processes() -> dict[str, str]:
+    alive = who_is_alive(PROCESSES.values())
     if alive is None:
-        return dict.fromkeys(PROCESSES, "unknown")
-    return {name: "ok" if alive[sign] else "missing" for name, sign in PROCESSES.items()}
+        return {"broker": "unreachable", **dict.fromkeys(PROCESSES, "unknown")}
+    said = ("ok" if each else "missing" for each in alive)
+    return {"broker": "ok", **dict(zip(PROCESSES, said, strict=True))}
 
 
 def _database_writes() -> bool:

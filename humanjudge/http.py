@@ -1,7 +1,5 @@
 """What every view shares: typed requests, and errors as answers a person can read."""
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 import sys
@@ -60,7 +58,6 @@ class Problem(Exception):
     def __init__(self, status: int, message: str, *, retry_after: int | None = None) -> None:
         super().__init__(message)
         self.status = status
-        self.message = message
         self.retry_after = retry_after
 
 
@@ -119,7 +116,7 @@ class ProblemMiddleware:
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if isinstance(error, Problem):
-            return problem(request, error.status, error.message, retry_after=error.retry_after)
+            return problem(request, error.status, str(error), retry_after=error.retry_after)
         return busy(request, error) if is_busy(error) else None
 
 
@@ -139,9 +136,8 @@ def problem(
 ) -> HttpResponse:
     """Answer with an error: JSON to a script, a fragment to htmx, a whole page to a browser.
 
-    `action` is the way out, as (text, address); after `retry_after` seconds the same request is
-    worth another try. A bare answer is made without sessions, users or anything else that may be
-    what is broken.
+    `action` is the way out, as (text, address). A bare answer is made without sessions, users or
+    anything else that may be what is broken.
     """
     if is_for_api(request):
         response: HttpResponse = JsonResponse({"detail": message}, status=status)
@@ -181,9 +177,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     error = sys.exc_info()[1]
     if is_busy(error):
         return busy(request, error)
-    if is_for_api(request):
-        return problem(request, 500, "something broke on the server; the error was logged there")
-    text = "The error was logged. What was recorded before is safe."
+    text = "The error was logged on the server. What was recorded before is safe."
     return problem(request, 500, text, is_bare=True)
 
 

@@ -4,8 +4,6 @@ A try that is refused costs no hashing, and no limit keeps the right person out 
 says: they are no locks that somebody else's tries could close for good.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -32,24 +30,19 @@ class LimitedBackend(ModelBackend):
     ) -> User | None:
         if request is None or "username" not in credentials:
             return super().authenticate(request, **credentials)
-        address, account = address_of(request), credentials["username"].casefold()
-        refuse_guessing(address, account)
+        both = address, account = address_of(request), credentials["username"].casefold()
+        seconds = (
+            BY_ADDRESS.seconds(address)
+            or BY_BOTH.seconds(both)
+            or (both not in _owners and BY_ACCOUNT.seconds(account))
+        )
+        if wait := math.ceil(seconds):
+            text = f"Too many tries to log in. Wait {wait} seconds, then try again."
+            raise Problem(429, text, retry_after=wait)
         user = super().authenticate(request, **credentials)
         if user is not None:
-            _owners.add((address, account))
+            _owners.add(both)
         return user
-
-
-def refuse_guessing(address: str, account: str) -> None:
-    seconds = (
-        BY_ADDRESS.seconds(address)
-        or BY_BOTH.seconds((address, account))
-        or ((address, account) not in _owners and BY_ACCOUNT.seconds(account))
-    )
-    if seconds:
-        wait = math.ceil(seconds)
-        text = f"Too many tries to log in. Wait {wait} seconds, then try again."
-        raise Problem(429, text, retry_after=wait)
 
 
 def address_of(request: HttpRequest) -> str:

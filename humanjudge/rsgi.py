@@ -5,13 +5,10 @@ waiting costs nothing, and no longer than its deadline; so do clients who read s
 interfaces this one costs least that can wait so: ASGI takes a fifth of the votes a second.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import logging
 import os
-import sys
 from collections import deque
 from functools import lru_cache
 from io import BytesIO
@@ -52,11 +49,6 @@ PIECE_SECONDS = 30
 WITHOUT_BODY = {"GET", "HEAD", "OPTIONS"}
 _ENVIRON: Environ = {
     "SCRIPT_NAME": "",
-    "wsgi.version": (1, 0),
-    "wsgi.errors": sys.stderr,
-    "wsgi.multithread": True,
-    "wsgi.multiprocess": True,
-    "wsgi.run_once": False,
     "wsgi.file_wrapper": lambda file, _: FileWrapper(file, PIECE),
 }
 
@@ -65,20 +57,11 @@ _django: Any = get_wsgi_application()
 _uploads: set[IO[bytes]] = set()
 
 
-class Refused(Exception):
-    """Raised for a body that is too large, or too slow; Django makes the answer."""
-
-
-class Gone(Exception):
-    """Raised when the client hung up before its body was here."""
-
-
 class _Job(NamedTuple):
     """A request for Django. The standard library's pool of threads would cost a vote 5 % more."""
 
     environ: Environ
     protocol: HTTPProtocol
-    loop: asyncio.AbstractEventLoop
     done: asyncio.Future[None]
 
 
@@ -97,44 +80,44 @@ class Application:
             Thread(target=self._work, daemon=True).start()
 
     async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
-        environ, loop = _environ(scope), asyncio.get_running_loop()
+        environ = _environ(scope)
         length = 0 if scope.method in WITHOUT_BODY else int(environ.get("CONTENT_LENGTH") or 0)
         with BytesIO() if length <= IN_MEMORY else TemporaryFile() as body:
             try:
-                await self._read(environ, protocol, body, length)
-            except Refused as refused:
-                environ[REFUSED] = refused.args
-            except (Gone, ProtocolClosed, ProtocolError):
+                if refused := await self._read(environ, protocol, body, length):
+                    environ[REFUSED] = refused
+            except (ProtocolClosed, ProtocolError):
                 return
             finally:
                 _uploads.discard(body)
             environ["CONTENT_LENGTH"] = str(body.tell())
             body.seek(0)
             environ["wsgi.input"] = body
-            job = _Job(environ, protocol, loop, loop.create_future())
+            job = _Job(environ, protocol, asyncio.get_running_loop().create_future())
             self._jobs.put(job)
             self._end_answered()
             await job.done
 
     async def _read(
         self, environ: Environ, protocol: HTTPProtocol, body: IO[bytes], length: int
-    ) -> None:
-        """Write all of a body that is neither too large nor too slow."""
+    ) -> tuple[int, str] | None:
+        """Write all of a body; return what Django answers to one that is too large or too slow."""
         if "HTTP_TRANSFER_ENCODING" in environ:
             # It could not be told from one that was cut off.
-            raise Refused(411, "A request must say how long it is, in Content-Length.")
+            return 411, "A request must say how long it is, in Content-Length."
         if length > settings.MOST_BODY:
-            raise Refused(413, f"A request may have at most {settings.MOST_BODY >> 20} MB.")
+            return 413, f"A request may have at most {settings.MOST_BODY >> 20} MB."
         if length > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             if len(_uploads) >= settings.UPLOADS_AT_ONCE:
-                raise Refused(503, "Many files are being uploaded. Try again in a minute.")
+                return 503, "Many files are being uploaded. Try again in a minute."
             _uploads.add(body)
-        if length:
-            await self._receive(protocol, body, length)
+        if length and not await self._is_received(protocol, body, length):
+            return 408, f"The request was not all here in {settings.BODY_SECONDS:.0f} seconds."
         if body.tell() != length:
-            raise Gone
+            raise ProtocolClosed
+        return None
 
-    async def _receive(self, protocol: HTTPProtocol, body: IO[bytes], length: int) -> None:
+    async def _is_received(self, protocol: HTTPProtocol, body: IO[bytes], length: int) -> bool:
         task = asyncio.current_task()
         assert task
         due = self._due[task] = monotonic() + settings.BODY_SECONDS
@@ -148,10 +131,10 @@ class Application:
         except asyncio.CancelledError:
             if task in self._due:
                 raise  # the server stops
-            text = f"The request was not all here in {settings.BODY_SECONDS:.0f} seconds."
-            raise Refused(408, text) from None
+            return False
         finally:
             self._due.pop(task, None)
+        return True
 
     def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
         loop.call_later(TICK, self._tick, loop)
@@ -184,14 +167,10 @@ application = Application()
 
 
 def _answer(job: _Job) -> None:
-    started: list[tuple[int, list[tuple[str, str]]]] = []
-
-    def start_response(status: str, headers: list[tuple[str, str]], _: Any = None) -> None:
-        started.append((int(status[:3]), [(name.lower(), value) for name, value in headers]))
-
-    response = _django(job.environ, start_response)
+    started: list[Any] = []
+    response = _django(job.environ, lambda *head: started.extend(head))
     try:
-        status, headers = started[-1]
+        status, headers = int(started[0][:3]), [(name.lower(), value) for name, value in started[1]]
         if not getattr(response, "streaming", True):
             job.protocol.response_bytes(status, headers, b"".join(response))
             return
@@ -201,13 +180,12 @@ def _answer(job: _Job) -> None:
             await transport.send_bytes(piece)
 
         for piece in response:
-            asyncio.run_coroutine_threadsafe(send(piece), job.loop).result(PIECE_SECONDS)
+            asyncio.run_coroutine_threadsafe(send(piece), job.done.get_loop()).result(PIECE_SECONDS)
     finally:
         response.close()
 
 
 def _environ(scope: Scope) -> Environ:
-    """Return a request's head as WSGI has it."""
     server, _, port = scope.server.rpartition(":")
     environ = _ENVIRON | {
         "REQUEST_METHOD": scope.method,

@@ -6,18 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from csp.constants import NONE, SELF
-from dotenv import dotenv_values
+from dotenv import load_dotenv
 from environs import Env
 
 from humanjudge.launcher import embedded
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-env = Env()
-env.read_env(BASE_DIR / ".env", recurse=False)
 # Processes started from here need it too, and the keys of providers are read from nowhere else.
-for _name, _value in dotenv_values(BASE_DIR / ".env").items():
-    os.environ.setdefault(_name, _value or "")
+load_dotenv(BASE_DIR / ".env")
+env = Env()
 # Matrices here are many and small: threads within one would only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -83,23 +81,18 @@ TEMPLATES = [
     }
 ]
 
-# --- memory -------------------------------------------------------------------------------------
-
 # Sealing and replaying make rows by the thousand, none of them in a cycle: looking for cycles
 # every 700 objects, as Python does by default, took a sixth of their time.
 gc.set_threshold(20_000, 20, 50)
-
-# --- database -----------------------------------------------------------------------------------
 
 _embedded = {"ENGINE": "django.db.backends.sqlite3", "NAME": DATA / "humanjudge.sqlite3"}
 _database: dict[str, Any] = (
     env.dj_db_url("DATABASE_URL") if env.str("DATABASE_URL", "") else _embedded
 )
 if _database["ENGINE"] == "django.db.backends.sqlite3":
-    # One writer at a time, who takes the lock at BEGIN: no upgrade from reader to writer can
-    # deadlock. FULL makes a commit survive a power cut, as an acknowledged vote must. Who has
-    # waited 8 s for the lock gives up before the voting page does: the answer is 503, and the page
-    # sends its vote again.
+    # The one writer takes the lock at BEGIN: no upgrade from reader to writer can deadlock. FULL
+    # makes a commit survive a power cut, as an acknowledged vote must. Who has waited 8 s for the
+    # lock is answered with 503 before the voting page gives up, and the page sends its vote again.
     _database["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 8,
@@ -111,9 +104,8 @@ else:
         "min_size": 1,
         "max_size": env.int("DATABASE_POOL", 12),
         "timeout": 3,
-        # A pool that cannot connect waits twice as long before each further try, until this time
-        # is over and the next request begins anew: after an outage of any length, a new try is
-        # never more than a second or two away.
+        # Pauses between tries double until this time is over, and then begin anew: after an outage
+        # of any length, a new try is never more than a second or two away.
         "reconnect_timeout": 2,
     }
     # How often a hand-written statement runs on a connection before PostgreSQL keeps its plan.
@@ -121,8 +113,6 @@ else:
     _database["OPTIONS"]["prepare_threshold"] = 5 if env.bool("DATABASE_PREPARE", True) else None
 DATABASES = {"default": _database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-
-# --- files --------------------------------------------------------------------------------------
 
 STATIC_URL = "static/"
 STATIC_ROOT = DATA / "static"
@@ -139,10 +129,7 @@ FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 SVG_RENDERER = env.str("SVG_RENDERER", "resvg")
 
-# --- queue --------------------------------------------------------------------------------------
-
-CELERY_BROKER_URL = env.str("REDIS_URL", "") or embedded.broker_url(DATA)
-CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_URL = env.str("REDIS_URL", "") or f"redis+socket://{embedded.broker_socket(DATA)}"
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # The rows say what is left to do and a sweep asks for it again; Redis need not remember for long.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
@@ -157,7 +144,6 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 }
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_PUBLISH_RETRY = False
-CELERY_TASK_CREATE_MISSING_QUEUES = True
 CELERY_TASK_DEFAULT_QUEUE = "votes"
 CELERY_TASK_ROUTES = {
     "judge_eval.tasks.render": {"queue": "rendering"},
@@ -172,8 +158,7 @@ CELERY_TASK_ROUTES = {
 CELERY_WORKER_CONSUMER = "humanjudge.celery_consumer:Consumer"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_WORKER_SEND_TASK_EVENTS = False
-CELERY_BEAT_SCHEDULER = "humanjudge.heartbeat:Clock"
+CELERY_BEAT_SCHEDULER = "humanjudge.celery:Clock"
 CELERY_BEAT_SCHEDULE = {
     "seal what a lost task left behind": {"task": "voting.tasks.sweep", "schedule": 3.0},
     "go on with runs": {"task": "judge_eval.tasks.sweep", "schedule": 5.0},
@@ -181,38 +166,26 @@ CELERY_BEAT_SCHEDULE = {
     "make score files that were lost": {"task": "reports.tasks.sweep", "schedule": 15.0},
 }
 
-# --- models -------------------------------------------------------------------------------------
-
-# The endpoint named "default", unless the admin has one of that name. The key itself is
-# read from the variable named here when a call is made, by the workers alone.
+# The endpoint named "default", unless the admin has one of that name; see .env.example.
 PROVIDER_BASE_URL = env.str("PROVIDER_BASE_URL", "")
 PROVIDER_KEY_VARIABLE = env.str("PROVIDER_KEY_VARIABLE", "")
 # The most calls that one worker process makes at once: fewer than the files that most systems let
 # a process open. Below that, providers say how many; threads are started as they are needed.
 JUDGING_THREADS = env.int("JUDGING_THREADS", 512)
 
-# --- imports over the web -------------------------------------------------------------------------
-
-# The most files of one import, of one as it comes and of a Parquet file unpacked, and of its rows.
 IMPORT_MAX_FILES = 4
 IMPORT_MAX_MB = env.int("IMPORT_MAX_MB", 64)
 IMPORT_MAX_UNPACKED_MB = env.int("IMPORT_MAX_UNPACKED_MB", 1024)
 IMPORT_MAX_ROWS = env.int("IMPORT_MAX_ROWS", 500_000)
 
-# --- reports ------------------------------------------------------------------------------------
-
 # Modules with scorers of one's own, imported when a process starts: each registers its scorers,
 # which reports then take by name, over the web too.
 SCORER_MODULES: list[str] = env.list("SCORER_MODULES", [])
-
-# --- the ledger ---------------------------------------------------------------------------------
 
 # Votes younger than this wait for the next round, so that a batch is in the order of its times.
 SEAL_WINDOW_MS = 40
 SEAL_BATCH = 1000
 LEDGER_PROJECTIONS = ["voting.ledger.counts.VoteCounts", "judge_eval.ratings.projection.JudgeElo"]
-
-# --- voting -------------------------------------------------------------------------------------
 
 VOTES_PER_SECOND = env.float("VOTES_PER_SECOND", 10.0)
 VOTES_BURST = env.int("VOTES_BURST", 60)
@@ -223,17 +196,12 @@ LEASE_MINUTES = 5
 BOARD_ADDRESS = "judge_eval.access.board_address"
 REVEAL_ADDRESS = "judge_eval.access.reveal_address"
 
-# --- requests -----------------------------------------------------------------------------------
-
-# Requests that one web process works on at once; what waits for its body is none of them.
+# What waits for its body takes no thread: see humanjudge.rsgi.
 WEB_THREADS = env.int("WEB_THREADS", 4)
-# A body must be here in this time: see humanjudge.rsgi.
 BODY_SECONDS = env.float("BODY_SECONDS", 10.0)
 # The most that an import takes, with the form around it.
 MOST_BODY = (IMPORT_MAX_FILES * IMPORT_MAX_MB + 2) << 20
 UPLOADS_AT_ONCE = 8
-
-# --- security -----------------------------------------------------------------------------------
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -248,10 +216,6 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
-SECURE_CONTENT_TYPE_NOSNIFF = True
-SECURE_REFERRER_POLICY = "same-origin"
-X_FRAME_OPTIONS = "DENY"
-SESSION_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "humanjudge.http.csrf_failure"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
@@ -263,13 +227,8 @@ SECURE_HSTS_PRELOAD = env.bool("HSTS_PRELOAD", False)
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-        "NumericPasswordValidator",
-    )
+    {"NAME": f"django.contrib.auth.password_validation.{name}Validator"}
+    for name in ("UserAttributeSimilarity", "MinimumLength", "CommonPassword", "NumericPassword")
 ]
 # Limits on guessing passwords: see humanjudge.login.
 AUTHENTICATION_BACKENDS = ["humanjudge.login.LimitedBackend"]
@@ -277,12 +236,9 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "runs"
 LOGOUT_REDIRECT_URL = "home"
 
-# --- the rest -----------------------------------------------------------------------------------
-
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = False
-USE_TZ = True
 
 LOGGING = {
     "version": 1,

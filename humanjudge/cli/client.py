@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import IntEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from humanjudge.cli.lines import Reply, refusal
+from humanjudge.cli.lines import refusal
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -56,9 +56,14 @@ class Failed(Exception):
         self.code = code
 
 
-def failed_to(verb: str, path: Path | str, error: OSError) -> Failed:
-    code = Code.USAGE if verb == "read" else Code.REFUSED
-    return Failed(code, f"cannot {verb} {path}: {error.strerror}")
+@contextmanager
+def trying(verb: str, path: Path | str) -> Iterator[None]:
+    """End the command where the system does not let us read, or write, a file."""
+    try:
+        yield
+    except OSError as error:
+        code = Code.USAGE if verb == "read" else Code.REFUSED
+        raise Failed(code, f"cannot {verb} {path}: {error.strerror}") from error
 
 
 class Client:
@@ -68,7 +73,6 @@ class Client:
         import httpx2  # what only prints its help or a mistake starts without it
 
         self.url = url
-        self._key = key
         self._errors = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError)
         self._http = httpx2.Client(
             headers={
@@ -81,7 +85,7 @@ class Client:
         )
 
     def get(self, path: str, **parameters: object) -> Any:
-        return self._json("GET", path, params=_given(parameters))
+        return self._json("GET", path, params=given(**parameters))
 
     def post(self, path: str, body: object = None) -> Any:
         return self._json("POST", path, json=body)
@@ -89,12 +93,16 @@ class Client:
     def upload(self, path: str, files: Sequence[Path], fields: Mapping[str, str]) -> Any:
         """Send files of any size, with fields beside them."""
         with ExitStack() as stack:
-            parts = [("file", (_name(file), stack.enter_context(_opened(file)))) for file in files]
+            parts = []
+            for file in files:
+                with trying("read", file):
+                    content = stack.enter_context(file.open("rb"))
+                # A name may be of bytes that are no text.
+                parts.append(("file", (os.fsencode(file.name).decode("utf-8", "replace"), content)))
             return self._json("POST", path, SECONDS_FOR_FILES, data=fields, files=parts)
 
-    def download(self, path: str, **parameters: object) -> Iterator[bytes]:
-        """Yield a file piece by piece."""
-        with self._reply("GET", path, SECONDS_FOR_FILES, params=_given(parameters)) as reply:
+    def download(self, path: str, **parameters: str) -> Iterator[bytes]:
+        with self._reply("GET", path, SECONDS_FOR_FILES, params=parameters) as reply:
             yield from reply.iter_bytes(PIECE)
 
     def _json(self, method: str, path: str, seconds: float = SECONDS, **content: Any) -> Any:
@@ -114,16 +122,16 @@ class Client:
                     raise _refused(reply)
                 yield reply
         except self._errors as error:
-            words = _cause(error) or str(error) or type(error).__name__
+            words = str(error) or type(error).__name__
             raise Failed(Code.UNREACHABLE, f"cannot reach {self.url}: {words}") from error
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value}
 
 
 def run_path(run: str, *rest: str) -> str:
     return "/".join(["/runs", quote(run, safe=""), *rest])
-
-
-def _given(parameters: Reply) -> dict[str, str]:
-    return {name: str(value) for name, value in parameters.items() if value is not None}
 
 
 def _refused(reply: Response) -> Failed:
@@ -140,38 +148,15 @@ def _refused(reply: Response) -> Failed:
     return Failed(Code.UNREACHABLE if status >= 500 else Code.REFUSED, f"{status}: {reason}")
 
 
-def _cause(error: BaseException | None) -> str:
-    """Return what the system says of a failure, without its number."""
-    while error is not None:
-        if isinstance(error, OSError) and error.strerror:
-            return error.strerror
-        error = error.__cause__ or error.__context__
-    return ""
-
-
-def _opened(path: Path) -> IO[bytes]:
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise failed_to("read", path, error) from error
-
-
-def _name(path: Path) -> str:
-    """Return a file's name as text, whatever its bytes are."""
-    return os.fsencode(path.name).decode("utf-8", "replace")
-
-
 def connect() -> Client:
     """Return a client of the server that is meant: settings are looked up as the server does."""
-    given: dict[str, str | None] = {}
     # Another user's .env, and the data beside it, are not for this one.
     if os.access(ROOT / ".env", os.R_OK):
-        from dotenv import dotenv_values  # few have such a file
+        from dotenv import load_dotenv  # few have such a file
 
-        given = dotenv_values(ROOT / ".env")
-    given |= os.environ
-    url, key = given.get("HUMANJUDGE_URL") or "", given.get("HUMANJUDGE_API_KEY") or ""
-    data = ROOT / Path(given.get("HUMANJUDGE_DATA") or "var").expanduser()
+        load_dotenv(ROOT / ".env")
+    url, key = os.environ.get("HUMANJUDGE_URL", ""), os.environ.get("HUMANJUDGE_API_KEY", "")
+    data = ROOT / Path(os.environ.get("HUMANJUDGE_DATA") or "var").expanduser()
     # The key of this machine is nothing to show to another.
     if url and not key and (not (data / "url").exists() or url.rstrip("/") != _left_url(data)):
         raise Failed(Code.USAGE, f"HUMANJUDGE_API_KEY must be set too, for {url}")
@@ -195,9 +180,8 @@ def _left_url(data: Path) -> str:
 def _left_key(path: Path) -> str:
     text = _text(path, "HUMANJUDGE_API_KEY")
     try:
-        access = json.loads(text)
-        key = access.get("cli_key") or access["api_key"]
-    except (ValueError, AttributeError, KeyError):
+        key = json.loads(text)["cli_key"]
+    except (ValueError, TypeError, KeyError):
         key = None
     if not isinstance(key, str):
         raise Failed(Code.USAGE, f"{path} holds no key; set HUMANJUDGE_API_KEY")
@@ -207,9 +191,7 @@ def _left_key(path: Path) -> str:
 def _text(path: Path, instead: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        message = f"no {path}: start the server with make run, or set {instead}"
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        message = f"cannot read {path} ({reason}); set {instead}"
-    raise Failed(Code.USAGE, message)
+        message = f"cannot read {path} ({reason}): start the server with make run, or set {instead}"
+        raise Failed(Code.USAGE, message) from error

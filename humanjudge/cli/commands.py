@@ -1,11 +1,10 @@
 """Every command. It talks to the server's API and returns the reply, with the lines made of it."""
 
-from __future__ import annotations
-
 import functools
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, TypeAlias
@@ -13,7 +12,7 @@ from typing import Any, TypeAlias
 import click
 
 from humanjudge.cli import lines
-from humanjudge.cli.client import CODES, Client, Code, Failed, connect, failed_to, run_path
+from humanjudge.cli.client import CODES, Client, Code, Failed, connect, given, run_path, trying
 from humanjudge.lib import strict_json
 from voting.choices import CHOICES
 from voting.ledger import chain
@@ -21,7 +20,6 @@ from voting.ledger import chain
 Printed: TypeAlias = tuple[object, Iterable[str]]
 
 AUTO = "auto"
-REACHED = ("voting", "complete")
 ENDED = ("stopped", "failed")
 LOOK_SECONDS = 0.3
 # A server that is being restarted is waited for.
@@ -50,16 +48,19 @@ def command(name: str) -> Callable[[Callable[..., Printed | None]], click.Comman
         @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
         @functools.wraps(function)
         def run(as_json: bool, **given: Any) -> None:
-            printed = function(**given)
-            if printed is None:
-                return
-            reply, texts = printed
-            for text in [json.dumps(reply, ensure_ascii=False, indent=1)] if as_json else texts:
-                click.echo(text)
+            if printed := function(**given):
+                _print(*printed)
 
         return run
 
     return declared
+
+
+def _print(reply: object, texts: Iterable[str]) -> None:
+    if click.get_current_context().params["as_json"]:
+        texts = [json.dumps(reply, ensure_ascii=False, indent=1)]
+    for text in texts:
+        click.echo(text)
 
 
 def seconds(default: int, words: str) -> Callable[..., Any]:
@@ -67,21 +68,16 @@ def seconds(default: int, words: str) -> Callable[..., Any]:
     return click.option("--timeout", type=bounds, default=default, show_default=True, help=words)
 
 
-def _object(path: Path | str) -> lines.Reply:
-    """Read an object from a JSON file, or from standard input."""
+def _object(path: Path | str) -> dict[str, Any]:
     try:
-        raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        with trying("read", path):
+            raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
         value = strict_json.loads(raw.decode("utf-8-sig"))
-    except OSError as error:
-        raise failed_to("read", path, error) from error
     except ValueError as error:
         raise Failed(Code.INVALID, f"{path} is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise Failed(Code.INVALID, f"{path}: must be an object")
     return value
-
-
-# --- runs ---------------------------------------------------------------------------------------
 
 
 @command("judge-eval-create")
@@ -93,37 +89,29 @@ def _object(path: Path | str) -> lines.Reply:
 @click.option("--wait", is_flag=True, help="Wait until people can vote, or it has failed.")
 @seconds(3600, "Seconds.")
 def create(
-    config: str | None,
-    name: str | None,
-    project: str | None,
-    kind: str | None,
-    draft: bool,
-    wait: bool,
-    timeout: float,
-) -> Printed:
+    config: str | None, draft: bool, wait: bool, timeout: float, **named: str | None
+) -> Printed | None:
     """Make a run of a config; without one, of the demo's outputs and the baseline judges."""
+    if config is None and draft:
+        raise Failed(Code.USAGE, "--draft: a run of the demo has nothing to start")
+    if config is not None and named["kind"]:
+        raise Failed(Code.USAGE, "--kind: the kind of a run with a config stands there")
     client = connect()
-    given = {key: value for key, value in (("name", name), ("project", project)) if value}
     if config is None:
-        if draft:
-            raise Failed(Code.USAGE, "--draft: a run of the demo has nothing to start")
-        made = client.post("/runs/demo", given | ({"kind": kind} if kind else {}))
+        made = client.post("/runs/demo", given(**named))
     else:
-        if kind:
-            raise Failed(Code.USAGE, "--kind: the kind of a run with a config stands there")
         start = {"start": False} if draft else {}
-        made = client.post("/runs", {"start": True, **_object(config), **given, **start})
+        made = client.post("/runs", {"start": True, **_object(config), **given(**named), **start})
     created = lines.line("created", lines.short(made["id"]))
     if not wait:
         return made, [created]
-    as_json = click.get_current_context().params["as_json"]
-    if not as_json:
+    if not click.get_current_context().params["as_json"]:
         click.echo(created)
     reached = _wait(client, made["id"], timeout)
-    if reached["state"] not in ENDED:
-        return reached, [lines.line("state", reached["state"])]
-    click.echo(json.dumps(reached, indent=1) if as_json else lines.line("state", reached["state"]))
-    raise Failed(Code.REFUSED, f"{reached['state']}: {reached['note']}")
+    _print(reached, [lines.line("state", reached["state"])])
+    if reached["state"] in ENDED:
+        raise Failed(Code.REFUSED, f"{reached['state']}: {reached['note']}")
+    return None
 
 
 def _wait(client: Client, run: str, timeout: float) -> lines.Reply:
@@ -133,7 +121,7 @@ def _wait(client: Client, run: str, timeout: float) -> lines.Reply:
         try:
             found: lines.Reply = client.get(run_path(run))
             answered = monotonic()
-            if found["state"] in (*REACHED, *ENDED, "draft"):
+            if found["state"] in ("draft", "voting", "complete", *ENDED):
                 return found
         except Failed as failed:
             if failed.code != Code.UNREACHABLE or monotonic() - answered > PATIENCE_SECONDS:
@@ -168,48 +156,38 @@ def list_runs(limit: int) -> Printed:
     cursor: str | None = ""
     while len(found) < limit and cursor is not None:
         wanted = min(limit - len(found), MOST_A_PAGE)
-        page = client.get("/runs", limit=wanted, cursor=cursor or None)
+        page = client.get("/runs", limit=wanted, cursor=cursor)
         found += page["runs"]
         cursor = page["next_cursor"]
     return found, map(lines.run_line, found)
 
 
-def _changed(run: str, path: str, what: str, *counts: str, **body: object) -> Printed:
-    reply = connect().post(run_path(run, path), body or None)
-    named = [field for name in counts for field in (name, reply[name])]
-    return reply, [lines.line(what, lines.short(reply["id"]), *named)]
+BUDGET = click.option(
+    "--budget", "budget_usd", metavar="USD", type=float, help="The run may cost this much in all."
+)
+CHANGES = [
+    ("start", "started", "Start a draft.", []),
+    ("stop", "stopped", "Make no more calls and take no more votes.", []),
+    ("resume", "resumed", "Go on where a run was stopped.", [BUDGET]),
+    ("retry", "retried", "Ask again for everything that failed.", []),
+]
 
 
-@command("start")
-@click.argument("run")
-def start(run: str) -> Printed:
-    """Start a draft."""
-    return _changed(run, "start", "started")
+def _change(name: str, done: str, words: str, options: Iterable[Callable[..., Any]]) -> None:
+
+    def change(run: str, **body: object) -> Printed:
+        reply = connect().post(run_path(run, name), body or None)
+        calls = ("calls", reply["calls"]) if "calls" in reply else ()
+        return reply, [lines.line(done, lines.short(reply["id"]), *calls)]
+
+    change.__doc__ = words
+    for option in (*options, click.argument("run")):
+        change = option(change)
+    command(name)(change)
 
 
-@command("stop")
-@click.argument("run")
-def stop(run: str) -> Printed:
-    """Make no more calls and take no more votes."""
-    return _changed(run, "stop", "stopped")
-
-
-@command("resume")
-@click.argument("run")
-@click.option("--budget", metavar="USD", type=float, help="The run may cost this much in all.")
-def resume(run: str, budget: float | None) -> Printed:
-    """Go on where a run was stopped."""
-    return _changed(run, "resume", "resumed", **({} if budget is None else {"budget_usd": budget}))
-
-
-@command("retry")
-@click.argument("run")
-def retry(run: str) -> Printed:
-    """Ask again for everything that failed."""
-    return _changed(run, "retry", "retried", "calls")
-
-
-# --- votes --------------------------------------------------------------------------------------
+for change in CHANGES:
+    _change(*change)
 
 
 @command("judge-eval-vote")
@@ -296,9 +274,6 @@ def findings(run: str, part: str | None, timeout: float) -> Printed:
         sleep(LOOK_SECONDS)
 
 
-# --- files --------------------------------------------------------------------------------------
-
-
 @command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @click.option("--run", help="Add to this run instead of making one.")
@@ -306,36 +281,28 @@ def findings(run: str, part: str | None, timeout: float) -> Printed:
 @click.option("--project", help="Name or identifier of the project of a new run.")
 @click.option("--mapping", metavar="FILE", type=FILE, help="Columns, as JSON.")
 @click.option("--options", metavar="FILE", type=FILE, help="More, as JSON.")
-@click.option("--format", "file_format", type=click.Choice(["csv", "json", "jsonl", "parquet"]))
+@click.option("--format", type=click.Choice(["csv", "json", "jsonl", "parquet"]))
 @click.option("--skip-errors", is_flag=True, help="Import the rows that are right.")
 def import_files(
     files: tuple[Path, ...],
     run: str | None,
-    name: str | None,
-    project: str | None,
     mapping: Path | None,
     options: Path | None,
-    file_format: str | None,
     skip_errors: bool,
+    **named: str | None,
 ) -> Printed:
     """Import pairs, verdicts and votes from CSV, JSON, JSONL or Parquet, or one exported bundle.
 
     Nothing is imported where one row is wrong, and nothing twice.
     """
-    more = {
-        **(_object(options) if options else {}),
-        **({"skip_errors": True} if skip_errors else {}),
-    }
-    fields = {
-        "mapping": json.dumps(_object(mapping)) if mapping else "",
-        "options": json.dumps(more) if more else "",
-        "format": file_format or "",
-        "name": "" if run else name or files[0].stem,
-        "project": project or "",
-    }
+    more = (_object(options) if options else {}) | given(skip_errors=skip_errors)
+    fields = given(
+        **named | {"name": "" if run else named["name"] or files[0].stem},
+        mapping=json.dumps(_object(mapping)) if mapping else "",
+        options=json.dumps(more) if more else "",
+    )
     path = run_path(run, "import") if run else "/runs/import"
-    sent = {field: value for field, value in fields.items() if value}
-    report = _imported(connect(), path, files, sent)
+    report = _imported(connect(), path, files, fields)
     return report, lines.report_lines(report)
 
 
@@ -390,12 +357,11 @@ def _saved(pieces: Iterator[bytes], out: Path) -> int:
     """Write a file that is whole or not there; return its size."""
     part = out.with_name(f"{out.name}.part")
     try:
-        with part.open("wb") as file:
-            file.writelines(pieces)
-            size = file.tell()
-        part.replace(out)
-    except OSError as error:
-        raise failed_to("write", out, error) from error
+        with trying("write", out):
+            with part.open("wb") as file:
+                file.writelines(pieces)
+                size = file.tell()
+            part.replace(out)
     finally:
         part.unlink(missing_ok=True)
     return size
@@ -407,20 +373,13 @@ def _saved(pieces: Iterator[bytes], out: Path) -> int:
 def verify(file: Path, head: str | None) -> Printed:
     """Verify a ledger that was exported, without any server."""
     try:
-        with file.open(encoding="utf-8") as text:
+        with trying("read", file), file.open(encoding="utf-8") as text:
             verified = chain.verify(text, head)
-    except OSError as error:
-        raise failed_to("read", file, error) from error
     except UnicodeDecodeError as error:
         raise Failed(Code.REFUSED, f"{file}: not UTF-8") from error
     except chain.ChainBroken as error:
         raise Failed(Code.REFUSED, f"{file}: {error}") from error
     is_known = head is not None
-    done = {
-        "entries": verified.entries,
-        "head": verified.head,
-        "project": str(verified.project),
-        "head_known": is_known,
-    }
+    done = {**asdict(verified), "project": str(verified.project), "head_known": is_known}
     fields = ("verified", verified.entries, "head", verified.head, "known", int(is_known))
     return done, [lines.line(*fields)]

@@ -1,7 +1,5 @@
 """What the command line prints: one short line for each thing, fields between bars."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
@@ -26,12 +24,8 @@ def clean(text: str) -> str:
     return " ".join("".join(kept).split())
 
 
-def line(*fields: object) -> str:
-    return "|".join(clean(str(field)) for field in fields)
-
-
-def tabbed(*fields: object) -> str:
-    return "\t".join(clean(str(field)) for field in fields)
+def line(*fields: object, between: str = "|") -> str:
+    return between.join(clean(str(field)) for field in fields)
 
 
 def short(identifier: str) -> str:
@@ -51,7 +45,6 @@ def run_line(run: Reply) -> str:
 
 
 def status_lines(run: Reply, pending: Reply) -> Iterator[str]:
-    """Say where a run stands, what to vote on next, and what the judges say of that."""
     yield line("run", short(run["id"]))
     yield line("state", run["state"])
     if run["note"]:
@@ -86,21 +79,21 @@ def result_lines(results: Reply) -> Iterator[str]:
         return "-" if row[name] is None else f"{row[name]:.{decimals}f}"
 
     for row in results["leaderboard"]:
-        yield tabbed(
+        yield line(
             *(row["rank"], row["judge"], row["elo"], figure("agree_rate")),
             *(row["agree"], row["total"]),
             *(figure(f"overall_{name}") for name in ("agreement", "low", "high")),
             figure("order_luck", 0),
+            between="\t",
         )
     as_of = results["overall_as_of"]
     yield line("as-of-vote", as_of["votes"], "newer", as_of["newer"])
 
 
 def findings_lines(findings: Reply) -> Iterator[str]:
-    """Say what the votes show, and of which; then a row for each judge as the server wrote it."""
     yield line("words", findings["words"])
     yield line("as-of-vote", findings["as_of"]["votes"], "newer", findings["newer"])
-    yield from (tabbed(*row) for row in findings["rows"])
+    yield from (line(*row, between="\t") for row in findings["rows"])
 
 
 def progress(job: Reply) -> str:
@@ -119,7 +112,6 @@ def progress(job: Reply) -> str:
 
 
 def report_lines(report: Reply) -> Iterator[str]:
-    """Say what an import brought, and what it left out and why."""
     first, *others = [short(run) for run in report["runs"]] or [""]
     yield line("imported", first, *_named(report["new"], *report["new"]))
     yield from (line("imported", run) for run in others)
@@ -152,7 +144,6 @@ def _place(error: Reply) -> str:
 
 
 def _detail(detail: object) -> str:
-    """Write one thing that is wrong, with its path where it has one."""
     if not isinstance(detail, dict):
         return clean(str(detail))
     return _joined(detail.get("path"), detail.get("message")) or clean(json.dumps(detail))

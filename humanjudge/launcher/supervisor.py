@@ -3,9 +3,9 @@
 Each child is the leader of a session of its own, so that a key pressed in the terminal reaches only
 the supervisor, and whatever a dead child leaves behind can be found and ended by its group.
 
-A child that runs a Python module is forked where that is safe: it begins with all that this process
-has imported, so that five processes need little more time and memory than one. For that, this
-process must never have a second thread, or a connection to anything.
+A child that runs a Python module is forked and no more where that is safe: it begins with all that
+this process has imported, so that five processes need little more time and memory than one. For
+that, this process must never have a second thread, or a connection to anything.
 """
 
 import contextlib
@@ -15,10 +15,9 @@ import re
 import runpy
 import shutil
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkProcess
 from pathlib import Path
@@ -39,92 +38,63 @@ ECHO_LINES = 5
 # Elsewhere system libraries have threads of their own.
 CAN_FORK = sys.platform == "linux"
 _SERIOUS = re.compile(r"\b(WARNING|ERROR|CRITICAL)\b")
+_SIGNALS = {number.value: number.name for number in signal.Signals}
 
 
-@dataclass(frozen=True)
-class Program:
-    """What one child is: its command, and how it is stopped."""
+@dataclass
+class Child:
+    """A program that is kept running, with its log; started where this process stands."""
 
     name: str
     command: list[str]
-    env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    cwd: Path | None = None
     stop_seconds: float = 10.0
     # Whether its log lines that say WARNING or worse are shown on the terminal too.
     echo: bool = True
-
-    def can_be_forked(self) -> bool:
-        return CAN_FORK and self.command[:2] == [sys.executable, "-m"]
-
-    def run_in_fork(self, log: int, close: Iterable[int]) -> None:
-        """Become this program, in a copy of the supervisor whose descriptors are closed."""
-        os.setsid()
-        for descriptor in close:
-            os.close(descriptor)
-        os.dup2(sys.stdin.fileno(), 0)  # which is /dev/null by now
-        os.dup2(log, 1)
-        os.dup2(log, 2)
-        os.close(log)
-        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-        for number in STOP_SIGNALS:
-            signal.signal(number, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
-        # What stays the same is not set again: what shows in `ps` is found through its place.
-        os.environ.update(dict(self.env.items() - os.environ.items()))
-        os.chdir(self.cwd or ".")
-        _, _, module, *_ = self.command
-        sys.argv = self.command[2:]
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
-
-
-class Child:
-    """One running program with its log."""
-
-    def __init__(self, program: Program, log: Path) -> None:
-        self.program = program
-        self.log = log
-        self.process: subprocess.Popen[bytes] | ForkProcess | None = None
-        self.pid = 0
-        self.started_at = 0.0
-        self.deaths = self.kills = 0
-        self.restart_at = math.inf
-        self._read = 0
+    log: Path = Path()
+    process: ForkProcess | None = None
+    pid: int = 0
+    started_at: float = 0.0
+    deaths: int = 0
+    kills: int = 0
+    restart_at: float = math.inf
+    _read: int = 0
 
     def spawn(self, close: Iterable[int]) -> int:
         """Start it; `close` are descriptors of this process that are none of its business."""
         self.restart_at = math.inf
         self.started_at = time.monotonic()
-        program = self.program
-        with self.log.open("ab") as log:
-            if program.can_be_forked():
-                # A signal that comes before the handlers are its own waits until then.
-                signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-                try:
-                    self.process = ForkProcess(
-                        target=program.run_in_fork, args=(log.fileno(), close), name=program.name
-                    )
-                    self.process.start()
-                finally:
-                    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
-            else:
-                self.process = subprocess.Popen(
-                    program.command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    env=dict(program.env),
-                    cwd=program.cwd,
-                    start_new_session=True,
-                )
-        self.pid = self.process.pid or 0
+        # A signal that comes before the handlers are its own waits until then.
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+        try:
+            with self.log.open("ab") as log:
+                process = ForkProcess(target=self._become, args=(log.fileno(), close))
+                process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+        self.process, self.pid = process, process.pid or 0
         return self.pid
 
-    def exit_code(self) -> int | None:
-        """Return how it ended, None while it runs."""
-        if isinstance(self.process, ForkProcess):
-            return self.process.exitcode
-        return self.process.poll() if self.process else None
+    def _become(self, log: int, close: Iterable[int]) -> None:
+        """Be this program, in a copy of the supervisor whose descriptors are closed."""
+        os.setsid()
+        for descriptor in close:
+            os.close(descriptor)
+        # Standard input is /dev/null by now.
+        for source, target in ((sys.stdin.fileno(), 0), (log, 1), (log, 2)):
+            os.dup2(source, target)
+        os.close(log)
+        for number in STOP_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+        if not CAN_FORK or self.command[:2] != [sys.executable, "-m"]:
+            try:
+                os.execvp(self.command[0], self.command)  # noqa: S606  of our own words
+            except OSError as error:
+                sys.exit(f"{self.command[0]}: {error.strerror}")
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+        sys.argv = self.command[2:]
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 
     def note_death(self, code: int, now: float) -> float:
         """Return the seconds to wait before the restart: longer with each early death."""
@@ -151,51 +121,47 @@ class Child:
 
     def new_serious_lines(self) -> list[str]:
         """Log lines since the last call that say WARNING or worse."""
-        if not self.program.echo or self.log.stat().st_size == self._read:
+        if not self.echo or self.log.stat().st_size == self._read:
             return []
         with self.log.open("rb") as log:
             log.seek(self._read)
-            text = log.read()
-        whole = text[: text.rfind(b"\n") + 1]
-        self._read += len(whole)
+            whole, newline, _ = log.read().rpartition(b"\n")
+        self._read += len(whole + newline)
         lines = whole.decode(errors="replace").splitlines()
         return [line for line in lines if _SERIOUS.search(line)]
 
 
+@dataclass
 class Supervisor:
     """Runs children until a stop signal comes.
 
     A child that dies is started again, after pauses that grow to `LONGEST_PAUSE`, for as long as it
     takes: what was missing (space on the disk, memory) may come back. Only before `is_settled` is
     set, by the caller who has seen that everything runs, a child that keeps dying ends the start.
-
-    Use as a context manager, from the main thread: leaving it stops every child, the youngest
-    first. `say` gets each line for the terminal; `keep_open` are descriptors (a lock) that are
-    held until the children have ended even if the supervisor itself is killed.
+    Leaving its context stops every child, the youngest first. `say` gets each line for the
+    terminal; `keep_open` are descriptors (a lock) that are held until the children have ended even
+    if the supervisor itself is killed.
     """
 
-    def __init__(
-        self, logs: Path, say: Callable[[str], None], *, keep_open: Iterable[int] = ()
-    ) -> None:
-        self.logs = logs
-        self.say = say
-        self.children: list[Child] = []
-        self.is_settled = False
-        self.stopping = False
-        self.exit_code = 0
-        self._impatient = False
-        self._keep_open = tuple(keep_open)
+    logs: Path
+    say: Callable[[str], None]
+    keep_open: tuple[int, ...] = ()
+    is_settled: bool = False
+    stopping: bool = False
+    exit_code: int = 0
+    _impatient: bool = False
+    _children: list[Child] = field(default_factory=list)
 
     def __enter__(self) -> Self:
         self.logs.mkdir(parents=True, exist_ok=True)
-        self._lifeline = Lifeline(self._keep_open)
+        self._lifeline = Lifeline(self.keep_open)
         for number in STOP_SIGNALS:
             signal.signal(number, self._on_signal)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stopping = True
-        for child in reversed(self.children):
+        for child in reversed(self._children):
             self._stop(child)
         self._lifeline.close()
 
@@ -203,14 +169,13 @@ class Supervisor:
         self._impatient = self.stopping
         self.stopping = True
 
-    def start(self, program: Program) -> None:
+    def start(self, child: Child) -> None:
         """Start a program, with a fresh log beside the one of the run before."""
-        log = self.logs / f"{program.name}.log"
-        if log.exists():
-            log.replace(log.with_suffix(".log.1"))
-        child = Child(program, log)
+        child.log = self.logs / f"{child.name}.log"
+        if child.log.exists():
+            child.log.replace(child.log.with_suffix(".log.1"))
         self._spawn(child)
-        self.children.append(child)
+        self._children.append(child)
 
     def wait_for(self, ready: Callable[[], bool], seconds: float = math.inf) -> bool:
         """Look after the children until `ready()`; False on a stop or when the time is over."""
@@ -222,16 +187,10 @@ class Supervisor:
             time.sleep(TICK)
         return False
 
-    def watch(self) -> int:
-        """Look after the children until a stop; the exit code."""
-        self.wait_for(lambda: False)
-        return self.exit_code
-
     def _look_after(self) -> None:
-        for child in self.children:
-            code = child.exit_code()
-            if code is not None:
-                self._bury(child, code)
+        for child in self._children:
+            if child.process and child.process.exitcode is not None:
+                self._bury(child, child.process.exitcode)
             # Neither a full disk nor a log that somebody deleted is a reason to end.
             with contextlib.suppress(OSError):
                 self._echo(child)
@@ -241,18 +200,17 @@ class Supervisor:
         self._lifeline.renew()
 
     def _spawn(self, child: Child) -> None:
-        self._lifeline.add(child.spawn((*self._keep_open, self._lifeline.descriptor)))
+        self._lifeline.add(child.spawn((*self.keep_open, self._lifeline.descriptor)))
 
     def _bury(self, child: Child, code: int) -> None:
-        child.process = None
         # Its own children may hold the port or go on sending tasks.
-        self._end_group(child.pid, 0.0)
-        name = child.program.name
+        self._end_group(child, 0.0)
         delay = child.note_death(code, time.monotonic())
         if child.deaths < DEATHS_ALLOWED or self.is_settled:
-            self.say(f"{name} died ({_reason(code)}); restarting it in {delay:.1f} s")
+            reason = _SIGNALS.get(-code, f"exit code {code}")
+            self.say(f"{child.name} died ({reason}); restarting it in {delay:.1f} s")
             return
-        self.say(f"{name} died {DEATHS_ALLOWED} times before everything ran: giving up.")
+        self.say(f"{child.name} died {DEATHS_ALLOWED} times before everything ran: giving up.")
         self.say(f"The last lines of {child.log}:")
         for line in child.log.read_text(errors="replace").splitlines()[-LAST_LINES:]:
             self.say(f"  {line}")
@@ -263,15 +221,15 @@ class Supervisor:
             self._spawn(child)
         except OSError as error:
             delay = child.note_death(1, time.monotonic())
-            name = child.program.name
-            self.say(f"{name} cannot be started ({error.strerror}); next try in {delay:.1f} s")
+            reason = f"cannot be started ({error.strerror})"
+            self.say(f"{child.name} {reason}; next try in {delay:.1f} s")
 
     def _echo(self, child: Child) -> None:
         lines = child.new_serious_lines()
         for line in lines[:ECHO_LINES]:
-            self.say(f"{child.program.name}: {line}")
+            self.say(f"{child.name}: {line}")
         if len(lines) > ECHO_LINES:
-            self.say(f"{child.program.name}: {len(lines) - ECHO_LINES} more in {child.log}")
+            self.say(f"{child.name}: {len(lines) - ECHO_LINES} more in {child.log}")
 
     def _stop(self, child: Child) -> None:
         process = child.process
@@ -279,23 +237,15 @@ class Supervisor:
             return
         # Only the leader: it knows best in which order to end what it started.
         process.terminate()
-        deadline = time.monotonic() + child.program.stop_seconds
-        while child.exit_code() is None and time.monotonic() < deadline and not self._impatient:
+        deadline = time.monotonic() + child.stop_seconds
+        while process.exitcode is None and time.monotonic() < deadline and not self._impatient:
             time.sleep(TICK / 5)
-        if child.exit_code() is None:
-            self.say(f"{child.program.name} did not stop in time and is killed")
+        if process.exitcode is None:
+            self.say(f"{child.name} did not stop in time and is killed")
             process.kill()
-        self._end_group(child.pid, 2.0)
+        self._end_group(child, 2.0)
+
+    def _end_group(self, child: Child, grace: float) -> None:
         child.process = None
-
-    def _end_group(self, group: int, grace: float) -> None:
-        end_group(group, 0.0 if self._impatient else grace)
-        self._lifeline.remove(group)
-
-
-def _reason(code: int) -> str:
-    if code >= 0:
-        return f"exit code {code}"
-    with contextlib.suppress(ValueError):
-        return signal.Signals(-code).name
-    return f"signal {-code}"
+        end_group(child.pid, 0.0 if self._impatient else grace)
+        self._lifeline.remove(child.pid)

@@ -5,8 +5,6 @@ holder renews and releases only rows that are still its own, and learns from the
 they were. Each function returns how many rows it changed.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,7 +21,6 @@ def held(now: datetime | None = None) -> Q:
 
 
 def claim(rows: QuerySet[Any], lasts: timedelta, **fields: Any) -> int:
-    """Lease those rows that are free."""
     now = timezone.now()
     return rows.filter(free(now)).update(leased_until=now + lasts, **fields)
 

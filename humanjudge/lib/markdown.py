@@ -1,7 +1,5 @@
 """Model output as safe HTML: Markdown without raw HTML, then an allow-list on top of it."""
 
-from __future__ import annotations
-
 import nh3
 from django import template
 from django.utils.safestring import SafeString, mark_safe

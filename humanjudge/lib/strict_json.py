@@ -1,7 +1,5 @@
 """JSON that is what it says it is: no key twice, no NaN; and large files read piece by piece."""
 
-from __future__ import annotations
-
 import codecs
 import json
 from collections.abc import Iterator
@@ -65,9 +63,7 @@ class Cursor:
     """Walks through one JSON text in bounded memory: only the current value is held.
 
     The stream is UTF-8, with or without a byte order mark. Our own because no streaming library is
-    as strict: ijson, the nearest, writes half a surrogate pair as "?", cannot refuse a key that
-    stands twice without a class that halves its speed (and then raises SystemError), and bounds no
-    record.
+    as strict: ijson, the nearest, cannot well refuse a key that stands twice, and bounds no record.
 
     Examples
     --------
@@ -152,7 +148,6 @@ class Cursor:
             self.value()
 
     def end(self) -> None:
-        """Refuse anything that follows."""
         if self.peek():
             raise NotJson("something follows where the JSON ends: is this JSON Lines (.jsonl)?")
 

@@ -1,7 +1,5 @@
 """Tables for pages and files: figures, how sure each is, and why one is missing."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable, Sequence
@@ -57,16 +55,19 @@ class Cell:
             "data-sort": self.sort,
             "title": self.title or None,
         }
-        parts = [f"<{element}"]
-        parts += [f' {n}="{conditional_escape(v)}"' for n, v in about.items() if v is not None]
-        parts.append(f">{_drawn(self.bar) if self.bar else ''}")
-        parts.append(f'<span class="{self.mark}">' if self.mark else "")
-        parts += [_hidden(self.before), conditional_escape(self.main), _hidden(self.after)]
-        parts.append("</span>" if self.mark else "")
-        parts.append(f"<sup>{self.note}</sup>" if self.note else "")
-        parts.append(f" <small>{conditional_escape(self.small)}</small>" if self.small else "")
-        parts.append(f' <span class="tag">{self.tag}</span>' if self.tag else "")
-        return SafeString("".join([*parts, f"</{element}>"]))
+        parts = [
+            f"<{element}",
+            *[f' {n}="{conditional_escape(v)}"' for n, v in about.items() if v is not None],
+            f">{_drawn(self.bar) if self.bar else ''}",
+            f'<span class="{self.mark}">' if self.mark else "",
+            _hidden(self.before) + conditional_escape(self.main) + _hidden(self.after),
+            "</span>" if self.mark else "",
+            f"<sup>{self.note}</sup>" if self.note else "",
+            f" <small>{conditional_escape(self.small)}</small>" if self.small else "",
+            f' <span class="tag">{self.tag}</span>' if self.tag else "",
+            f"</{element}>",
+        ]
+        return SafeString("".join(parts))
 
 
 def _hidden(words: str) -> str:

@@ -1,7 +1,5 @@
 """Money, time, lists and cells of tables as they are written for people."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from decimal import Decimal

@@ -1,14 +1,13 @@
 """What people configure, checked by pydantic: every mistake at once, each with its path."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from typing import Annotated, Any, Final, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -17,7 +16,6 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationError,
-    WithJsonSchema,
 )
 from pydantic_core import ErrorDetails, PydanticCustomError, PydanticKnownError
 
@@ -72,30 +70,23 @@ def _check_line(text: str) -> str:
     return text
 
 
+# Text of any number of lines that is not blank; it is not stripped.
 Text: TypeAlias = Annotated[
     str, AfterValidator(_check_text), Field(json_schema_extra={"minLength": 1, "pattern": r"\S"})
 ]
-"""Text of any number of lines that is not blank; it is not stripped."""
+# One line, stripped, without control characters.
 Line: TypeAlias = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1),
     AfterValidator(_check_line),
     Field(json_schema_extra={"pattern": r"^[^\u0000-\u001f\u007f]*\S[^\u0000-\u001f\u007f]*$"}),
 ]
-"""One line, stripped, without control characters."""
 Name: TypeAlias = Annotated[Line, Field(max_length=LONGEST_NAME)]
 
 
 def one_of(options: Sequence[str]) -> Any:
     """Return the type of one of some texts that are known only when the program runs."""
-
-    def check(value: str) -> str:
-        if value not in options:
-            raise PydanticKnownError("literal_error", {"expected": ", ".join(map(repr, options))})
-        return value
-
-    schema = WithJsonSchema({"type": "string", "enum": list(options)})
-    return Annotated[str, AfterValidator(check), schema]
+    return Literal.__getitem__(tuple(options))
 
 
 def alone(key: str) -> Callable[[object], object]:
@@ -130,25 +121,20 @@ def validated(
     humanjudge.lib.validation.ConfigInvalid: text: is empty
     temprature: unknown; did you mean 'temperature'?
     """
-    result, errors = None, list[ConfigError]()
+    errors = [ConfigError(_path(place, data, path), words) for place, words in conflicts]
     try:
         result = model.model_validate(data)
     except ValidationError as invalid:
-        errors += _errors(model, invalid, data, path)
-    errors += [ConfigError(_path(place, data, path), words) for place, words in conflicts]
-    if errors or result is None:
+        errors = [*_errors(model, invalid, data, path), *errors]
+        raise ConfigInvalid(errors) from None
+    if errors:
         raise ConfigInvalid(errors)
     return result
 
 
 @cache
 def _schema(model: type[BaseModel]) -> Schema:
-    return model.model_json_schema()
-
-
-def json_schema(model: type[BaseModel]) -> Schema:
-    """Return the schema of a model with nothing left to look up elsewhere, as OpenAPI takes it."""
-    definitions = _schema(model).get("$defs", {})
+    whole = model.model_json_schema()
 
     def inlined(node: Any) -> Any:
         if isinstance(node, list):
@@ -156,11 +142,15 @@ def json_schema(model: type[BaseModel]) -> Schema:
         if not isinstance(node, dict):
             return node
         if "$ref" in node:
-            return inlined(definitions[node["$ref"].rpartition("/")[2]])
-        return {key: inlined(each) for key, each in node.items() if key != "$defs"}
+            return inlined(whole["$defs"][node["$ref"].rpartition("/")[2]])
+        return {key: inlined(each) for key, each in node.items()}
 
-    inline: Schema = inlined(_schema(model))
-    return inline
+    return {key: inlined(each) for key, each in whole.items() if key != "$defs"}
+
+
+def json_schema(model: type[BaseModel]) -> Schema:
+    """Return the schema of a model with nothing left to look up elsewhere, as OpenAPI takes it."""
+    return deepcopy(_schema(model))
 
 
 def meant(word: str, known: Sequence[str]) -> str:
@@ -184,8 +174,8 @@ def _errors(
             if unknown > _MOST_UNKNOWN:
                 continue
             *above, key = error["loc"]
-            message = f"unknown{meant(str(key), _keys(_schema(model), above, _schema(model)))}"
-        yield ConfigError(_path(_place(error, data), data, path), message)
+            message = f"unknown{meant(str(key), _keys(_schema(model), above))}"
+        yield ConfigError(_where(error, data, path), message)
     if unknown > _MOST_UNKNOWN:
         yield ConfigError(path, f"{unknown - _MOST_UNKNOWN:,} more keys are unknown")
 
@@ -251,50 +241,41 @@ def _message(error: ErrorDetails) -> str:
     return error["msg"].removeprefix("Value error, ")
 
 
-def _place(error: ErrorDetails, data: object) -> Place:
+def _where(error: ErrorDetails, data: object, path: str) -> str:
     """Return where a mistake stands, without what pydantic adds to the place for itself."""
-    *place, last = error["loc"] or ("",)
-    if last == "[key]":
-        return tuple(place[:-1])
-    written = list[str | int]()
-    for step in (*place, last):
-        try:
-            data = data[step]  # type: ignore[index]
-        except (TypeError, LookupError):
-            # The kind of an object that may be of several; text that stands for an object.
-            if not isinstance(data, str):
-                continue
-        written.append(step)
-    if error["type"] == "missing":
-        written.append(last)
+    place = error["loc"]
+    path = _path(place[:-2] if place[-1:] == ("[key]",) else place, data, path, skips=True)
     if error["type"].startswith("union_tag"):
-        written.append(re.findall("'([^']*)'", error["ctx"]["discriminator"])[-1])
-    return tuple(written)
+        return _path(re.findall("'([^']*)'", error["ctx"]["discriminator"])[-1:], None, path)
+    return _path(place[-1:], None, path) if error["type"] == "missing" else path
 
 
-def _path(place: Place, data: object, path: str) -> str:
-    """Return a place as it is written, no deeper than text that stands for a whole object."""
+def _path(place: Sequence[str | int], data: object, path: str, *, skips: bool = False) -> str:
+    """Return a place as it is written, no deeper than text that stands for a whole object.
+
+    `skips` leaves out what is not there, such as the kind of an object that may be of several.
+    """
     for step in place:
         if isinstance(data, str):
             break
         try:
             data = data[step]  # type: ignore[index]
         except (TypeError, LookupError):
+            if skips:
+                continue
             data = None
         word = f"[{step}]" if isinstance(step, int) else excerpt(step, 60)[1:-1] or "''"
         path += word if isinstance(step, int) or not path else f".{word}"
     return path
 
 
-def _keys(node: Schema, place: Sequence[str | int], whole: Schema) -> list[str]:
+def _keys(node: Schema, place: Sequence[str | int]) -> list[str]:
     """Return the keys of the objects that a schema allows at a place."""
-    if "$ref" in node:
-        node = whole["$defs"][node["$ref"].rpartition("/")[2]]
     if options := node.get("anyOf") or node.get("oneOf"):
-        return [key for option in options for key in _keys(option, place, whole)]
+        return [key for option in options for key in _keys(option, place)]
     if not place:
         return list(node.get("properties", ()))
     step, *rest = place
     inner = node.get("properties", {}).get(step)
     inner = inner or node.get("items" if isinstance(step, int) else "additionalProperties")
-    return _keys(inner or node, rest, whole)
+    return _keys(inner or node, rest)

@@ -218,8 +218,8 @@ def test_a_pair_with_enough_votes_still_takes_one():
 
 
 def test_a_flood_is_slowed_down(monkeypatch):
-    monkeypatch.setattr(limit, "_burst", 0)
-    monkeypatch.setattr(limit, "_per_second", 0.001)
+    monkeypatch.setattr(limit, "burst", 0)
+    monkeypatch.setattr(limit, "per_second", 0.001)
     run = make_run()
     response = post(voting_key(), run, pairs_of(run)[0])
     assert response.status_code == 429

@@ -112,4 +112,4 @@ def test_what_breaks_on_the_server(monkeypatch):
     browser = client()
     browser.raise_request_exception = False
     said = detail_of(post(browser, "/runs", "{}"), 500)
-    assert said == "something broke on the server; the error was logged there"
+    assert said == "The error was logged on the server. What was recorded before is safe."

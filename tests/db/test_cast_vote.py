@@ -201,8 +201,8 @@ def test_the_token_of_the_page_lets_a_vote_through():
 
 def test_a_flood_is_slowed_down_and_the_vote_in_it_is_not_lost_silently(monkeypatch):
     run, voter, pair, client = a_pair()
-    monkeypatch.setattr(views.limit, "_burst", 0)
-    monkeypatch.setattr(views.limit, "_per_second", 0.001)
+    monkeypatch.setattr(views.limit, "burst", 0)
+    monkeypatch.setattr(views.limit, "per_second", 0.001)
     response = post_vote(client, voter, pair)
     assert response.status_code == 429
     assert "was not recorded" in text_of(response)

@@ -20,7 +20,7 @@ def now(monkeypatch, settings):
     at = [1000.0]
     for name in ("BY_ADDRESS", "BY_BOTH", "BY_ACCOUNT"):
         limit = getattr(login, name)
-        fresh = RateLimit(limit._per_second, limit._burst, clock=lambda: at[0])
+        fresh = RateLimit(limit.per_second, limit.burst, clock=lambda: at[0])
         monkeypatch.setattr(login, name, fresh)
     monkeypatch.setattr(login, "_owners", set())
     User.objects.create_user("ada", password=RIGHT, is_staff=True)

@@ -9,9 +9,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from humanjudge.celery import app
+from humanjudge.celery import ALIVE, app, say_alive, who_is_alive
 from humanjudge.health import PROCESSES
-from humanjudge.heartbeat import _key, say_alive, who_is_alive
 from judge_eval.models import Board, Run
 from tests.helpers.pages import text_of
 from tests.makers import (
@@ -129,10 +128,10 @@ def test_login_leads_nowhere_else():
 
 @pytest.fixture
 def everybody_alive():
-    say_alive(app, PROCESSES.values())
+    say_alive(PROCESSES.values())
     yield
     with app.connection_for_write() as broker:
-        broker.default_channel.client.delete(*map(_key, PROCESSES.values()))
+        broker.default_channel.client.delete(*(ALIVE + sign for sign in PROCESSES.values()))
 
 
 def test_health_with_everything_up(everybody_alive):
@@ -153,7 +152,7 @@ def test_health_with_everything_up(everybody_alive):
 @pytest.mark.parametrize("missing", PROCESSES)
 def test_health_names_the_process_that_is_missing(everybody_alive, missing):
     with app.connection_for_write() as broker:
-        broker.default_channel.client.delete(_key(PROCESSES[missing]))
+        broker.default_channel.client.delete(ALIVE + PROCESSES[missing])
     response = Client().get("/healthz")
     assert response.status_code == 503
     told = response.json()
@@ -162,10 +161,14 @@ def test_health_names_the_process_that_is_missing(everybody_alive, missing):
     assert told[missing] == "missing"
 
 
-def test_health_without_a_broker_knows_nothing_of_the_workers(everybody_alive, settings):
+def test_health_without_a_broker_knows_nothing_of_the_workers(everybody_alive, monkeypatch):
     with Celery("away", broker="redis+socket:///tmp/no-broker-here.sock") as away:
-        assert who_is_alive(away, ["votes"]) is None
-        say_alive(away, ["votes"])
+        monkeypatch.setattr("humanjudge.celery.app", away)
+        assert who_is_alive(["votes"]) is None
+        say_alive(["votes"])
+        told = Client().get("/healthz").json()
+    assert told["broker"] == "unreachable"
+    assert {told[name] for name in PROCESSES} == {"unknown"}
 
 
 @pytest.mark.parametrize("seconds, status", [(20, 200), (600, 503)])

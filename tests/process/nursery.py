@@ -90,7 +90,7 @@ def main() -> None:
 def fork_programs(folder: Path) -> None:
     import django
 
-    from humanjudge.launcher.supervisor import Child, Program
+    from humanjudge.launcher.supervisor import Child
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "humanjudge.settings")
     django.setup()
@@ -99,15 +99,16 @@ def fork_programs(folder: Path) -> None:
     preload()
     # What is forked reads nothing, and writes to its log.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.chdir(ROOT)
     children: list[Child] = []
     commands, answers = folder / "nursery.commands", folder / "nursery.answers"
     with commands.open() as asked, answers.open("w") as answer:
         pipes = asked.fileno(), answer.fileno()
         for line in asked:
             # One that has ended is a zombie until it is looked at.
-            children = [each for each in children if each.exit_code() is None]
+            children = [each for each in children if each.process.exitcode is None]
             name, command = json.loads(line)
-            child = Child(Program(name, command, cwd=ROOT), folder / f"{name}.log")
+            child = Child(name, command, log=folder / f"{name}.log")
             print(child.spawn(close=pipes), file=answer, flush=True)
             children.append(child)
     # Not as Python ends: it would wait for those that it has forked.

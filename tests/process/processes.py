@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 from django.db import connection
 
-from humanjudge.launcher import up
+from humanjudge.management.commands import up
 from tests.helpers.waiting import eventually, gone
 from tests.process.nursery import ROOT, Nursery
 from tests.servers import lifeline
@@ -108,7 +108,7 @@ class Site:
 
     def web(self) -> subprocess.Popen[bytes] | Forked:
         """Start the web server; it answers when this returns."""
-        process = self._start("web", up.web(self.folder, HOST, self.port).command)
+        process = self._start("web", up.web(HOST, self.port).command)
         deadline = time.monotonic() + START_SECONDS
         while not self._listens():
             assert process.poll() is None, self.log("web")
@@ -117,14 +117,14 @@ class Site:
         return process
 
     def worker(self) -> subprocess.Popen[bytes] | Forked:
-        return self._start("worker", up.worker(self.folder).command)
+        return self._start("worker", up.worker().command)
 
     def workers(self) -> list[subprocess.Popen[bytes] | Forked]:
         """Start those that `make run` starts."""
-        return [self._start(each.name, each.command) for each in up.workers(self.folder)]
+        return [self._start(each.name, each.command) for each in up.workers()]
 
     def beat(self) -> subprocess.Popen[bytes] | Forked:
-        return self._start("beat", up.beat(self.folder).command)
+        return self._start("beat", up.beat().command)
 
     def kill(self, process: subprocess.Popen[bytes] | Forked) -> None:
         """End a process and what it started with kill -9."""

@@ -12,7 +12,7 @@ import pytest
 
 from humanjudge.launcher import supervisor
 from humanjudge.launcher.lifeline import group_alive
-from humanjudge.launcher.supervisor import CAN_FORK, Child, Program
+from humanjudge.launcher.supervisor import CAN_FORK, Child
 from tests.helpers.waiting import eventually, gone
 
 pytestmark = pytest.mark.fault
@@ -46,26 +46,27 @@ while True:
 RUN = """
 import fcntl, os, sys
 from pathlib import Path
-from humanjudge.launcher.supervisor import Program, Supervisor
+from humanjudge.launcher.supervisor import Child, Supervisor
 folder = Path(sys.argv[1])
 sys.path.insert(0, str(folder))
-environment = {**os.environ, "PYTHONPATH": str(folder)}
+os.environ["PYTHONPATH"] = str(folder)
+os.chdir(folder)
 lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
 fcntl.flock(lock, fcntl.LOCK_EX)
 def say(line):
     print(line, flush=True)
-with Supervisor(folder / "logs", say, keep_open=[lock]) as supervisor:
+with Supervisor(folder / "logs", say, keep_open=(lock,)) as supervisor:
     for pair in sys.argv[2:]:
         name, behaviour = pair.split("=")
         patience = 0.5 if behaviour == "stubborn" else 30
         words = ["child", name, behaviour, str(folder / "events.txt")]
         start = ["-m"] if name != "executed" else ["-P", "-m"]
         command = [sys.executable, *start, *words]
-        supervisor.start(Program(name, command, environment, folder, stop_seconds=patience))
-    say(f"guard={supervisor._lifeline.pid}")
+        supervisor.start(Child(name, command, stop_seconds=patience))
+    say(f"guard={supervisor._lifeline._process.pid}")
     supervisor.is_settled = (folder / "settled").exists()
-    code = supervisor.watch()
-sys.exit(code)
+    supervisor.wait_for(lambda: False)
+sys.exit(supervisor.exit_code)
 """
 
 
@@ -205,7 +206,7 @@ def test_a_forked_child_keeps_nothing_of_the_supervisors(tree):
 
 def test_a_log_is_kept_short_while_its_writer_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(supervisor, "LOG_BYTES", 1000)
-    child = Child(Program("a", []), tmp_path / "a.log")
+    child = Child("a", [], log=tmp_path / "a.log")
     with child.log.open("ab", buffering=0) as writer:
         writer.write(b"WARNING old\n" * 100)
         assert len(child.new_serious_lines()) == 100
@@ -247,7 +248,7 @@ def test_a_killed_guard_is_replaced(tree):
 
 
 def test_delays_grow_and_fall_back(tmp_path):
-    child = Child(Program("a", []), tmp_path / "a.log")
+    child = Child("a", [], log=tmp_path / "a.log")
     delays = [round(child.note_death(1, now), 1) for now in range(10)]
     assert delays == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10, 10]
     assert child.note_death(1, 100) == 0.1

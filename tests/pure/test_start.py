@@ -1,10 +1,12 @@
 """What a start prints, and how the parts of a test run find their servers."""
 
-from pathlib import Path
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+from django.conf import settings
 
-from humanjudge.launcher.up import base_url, summary
+from humanjudge.management.commands.up import _answers, base_url, summary
 from tests.plugin import numbered_broker
 
 ACCESS = {
@@ -18,7 +20,7 @@ ACCESS = {
 
 
 def test_the_summary_names_every_way_in():
-    text = summary(ACCESS, "http://127.0.0.1:8000", Path("/data"))
+    text = summary(ACCESS, "http://127.0.0.1:8000")
     for wanted in (
         "Board               Drawings   http://127.0.0.1:8000/runs/1/\n",
         "                    Answers    http://127.0.0.1:8000/runs/2/\n",
@@ -28,20 +30,20 @@ def test_the_summary_names_every_way_in():
         "may read and vote; for one that may manage runs too:\n",
         "                    http://127.0.0.1:8000/admin/voting/apikey/add/\n",
         "Command line        .venv/bin/humanjudge --help\n",
-        "/data/access.txt\n",
+        f"{settings.DATA}/access.txt\n",
     ):
         assert wanted in text
 
 
 def test_the_summary_without_a_demo_still_says_where():
-    text = summary({}, "http://127.0.0.1:8000", Path("/data"))
+    text = summary({}, "http://127.0.0.1:8000")
     assert "http://127.0.0.1:8000/admin/" in text
     assert "password" not in text
 
 
 def test_the_summary_leaves_out_a_password_it_does_not_know():
     admin = {"username": None, "password": None, "path": "/admin/"}
-    assert "None" not in summary({**ACCESS, "admin": admin}, "http://x", Path("/data"))
+    assert "None" not in summary({**ACCESS, "admin": admin}, "http://x")
 
 
 @pytest.mark.parametrize(
@@ -68,3 +70,24 @@ def test_the_address_for_a_browser_on_this_machine(host, url):
 )
 def test_each_worker_of_a_test_run_has_a_broker_database_of_its_own(url, numbered):
     assert numbered_broker(url, 3) == numbered
+
+
+class Healthy(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/healthz" else 404)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_proxy_is_not_asked_whether_the_server_of_this_machine_is_well(monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    with HTTPServer(("127.0.0.1", 0), Healthy) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        url = base_url("127.0.0.1", server.server_port)
+        assert _answers(url)
+        thread.join()
+    assert not _answers(url)

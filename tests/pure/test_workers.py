@@ -3,7 +3,7 @@
 from django.conf import settings
 
 from humanjudge.celery import app
-from humanjudge.launcher import up
+from humanjudge.management.commands import up
 
 
 def queues_of(program):
@@ -13,9 +13,9 @@ def queues_of(program):
     return set(queues.split(","))
 
 
-def test_votes_are_sealed_by_a_worker_that_nothing_long_can_fill(tmp_path):
-    sealer = queues_of(up.worker(tmp_path, "sealer", up.QUEUES_OF_VOTES))
-    worker = queues_of(up.worker(tmp_path, "worker", up.QUEUES_OF_WORK))
+def test_votes_are_sealed_by_a_worker_that_nothing_long_can_fill():
+    sealer = queues_of(up.worker("sealer", up.QUEUES_OF_VOTES))
+    worker = queues_of(up.worker("worker", up.QUEUES_OF_WORK))
     assert not sealer & worker
     app.loader.import_default_modules()
     own = [name for name in app.tasks if not name.startswith("celery.")]
@@ -32,6 +32,6 @@ def test_votes_are_sealed_by_a_worker_that_nothing_long_can_fill(tmp_path):
     }
 
 
-def test_a_worker_by_itself_does_everything(tmp_path):
+def test_a_worker_by_itself_does_everything():
     both = set(up.QUEUES_OF_VOTES.split(",")) | set(up.QUEUES_OF_WORK.split(","))
-    assert queues_of(up.worker(tmp_path)) == both
+    assert queues_of(up.worker()) == both

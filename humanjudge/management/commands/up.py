@@ -1,18 +1,23 @@
-"""`manage.py up`: what a start needs of Django; the rest is `humanjudge.launcher.up`."""
+"""`manage.py up`: everything HumanJudge needs on one machine, as one process tree."""
 
 import contextlib
 import ctypes
+import errno
 import gc
 import hashlib
 import io
+import json
 import os
+import socket
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from http.client import HTTPConnection, HTTPException
 from importlib import import_module
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
@@ -24,9 +29,26 @@ from django.db import Error as DatabaseError
 from django.utils.module_loading import import_string
 
 from humanjudge.celery import app
+from humanjudge.launcher import embedded
 from humanjudge.launcher.embedded import RefusalError, refusing
-from humanjudge.launcher.up import up
+from humanjudge.launcher.supervisor import CAN_FORK, Child, Supervisor
 
+BROKER_SECONDS = 60
+HEALTH_SECONDS = 90
+# Votes are sealed by a worker of their own: what takes long (judges that are tried out, drawings,
+# findings, score files) may take every thread of the other one.
+QUEUES_OF_VOTES = "votes,celery"
+QUEUES_OF_WORK = "judging,rendering"
+# A worker process that dies is replaced at once, and one that hangs cannot hold up a stop.
+WEB_OPTIONS = (
+    "--interface rsgi --http 1 --workers 2 --no-ws --log-level warning "
+    "--respawn-failed-workers --respawn-interval 0.2 --workers-kill-timeout 5"
+)
+# Workers of one machine have nothing to gossip about.
+WORKER_OPTIONS = (
+    "--pool threads --loglevel WARNING --without-gossip --without-mingle --without-heartbeat"
+)
+RULE = "─" * 78
 # What the modules that are run import when they begin.
 PRELOADED = (
     "humanjudge.urls",
@@ -37,8 +59,6 @@ PRELOADED = (
     "granian.cli",
     "granian.server",
 )
-# Of mallopt in glibc: how many arenas there may be.
-M_ARENA_MAX = -8
 
 
 def port(text: str) -> int:
@@ -57,13 +77,76 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
         refuse_errors("humanjudge")
-        prepares = partial(prepare, self._say)
-        sys.exit(up(settings.DATA, host, port, prepare=prepares, preload=preload, say=self._say))
+        # What is written here, by whichever process, is for this user alone.
+        os.umask(0o077)
+        # Of every program that is started. What stays the same is not set again: what shows in `ps`
+        # is found through its place.
+        os.chdir(settings.BASE_DIR)
+        environment = {"HUMANJUDGE_DATA": str(settings.DATA), "PYTHONUNBUFFERED": "1"}
+        os.environ.update(environment.items() - os.environ.items())
+        embedded.refuse_full_disk(settings.DATA)
+        lock = embedded.lock(settings.DATA)
+        refuse_busy_port(host, port)
+        try:
+            with Supervisor(settings.DATA / "logs", self._say, keep_open=(lock,)) as supervisor:
+                start(supervisor, host, port)
+        except OSError as error:
+            text = f"cannot start: {error.filename or settings.DATA}: {error.strerror or error}"
+            raise RefusalError(text) from error
+        self._say("Stopped after a failure." if supervisor.exit_code else "Stopped.")
+        sys.exit(supervisor.exit_code)
 
     def _say(self, line: str) -> None:
         # Where it goes may be a file on a disk that is full.
         with contextlib.suppress(OSError):
             self.stderr.write(f"humanjudge: {line}", self.style.NOTICE)
+
+
+def start(supervisor: Supervisor, host: str, port: int) -> None:
+    if not os.environ.get("REDIS_URL"):
+        start_broker(supervisor)
+    if CAN_FORK:
+        # In a process of its own: this one, which others are forked from, keeps no connection.
+        preparing = ForkProcess(target=prepare, args=(supervisor.say,))
+        preparing.start()
+        supervisor.wait_for(lambda: preparing.exitcode is not None)
+        preparing.join()
+        if preparing.exitcode:
+            sys.exit(1)
+    else:
+        prepare(supervisor.say)
+    if not supervisor.stopping:
+        preload()
+        serve(supervisor, host, port)
+
+
+def start_broker(supervisor: Supervisor) -> None:
+    supervisor.start(Child("broker", embedded.valkey_command(settings.DATA), echo=False))
+    path = embedded.broker_socket(settings.DATA)
+    ready = supervisor.wait_for(lambda: _broker_answers(path), BROKER_SECONDS)
+    if not ready and not supervisor.stopping:
+        raise RefusalError(f"the broker does not answer; see {supervisor.logs}/broker.log")
+
+
+def serve(supervisor: Supervisor, host: str, port: int) -> None:
+    url = base_url(host, port)
+    # The command line on this machine finds the server by it.
+    (settings.DATA / "url").write_text(f"{url}\n")
+    supervisor.say("starting the web server, two workers and their clock")
+    for child in (web(host, port), *workers(), beat()):
+        supervisor.start(child)
+    healthy = supervisor.wait_for(lambda: _answers(url), HEALTH_SECONDS)
+    supervisor.is_settled = True
+    if healthy:
+        # Not there on another machine that shares the database.
+        path = settings.DATA / "access.json"
+        text = summary(json.loads(path.read_text()) if path.exists() else {}, url)
+        (settings.DATA / "access.txt").write_text(text)
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    elif not supervisor.stopping:
+        supervisor.say(f"{url}/healthz does not say that all is well; see {supervisor.logs}")
+    supervisor.wait_for(lambda: False)
 
 
 def refuse_errors(tag: str, databases: Sequence[str] = ()) -> None:
@@ -73,7 +156,6 @@ def refuse_errors(tag: str, databases: Sequence[str] = ()) -> None:
 
 
 def prepare(say: Callable[[str], None]) -> None:
-    """Do what must be done before the first request, and say what takes its time."""
     try:
         say("looking after the database")
         refuse_errors(Tags.database, [DEFAULT_DB_ALIAS])
@@ -117,6 +199,97 @@ def preload() -> None:
     app.loader.import_default_modules()
     # Memory that threads free goes back only where they share one arena. Not every libc knows it.
     with contextlib.suppress(AttributeError):
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
+        ctypes.CDLL(None).mallopt(-8, 1)  # M_ARENA_MAX
     # What is never looked through for garbage stays shared between processes.
     gc.freeze()
+
+
+def web(host: str, port: int) -> Child:
+    where = f"--host {host} --port {port} humanjudge.rsgi:application"
+    return Child("web", _module(f"granian {WEB_OPTIONS} {where}"))
+
+
+def worker(
+    name: str = "worker", queues: str = f"{QUEUES_OF_VOTES},{QUEUES_OF_WORK}", threads: int = 4
+) -> Child:
+    own = f"--hostname {name}@%h --concurrency {threads} --queues {queues}"
+    return Child(name, _module(f"celery -A humanjudge --quiet worker {WORKER_OPTIONS} {own}"))
+
+
+def workers() -> tuple[Child, Child]:
+    """Return one that seals votes and nothing else, and one for all that may take long."""
+    return worker("sealer", QUEUES_OF_VOTES, threads=2), worker("worker", QUEUES_OF_WORK)
+
+
+def beat() -> Child:
+    # Not the worker's own --beat: nobody would notice the death of that process. It holds nothing,
+    # and a signal to stop is lost where it comes while a task is published.
+    command = _module("celery -A humanjudge --quiet beat --loglevel WARNING")
+    return Child("beat", command, stop_seconds=2)
+
+
+def _module(words: str) -> list[str]:
+    return [sys.executable, "-m", *words.split()]
+
+
+def refuse_busy_port(host: str, port: int) -> None:
+    try:
+        family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        socket.create_server((host, port), family=family, dualstack_ipv6=both).close()
+    except OSError as error:
+        hint = f"; try another: PORT={port + 1}" if error.errno == errno.EADDRINUSE else ""
+        # Python writes the address a second time behind the reason.
+        reason = str(error.strerror).partition(" (")[0]
+        message = f"cannot listen on {host} port {port}: {reason}{hint}"
+        raise RefusalError(message) from None
+
+
+def base_url(host: str, port: int) -> str:
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+
+
+def _broker_answers(path: Path) -> bool:
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(2)
+        client.connect(str(path))
+        client.sendall(b"PING\r\n")
+        return client.recv(16).startswith(b"+PONG")
+    return False
+
+
+def _answers(url: str) -> bool:
+    # Not as urllib does it: a proxy of this network knows no server of this machine.
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=5)
+    with contextlib.closing(connection), contextlib.suppress(OSError, HTTPException):
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status == 200
+    return False
+
+
+def summary(access: Mapping[str, Any], url: str) -> str:
+    lines = _summary_lines(access, url)
+    body = "\n".join(f"  {label:<19} {value}".rstrip() for label, value in lines)
+    return f"\n{RULE}\n{body}\n{RULE}\n"
+
+
+def _summary_lines(access: Mapping[str, Any], url: str) -> Iterator[tuple[str, str]]:
+    yield "HumanJudge runs at", f"{url}/"
+    yield "", ""
+    for label, links in (("Board", access.get("board", [])), ("Vote", access.get("invites", []))):
+        for number, link in enumerate(links):
+            yield "" if number else label, f"{link['name']:<10} {url}{link['path']}"
+    yield "Admin", f"{url}/admin/"
+    if access:
+        if access["admin"]["password"]:
+            yield "", "user {username}, password {password}".format_map(access["admin"])
+        yield "API key", access["api_key"]
+        yield "", f"may {' and '.join(access['api_key_scopes'])}; for one that may manage runs too:"
+        yield "", f"{url}/admin/voting/apikey/add/"
+        yield "Command line", ".venv/bin/humanjudge --help"
+    yield "API docs", f"{url}/api/docs"
+    yield "", ""
+    yield "Data and logs", str(settings.DATA)
+    yield "This again", str(settings.DATA / "access.txt")
+    yield "Stop", "Ctrl-C"
