@@ -89,7 +89,7 @@ def cohen_kappa(
     who = "one of the two" if pairs.between_people else "the person"
     why = f"{who} gave every item the same label, so kappa cannot tell agreement from chance"
     found, drawn = sums.values(kappa), sums.resampled(kappa, resampling)
-    return averaged(pairs, found, drawn, resampling, lambda _: why)
+    return averaged(pairs, found, drawn, resampling, [why] * len(owns))
 
 
 def band(value: float) -> str:

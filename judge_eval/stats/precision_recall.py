@@ -128,13 +128,7 @@ def classification(
         intervals = wilson_intervals(*counts)
         of_mean = intervals[0] if len(intervals) == 1 else None
     return averaged(
-        pairs,
-        values,
-        resampled,
-        resampling,
-        reasons.__getitem__,
-        intervals=intervals,
-        of_mean=of_mean,
+        pairs, values, resampled, resampling, reasons, intervals=intervals, of_mean=of_mean
     )
 
 

@@ -37,10 +37,9 @@ def rank_correlation(
     """Correlate a judge's grades with each person's, and average over people; see `paired`.
 
     ``spearman`` is Pearson's correlation of the ranks, where equal grades share the mean of their
-    ranks; ``kendall`` is tau-b, ``(concordant - discordant) / sqrt((pairs - tied by one) (pairs -
-    tied by other))``. Labels that are no numbers need their `order`. There is no figure of a person
-    with fewer than 3 items, or where one of the two gave one grade only. Source: C. Spearman, 1904;
-    M. G. Kendall, 1945.
+    ranks (C. Spearman, 1904); ``kendall`` is tau-b, ``(concordant - discordant) / sqrt((pairs -
+    tied by one) (pairs - tied by other))`` (M. G. Kendall, 1945). Labels that are no numbers need
+    their `order`. There is no figure with fewer than 3 items or only one grade of the two.
 
     Examples
     --------
@@ -60,11 +59,11 @@ def rank_correlation(
     counts, pick, pattern = pairs.patterns
     rows = [np.flatnonzero(pairs.rater[pick] == rater) for rater in raters]
     intervals, of_mean, resampled = None, None, np.empty((len(owns), 0))
+    correlate = _kendall if coefficient == "kendall" else _spearman
     if coefficient == "kendall" and any(len(row) > _MOST_PAIRS for row in rows):
         of_mean = Bootstrapped(None, "no interval: too many different grades to resample tau")
         intervals = [of_mean] * len(owns)
     elif len(pairs):
-        correlate = _kendall if coefficient == "kendall" else _spearman
         grids = [(both[:, pick[row]], pattern[row]) for row in rows]
         rng = np.random.default_rng(resampling.seed)
         drawings = draws(counts, rng, resampling.resamples, max(map(len, rows)))
@@ -72,16 +71,10 @@ def rank_correlation(
         drawn = [np.stack([correlate(grid, block[own]) for grid, own in grids]) for block in blocks]
         resampled = np.concatenate(drawn, axis=1)
         resampled[np.isnan(values)] = np.nan
-
-    def why_not(rater: int) -> str:
-        if owns[rater].shape[1] < FEWEST:
-            n = owns[rater].shape[1]
-            return f"it takes {FEWEST} items that both graded, and there are {n}"
-        return "one of the two gave every item the same grade, so there is no order to compare"
-
-    return averaged(
-        pairs, values, resampled, resampling, why_not, intervals=intervals, of_mean=of_mean
-    )
+    constant = "one of the two gave every item the same grade, so there is no order to compare"
+    few = f"it takes {FEWEST} items that both graded, and there are"
+    why = [f"{few} {n}" if n < FEWEST else constant for n in pairs.n_by_rater.tolist()]
+    return averaged(pairs, values, resampled, resampling, why, intervals=intervals, of_mean=of_mean)
 
 
 def _value(both: IntArray, coefficient: Coefficient) -> float:
