@@ -19,13 +19,12 @@ import numpy as np
 
 from judge_eval.stats.bootstrap import (
     DEFAULT,
-    BoolArray,
     FloatArray,
     IntArray,
     Resampling,
     interval_of,
 )
-from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, one_of
+from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, one_of, wilson
 from judge_eval.stats.labels import (
     HumanData,
     HumanLabels,
@@ -41,7 +40,7 @@ from judge_eval.stats.labels import (
     kind_of,
     numbered,
 )
-from judge_eval.stats.pairs import mean_over_raters, partners, patterns_of, resampled_rates
+from judge_eval.stats.pairs import WILSON, mean_over_raters, partners, patterns_of, resampled_rates
 from judge_eval.stats.significance import benjamini_yekutieli, penalty, t_test, wilcoxon
 
 Scoring: TypeAlias = Literal["accuracy", "neg_rmse", "jaccard_similarity"]
@@ -67,8 +66,7 @@ class AltTestSettings:
     Attributes
     ----------
     epsilon : float
-        Of the verdict. Winning rates are computed over the whole grid 0.00, 0.05 … 0.30, and for
-        `more_epsilons`.
+        Of the verdict; winning rates are computed over the grid and for `more_epsilons` too.
     multiplicative : bool
         See `penalty`.
     q : float
@@ -76,15 +74,13 @@ class AltTestSettings:
     min_humans_per_item, min_instances_per_human : int
         Items with fewer people, and people with fewer items, are left out.
     min_humans : int
-        With fewer people left to test, there is no figure. With one person nothing is corrected,
-        and a single win would pass; with two, each is measured against the other alone.
+        With fewer people left to test, there is no figure: a single win over one would pass, and of
+        two each is measured against the other alone.
     wilcoxon : bool
-        Test people with fewer than 30 items by Wilcoxon's signed-rank test, and do not leave them
-        out. Below that, the t-test's assumption of a normal mean is doubtful.
+        Test people with fewer than 30 items by Wilcoxon's signed-rank test: the t-test's normal
+        mean is doubtful there. Nobody is left out for too few items.
     scoring : {'auto', 'accuracy', 'neg_rmse', 'jaccard_similarity'}
         ``auto``: by the labels, see `scoring_of`.
-    resampling : Resampling
-        Of items, for the interval of the advantage probability.
     """
 
     epsilon: float = 0.2
@@ -104,9 +100,8 @@ class AltTestSettings:
             raise ValueError("q must be between 0 and 1")
         if self.min_humans_per_item < 2:
             raise ValueError("min_humans_per_item must be at least 2: someone must be left")
-        for name in ("min_instances_per_human", "min_humans"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1")
+        if min(self.min_instances_per_human, self.min_humans) < 1:
+            raise ValueError("min_instances_per_human and min_humans must be at least 1")
         one_of("scoring", self.scoring, AnyScoring)
         one_of("jaccard", self.jaccard, Jaccard)
         penalty(self.epsilons, self.multiplicative)
@@ -121,37 +116,26 @@ class AltTestSettings:
         return f"{self.min_humans} people with {self.enough} each that others labelled too"
 
     @property
+    def least(self) -> int:
+        """How many items are enough to test a person on."""
+        return 1 if self.wilcoxon else self.min_instances_per_human
+
+    @property
     def enough(self) -> str:
-        """How many items are enough, in words."""
-        least = 1 if self.wilcoxon else self.min_instances_per_human
-        return "an item" if least == 1 else f"{least} items or more"
+        return "an item" if self.least == 1 else f"{self.least} items or more"
 
     @property
     def too_few(self) -> str:
-        least = 1 if self.wilcoxon else self.min_instances_per_human
-        return "no item" if least == 1 else f"fewer than {least} items"
-
-    def is_enough(self, items: IntArray) -> BoolArray:
-        """Tell which people are tested, from their numbers of items."""
-        few = (items > 0) & (items < ENOUGH_FOR_T)
-        return np.asarray((items >= self.min_instances_per_human) | (self.wilcoxon & few))
+        return "no item" if self.least == 1 else f"fewer than {self.least} items"
 
 
 @dataclass(frozen=True)
 class AgainstHuman:
-    """How a judge did against one person, left out, on `n` items.
+    """How a judge did against one person, left out, on `n` items, by t-test or Wilcoxon's test.
 
-    Attributes
-    ----------
-    test : str
-        ``t-test`` or ``wilcoxon``.
-    judge_advantage, human_advantage : float
-        Share of the items on which the judge, or the person, agrees with the others at least as
-        well as the other one does. Ties count for both.
-    p_values : mapping of str to float
-        By epsilon: of "the judge is no worse than this person by more than that".
-    rejected : mapping of str to bool
-        By epsilon: whether it won against this person, all people considered.
+    The advantage is the share of items on which one agrees with the others at least as well as the
+    other does; ties count for both. By epsilon there is the p-value of "the judge is no worse than
+    this person by more than that", and whether it won, all people considered.
     """
 
     n: int
@@ -161,6 +145,11 @@ class AgainstHuman:
     p_values: Mapping[str, float]
     rejected: Mapping[str, bool]
 
+    @property
+    def figure(self) -> Figure:
+        interval = wilson(round(self.judge_advantage * self.n), self.n)
+        return Figure(self.judge_advantage, self.n, None, interval, WILSON)
+
 
 @dataclass(frozen=True)
 class AltTestResult:
@@ -169,15 +158,14 @@ class AltTestResult:
     Attributes
     ----------
     winning_rate : mapping of str to Figure
-        By epsilon, as "0.00", "0.05" …: the share of people that the judge won against.
+        By epsilon, as "0.00", "0.05" …: the share of people that the judge won against. `epsilon`
+        is the key of the one that decides.
     advantage_probability : Figure
         Mean over people of `AgainstHuman.judge_advantage`, with a bootstrap interval.
     by_human : mapping of str to AgainstHuman
         Only people with enough items; also where they are too few for a figure.
     untested : mapping of str to int
         The items of the other people, those that the judge labelled too.
-    epsilon : str
-        The key of the epsilon that decides.
     items, items_of_two : int
         Items that counted, and those of them that only two people labelled.
     """
@@ -202,13 +190,7 @@ class AltTestResult:
 def alt_test(
     judges: Mapping[str, JudgeData], humans: HumanData, settings: AltTestSettings | None = None
 ) -> dict[str, AltTestResult]:
-    """Test judges against the same people, each on the items that it labelled.
-
-    Parameters
-    ----------
-    judges : mapping of str to rows of (item, label) or ``{item: label}``
-        What one of them said makes no difference to the others.
-    humans : rows of (item, human, label), or ``{human: {item: label}}``
+    """Test judges against the same people, each by itself on the items that it labelled.
 
     Examples
     --------
@@ -240,13 +222,11 @@ def alt_test(
         compare = partial(_with_others, vocabulary, scoring, settings.jaccard)
         if scoring not in by_human:
             by_human[scoring] = compare(item, code, code)
-        codes = [vocabulary.code(judge[x]) if x in judge else -1 for x in names]
-        judged = np.array(codes, np.int64)[item]
+        judged = np.array([vocabulary.code(judge.get(x)) for x in names], np.int64)[item]
         has = judged >= 0
-        by_judge = compare(item[has], code[has], judged[has])
-        scores = item[has], human[has], by_human[scoring][has], by_judge
+        ahead = by_human[scoring][has] - compare(item[has], code[has], judged[has])
         gaps = _left_out(people, judge, settings)
-        found[name] = _tested(persons, *scores, scoring, settings, gaps)
+        found[name] = _tested(persons, item[has], human[has], ahead, scoring, settings, gaps)
     return found
 
 
@@ -280,74 +260,66 @@ def _tested(
     names: Sequence[str],
     item: IntArray,
     human: IntArray,
-    by_human: FloatArray,
-    by_judge: FloatArray,
+    ahead: FloatArray,
     scoring: Scoring,
     settings: AltTestSettings,
     gaps: tuple[LeftOut, ...],
 ) -> AltTestResult:
     """Test one judge.
 
-    Parameters
-    ----------
-    item, human : int array, shape (n,)
-        One entry for each label of a person on an item that the judge labelled, in order of item.
-    by_human, by_judge : float array, shape (n,)
-        How well that person, and the judge, agree with the other people there.
+    `item` and `human`, of shape (n,), have one entry for each label of a person on an item that the
+    judge labelled, in order of item; `ahead` tells how much better that person agrees with the
+    other people there than the judge does.
     """
-    judge_holds, human_holds = by_judge >= by_human - TIE, by_human >= by_judge - TIE
-    kinds = (judge_holds & human_holds, ~judge_holds, ~human_holds)
+    judge_holds = ahead <= TIE
+    kinds = (judge_holds & (ahead >= -TIE), ~judge_holds, ahead < -TIE)
     counts = np.stack([np.bincount(human[kind], minlength=len(names)) for kind in kinds], axis=1)
     n = counts.sum(axis=1)
-    values = penalty(settings.epsilons, settings.multiplicative)
+    values, is_tested = penalty(settings.epsilons, settings.multiplicative), n >= settings.least
     p_values = t_test(counts, values)
-    if settings.wilcoxon:
-        for few in np.flatnonzero((n > 0) & (n < ENOUGH_FOR_T)):
-            p_values[few] = wilcoxon(counts[few], values)
-    p_values[~settings.is_enough(n)] = np.nan
+    by_ranks = is_tested & (n < ENOUGH_FOR_T) & settings.wilcoxon
+    for few in np.flatnonzero(by_ranks):
+        p_values[few] = wilcoxon(counts[few], values)
+    p_values[~is_tested] = np.nan
     rejected = benjamini_yekutieli(p_values.T, settings.q).T
     keys = [epsilon_key(epsilon) for epsilon in settings.epsilons]
     against = {}
-    for person in map(int, np.flatnonzero(settings.is_enough(n))):
+    for person in map(int, np.flatnonzero(is_tested)):
         items, (both, human_only, judge_only) = int(n[person]), counts[person].tolist()
-        against[person] = AgainstHuman(
+        against[names[person]] = AgainstHuman(
             items,
-            "wilcoxon" if settings.wilcoxon and items < ENOUGH_FOR_T else "t-test",
+            "wilcoxon" if by_ranks[person] else "t-test",
             (both + judge_only) / items,
             (both + human_only) / items,
             dict(zip(keys, p_values[person].tolist(), strict=True)),
             dict(zip(keys, rejected[person].tolist(), strict=True)),
         )
-    tested = list(against)
-    untested = {name: int(n[at]) for at, name in enumerate(names) if at not in against}
+    untested = {name: int(n[at]) for at, name in enumerate(names) if not is_tested[at]}
     gaps += left_out("humans", [*untested], f"they have {settings.too_few} to test on")
-    kept, sizes = np.isin(human, tested), np.bincount(item)
+    kept = is_tested[human]
     counted = np.unique(item[kept])
-    if len(tested) < settings.min_humans:
-        advantage = no_figure(_why_none(len(tested), settings), left_out=gaps)
-        rates = dict.fromkeys(keys, advantage)
+    if len(against) < settings.min_humans:
+        advantage = no_figure(_why_none(len(against), settings), left_out=gaps)
+        rates = [advantage] * len(keys)
     else:
-        said = (human[kept] * 2 + judge_holds[kept]).astype(np.uint64)
-        found = patterns_of(item[kept], said)
+        found = patterns_of(item[kept], (human[kept] * 2 + judge_holds[kept]).astype(np.uint64))
         row, holds = human[kept][found.pick], judge_holds[kept][found.pick].astype(np.float64)
         drawn = resampled_rates(found, row, holds, len(names), settings.resampling)
-        items = int(found.counts.sum())
-        interval = interval_of(mean_over_raters(drawn), items, settings.resampling)
-        total = int(n[tested].sum())
+        interval = interval_of(mean_over_raters(drawn), len(counted), settings.resampling)
+        total = int(n[is_tested].sum())
         mean = float(np.mean([each.judge_advantage for each in against.values()]))
         advantage = Figure(mean, total, None, *interval, gaps)
-        shares = rejected[tested].mean(axis=0).tolist()
-        figures = [Figure(share, total, left_out=gaps) for share in shares]
-        rates = dict(zip(keys, figures, strict=True))
+        shares = rejected[is_tested].mean(axis=0).tolist()
+        rates = [Figure(share, total, left_out=gaps) for share in shares]
     return AltTestResult(
-        winning_rate=rates,
+        winning_rate=dict(zip(keys, rates, strict=True)),
         advantage_probability=advantage,
-        by_human={names[person]: each for person, each in against.items()},
+        by_human=against,
         untested=untested,
         epsilon=epsilon_key(settings.epsilon),
         scoring=scoring,
         items=len(counted),
-        items_of_two=int((sizes[counted] == 2).sum()),
+        items_of_two=int((np.bincount(item)[counted] == 2).sum()),
         left_out=gaps,
     )
 
@@ -403,12 +375,9 @@ def _as_number(label: Label) -> float:
 def jaccard_similarity(one: Label, other: Label, form: Jaccard = "set") -> float:
     """Return how alike two label sets or vectors are.
 
-    Parameters
-    ----------
-    form : {'set', 'positional'}
-        ``set``: elements of both over elements of either, and 1 where both are empty.
-        ``positional``: for each label the positions that have it in both over those in either,
-        averaged over the labels; so agreeing on what is absent counts too.
+    By ``set`` it is elements of both over elements of either, and 1 where both are empty. By
+    ``positional`` it is, for each label, positions that have it in both over those in either,
+    averaged over the labels; so agreeing on what is absent counts too.
 
     Examples
     --------

@@ -17,17 +17,7 @@ _NAMES_KEPT: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that was not counted, and why.
-
-    Attributes
-    ----------
-    what : str
-        ``items``, ``labels`` (of a person on an item), ``humans`` or ``tasks``.
-    why : str
-        To be read after "left out: ".
-    names : tuple of str
-        Each once; of many only the alphabetically first 20.
-    """
+    """Items, labels, humans or tasks that were not counted, and why; of many the first 20 names."""
 
     what: str
     count: int
@@ -37,21 +27,10 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number, or the reason why there is none.
+    """One number, or the reason why there is none; both, or neither, is a ValueError.
 
-    Attributes
-    ----------
-    n : int
-        Labels (pairs of a judge's and a person's) that it was computed from.
-    reason : str or None
-        A sentence for people where, and only where, `value` is None.
-    interval : (low, high) or None
-        95 % interval; `method` says how it was made, or why there is none.
-
-    Raises
-    ------
-    ValueError
-        Where there are both a value and a reason, or neither, or the value is not finite.
+    `n` counts the labels (pairs of a judge's and a person's) that it was computed from. `method`
+    says how the 95 % `interval` was made, or why there is none.
 
     Examples
     --------
@@ -85,18 +64,9 @@ def left_out(what: str, names: Sequence[object], why: str) -> tuple[LeftOut, ...
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share in [0, 1], how sure it is, and of how many; None when there were no trials.
+    """A share in [0, 1] and its 95 % interval, or `why` one is missing; None without trials.
 
-    Attributes
-    ----------
-    low, high : float or None
-        95 % interval.
-    successes, trials, comparisons : int
-        The comparisons are those with at least one trial.
-    method : {"wilson", "bootstrap", "prompts"} or None
-        What made the interval.
-    why : str or None
-        Why the share or its interval is missing.
+    The comparisons are those with at least one trial; `method` made the interval.
     """
 
     value: float | None
@@ -111,12 +81,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One rating on the ELO scale, how sure it is, and the ranks it may take.
+    """One rating on the ELO scale, its 95 % interval by bootstrap, and the ranks it may take.
 
-    The mean of all ratings is 1000. `low` and `high` are a 95 % interval by bootstrap over
-    comparisons, `best_rank` and `worst_rank` the ranks in its central 95 %; ranks begin at 1, and
-    equal ratings share one. `comparisons` counts those on which it had a game; `why` tells why the
-    rating or its interval is missing.
+    The mean of all ratings is 1000. Ranks begin at 1, and equal ratings share one. `comparisons`
+    counts those on which it had a game; `why` tells why the rating or its interval is missing.
     """
 
     value: float | None
@@ -130,10 +98,8 @@ class Rating:
 
     def ranks(self, dash: str = "\N{EN DASH}") -> str:
         """Write the ranks that are possible; nothing where none is known."""
-        best, worst = self.best_rank, self.worst_rank
-        if best is None:
-            return ""
-        return f"{best}" if best == worst else f"{best}{dash}{worst}"
+        ranks = [rank for rank in (self.best_rank, self.worst_rank) if rank is not None]
+        return dash.join(map(str, dict.fromkeys(ranks)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,20 +109,15 @@ class AmongPeople:
     Attributes
     ----------
     pairs : Share
-        Of all pairs of people who voted on the same comparison, those that chose the same. It
-        stands beside a judge's agreement with votes, and is what papers print.
+        Of all pairs of people who voted on the same comparison, those that chose the same: what
+        papers print.
     votes : Share
         The mean over votes of the share of the other people there who chose the same. A comparison
-        weighs as much as it has votes, as in a judge's agreement, so that it can be set beside
-        `JudgeFigures.beside_people`; in `pairs` it weighs as much as it has pairs of people.
-        Its successes are no whole numbers, and rounded.
+        weighs as much as it has votes, as in `JudgeFigures.beside_people`. Successes are rounded.
     with_majority : Share
-        Of all votes, those that equal the strict majority of the others' on the comparison. It
-        stands beside a judge's agreement with majorities.
-    no_majority : int
-        Votes left out of it, because the others have no strict majority.
-    alone : int
-        Votes left out of both, because nobody else voted on the comparison.
+        Of all votes, those that equal the strict majority of the others' on the comparison.
+    no_majority, alone : int
+        Votes left out of it as the others have no strict majority, or as there are no others.
     """
 
     pairs: Share
@@ -167,11 +128,9 @@ class AmongPeople:
 
 
 def wilson(successes: float, trials: int) -> Interval | None:
-    """Return the 95 % Wilson score interval of a proportion, None when there were no trials.
+    """Return the 95 % score interval of a proportion (E. B. Wilson, 1927), None without trials.
 
     The successes are a whole number, except where a trial may succeed in part.
-    Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
-    1927.
 
     Examples
     --------
@@ -191,10 +150,10 @@ def wilson(successes: float, trials: int) -> Interval | None:
     return low, high
 
 
-def one_of(name: str, value: object, literal: object) -> None:
+def one_of(name: str, value: object, literal: object, error: type[ValueError] = ValueError) -> None:
     """Refuse a value that a `Literal` type does not name."""
     if value not in get_args(literal):
-        raise ValueError(f"{name} must be one of {', '.join(get_args(literal))}")
+        raise error(f"{name} must be one of {', '.join(get_args(literal))}")
 
 
 def best_first(values: Sequence[float | None]) -> list[int]:

@@ -16,7 +16,7 @@ from judge_eval.stats.annotator_test import (
     in_words,
 )
 from judge_eval.stats.bootstrap import DEFAULT, Resampling
-from judge_eval.stats.estimate import Figure, no_figure, one_of, wilson
+from judge_eval.stats.estimate import Figure, no_figure, one_of
 from judge_eval.stats.kappa import Level, Weights, band, cohen_kappa, krippendorff_alpha
 from judge_eval.stats.labels import (
     HumanLabels,
@@ -27,7 +27,7 @@ from judge_eval.stats.labels import (
     kind_of,
     nominal_warning,
 )
-from judge_eval.stats.pairs import WILSON, Missing, Paired, paired, paired_people
+from judge_eval.stats.pairs import Missing, Paired, paired, paired_people
 from judge_eval.stats.precision_recall import Average, Classification, Metric, classification
 from judge_eval.stats.rank_correlations import COEFFICIENTS, rank_correlation
 from judge_eval.stats.similarity import (
@@ -57,16 +57,12 @@ class ScoreResult:
     Attributes
     ----------
     figures : mapping of str to Figure
-        By name, for instance ``{"accuracy": …}``. These are the columns of a report.
+        By name: the columns of a report. They are the means of `by_human` or `by_task`.
     series : mapping of str to mapping of str to Figure
-        Figures that form a curve: the Alt-Test's ``winning_rate`` by epsilon. In `scores` a series
-        stands in the place of the figure of the same name.
-    by_human, by_task : mapping
-        The parts that `figures` are the means of, where they are.
+        Curves: the Alt-Test's ``winning_rate`` by epsilon. In `scores` a series stands in the place
+        of the figure of the same name.
     metadata : mapping
         How it was computed; only what JSON can hold.
-    warnings : tuple of str
-        Sentences for people.
     """
 
     scorer_name: str
@@ -84,12 +80,12 @@ class ScoreResult:
     @property
     def scores(self) -> dict[str, float | dict[str, float | None] | None]:
         """The bare values by name; None where a figure could not be computed."""
-        values: dict[str, float | dict[str, float | None] | None] = {
-            name: figure.value for name, figure in self.figures.items()
+        bare = {name: figure.value for name, figure in self.figures.items()}
+        curves = {
+            name: {key: figure.value for key, figure in curve.items()}
+            for name, curve in self.series.items()
         }
-        for name, curve in self.series.items():
-            values[name] = {key: figure.value for key, figure in curve.items()}
-        return values
+        return {**bare, **curves}
 
     def as_dict(self, timestamp: str | None = None) -> dict[str, Any]:
         """Return what a result file holds; the caller knows the time, this package does not."""
@@ -101,12 +97,11 @@ class Scorer:
     """Compares what one judge said with what people said; docs/metrics.md has one of your own.
 
     It says which labels it can take (`can_score_task`) and defines `compute_score`, or
-    `compute_score_async` where it has to wait for something.
+    `compute_score_async` where it has to wait for something. Results and files are called after
+    `scorer_name`.
 
     Attributes
     ----------
-    scorer_name : str
-        What results and files are called after.
     min_humans : int
         With fewer people on a task there is no figure, and the result says so.
     free_text : bool
@@ -114,8 +109,8 @@ class Scorer:
     figure_names : tuple of str
         What `compute_score` computes, for the results that it is not asked for.
     supports_majority : bool
-        Whether `compute_majority` is defined. Where it is not, ``majority_vote`` gives a warning
-        and the figures of ``individual_average``.
+        Whether `compute_majority` is defined; if not, ``majority_vote`` gives a warning and the
+        figures of ``individual_average``.
     """
 
     min_humans: int = 1
@@ -170,10 +165,7 @@ class Scorer:
     def aggregate_results(
         self, results: Sequence[ScoreResult], scores_dir: Path, unique_name: str
     ) -> None:
-        """Write what belongs to all judges together, for instance a chart; by default nothing.
-
-        Files belong under ``scores_dir / scorer_name / unique_name``.
-        """
+        """Write what belongs to all judges, under ``scores_dir / scorer_name / unique_name``."""
 
     def result(
         self,
@@ -201,8 +193,7 @@ class Scorer:
         self, judge_id: str, task_name: str, aggregation_mode: TaskStrategy, reason: str
     ) -> ScoreResult:
         """Return a result whose figures are all None for this reason."""
-        names = self.figure_names or (self.scorer_name,)
-        figures = {name: no_figure(reason) for name in names}
+        figures = dict.fromkeys(self.figure_names or (self.scorer_name,), no_figure(reason))
         return self.result(judge_id, task_name, aggregation_mode, figures)
 
 
@@ -244,8 +235,8 @@ class PairScorer(BuiltInScorer):
         return self.compared(pairs)
 
     def compute_among_people(self, human_data: HumanLabels, /) -> ScoreResult | None:
-        ordered, free_text = self.is_one_sided, self.free_text
-        return self.compared(paired_people(human_data, ordered=ordered, free_text=free_text))
+        pairs = paired_people(human_data, ordered=self.is_one_sided, free_text=self.free_text)
+        return self.compared(pairs)
 
     def compared(self, pairs: Paired) -> ScoreResult:
         raise NotImplementedError
@@ -277,13 +268,13 @@ class ClassificationScorer(PairScorer):
         return replace(found, metadata={**found.metadata, **method})
 
     def compared(self, pairs: Paired) -> ScoreResult:
-        settings, wrong, options = self.settings, pairs.unlabelled, {}
+        settings, wrong = self.settings, pairs.unlabelled
         found = classification(pairs, **vars(settings))
-        if settings.metric != "accuracy":
-            options = {"pos_label": str(settings.pos_label), "average": settings.average}
+        options = {"pos_label": str(settings.pos_label), "average": settings.average}
         items = f"{wrong:,} item{'' if wrong == 1 else 's'}"
         warnings = (f"{items} without the judge's label counted as wrong",) * bool(wrong)
-        metadata = {**INDIVIDUAL, **options, "missing": settings.missing}
+        used = {} if settings.metric == "accuracy" else options
+        metadata = {**INDIVIDUAL, **used, "missing": settings.missing}
         return self.found([found.figure], found.by_human, warnings, metadata)
 
 
@@ -425,10 +416,7 @@ class AltTestScorer(BuiltInScorer):
     ) -> ScoreResult:
         settings = self.settings
         found = alt_test({"judge": judge_data}, human_data, settings)["judge"]
-        people, by_human = found.by_human.items(), {}
-        for name, each in people:
-            interval = wilson(round(each.judge_advantage * each.n), each.n)
-            by_human[name] = Figure(each.judge_advantage, each.n, None, interval, WILSON)
+        people = found.by_human.items()
         metadata = {
             "human_advantage_probabilities": {
                 name: [each.judge_advantage, each.human_advantage] for name, each in people
@@ -450,6 +438,7 @@ class AltTestScorer(BuiltInScorer):
             "scoring_method": "leave_one_out_cross_validation",
         }
         figures = found.winning_rate[found.epsilon], found.advantage_probability
+        by_human = {name: each.figure for name, each in people}
         result = self.found(figures, by_human, advice(found, settings), metadata)
         return replace(result, series={"winning_rate": found.winning_rate})
 

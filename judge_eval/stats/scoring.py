@@ -53,16 +53,9 @@ class MetricInvalid(ValueError):
 
 @dataclass(frozen=True)
 class MetricConfig:
-    """One scorer on one task, or on several taken together.
+    """One scorer on one task (``single``), on the mean over several, or on them as one label.
 
-    Attributes
-    ----------
-    task_strategy : {'single', 'multitask', 'multilabel'}
-        Exactly one task; the mean over two or more; or two or more as one label per item.
-    annotator_aggregation : {'individual_average', 'majority_vote'}
-        Compare with each person and average, or with their consensus.
-    display_name : str, optional
-        What the metric is called instead of `unique_name`'s own.
+    A judge is compared with each person and averaged, or with their consensus (``majority_vote``).
 
     Examples
     --------
@@ -84,11 +77,9 @@ class MetricConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "task_names", tuple(self.task_names))
         tasks, strategy = len(self.task_names), self.task_strategy
-        try:
-            one_of("task_strategy", strategy, TaskStrategy)
-            one_of("annotator_aggregation", self.annotator_aggregation, AnnotatorAggregation)
-        except ValueError as error:
-            raise MetricInvalid(str(error)) from error
+        one_of("task_strategy", strategy, TaskStrategy, MetricInvalid)
+        aggregation = self.annotator_aggregation
+        one_of("annotator_aggregation", aggregation, AnnotatorAggregation, MetricInvalid)
         if (strategy == "single") != (tasks == 1) or not tasks:
             takes = "exactly one task" if strategy == "single" else "two or more tasks"
             raise MetricInvalid(f"task_strategy {strategy} takes {takes}, not {tasks}")
@@ -110,22 +101,17 @@ class MetricConfig:
             return self.display_name
         joined = "_".join(sorted(self.task_names)).encode()
         tasks = hashlib.md5(joined, usedforsecurity=False).hexdigest()[:8]
-        count = len(self.task_names)
-        return f"{self.scorer.scorer_name}_{count}tasks_{tasks}_{self.task_strategy}"
+        number = f"{len(self.task_names)}tasks"
+        return f"{self.scorer.scorer_name}_{number}_{tasks}_{self.task_strategy}"
 
 
 def check_names(configs: Sequence[MetricConfig]) -> None:
-    """Refuse metrics that would overwrite each other.
-
-    Names that differ in case only are one folder on some systems.
-    """
+    """Refuse metrics that would overwrite each other, where folders know no case."""
     names = [config.unique_name for config in configs]
     counts = Counter(map(str.casefold, names))
-    twice = sorted({name for name in names if counts[name.casefold()] > 1})
-    if twice:
-        raise MetricInvalid(
-            f"two metrics are called {' and '.join(twice)}: give one of them a display_name"
-        )
+    if twice := {name for name in names if counts[name.casefold()] > 1}:
+        called = " and ".join(sorted(twice))
+        raise MetricInvalid(f"two metrics are called {called}: give one of them a display_name")
 
 
 def score(
@@ -136,16 +122,8 @@ def score(
 ) -> Results:
     """Compute metrics of judges; where an event loop runs already, await `score_async`.
 
-    Parameters
-    ----------
-    judges, humans : mapping of name to mapping of task to mapping of item to label
-    scores_dir : Path, optional
-        Where `Scorer.aggregate_results` may write what belongs to all judges.
-
-    Returns
-    -------
-    dict of unique name to list of ScoreResult
-        One result for each judge, in their order.
+    Judges and people are by name, then by task, then by item; there is one result for each judge,
+    in their order. `Scorer.aggregate_results` may write into `scores_dir`.
 
     Examples
     --------
@@ -298,10 +276,7 @@ def _filled_in(
     """Return the result with what it is about, and with these gaps added to every figure."""
 
     def added(figures: Figures) -> Figures:
-        return {
-            name: replace(figure, left_out=(*figure.left_out, *gaps))
-            for name, figure in figures.items()
-        }
+        return {name: replace(f, left_out=(*f.left_out, *gaps)) for name, f in figures.items()}
 
     return replace(
         found,
@@ -323,6 +298,7 @@ def _mean_of_results(parts: Sequence[ScoreResult]) -> ScoreResult:
         figures={
             name: mean_of_tasks({part.task_name: part.figures[name] for part in parts})
             for name in first.figures
+            if all(name in part.figures for part in parts)
         },
         series={
             name: {
@@ -341,9 +317,9 @@ def _mean_of_results(parts: Sequence[ScoreResult]) -> ScoreResult:
 def mean_of_tasks(figures: Figures) -> Figure:
     """Return the plain mean of the figures of several tasks, by name.
 
-    Its interval goes from the mean of the lower ends to the mean of the upper ones. The tasks share
-    their items, so their errors may go together; this is the interval if they fully do, and too
-    wide otherwise. A task without a value is left out of the mean and reported.
+    Its interval goes from the mean of the lower ends to the mean of the upper ones: the tasks share
+    items, so their errors may go together, and it is too wide where they do not. A task without a
+    value is left out and reported.
 
     Examples
     --------
@@ -351,20 +327,15 @@ def mean_of_tasks(figures: Figures) -> Figure:
     0.75
     """
     known = [figure for figure in figures.values() if figure.value is not None]
-    gaps = [
-        LeftOut("tasks", 1, figure.reason, (task,))
-        for task, figure in figures.items()
-        if figure.reason
-    ]
-    gaps += [gap for figure in known for gap in figure.left_out]
+    without = [(task, figure.reason) for task, figure in figures.items() if figure.reason]
+    gaps = tuple(LeftOut("tasks", 1, reason, (task,)) for task, reason in without)
+    gaps += tuple(gap for figure in known for gap in figure.left_out)
     if not known:
-        return no_figure("no task has a figure: see why for each of them", left_out=tuple(gaps))
-    mean = fmean(figure.value for figure in known if figure.value is not None)
-    interval, method = None, None
-    if all(figure.interval for figure in known):
-        low, high = zip(*(figure.interval for figure in known if figure.interval), strict=True)
-        interval, method = (
-            (fmean(low), fmean(high)),
-            "mean of the tasks' intervals, which is wide enough",
-        )
-    return Figure(mean, sum(x.n for x in known), None, interval, method, tuple(gaps))
+        return no_figure("no task has a figure: see why for each of them", left_out=gaps)
+    n, mean = sum(x.n for x in known), fmean(x.value for x in known if x.value is not None)
+    intervals = [figure.interval for figure in known if figure.interval]
+    if len(intervals) < len(known):
+        return Figure(mean, n, left_out=gaps)
+    low, high = map(fmean, zip(*intervals, strict=True))
+    method = "mean of the tasks' intervals, which is wide enough"
+    return Figure(mean, n, None, (low, high), method, gaps)
