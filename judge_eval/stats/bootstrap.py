@@ -66,9 +66,8 @@ def draws(
 ) -> Iterator[NDArray[np.integer]]:
     """Draw as many items as there are, with replacement, many times.
 
-    The items of each group, of shape (n_groups,), give blocks of shape (n_resamples, n_groups): how
-    often each group was drawn. A caller that takes more sums (`rows`) of a resample gets fewer at
-    once, which makes no difference to what is drawn.
+    Of `counts` by group come blocks of shape (n_resamples, n_groups): how often each was drawn. A
+    caller that takes more sums (`rows`) of a resample gets fewer at once, and the same draws.
 
     Examples
     --------
@@ -111,12 +110,8 @@ def bootstrap(
 ) -> FloatArray:
     """Compute a statistic of each resample, NaN where it has no value.
 
-    Parameters
-    ----------
-    cells : sparse array, shape (n_cells, n_groups)
-        What one item of each group adds to each sum.
-    statistic : function
-        From sums of shape (n_cells, n) to values of shape (…, n).
+    The statistic takes sums of shape (n_cells, n) to values of shape (…, n); `cells`, of shape
+    (n_cells, n_groups), hold what one item of each group adds to each sum.
     """
     rng = np.random.default_rng(resampling.seed)
     blocks = draws(counts, rng, resampling.resamples, cells.shape[0])
@@ -134,8 +129,8 @@ def resampled_sums(
 ) -> FloatArray:
     """Sum the rows of drawn comparisons for many draws, shape (resamples, n_columns).
 
-    `rows` returns the rows of a slice of the groups, for all of them may be too large for memory;
-    `multiplicity` tells how many comparisons have each row.
+    `rows` returns the rows of a slice of the groups, for all may be too large for memory, and
+    `multiplicity` tells how many comparisons have each.
 
     Examples
     --------
@@ -160,10 +155,9 @@ def resampled_sums(
 def bootstrap_tail(sizes: Sequence[int] | IntArray) -> FloatArray:
     """Return which quantile of a bootstrap of n things bounds a 95 % interval that holds it.
 
-    Resampling n things varies as if the variance were divided by n instead of n - 1, and knows
-    nothing of the doubt about the variance. Reaching as far out as Student's interval does mends
-    both: ``Phi(-sqrt(n / (n - 1)) t)`` with the quantile t of n - 1 degrees of freedom. Source:
-    T. C. Hesterberg, "What teachers should know about the bootstrap", 2015, section 4.
+    Resampling varies as if the variance were divided by n instead of n - 1, and knows no doubt
+    about it. Reaching out as far as Student's interval mends both: ``Phi(-sqrt(n / (n - 1)) t)``
+    with the quantile t of n - 1 degrees of freedom (T. C. Hesterberg, 2015, section 4).
 
     Examples
     --------
@@ -179,8 +173,8 @@ def bootstrap_tail(sizes: Sequence[int] | IntArray) -> FloatArray:
 def interval_of(values: FloatArray, items: int, resampling: Resampling) -> Bootstrapped:
     """Return the percentile interval of bootstrapped values; see `bootstrap_tail`.
 
-    NaN is a resample without a value (for instance a kappa of one label only). Where all values are
-    the same, resampling cannot tell how sure the figure is: no interval, not one without width.
+    NaN is a resample without a value. Where all values are the same, resampling cannot tell how
+    sure the figure is: no interval, not one without width.
 
     Examples
     --------
@@ -205,8 +199,8 @@ def interval_of(values: FloatArray, items: int, resampling: Resampling) -> Boots
 def bounds(values: FloatArray, comparisons: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return the low and high ends of many resampled figures; see `bootstrap_tail`.
 
-    `values`, of shape (resamples, n_figures), are NaN where a resample had nothing to make the
-    figure of. Figures that rest on fewer than `MIN_COMPARISONS` comparisons have NaN.
+    `values`, of shape (resamples, n_figures), may hold NaN. Figures that rest on fewer than
+    `MIN_COMPARISONS` comparisons have NaN.
 
     Examples
     --------

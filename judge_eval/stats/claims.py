@@ -30,10 +30,8 @@ class Claims:
     ----------
     beats : bool array, shape (n, n)
         ``beats[i, j]``: judge i is better than judge j.
-    p : float array, shape (n, n)
-        Two-sided, after Holm's correction; symmetric, 1 on the diagonal.
-    p_single : float array, shape (n, n)
-        The same before the correction.
+    p, p_single : float array, shape (n, n)
+        Two-sided, after Holm's correction and before it; symmetric, 1 on the diagonal.
     ahead : int array, shape (n, n)
         ``ahead[i, j]``: comparisons that i was right about and j was wrong about.
     together : int array, shape (n, n)
@@ -142,18 +140,14 @@ def summary(
     ----------
     beats : bool array, shape (n, n)
         See `Claims`.
-    baselines : collection of int
-        Which of the judges are baselines.
     order : sequence of int, optional
         Positions of all, best first; the order of names if it is not given.
     silent, untested : collection of int
-        Who has given no verdict at all, and who has given none on a comparison that counts here,
-        with a strict majority of its votes.
+        Who has given no verdict at all, and who has given none on a pair with a strict majority.
     beside_people : (Share, Share), optional
         `JudgeFigures.beside_people` of a single judge and `AmongPeople.votes`.
     contradicting : mapping of int to float, optional
-        How many points of agreement a judge loses by contradicting itself. Less than one point is
-        not said.
+        How many points of agreement a judge loses by contradicting itself; below one is not said.
 
     Examples
     --------

@@ -76,32 +76,29 @@ def shares_of(
 ) -> list[Share]:
     """Make shares whose bootstrap, of shape (resamples, n_shares), was done elsewhere."""
     counts = np.count_nonzero(trials, axis=0)
-    totals = np.stack([successes.sum(axis=0), trials.sum(axis=0), counts], axis=1)
-    found = []
-    for (right, total, comparisons), low, high in zip(
-        totals.tolist(), *bounds(resampled, counts), strict=True
-    ):
-        if not total:
-            found.append(NOTHING)
-            continue
-        value, several = right / total, total > comparisons
-        of = round(right), int(total), int(comparisons)
-        if several and comparisons < MIN_COMPARISONS:
-            found.append(Share(value, None, None, *of, why=TOO_FEW))
-        elif several and high > low:
-            found.append(Share(value, float(low), float(high), *of, "bootstrap"))
-        else:
-            ends = wilson(value * comparisons if several else right, comparisons) or (None, None)
-            found.append(Share(value, ends[0], ends[1], *of, "wilson"))
-    return found
+    columns = successes.sum(axis=0), trials.sum(axis=0), counts, *bounds(resampled, counts)
+    return [_share(*row) for row in np.stack(columns, axis=1).tolist()]
+
+
+def _share(right: float, total: float, comparisons: float, low: float, high: float) -> Share:
+    """Return one share and its interval, by bootstrap where `low` is below `high`."""
+    if not total:
+        return NOTHING
+    value, several = right / total, total > comparisons
+    of = round(right), int(total), int(comparisons)
+    if several and comparisons < MIN_COMPARISONS:
+        return Share(value, None, None, *of, why=TOO_FEW)
+    if several and high > low:
+        return Share(value, low, high, *of, "bootstrap")
+    ends = wilson(value * comparisons if several else right, of[2]) or (None, None)
+    return Share(value, *ends, *of, "wilson")
 
 
 def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
-    """Return the overall agreement of every judge with its 95 % interval.
+    """Return the overall agreement of every judge with its 95 % interval; none below 10 prompts.
 
-    Wilson's interval where every pair has one vote and its own prompt; otherwise by prompts, for
-    pairs of a prompt share outputs, and votes on a pair resemble each other. None below 10 of
-    these. A verdict that failed is on the side of the votes it did not agree with.
+    It is Wilson's where every pair has one vote and its own prompt; otherwise by prompts, for pairs
+    of a prompt share outputs, and votes on a pair resemble each other. A failed verdict is wrong.
 
     Examples
     --------
@@ -119,10 +116,9 @@ def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
 def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share]:
     """Return each judge's agreement per answer: every single answer in both orders counts.
 
-    What it loses by contradicting itself is how much higher this is than its agreement: who always
-    picks what stands first contradicts itself, and is right by half. `answers`, of shape
-    (n_comparisons, n_judges, 2), are codes of the answers in the stored and the swapped order, of
-    the stored A and B; negative where the judge did not answer in both.
+    What it loses by contradicting itself is how much higher this is than its agreement. `answers`,
+    of shape (n_comparisons, n_judges, 2), are codes of the answers in the stored and the swapped
+    order, of the stored A and B; negative where the judge did not answer in both.
 
     Examples
     --------
@@ -168,8 +164,7 @@ def prompt_interval(
 ) -> tuple[float, float]:
     """Return the 95 % interval of a share whose trials come in prompts.
 
-    With ``c_i`` right of ``n_i`` votes on prompt i of P, which are at least two, and neither all
-    right nor all wrong::
+    With ``c_i`` right of ``n_i`` votes on prompt i of P > 1, and neither all right nor all wrong::
 
         theta = sum c / sum n,   e_i = c_i - theta n_i
         se = sqrt(P / (P - 1) sum e_i ** 2) / sum n
@@ -202,9 +197,6 @@ def among_people(
     votes: IntArray, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> AmongPeople:
     """Measure how well people agree with each other, of votes of shape (n_comparisons, n_choices).
-
-    Each person voted at most once per comparison. Without the column of a choice, the votes for it
-    are left out.
 
     Examples
     --------
@@ -247,10 +239,9 @@ def habits(
 ) -> tuple[list[Share], list[Share]]:
     """Return how every judge answers to the two orders of a pair: consistency and first position.
 
-    Of the comparisons answered in both orders, those with one answer after unswapping; and of the
-    answers that chose a side, those that chose what was shown first, of which half is fair.
-    `consistent`, of shape (n_comparisons, n_judges), is 1 where both orders agreed, 0 where they
-    did not, -1 where not both were answered. Two answers about one comparison are drawn together.
+    Of the comparisons answered in both orders, those with one answer after unswapping (`consistent`
+    is 1; 0 if not, -1 where not both were answered); and of the answers that chose a side, those
+    that chose what was shown first, of which half is fair. By comparison and judge.
 
     Examples
     --------
@@ -273,8 +264,7 @@ class JudgeFigures:
     rating : Rating
         Bradley-Terry, of games that a judge wins by being right where another one is wrong.
     ties : str
-        Tie group as letters: judges that share one cannot be told apart by `claims`. Empty
-        for a judge without a verdict on a labelled comparison: it was not tested.
+        Letters: judges that share one cannot be told apart by `claims`. Empty where not tested.
     agreement : Share
         Of the votes on comparisons that the judge has a verdict on, those it was right about.
     beside_people : Share
@@ -293,9 +283,7 @@ class JudgeFigures:
 def judge_figures(
     table: OutcomesTable, claims: Claims, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> list[JudgeFigures]:
-    """Make the figures of every judge; the order of the comparisons changes nothing.
-
-    Comparisons that nobody has voted on count for coverage. The claims are those of the same table.
+    """Make the figures of every judge, with the claims of the same table.
 
     Examples
     --------

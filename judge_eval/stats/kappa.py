@@ -51,10 +51,9 @@ def cohen_kappa(
     """Compare a judge with each person by Cohen's kappa, and average over people; see `paired`.
 
     ``kappa = (p_o - p_e) / (1 - p_e)``, with the observed agreement ``p_o`` and the agreement
-    ``p_e`` that two raters would reach who gave the same labels as often, but blindly. With weights
-    two labels agree the less the further they are apart, ``1 - (distance / largest)`` or
-    ``1 - (distance / largest) ** 2``; one step in `order` is a distance of 1. A person who gave one
-    label only has no kappa and is left out of the mean. Source: J. Cohen, 1960 and 1968.
+    ``p_e`` of two raters who give the same labels as often, but blindly. With weights two labels
+    agree by ``1 - distance / largest`` or ``1 - (distance / largest) ** 2``; one step in `order` is
+    a distance of 1. Who gave one label only has no kappa. Source: J. Cohen, 1960 and 1968.
 
     Examples
     --------
@@ -100,9 +99,7 @@ def band(value: float) -> str:
     >>> [band(value) for value in (-0.1, 0.0, 0.2, 0.21, 0.6, 0.8, 1.0)]
     ['Poor', 'Slight', 'Slight', 'Fair', 'Moderate', 'Substantial', 'Almost Perfect']
     """
-    if value < -_SAME:
-        return "Poor"
-    return next(name for top, name in BANDS if value <= top + _SAME)
+    return "Poor" if value < -_SAME else next(name for top, name in BANDS if value <= top + _SAME)
 
 
 def krippendorff_alpha(
@@ -122,9 +119,8 @@ def krippendorff_alpha(
         krippendorff_alpha = 1 - D_o / D_e
 
     ``d_ck`` is by `level` 1 where two labels differ; the squared difference of their mean ranks
-    among all n labels; or the squared difference of the numbers. Labels that are no numbers need
-    their `order`. People may have labelled different items, and any number of them; `n` counts
-    labels on items with at least two. Source: K. Krippendorff, 2011.
+    among all n labels; or that of the numbers, which other labels are by their `order`. People may
+    have labelled different items. Source: K. Krippendorff, 2011.
 
     Examples
     --------
@@ -145,9 +141,8 @@ def krippendorff_alpha(
         values, place = np.unique(grades(vocabulary, order), return_inverse=True)
         code = place[code]
     sizes = np.bincount(item)
-    gaps = left_out(
-        "items", [names[x] for x in np.flatnonzero(sizes == 1)], "only one person labelled it"
-    )
+    alone = [names[x] for x in np.flatnonzero(sizes == 1)]
+    gaps = left_out("items", alone, "only one person labelled it")
     shared = np.argsort(item, kind="stable")
     shared = shared[sizes[item[shared]] > 1]
     item, code = item[shared], code[shared]
@@ -184,6 +179,6 @@ def krippendorff_alpha(
         return np.where(expected > 0, 1 - (n - 1) * observed / expected, np.nan)
 
     value = float(alpha(cells @ counts.astype(np.float64)[:, np.newaxis])[0])
-    drawn = bootstrap(cells, counts, alpha, resampling)
-    interval = interval_of(drawn, int(counts.sum()), resampling)
+    resampled = bootstrap(cells, counts, alpha, resampling)
+    interval = interval_of(resampled, int(counts.sum()), resampling)
     return Figure(value, len(item), None, *interval, gaps)

@@ -44,14 +44,8 @@ Average: TypeAlias = Literal["binary", "macro", "micro", "weighted", "samples"]
 class Classification:
     """Which classification figure is meant.
 
-    Attributes
-    ----------
-    pos_label : label
-        The positive label, with `average` binary.
-    average : {'binary', 'macro', 'micro', 'weighted', 'samples'}
-        How classes are put together, as in scikit-learn. Accuracy has no use for it.
-    missing : {'drop', 'wrong'}
-        Leave out items that the judge gave no label (and count them), or count them as wrong.
+    `average` tells how classes are put together, as in scikit-learn; ``binary`` takes the positive
+    label. Items that the judge gave no label are left out (``drop``), or count as wrong.
     """
 
     metric: Metric = "accuracy"
@@ -77,8 +71,7 @@ def classification(
 ) -> Averaged:
     """Compare a judge with each person and average over people; see `paired` and `Classification`.
 
-    Label sets and vectors count as right when they are the same, and otherwise by element. For a
-    comparison with people's consensus see `consensus`.
+    Accuracy is of whole label sets and vectors, other figures of their elements.
 
     Examples
     --------
@@ -143,17 +136,24 @@ def _why_not(pairs: Paired, settings: Classification, rater: int) -> str:
     own = pairs.rater == rater
     left, right = set(pairs.left[own].tolist()), set(pairs.right[own].tolist())
     left.discard(pairs.vocabulary.code(NO_LABEL))
-    positive, name = pairs.vocabulary.code(settings.pos_label), repr(settings.pos_label)
-    if len(left | right) > 2:
-        words = ", ".join(str(pairs.vocabulary.labels[code]) for code in sorted(left | right))
-        return f"the average binary takes two labels, and these are more: {words}"
-    if positive not in left | right:
-        return f"neither the judge nor the person gave the label {name}"
-    if settings.metric == "precision" and positive not in left:
-        return f"the judge never gave the label {name}, so there is no precision"
-    if settings.metric == "recall" and positive not in right:
-        return f"the person never gave the label {name}, so there is no recall"
-    return ""
+    positive, label = pairs.vocabulary.code(settings.pos_label), f"the label {settings.pos_label!r}"
+    words = ", ".join(str(pairs.vocabulary.labels[code]) for code in sorted(left | right))
+    reasons = (
+        (
+            len(left | right) > 2,
+            f"the average binary takes two labels, and these are more: {words}",
+        ),
+        (positive not in left | right, f"neither the judge nor the person gave {label}"),
+        (
+            settings.metric == "precision" and positive not in left,
+            f"the judge never gave {label}, so there is no precision",
+        ),
+        (
+            settings.metric == "recall" and positive not in right,
+            f"the person never gave {label}, so there is no recall",
+        ),
+    )
+    return next((why for holds, why in reasons if holds), "")
 
 
 def _by_sample(pairs: Paired, metric: Metric) -> FloatArray:
@@ -173,14 +173,8 @@ Statistic: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], FloatArray
 class ClassSums(NamedTuple):
     """How often each class was said by both, by the judge, and by the person, as sums over items.
 
-    A row is a class of a rater.
-
-    Attributes
-    ----------
-    rater, label : int array, shape (n_rows,)
-        Raters in order; the number of the class.
-    cells : sparse array, shape (3 n_rows, n_patterns)
-        What one item of each pattern adds to each sum.
+    A row is a class (`label`) of a rater, in order of raters; `cells`, of shape (3 n_rows,
+    n_patterns), hold what one item of each pattern adds to each sum.
     """
 
     rater: IntArray
@@ -212,11 +206,8 @@ def class_sums(
 ) -> ClassSums:
     """Count the classes of pairs of labels: elements of label sets and vectors, or whole labels.
 
-    Parameters
-    ----------
-    agreement : float array, shape (n_labels, n_labels)
-        How far each two labels agree, from 0 to 1. What both said is then how far the two agree
-        where the judge said the class; every label is a class of its own.
+    With the `agreement` of every two labels, from 0 to 1, of shape (n_labels, n_labels), what both
+    said is how far the two agree where the judge said the class.
     """
     vocabulary, patterns = pairs.vocabulary, pairs.patterns
     if vocabulary.is_multilabel and not is_whole:
@@ -234,12 +225,11 @@ def class_sums(
         said.append((one, np.concatenate([*parts, np.empty(0, np.int64)]).astype(np.int64)))
     if keys is None:
         keys = np.unique(np.concatenate([rater[one] * size + label for one, label in said]))
+    together, values = said[0], None
     if agreement is None:
         judge, human = (one * size + label for one, label in said)
         together = np.divmod(np.intersect1d(judge, human, assume_unique=True), size)
-        values = None
     else:
-        together = said[0]
         agreed = agreement[pairs.left[patterns.pick], pairs.right[patterns.pick]]
         values = np.concatenate([agreed, np.ones(2 * len(agreed))])
     groups = (together, *said)
