@@ -17,14 +17,8 @@ from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import (
-    DEFAULT,
-    FloatArray,
-    IntArray,
-    Resampling,
-    interval_of,
-)
-from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, one_of, wilson
+from judge_eval.stats.bootstrap import DEFAULT, FloatArray, IntArray, Resampling, interval_of
+from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, one_of, require, wilson
 from judge_eval.stats.labels import (
     HumanData,
     HumanLabels,
@@ -96,12 +90,13 @@ class AltTestSettings:
     resampling: Resampling = DEFAULT
 
     def __post_init__(self) -> None:
-        if not 0 < self.q < 1:
-            raise ValueError("q must be between 0 and 1")
-        if self.min_humans_per_item < 2:
-            raise ValueError("min_humans_per_item must be at least 2: someone must be left")
-        if min(self.min_instances_per_human, self.min_humans) < 1:
-            raise ValueError("min_instances_per_human and min_humans must be at least 1")
+        per_item, least = (
+            self.min_humans_per_item,
+            min(self.min_instances_per_human, self.min_humans),
+        )
+        require(0 < self.q < 1, "q must be between 0 and 1")
+        require(per_item >= 2, "min_humans_per_item must be at least 2: someone must be left")
+        require(least >= 1, "min_instances_per_human and min_humans must be at least 1")
         one_of("scoring", self.scoring, AnyScoring)
         one_of("jaccard", self.jaccard, Jaccard)
         penalty(self.epsilons, self.multiplicative)
@@ -437,37 +432,22 @@ def advice(result: AltTestResult, settings: AltTestSettings) -> tuple[str, ...]:
     tested = result.by_human if result.passes is not None else {}
     few = sorted(name for name, against in tested.items() if against.n < ENOUGH_FOR_T)
     most = max((against.n for against in tested.values()), default=0)
-    found = []
-    if len(tested) == 1:
-        found.append("Only one person has enough items to be compared with.")
-    if len(tested) == 2:
-        found.append(
-            "With two people the test asks only whether the judge is closer to one of them than "
-            "the other is. Three or more make a consensus to be measured against."
-        )
-    elif tested and result.items_of_two:
-        found.append(
-            f"Only two people labelled {result.items_of_two} of the {result.items} items. On those "
-            "the judge is compared with a single other person, which says little; labels of a "
-            "third person would make the test stronger."
-        )
-    who = f"Fewer than {ENOUGH_FOR_T} items: {', '.join(few)}."
-    if few and settings.wilcoxon:
-        found.append(
-            f"{who} They are tested by Wilcoxon's signed-rank test, since the t-test takes more "
-            "items; the best remedy is more items."
-        )
-    elif few:
-        found.append(
-            f"{who} The t-test assumes more; allow Wilcoxon's signed-rank test, or better have "
-            "more items labelled."
-        )
-    elif 0 < most < _COMFORTABLE:
-        found.append(
-            f"At most {most} items per person: 50 to 100 are enough in most cases, and fewer make "
-            "it hard for a good judge to pass."
-        )
-    return tuple(found)
+    is_few = f"Fewer than {ENOUGH_FOR_T} items: {', '.join(few)}."
+    notes = {
+        "Only one person has enough items to be compared with.": len(tested) == 1,
+        "With two people the test asks only whether the judge is closer to one of them than the "
+        "other is. Three or more make a consensus to be measured against.": len(tested) == 2,
+        f"Only two people labelled {result.items_of_two} of the {result.items} items. On those the "
+        "judge is compared with a single other person, which says little; labels of a third person "
+        "would make the test stronger.": result.items_of_two and tested and len(tested) != 2,
+        f"{is_few} They are tested by Wilcoxon's signed-rank test, since the t-test takes more "
+        "items; the best remedy is more items.": few and settings.wilcoxon,
+        f"{is_few} The t-test assumes more; allow Wilcoxon's signed-rank test, or better have more "
+        "items labelled.": few and not settings.wilcoxon,
+        f"At most {most} items per person: 50 to 100 are enough in most cases, and fewer make it "
+        "hard for a good judge to pass.": not few and 0 < most < _COMFORTABLE,
+    }
+    return tuple(text for text, holds in notes.items() if holds)
 
 
 def epsilon_advice() -> str:

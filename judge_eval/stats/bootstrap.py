@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from judge_eval.stats.estimate import Interval
+from judge_eval.stats.estimate import Interval, require
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array  # type: ignore[import-untyped]
@@ -47,8 +47,7 @@ class Resampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.resamples < 1:
-            raise ValueError("an interval needs at least one resample")
+        require(self.resamples >= 1, "an interval needs at least one resample")
 
 
 DEFAULT: Final = Resampling()
@@ -76,8 +75,7 @@ def draws(
     ((5, 2), {4})
     """
     groups, items = len(counts), int(counts.sum())
-    if not items:
-        raise ValueError("there are no comparisons to draw from")
+    require(items, "there are no comparisons to draw from")
     member_of = np.repeat(np.arange(groups), counts)
     at_once = max(1, _NUMBERS_AT_ONCE // max(rows, groups))
     for first in range(0, resamples, at_once):

@@ -27,7 +27,7 @@ from judge_eval.stats.bootstrap import (
     resampled_sums,
 )
 from judge_eval.stats.elo import START
-from judge_eval.stats.estimate import Rating, best_first
+from judge_eval.stats.estimate import Rating, best_first, require
 from judge_eval.stats.outcomes_table import Codes
 from voting.choices import CHOICES, TABLE
 
@@ -75,10 +75,9 @@ def fit(wins: ArrayLike) -> FloatArray:
     [[1082.42, 917.58], [1000.0, 1000.0]]
     """
     table = np.array(wins, dtype=np.float64)
-    if table.ndim < 2 or table.shape[-1] != table.shape[-2]:
-        raise ValueError(f"wins have shape {table.shape}, not (..., n, n)")
-    if not (np.isfinite(table) & (table >= 0)).all():
-        raise ValueError("wins are negative or not finite")
+    is_square = table.ndim >= 2 and table.shape[-1] == table.shape[-2]
+    require(is_square, f"wins have shape {table.shape}, not (..., n, n)")
+    require((np.isfinite(table) & (table >= 0)).all(), "wins are negative or not finite")
     if table.size == 0:
         return np.zeros(table.shape[:-1])
     players = np.arange(table.shape[-1])
@@ -295,8 +294,7 @@ def model_board(
     >>> board.wins.tolist(), board.both_bad, [round(r.value) for r in board.ratings]
     ([[0.0, 5.5], [1.5, 0.0]], 1, [1103, 897])
     """
-    if ((models < UNKNOWN) | (models >= n_models)).any():
-        raise ValueError("a model's number is unknown")
+    require(((models >= UNKNOWN) & (models < n_models)).all(), "a model's number is unknown")
     is_pair = (models[:, 0] != models[:, 1]) & (models != UNKNOWN).all(axis=1)
     # The decided comparisons: models in order of number, and half-votes for each.
     paired, scores = models[is_pair], votes[is_pair] @ _HALVES

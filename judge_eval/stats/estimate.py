@@ -46,10 +46,10 @@ class Figure:
     left_out: tuple[LeftOut, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.value is not None and not isfinite(self.value):
-            raise ValueError(f"{self.value} is no figure: give None and a reason")
-        if (self.value is None) == (self.reason is None):
-            raise ValueError("a figure has a value, or a reason why there is none")
+        is_number = self.value is None or isfinite(self.value)
+        has_one = (self.value is None) != (self.reason is None)
+        require(is_number, f"{self.value} is no figure: give None and a reason")
+        require(has_one, "a figure has a value, or a reason why there is none")
 
 
 def no_figure(reason: str, n: int = 0, left_out: tuple[LeftOut, ...] = ()) -> Figure:
@@ -137,8 +137,7 @@ def wilson(successes: float, trials: int) -> Interval | None:
     >>> [round(bound, 4) for bound in wilson(8, 10)]
     [0.4902, 0.9433]
     """
-    if not 0 <= successes <= trials:
-        raise ValueError(f"{successes} successes in {trials} trials cannot be")
+    require(0 <= successes <= trials, f"{successes} successes in {trials} trials cannot be")
     if trials == 0:
         return None
     share = successes / trials
@@ -150,10 +149,16 @@ def wilson(successes: float, trials: int) -> Interval | None:
     return low, high
 
 
+def require(holds: object, why: str, error: type[ValueError] = ValueError) -> None:
+    """Raise an error that says why, unless something holds."""
+    if not holds:
+        raise error(why)
+
+
 def one_of(name: str, value: object, literal: object, error: type[ValueError] = ValueError) -> None:
     """Refuse a value that a `Literal` type does not name."""
-    if value not in get_args(literal):
-        raise error(f"{name} must be one of {', '.join(get_args(literal))}")
+    options = get_args(literal)
+    require(value in options, f"{name} must be one of {', '.join(options)}", error)
 
 
 def best_first(values: Sequence[float | None]) -> list[int]:

@@ -27,7 +27,7 @@ from judge_eval.stats.bootstrap import (
 )
 from judge_eval.stats.bradley_terry import rate, tie_groups
 from judge_eval.stats.claims import Claims
-from judge_eval.stats.estimate import AmongPeople, Rating, Share, best_first, wilson
+from judge_eval.stats.estimate import AmongPeople, Rating, Share, best_first, require, wilson
 from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, OutcomesTable
 
 NOTHING: Final = Share(None, None, None, 0, 0, 0, why="there is nothing to count")
@@ -53,8 +53,8 @@ def shares(
     >>> one.method, round(one.value, 3), round(one.low, 3), round(one.high, 3)
     ('wilson', 0.667, 0.208, 0.939)
     """
-    if ((successes < 0) | (successes > trials)).any():
-        raise ValueError("there are more successes than trials, or fewer than none")
+    are_successes = (successes >= 0) & (successes <= trials)
+    require(are_successes.all(), "there are more successes than trials, or fewer than none")
     several = (trials > 1).any(axis=0)
     resampled = np.full((resamples, trials.shape[1]), np.nan)
     if several.any():
@@ -90,8 +90,8 @@ def _share(right: float, total: float, comparisons: float, low: float, high: flo
         return Share(value, None, None, *of, why=TOO_FEW)
     if several and high > low:
         return Share(value, low, high, *of, "bootstrap")
-    ends = wilson(value * comparisons if several else right, of[2]) or (None, None)
-    return Share(value, *ends, *of, "wilson")
+    low, high = wilson(value * comparisons if several else right, of[2]) or (low, high)
+    return Share(value, low, high, *of, "wilson")
 
 
 def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:

@@ -16,14 +16,7 @@ from judge_eval.stats.bootstrap import (
     sparse,
 )
 from judge_eval.stats.estimate import Figure, left_out, no_figure, one_of
-from judge_eval.stats.labels import (
-    HumanData,
-    Label,
-    Vocabulary,
-    grades,
-    human_labels,
-    numbered,
-)
+from judge_eval.stats.labels import HumanData, Label, Vocabulary, grades, human_labels, numbered
 from judge_eval.stats.pairs import Averaged, JudgeOrPairs, averaged, paired, partners, patterns_of
 from judge_eval.stats.precision_recall import class_sums
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge_eval.stats.bootstrap import BoolArray, IntArray
+from judge_eval.stats.estimate import require
 from voting.choices import CHOICES
 
 FAILED: Final = -1
@@ -52,12 +53,11 @@ class OutcomesTable:
 
     def __post_init__(self) -> None:
         shapes = self.votes.shape, self.verdicts.shape
-        if shapes != ((len(self.votes), len(CHOICES)), (len(self.votes), *shapes[1][1:2])):
-            raise ValueError(f"votes and verdicts have shapes {shapes[0]} and {shapes[1]}")
-        if (self.votes < 0).any():
-            raise ValueError("a number of votes is negative")
-        if ((self.verdicts < NOT_ASKED) | (self.verdicts > WRONG)).any():
-            raise ValueError("a verdict's code is unknown")
+        fitting = (len(self.votes), len(CHOICES)), (len(self.votes), *shapes[1][1:2])
+        is_known = (self.verdicts >= NOT_ASKED) & (self.verdicts <= WRONG)
+        require(shapes == fitting, f"votes and verdicts have shapes {shapes[0]} and {shapes[1]}")
+        require((self.votes >= 0).all(), "a number of votes is negative")
+        require(is_known.all(), "a verdict's code is unknown")
 
     @property
     def n_judges(self) -> int:

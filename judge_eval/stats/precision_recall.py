@@ -133,27 +133,19 @@ def _why_not(pairs: Paired, settings: Classification, rater: int) -> str:
         return "the average samples takes label sets" if settings.average == "samples" else ""
     if pairs.vocabulary.is_multilabel:
         return "label sets and vectors need another average than binary"
-    own = pairs.rater == rater
-    left, right = set(pairs.left[own].tolist()), set(pairs.right[own].tolist())
-    left.discard(pairs.vocabulary.code(NO_LABEL))
+    own, metric = pairs.rater == rater, settings.metric
     positive, label = pairs.vocabulary.code(settings.pos_label), f"the label {settings.pos_label!r}"
-    words = ", ".join(str(pairs.vocabulary.labels[code]) for code in sorted(left | right))
-    reasons = (
-        (
-            len(left | right) > 2,
-            f"the average binary takes two labels, and these are more: {words}",
-        ),
-        (positive not in left | right, f"neither the judge nor the person gave {label}"),
-        (
-            settings.metric == "precision" and positive not in left,
-            f"the judge never gave {label}, so there is no precision",
-        ),
-        (
-            settings.metric == "recall" and positive not in right,
-            f"the person never gave {label}, so there is no recall",
-        ),
-    )
-    return next((why for holds, why in reasons if holds), "")
+    judge, person = set(pairs.left[own].tolist()), set(pairs.right[own].tolist())
+    given = (judge | person) - {pairs.vocabulary.code(NO_LABEL)}
+    words = ", ".join(str(pairs.vocabulary.labels[code]) for code in sorted(given))
+    never = {"precision": ("judge", judge), "recall": ("person", person)}
+    who, said = never.get(metric, ("", given))
+    reasons = {
+        f"the average binary takes two labels, and these are more: {words}": len(given) > 2,
+        f"neither the judge nor the person gave {label}": positive not in given,
+        f"the {who} never gave {label}, so there is no {metric}": positive not in said,
+    }
+    return next((why for why, holds in reasons.items() if holds), "")
 
 
 def _by_sample(pairs: Paired, metric: Metric) -> FloatArray:

@@ -8,13 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from judge_eval.stats.annotator_test import (
-    AltTestSettings,
-    advice,
-    alt_test,
-    epsilon_key,
-    in_words,
-)
+from judge_eval.stats.annotator_test import AltTestSettings, advice, alt_test, epsilon_key, in_words
 from judge_eval.stats.bootstrap import DEFAULT, Resampling
 from judge_eval.stats.estimate import Figure, no_figure, one_of
 from judge_eval.stats.kappa import Level, Weights, band, cohen_kappa, krippendorff_alpha

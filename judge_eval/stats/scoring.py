@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple, TypeAlias
 
-from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, one_of
+from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, one_of, require
 from judge_eval.stats.labels import (
     HumanLabels,
     Item,
@@ -80,16 +80,21 @@ class MetricConfig:
         one_of("task_strategy", strategy, TaskStrategy, MetricInvalid)
         aggregation = self.annotator_aggregation
         one_of("annotator_aggregation", aggregation, AnnotatorAggregation, MetricInvalid)
-        if (strategy == "single") != (tasks == 1) or not tasks:
-            takes = "exactly one task" if strategy == "single" else "two or more tasks"
-            raise MetricInvalid(f"task_strategy {strategy} takes {takes}, not {tasks}")
-        if len(set(self.task_names)) < tasks:
-            raise MetricInvalid(f"a task is named twice: {', '.join(self.task_names)}")
-        if not _NAME.fullmatch(self.unique_name):
-            raise MetricInvalid(
-                f"{self.unique_name!r} cannot be a name: letters, digits, spaces and . _ + - only, "
-                "a letter or digit first, at most 120 characters"
-            )
+        is_single, names = strategy == "single", ", ".join(self.task_names)
+        takes = "exactly one task" if is_single else "two or more tasks"
+        require(
+            tasks and is_single == (tasks == 1),
+            f"task_strategy {strategy} takes {takes}, not {tasks}",
+            MetricInvalid,
+        )
+        is_twice = len(set(self.task_names)) < tasks
+        require(not is_twice, f"a task is named twice: {names}", MetricInvalid)
+        require(
+            _NAME.fullmatch(self.unique_name),
+            f"{self.unique_name!r} cannot be a name: letters, digits, spaces and . _ + - only, a "
+            "letter or digit first, at most 120 characters",
+            MetricInvalid,
+        )
 
     @property
     def unique_name(self) -> str:
@@ -109,9 +114,9 @@ def check_names(configs: Sequence[MetricConfig]) -> None:
     """Refuse metrics that would overwrite each other, where folders know no case."""
     names = [config.unique_name for config in configs]
     counts = Counter(map(str.casefold, names))
-    if twice := {name for name in names if counts[name.casefold()] > 1}:
-        called = " and ".join(sorted(twice))
-        raise MetricInvalid(f"two metrics are called {called}: give one of them a display_name")
+    twice = " and ".join(sorted({name for name in names if counts[name.casefold()] > 1}))
+    called = f"two metrics are called {twice}: give one of them a display_name"
+    require(not twice, called, MetricInvalid)
 
 
 def score(
