@@ -6,8 +6,6 @@ loses to the judge when it is significantly no worse than them by more than epsi
 for what a person costs. A judge that wins against at least half of the people passes.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet

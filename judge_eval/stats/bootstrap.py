@@ -5,8 +5,6 @@ with all that was said of it. Items that look alike are one group, and every fig
 sums over items, so many resamples are one product of matrices (B. Efron, 1979).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias

@@ -5,8 +5,6 @@ make what happened most likely, with half a win and half a loss of everyone agai
 opponent of 1000, so that a judge that never lost has a rating too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A comparison counts once, with the strict majority of its votes as its label, si
 not independent. Nothing on the board says that one judge is better than another without this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb

@@ -8,8 +8,6 @@ the run's order of judges, every correct judge plays every wrong judge, in place
     R_w -= K * (1 - E)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

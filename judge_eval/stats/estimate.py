@@ -1,7 +1,5 @@
 """A figure that says how sure it is, or the reason why there is none. Imports no numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import nsmallest

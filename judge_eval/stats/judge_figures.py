@@ -6,8 +6,6 @@ independent. Where every comparison says the same, so do all resamples, and each
 as one trial of Wilson's interval.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, sqrt

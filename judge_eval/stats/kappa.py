@@ -1,7 +1,5 @@
 """Agreement beyond chance: Cohen's kappa of two raters, Krippendorff's alpha of any number."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 

@@ -15,8 +15,6 @@ None, NaN and an empty text are missing labels, which are dropped and counted; b
 empty.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress

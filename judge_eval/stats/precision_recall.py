@@ -6,8 +6,6 @@ person and by both at once; these sums are linear in the items, so a resample of
 of the sums.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias

@@ -1,7 +1,5 @@
 """Do a judge's grades rise and fall with people's: Spearman's and Kendall's rank correlations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias, get_args
 

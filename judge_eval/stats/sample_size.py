@@ -5,8 +5,6 @@ of the items a label drawn blindly from all categories, so that two people agree
 ``(1 - noise)²``. A judge gives the true label with probability `accuracy`, else one of the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile

@@ -1,7 +1,5 @@
 """Scorers: what they all have in common, those that come with this package, and yours by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Metrics as they are asked for, and scorers at work on judges and tasks."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import re

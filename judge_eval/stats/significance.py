@@ -5,8 +5,6 @@ work on three counts per person: items on which judge and person agree equally w
 on which the person alone agrees better, and on which the judge alone does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import comb
 

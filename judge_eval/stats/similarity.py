@@ -1,7 +1,5 @@
 """How alike two texts are: their letters, or their meaning by embeddings."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections import defaultdict
