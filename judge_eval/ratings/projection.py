@@ -56,7 +56,6 @@ def _by_position_in(payload: str) -> Verdicts:
 
 
 def _sealed_verdicts(run: Run) -> QuerySet[Entry]:
-    """Return entries with verdicts, the last ones last."""
     sealed = Entry.objects.filter(kind=Entry.Kind.VERDICTS, queue=run.queue_id, seq__isnull=False)
     return sealed.order_by("seq")
 
@@ -97,7 +96,6 @@ class Fold:
 
     @classmethod
     def before(cls, run: Run, seq: int) -> Fold:
-        """Begin with the last standings that are kept of before an entry."""
         kept = Checkpoint.objects.filter(run=run, seq__lt=seq).order_by("-seq").first()
         if kept is None:
             return cls(run)
@@ -122,7 +120,6 @@ class Fold:
             self.checkpoints[self.seq] = asdict(self.standings)
 
     def count_stored(self, also_keep: Collection[int] = ()) -> None:
-        """Count all sealed votes behind the last that is counted."""
         votes = Entry.objects.filter(
             counted_in(self.run.queue), queue=self.run.queue_id, item__isnull=False
         ).order_by("seq")

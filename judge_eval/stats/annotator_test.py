@@ -101,7 +101,6 @@ class AltTestSettings:
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """Every epsilon that is tested, ascending."""
         return tuple(sorted({*GRID, self.epsilon, *self.more_epsilons}))
 
     @property
@@ -110,7 +109,6 @@ class AltTestSettings:
 
     @property
     def least(self) -> int:
-        """How many items are enough to test a person on."""
         return 1 if self.wilcoxon else self.min_instances_per_human
 
     @property

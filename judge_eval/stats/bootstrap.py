@@ -218,7 +218,6 @@ def bounds(values: FloatArray, comparisons: IntArray) -> tuple[FloatArray, Float
 def sparse(
     rows: IntArray, columns: IntArray, values: FloatArray | None, shape: tuple[int, int]
 ) -> SparseArray:
-    """Return a sparse array of sums; entries at the same place add up."""
     from scipy.sparse import coo_array  # slow to import
 
     data = np.ones(len(rows)) if values is None else values

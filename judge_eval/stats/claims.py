@@ -52,7 +52,6 @@ class Claims:
 
     @property
     def distinct(self) -> BoolArray:
-        """Which two judges are told apart, whichever is better."""
         return self.beats | self.beats.T
 
 
@@ -219,7 +218,6 @@ class _Words:
             yield _beat(self.these(group), len(group), self.these(victims))
 
     def in_short(self) -> list[str]:
-        """Say of many judges who is not beaten, and how many pairs can be told apart at all."""
         among = self.beats[np.ix_(self.judges, self.judges)]
         n, distinct = len(self.judges), int(among.sum())
         unbeaten = [j for at, j in enumerate(self.judges) if not among[:, at].any()]
@@ -261,7 +259,6 @@ class _Words:
             yield _beat(self.these(same), len(same), self.some(losers))
 
     def contradicting(self, losses: Mapping[int, float]) -> Iterator[str]:
-        """Say who loses most by answering otherwise when the pair stands the other way round."""
         losers = sorted((n for n in self.judges if losses.get(n, 0) >= 1), key=lambda n: -losses[n])
         texts = [f"{self.names[n]} loses {losses[n]:.0f}" for n in losers[:MOST_NAMES]]
         if texts:
@@ -270,7 +267,6 @@ class _Words:
 
 
 def _beside_people(judge: Share, people: Share) -> list[str]:
-    """Set the only judge beside people: both on the same votes, and without a claim."""
     if judge.value is None or people.value is None:
         return ["no two people have voted on the same pair, so how far people agree is not known"]
     percents = []

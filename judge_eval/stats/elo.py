@@ -82,7 +82,6 @@ class Standings:
         self.apply(*split(choice, verdicts), judges=len(verdicts))
 
     def apply(self, correct: Sequence[int], wrong: Sequence[int], judges: int) -> None:
-        """Count one vote whose right and wrong judges are known."""
         self.grow(judges)
         self.votes += 1
         rate(self.elo, correct, wrong)

@@ -55,7 +55,6 @@ def no_figure(reason: str, n: int = 0, left_out: tuple[LeftOut, ...] = ()) -> Fi
 
 
 def left_out(what: str, names: Sequence[object], why: str) -> tuple[LeftOut, ...]:
-    """Return what was left out as a tuple, empty where nothing was."""
     few = tuple(nsmallest(_NAMES_KEPT, set(map(str, names))))
     return (LeftOut(what, len(names), why, few),) if names else ()
 
@@ -154,7 +153,6 @@ def require(holds: object, why: str, error: type[ValueError] = ValueError) -> No
 
 
 def one_of(name: str, value: object, literal: object, error: type[ValueError] = ValueError) -> None:
-    """Refuse a value that a `Literal` type does not name."""
     options = get_args(literal)
     require(value in options, f"{name} must be one of {', '.join(options)}", error)
 

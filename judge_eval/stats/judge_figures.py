@@ -64,7 +64,6 @@ def shares(
 
 
 def ratio(successes: FloatArray, trials: FloatArray) -> FloatArray:
-    """Divide; NaN where there were no trials."""
     nothing = np.full(np.shape(trials), np.nan)
     return np.asarray(np.divide(successes, trials, out=nothing, where=trials > 0))
 
@@ -142,7 +141,6 @@ def _by_prompt(right: IntArray, votes: IntArray, prompts: IntArray) -> list[Shar
 
 
 def _share_by_prompt(right: FloatArray, votes: FloatArray, pairs: FloatArray) -> Share:
-    """Return one judge's share of its sums by prompt, each of shape (n_prompts,)."""
     good, total, comparisons = int(right.sum()), int(votes.sum()), int(pairs.sum())
     if not total:
         return NOTHING

@@ -68,7 +68,6 @@ class OutcomesTable:
         return int(self.votes.sum())
 
     def where(self, rows: BoolArray | NDArray[np.intp] | slice) -> OutcomesTable:
-        """Return some of the comparisons: a slice of the board."""
         return OutcomesTable(self.votes[rows], self.verdicts[rows])
 
     def voted(self) -> OutcomesTable:

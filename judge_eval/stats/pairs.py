@@ -122,7 +122,6 @@ class Paired:
 
     @cached_property
     def n_by_rater(self) -> IntArray:
-        """Pairs of each rater, shape (n_raters,)."""
         return np.bincount(self.rater, minlength=len(self.raters))
 
     @property
@@ -131,7 +130,6 @@ class Paired:
         return len(np.unique(self.item[self.left == self.vocabulary.code(NO_LABEL)]))
 
     def select(self, keep: BoolArray | NDArray[np.intp]) -> Paired:
-        """Return some of the pairs; raters stay as they are."""
         return replace(
             self,
             item=self.item[keep],
@@ -141,7 +139,6 @@ class Paired:
         )
 
     def pooled(self, name: str) -> Paired:
-        """Return the pairs as those of one rater."""
         return replace(self, raters=(name,), rater=np.zeros_like(self.rater))
 
     @property

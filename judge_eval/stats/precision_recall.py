@@ -91,7 +91,6 @@ def classification(
     is_positive = (sums.label == positive)[:, np.newaxis]
 
     def statistic(both: FloatArray, judge: FloatArray, human: FloatArray) -> FloatArray:
-        """Return precision, recall or F1 per rater from what both said, judge and person."""
         whole = {"precision": judge, "recall": human, "f1": (judge + human) / 2}[metric]
         if average == "binary":
             both, whole = both * is_positive, whole * is_positive
@@ -147,7 +146,6 @@ def _why_not(pairs: Paired, settings: Classification, rater: int) -> str:
 
 
 def _by_sample(pairs: Paired, metric: Metric) -> FloatArray:
-    """Return precision, recall or F1 of the elements of each pair of labels."""
     sets = [set(part.tolist()) for part in pairs.vocabulary.elements[1]]
     values = []
     for judge, human in ((sets[a], sets[b]) for a, b in zip(pairs.left, pairs.right, strict=True)):

@@ -71,7 +71,6 @@ class ScoreResult:
 
     @property
     def scores(self) -> dict[str, float | dict[str, float | None] | None]:
-        """The bare values by name; None where a figure could not be computed."""
         bare = {name: figure.value for name, figure in self.figures.items()}
         curves = {
             name: {key: figure.value for key, figure in curve.items()}
@@ -114,7 +113,6 @@ class Scorer:
         self.scorer_name = scorer_name
 
     def can_score_task(self, sample_label: Label) -> bool:
-        """Say whether this scorer can take labels like this one."""
         raise NotImplementedError(f"{type(self).__name__} must define can_score_task")
 
     def compute_score(
@@ -271,8 +269,6 @@ class ClassificationScorer(PairScorer):
 
 
 class CohenKappaScorer(PairScorer):
-    """Cohen's kappa; see `cohen_kappa`."""
-
     figure_names = ("kappa",)
 
     def __init__(

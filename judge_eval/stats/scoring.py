@@ -276,8 +276,6 @@ async def _of_task(
 def _filled_in(
     found: ScoreResult, judge_id: str, task: str, strategy: TaskStrategy, gaps: Gaps
 ) -> ScoreResult:
-    """Return the result with what it is about, and with these gaps added to every figure."""
-
     def added(figures: Figures) -> Figures:
         return {name: replace(f, left_out=(*f.left_out, *gaps)) for name, f in figures.items()}
 

@@ -87,7 +87,6 @@ def _ratio(one: Texts, other: Texts) -> float:
 
 
 def texts_of(label: object) -> Texts:
-    """Return the texts of a text or a vector of texts; nothing of another label."""
     if isinstance(label, str):
         return (label,)
     is_texts = isinstance(label, tuple) and all(isinstance(part, str) for part in label)
@@ -192,7 +191,6 @@ def semantic_similarity(
 def _embedded(
     texts: Sequence[str], embed: Embedder, batch_size: int
 ) -> tuple[dict[str, FloatArray], dict[str, str]]:
-    """Return the vectors of texts, of length 1, and why the others have none."""
     vectors: dict[str, FloatArray] = {}
     failed: dict[str, str] = {}
     size = 0
@@ -235,7 +233,6 @@ def _unit(row: npt.ArrayLike | None, size: int) -> FloatArray | str:
 def _cosine(
     vectors: Mapping[str, FloatArray], failed: Mapping[str, str], one: Texts, other: Texts
 ) -> float | str:
-    """Return the mean cosine of the texts of two labels, or why there is none."""
     reasons = [failed[text] for text in (*one, *other) if text in failed]
     if reasons:
         return reasons[0]
