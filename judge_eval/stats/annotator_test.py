@@ -55,24 +55,13 @@ _COMFORTABLE: Final = 50
 class AltTestSettings:
     """How the test is made.
 
-    Attributes
-    ----------
-    epsilon : float
-        Of the verdict; winning rates are computed over the grid and for `more_epsilons` too.
-    multiplicative : bool
-        See `penalty`.
-    q : float
-        False discovery rate.
-    min_humans_per_item, min_instances_per_human : int
-        Items with fewer people, and people with fewer items, are left out.
-    min_humans : int
-        With fewer people left to test, there is no figure: a single win over one would pass, and of
-        two each is measured against the other alone.
-    wilcoxon : bool
-        Test people with fewer than 30 items by Wilcoxon's signed-rank test: the t-test's normal
-        mean is doubtful there. Nobody is left out for too few items.
-    scoring : {'auto', 'accuracy', 'neg_rmse', 'jaccard_similarity'}
-        ``auto``: by the labels, see `scoring_of`.
+    `epsilon` is that of the verdict; winning rates are computed over the grid and for
+    `more_epsilons` too, and `penalty` tells what ``multiplicative`` is. `q` is the false discovery
+    rate. Items with fewer than `min_humans_per_item`, and people with fewer items than
+    `min_instances_per_human`, are left out; with `wilcoxon` nobody is, for people with fewer than
+    30 items are tested by signed ranks, as the t-test's normal mean is doubtful there. With fewer
+    than `min_humans` left there is no figure: a single win over one would pass, and of two each is
+    measured against the other alone. The scoring ``auto`` goes by the labels, see `scoring_of`.
     """
 
     epsilon: float = 0.2
@@ -146,19 +135,9 @@ class AgainstHuman:
 class AltTestResult:
     """What the test says of one judge.
 
-    Attributes
-    ----------
-    winning_rate : mapping of str to Figure
-        By epsilon, as "0.00", "0.05" …: the share of people that the judge won against. `epsilon`
-        is the key of the one that decides.
-    advantage_probability : Figure
-        Mean over people of `AgainstHuman.judge_advantage`, with a bootstrap interval.
-    by_human : mapping of str to AgainstHuman
-        Only people with enough items; also where they are too few for a figure.
-    untested : mapping of str to int
-        The items of the other people, those that the judge labelled too.
-    items, items_of_two : int
-        Items that counted, and those of them that only two people labelled.
+    `winning_rate` is by epsilon, as "0.00", "0.05" …, of which `epsilon` decides. `by_human` are
+    people with enough items, and `untested` how many the others have. Of the `items` that counted,
+    `items_of_two` were labelled by two people only.
     """
 
     winning_rate: Mapping[str, Figure]
@@ -196,13 +175,10 @@ def alt_test(
     """
     settings, people = settings or AltTestSettings(), human_labels(humans)
     read = {name: judge_labels(data) for name, data in judges.items()}
-    names, persons, item, human = numbered(people)
-    said = (label for judge in read.values() for label in judge.values())
-    vocabulary = Vocabulary([*(row.label for row in people), *said])
-    code = vocabulary.codes(row.label for row in people)
-    order = np.argsort(item, kind="stable")
-    order = order[np.bincount(item)[item[order]] >= settings.min_humans_per_item]
-    item, human, code = item[order], human[order], code[order]
+    said = [label for judge in read.values() for label in judge.values()]
+    vocabulary, names, persons, item, human, code = numbered(people, said)
+    enough = np.bincount(item)[item] >= settings.min_humans_per_item
+    item, human, code = item[enough], human[enough], code[enough]
     kinds = {kind_of(row.label) for row in people}
     by_human: dict[Scoring, FloatArray] = {}
     found = {}

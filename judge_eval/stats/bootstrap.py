@@ -103,18 +103,18 @@ def bootstrap(
     counts: IntArray,
     statistic: Callable[[FloatArray], FloatArray],
     resampling: Resampling,
-) -> FloatArray:
-    """Compute a statistic of each resample, NaN where it has no value.
+) -> tuple[FloatArray, FloatArray]:
+    """Compute a statistic of all items, and of each resample; NaN where it has no value.
 
     The statistic takes sums of shape (n_cells, n) to values of shape (…, n); `cells`, of shape
     (n_cells, n_groups), hold what one item of each group adds to each sum.
     """
     rng = np.random.default_rng(resampling.seed)
-    blocks = draws(counts, rng, resampling.resamples, cells.shape[0])
+    blocks = draws(counts, rng, resampling.resamples, cells.shape[0]) if len(counts) else ()
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.concatenate(
-            [statistic(cells @ block.T.astype(np.float64)) for block in blocks], axis=-1
-        )
+        whole = statistic(cells @ counts.astype(np.float64)[:, np.newaxis])
+        drawn = [statistic(cells @ block.T.astype(np.float64)) for block in blocks]
+    return whole[..., 0], np.concatenate([whole[..., :0], *drawn], axis=-1)
 
 
 def resampled_sums(

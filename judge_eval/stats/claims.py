@@ -24,20 +24,10 @@ NO_MAJORITY: Final = -1
 class Claims:
     """What may be claimed of n judges, in the table's order of judges.
 
-    Attributes
-    ----------
-    beats : bool array, shape (n, n)
-        ``beats[i, j]``: judge i is better than judge j.
-    p, p_single : float array, shape (n, n)
-        Two-sided, after Holm's correction and before it; symmetric, 1 on the diagonal.
-    ahead : int array, shape (n, n)
-        ``ahead[i, j]``: comparisons that i was right about and j was wrong about.
-    together : int array, shape (n, n)
-        Labelled comparisons on which both have a verdict.
-    right, judged : int array, shape (n,)
-        Labelled comparisons that the judge was right about, and on which it has a verdict.
-    labelled, unlabelled : int
-        Comparisons with votes that have a strict majority, and those that have none.
+    ``beats[i, j]`` tells that judge i is better than j, by two-sided p after Holm's correction and
+    (`p_single`) before it; 1 on the diagonal. ``ahead[i, j]`` are comparisons that i was right and
+    j was wrong about, `together` those on which both have a verdict, `right` and `judged` those of
+    each judge, all of those that are `labelled` by a strict majority.
     """
 
     beats: BoolArray
@@ -133,18 +123,10 @@ def summary(
 ) -> str:
     """Say in one sentence what the votes show of these judges and baselines.
 
-    Parameters
-    ----------
-    beats : bool array, shape (n, n)
-        See `Claims`.
-    order : sequence of int, optional
-        Positions of all, best first; the order of names if it is not given.
-    silent, untested : collection of int
-        Who has given no verdict at all, and who has given none on a pair with a strict majority.
-    beside_people : (Share, Share), optional
-        `JudgeFigures.beside_people` of a single judge and `AmongPeople.votes`.
-    contradicting : mapping of int to float, optional
-        How many points of agreement a judge loses by contradicting itself; below one is not said.
+    `order` has the positions of all, best first. The `silent` have given no verdict at all, and the
+    `untested` none on a pair with a strict majority. `beside_people` are a single judge's
+    `JudgeFigures.beside_people` and `AmongPeople.votes`; `contradicting` are points of agreement
+    that a judge loses by contradicting itself, of which less than one is not said.
 
     Examples
     --------

@@ -103,18 +103,10 @@ class Rating:
 class AmongPeople:
     """Agreement among people.
 
-    Attributes
-    ----------
-    pairs : Share
-        Of all pairs of people who voted on the same comparison, those that chose the same: what
-        papers print.
-    votes : Share
-        The mean over votes of the share of the other people there who chose the same. A comparison
-        weighs as much as it has votes, as in `JudgeFigures.beside_people`. Successes are rounded.
-    with_majority : Share
-        Of all votes, those that equal the strict majority of the others' on the comparison.
-    no_majority, alone : int
-        Votes left out of it as the others have no strict majority, or as there are no others.
+    Of all `pairs` of people who voted on the same comparison, those that chose the same, as papers
+    print it; the mean over `votes` of the share of the other people there who chose the same, in
+    which a comparison weighs as much as in `JudgeFigures.beside_people`; and the votes that equal
+    the strict majority of the others', without those where there is none, or nobody else.
     """
 
     pairs: Share

@@ -1,9 +1,8 @@
 """The figures of judges on a board, and how well people agree with each other beside them.
 
-Shares (agreement, coverage, position, consistency) have Wilson's interval where every comparison
-has one trial; otherwise the bootstrap over comparisons, because trials on one comparison are not
-independent. Where every comparison says the same, so do all resamples, and each comparison counts
-as one trial of Wilson's interval.
+Shares have Wilson's interval where every comparison has one trial; otherwise the bootstrap over
+comparisons, because trials on one are not independent. Where every comparison says the same, so do
+all resamples, and each comparison counts as one trial of Wilson's interval.
 """
 
 from collections.abc import Sequence
@@ -255,18 +254,10 @@ def habits(
 class JudgeFigures:
     """What the votes say of one judge, whatever order they came in.
 
-    Attributes
-    ----------
-    rating : Rating
-        Bradley-Terry, of games that a judge wins by being right where another one is wrong.
-    ties : str
-        Letters: judges that share one cannot be told apart by `claims`. Empty where not tested.
-    agreement : Share
-        Of the votes on comparisons that the judge has a verdict on, those it was right about.
-    beside_people : Share
-        The same on comparisons with several votes only, those of which `AmongPeople.votes` is.
-    coverage : Share
-        Of the comparisons that the judge was asked about, those it has a verdict on.
+    The rating is Bradley-Terry's, of games that a judge wins by being right where another is wrong.
+    Judges that share a letter of `ties` cannot be told apart by `claims`. `agreement` is of votes
+    on comparisons with a verdict, `beside_people` of those with several votes, as is
+    `AmongPeople.votes`, and `coverage` of the comparisons that the judge was asked about.
     """
 
     rating: Rating

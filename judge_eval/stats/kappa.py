@@ -14,7 +14,7 @@ from judge_eval.stats.bootstrap import (
     sparse,
 )
 from judge_eval.stats.estimate import Figure, left_out, no_figure, one_of
-from judge_eval.stats.labels import HumanData, Label, Vocabulary, grades, human_labels, numbered
+from judge_eval.stats.labels import HumanData, Label, grades, human_labels, numbered
 from judge_eval.stats.pairs import Averaged, JudgeOrPairs, averaged, paired, partners, patterns_of
 from judge_eval.stats.precision_recall import class_sums
 
@@ -78,8 +78,8 @@ def cohen_kappa(
 
     who = "one of the two" if pairs.between_people else "the person"
     why = f"{who} gave every item the same label, so kappa cannot tell agreement from chance"
-    found, drawn = sums.values(kappa), sums.resampled(kappa, resampling)
-    return averaged(pairs, found, drawn, resampling, [why] * len(owns))
+    found = sums.bootstrap(kappa, resampling)
+    return averaged(pairs, *found, resampling, [why] * len(owns))
 
 
 def band(value: float) -> str:
@@ -124,19 +124,16 @@ def krippendorff_alpha(
     people = human_labels(humans)
     if len(people.humans) < 2:
         return no_figure("agreement among people takes labels of at least two")
-    vocabulary = Vocabulary(row.label for row in people)
-    names, _, item, _ = numbered(people)
-    code = vocabulary.same[vocabulary.codes(row.label for row in people)]
-    values = None
+    vocabulary, names, _, item, _, code = numbered(people)
+    code, values = vocabulary.same[code], None
     if level != "nominal":
         values, place = np.unique(grades(vocabulary, order), return_inverse=True)
         code = place[code]
     sizes = np.bincount(item)
     alone = [names[x] for x in np.flatnonzero(sizes == 1)]
     gaps = left_out("items", alone, "only one person labelled it")
-    shared = np.argsort(item, kind="stable")
-    shared = shared[sizes[item[shared]] > 1]
-    item, code = item[shared], code[shared]
+    is_shared = sizes[item] > 1
+    item, code = item[is_shared], code[is_shared]
     if not len(item):
         return no_figure("no item has labels of two people", left_out=gaps)
     if np.ptp(code) == 0:
@@ -169,7 +166,6 @@ def krippendorff_alpha(
             expected = 2 * n * (labels * (at - (labels * at).sum(axis=0) / n) ** 2).sum(axis=0)
         return np.where(expected > 0, 1 - (n - 1) * observed / expected, np.nan)
 
-    value = float(alpha(cells @ counts.astype(np.float64)[:, np.newaxis])[0])
-    resampled = bootstrap(cells, counts, alpha, resampling)
+    value, resampled = bootstrap(cells, counts, alpha, resampling)
     interval = interval_of(resampled, int(counts.sum()), resampling)
-    return Figure(value, len(item), None, *interval, gaps)
+    return Figure(float(value), len(item), None, *interval, gaps)

@@ -92,17 +92,6 @@ class HumanLabels(list[HumanLabel]):
         self.humans = tuple(sorted({row.human for row in self}))
 
 
-def numbered(
-    rows: Sequence[HumanLabel],
-) -> tuple[tuple[Item, ...], tuple[str, ...], IntArray, IntArray]:
-    """Return the items, the humans by name, and of each row the number of its item and human."""
-    items = {item: at for at, item in enumerate(dict.fromkeys(row.item for row in rows))}
-    humans = {human: at for at, human in enumerate(sorted({row.human for row in rows}))}
-    item = np.array([items[row.item] for row in rows], np.int64)
-    human = np.array([humans[row.human] for row in rows], np.int64)
-    return tuple(items), tuple(humans), item, human
-
-
 class JudgeLabels(dict[Item, Label]):
     """What one judge said: the label of each item, without the missing ones."""
 
@@ -270,6 +259,22 @@ class Vocabulary:
         number = {element: at for at, element in enumerate(ordered)}
         codes = [np.array(sorted(number[each] for each in part), np.int64) for part in parts]
         return len(ordered), codes
+
+
+def numbered(
+    rows: Sequence[HumanLabel], others: Sequence[Label] = ()
+) -> tuple[Vocabulary, tuple[Item, ...], tuple[str, ...], IntArray, IntArray, IntArray]:
+    """Return the vocabulary, items, humans by name, and of each row item, human and label as codes.
+
+    The vocabulary has other labels, too; the codes are in order of item and human.
+    """
+    vocabulary = Vocabulary([*others, *(row.label for row in rows)])
+    items = {item: at for at, item in enumerate(dict.fromkeys(row.item for row in rows))}
+    humans = {human: at for at, human in enumerate(sorted({row.human for row in rows}))}
+    item = np.array([items[row.item] for row in rows], np.int64)
+    human = np.array([humans[row.human] for row in rows], np.int64)
+    order, code = np.lexsort((human, item)), vocabulary.codes(row.label for row in rows)
+    return vocabulary, tuple(items), tuple(humans), item[order], human[order], code[order]
 
 
 def _order(label: object) -> tuple[int, float, str, tuple[object, ...]]:

@@ -30,14 +30,9 @@ Codes = NDArray[np.int8]
 class OutcomesTable:
     """Votes and verdicts, one row per comparison.
 
-    Attributes
-    ----------
-    votes : int64 array, shape (n_comparisons, 4)
-        Votes that count, for each of `CHOICES`.
-    verdicts : int8 array, shape (n_comparisons, n_judges)
-        Position in `CHOICES` of what each judge said, or `WRONG`, which is right for no vote;
-        `FAILED` or `NOT_ASKED` where it said nothing. A failed verdict is neither right nor wrong,
-        and lowers coverage.
+    `votes`, of shape (n_comparisons, 4), count for each of `CHOICES`. `verdicts`, of shape
+    (n_comparisons, n_judges), are positions in `CHOICES`, or `WRONG`, which is right for no vote;
+    `FAILED`, which is neither right nor wrong and lowers coverage, or `NOT_ASKED`.
 
     Examples
     --------

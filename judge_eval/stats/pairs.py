@@ -185,10 +185,9 @@ def paired(
     if missing == "wrong":
         by_item = {row.item: NO_LABEL for row in people} | by_item
     common = [row for row in people if row.item in by_item]
-    names, raters, item, rater = numbered(common)
-    vocabulary = Vocabulary([*by_item.values(), *(row.label for row in people)])
-    left = vocabulary.codes(by_item[row.item] for row in common)
-    right = vocabulary.codes(row.label for row in common)
+    every = [*by_item.values(), *(row.label for row in people)]
+    vocabulary, names, raters, item, rater, right = numbered(common, every)
+    left = vocabulary.codes(by_item[name] for name in names)[item]
     labelled = {row.item for row in people}
     unjudged = [row.item for row in people if row.item not in by_item]
     apart = sorted({*people.humans} - {*raters}) if common else []
@@ -198,9 +197,7 @@ def paired(
         *left_out("humans", apart, "they labelled no item that the judge labelled"),
         *_missing(people),
     )
-    order = np.argsort(item, kind="stable")
-    columns = item[order], rater[order], left[order], right[order]
-    return Paired(vocabulary, raters, names, *columns, left_out=gaps)
+    return Paired(vocabulary, raters, names, item, rater, left, right, left_out=gaps)
 
 
 def paired_people(humans: HumanData, *, ordered: bool = False, free_text: bool = False) -> Paired:
@@ -216,11 +213,7 @@ def paired_people(humans: HumanData, *, ordered: bool = False, free_text: bool =
     ('ann & ben', 'ann & cem', 'ben & cem')
     """
     people = human_labels(humans, free_text=free_text)
-    names, persons, item, who = numbered(people)
-    vocabulary = Vocabulary(row.label for row in people)
-    order = np.lexsort((who, item))
-    item, who = item[order], who[order]
-    code = vocabulary.codes(row.label for row in people)[order]
+    vocabulary, names, persons, item, who, code = numbered(people)
     one, other = partners(item)
     if not ordered:
         one, other = one[one < other], other[one < other]
@@ -354,7 +347,7 @@ def resampled_rates(
         np.concatenate([values, np.ones(len(row))]),
         (2 * rows, len(patterns.counts)),
     )
-    return bootstrap(cells, patterns.counts, lambda sums: sums[:rows] / sums[rows:], resampling)
+    return bootstrap(cells, patterns.counts, lambda sums: sums[:rows] / sums[rows:], resampling)[1]
 
 
 def wilson_intervals(successes: FloatArray | IntArray, trials: IntArray) -> list[Bootstrapped]:

@@ -106,8 +106,8 @@ def classification(
     reasons = [_why_not(pairs, settings, rater) for rater in range(len(pairs.raters))]
     is_missing = np.array([bool(reason) for reason in reasons], bool)
     # Elements that nobody gave have a share of 0, as in scikit-learn.
-    values = np.where(is_missing, np.nan, np.nan_to_num(sums.values(statistic)))
-    resampled = sums.resampled(statistic, resampling)
+    values, resampled = sums.bootstrap(statistic, resampling)
+    values = np.where(is_missing, np.nan, np.nan_to_num(values))
     resampled[is_missing] = np.nan
     intervals, of_mean = None, None
     if average == "binary" and metric != "f1":
@@ -174,16 +174,10 @@ class ClassSums(NamedTuple):
         starts = np.flatnonzero(np.diff(self.rater, prepend=-1))
         return np.add.reduceat(rows, starts, axis=0) if len(starts) else rows
 
-    def values(self, statistic: Statistic) -> FloatArray:
-        """Compute a statistic of the data itself, shape (n_raters,)."""
-        sums = self.cells @ self.counts.astype(np.float64)[:, np.newaxis]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return statistic(*np.split(sums, 3))[:, 0]
-
-    def resampled(self, statistic: Statistic, resampling: Resampling) -> FloatArray:
-        """Compute a statistic of each resample, shape (n_raters, resamples)."""
-        if not len(self.counts):
-            return np.empty((0, 0))
+    def bootstrap(
+        self, statistic: Statistic, resampling: Resampling
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute a statistic, of shape (n_raters,), and of each resample."""
         return bootstrap(
             self.cells, self.counts, lambda sums: statistic(*np.split(sums, 3)), resampling
         )

@@ -46,15 +46,9 @@ INDIVIDUAL: Final = {
 class ScoreResult:
     """What one scorer found about one judge on one task, or on several taken together.
 
-    Attributes
-    ----------
-    figures : mapping of str to Figure
-        By name: the columns of a report. They are the means of `by_human` or `by_task`.
-    series : mapping of str to mapping of str to Figure
-        Curves: the Alt-Test's ``winning_rate`` by epsilon. In `scores` a series stands in the place
-        of the figure of the same name.
-    metadata : mapping
-        How it was computed; only what JSON can hold.
+    Figures by name are the columns of a report, and the means of `by_human` or `by_task`. `series`
+    are curves, such as ``winning_rate`` by epsilon; in `scores` they stand in the place of the
+    figure of the same name. Metadata hold only what JSON can.
     """
 
     scorer_name: str
@@ -91,17 +85,9 @@ class Scorer:
     `compute_score_async` where it has to wait for something. Results and files are called after
     `scorer_name`.
 
-    Attributes
-    ----------
-    min_humans : int
-        With fewer people on a task there is no figure, and the result says so.
-    free_text : bool
-        Whether an empty text is a label; where it is not, it is a missing one.
-    figure_names : tuple of str
-        What `compute_score` computes, for the results that it is not asked for.
-    supports_majority : bool
-        Whether `compute_majority` is defined; if not, ``majority_vote`` gives a warning and the
-        figures of ``individual_average``.
+    With fewer than `min_humans` on a task there is no figure; `figure_names` are computed. An empty
+    text is a label only where it is `free_text`. Without `supports_majority`, ``majority_vote``
+    gives a warning and the figures of ``individual_average``.
     """
 
     min_humans: int = 1

@@ -198,14 +198,12 @@ def _people(config: MetricConfig, humans: Annotations) -> dict[str, _People]:
     found = {}
     for task in _by_task(config, {}):
         by_human = {human: given[task] for human, given in said.items()}
-        labels = human_labels(by_human, free_text=scorer.free_text)
-        unfit = [row for row in labels if not scorer.can_score_task(row.label)]
+        every = human_labels(by_human, free_text=scorer.free_text)
+        fitting = (row for row in every if scorer.can_score_task(row.label))
+        labels, reason = HumanLabels(fitting, free_text=True), None
+        labels.missing = every.missing
+        unfit = [row for row in every if not scorer.can_score_task(row.label)]
         gaps = _unfit(scorer, [(row.human, row.label) for row in unfit])
-        if unfit:
-            fitting = (row for row in labels if scorer.can_score_task(row.label))
-            labels, missing = HumanLabels(fitting, free_text=True), labels.missing
-            labels.missing = missing
-        reason = None
         if not labels:
             reason = gaps[0].why if gaps else "no person labelled this task"
         elif len(labels.humans) < scorer.min_humans:

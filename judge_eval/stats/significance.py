@@ -105,10 +105,8 @@ def benjamini_yekutieli(p_values: FloatArray, q: float = 0.05) -> BoolArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         threshold = rank * (q / (tests * harmonic))[..., np.newaxis]
     ordered = np.sort(p_values, axis=-1)  # NaN comes last and passes nothing
-    rejected = np.where(ordered <= threshold, rank, 0).max(axis=-1, initial=0)
-    order = np.argsort(p_values, axis=-1, kind="stable")
-    place = np.argsort(order, axis=-1, kind="stable")
-    return np.asarray(place < rejected[..., np.newaxis])
+    largest = np.where(ordered <= threshold, ordered, -1.0).max(axis=-1, initial=-1.0)
+    return np.asarray(p_values <= largest[..., np.newaxis])
 
 
 def mcnemar(ahead: IntArray, behind: IntArray) -> FloatArray:
