@@ -271,7 +271,7 @@ def _tested(
     else:
         found = patterns_of(item[kept], (human[kept] * 2 + judge_holds[kept]).astype(np.uint64))
         row, holds = human[kept][found.pick], judge_holds[kept][found.pick].astype(np.float64)
-        drawn = resampled_rates(found, row, holds, len(names), settings.resampling)
+        _, drawn = resampled_rates(found, row, holds, len(names), settings.resampling)
         interval = interval_of(mean_over_raters(drawn), len(counted), settings.resampling)
         total = int(n[is_tested].sum())
         mean = float(np.mean([each.judge_advantage for each in against.values()]))

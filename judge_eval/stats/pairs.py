@@ -303,23 +303,14 @@ def mean_by_rater(
     mean's where no item has several pairs; several people's labels on one item are not independent,
     so their mean is resampled by item.
     """
-    raters, sizes = len(pairs.raters), pairs.n_by_rater
-    sums = np.bincount(pairs.rater, values, raters)
-    with np.errstate(invalid="ignore"):
-        means = sums / sizes
-    resampled, is_plain = (
-        np.empty((raters, 0)),
-        is_rate and raters == 1 and len(pairs) == pairs.items,
-    )
-    if len(pairs) and not is_plain:
-        pick = pairs.patterns.pick
-        rows = pairs.rater[pick], values[pick]
-        resampled = resampled_rates(pairs.patterns, *rows, raters, resampling)
+    raters, sizes, pick = len(pairs.raters), pairs.n_by_rater, pairs.patterns.pick
+    rows = pairs.rater[pick], values[pick]
+    means, resampled = resampled_rates(pairs.patterns, *rows, raters, resampling)
     intervals, of_mean = None, None
     if is_rate:
-        intervals = wilson_intervals(sums, sizes)
+        intervals = wilson_intervals(means * sizes, sizes)
         of_mean = interval_of(mean_over_raters(resampled), pairs.items, resampling)
-        if is_plain:
+        if raters == 1 and len(pairs) == pairs.items:
             [of_mean] = intervals
         elif of_mean.interval is None and raters:
             # Each person's mean is one of as many items; the harmonic mean weighs people as the
@@ -335,8 +326,8 @@ def mean_by_rater(
 
 def resampled_rates(
     patterns: Patterns, row: IntArray, values: FloatArray, rows: int, resampling: Resampling
-) -> FloatArray:
-    """Return the mean of values that belong to rows (people), for each row and resample of items.
+) -> tuple[FloatArray, FloatArray]:
+    """Return the mean of values that belong to rows (people), and for each resample of items.
 
     `row` and `values`, of shape (n_kept,), are of what was said of one item of each pattern; NaN is
     a resample that has nothing of a row.
@@ -347,7 +338,7 @@ def resampled_rates(
         np.concatenate([values, np.ones(len(row))]),
         (2 * rows, len(patterns.counts)),
     )
-    return bootstrap(cells, patterns.counts, lambda sums: sums[:rows] / sums[rows:], resampling)[1]
+    return bootstrap(cells, patterns.counts, lambda sums: sums[:rows] / sums[rows:], resampling)
 
 
 def wilson_intervals(successes: FloatArray | IntArray, trials: IntArray) -> list[Bootstrapped]:
