@@ -327,10 +327,10 @@ def _with_others(
     keys, where = np.unique(said[one] * size + code[other], return_inverse=True)
     either = [(labels[key // size], labels[key % size]) for key in keys.tolist()]
     if scoring == "neg_rmse":
-        squares = np.array([(_as_number(a) - _as_number(b)) ** 2 for a, b in either])[where]
-        return np.asarray(-np.sqrt(np.add.reduceat(squares, starts) / others))
-    alike = np.array([jaccard_similarity(a, b, jaccard) for a, b in either])[where]
-    return np.asarray(np.add.reduceat(alike, starts) / others)
+        apart = np.array([(_as_number(a) - _as_number(b)) ** 2 for a, b in either])
+        return np.asarray(-np.sqrt(np.add.reduceat(apart[where], starts) / others))
+    alike = np.array([jaccard_similarity(a, b, jaccard) for a, b in either])
+    return np.asarray(np.add.reduceat(alike[where], starts) / others)
 
 
 def _as_number(label: Label) -> float:

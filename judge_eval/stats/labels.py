@@ -25,7 +25,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import FloatArray, IntArray
+from judge_eval.stats.bootstrap import FloatArray, IntArray, SparseArray, sparse
 from judge_eval.stats.estimate import one_of
 
 Item: TypeAlias = Hashable
@@ -245,8 +245,8 @@ class Vocabulary:
         return np.array([first.setdefault(part, code) for code, part in enumerate(parts)], np.int64)
 
     @cached_property
-    def elements(self) -> tuple[int, list[IntArray]]:
-        """How many elements there are, and the numbers of those that each label stands for.
+    def elements(self) -> SparseArray:
+        """Which elements each label stands for, shape (n_labels, n_elements).
 
         Every position of an indicator vector is an element, also one that is never on.
         """
@@ -257,8 +257,9 @@ class Vocabulary:
                 every |= {(position, 1) for position in range(len(label))}
         ordered = sorted(every, key=lambda element: (element[0] or 0, _order(element[1])))
         number = {element: at for at, element in enumerate(ordered)}
-        codes = [np.array(sorted(number[each] for each in part), np.int64) for part in parts]
-        return len(ordered), codes
+        places = [(code, number[each]) for code, part in enumerate(parts) for each in part]
+        rows, columns = np.array(places, np.int64).reshape(-1, 2).T
+        return sparse(rows, columns, None, (len(parts), len(ordered)))
 
 
 def numbered(

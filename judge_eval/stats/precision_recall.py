@@ -126,7 +126,7 @@ def _why_not(pairs: Paired, settings: Classification, rater: int) -> str:
     """Return why a person has no precision, recall or F1; nothing if they have."""
     if settings.average != "binary":
         if pairs.vocabulary.is_multilabel:
-            return "" if pairs.vocabulary.elements[0] else "every label is empty"
+            return "" if pairs.vocabulary.elements.shape[1] else "every label is empty"
         return "the average samples takes label sets" if settings.average == "samples" else ""
     if pairs.vocabulary.is_multilabel:
         return "label sets and vectors need another average than binary"
@@ -146,13 +146,10 @@ def _why_not(pairs: Paired, settings: Classification, rater: int) -> str:
 
 
 def _by_sample(pairs: Paired, metric: Metric) -> FloatArray:
-    sets = [set(part.tolist()) for part in pairs.vocabulary.elements[1]]
-    values = []
-    for judge, human in ((sets[a], sets[b]) for a, b in zip(pairs.left, pairs.right, strict=True)):
-        mean_size = (len(judge) + len(human)) / 2
-        whole = {"precision": len(judge), "recall": len(human)}.get(metric, mean_size)
-        values.append(len(judge & human) / whole if whole else 0.0)
-    return np.array(values, np.float64)
+    judge, human = (pairs.vocabulary.elements[codes] for codes in (pairs.left, pairs.right))
+    both, *sizes = (each.sum(axis=1) for each in (judge * human, judge, human))
+    whole = {"precision": sizes[0], "recall": sizes[1]}.get(metric, sum(sizes) / 2)
+    return np.asarray(np.divide(both, whole, out=np.zeros(len(pairs)), where=whole > 0))
 
 
 Statistic: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
@@ -191,35 +188,24 @@ def class_sums(
     With the `agreement` of every two labels, from 0 to 1, of shape (n_labels, n_labels), what both
     said is how far the two agree where the judge said the class.
     """
-    vocabulary, patterns = pairs.vocabulary, pairs.patterns
-    if vocabulary.is_multilabel and not is_whole:
-        size, classes = max(1, vocabulary.elements[0]), vocabulary.elements[1]
-        keys = np.arange(len(pairs.raters) * size)  # also of classes that neither said
-    else:
-        size = max(1, len(vocabulary))
-        classes = [np.array([n] * (x is not NO_LABEL)) for n, x in enumerate(vocabulary.labels)]
-        keys = None
-    rater = pairs.rater[patterns.pick]
-    said = []
-    for codes in (pairs.left[patterns.pick], pairs.right[patterns.pick]):
-        parts = [classes[code] for code in codes]
-        one = np.repeat(np.arange(len(parts)), list(map(len, parts)))
-        said.append((one, np.concatenate([*parts, np.empty(0, np.int64)]).astype(np.int64)))
-    if keys is None:
-        keys = np.unique(np.concatenate([rater[one] * size + label for one, label in said]))
-    together, values = said[0], None
-    if agreement is None:
-        judge, human = (one * size + label for one, label in said)
-        together = np.divmod(np.intersect1d(judge, human, assume_unique=True), size)
-    else:
-        agreed = agreement[pairs.left[patterns.pick], pairs.right[patterns.pick]]
+    vocabulary, pick = pairs.vocabulary, pairs.patterns.pick
+    by_element = vocabulary.is_multilabel and not is_whole
+    named = np.flatnonzero([label is not NO_LABEL for label in vocabulary.labels])
+    whole = sparse(named, named, None, (len(vocabulary), len(vocabulary)))
+    classes, rater = vocabulary.elements if by_element else whole, pairs.rater[pick]
+    judge, human = classes[pairs.left[pick]], classes[pairs.right[pick]]
+    said = [each.nonzero() for each in (judge * human, judge, human)]
+    values = None
+    if agreement is not None:
+        said[0], agreed = said[1], agreement[pairs.left[pick], pairs.right[pick]]
         values = np.concatenate([agreed, np.ones(2 * len(agreed))])
-    groups = (together, *said)
-    rows = [
-        np.searchsorted(keys, rater[one] * size + label) + at * len(keys)
-        for at, (one, label) in enumerate(groups)
-    ]
-    columns = np.concatenate([patterns.pattern[one] for one, _ in groups])
-    shape = (3 * len(keys), len(patterns.counts))
+    size = max(1, classes.shape[1])
+    places = [rater[one] * size + label for one, label in said]
+    keys = np.unique(np.concatenate(places))
+    if by_element:  # also classes that neither said
+        keys = np.arange(len(pairs.raters) * size)
+    rows = [np.searchsorted(keys, place) + at * len(keys) for at, place in enumerate(places)]
+    columns = np.concatenate([pairs.patterns.pattern[one] for one, _ in said])
+    shape = (3 * len(keys), len(pairs.patterns.counts))
     cells = sparse(np.concatenate(rows), columns, values, shape)
-    return ClassSums(keys // size, keys % size, cells, patterns.counts)
+    return ClassSums(keys // size, keys % size, cells, pairs.patterns.counts)
