@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from humanjudge.lib.text import number_of
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.bradley_terry import tie_group_members
 from judge_eval.stats.estimate import SIGNIFICANCE, Share
@@ -159,11 +160,11 @@ def summary(
         clauses = [f"{only} that can be compared" if absent else only]
         clauses += _beside_people(*beside_people) if beside_people else []
     else:
-        clauses = ["there are only baselines" if words.floor else "there are no judges"]
-        clauses = [] if absent else clauses
+        nobody = "there are only baselines" if words.floor else "there are no judges"
+        clauses = [] if absent else [nobody]
     clauses += [*words.against_floor(), *absent, *words.contradicting(contradicting or {})]
     by = f"{people:,} {'person' if people == 1 else 'people'}"
-    return f"After {votes:,} {'vote' if votes == 1 else 'votes'} by {by}: {'; '.join(clauses)}."
+    return f"After {number_of(votes, 'vote')} by {by}: {'; '.join(clauses)}."
 
 
 @dataclass(frozen=True, eq=False)

@@ -133,9 +133,10 @@ def wilson(successes: float, trials: int) -> Interval | None:
     spread = Z95 * Z95 / trials
     middle = (share + spread / 2) / (1 + spread)
     half = Z95 / (1 + spread) * sqrt(share * (1 - share) / trials + spread / (4 * trials))
-    low = 0.0 if successes == 0 else max(0.0, middle - half)
-    high = 1.0 if successes == trials else min(1.0, middle + half)
-    return low, high
+    return (
+        0.0 if successes == 0 else max(0.0, middle - half),
+        1.0 if successes == trials else min(1.0, middle + half),
+    )
 
 
 def require(holds: object, why: str, error: type[ValueError] = ValueError) -> None:

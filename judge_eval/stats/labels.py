@@ -36,6 +36,7 @@ Element: TypeAlias = tuple[int | None, object]
 
 # A truth value is a whole number, too, and a vector of tasks a tuple: the first one counts.
 _KINDS: Final[tuple[tuple[type | UnionType, Kind], ...]] = (
+    (str, "text"),
     (bool, "truth"),
     (int | float, "number"),
     (tuple, "vector"),

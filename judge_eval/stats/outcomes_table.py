@@ -5,10 +5,8 @@ the board needs more: a vote is right for a judge when it names what the judge's
 (docs/scoring.md), so nothing depends on which person cast which vote, or when.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,13 +60,13 @@ class OutcomesTable:
     def n_votes(self) -> int:
         return int(self.votes.sum())
 
-    def where(self, rows: BoolArray | NDArray[np.intp] | slice) -> OutcomesTable:
-        return OutcomesTable(self.votes[rows], self.verdicts[rows])
+    def where(self, rows: BoolArray | NDArray[np.intp] | slice) -> Self:
+        return type(self)(self.votes[rows], self.verdicts[rows])
 
-    def voted(self) -> OutcomesTable:
+    def voted(self) -> Self:
         return self.where(np.asarray(self.votes.any(axis=1)))
 
-    def grouped(self) -> tuple[OutcomesTable, IntArray]:
+    def grouped(self) -> tuple[Self, IntArray]:
         """Return the different rows, in an order of their own, and how often each one stands.
 
         Judges agree in few ways, so a table is often far longer than its groups; and what is

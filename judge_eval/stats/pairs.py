@@ -1,11 +1,9 @@
 """Pairs of labels of the same item, and figures averaged over the people they are of."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,7 +127,7 @@ class Paired:
         """Items that the judge gave no label, where these are kept."""
         return len(np.unique(self.item[self.left == self.vocabulary.code(NO_LABEL)]))
 
-    def select(self, keep: BoolArray | NDArray[np.intp]) -> Paired:
+    def select(self, keep: BoolArray | NDArray[np.intp]) -> Self:
         return replace(
             self,
             item=self.item[keep],
@@ -138,11 +136,11 @@ class Paired:
             right=self.right[keep],
         )
 
-    def pooled(self, name: str) -> Paired:
+    def pooled(self, name: str) -> Self:
         return replace(self, raters=(name,), rater=np.zeros_like(self.rater))
 
     @property
-    def merged(self) -> Paired:
+    def merged(self) -> Self:
         """The pairs with one code for all labels that say the same; see `Vocabulary.same`."""
         same = self.vocabulary.same
         return replace(self, left=same[self.left], right=same[self.right])

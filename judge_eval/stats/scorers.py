@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
+from humanjudge.lib.text import number_of
 from judge_eval.stats.annotator_test import AltTestSettings, advice, alt_test, epsilon_key, in_words
 from judge_eval.stats.bootstrap import DEFAULT, Resampling
 from judge_eval.stats.estimate import Figure, no_figure, one_of
@@ -247,11 +248,10 @@ class ClassificationScorer(PairScorer):
         settings, wrong = self.settings, pairs.unlabelled
         found = classification(pairs, **vars(settings))
         options = {"pos_label": str(settings.pos_label), "average": settings.average}
-        items = f"{wrong:,} item{'' if wrong == 1 else 's'}"
-        warnings = (f"{items} without the judge's label counted as wrong",) * bool(wrong)
+        warning = f"{number_of(wrong, 'item')} without the judge's label counted as wrong"
         used = {} if settings.metric == "accuracy" else options
         metadata = {**INDIVIDUAL, **used, "missing": settings.missing}
-        return self.found([found.figure], found.by_human, warnings, metadata)
+        return self.found([found.figure], found.by_human, [warning] if wrong else (), metadata)
 
 
 class CohenKappaScorer(PairScorer):
