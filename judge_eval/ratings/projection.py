@@ -1,13 +1,11 @@
 """Judge ratings, made of the ledger and of nothing else."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache
-from typing import Any, TypedDict
+from typing import Any, Self, TypedDict
 from uuid import UUID
 
 from django.db import connection
@@ -95,7 +93,7 @@ class Fold:
     checkpoints: dict[int, object] = field(default_factory=dict)
 
     @classmethod
-    def before(cls, run: Run, seq: int) -> Fold:
+    def before(cls, run: Run, seq: int) -> Self:
         kept = Checkpoint.objects.filter(run=run, seq__lt=seq).order_by("-seq").first()
         if kept is None:
             return cls(run)

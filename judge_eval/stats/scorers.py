@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 from humanjudge.lib.text import number_of
 from judge_eval.stats.annotator_test import AltTestSettings, advice, alt_test, epsilon_key, in_words
 from judge_eval.stats.bootstrap import DEFAULT, Resampling
-from judge_eval.stats.estimate import Figure, no_figure, one_of
+from judge_eval.stats.estimate import Figure, no_figure, one_of, require
 from judge_eval.stats.kappa import Level, Weights, band, cohen_kappa, krippendorff_alpha
 from judge_eval.stats.labels import (
     HumanLabels,
@@ -441,8 +441,7 @@ class ScorerUnknown(ValueError):
 
 def register(name: str, factory: Callable[..., Scorer]) -> None:
     """Give a scorer a name that a configuration file can use, unless another one has it."""
-    if SCORERS.get(name, factory) is not factory:
-        raise ValueError(f"another scorer is called {name}")
+    require(SCORERS.get(name, factory) is factory, f"another scorer is called {name}")
     SCORERS[name] = factory
 
 
@@ -456,8 +455,8 @@ def make_scorer(name: str, **options: Any) -> Scorer:
     >>> make_scorer("classification", metric="f1", average="macro", seed=7).scorer_name
     'classification_f1'
     """
-    if name not in SCORERS:
-        raise ScorerUnknown(f"no scorer is called {name!r}; there are {', '.join(sorted(SCORERS))}")
+    unknown = f"no scorer is called {name!r}; there are {', '.join(sorted(SCORERS))}"
+    require(name in SCORERS, unknown, ScorerUnknown)
     drawing = {key: options.pop(key) for key in ("resamples", "seed") if key in options}
     try:
         if drawing:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judge_eval.stats.bootstrap import DEFAULT, FloatArray, Resampling
-from judge_eval.stats.estimate import left_out
+from judge_eval.stats.estimate import left_out, require
 from judge_eval.stats.labels import HumanData, LabelsUnfit
 from judge_eval.stats.pairs import (
     NOTHING_IN_COMMON,
@@ -77,8 +77,8 @@ def text_similarity(
 
 
 def _ratio(one: Texts, other: Texts) -> float:
-    if len(one) != len(other):
-        raise LabelsUnfit(f"{len(one)} texts cannot be compared with {len(other)}")
+    unequal = f"{len(one)} texts cannot be compared with {len(other)}"
+    require(len(one) == len(other), unequal, LabelsUnfit)
     parts = [
         SequenceMatcher(None, a.lower().strip(), b.lower().strip()).ratio()
         for a, b in zip(one, other, strict=True)
@@ -200,8 +200,8 @@ def _embedded(
             rows = embed(batch)
         except EmbeddingFailed as error:
             rows = [error] * len(batch)
-        if len(rows) != len(batch):
-            raise ValueError(f"{embed.model} gave {len(rows)} embeddings of {len(batch)} texts")
+        given = f"{embed.model} gave {len(rows)} embeddings of {len(batch)} texts"
+        require(len(rows) == len(batch), given)
         for text, row in zip(batch, rows, strict=True):
             if isinstance(row, EmbeddingFailed):
                 failed[text] = f"{embed.model}: {row}"
@@ -256,8 +256,7 @@ class LocalEncoder:
 
     def __init__(self, folder: str | Path) -> None:
         place = Path(folder)
-        if not place.is_dir():
-            raise EncoderMissing(f"{folder} is no folder")
+        require(place.is_dir(), f"{folder} is no folder", EncoderMissing)
         weights = next((place / name for name in _WEIGHTS if (place / name).is_file()), None)
         if weights is None:
             raise EncoderMissing(f"{folder} holds no {_WEIGHTS[0]}")
