@@ -233,10 +233,10 @@ class _Words:
                 yield f"{nobody} {self.these(same, 'or')}{end}"
             elif len(winners) == n:
                 yield _beat({1: "it", 2: "both"}.get(n, "all"), n, self.these(same)) + end
-            elif len(winners) > MOST_NAMES:
-                yield f"{len(winners)} of the {n} judges beat {self.these(same)}"
             else:
-                yield _beat(f"only {self.these(winners)}", len(winners), self.these(same))
+                many = f"{len(winners)} of the {n} judges"
+                some = many if len(winners) > MOST_NAMES else f"only {self.these(winners)}"
+                yield _beat(some, len(winners), self.these(same))
         for losers in dict.fromkeys(filter(None, below.values())):
             same = [low for low in floor if below[low] == losers]
             yield _beat(self.these(same), len(same), self.some(losers))

@@ -140,10 +140,8 @@ def krippendorff_alpha(
         reason = "everybody gave every item the same label, so there is no disagreement to expect"
         return no_figure(reason, len(item), gaps)
     # Sums over items: of each two labels that met on an item, then of the labels of each code.
-    counts, pick, pattern = patterns_of(item, code.astype(np.uint64))
-    by_pattern = np.argsort(pattern, kind="stable")
-    column, said = pattern[by_pattern], code[pick][by_pattern]
-    one, other = partners(column)
+    counts, pick, column = patterns_of(item, code.astype(np.uint64))
+    said, (one, other) = code[pick], partners(column)
     one, other = (side[said[one] < said[other]] for side in (one, other))
     met, row = np.unique(np.stack([said[one], said[other]]), axis=1, return_inverse=True)
     cells = sparse(

@@ -76,7 +76,7 @@ def patterns_of(item: IntArray, said: NDArray[np.uint64]) -> Patterns:
 
 
 def partners(group: IntArray) -> tuple[IntArray, IntArray]:
-    """Pair every element with each other one of its group, in both orders; groups are sorted.
+    """Pair every element with each other one of its group, in both orders; a group is together.
 
     Examples
     --------
