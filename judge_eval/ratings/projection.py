@@ -1,13 +1,11 @@
 """Judge ratings, made of the ledger and of nothing else."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache
-from typing import Any, TypedDict
+from typing import Any, Self, TypedDict
 from uuid import UUID
 
 from django.db import connection
@@ -55,7 +53,6 @@ def _by_position_in(payload: str) -> Verdicts:
 
 
 def _sealed_verdicts(run: Run) -> QuerySet[Entry]:
-    """Return entries with verdicts, the last ones last."""
     sealed = Entry.objects.filter(kind=Entry.Kind.VERDICTS, queue=run.queue_id, seq__isnull=False)
     return sealed.order_by("seq")
 
@@ -95,15 +92,13 @@ class Fold:
     checkpoints: dict[int, object] = field(default_factory=dict)
 
     @classmethod
-    def before(cls, run: Run, seq: int) -> Fold:
-        """Begin with the last standings that are kept of before an entry."""
+    def before(cls, run: Run, seq: int) -> Self:
         kept = Checkpoint.objects.filter(run=run, seq__lt=seq).order_by("-seq").first()
         if kept is None:
             return cls(run)
         return cls(run, elo.Standings(**kept.standings), base=kept.seq, seq=kept.seq)
 
     def look_up(self, items: Iterable[UUID]) -> None:
-        """Learn the verdicts on items, as far as they are not known yet."""
         if unknown := set(items) - self.verdicts.keys():
             texts = _verdict_texts(self.run, list(unknown))
             self.verdicts |= {item: _by_position_in(text) for item, text in texts}
@@ -118,12 +113,10 @@ class Fold:
             self.keep()
 
     def keep(self) -> None:
-        """Keep the standings as they are now."""
         if self.seq > self.base:
             self.checkpoints[self.seq] = asdict(self.standings)
 
     def count_stored(self, also_keep: Collection[int] = ()) -> None:
-        """Count all sealed votes behind the last that is counted."""
         votes = Entry.objects.filter(
             counted_in(self.run.queue), queue=self.run.queue_id, item__isnull=False
         ).order_by("seq")
@@ -180,10 +173,8 @@ class JudgeElo:
             part.write()
 
     def rebuild(self, *, write: bool) -> list[Difference]:
-        runs = Run.every.filter(queue__project=self.project).select_related("queue")
-        return [
-            difference for run in runs.order_by("pk") for difference in _rebuild(run, write=write)
-        ]
+        runs = Run.every.filter(queue__project=self.project).select_related("queue").order_by("pk")
+        return [difference for run in runs for difference in _rebuild(run, write=write)]
 
 
 class _Batch:
@@ -216,8 +207,7 @@ class _Batch:
     def _first_changed(self) -> int:
         """Return the earliest vote whose part in the ratings is new or has changed."""
         first, is_simulated = self.entries[0].seq or 0, self.run.queue.is_simulated
-        seqs: list[int | None] = [first]
-        seqs += [
+        seqs = [
             entry.target.seq
             for entry in self.entries
             if entry.target and uncounts(entry, first, is_simulated=is_simulated)
@@ -225,7 +215,7 @@ class _Batch:
         if self.payloads:
             votes = Entry.objects.filter(counted_in(self.run.queue), item__in=self.payloads)
             seqs.append(votes.order_by("seq").values_list("seq", flat=True).first())
-        return min(seq for seq in seqs if seq is not None)
+        return min([first, *filter(None, seqs)])
 
     def compute(self) -> None:
         for seq, item, choice in self.votes:
@@ -252,10 +242,9 @@ class _Batch:
         self.board.save()
 
     def _count_answers(self) -> None:
-        before = _sealed_verdicts(self.run).filter(item__in=self.payloads)
-        earlier = _latest(before).values()
+        before = _latest(_sealed_verdicts(self.run).filter(item__in=self.payloads))
         asked, answered = _coverage(self.payloads.values())
-        for counter, counted in zip((asked, answered), _coverage(earlier), strict=True):
+        for counter, counted in zip((asked, answered), _coverage(before.values()), strict=True):
             counter.subtract(counted)
         executemany(
             "UPDATE judge_eval_judgerating SET asked = asked + %s, answered = answered + %s "
@@ -275,20 +264,16 @@ def _unblinded(entry: Fact) -> int:
 
 def _coverage(payloads: Iterable[Payload]) -> tuple[Counter[str], Counter[str]]:
     """Count on how many items each judge was asked, and on how many it answered."""
-    asked: Counter[str] = Counter()
-    answered: Counter[str] = Counter()
-    for payload in payloads:
-        for verdict in payload["verdicts"]:
-            asked[verdict["judge"]] += 1
-            answered[verdict["judge"]] += verdict["winner"] is not None
+    verdicts = [verdict for payload in payloads for verdict in payload["verdicts"]]
+    asked = Counter(verdict["judge"] for verdict in verdicts)
+    answered = Counter(verdict["judge"] for verdict in verdicts if verdict["winner"] is not None)
     return asked, answered
 
 
 def _answers(run: Run, payloads: Mapping[UUID, Payload]) -> dict[UUID, tuple[int, ...]]:
     """Count, as `ANSWERS` are, what judges say of pairs; people need not agree with baselines."""
     baselines = run.judges.filter(provider=Judge.BASELINE).values_list("pk", flat=True)
-    left_aside = set(map(str, baselines))
-    answers = {}
+    left_aside, answers = set(map(str, baselines)), {}
     for pair, payload in payloads.items():
         said = [each["winner"] for each in payload["verdicts"] if each["judge"] not in left_aside]
         answers[pair] = tuple(map(said.count, VERDICTS))
@@ -297,8 +282,8 @@ def _answers(run: Run, payloads: Mapping[UUID, Payload]) -> dict[UUID, tuple[int
 
 def _write_answers(answers: Mapping[UUID, Sequence[int]]) -> None:
     # Whoever opens pairs locks them by key, too: two such transactions must not meet crosswise.
-    locked = Item.objects.select_for_update(no_key=True).filter(pk__in=answers)
-    pairs = list(locked.order_by("pk").values_list("pk", flat=True))
+    locked = Item.objects.select_for_update(no_key=True).filter(pk__in=answers).order_by("pk")
+    pairs = locked.values_list("pk", flat=True)
     update_many(Item, ANSWERS, [(*answers[pair], key(pair)) for pair in pairs])
 
 

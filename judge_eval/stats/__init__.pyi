@@ -14,11 +14,7 @@ from .annotator_test import (
     jaccard_similarity as jaccard_similarity,
 )
 from .bootstrap import Resampling as Resampling
-from .estimate import (
-    Figure as Figure,
-    LeftOut as LeftOut,
-    no_figure as no_figure,
-)
+from .estimate import Figure as Figure, LeftOut as LeftOut, no_figure as no_figure
 from .kappa import (
     band as band,
     cohen_kappa as cohen_kappa,
@@ -41,10 +37,7 @@ from .pairs import (
 )
 from .precision_recall import classification as classification
 from .rank_correlations import rank_correlation as rank_correlation
-from .sample_size import (
-    ItemsNeeded as ItemsNeeded,
-    items_needed as items_needed,
-)
+from .sample_size import ItemsNeeded as ItemsNeeded, items_needed as items_needed
 from .scorers import (
     AnnotatorAggregation as AnnotatorAggregation,
     ScoreResult as ScoreResult,

@@ -6,8 +6,6 @@ loses to the judge when it is significantly no worse than them by more than epsi
 for what a person costs. A judge that wins against at least half of the people passes.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -17,15 +15,8 @@ from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import (
-    DEFAULT,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Resampling,
-    interval_of,
-)
-from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, one_of
+from judge_eval.stats.bootstrap import DEFAULT, FloatArray, IntArray, Resampling, interval_of
+from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, one_of, require, wilson
 from judge_eval.stats.labels import (
     HumanData,
     HumanLabels,
@@ -41,7 +32,7 @@ from judge_eval.stats.labels import (
     kind_of,
     numbered,
 )
-from judge_eval.stats.pairs import mean_over_raters, partners, patterns_of, resampled_rates
+from judge_eval.stats.pairs import WILSON, mean_over_raters, partners, patterns_of, resampled_rates
 from judge_eval.stats.significance import benjamini_yekutieli, penalty, t_test, wilcoxon
 
 Scoring: TypeAlias = Literal["accuracy", "neg_rmse", "jaccard_similarity"]
@@ -64,27 +55,13 @@ _COMFORTABLE: Final = 50
 class AltTestSettings:
     """How the test is made.
 
-    Attributes
-    ----------
-    epsilon : float
-        Of the verdict. Winning rates are computed over the whole grid 0.00, 0.05 … 0.30, and for
-        `more_epsilons`.
-    multiplicative : bool
-        See `penalty`.
-    q : float
-        False discovery rate.
-    min_humans_per_item, min_instances_per_human : int
-        Items with fewer people, and people with fewer items, are left out.
-    min_humans : int
-        With fewer people left to test, there is no figure. With one person nothing is corrected,
-        and a single win would pass; with two, each is measured against the other alone.
-    wilcoxon : bool
-        Test people with fewer than 30 items by Wilcoxon's signed-rank test, and do not leave them
-        out. Below that, the t-test's assumption of a normal mean is doubtful.
-    scoring : {'auto', 'accuracy', 'neg_rmse', 'jaccard_similarity'}
-        ``auto``: by the labels, see `scoring_of`.
-    resampling : Resampling
-        Of items, for the interval of the advantage probability.
+    `epsilon` is that of the verdict; winning rates are computed over the grid and for
+    `more_epsilons` too, and `penalty` tells what ``multiplicative`` is. `q` is the false discovery
+    rate. Items with fewer than `min_humans_per_item`, and people with fewer items than
+    `min_instances_per_human`, are left out; with `wilcoxon` nobody is, for people with fewer than
+    30 items are tested by signed ranks, as the t-test's normal mean is doubtful there. With fewer
+    than `min_humans` left there is no figure: a single win over one would pass, and of two each is
+    measured against the other alone. The scoring ``auto`` goes by the labels, see `scoring_of`.
     """
 
     epsilon: float = 0.2
@@ -100,20 +77,19 @@ class AltTestSettings:
     resampling: Resampling = DEFAULT
 
     def __post_init__(self) -> None:
-        if not 0 < self.q < 1:
-            raise ValueError("q must be between 0 and 1")
-        if self.min_humans_per_item < 2:
-            raise ValueError("min_humans_per_item must be at least 2: someone must be left")
-        for name in ("min_instances_per_human", "min_humans"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1")
+        per_item, least = (
+            self.min_humans_per_item,
+            min(self.min_instances_per_human, self.min_humans),
+        )
+        require(0 < self.q < 1, "q must be between 0 and 1")
+        require(per_item >= 2, "min_humans_per_item must be at least 2: someone must be left")
+        require(least >= 1, "min_instances_per_human and min_humans must be at least 1")
         one_of("scoring", self.scoring, AnyScoring)
         one_of("jaccard", self.jaccard, Jaccard)
         penalty(self.epsilons, self.multiplicative)
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """Every epsilon that is tested, ascending."""
         return tuple(sorted({*GRID, self.epsilon, *self.more_epsilons}))
 
     @property
@@ -121,37 +97,25 @@ class AltTestSettings:
         return f"{self.min_humans} people with {self.enough} each that others labelled too"
 
     @property
+    def least(self) -> int:
+        return 1 if self.wilcoxon else self.min_instances_per_human
+
+    @property
     def enough(self) -> str:
-        """How many items are enough, in words."""
-        least = 1 if self.wilcoxon else self.min_instances_per_human
-        return "an item" if least == 1 else f"{least} items or more"
+        return "an item" if self.least == 1 else f"{self.least} items or more"
 
     @property
     def too_few(self) -> str:
-        least = 1 if self.wilcoxon else self.min_instances_per_human
-        return "no item" if least == 1 else f"fewer than {least} items"
-
-    def is_enough(self, items: IntArray) -> BoolArray:
-        """Tell which people are tested, from their numbers of items."""
-        few = (items > 0) & (items < ENOUGH_FOR_T)
-        return np.asarray((items >= self.min_instances_per_human) | (self.wilcoxon & few))
+        return "no item" if self.least == 1 else f"fewer than {self.least} items"
 
 
 @dataclass(frozen=True)
 class AgainstHuman:
-    """How a judge did against one person, left out, on `n` items.
+    """How a judge did against one person, left out, on `n` items, by t-test or Wilcoxon's test.
 
-    Attributes
-    ----------
-    test : str
-        ``t-test`` or ``wilcoxon``.
-    judge_advantage, human_advantage : float
-        Share of the items on which the judge, or the person, agrees with the others at least as
-        well as the other one does. Ties count for both.
-    p_values : mapping of str to float
-        By epsilon: of "the judge is no worse than this person by more than that".
-    rejected : mapping of str to bool
-        By epsilon: whether it won against this person, all people considered.
+    The advantage is the share of items on which one agrees with the others at least as well as the
+    other does; ties count for both. By epsilon there is the p-value of "the judge is no worse than
+    this person by more than that", and whether it won, all people considered.
     """
 
     n: int
@@ -161,25 +125,19 @@ class AgainstHuman:
     p_values: Mapping[str, float]
     rejected: Mapping[str, bool]
 
+    @property
+    def figure(self) -> Figure:
+        interval = wilson(round(self.judge_advantage * self.n), self.n)
+        return Figure(self.judge_advantage, self.n, None, interval, WILSON)
+
 
 @dataclass(frozen=True)
 class AltTestResult:
     """What the test says of one judge.
 
-    Attributes
-    ----------
-    winning_rate : mapping of str to Figure
-        By epsilon, as "0.00", "0.05" …: the share of people that the judge won against.
-    advantage_probability : Figure
-        Mean over people of `AgainstHuman.judge_advantage`, with a bootstrap interval.
-    by_human : mapping of str to AgainstHuman
-        Only people with enough items; also where they are too few for a figure.
-    untested : mapping of str to int
-        The items of the other people, those that the judge labelled too.
-    epsilon : str
-        The key of the epsilon that decides.
-    items, items_of_two : int
-        Items that counted, and those of them that only two people labelled.
+    `winning_rate` is by epsilon, as "0.00", "0.05" …, of which `epsilon` decides. `by_human` are
+    people with enough items, and `untested` how many the others have. Of the `items` that counted,
+    `items_of_two` were labelled by two people only.
     """
 
     winning_rate: Mapping[str, Figure]
@@ -202,13 +160,7 @@ class AltTestResult:
 def alt_test(
     judges: Mapping[str, JudgeData], humans: HumanData, settings: AltTestSettings | None = None
 ) -> dict[str, AltTestResult]:
-    """Test judges against the same people, each on the items that it labelled.
-
-    Parameters
-    ----------
-    judges : mapping of str to rows of (item, label) or ``{item: label}``
-        What one of them said makes no difference to the others.
-    humans : rows of (item, human, label), or ``{human: {item: label}}``
+    """Test judges against the same people, each by itself on the items that it labelled.
 
     Examples
     --------
@@ -223,13 +175,10 @@ def alt_test(
     """
     settings, people = settings or AltTestSettings(), human_labels(humans)
     read = {name: judge_labels(data) for name, data in judges.items()}
-    names, persons, item, human = numbered(people)
-    said = (label for judge in read.values() for label in judge.values())
-    vocabulary = Vocabulary([*(row.label for row in people), *said])
-    code = vocabulary.codes(row.label for row in people)
-    order = np.argsort(item, kind="stable")
-    order = order[np.bincount(item)[item[order]] >= settings.min_humans_per_item]
-    item, human, code = item[order], human[order], code[order]
+    said = [label for judge in read.values() for label in judge.values()]
+    vocabulary, names, persons, item, human, code = numbered(people, said)
+    enough = np.bincount(item)[item] >= settings.min_humans_per_item
+    item, human, code = item[enough], human[enough], code[enough]
     kinds = {kind_of(row.label) for row in people}
     by_human: dict[Scoring, FloatArray] = {}
     found = {}
@@ -240,13 +189,11 @@ def alt_test(
         compare = partial(_with_others, vocabulary, scoring, settings.jaccard)
         if scoring not in by_human:
             by_human[scoring] = compare(item, code, code)
-        codes = [vocabulary.code(judge[x]) if x in judge else -1 for x in names]
-        judged = np.array(codes, np.int64)[item]
+        judged = np.array([vocabulary.code(judge.get(x)) for x in names], np.int64)[item]
         has = judged >= 0
-        by_judge = compare(item[has], code[has], judged[has])
-        scores = item[has], human[has], by_human[scoring][has], by_judge
+        ahead = by_human[scoring][has] - compare(item[has], code[has], judged[has])
         gaps = _left_out(people, judge, settings)
-        found[name] = _tested(persons, *scores, scoring, settings, gaps)
+        found[name] = _tested(persons, item[has], human[has], ahead, scoring, settings, gaps)
     return found
 
 
@@ -280,74 +227,66 @@ def _tested(
     names: Sequence[str],
     item: IntArray,
     human: IntArray,
-    by_human: FloatArray,
-    by_judge: FloatArray,
+    ahead: FloatArray,
     scoring: Scoring,
     settings: AltTestSettings,
     gaps: tuple[LeftOut, ...],
 ) -> AltTestResult:
     """Test one judge.
 
-    Parameters
-    ----------
-    item, human : int array, shape (n,)
-        One entry for each label of a person on an item that the judge labelled, in order of item.
-    by_human, by_judge : float array, shape (n,)
-        How well that person, and the judge, agree with the other people there.
+    `item` and `human`, of shape (n,), have one entry for each label of a person on an item that the
+    judge labelled, in order of item; `ahead` tells how much better that person agrees with the
+    other people there than the judge does.
     """
-    judge_holds, human_holds = by_judge >= by_human - TIE, by_human >= by_judge - TIE
-    kinds = (judge_holds & human_holds, ~judge_holds, ~human_holds)
+    judge_holds = ahead <= TIE
+    kinds = (judge_holds & (ahead >= -TIE), ~judge_holds, ahead < -TIE)
     counts = np.stack([np.bincount(human[kind], minlength=len(names)) for kind in kinds], axis=1)
     n = counts.sum(axis=1)
-    values = penalty(settings.epsilons, settings.multiplicative)
+    values, is_tested = penalty(settings.epsilons, settings.multiplicative), n >= settings.least
     p_values = t_test(counts, values)
-    if settings.wilcoxon:
-        for few in np.flatnonzero((n > 0) & (n < ENOUGH_FOR_T)):
-            p_values[few] = wilcoxon(counts[few], values)
-    p_values[~settings.is_enough(n)] = np.nan
+    by_ranks = is_tested & (n < ENOUGH_FOR_T) & settings.wilcoxon
+    for few in np.flatnonzero(by_ranks):
+        p_values[few] = wilcoxon(counts[few], values)
+    p_values[~is_tested] = np.nan
     rejected = benjamini_yekutieli(p_values.T, settings.q).T
     keys = [epsilon_key(epsilon) for epsilon in settings.epsilons]
     against = {}
-    for person in map(int, np.flatnonzero(settings.is_enough(n))):
+    for person in map(int, np.flatnonzero(is_tested)):
         items, (both, human_only, judge_only) = int(n[person]), counts[person].tolist()
-        against[person] = AgainstHuman(
+        against[names[person]] = AgainstHuman(
             items,
-            "wilcoxon" if settings.wilcoxon and items < ENOUGH_FOR_T else "t-test",
+            "wilcoxon" if by_ranks[person] else "t-test",
             (both + judge_only) / items,
             (both + human_only) / items,
             dict(zip(keys, p_values[person].tolist(), strict=True)),
             dict(zip(keys, rejected[person].tolist(), strict=True)),
         )
-    tested = list(against)
-    untested = {name: int(n[at]) for at, name in enumerate(names) if at not in against}
+    untested = {name: int(n[at]) for at, name in enumerate(names) if not is_tested[at]}
     gaps += left_out("humans", [*untested], f"they have {settings.too_few} to test on")
-    kept, sizes = np.isin(human, tested), np.bincount(item)
+    kept = is_tested[human]
     counted = np.unique(item[kept])
-    if len(tested) < settings.min_humans:
-        advantage = no_figure(_why_none(len(tested), settings), left_out=gaps)
-        rates = dict.fromkeys(keys, advantage)
+    if len(against) < settings.min_humans:
+        advantage = no_figure(_why_none(len(against), settings), left_out=gaps)
+        rates = [advantage] * len(keys)
     else:
-        said = (human[kept] * 2 + judge_holds[kept]).astype(np.uint64)
-        found = patterns_of(item[kept], said)
+        found = patterns_of(item[kept], (human[kept] * 2 + judge_holds[kept]).astype(np.uint64))
         row, holds = human[kept][found.pick], judge_holds[kept][found.pick].astype(np.float64)
-        drawn = resampled_rates(found, row, holds, len(names), settings.resampling)
-        items = int(found.counts.sum())
-        interval = interval_of(mean_over_raters(drawn), items, settings.resampling)
-        total = int(n[tested].sum())
+        _, drawn = resampled_rates(found, row, holds, len(names), settings.resampling)
+        interval = interval_of(mean_over_raters(drawn), len(counted), settings.resampling)
+        total = int(n[is_tested].sum())
         mean = float(np.mean([each.judge_advantage for each in against.values()]))
         advantage = Figure(mean, total, None, *interval, gaps)
-        shares = rejected[tested].mean(axis=0).tolist()
-        figures = [Figure(share, total, left_out=gaps) for share in shares]
-        rates = dict(zip(keys, figures, strict=True))
+        shares = rejected[is_tested].mean(axis=0).tolist()
+        rates = [Figure(share, total, left_out=gaps) for share in shares]
     return AltTestResult(
-        winning_rate=rates,
+        winning_rate=dict(zip(keys, rates, strict=True)),
         advantage_probability=advantage,
-        by_human={names[person]: each for person, each in against.items()},
+        by_human=against,
         untested=untested,
         epsilon=epsilon_key(settings.epsilon),
         scoring=scoring,
         items=len(counted),
-        items_of_two=int((sizes[counted] == 2).sum()),
+        items_of_two=int((np.bincount(item)[counted] == 2).sum()),
         left_out=gaps,
     )
 
@@ -388,10 +327,10 @@ def _with_others(
     keys, where = np.unique(said[one] * size + code[other], return_inverse=True)
     either = [(labels[key // size], labels[key % size]) for key in keys.tolist()]
     if scoring == "neg_rmse":
-        squares = np.array([(_as_number(a) - _as_number(b)) ** 2 for a, b in either])[where]
-        return np.asarray(-np.sqrt(np.add.reduceat(squares, starts) / others))
-    alike = np.array([jaccard_similarity(a, b, jaccard) for a, b in either])[where]
-    return np.asarray(np.add.reduceat(alike, starts) / others)
+        apart = np.array([(_as_number(a) - _as_number(b)) ** 2 for a, b in either])
+        return np.asarray(-np.sqrt(np.add.reduceat(apart[where], starts) / others))
+    alike = np.array([jaccard_similarity(a, b, jaccard) for a, b in either])
+    return np.asarray(np.add.reduceat(alike[where], starts) / others)
 
 
 def _as_number(label: Label) -> float:
@@ -403,12 +342,9 @@ def _as_number(label: Label) -> float:
 def jaccard_similarity(one: Label, other: Label, form: Jaccard = "set") -> float:
     """Return how alike two label sets or vectors are.
 
-    Parameters
-    ----------
-    form : {'set', 'positional'}
-        ``set``: elements of both over elements of either, and 1 where both are empty.
-        ``positional``: for each label the positions that have it in both over those in either,
-        averaged over the labels; so agreeing on what is absent counts too.
+    By ``set`` it is elements of both over elements of either, and 1 where both are empty. By
+    ``positional`` it is, for each label, positions that have it in both over those in either,
+    averaged over the labels; so agreeing on what is absent counts too.
 
     Examples
     --------
@@ -468,37 +404,22 @@ def advice(result: AltTestResult, settings: AltTestSettings) -> tuple[str, ...]:
     tested = result.by_human if result.passes is not None else {}
     few = sorted(name for name, against in tested.items() if against.n < ENOUGH_FOR_T)
     most = max((against.n for against in tested.values()), default=0)
-    found = []
-    if len(tested) == 1:
-        found.append("Only one person has enough items to be compared with.")
-    if len(tested) == 2:
-        found.append(
-            "With two people the test asks only whether the judge is closer to one of them than "
-            "the other is. Three or more make a consensus to be measured against."
-        )
-    elif tested and result.items_of_two:
-        found.append(
-            f"Only two people labelled {result.items_of_two} of the {result.items} items. On those "
-            "the judge is compared with a single other person, which says little; labels of a "
-            "third person would make the test stronger."
-        )
-    who = f"Fewer than {ENOUGH_FOR_T} items: {', '.join(few)}."
-    if few and settings.wilcoxon:
-        found.append(
-            f"{who} They are tested by Wilcoxon's signed-rank test, since the t-test takes more "
-            "items; the best remedy is more items."
-        )
-    elif few:
-        found.append(
-            f"{who} The t-test assumes more; allow Wilcoxon's signed-rank test, or better have "
-            "more items labelled."
-        )
-    elif 0 < most < _COMFORTABLE:
-        found.append(
-            f"At most {most} items per person: 50 to 100 are enough in most cases, and fewer make "
-            "it hard for a good judge to pass."
-        )
-    return tuple(found)
+    is_few = f"Fewer than {ENOUGH_FOR_T} items: {', '.join(few)}."
+    notes = {
+        "Only one person has enough items to be compared with.": len(tested) == 1,
+        "With two people the test asks only whether the judge is closer to one of them than the "
+        "other is. Three or more make a consensus to be measured against.": len(tested) == 2,
+        f"Only two people labelled {result.items_of_two} of the {result.items} items. On those the "
+        "judge is compared with a single other person, which says little; labels of a third person "
+        "would make the test stronger.": result.items_of_two and tested and len(tested) != 2,
+        f"{is_few} They are tested by Wilcoxon's signed-rank test, since the t-test takes more "
+        "items; the best remedy is more items.": few and settings.wilcoxon,
+        f"{is_few} The t-test assumes more; allow Wilcoxon's signed-rank test, or better have more "
+        "items labelled.": few and not settings.wilcoxon,
+        f"At most {most} items per person: 50 to 100 are enough in most cases, and fewer make it "
+        "hard for a good judge to pass.": not few and 0 < most < _COMFORTABLE,
+    }
+    return tuple(text for text, holds in notes.items() if holds)
 
 
 def epsilon_advice() -> str:

@@ -5,8 +5,6 @@ with all that was said of it. Items that look alike are one group, and every fig
 sums over items, so many resamples are one product of matrices (B. Efron, 1979).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from judge_eval.stats.estimate import Interval
+from judge_eval.stats.estimate import Interval, require
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array  # type: ignore[import-untyped]
@@ -47,8 +45,7 @@ class Resampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.resamples < 1:
-            raise ValueError("an interval needs at least one resample")
+        require(self.resamples >= 1, "an interval needs at least one resample")
 
 
 DEFAULT: Final = Resampling()
@@ -66,9 +63,8 @@ def draws(
 ) -> Iterator[NDArray[np.integer]]:
     """Draw as many items as there are, with replacement, many times.
 
-    The items of each group, of shape (n_groups,), give blocks of shape (n_resamples, n_groups): how
-    often each group was drawn. A caller that takes more sums (`rows`) of a resample gets fewer at
-    once, which makes no difference to what is drawn.
+    Of `counts` by group come blocks of shape (n_resamples, n_groups): how often each was drawn. A
+    caller that takes more sums (`rows`) of a resample gets fewer at once, and the same draws.
 
     Examples
     --------
@@ -77,8 +73,7 @@ def draws(
     ((5, 2), {4})
     """
     groups, items = len(counts), int(counts.sum())
-    if not items:
-        raise ValueError("there are no comparisons to draw from")
+    require(items, "there are no comparisons to draw from")
     member_of = np.repeat(np.arange(groups), counts)
     at_once = max(1, _NUMBERS_AT_ONCE // max(rows, groups))
     for first in range(0, resamples, at_once):
@@ -108,22 +103,18 @@ def bootstrap(
     counts: IntArray,
     statistic: Callable[[FloatArray], FloatArray],
     resampling: Resampling,
-) -> FloatArray:
-    """Compute a statistic of each resample, NaN where it has no value.
+) -> tuple[FloatArray, FloatArray]:
+    """Compute a statistic of all items, and of each resample; NaN where it has no value.
 
-    Parameters
-    ----------
-    cells : sparse array, shape (n_cells, n_groups)
-        What one item of each group adds to each sum.
-    statistic : function
-        From sums of shape (n_cells, n) to values of shape (…, n).
+    The statistic takes sums of shape (n_cells, n) to values of shape (…, n); `cells`, of shape
+    (n_cells, n_groups), hold what one item of each group adds to each sum.
     """
     rng = np.random.default_rng(resampling.seed)
-    blocks = draws(counts, rng, resampling.resamples, cells.shape[0])
+    blocks = draws(counts, rng, resampling.resamples, cells.shape[0]) if len(counts) else ()
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.concatenate(
-            [statistic(cells @ block.T.astype(np.float64)) for block in blocks], axis=-1
-        )
+        whole = statistic(cells @ counts.astype(np.float64)[:, np.newaxis])
+        drawn = [statistic(cells @ block.T.astype(np.float64)) for block in blocks]
+    return whole[..., 0], np.concatenate([whole[..., :0], *drawn], axis=-1)
 
 
 def resampled_sums(
@@ -134,8 +125,8 @@ def resampled_sums(
 ) -> FloatArray:
     """Sum the rows of drawn comparisons for many draws, shape (resamples, n_columns).
 
-    `rows` returns the rows of a slice of the groups, for all of them may be too large for memory;
-    `multiplicity` tells how many comparisons have each row.
+    `rows` returns the rows of a slice of the groups, for all may be too large for memory, and
+    `multiplicity` tells how many comparisons have each.
 
     Examples
     --------
@@ -160,10 +151,9 @@ def resampled_sums(
 def bootstrap_tail(sizes: Sequence[int] | IntArray) -> FloatArray:
     """Return which quantile of a bootstrap of n things bounds a 95 % interval that holds it.
 
-    Resampling n things varies as if the variance were divided by n instead of n - 1, and knows
-    nothing of the doubt about the variance. Reaching as far out as Student's interval does mends
-    both: ``Phi(-sqrt(n / (n - 1)) t)`` with the quantile t of n - 1 degrees of freedom. Source:
-    T. C. Hesterberg, "What teachers should know about the bootstrap", 2015, section 4.
+    Resampling varies as if the variance were divided by n instead of n - 1, and knows no doubt
+    about it. Reaching out as far as Student's interval mends both: ``Phi(-sqrt(n / (n - 1)) t)``
+    with the quantile t of n - 1 degrees of freedom (T. C. Hesterberg, 2015, section 4).
 
     Examples
     --------
@@ -179,8 +169,8 @@ def bootstrap_tail(sizes: Sequence[int] | IntArray) -> FloatArray:
 def interval_of(values: FloatArray, items: int, resampling: Resampling) -> Bootstrapped:
     """Return the percentile interval of bootstrapped values; see `bootstrap_tail`.
 
-    NaN is a resample without a value (for instance a kappa of one label only). Where all values are
-    the same, resampling cannot tell how sure the figure is: no interval, not one without width.
+    NaN is a resample without a value. Where all values are the same, resampling cannot tell how
+    sure the figure is: no interval, not one without width.
 
     Examples
     --------
@@ -205,8 +195,8 @@ def interval_of(values: FloatArray, items: int, resampling: Resampling) -> Boots
 def bounds(values: FloatArray, comparisons: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return the low and high ends of many resampled figures; see `bootstrap_tail`.
 
-    `values`, of shape (resamples, n_figures), are NaN where a resample had nothing to make the
-    figure of. Figures that rest on fewer than `MIN_COMPARISONS` comparisons have NaN.
+    `values`, of shape (resamples, n_figures), may hold NaN. Figures that rest on fewer than
+    `MIN_COMPARISONS` comparisons have NaN.
 
     Examples
     --------
@@ -228,7 +218,6 @@ def bounds(values: FloatArray, comparisons: IntArray) -> tuple[FloatArray, Float
 def sparse(
     rows: IntArray, columns: IntArray, values: FloatArray | None, shape: tuple[int, int]
 ) -> SparseArray:
-    """Return a sparse array of sums; entries at the same place add up."""
     from scipy.sparse import coo_array  # slow to import
 
     data = np.ones(len(rows)) if values is None else values

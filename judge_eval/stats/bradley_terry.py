@@ -5,8 +5,6 @@ make what happened most likely, with half a win and half a loss of everyone agai
 opponent of 1000, so that a judge that never lost has a rating too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +25,7 @@ from judge_eval.stats.bootstrap import (
     resampled_sums,
 )
 from judge_eval.stats.elo import START
-from judge_eval.stats.estimate import Rating, best_first
+from judge_eval.stats.estimate import Rating, best_first, require
 from judge_eval.stats.outcomes_table import Codes
 from voting.choices import CHOICES, TABLE
 
@@ -50,17 +48,10 @@ class NotConverged(ArithmeticError):
 
 
 def fit(wins: ArrayLike) -> FloatArray:
-    """Fit one or many tables of wins at once.
+    """Fit one or many tables of wins at once: from shape (..., n, n) to ratings of shape (..., n).
 
-    Parameters
-    ----------
-    wins : array, shape (..., n, n)
-        ``wins[..., i, j]``: how often i beat j; halves are fine. The diagonal is not read.
-
-    Returns
-    -------
-    float array, shape (..., n)
-        Ratings with mean 1000, exact to 1e-8 points.
+    ``wins[..., i, j]`` tells how often i beat j; halves are fine, and the diagonal is not read. The
+    ratings have mean 1000 and are exact to 1e-8 points.
 
     Notes
     -----
@@ -69,11 +60,10 @@ def fit(wins: ArrayLike) -> FloatArray:
         sum_ij wins_ij log p(s_i - s_j) + sum_i PRIOR (log p(s_i) + log p(-s_i)),
         p(x) = 1 / (1 + exp(-x))
 
-    by Newton's method with steps of length ``log(1 + d) / d``, d being the widest change of any
-    difference: these climb from anywhere (T. Sun and Q. Tran-Dinh, "Generalized self-concordant
-    functions", 2019), and their error is squared with every step near the end. The virtual
-    opponent holds the ratings near 1000; at last they are moved to have that mean exactly.
-    Source: R. A. Bradley and M. E. Terry, "Rank analysis of incomplete block designs", 1952.
+    (R. A. Bradley and M. E. Terry, 1952) by Newton's method with steps ``log(1 + d) / d`` long, d
+    being the widest change of any difference: these climb from anywhere (T. Sun and Q. Tran-Dinh,
+    "Generalized self-concordant functions", 2019), and their error is squared with every step near
+    the end. At last the ratings are moved to have the mean exactly.
 
     Examples
     --------
@@ -83,16 +73,15 @@ def fit(wins: ArrayLike) -> FloatArray:
     [[1082.42, 917.58], [1000.0, 1000.0]]
     """
     table = np.array(wins, dtype=np.float64)
-    if table.ndim < 2 or table.shape[-1] != table.shape[-2]:
-        raise ValueError(f"wins have shape {table.shape}, not (..., n, n)")
-    if not (np.isfinite(table) & (table >= 0)).all():
-        raise ValueError("wins are negative or not finite")
-    players = table.shape[-1]
+    is_square = table.ndim >= 2 and table.shape[-1] == table.shape[-2]
+    require(is_square, f"wins have shape {table.shape}, not (..., n, n)")
+    require((np.isfinite(table) & (table >= 0)).all(), "wins are negative or not finite")
     if table.size == 0:
         return np.zeros(table.shape[:-1])
-    batch = table.reshape(-1, players, players)
-    batch[:, np.arange(players), np.arange(players)] = 0
-    step = max(1, _NUMBERS_AT_ONCE // players**2)
+    players = np.arange(table.shape[-1])
+    table[..., players, players] = 0
+    batch = table.reshape(-1, len(players), len(players))
+    step = max(1, _NUMBERS_AT_ONCE // len(players) ** 2)
     parts = [_strengths(batch[i : i + step]) for i in range(0, len(batch), step)]
     strengths = np.concatenate(parts).reshape(table.shape[:-1])
     strengths -= strengths.mean(axis=-1, keepdims=True)
@@ -126,11 +115,9 @@ def _strengths(wins: FloatArray) -> FloatArray:
 def rate(
     wins: FloatArray | IntArray, resampled_wins: FloatArray, comparisons: IntArray
 ) -> list[Rating]:
-    """Rate players from their wins and from resamples of them.
+    """Rate players from their wins and from resamples of them, of shape (resamples, n, n).
 
-    ``wins[i, j]`` tells how often i beat j, and `resampled_wins`, of shape (resamples, n, n), the
-    same for comparisons drawn with replacement; `comparisons`, of shape (n,), on how many
-    comparisons each has a game: one with none is not rated.
+    `comparisons`, of shape (n,), tells on how many each has a game: one with none is not rated.
 
     Examples
     --------
@@ -149,26 +136,21 @@ def rate(
     resampled = fit(resampled_wins[:, rated][:, :, rated])
     low, high = bounds(resampled, comparisons[rated])
     places = 1 + (values[None, :] > values[:, None] + _SAME).sum(axis=1)
-    for n, (player, (best, worst)) in enumerate(zip(rated, rank_ranges(resampled), strict=True)):
-        of, why = int(comparisons[player]), None
-        if of < MIN_COMPARISONS:
-            why = TOO_FEW
-        elif high[n] - low[n] < _SAME:
-            why = ALL_ALIKE
-        value, rank = float(values[n]), int(places[n])
-        found[player] = (
-            Rating(value, None, None, rank, None, None, of, why)
-            if why
-            else Rating(value, float(low[n]), float(high[n]), rank, best, worst, of)
-        )
+    ranges = rank_ranges(resampled)
+    for n, player in enumerate(rated):
+        value, rank, of = float(values[n]), int(places[n]), int(comparisons[player])
+        if of < MIN_COMPARISONS or high[n] - low[n] < _SAME:
+            why = TOO_FEW if of < MIN_COMPARISONS else ALL_ALIKE
+            found[player] = Rating(value, None, None, rank, None, None, of, why)
+        else:
+            found[player] = Rating(value, float(low[n]), float(high[n]), rank, *ranges[n], of)
     return found
 
 
 def rank_ranges(resampled: FloatArray) -> list[tuple[int, int]]:
     """Return the best and worst rank that each one takes in the central 95 % of the resamples.
 
-    These are ratings of shape (resamples, n). Equal ones share all their ranks: two equal leaders
-    are both 1 to 2.
+    Equal ratings, of shape (resamples, n), share all their ranks: two equal leaders are both 1-2.
 
     Examples
     --------
@@ -189,10 +171,9 @@ def tie_groups(distinct: BoolArray, order: Sequence[int] | IntArray) -> list[str
     """Return compact letters: two share a letter exactly when they cannot be told apart.
 
     `distinct`, of shape (n, n), tells which two are told apart; `order` holds the positions of
-    those to compare, best first, and the others have no letter. After ``z`` comes ``a2``. Not being
-    told apart is no equivalence: a may tie with b, and b with c, and a yet beat c. Each letter is a
-    largest group of which no two are told apart; letters are added until every tied pair shares
-    one, and then those that are not needed are dropped again (H.-P. Piepho, 2004).
+    those to compare, best first, and the others have no letter. After ``z`` comes ``a2``. Each
+    letter is a largest group of which no two are told apart; letters are added until every tied
+    pair shares one, and then those that are not needed are dropped again (H.-P. Piepho, 2004).
 
     Examples
     --------
@@ -218,19 +199,17 @@ def tie_group_members(distinct: BoolArray) -> list[list[int]]:
     """
     tied = ~(distinct | distinct.T)
     np.fill_diagonal(tied, val=True)
-    covered, groups = np.zeros_like(tied), []
+    times, groups = np.zeros(tied.shape, dtype=np.int64), []
     for one, other in np.argwhere(np.triu(tied)):
-        if covered[one, other] or (one == other and tied[one].sum() > 1):
+        if times[one, other] or (one == other and tied[one].sum() > 1):
             continue
-        group = [int(one)] if one == other else [int(one), int(other)]
+        group = list({int(one), int(other)})
         for place in range(len(tied)):
             if place not in group and tied[place, group].all():
                 group.append(place)
-        covered[np.ix_(group, group)] = True
-        groups.append(sorted(group))
-    times, kept = np.zeros(tied.shape, dtype=np.int64), []
-    for group in groups:
         times[np.ix_(group, group)] += 1
+        groups.append(sorted(group))
+    kept = []
     for group in sorted(groups):
         if (times[np.ix_(group, group)] > 1).all():
             times[np.ix_(group, group)] -= 1
@@ -260,14 +239,9 @@ def apart(ratings: list[Rating]) -> BoolArray:
 class ModelBoard:
     """Models ranked by one source of preferences.
 
-    Attributes
-    ----------
-    ties : list of str, length n_models
-        Letters: models share one when their intervals overlap; empty without a rating.
-    wins : float array, shape (n_models, n_models)
-        ``wins[i, j]``: votes for i against j, a tie being half a vote for each.
-    both_bad, unpaired : int
-        Votes left out: of both bad, and on comparisons without two different known models.
+    Models share a letter of `ties` when their intervals overlap. ``wins[i, j]`` are votes for i
+    against j, a tie being half a vote for each. Left out are votes for both bad (`both_bad`), and
+    those on comparisons without two different known models (`unpaired`).
     """
 
     ratings: list[Rating]
@@ -288,8 +262,7 @@ class ModelBoard:
 def as_votes(verdicts: Codes) -> IntArray:
     """Return one judge's verdicts as if each was the only vote on its comparison.
 
-    From a column of `OutcomesTable.verdicts` to shape (n_comparisons, 4); there is no vote where
-    the judge has no verdict.
+    From a column of `OutcomesTable.verdicts` to shape (n_comparisons, 4).
 
     Examples
     --------
@@ -319,8 +292,7 @@ def model_board(
     >>> board.wins.tolist(), board.both_bad, [round(r.value) for r in board.ratings]
     ([[0.0, 5.5], [1.5, 0.0]], 1, [1103, 897])
     """
-    if ((models < UNKNOWN) | (models >= n_models)).any():
-        raise ValueError("a model's number is unknown")
+    require(((models >= UNKNOWN) & (models < n_models)).all(), "a model's number is unknown")
     is_pair = (models[:, 0] != models[:, 1]) & (models != UNKNOWN).all(axis=1)
     # The decided comparisons: models in order of number, and half-votes for each.
     paired, scores = models[is_pair], votes[is_pair] @ _HALVES

@@ -4,8 +4,6 @@ A comparison counts once, with the strict majority of its votes as its label, si
 not independent. Nothing on the board says that one judge is better than another without this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
@@ -13,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from humanjudge.lib.text import number_of
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
 from judge_eval.stats.bradley_terry import tie_group_members
 from judge_eval.stats.estimate import SIGNIFICANCE, Share
@@ -26,22 +25,10 @@ NO_MAJORITY: Final = -1
 class Claims:
     """What may be claimed of n judges, in the table's order of judges.
 
-    Attributes
-    ----------
-    beats : bool array, shape (n, n)
-        ``beats[i, j]``: judge i is better than judge j.
-    p : float array, shape (n, n)
-        Two-sided, after Holm's correction; symmetric, 1 on the diagonal.
-    p_single : float array, shape (n, n)
-        The same before the correction.
-    ahead : int array, shape (n, n)
-        ``ahead[i, j]``: comparisons that i was right about and j was wrong about.
-    together : int array, shape (n, n)
-        Labelled comparisons on which both have a verdict.
-    right, judged : int array, shape (n,)
-        Labelled comparisons that the judge was right about, and on which it has a verdict.
-    labelled, unlabelled : int
-        Comparisons with votes that have a strict majority, and those that have none.
+    ``beats[i, j]`` tells that judge i is better than j, by two-sided p after Holm's correction and
+    (`p_single`) before it; 1 on the diagonal. ``ahead[i, j]`` are comparisons that i was right and
+    j was wrong about, `together` those on which both have a verdict, `right` and `judged` those of
+    each judge, all of those that are `labelled` by a strict majority.
     """
 
     beats: BoolArray
@@ -56,7 +43,6 @@ class Claims:
 
     @property
     def distinct(self) -> BoolArray:
-        """Which two judges are told apart, whichever is better."""
         return self.beats | self.beats.T
 
 
@@ -138,22 +124,10 @@ def summary(
 ) -> str:
     """Say in one sentence what the votes show of these judges and baselines.
 
-    Parameters
-    ----------
-    beats : bool array, shape (n, n)
-        See `Claims`.
-    baselines : collection of int
-        Which of the judges are baselines.
-    order : sequence of int, optional
-        Positions of all, best first; the order of names if it is not given.
-    silent, untested : collection of int
-        Who has given no verdict at all, and who has given none on a comparison that counts here,
-        with a strict majority of its votes.
-    beside_people : (Share, Share), optional
-        `JudgeFigures.beside_people` of a single judge and `AmongPeople.votes`.
-    contradicting : mapping of int to float, optional
-        How many points of agreement a judge loses by contradicting itself. Less than one point is
-        not said.
+    `order` has the positions of all, best first. The `silent` have given no verdict at all, and the
+    `untested` none on a pair with a strict majority. `beside_people` are a single judge's
+    `JudgeFigures.beside_people` and `AmongPeople.votes`; `contradicting` are points of agreement
+    that a judge loses by contradicting itself, of which less than one is not said.
 
     Examples
     --------
@@ -186,11 +160,11 @@ def summary(
         clauses = [f"{only} that can be compared" if absent else only]
         clauses += _beside_people(*beside_people) if beside_people else []
     else:
-        clauses = ["there are only baselines" if words.floor else "there are no judges"]
-        clauses = [] if absent else clauses
+        nobody = "there are only baselines" if words.floor else "there are no judges"
+        clauses = [] if absent else [nobody]
     clauses += [*words.against_floor(), *absent, *words.contradicting(contradicting or {})]
     by = f"{people:,} {'person' if people == 1 else 'people'}"
-    return f"After {votes:,} {'vote' if votes == 1 else 'votes'} by {by}: {'; '.join(clauses)}."
+    return f"After {number_of(votes, 'vote')} by {by}: {'; '.join(clauses)}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +201,6 @@ class _Words:
             yield _beat(self.these(group), len(group), self.these(victims))
 
     def in_short(self) -> list[str]:
-        """Say of many judges who is not beaten, and how many pairs can be told apart at all."""
         among = self.beats[np.ix_(self.judges, self.judges)]
         n, distinct = len(self.judges), int(among.sum())
         unbeaten = [j for at, j in enumerate(self.judges) if not among[:, at].any()]
@@ -260,16 +233,15 @@ class _Words:
                 yield f"{nobody} {self.these(same, 'or')}{end}"
             elif len(winners) == n:
                 yield _beat({1: "it", 2: "both"}.get(n, "all"), n, self.these(same)) + end
-            elif len(winners) > MOST_NAMES:
-                yield f"{len(winners)} of the {n} judges beat {self.these(same)}"
             else:
-                yield _beat(f"only {self.these(winners)}", len(winners), self.these(same))
+                many = f"{len(winners)} of the {n} judges"
+                some = many if len(winners) > MOST_NAMES else f"only {self.these(winners)}"
+                yield _beat(some, len(winners), self.these(same))
         for losers in dict.fromkeys(filter(None, below.values())):
             same = [low for low in floor if below[low] == losers]
             yield _beat(self.these(same), len(same), self.some(losers))
 
     def contradicting(self, losses: Mapping[int, float]) -> Iterator[str]:
-        """Say who loses most by answering otherwise when the pair stands the other way round."""
         losers = sorted((n for n in self.judges if losses.get(n, 0) >= 1), key=lambda n: -losses[n])
         texts = [f"{self.names[n]} loses {losses[n]:.0f}" for n in losers[:MOST_NAMES]]
         if texts:
@@ -278,7 +250,6 @@ class _Words:
 
 
 def _beside_people(judge: Share, people: Share) -> list[str]:
-    """Set the only judge beside people: both on the same votes, and without a claim."""
     if judge.value is None or people.value is None:
         return ["no two people have voted on the same pair, so how far people agree is not known"]
     percents = []

@@ -8,8 +8,6 @@ the run's order of judges, every correct judge plays every wrong judge, in place
     R_w -= K * (1 - E)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -84,7 +82,6 @@ class Standings:
         self.apply(*split(choice, verdicts), judges=len(verdicts))
 
     def apply(self, correct: Sequence[int], wrong: Sequence[int], judges: int) -> None:
-        """Count one vote whose right and wrong judges are known."""
         self.grow(judges)
         self.votes += 1
         rate(self.elo, correct, wrong)

@@ -1,7 +1,5 @@
 """A figure that says how sure it is, or the reason why there is none. Imports no numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -17,17 +15,7 @@ _NAMES_KEPT: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that was not counted, and why.
-
-    Attributes
-    ----------
-    what : str
-        ``items``, ``labels`` (of a person on an item), ``humans`` or ``tasks``.
-    why : str
-        To be read after "left out: ".
-    names : tuple of str
-        Each once; of many only the alphabetically first 20.
-    """
+    """Items, labels, humans or tasks that were not counted, and why; of many the first 20 names."""
 
     what: str
     count: int
@@ -37,21 +25,10 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number, or the reason why there is none.
+    """One number, or the reason why there is none; both, or neither, is a ValueError.
 
-    Attributes
-    ----------
-    n : int
-        Labels (pairs of a judge's and a person's) that it was computed from.
-    reason : str or None
-        A sentence for people where, and only where, `value` is None.
-    interval : (low, high) or None
-        95 % interval; `method` says how it was made, or why there is none.
-
-    Raises
-    ------
-    ValueError
-        Where there are both a value and a reason, or neither, or the value is not finite.
+    `n` counts the labels (pairs of a judge's and a person's) that it was computed from. `method`
+    says how the 95 % `interval` was made, or why there is none.
 
     Examples
     --------
@@ -67,10 +44,10 @@ class Figure:
     left_out: tuple[LeftOut, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.value is not None and not isfinite(self.value):
-            raise ValueError(f"{self.value} is no figure: give None and a reason")
-        if (self.value is None) == (self.reason is None):
-            raise ValueError("a figure has a value, or a reason why there is none")
+        is_number = self.value is None or isfinite(self.value)
+        has_one = (self.value is None) != (self.reason is None)
+        require(is_number, f"{self.value} is no figure: give None and a reason")
+        require(has_one, "a figure has a value, or a reason why there is none")
 
 
 def no_figure(reason: str, n: int = 0, left_out: tuple[LeftOut, ...] = ()) -> Figure:
@@ -78,25 +55,15 @@ def no_figure(reason: str, n: int = 0, left_out: tuple[LeftOut, ...] = ()) -> Fi
 
 
 def left_out(what: str, names: Sequence[object], why: str) -> tuple[LeftOut, ...]:
-    """Return what was left out as a tuple, empty where nothing was."""
     few = tuple(nsmallest(_NAMES_KEPT, set(map(str, names))))
     return (LeftOut(what, len(names), why, few),) if names else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share in [0, 1], how sure it is, and of how many; None when there were no trials.
+    """A share in [0, 1] and its 95 % interval, or `why` one is missing; None without trials.
 
-    Attributes
-    ----------
-    low, high : float or None
-        95 % interval.
-    successes, trials, comparisons : int
-        The comparisons are those with at least one trial.
-    method : {"wilson", "bootstrap", "prompts"} or None
-        What made the interval.
-    why : str or None
-        Why the share or its interval is missing.
+    The comparisons are those with at least one trial; `method` made the interval.
     """
 
     value: float | None
@@ -111,12 +78,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One rating on the ELO scale, how sure it is, and the ranks it may take.
+    """One rating on the ELO scale, its 95 % interval by bootstrap, and the ranks it may take.
 
-    The mean of all ratings is 1000. `low` and `high` are a 95 % interval by bootstrap over
-    comparisons, `best_rank` and `worst_rank` the ranks in its central 95 %; ranks begin at 1, and
-    equal ratings share one. `comparisons` counts those on which it had a game; `why` tells why the
-    rating or its interval is missing.
+    The mean of all ratings is 1000. Ranks begin at 1, and equal ratings share one. `comparisons`
+    counts those on which it had a game; `why` tells why the rating or its interval is missing.
     """
 
     value: float | None
@@ -130,33 +95,18 @@ class Rating:
 
     def ranks(self, dash: str = "\N{EN DASH}") -> str:
         """Write the ranks that are possible; nothing where none is known."""
-        best, worst = self.best_rank, self.worst_rank
-        if best is None:
-            return ""
-        return f"{best}" if best == worst else f"{best}{dash}{worst}"
+        ranks = [rank for rank in (self.best_rank, self.worst_rank) if rank is not None]
+        return dash.join(map(str, dict.fromkeys(ranks)))
 
 
 @dataclass(frozen=True, slots=True)
 class AmongPeople:
     """Agreement among people.
 
-    Attributes
-    ----------
-    pairs : Share
-        Of all pairs of people who voted on the same comparison, those that chose the same. It
-        stands beside a judge's agreement with votes, and is what papers print.
-    votes : Share
-        The mean over votes of the share of the other people there who chose the same. A comparison
-        weighs as much as it has votes, as in a judge's agreement, so that it can be set beside
-        `JudgeFigures.beside_people`; in `pairs` it weighs as much as it has pairs of people.
-        Its successes are no whole numbers, and rounded.
-    with_majority : Share
-        Of all votes, those that equal the strict majority of the others' on the comparison. It
-        stands beside a judge's agreement with majorities.
-    no_majority : int
-        Votes left out of it, because the others have no strict majority.
-    alone : int
-        Votes left out of both, because nobody else voted on the comparison.
+    Of all `pairs` of people who voted on the same comparison, those that chose the same, as papers
+    print it; the mean over `votes` of the share of the other people there who chose the same, in
+    which a comparison weighs as much as in `JudgeFigures.beside_people`; and the votes that equal
+    the strict majority of the others', without those where there is none, or nobody else.
     """
 
     pairs: Share
@@ -167,34 +117,37 @@ class AmongPeople:
 
 
 def wilson(successes: float, trials: int) -> Interval | None:
-    """Return the 95 % Wilson score interval of a proportion, None when there were no trials.
+    """Return the 95 % score interval of a proportion (E. B. Wilson, 1927), None without trials.
 
     The successes are a whole number, except where a trial may succeed in part.
-    Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
-    1927.
 
     Examples
     --------
     >>> [round(bound, 4) for bound in wilson(8, 10)]
     [0.4902, 0.9433]
     """
-    if not 0 <= successes <= trials:
-        raise ValueError(f"{successes} successes in {trials} trials cannot be")
+    require(0 <= successes <= trials, f"{successes} successes in {trials} trials cannot be")
     if trials == 0:
         return None
     share = successes / trials
     spread = Z95 * Z95 / trials
     middle = (share + spread / 2) / (1 + spread)
     half = Z95 / (1 + spread) * sqrt(share * (1 - share) / trials + spread / (4 * trials))
-    low = 0.0 if successes == 0 else max(0.0, middle - half)
-    high = 1.0 if successes == trials else min(1.0, middle + half)
-    return low, high
+    return (
+        0.0 if successes == 0 else max(0.0, middle - half),
+        1.0 if successes == trials else min(1.0, middle + half),
+    )
 
 
-def one_of(name: str, value: object, literal: object) -> None:
-    """Refuse a value that a `Literal` type does not name."""
-    if value not in get_args(literal):
-        raise ValueError(f"{name} must be one of {', '.join(get_args(literal))}")
+def require(holds: object, why: str, error: type[ValueError] = ValueError) -> None:
+    """Raise an error that says why, unless something holds."""
+    if not holds:
+        raise error(why)
+
+
+def one_of(name: str, value: object, literal: object, error: type[ValueError] = ValueError) -> None:
+    options = get_args(literal)
+    require(value in options, f"{name} must be one of {', '.join(options)}", error)
 
 
 def best_first(values: Sequence[float | None]) -> list[int]:

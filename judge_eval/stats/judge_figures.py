@@ -1,12 +1,9 @@
 """The figures of judges on a board, and how well people agree with each other beside them.
 
-Shares (agreement, coverage, position, consistency) have Wilson's interval where every comparison
-has one trial; otherwise the bootstrap over comparisons, because trials on one comparison are not
-independent. Where every comparison says the same, so do all resamples, and each comparison counts
-as one trial of Wilson's interval.
+Shares have Wilson's interval where every comparison has one trial; otherwise the bootstrap over
+comparisons, because trials on one are not independent. Where every comparison says the same, so do
+all resamples, and each comparison counts as one trial of Wilson's interval.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +24,7 @@ from judge_eval.stats.bootstrap import (
 )
 from judge_eval.stats.bradley_terry import rate, tie_groups
 from judge_eval.stats.claims import Claims
-from judge_eval.stats.estimate import AmongPeople, Rating, Share, best_first, wilson
+from judge_eval.stats.estimate import AmongPeople, Rating, Share, best_first, require, wilson
 from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, OutcomesTable
 
 NOTHING: Final = Share(None, None, None, 0, 0, 0, why="there is nothing to count")
@@ -53,8 +50,8 @@ def shares(
     >>> one.method, round(one.value, 3), round(one.low, 3), round(one.high, 3)
     ('wilson', 0.667, 0.208, 0.939)
     """
-    if ((successes < 0) | (successes > trials)).any():
-        raise ValueError("there are more successes than trials, or fewer than none")
+    are_successes = (successes >= 0) & (successes <= trials)
+    require(are_successes.all(), "there are more successes than trials, or fewer than none")
     several = (trials > 1).any(axis=0)
     resampled = np.full((resamples, trials.shape[1]), np.nan)
     if several.any():
@@ -66,7 +63,6 @@ def shares(
 
 
 def ratio(successes: FloatArray, trials: FloatArray) -> FloatArray:
-    """Divide; NaN where there were no trials."""
     nothing = np.full(np.shape(trials), np.nan)
     return np.asarray(np.divide(successes, trials, out=nothing, where=trials > 0))
 
@@ -76,32 +72,29 @@ def shares_of(
 ) -> list[Share]:
     """Make shares whose bootstrap, of shape (resamples, n_shares), was done elsewhere."""
     counts = np.count_nonzero(trials, axis=0)
-    totals = np.stack([successes.sum(axis=0), trials.sum(axis=0), counts], axis=1)
-    found = []
-    for (right, total, comparisons), low, high in zip(
-        totals.tolist(), *bounds(resampled, counts), strict=True
-    ):
-        if not total:
-            found.append(NOTHING)
-            continue
-        value, several = right / total, total > comparisons
-        of = round(right), int(total), int(comparisons)
-        if several and comparisons < MIN_COMPARISONS:
-            found.append(Share(value, None, None, *of, why=TOO_FEW))
-        elif several and high > low:
-            found.append(Share(value, float(low), float(high), *of, "bootstrap"))
-        else:
-            ends = wilson(value * comparisons if several else right, comparisons) or (None, None)
-            found.append(Share(value, ends[0], ends[1], *of, "wilson"))
-    return found
+    columns = successes.sum(axis=0), trials.sum(axis=0), counts, *bounds(resampled, counts)
+    return [_share(*row) for row in np.stack(columns, axis=1).tolist()]
+
+
+def _share(right: float, total: float, comparisons: float, low: float, high: float) -> Share:
+    """Return one share and its interval, by bootstrap where `low` is below `high`."""
+    if not total:
+        return NOTHING
+    value, several = right / total, total > comparisons
+    of = round(right), int(total), int(comparisons)
+    if several and comparisons < MIN_COMPARISONS:
+        return Share(value, None, None, *of, why=TOO_FEW)
+    if several and high > low:
+        return Share(value, low, high, *of, "bootstrap")
+    low, high = wilson(value * comparisons if several else right, of[2]) or (low, high)
+    return Share(value, low, high, *of, "wilson")
 
 
 def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
-    """Return the overall agreement of every judge with its 95 % interval.
+    """Return the overall agreement of every judge with its 95 % interval; none below 10 prompts.
 
-    Wilson's interval where every pair has one vote and its own prompt; otherwise by prompts, for
-    pairs of a prompt share outputs, and votes on a pair resemble each other. None below 10 of
-    these. A verdict that failed is on the side of the votes it did not agree with.
+    It is Wilson's where every pair has one vote and its own prompt; otherwise by prompts, for pairs
+    of a prompt share outputs, and votes on a pair resemble each other. A failed verdict is wrong.
 
     Examples
     --------
@@ -119,10 +112,9 @@ def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
 def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share]:
     """Return each judge's agreement per answer: every single answer in both orders counts.
 
-    What it loses by contradicting itself is how much higher this is than its agreement: who always
-    picks what stands first contradicts itself, and is right by half. `answers`, of shape
-    (n_comparisons, n_judges, 2), are codes of the answers in the stored and the swapped order, of
-    the stored A and B; negative where the judge did not answer in both.
+    What it loses by contradicting itself is how much higher this is than its agreement. `answers`,
+    of shape (n_comparisons, n_judges, 2), are codes of the answers in the stored and the swapped
+    order, of the stored A and B; negative where the judge did not answer in both.
 
     Examples
     --------
@@ -148,7 +140,6 @@ def _by_prompt(right: IntArray, votes: IntArray, prompts: IntArray) -> list[Shar
 
 
 def _share_by_prompt(right: FloatArray, votes: FloatArray, pairs: FloatArray) -> Share:
-    """Return one judge's share of its sums by prompt, each of shape (n_prompts,)."""
     good, total, comparisons = int(right.sum()), int(votes.sum()), int(pairs.sum())
     if not total:
         return NOTHING
@@ -168,8 +159,7 @@ def prompt_interval(
 ) -> tuple[float, float]:
     """Return the 95 % interval of a share whose trials come in prompts.
 
-    With ``c_i`` right of ``n_i`` votes on prompt i of P, which are at least two, and neither all
-    right nor all wrong::
+    With ``c_i`` right of ``n_i`` votes on prompt i of P > 1, and neither all right nor all wrong::
 
         theta = sum c / sum n,   e_i = c_i - theta n_i
         se = sqrt(P / (P - 1) sum e_i ** 2) / sum n
@@ -202,9 +192,6 @@ def among_people(
     votes: IntArray, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> AmongPeople:
     """Measure how well people agree with each other, of votes of shape (n_comparisons, n_choices).
-
-    Each person voted at most once per comparison. Without the column of a choice, the votes for it
-    are left out.
 
     Examples
     --------
@@ -247,10 +234,9 @@ def habits(
 ) -> tuple[list[Share], list[Share]]:
     """Return how every judge answers to the two orders of a pair: consistency and first position.
 
-    Of the comparisons answered in both orders, those with one answer after unswapping; and of the
-    answers that chose a side, those that chose what was shown first, of which half is fair.
-    `consistent`, of shape (n_comparisons, n_judges), is 1 where both orders agreed, 0 where they
-    did not, -1 where not both were answered. Two answers about one comparison are drawn together.
+    Of the comparisons answered in both orders, those with one answer after unswapping (`consistent`
+    is 1; 0 if not, -1 where not both were answered); and of the answers that chose a side, those
+    that chose what was shown first, of which half is fair. By comparison and judge.
 
     Examples
     --------
@@ -268,19 +254,10 @@ def habits(
 class JudgeFigures:
     """What the votes say of one judge, whatever order they came in.
 
-    Attributes
-    ----------
-    rating : Rating
-        Bradley-Terry, of games that a judge wins by being right where another one is wrong.
-    ties : str
-        Tie group as letters: judges that share one cannot be told apart by `claims`. Empty
-        for a judge without a verdict on a labelled comparison: it was not tested.
-    agreement : Share
-        Of the votes on comparisons that the judge has a verdict on, those it was right about.
-    beside_people : Share
-        The same on comparisons with several votes only, those of which `AmongPeople.votes` is.
-    coverage : Share
-        Of the comparisons that the judge was asked about, those it has a verdict on.
+    The rating is Bradley-Terry's, of games that a judge wins by being right where another is wrong.
+    Judges that share a letter of `ties` cannot be told apart by `claims`. `agreement` is of votes
+    on comparisons with a verdict, `beside_people` of those with several votes, as is
+    `AmongPeople.votes`, and `coverage` of the comparisons that the judge was asked about.
     """
 
     rating: Rating
@@ -293,9 +270,7 @@ class JudgeFigures:
 def judge_figures(
     table: OutcomesTable, claims: Claims, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> list[JudgeFigures]:
-    """Make the figures of every judge; the order of the comparisons changes nothing.
-
-    Comparisons that nobody has voted on count for coverage. The claims are those of the same table.
+    """Make the figures of every judge, with the claims of the same table.
 
     Examples
     --------

@@ -1,7 +1,5 @@
 """Agreement beyond chance: Cohen's kappa of two raters, Krippendorff's alpha of any number."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
@@ -16,14 +14,7 @@ from judge_eval.stats.bootstrap import (
     sparse,
 )
 from judge_eval.stats.estimate import Figure, left_out, no_figure, one_of
-from judge_eval.stats.labels import (
-    HumanData,
-    Label,
-    Vocabulary,
-    grades,
-    human_labels,
-    numbered,
-)
+from judge_eval.stats.labels import HumanData, Label, grades, human_labels, numbered
 from judge_eval.stats.pairs import Averaged, JudgeOrPairs, averaged, paired, partners, patterns_of
 from judge_eval.stats.precision_recall import class_sums
 
@@ -51,10 +42,9 @@ def cohen_kappa(
     """Compare a judge with each person by Cohen's kappa, and average over people; see `paired`.
 
     ``kappa = (p_o - p_e) / (1 - p_e)``, with the observed agreement ``p_o`` and the agreement
-    ``p_e`` that two raters would reach who gave the same labels as often, but blindly. With weights
-    two labels agree the less the further they are apart, ``1 - (distance / largest)`` or
-    ``1 - (distance / largest) ** 2``; one step in `order` is a distance of 1. A person who gave one
-    label only has no kappa and is left out of the mean. Source: J. Cohen, 1960 and 1968.
+    ``p_e`` of two raters who give the same labels as often, but blindly. With weights two labels
+    agree by ``1 - distance / largest`` or ``1 - (distance / largest) ** 2``; one step in `order` is
+    a distance of 1. Who gave one label only has no kappa. Source: J. Cohen, 1960 and 1968.
 
     Examples
     --------
@@ -88,8 +78,8 @@ def cohen_kappa(
 
     who = "one of the two" if pairs.between_people else "the person"
     why = f"{who} gave every item the same label, so kappa cannot tell agreement from chance"
-    found, drawn = sums.values(kappa), sums.resampled(kappa, resampling)
-    return averaged(pairs, found, drawn, resampling, lambda _: why)
+    found = sums.bootstrap(kappa, resampling)
+    return averaged(pairs, *found, resampling, [why] * len(owns))
 
 
 def band(value: float) -> str:
@@ -100,9 +90,7 @@ def band(value: float) -> str:
     >>> [band(value) for value in (-0.1, 0.0, 0.2, 0.21, 0.6, 0.8, 1.0)]
     ['Poor', 'Slight', 'Slight', 'Fair', 'Moderate', 'Substantial', 'Almost Perfect']
     """
-    if value < -_SAME:
-        return "Poor"
-    return next(name for top, name in BANDS if value <= top + _SAME)
+    return "Poor" if value < -_SAME else next(name for top, name in BANDS if value <= top + _SAME)
 
 
 def krippendorff_alpha(
@@ -122,9 +110,8 @@ def krippendorff_alpha(
         krippendorff_alpha = 1 - D_o / D_e
 
     ``d_ck`` is by `level` 1 where two labels differ; the squared difference of their mean ranks
-    among all n labels; or the squared difference of the numbers. Labels that are no numbers need
-    their `order`. People may have labelled different items, and any number of them; `n` counts
-    labels on items with at least two. Source: K. Krippendorff, 2011.
+    among all n labels; or that of the numbers, which other labels are by their `order`. People may
+    have labelled different items. Source: K. Krippendorff, 2011.
 
     Examples
     --------
@@ -137,30 +124,24 @@ def krippendorff_alpha(
     people = human_labels(humans)
     if len(people.humans) < 2:
         return no_figure("agreement among people takes labels of at least two")
-    vocabulary = Vocabulary(row.label for row in people)
-    names, _, item, _ = numbered(people)
-    code = vocabulary.same[vocabulary.codes(row.label for row in people)]
-    values = None
+    vocabulary, names, _, item, _, code = numbered(people)
+    code, values = vocabulary.same[code], None
     if level != "nominal":
         values, place = np.unique(grades(vocabulary, order), return_inverse=True)
         code = place[code]
     sizes = np.bincount(item)
-    gaps = left_out(
-        "items", [names[x] for x in np.flatnonzero(sizes == 1)], "only one person labelled it"
-    )
-    shared = np.argsort(item, kind="stable")
-    shared = shared[sizes[item[shared]] > 1]
-    item, code = item[shared], code[shared]
+    alone = [names[x] for x in np.flatnonzero(sizes == 1)]
+    gaps = left_out("items", alone, "only one person labelled it")
+    is_shared = sizes[item] > 1
+    item, code = item[is_shared], code[is_shared]
     if not len(item):
         return no_figure("no item has labels of two people", left_out=gaps)
     if np.ptp(code) == 0:
         reason = "everybody gave every item the same label, so there is no disagreement to expect"
         return no_figure(reason, len(item), gaps)
     # Sums over items: of each two labels that met on an item, then of the labels of each code.
-    counts, pick, pattern = patterns_of(item, code.astype(np.uint64))
-    by_pattern = np.argsort(pattern, kind="stable")
-    column, said = pattern[by_pattern], code[pick][by_pattern]
-    one, other = partners(column)
+    counts, pick, column = patterns_of(item, code.astype(np.uint64))
+    said, (one, other) = code[pick], partners(column)
     one, other = (side[said[one] < said[other]] for side in (one, other))
     met, row = np.unique(np.stack([said[one], said[other]]), axis=1, return_inverse=True)
     cells = sparse(
@@ -183,7 +164,6 @@ def krippendorff_alpha(
             expected = 2 * n * (labels * (at - (labels * at).sum(axis=0) / n) ** 2).sum(axis=0)
         return np.where(expected > 0, 1 - (n - 1) * observed / expected, np.nan)
 
-    value = float(alpha(cells @ counts.astype(np.float64)[:, np.newaxis])[0])
-    drawn = bootstrap(cells, counts, alpha, resampling)
-    interval = interval_of(drawn, int(counts.sum()), resampling)
-    return Figure(value, len(item), None, *interval, gaps)
+    value, resampled = bootstrap(cells, counts, alpha, resampling)
+    interval = interval_of(resampled, int(counts.sum()), resampling)
+    return Figure(float(value), len(item), None, *interval, gaps)

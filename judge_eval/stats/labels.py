@@ -15,18 +15,17 @@ None, NaN and an empty text are missing labels, which are dropped and counted; b
 empty.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from math import isfinite, isnan
+from types import UnionType
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from judge_eval.stats.bootstrap import FloatArray, IntArray
+from judge_eval.stats.bootstrap import FloatArray, IntArray, SparseArray, sparse
 from judge_eval.stats.estimate import one_of
 
 Item: TypeAlias = Hashable
@@ -35,6 +34,14 @@ Kind: TypeAlias = Literal["text", "truth", "number", "vector", "set"]
 TieRule: TypeAlias = Literal["alphabetical", "last"]
 Element: TypeAlias = tuple[int | None, object]
 
+# A truth value is a whole number, too, and a vector of tasks a tuple: the first one counts.
+_KINDS: Final[tuple[tuple[type | UnionType, Kind], ...]] = (
+    (str, "text"),
+    (bool, "truth"),
+    (int | float, "number"),
+    (tuple, "vector"),
+    (set | frozenset, "set"),
+)
 # Stands where a judge gave no label and that shall count as wrong; it equals itself only.
 NO_LABEL: Final = frozenset({object()})
 MAJORITY: Final = "majority"
@@ -59,12 +66,7 @@ class HumanLabel(NamedTuple):
 class HumanLabels(list[HumanLabel]):
     """What people said: rows of (item, human, label) without the missing ones.
 
-    Attributes
-    ----------
-    humans : tuple of str
-        Everybody who gave a label, in order of name.
-    missing : Counter
-        Labels that were missing, by human.
+    `humans` are those who gave a label, by name; `missing` counts missing labels by human.
 
     Examples
     --------
@@ -91,31 +93,16 @@ class HumanLabels(list[HumanLabel]):
         self.humans = tuple(sorted({row.human for row in self}))
 
 
-def numbered(
-    rows: Sequence[HumanLabel],
-) -> tuple[tuple[Item, ...], tuple[str, ...], IntArray, IntArray]:
-    """Return the items, the humans by name, and of each row the number of its item and human."""
-    items = {item: at for at, item in enumerate(dict.fromkeys(row.item for row in rows))}
-    humans = {human: at for at, human in enumerate(sorted({row.human for row in rows}))}
-    item = np.array([items[row.item] for row in rows], np.int64)
-    human = np.array([humans[row.human] for row in rows], np.int64)
-    return tuple(items), tuple(humans), item, human
-
-
 class JudgeLabels(dict[Item, Label]):
     """What one judge said: the label of each item, without the missing ones."""
 
     def __init__(self, rows: Iterable[tuple[Item, object]], *, free_text: bool = False) -> None:
-        super().__init__()
-        missing = set()
+        labels: dict[Item, Label | None] = {}
         for item, raw in rows:
-            if item in self or item in missing:
+            if item in labels:
                 raise ValueError(f"the judge labelled {item} twice")
-            label = clean(raw, free_text=free_text)
-            if label is None:
-                missing.add(item)
-            else:
-                self[item] = label
+            labels[item] = clean(raw, free_text=free_text)
+        super().__init__({x: label for x, label in labels.items() if label is not None})
 
     @property
     def by_item(self) -> Mapping[Item, Label]:
@@ -187,15 +174,9 @@ def kind_of(label: object) -> Kind:
     >>> [kind_of(label) for label in ("A", True, 4, (1, 0), ("toxic", "FALSE"))]
     ['text', 'truth', 'number', 'vector', 'set']
     """
-    if isinstance(label, bool):
-        return "truth"
-    if isinstance(label, int | float):
-        return "number"
-    if isinstance(label, Vector):
-        return "vector"
-    if isinstance(label, tuple | list):
+    if isinstance(label, tuple | list) and not isinstance(label, Vector):
         return "vector" if label and not any(isinstance(part, str) for part in label) else "set"
-    return "set" if isinstance(label, frozenset | set) else "text"
+    return next((kind for types, kind in _KINDS if isinstance(label, types)), "text")
 
 
 def elements_of(label: object) -> frozenset[Element]:
@@ -213,10 +194,9 @@ def elements_of(label: object) -> frozenset[Element]:
     kind = kind_of(label)
     if kind not in ("vector", "set"):
         return frozenset([(None, label)])
-    parts = enumerate(cast("Iterable[object]", label))
     return frozenset(
         (at if kind == "vector" else None, part)
-        for at, part in parts
+        for at, part in enumerate(cast("Iterable[object]", label))
         if not (part in (0, "") or (isinstance(part, str) and part.casefold() == "false"))
     )
 
@@ -266,8 +246,8 @@ class Vocabulary:
         return np.array([first.setdefault(part, code) for code, part in enumerate(parts)], np.int64)
 
     @cached_property
-    def elements(self) -> tuple[int, list[IntArray]]:
-        """How many elements there are, and the numbers of those that each label stands for.
+    def elements(self) -> SparseArray:
+        """Which elements each label stands for, shape (n_labels, n_elements).
 
         Every position of an indicator vector is an element, also one that is never on.
         """
@@ -278,8 +258,25 @@ class Vocabulary:
                 every |= {(position, 1) for position in range(len(label))}
         ordered = sorted(every, key=lambda element: (element[0] or 0, _order(element[1])))
         number = {element: at for at, element in enumerate(ordered)}
-        codes = [np.array(sorted(number[each] for each in part), np.int64) for part in parts]
-        return len(ordered), codes
+        places = [(code, number[each]) for code, part in enumerate(parts) for each in part]
+        rows, columns = np.array(places, np.int64).reshape(-1, 2).T
+        return sparse(rows, columns, None, (len(parts), len(ordered)))
+
+
+def numbered(
+    rows: Sequence[HumanLabel], others: Sequence[Label] = ()
+) -> tuple[Vocabulary, tuple[Item, ...], tuple[str, ...], IntArray, IntArray, IntArray]:
+    """Return the vocabulary, items, humans by name, and of each row item, human and label as codes.
+
+    The vocabulary has other labels, too; the codes are in order of item and human.
+    """
+    vocabulary = Vocabulary([*others, *(row.label for row in rows)])
+    items = {item: at for at, item in enumerate(dict.fromkeys(row.item for row in rows))}
+    humans = {human: at for at, human in enumerate(sorted({row.human for row in rows}))}
+    item = np.array([items[row.item] for row in rows], np.int64)
+    human = np.array([humans[row.human] for row in rows], np.int64)
+    order, code = np.lexsort((human, item)), vocabulary.codes(row.label for row in rows)
+    return vocabulary, tuple(items), tuple(humans), item[order], human[order], code[order]
 
 
 def _order(label: object) -> tuple[int, float, str, tuple[object, ...]]:
@@ -288,17 +285,17 @@ def _order(label: object) -> tuple[int, float, str, tuple[object, ...]]:
     if isinstance(label, str):
         return 1, 0, label, ()
     if isinstance(label, tuple):
-        return 2, 0, "", tuple(_order(part) for part in label)
+        return 2, 0, "", tuple(map(_order, label))
     if isinstance(label, frozenset):
-        return 3, 0, "", tuple(sorted(_order(part) for part in label))
+        return 3, 0, "", tuple(sorted(map(_order, label)))
     return 4, 0, repr(label), ()
 
 
 def grades(vocabulary: Vocabulary, order: Sequence[Label] = ()) -> FloatArray:
     """Return the number that each label stands for, by code.
 
-    With an `order` the labels from the lowest to the highest are 0, 1, 2 …. Without it they must be
-    numbers, or texts that can be read as numbers.
+    With an `order`, the lowest first, these are 0, 1, 2 …. Without it labels must be numbers, or
+    texts that can be read as numbers.
 
     Examples
     --------
@@ -309,11 +306,10 @@ def grades(vocabulary: Vocabulary, order: Sequence[Label] = ()) -> FloatArray:
     """
     if not order:
         return np.array([_grade(label) for label in vocabulary.labels], np.float64)
-    place = {label: float(number) for number, label in enumerate(order)}
-    for label in vocabulary.labels:
-        if label not in place:
-            raise LabelsUnfit(f"the order of labels does not hold {str(label)[:60]!r}")
-    return np.array([place[label] for label in vocabulary.labels])
+    place = {label: number for number, label in enumerate(order)}
+    if strange := [label for label in vocabulary.labels if label not in place]:
+        raise LabelsUnfit(f"the order of labels does not hold {str(strange[0])[:60]!r}")
+    return np.array([place[label] for label in vocabulary.labels], np.float64)
 
 
 def _grade(label: Label) -> float:
@@ -384,5 +380,5 @@ def _decided(labels: Sequence[Label], kinds: set[Kind], tie_rule: TieRule) -> La
 def _plurality(labels: Sequence[Label], tie_rule: TieRule) -> Label:
     counts = Counter(labels)
     most = max(counts.values())
-    choose = max if tie_rule == "last" else min
-    return choose((label for label in counts if counts[label] == most), key=_order)
+    tied = [label for label in counts if counts[label] == most]
+    return (max if tie_rule == "last" else min)(tied, key=_order)

@@ -9,8 +9,6 @@ wait only for the games of k against l - 1 and of k - 1 against l; so those with
 played at once, which changes no rating.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

@@ -5,15 +5,14 @@ the board needs more: a vote is right for a judge when it names what the judge's
 (docs/scoring.md), so nothing depends on which person cast which vote, or when.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from judge_eval.stats.bootstrap import BoolArray, IntArray
+from judge_eval.stats.estimate import require
 from voting.choices import CHOICES
 
 FAILED: Final = -1
@@ -29,14 +28,9 @@ Codes = NDArray[np.int8]
 class OutcomesTable:
     """Votes and verdicts, one row per comparison.
 
-    Attributes
-    ----------
-    votes : int64 array, shape (n_comparisons, 4)
-        Votes that count, for each of `CHOICES`.
-    verdicts : int8 array, shape (n_comparisons, n_judges)
-        Position in `CHOICES` of what each judge said, or `WRONG`, which is right for no vote;
-        `FAILED` or `NOT_ASKED` where it said nothing. A failed verdict is neither right nor wrong,
-        and lowers coverage.
+    `votes`, of shape (n_comparisons, 4), count for each of `CHOICES`. `verdicts`, of shape
+    (n_comparisons, n_judges), are positions in `CHOICES`, or `WRONG`, which is right for no vote;
+    `FAILED`, which is neither right nor wrong and lowers coverage, or `NOT_ASKED`.
 
     Examples
     --------
@@ -52,12 +46,11 @@ class OutcomesTable:
 
     def __post_init__(self) -> None:
         shapes = self.votes.shape, self.verdicts.shape
-        if shapes != ((len(self.votes), len(CHOICES)), (len(self.votes), *shapes[1][1:2])):
-            raise ValueError(f"votes and verdicts have shapes {shapes[0]} and {shapes[1]}")
-        if (self.votes < 0).any():
-            raise ValueError("a number of votes is negative")
-        if ((self.verdicts < NOT_ASKED) | (self.verdicts > WRONG)).any():
-            raise ValueError("a verdict's code is unknown")
+        fitting = (len(self.votes), len(CHOICES)), (len(self.votes), *shapes[1][1:2])
+        is_known = (self.verdicts >= NOT_ASKED) & (self.verdicts <= WRONG)
+        require(shapes == fitting, f"votes and verdicts have shapes {shapes[0]} and {shapes[1]}")
+        require((self.votes >= 0).all(), "a number of votes is negative")
+        require(is_known.all(), "a verdict's code is unknown")
 
     @property
     def n_judges(self) -> int:
@@ -67,14 +60,13 @@ class OutcomesTable:
     def n_votes(self) -> int:
         return int(self.votes.sum())
 
-    def where(self, rows: BoolArray | NDArray[np.intp] | slice) -> OutcomesTable:
-        """Return some of the comparisons: a slice of the board."""
-        return OutcomesTable(self.votes[rows], self.verdicts[rows])
+    def where(self, rows: BoolArray | NDArray[np.intp] | slice) -> Self:
+        return type(self)(self.votes[rows], self.verdicts[rows])
 
-    def voted(self) -> OutcomesTable:
+    def voted(self) -> Self:
         return self.where(np.asarray(self.votes.any(axis=1)))
 
-    def grouped(self) -> tuple[OutcomesTable, IntArray]:
+    def grouped(self) -> tuple[Self, IntArray]:
         """Return the different rows, in an order of their own, and how often each one stands.
 
         Judges agree in few ways, so a table is often far longer than its groups; and what is

@@ -1,12 +1,9 @@
 """Pairs of labels of the same item, and figures averaged over the people they are of."""
 
-from __future__ import annotations
-
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,14 +41,8 @@ WILSON: Final = "Wilson score interval"
 class Patterns(NamedTuple):
     """Items that look alike, taken together.
 
-    Attributes
-    ----------
-    counts : int array, shape (n_patterns,)
-        How many items have each pattern.
-    pick : int array, shape (n_kept,)
-        Positions of what was said of one item of each pattern.
-    pattern : int array, shape (n_kept,)
-        The pattern of each of these.
+    `counts`, of shape (n_patterns,), tells how many items have each pattern; `pick`, of shape
+    (n_kept,), where what was said of one item of each stands, and `pattern` which one that is.
     """
 
     counts: IntArray
@@ -85,7 +76,7 @@ def patterns_of(item: IntArray, said: NDArray[np.uint64]) -> Patterns:
 
 
 def partners(group: IntArray) -> tuple[IntArray, IntArray]:
-    """Pair every element with each other one of its group, in both orders; groups are sorted.
+    """Pair every element with each other one of its group, in both orders; a group is together.
 
     Examples
     --------
@@ -104,17 +95,10 @@ def partners(group: IntArray) -> tuple[IntArray, IntArray]:
 
 @dataclass(frozen=True)
 class Paired:
-    """Pairs of labels, in order of item.
+    """Pairs of labels, in order of item: a judge's on the left, a person's on the right.
 
-    Attributes
-    ----------
-    raters : tuple of str
-        Who stands on the right: the people. Between people, the names of both.
-    names : tuple
-        The items, by their number.
-    item, rater, left, right : int array, shape (n,)
-        Number of the item and of the rater, and the codes of both labels. In a comparison with a
-        judge its label is on the left.
+    `raters` are the people; between people, the names of both. `item` and `rater`, of shape (n,),
+    are numbers of `names` and `raters`; `left` and `right` are codes of the `vocabulary`.
     """
 
     vocabulary: Vocabulary
@@ -136,7 +120,6 @@ class Paired:
 
     @cached_property
     def n_by_rater(self) -> IntArray:
-        """Pairs of each rater, shape (n_raters,)."""
         return np.bincount(self.rater, minlength=len(self.raters))
 
     @property
@@ -144,18 +127,20 @@ class Paired:
         """Items that the judge gave no label, where these are kept."""
         return len(np.unique(self.item[self.left == self.vocabulary.code(NO_LABEL)]))
 
-    def select(self, keep: BoolArray) -> Paired:
-        """Return the pairs where `keep`, of shape (n,), is true; raters stay as they are."""
-        item, rater, left, right = (
-            self.item[keep],
-            self.rater[keep],
-            self.left[keep],
-            self.right[keep],
+    def select(self, keep: BoolArray | NDArray[np.intp]) -> Self:
+        return replace(
+            self,
+            item=self.item[keep],
+            rater=self.rater[keep],
+            left=self.left[keep],
+            right=self.right[keep],
         )
-        return replace(self, item=item, rater=rater, left=left, right=right)
+
+    def pooled(self, name: str) -> Self:
+        return replace(self, raters=(name,), rater=np.zeros_like(self.rater))
 
     @property
-    def merged(self) -> Paired:
+    def merged(self) -> Self:
         """The pairs with one code for all labels that say the same; see `Vocabulary.same`."""
         same = self.vocabulary.same
         return replace(self, left=same[self.left], right=same[self.right])
@@ -180,16 +165,10 @@ def paired(
 ) -> Paired:
     """Line up a judge's labels with those of every person who labelled the same items.
 
-    Parameters
-    ----------
-    judge : rows of (item, label), ``{item: label}``, or what has been lined up already
-    humans : rows of (item, human, label), or ``{human: {item: label}}``
-        People without an item in common with the judge are left out, and reported.
-    missing : {'drop', 'wrong'}
-        Leave items out that the judge gave no label, or let it have given `NO_LABEL` there, which
-        equals nothing.
-    free_text : bool
-        Whether an empty text is a label.
+    The judge is rows of (item, label), ``{item: label}``, or what has been lined up already; people
+    are rows of (item, human, label), or ``{human: {item: label}}``. Who has no item in common with
+    the judge is left out, and reported. An item that the judge gave no label is left out
+    (`missing` is ``drop``), or has `NO_LABEL`, which equals nothing (``wrong``).
 
     Examples
     --------
@@ -204,35 +183,26 @@ def paired(
     if missing == "wrong":
         by_item = {row.item: NO_LABEL for row in people} | by_item
     common = [row for row in people if row.item in by_item]
-    names, raters, item, rater = numbered(common)
-    vocabulary = Vocabulary([*by_item.values(), *(row.label for row in people)])
-    left = vocabulary.codes(by_item[row.item] for row in common)
-    right = vocabulary.codes(row.label for row in common)
+    every = [*by_item.values(), *(row.label for row in people)]
+    vocabulary, names, raters, item, rater, right = numbered(common, every)
+    left = vocabulary.codes(by_item[name] for name in names)[item]
     labelled = {row.item for row in people}
+    unjudged = [row.item for row in people if row.item not in by_item]
+    apart = sorted({*people.humans} - {*raters}) if common else []
     gaps = (
-        *left_out(
-            "labels",
-            [row.item for row in people if row.item not in by_item],
-            "the judge gave that item no label",
-        ),
+        *left_out("labels", unjudged, "the judge gave that item no label"),
         *left_out("items", [x for x in by_item if x not in labelled], "no person labelled it"),
-        *left_out(
-            "humans",
-            sorted({*people.humans} - {*raters}) if common else [],
-            "they labelled no item that the judge labelled",
-        ),
+        *left_out("humans", apart, "they labelled no item that the judge labelled"),
         *_missing(people),
     )
-    order = np.argsort(item, kind="stable")
-    columns = item[order], rater[order], left[order], right[order]
-    return Paired(vocabulary, raters, names, *columns, left_out=gaps)
+    return Paired(vocabulary, raters, names, item, rater, left, right, left_out=gaps)
 
 
 def paired_people(humans: HumanData, *, ordered: bool = False, free_text: bool = False) -> Paired:
     """Line up the labels of every two people who labelled the same items.
 
-    With `ordered` two people are compared twice, each once on the left, as figures need that tell
-    the judge from the person (precision, recall).
+    With `ordered` each of the two is on the left once, for figures that tell the judge from the
+    person (precision, recall).
 
     Examples
     --------
@@ -241,11 +211,7 @@ def paired_people(humans: HumanData, *, ordered: bool = False, free_text: bool =
     ('ann & ben', 'ann & cem', 'ben & cem')
     """
     people = human_labels(humans, free_text=free_text)
-    names, persons, item, who = numbered(people)
-    vocabulary = Vocabulary(row.label for row in people)
-    order = np.lexsort((who, item))
-    item, who = item[order], who[order]
-    code = vocabulary.codes(row.label for row in people)[order]
+    vocabulary, names, persons, item, who, code = numbered(people)
     one, other = partners(item)
     if not ordered:
         one, other = one[one < other], other[one < other]
@@ -282,49 +248,39 @@ def averaged(
     values: FloatArray,
     resampled: FloatArray,
     resampling: Resampling,
-    why_not: Callable[[int], str],
+    why_not: Sequence[str],
     *,
     intervals: Sequence[Bootstrapped] | None = None,
     of_mean: Bootstrapped | None = None,
 ) -> Averaged:
     """Put together the figure of each person and their mean.
 
-    Parameters
-    ----------
-    values : float array, shape (n_raters,)
-        NaN where there is no figure.
-    resampled : float array, shape (n_raters, resamples)
-    why_not : function
-        From a rater without a figure to the reason. Such a rater is left out of the mean.
-    intervals, of_mean : optional
-        Each rater's interval and the mean's, where they are not those of the resamples.
+    `values`, of shape (n_raters,), and `resampled`, of shape (n_raters, resamples), are NaN where
+    there is no figure; `why_not` has the reason, and such a rater is left out of the mean. Each
+    rater's interval and the mean's may be given where they are not those of the resamples.
     """
     sizes = pairs.n_by_rater.tolist()
-    if intervals is None:
-        rows = zip(resampled, sizes, strict=True)
-        intervals = [interval_of(row, n, resampling) for row, n in rows]
-    if of_mean is None:
-        of_mean = interval_of(mean_over_raters(resampled), pairs.items, resampling)
-    by_human, without = {}, defaultdict(list)
-    for rater, (name, n, interval) in enumerate(zip(pairs.raters, sizes, intervals, strict=True)):
-        if np.isfinite(values[rater]):
-            by_human[name] = Figure(float(values[rater]), n, None, *interval)
-        else:
-            reason = why_not(rater)
-            by_human[name] = no_figure(reason, n)
-            without[reason].append(name)
-    gaps = pairs.left_out
-    for reason, names in without.items():
+    intervals = intervals or [
+        interval_of(row, n, resampling) for row, n in zip(resampled, sizes, strict=True)
+    ]
+    of_mean = of_mean or interval_of(mean_over_raters(resampled), pairs.items, resampling)
+    known, gaps = np.isfinite(values), pairs.left_out
+    by_human = {
+        name: Figure(value, n, None, *interval) if is_known else no_figure(why, n)
+        for name, value, is_known, n, interval, why in zip(
+            pairs.raters, values.tolist(), known, sizes, intervals, why_not, strict=True
+        )
+    }
+    reasons = dict.fromkeys(each.reason for each in by_human.values() if each.reason)
+    for reason in reasons:
+        names = [name for name, each in by_human.items() if each.reason == reason]
         gaps += left_out("humans", names, reason)
-    known = [figure for figure in by_human.values() if figure.value is not None]
-    if known:
-        n = sum(figure.n for figure in known)
-        mean = float(np.mean([figure.value for figure in known]))
+    if known.any():
+        n, mean = int(pairs.n_by_rater[known].sum()), float(values[known].mean())
         return Averaged(Figure(mean, n, None, *of_mean, gaps), by_human)
-    reason = next(iter(without), _nothing_in_common(pairs))
-    if len(without) > 1:
-        reason = "no person's labels allow it: see each of them"
-    return Averaged(no_figure(reason, left_out=gaps), by_human)
+    several = "no person's labels allow it: see each of them"
+    why = several if len(reasons) > 1 else next(iter(reasons), _nothing_in_common(pairs))
+    return Averaged(no_figure(why, left_out=gaps), by_human)
 
 
 def _nothing_in_common(pairs: Paired) -> str:
@@ -337,43 +293,39 @@ def mean_by_rater(
     resampling: Resampling,
     *,
     is_rate: bool = False,
-    why_not: Callable[[int], str] = lambda _: NOTHING_IN_COMMON,
+    why_not: str = NOTHING_IN_COMMON,
 ) -> Averaged:
     """Average a value of each pair of labels: per person, then over people.
 
     With `is_rate` the values are 0 and 1. Then one person's interval is Wilson's, and so is the
-    mean's where there is one person only; several people's labels on one item are not independent,
+    mean's where no item has several pairs; several people's labels on one item are not independent,
     so their mean is resampled by item.
     """
-    raters = len(pairs.raters)
-    sums = np.bincount(pairs.rater, values, raters)
-    with np.errstate(invalid="ignore"):
-        means = sums / pairs.n_by_rater
-    resampled = np.empty((raters, 0))
-    if len(pairs) and not (is_rate and raters == 1):
-        row, kept = pairs.rater[pairs.patterns.pick], values[pairs.patterns.pick]
-        resampled = resampled_rates(pairs.patterns, row, kept, raters, resampling)
+    raters, sizes, pick = len(pairs.raters), pairs.n_by_rater, pairs.patterns.pick
+    rows = pairs.rater[pick], values[pick]
+    means, resampled = resampled_rates(pairs.patterns, *rows, raters, resampling)
     intervals, of_mean = None, None
     if is_rate:
-        intervals = wilson_intervals(sums, pairs.n_by_rater)
+        intervals = wilson_intervals(means * sizes, sizes)
         of_mean = interval_of(mean_over_raters(resampled), pairs.items, resampling)
-        if raters == 1:
+        if raters == 1 and len(pairs) == pairs.items:
             [of_mean] = intervals
         elif of_mean.interval is None and raters:
             # Each person's mean is one of as many items; the harmonic mean weighs people as the
             # mean does, and there are no more independent items than were labelled.
-            items = min(pairs.items, int(raters**2 / (1 / pairs.n_by_rater).sum()))
+            items = min(pairs.items, int(raters**2 / (1 / sizes).sum()))
             method = f"{WILSON} of {items:,} items, all alike"
             of_mean = Bootstrapped(wilson(float(means.mean()) * items, items), method)
+    reasons = [why_not] * raters
     return averaged(
-        pairs, means, resampled, resampling, why_not, intervals=intervals, of_mean=of_mean
+        pairs, means, resampled, resampling, reasons, intervals=intervals, of_mean=of_mean
     )
 
 
 def resampled_rates(
     patterns: Patterns, row: IntArray, values: FloatArray, rows: int, resampling: Resampling
-) -> FloatArray:
-    """Return the mean of values that belong to rows (people), for each row and resample of items.
+) -> tuple[FloatArray, FloatArray]:
+    """Return the mean of values that belong to rows (people), and for each resample of items.
 
     `row` and `values`, of shape (n_kept,), are of what was said of one item of each pattern; NaN is
     a resample that has nothing of a row.
@@ -420,12 +372,6 @@ def agreement(pairs: Paired, *, resampling: Resampling = DEFAULT) -> Figure:
     """
     if not len(pairs):
         return no_figure(_nothing_in_common(pairs), left_out=pairs.left_out)
-    pairs = pairs.merged
-    same = pairs.left == pairs.right
-    if pairs.items == len(pairs):
-        interval = Bootstrapped(wilson(int(same.sum()), len(same)), WILSON)
-    else:
-        pick = pairs.patterns.pick
-        [drawn] = resampled_rates(pairs.patterns, 0 * pick, same[pick], 1, resampling)
-        interval = interval_of(drawn, pairs.items, resampling)
-    return Figure(float(same.mean()), len(pairs), None, *interval, pairs.left_out)
+    pairs = pairs.merged.pooled("everybody")
+    same = np.where(pairs.left == pairs.right, 1.0, 0.0)
+    return mean_by_rater(pairs, same, resampling, is_rate=True).figure

@@ -6,8 +6,6 @@ person and by both at once; these sums are linear in the items, so a resample of
 of the sums.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
@@ -44,14 +42,8 @@ Average: TypeAlias = Literal["binary", "macro", "micro", "weighted", "samples"]
 class Classification:
     """Which classification figure is meant.
 
-    Attributes
-    ----------
-    pos_label : label
-        The positive label, with `average` binary.
-    average : {'binary', 'macro', 'micro', 'weighted', 'samples'}
-        How classes are put together, as in scikit-learn. Accuracy has no use for it.
-    missing : {'drop', 'wrong'}
-        Leave out items that the judge gave no label (and count them), or count them as wrong.
+    `average` tells how classes are put together, as in scikit-learn; ``binary`` takes the positive
+    label. Items that the judge gave no label are left out (``drop``), or count as wrong.
     """
 
     metric: Metric = "accuracy"
@@ -77,8 +69,7 @@ def classification(
 ) -> Averaged:
     """Compare a judge with each person and average over people; see `paired` and `Classification`.
 
-    Label sets and vectors count as right when they are the same, and otherwise by element. For a
-    comparison with people's consensus see `consensus`.
+    Accuracy is of whole label sets and vectors, other figures of their elements.
 
     Examples
     --------
@@ -100,7 +91,6 @@ def classification(
     is_positive = (sums.label == positive)[:, np.newaxis]
 
     def statistic(both: FloatArray, judge: FloatArray, human: FloatArray) -> FloatArray:
-        """Return precision, recall or F1 per rater from what both said, judge and person."""
         whole = {"precision": judge, "recall": human, "f1": (judge + human) / 2}[metric]
         if average == "binary":
             both, whole = both * is_positive, whole * is_positive
@@ -116,8 +106,8 @@ def classification(
     reasons = [_why_not(pairs, settings, rater) for rater in range(len(pairs.raters))]
     is_missing = np.array([bool(reason) for reason in reasons], bool)
     # Elements that nobody gave have a share of 0, as in scikit-learn.
-    values = np.where(is_missing, np.nan, np.nan_to_num(sums.values(statistic)))
-    resampled = sums.resampled(statistic, resampling)
+    values, resampled = sums.bootstrap(statistic, resampling)
+    values = np.where(is_missing, np.nan, np.nan_to_num(values))
     resampled[is_missing] = np.nan
     intervals, of_mean = None, None
     if average == "binary" and metric != "f1":
@@ -128,13 +118,7 @@ def classification(
         intervals = wilson_intervals(*counts)
         of_mean = intervals[0] if len(intervals) == 1 else None
     return averaged(
-        pairs,
-        values,
-        resampled,
-        resampling,
-        reasons.__getitem__,
-        intervals=intervals,
-        of_mean=of_mean,
+        pairs, values, resampled, resampling, reasons, intervals=intervals, of_mean=of_mean
     )
 
 
@@ -142,35 +126,30 @@ def _why_not(pairs: Paired, settings: Classification, rater: int) -> str:
     """Return why a person has no precision, recall or F1; nothing if they have."""
     if settings.average != "binary":
         if pairs.vocabulary.is_multilabel:
-            return "" if pairs.vocabulary.elements[0] else "every label is empty"
+            return "" if pairs.vocabulary.elements.shape[1] else "every label is empty"
         return "the average samples takes label sets" if settings.average == "samples" else ""
     if pairs.vocabulary.is_multilabel:
         return "label sets and vectors need another average than binary"
-    own = pairs.rater == rater
-    left, right = set(pairs.left[own].tolist()), set(pairs.right[own].tolist())
-    left.discard(pairs.vocabulary.code(NO_LABEL))
-    positive, name = pairs.vocabulary.code(settings.pos_label), repr(settings.pos_label)
-    if len(left | right) > 2:
-        words = ", ".join(str(pairs.vocabulary.labels[code]) for code in sorted(left | right))
-        return f"the average binary takes two labels, and these are more: {words}"
-    if positive not in left | right:
-        return f"neither the judge nor the person gave the label {name}"
-    if settings.metric == "precision" and positive not in left:
-        return f"the judge never gave the label {name}, so there is no precision"
-    if settings.metric == "recall" and positive not in right:
-        return f"the person never gave the label {name}, so there is no recall"
-    return ""
+    own, metric = pairs.rater == rater, settings.metric
+    positive, label = pairs.vocabulary.code(settings.pos_label), f"the label {settings.pos_label!r}"
+    judge, person = set(pairs.left[own].tolist()), set(pairs.right[own].tolist())
+    given = (judge | person) - {pairs.vocabulary.code(NO_LABEL)}
+    words = ", ".join(str(pairs.vocabulary.labels[code]) for code in sorted(given))
+    never = {"precision": ("judge", judge), "recall": ("person", person)}
+    who, said = never.get(metric, ("", given))
+    reasons = {
+        f"the average binary takes two labels, and these are more: {words}": len(given) > 2,
+        f"neither the judge nor the person gave {label}": positive not in given,
+        f"the {who} never gave {label}, so there is no {metric}": positive not in said,
+    }
+    return next((why for why, holds in reasons.items() if holds), "")
 
 
 def _by_sample(pairs: Paired, metric: Metric) -> FloatArray:
-    """Return precision, recall or F1 of the elements of each pair of labels."""
-    sets = [set(part.tolist()) for part in pairs.vocabulary.elements[1]]
-    values = []
-    for judge, human in ((sets[a], sets[b]) for a, b in zip(pairs.left, pairs.right, strict=True)):
-        mean_size = (len(judge) + len(human)) / 2
-        whole = {"precision": len(judge), "recall": len(human)}.get(metric, mean_size)
-        values.append(len(judge & human) / whole if whole else 0.0)
-    return np.array(values, np.float64)
+    judge, human = (pairs.vocabulary.elements[codes] for codes in (pairs.left, pairs.right))
+    both, *sizes = (each.sum(axis=1) for each in (judge * human, judge, human))
+    whole = {"precision": sizes[0], "recall": sizes[1]}.get(metric, sum(sizes) / 2)
+    return np.asarray(np.divide(both, whole, out=np.zeros(len(pairs)), where=whole > 0))
 
 
 Statistic: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
@@ -179,14 +158,8 @@ Statistic: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], FloatArray
 class ClassSums(NamedTuple):
     """How often each class was said by both, by the judge, and by the person, as sums over items.
 
-    A row is a class of a rater.
-
-    Attributes
-    ----------
-    rater, label : int array, shape (n_rows,)
-        Raters in order; the number of the class.
-    cells : sparse array, shape (3 n_rows, n_patterns)
-        What one item of each pattern adds to each sum.
+    A row is a class (`label`) of a rater, in order of raters; `cells`, of shape (3 n_rows,
+    n_patterns), hold what one item of each pattern adds to each sum.
     """
 
     rater: IntArray
@@ -198,16 +171,10 @@ class ClassSums(NamedTuple):
         starts = np.flatnonzero(np.diff(self.rater, prepend=-1))
         return np.add.reduceat(rows, starts, axis=0) if len(starts) else rows
 
-    def values(self, statistic: Statistic) -> FloatArray:
-        """Compute a statistic of the data itself, shape (n_raters,)."""
-        sums = self.cells @ self.counts.astype(np.float64)[:, np.newaxis]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return statistic(*np.split(sums, 3))[:, 0]
-
-    def resampled(self, statistic: Statistic, resampling: Resampling) -> FloatArray:
-        """Compute a statistic of each resample, shape (n_raters, resamples)."""
-        if not len(self.counts):
-            return np.empty((0, 0))
+    def bootstrap(
+        self, statistic: Statistic, resampling: Resampling
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute a statistic, of shape (n_raters,), and of each resample."""
         return bootstrap(
             self.cells, self.counts, lambda sums: statistic(*np.split(sums, 3)), resampling
         )
@@ -218,42 +185,27 @@ def class_sums(
 ) -> ClassSums:
     """Count the classes of pairs of labels: elements of label sets and vectors, or whole labels.
 
-    Parameters
-    ----------
-    agreement : float array, shape (n_labels, n_labels)
-        How far each two labels agree, from 0 to 1. What both said is then how far the two agree
-        where the judge said the class; every label is a class of its own.
+    With the `agreement` of every two labels, from 0 to 1, of shape (n_labels, n_labels), what both
+    said is how far the two agree where the judge said the class.
     """
-    vocabulary, patterns = pairs.vocabulary, pairs.patterns
-    if vocabulary.is_multilabel and not is_whole:
-        size, classes = max(1, vocabulary.elements[0]), vocabulary.elements[1]
-        keys = np.arange(len(pairs.raters) * size)  # also of classes that neither said
-    else:
-        size = max(1, len(vocabulary))
-        classes = [np.array([n] * (x is not NO_LABEL)) for n, x in enumerate(vocabulary.labels)]
-        keys = None
-    rater = pairs.rater[patterns.pick]
-    said = []
-    for codes in (pairs.left[patterns.pick], pairs.right[patterns.pick]):
-        parts = [classes[code] for code in codes]
-        one = np.repeat(np.arange(len(parts)), list(map(len, parts)))
-        said.append((one, np.concatenate([*parts, np.empty(0, np.int64)]).astype(np.int64)))
-    if keys is None:
-        keys = np.unique(np.concatenate([rater[one] * size + label for one, label in said]))
-    if agreement is None:
-        judge, human = (one * size + label for one, label in said)
-        together = np.divmod(np.intersect1d(judge, human, assume_unique=True), size)
-        values = None
-    else:
-        together = said[0]
-        agreed = agreement[pairs.left[patterns.pick], pairs.right[patterns.pick]]
+    vocabulary, pick = pairs.vocabulary, pairs.patterns.pick
+    by_element = vocabulary.is_multilabel and not is_whole
+    named = np.flatnonzero([label is not NO_LABEL for label in vocabulary.labels])
+    whole = sparse(named, named, None, (len(vocabulary), len(vocabulary)))
+    classes, rater = vocabulary.elements if by_element else whole, pairs.rater[pick]
+    judge, human = classes[pairs.left[pick]], classes[pairs.right[pick]]
+    said = [each.nonzero() for each in (judge * human, judge, human)]
+    values = None
+    if agreement is not None:
+        said[0], agreed = said[1], agreement[pairs.left[pick], pairs.right[pick]]
         values = np.concatenate([agreed, np.ones(2 * len(agreed))])
-    groups = (together, *said)
-    rows = [
-        np.searchsorted(keys, rater[one] * size + label) + at * len(keys)
-        for at, (one, label) in enumerate(groups)
-    ]
-    columns = np.concatenate([patterns.pattern[one] for one, _ in groups])
-    shape = (3 * len(keys), len(patterns.counts))
+    size = max(1, classes.shape[1])
+    places = [rater[one] * size + label for one, label in said]
+    keys = np.unique(np.concatenate(places))
+    if by_element:  # also classes that neither said
+        keys = np.arange(len(pairs.raters) * size)
+    rows = [np.searchsorted(keys, place) + at * len(keys) for at, place in enumerate(places)]
+    columns = np.concatenate([pairs.patterns.pattern[one] for one, _ in said])
+    shape = (3 * len(keys), len(pairs.patterns.counts))
     cells = sparse(np.concatenate(rows), columns, values, shape)
-    return ClassSums(keys // size, keys % size, cells, patterns.counts)
+    return ClassSums(keys // size, keys % size, cells, pairs.patterns.counts)

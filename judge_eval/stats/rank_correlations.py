@@ -1,7 +1,5 @@
 """Do a judge's grades rise and fall with people's: Spearman's and Kendall's rank correlations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -13,7 +11,8 @@ from judge_eval.stats.bootstrap import (
     FloatArray,
     IntArray,
     Resampling,
-    draws,
+    bootstrap,
+    sparse,
 )
 from judge_eval.stats.estimate import one_of
 from judge_eval.stats.labels import HumanData, Label, grades
@@ -37,10 +36,9 @@ def rank_correlation(
     """Correlate a judge's grades with each person's, and average over people; see `paired`.
 
     ``spearman`` is Pearson's correlation of the ranks, where equal grades share the mean of their
-    ranks; ``kendall`` is tau-b, ``(concordant - discordant) / sqrt((pairs - tied by one) (pairs -
-    tied by other))``. Labels that are no numbers need their `order`. There is no figure of a person
-    with fewer than 3 items, or where one of the two gave one grade only. Source: C. Spearman, 1904;
-    M. G. Kendall, 1945.
+    ranks (C. Spearman, 1904); ``kendall`` is tau-b, ``(concordant - discordant) / sqrt((pairs -
+    tied by one) (pairs - tied by other))`` (M. G. Kendall, 1945). Labels that are no numbers need
+    their `order`. There is no figure with fewer than 3 items or only one grade of the two.
 
     Examples
     --------
@@ -54,45 +52,33 @@ def rank_correlation(
     one_of("coefficient", coefficient, Coefficient)
     # Noise in the last digits of a grade is no difference.
     places = np.unique(np.round(grades(pairs.vocabulary, order), 12), return_inverse=True)[1]
-    both, raters = np.stack([places[pairs.left], places[pairs.right]]), range(len(pairs.raters))
-    owns = [both[:, pairs.rater == rater] for rater in raters]
-    values = np.array([_value(own, coefficient) for own in owns])
+    both, sizes = np.stack([places[pairs.left], places[pairs.right]]), pairs.n_by_rater
     counts, pick, pattern = pairs.patterns
-    rows = [np.flatnonzero(pairs.rater[pick] == rater) for rater in raters]
-    intervals, of_mean, resampled = None, None, np.empty((len(owns), 0))
+    rows = [np.flatnonzero(pairs.rater[pick] == rater) for rater in range(len(sizes))]
+    grids = [(both[:, pick[row]], pattern[row]) for row in rows]
+    correlate = _kendall if coefficient == "kendall" else _spearman
+
+    def correlations(drawn: FloatArray) -> FloatArray:
+        return np.stack([correlate(grid, drawn[own]) for grid, own in grids])
+
+    intervals, of_mean, values, resampled = None, None, np.empty(0), np.empty((len(sizes), 0))
     if coefficient == "kendall" and any(len(row) > _MOST_PAIRS for row in rows):
-        of_mean = Bootstrapped(None, "no interval: too many different grades to resample tau")
-        intervals = [of_mean] * len(owns)
-    elif len(pairs):
-        correlate = _kendall if coefficient == "kendall" else _spearman
-        grids = [(both[:, pick[row]], pattern[row]) for row in rows]
-        rng = np.random.default_rng(resampling.seed)
-        drawings = draws(counts, rng, resampling.resamples, max(map(len, rows)))
-        blocks = (block.T.astype(np.float64) for block in drawings)
-        drawn = [np.stack([correlate(grid, block[own]) for grid, own in grids]) for block in blocks]
-        resampled = np.concatenate(drawn, axis=1)
-        resampled[np.isnan(values)] = np.nan
-
-    def why_not(rater: int) -> str:
-        if owns[rater].shape[1] < FEWEST:
-            n = owns[rater].shape[1]
-            return f"it takes {FEWEST} items that both graded, and there are {n}"
-        return "one of the two gave every item the same grade, so there is no order to compare"
-
-    return averaged(
-        pairs, values, resampled, resampling, why_not, intervals=intervals, of_mean=of_mean
-    )
-
-
-def _value(both: IntArray, coefficient: Coefficient) -> float:
-    """Return a coefficient of grades of shape (2, n), NaN where there is none."""
-    if both.shape[1] < FEWEST or any(np.ptp(row) == 0 for row in both):
-        return np.nan
-    if coefficient == "kendall":
         from scipy.stats import kendalltau  # type: ignore[import-untyped]  # slow to import
 
-        return float(kendalltau(*both).statistic)
-    return float(_spearman(both, np.ones((both.shape[1], 1)))[0])
+        owns = [both[:, pairs.rater == rater] for rater in range(len(sizes))]
+        values = np.array([kendalltau(*own).statistic for own in owns])
+        of_mean = Bootstrapped(None, "no interval: too many different grades to resample tau")
+        intervals = [of_mean] * len(sizes)
+    elif len(pairs):
+        every = np.arange(len(counts))
+        each = sparse(every, every, None, (len(counts), len(counts)))
+        values, resampled = bootstrap(each, counts, correlations, resampling)
+    values[sizes < FEWEST] = np.nan
+    resampled[np.isnan(values)] = np.nan
+    constant = "one of the two gave every item the same grade, so there is no order to compare"
+    few = f"it takes {FEWEST} items that both graded, and there are"
+    why = [f"{few} {n}" if n < FEWEST else constant for n in sizes.tolist()]
+    return averaged(pairs, values, resampled, resampling, why, intervals=intervals, of_mean=of_mean)
 
 
 def _spearman(places: IntArray, drawn: FloatArray) -> FloatArray:
@@ -102,9 +88,8 @@ def _spearman(places: IntArray, drawn: FloatArray) -> FloatArray:
     (n_patterns, n_resamples), says how often each pattern was drawn.
     """
     x, y = (_centred_ranks(row, drawn) for row in places)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found: FloatArray = (drawn * x * y).sum(0)
-        found /= np.sqrt((drawn * x**2).sum(0) * (drawn * y**2).sum(0))
+    found: FloatArray = (drawn * x * y).sum(0)
+    found /= np.sqrt((drawn * x**2).sum(0) * (drawn * y**2).sum(0))
     return found.clip(-1, 1)
 
 
@@ -121,10 +106,7 @@ def _centred_ranks(places: IntArray, drawn: FloatArray) -> FloatArray:
 
 def _kendall(places: IntArray, drawn: FloatArray) -> FloatArray:
     """Return tau-b of each resample; arguments and result are those of `_spearman`."""
-    above = [np.sign(row[:, np.newaxis] - row).astype(np.float64) for row in places]
-    x, y = above
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found: FloatArray = (drawn * ((x * y) @ drawn)).sum(0)
-        untied = [(drawn * (np.abs(each) @ drawn)).sum(0) for each in above]
-        found /= np.sqrt(untied[0] * untied[1])
+    x, y = (np.sign(row[:, np.newaxis] - row).astype(np.float64) for row in places)
+    found: FloatArray = (drawn * ((x * y) @ drawn)).sum(0)
+    found /= np.sqrt((drawn * (x**2 @ drawn)).sum(0) * (drawn * (y**2 @ drawn)).sum(0))
     return found.clip(-1, 1)

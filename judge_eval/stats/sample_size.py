@@ -5,17 +5,16 @@ of the items a label drawn blindly from all categories, so that two people agree
 ``(1 - noise)²``. A judge gives the true label with probability `accuracy`, else one of the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 import numpy as np
 
 from judge_eval.stats.annotator_test import PASSES
 from judge_eval.stats.bootstrap import IntArray
-from judge_eval.stats.estimate import Figure, wilson
+from judge_eval.stats.estimate import Figure, require, wilson
 from judge_eval.stats.significance import benjamini_yekutieli, penalty, t_test
 
 SIZES: Final = (30, 40, 50, 60, 80, 100, 150, 200, 300)
@@ -24,16 +23,9 @@ _LABELS_AT_ONCE = 2_000_000
 
 @dataclass(frozen=True)
 class ItemsNeeded:
-    """How many items are needed, and how sure one is of passing with fewer or more.
+    """The least items with which the judge passes often enough, and the share that passed by items.
 
-    Attributes
-    ----------
-    items : int or None
-        The smallest size from which on the judge passes often enough.
-    passing : mapping of int to Figure
-        By number of items: the share of simulated tests that passed, with its interval.
-    human_kappa : float
-        With which two people agree.
+    Two people agree with `human_kappa`.
     """
 
     items: int | None
@@ -57,9 +49,8 @@ def items_needed(
 ) -> ItemsNeeded:
     """Say how many items everybody must label for such a judge to pass the Alt-Test.
 
-    Accuracy and noise are shares of items, see above; a noise of 0.1 makes people agree with a
-    kappa of 0.81, 0.2 with 0.64, 0.3 with 0.49. `power` is how sure of passing one wants to be. For
-    every size so many tests are played through; a larger one continues the smaller one.
+    A noise of 0.1 makes people agree with a kappa of 0.81, 0.2 with 0.64, 0.3 with 0.49. `power` is
+    how sure of passing one wants to be. A larger size continues the tests of the smaller one.
 
     Examples
     --------
@@ -67,13 +58,10 @@ def items_needed(
     >>> good.items, good.passing[30].value < good.passing[100].value
     (40, True)
     """
-    if not (0 <= judge_accuracy <= 1 and 0 <= human_noise <= 1):
-        raise ValueError("judge_accuracy and human_noise are shares between 0 and 1")
-    if humans < 2 or categories < 2:
-        raise ValueError("the test takes at least two people and two categories")
-    tried = sorted(set(sizes))
-    if not tried or tried[0] < 2:
-        raise ValueError("sizes must be numbers of at least 2 items")
+    tried, are_shares = sorted(set(sizes)), 0 <= judge_accuracy <= 1 and 0 <= human_noise <= 1
+    require(are_shares, "judge_accuracy and human_noise are shares between 0 and 1")
+    require(min(humans, categories) >= 2, "the test takes at least two people and two categories")
+    require(tried and tried[0] >= 2, "sizes must be numbers of at least 2 items")
     rng, values = np.random.default_rng(seed), penalty([epsilon])
     passed = np.zeros(len(tried), np.int64)
     at_once = max(1, _LABELS_AT_ONCE // (humans * tried[-1]))
@@ -86,11 +74,8 @@ def items_needed(
         size: Figure(n / simulations, simulations, None, wilson(n, simulations), "Wilson")
         for size, n in zip(tried, passed.tolist(), strict=True)
     }
-    items = None
-    for size in reversed(tried):
-        if (passing[size].value or 0) < power:
-            break
-        items = size
+    enough = list(takewhile(lambda size: (passing[size].value or 0) >= power, reversed(tried)))
+    items = enough[-1] if enough else None
     judge = f"a judge that is right on {judge_accuracy:.0%}"
     words = f"With {items} items {judge} passes in at least {power:.0%} of all tests."
     if items is None:

@@ -1,22 +1,15 @@
 """Scorers: what they all have in common, those that come with this package, and yours by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from judge_eval.stats.annotator_test import (
-    AltTestSettings,
-    advice,
-    alt_test,
-    epsilon_key,
-    in_words,
-)
+from humanjudge.lib.text import number_of
+from judge_eval.stats.annotator_test import AltTestSettings, advice, alt_test, epsilon_key, in_words
 from judge_eval.stats.bootstrap import DEFAULT, Resampling
-from judge_eval.stats.estimate import Figure, no_figure, one_of, wilson
+from judge_eval.stats.estimate import Figure, no_figure, one_of, require
 from judge_eval.stats.kappa import Level, Weights, band, cohen_kappa, krippendorff_alpha
 from judge_eval.stats.labels import (
     HumanLabels,
@@ -27,7 +20,7 @@ from judge_eval.stats.labels import (
     kind_of,
     nominal_warning,
 )
-from judge_eval.stats.pairs import WILSON, Missing, Paired, paired, paired_people
+from judge_eval.stats.pairs import Missing, Paired, paired, paired_people
 from judge_eval.stats.precision_recall import Average, Classification, Metric, classification
 from judge_eval.stats.rank_correlations import COEFFICIENTS, rank_correlation
 from judge_eval.stats.similarity import (
@@ -54,19 +47,9 @@ INDIVIDUAL: Final = {
 class ScoreResult:
     """What one scorer found about one judge on one task, or on several taken together.
 
-    Attributes
-    ----------
-    figures : mapping of str to Figure
-        By name, for instance ``{"accuracy": …}``. These are the columns of a report.
-    series : mapping of str to mapping of str to Figure
-        Figures that form a curve: the Alt-Test's ``winning_rate`` by epsilon. In `scores` a series
-        stands in the place of the figure of the same name.
-    by_human, by_task : mapping
-        The parts that `figures` are the means of, where they are.
-    metadata : mapping
-        How it was computed; only what JSON can hold.
-    warnings : tuple of str
-        Sentences for people.
+    Figures by name are the columns of a report, and the means of `by_human` or `by_task`. `series`
+    are curves, such as ``winning_rate`` by epsilon; in `scores` they stand in the place of the
+    figure of the same name. Metadata hold only what JSON can.
     """
 
     scorer_name: str
@@ -83,13 +66,12 @@ class ScoreResult:
 
     @property
     def scores(self) -> dict[str, float | dict[str, float | None] | None]:
-        """The bare values by name; None where a figure could not be computed."""
-        values: dict[str, float | dict[str, float | None] | None] = {
-            name: figure.value for name, figure in self.figures.items()
+        bare = {name: figure.value for name, figure in self.figures.items()}
+        curves = {
+            name: {key: figure.value for key, figure in curve.items()}
+            for name, curve in self.series.items()
         }
-        for name, curve in self.series.items():
-            values[name] = {key: figure.value for key, figure in curve.items()}
-        return values
+        return {**bare, **curves}
 
     def as_dict(self, timestamp: str | None = None) -> dict[str, Any]:
         """Return what a result file holds; the caller knows the time, this package does not."""
@@ -101,21 +83,12 @@ class Scorer:
     """Compares what one judge said with what people said; docs/metrics.md has one of your own.
 
     It says which labels it can take (`can_score_task`) and defines `compute_score`, or
-    `compute_score_async` where it has to wait for something.
+    `compute_score_async` where it has to wait for something. Results and files are called after
+    `scorer_name`.
 
-    Attributes
-    ----------
-    scorer_name : str
-        What results and files are called after.
-    min_humans : int
-        With fewer people on a task there is no figure, and the result says so.
-    free_text : bool
-        Whether an empty text is a label; where it is not, it is a missing one.
-    figure_names : tuple of str
-        What `compute_score` computes, for the results that it is not asked for.
-    supports_majority : bool
-        Whether `compute_majority` is defined. Where it is not, ``majority_vote`` gives a warning
-        and the figures of ``individual_average``.
+    With fewer than `min_humans` on a task there is no figure; `figure_names` are computed. An empty
+    text is a label only where it is `free_text`. Without `supports_majority`, ``majority_vote``
+    gives a warning and the figures of ``individual_average``.
     """
 
     min_humans: int = 1
@@ -127,7 +100,6 @@ class Scorer:
         self.scorer_name = scorer_name
 
     def can_score_task(self, sample_label: Label) -> bool:
-        """Say whether this scorer can take labels like this one."""
         raise NotImplementedError(f"{type(self).__name__} must define can_score_task")
 
     def compute_score(
@@ -170,10 +142,7 @@ class Scorer:
     def aggregate_results(
         self, results: Sequence[ScoreResult], scores_dir: Path, unique_name: str
     ) -> None:
-        """Write what belongs to all judges together, for instance a chart; by default nothing.
-
-        Files belong under ``scores_dir / scorer_name / unique_name``.
-        """
+        """Write what belongs to all judges, under ``scores_dir / scorer_name / unique_name``."""
 
     def result(
         self,
@@ -201,8 +170,7 @@ class Scorer:
         self, judge_id: str, task_name: str, aggregation_mode: TaskStrategy, reason: str
     ) -> ScoreResult:
         """Return a result whose figures are all None for this reason."""
-        names = self.figure_names or (self.scorer_name,)
-        figures = {name: no_figure(reason) for name in names}
+        figures = dict.fromkeys(self.figure_names or (self.scorer_name,), no_figure(reason))
         return self.result(judge_id, task_name, aggregation_mode, figures)
 
 
@@ -244,8 +212,8 @@ class PairScorer(BuiltInScorer):
         return self.compared(pairs)
 
     def compute_among_people(self, human_data: HumanLabels, /) -> ScoreResult | None:
-        ordered, free_text = self.is_one_sided, self.free_text
-        return self.compared(paired_people(human_data, ordered=ordered, free_text=free_text))
+        pairs = paired_people(human_data, ordered=self.is_one_sided, free_text=self.free_text)
+        return self.compared(pairs)
 
     def compared(self, pairs: Paired) -> ScoreResult:
         raise NotImplementedError
@@ -277,19 +245,16 @@ class ClassificationScorer(PairScorer):
         return replace(found, metadata={**found.metadata, **method})
 
     def compared(self, pairs: Paired) -> ScoreResult:
-        settings, wrong, options = self.settings, pairs.unlabelled, {}
+        settings, wrong = self.settings, pairs.unlabelled
         found = classification(pairs, **vars(settings))
-        if settings.metric != "accuracy":
-            options = {"pos_label": str(settings.pos_label), "average": settings.average}
-        items = f"{wrong:,} item{'' if wrong == 1 else 's'}"
-        warnings = (f"{items} without the judge's label counted as wrong",) * bool(wrong)
-        metadata = {**INDIVIDUAL, **options, "missing": settings.missing}
-        return self.found([found.figure], found.by_human, warnings, metadata)
+        options = {"pos_label": str(settings.pos_label), "average": settings.average}
+        warning = f"{number_of(wrong, 'item')} without the judge's label counted as wrong"
+        used = {} if settings.metric == "accuracy" else options
+        metadata = {**INDIVIDUAL, **used, "missing": settings.missing}
+        return self.found([found.figure], found.by_human, [warning] if wrong else (), metadata)
 
 
 class CohenKappaScorer(PairScorer):
-    """Cohen's kappa; see `cohen_kappa`."""
-
     figure_names = ("kappa",)
 
     def __init__(
@@ -425,10 +390,7 @@ class AltTestScorer(BuiltInScorer):
     ) -> ScoreResult:
         settings = self.settings
         found = alt_test({"judge": judge_data}, human_data, settings)["judge"]
-        people, by_human = found.by_human.items(), {}
-        for name, each in people:
-            interval = wilson(round(each.judge_advantage * each.n), each.n)
-            by_human[name] = Figure(each.judge_advantage, each.n, None, interval, WILSON)
+        people = found.by_human.items()
         metadata = {
             "human_advantage_probabilities": {
                 name: [each.judge_advantage, each.human_advantage] for name, each in people
@@ -450,6 +412,7 @@ class AltTestScorer(BuiltInScorer):
             "scoring_method": "leave_one_out_cross_validation",
         }
         figures = found.winning_rate[found.epsilon], found.advantage_probability
+        by_human = {name: each.figure for name, each in people}
         result = self.found(figures, by_human, advice(found, settings), metadata)
         return replace(result, series={"winning_rate": found.winning_rate})
 
@@ -478,8 +441,7 @@ class ScorerUnknown(ValueError):
 
 def register(name: str, factory: Callable[..., Scorer]) -> None:
     """Give a scorer a name that a configuration file can use, unless another one has it."""
-    if SCORERS.get(name, factory) is not factory:
-        raise ValueError(f"another scorer is called {name}")
+    require(SCORERS.get(name, factory) is factory, f"another scorer is called {name}")
     SCORERS[name] = factory
 
 
@@ -493,8 +455,8 @@ def make_scorer(name: str, **options: Any) -> Scorer:
     >>> make_scorer("classification", metric="f1", average="macro", seed=7).scorer_name
     'classification_f1'
     """
-    if name not in SCORERS:
-        raise ScorerUnknown(f"no scorer is called {name!r}; there are {', '.join(sorted(SCORERS))}")
+    unknown = f"no scorer is called {name!r}; there are {', '.join(sorted(SCORERS))}"
+    require(name in SCORERS, unknown, ScorerUnknown)
     drawing = {key: options.pop(key) for key in ("resamples", "seed") if key in options}
     try:
         if drawing:

@@ -1,7 +1,5 @@
 """Metrics as they are asked for, and scorers at work on judges and tasks."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import re
@@ -12,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple, TypeAlias
 
-from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, one_of
+from judge_eval.stats.estimate import Figure, LeftOut, left_out, no_figure, one_of, require
 from judge_eval.stats.labels import (
     HumanLabels,
     Item,
@@ -53,16 +51,9 @@ class MetricInvalid(ValueError):
 
 @dataclass(frozen=True)
 class MetricConfig:
-    """One scorer on one task, or on several taken together.
+    """One scorer on one task (``single``), on the mean over several, or on them as one label.
 
-    Attributes
-    ----------
-    task_strategy : {'single', 'multitask', 'multilabel'}
-        Exactly one task; the mean over two or more; or two or more as one label per item.
-    annotator_aggregation : {'individual_average', 'majority_vote'}
-        Compare with each person and average, or with their consensus.
-    display_name : str, optional
-        What the metric is called instead of `unique_name`'s own.
+    A judge is compared with each person and averaged, or with their consensus (``majority_vote``).
 
     Examples
     --------
@@ -84,21 +75,24 @@ class MetricConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "task_names", tuple(self.task_names))
         tasks, strategy = len(self.task_names), self.task_strategy
-        try:
-            one_of("task_strategy", strategy, TaskStrategy)
-            one_of("annotator_aggregation", self.annotator_aggregation, AnnotatorAggregation)
-        except ValueError as error:
-            raise MetricInvalid(str(error)) from error
-        if (strategy == "single") != (tasks == 1) or not tasks:
-            takes = "exactly one task" if strategy == "single" else "two or more tasks"
-            raise MetricInvalid(f"task_strategy {strategy} takes {takes}, not {tasks}")
-        if len(set(self.task_names)) < tasks:
-            raise MetricInvalid(f"a task is named twice: {', '.join(self.task_names)}")
-        if not _NAME.fullmatch(self.unique_name):
-            raise MetricInvalid(
-                f"{self.unique_name!r} cannot be a name: letters, digits, spaces and . _ + - only, "
-                "a letter or digit first, at most 120 characters"
-            )
+        one_of("task_strategy", strategy, TaskStrategy, MetricInvalid)
+        aggregation = self.annotator_aggregation
+        one_of("annotator_aggregation", aggregation, AnnotatorAggregation, MetricInvalid)
+        is_single, names = strategy == "single", ", ".join(self.task_names)
+        takes = "exactly one task" if is_single else "two or more tasks"
+        require(
+            tasks and is_single == (tasks == 1),
+            f"task_strategy {strategy} takes {takes}, not {tasks}",
+            MetricInvalid,
+        )
+        is_twice = len(set(self.task_names)) < tasks
+        require(not is_twice, f"a task is named twice: {names}", MetricInvalid)
+        require(
+            _NAME.fullmatch(self.unique_name),
+            f"{self.unique_name!r} cannot be a name: letters, digits, spaces and . _ + - only, a "
+            "letter or digit first, at most 120 characters",
+            MetricInvalid,
+        )
 
     @property
     def unique_name(self) -> str:
@@ -110,22 +104,17 @@ class MetricConfig:
             return self.display_name
         joined = "_".join(sorted(self.task_names)).encode()
         tasks = hashlib.md5(joined, usedforsecurity=False).hexdigest()[:8]
-        count = len(self.task_names)
-        return f"{self.scorer.scorer_name}_{count}tasks_{tasks}_{self.task_strategy}"
+        number = f"{len(self.task_names)}tasks"
+        return f"{self.scorer.scorer_name}_{number}_{tasks}_{self.task_strategy}"
 
 
 def check_names(configs: Sequence[MetricConfig]) -> None:
-    """Refuse metrics that would overwrite each other.
-
-    Names that differ in case only are one folder on some systems.
-    """
+    """Refuse metrics that would overwrite each other, where folders know no case."""
     names = [config.unique_name for config in configs]
     counts = Counter(map(str.casefold, names))
-    twice = sorted({name for name in names if counts[name.casefold()] > 1})
-    if twice:
-        raise MetricInvalid(
-            f"two metrics are called {' and '.join(twice)}: give one of them a display_name"
-        )
+    twice = " and ".join(sorted({name for name in names if counts[name.casefold()] > 1}))
+    called = f"two metrics are called {twice}: give one of them a display_name"
+    require(not twice, called, MetricInvalid)
 
 
 def score(
@@ -136,16 +125,8 @@ def score(
 ) -> Results:
     """Compute metrics of judges; where an event loop runs already, await `score_async`.
 
-    Parameters
-    ----------
-    judges, humans : mapping of name to mapping of task to mapping of item to label
-    scores_dir : Path, optional
-        Where `Scorer.aggregate_results` may write what belongs to all judges.
-
-    Returns
-    -------
-    dict of unique name to list of ScoreResult
-        One result for each judge, in their order.
+    Judges and people are by name, then by task, then by item; there is one result for each judge,
+    in their order. `Scorer.aggregate_results` may write into `scores_dir`.
 
     Examples
     --------
@@ -217,14 +198,12 @@ def _people(config: MetricConfig, humans: Annotations) -> dict[str, _People]:
     found = {}
     for task in _by_task(config, {}):
         by_human = {human: given[task] for human, given in said.items()}
-        labels = human_labels(by_human, free_text=scorer.free_text)
-        unfit = [row for row in labels if not scorer.can_score_task(row.label)]
+        every = human_labels(by_human, free_text=scorer.free_text)
+        fitting = (row for row in every if scorer.can_score_task(row.label))
+        labels, reason = HumanLabels(fitting, free_text=True), None
+        labels.missing = every.missing
+        unfit = [row for row in every if not scorer.can_score_task(row.label)]
         gaps = _unfit(scorer, [(row.human, row.label) for row in unfit])
-        if unfit:
-            fitting = (row for row in labels if scorer.can_score_task(row.label))
-            labels, missing = HumanLabels(fitting, free_text=True), labels.missing
-            labels.missing = missing
-        reason = None
         if not labels:
             reason = gaps[0].why if gaps else "no person labelled this task"
         elif len(labels.humans) < scorer.min_humans:
@@ -295,13 +274,8 @@ async def _of_task(
 def _filled_in(
     found: ScoreResult, judge_id: str, task: str, strategy: TaskStrategy, gaps: Gaps
 ) -> ScoreResult:
-    """Return the result with what it is about, and with these gaps added to every figure."""
-
     def added(figures: Figures) -> Figures:
-        return {
-            name: replace(figure, left_out=(*figure.left_out, *gaps))
-            for name, figure in figures.items()
-        }
+        return {name: replace(f, left_out=(*f.left_out, *gaps)) for name, f in figures.items()}
 
     return replace(
         found,
@@ -323,6 +297,7 @@ def _mean_of_results(parts: Sequence[ScoreResult]) -> ScoreResult:
         figures={
             name: mean_of_tasks({part.task_name: part.figures[name] for part in parts})
             for name in first.figures
+            if all(name in part.figures for part in parts)
         },
         series={
             name: {
@@ -341,9 +316,9 @@ def _mean_of_results(parts: Sequence[ScoreResult]) -> ScoreResult:
 def mean_of_tasks(figures: Figures) -> Figure:
     """Return the plain mean of the figures of several tasks, by name.
 
-    Its interval goes from the mean of the lower ends to the mean of the upper ones. The tasks share
-    their items, so their errors may go together; this is the interval if they fully do, and too
-    wide otherwise. A task without a value is left out of the mean and reported.
+    Its interval goes from the mean of the lower ends to the mean of the upper ones: the tasks share
+    items, so their errors may go together, and it is too wide where they do not. A task without a
+    value is left out and reported.
 
     Examples
     --------
@@ -351,20 +326,15 @@ def mean_of_tasks(figures: Figures) -> Figure:
     0.75
     """
     known = [figure for figure in figures.values() if figure.value is not None]
-    gaps = [
-        LeftOut("tasks", 1, figure.reason, (task,))
-        for task, figure in figures.items()
-        if figure.reason
-    ]
-    gaps += [gap for figure in known for gap in figure.left_out]
+    without = [(task, figure.reason) for task, figure in figures.items() if figure.reason]
+    gaps = tuple(LeftOut("tasks", 1, reason, (task,)) for task, reason in without)
+    gaps += tuple(gap for figure in known for gap in figure.left_out)
     if not known:
-        return no_figure("no task has a figure: see why for each of them", left_out=tuple(gaps))
-    mean = fmean(figure.value for figure in known if figure.value is not None)
-    interval, method = None, None
-    if all(figure.interval for figure in known):
-        low, high = zip(*(figure.interval for figure in known if figure.interval), strict=True)
-        interval, method = (
-            (fmean(low), fmean(high)),
-            "mean of the tasks' intervals, which is wide enough",
-        )
-    return Figure(mean, sum(x.n for x in known), None, interval, method, tuple(gaps))
+        return no_figure("no task has a figure: see why for each of them", left_out=gaps)
+    n, mean = sum(x.n for x in known), fmean(x.value for x in known if x.value is not None)
+    intervals = [figure.interval for figure in known if figure.interval]
+    if len(intervals) < len(known):
+        return Figure(mean, n, left_out=gaps)
+    low, high = map(fmean, zip(*intervals, strict=True))
+    method = "mean of the tasks' intervals, which is wide enough"
+    return Figure(mean, n, None, (low, high), method, gaps)

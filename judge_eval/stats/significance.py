@@ -5,26 +5,24 @@ work on three counts per person: items on which judge and person agree equally w
 on which the person alone agrees better, and on which the judge alone does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import comb
 
 import numpy as np
 
 from judge_eval.stats.bootstrap import BoolArray, FloatArray, IntArray
+from judge_eval.stats.estimate import require
 
 
 def penalty(epsilons: Sequence[float], multiplicative: bool = False) -> FloatArray:
     """Return what a judge must not be worse than, since it costs less: shape (n_epsilons, 3).
 
-    ``d = I_human - I_judge`` is tested against epsilon; the multiplicative form tests
-    ``d = I_human - I_judge / (1 - epsilon)`` against 0. These are d less what it is tested against
-    where both are equally good, the person alone is better, and the judge alone is.
+    ``d = I_human - I_judge`` is tested against epsilon, ``d = I_human - I_judge / (1 - epsilon)``
+    (multiplicative) against 0. These are d less what it is tested against where both are equally
+    good, the person alone is better, and the judge alone is.
     """
     epsilon = np.array(epsilons, np.float64)
-    if not ((epsilon >= 0) & (epsilon < 1)).all():
-        raise ValueError("epsilon must be at least 0 and less than 1")
+    require(((epsilon >= 0) & (epsilon < 1)).all(), "epsilon must be at least 0 and less than 1")
     if multiplicative:
         judge = 1 / (1 - epsilon)
         return np.stack([1 - judge, np.ones_like(judge), -judge], axis=-1)
@@ -35,8 +33,7 @@ def t_test(counts: IntArray, values: FloatArray) -> FloatArray:
     """Return the p-values of one-sided one-sample t-tests, alternative: the mean of d is less.
 
     From counts of shape (…, 3) and values of `penalty` to shape (…, n_epsilons). Where d is the
-    same on all items there is no variance to test by, and p is 0 if d is less, else 1; NaN without
-    items.
+    same on all items, p is 0 if d is less, else 1; NaN without items.
 
     Examples
     --------
@@ -59,10 +56,9 @@ def t_test(counts: IntArray, values: FloatArray) -> FloatArray:
 def wilcoxon(counts: IntArray, values: FloatArray) -> FloatArray:
     """Return the exact p-values of Wilcoxon's signed-rank test, for one person with few items.
 
-    Under the null hypothesis each difference is as likely above 0 as below it. There are at most
-    three different ones, so the sum of ranks of those above 0 is a sum of at most three binomials.
-    Differences of 0 are dropped, equal ones share their mean rank. From counts of shape (3,) to
-    shape (n_epsilons,).
+    There are at most three different d, so the sum of ranks of those above 0 is a sum of at most
+    three binomials. Differences of 0 are dropped, equal ones share their mean rank. From counts of
+    shape (3,) to shape (n_epsilons,).
 
     Examples
     --------
@@ -94,12 +90,9 @@ def _signed_rank(values: FloatArray, counts: IntArray) -> float:
 def benjamini_yekutieli(p_values: FloatArray, q: float = 0.05) -> BoolArray:
     """Tell which hypotheses are rejected when the false discovery rate is held at q.
 
-    The k-th smallest of m p-values is compared with ``k q / (m (1 + 1/2 + … + 1/m))``; the largest
-    that passes is rejected, with all smaller ones. It holds whatever the tests have to do with each
-    other.
-
-    Both arrays have shape (…, m); NaN is no test, and m is then less by as many. Source:
-    Y. Benjamini and D. Yekutieli, 2001.
+    The k-th smallest of m p-values, of shape (…, m), is compared with
+    ``k q / (m (1 + 1/2 + … + 1/m))``; the largest that passes is rejected, with all smaller ones.
+    NaN is no test, and m is then less by as many. Source: Y. Benjamini and D. Yekutieli, 2001.
 
     Examples
     --------
@@ -112,10 +105,8 @@ def benjamini_yekutieli(p_values: FloatArray, q: float = 0.05) -> BoolArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         threshold = rank * (q / (tests * harmonic))[..., np.newaxis]
     ordered = np.sort(p_values, axis=-1)  # NaN comes last and passes nothing
-    rejected = np.where(ordered <= threshold, rank, 0).max(axis=-1, initial=0)
-    order = np.argsort(p_values, axis=-1, kind="stable")
-    place = np.argsort(order, axis=-1, kind="stable")
-    return np.asarray(place < rejected[..., np.newaxis])
+    largest = np.where(ordered <= threshold, ordered, -1.0).max(axis=-1, initial=-1.0)
+    return np.asarray(p_values <= largest[..., np.newaxis])
 
 
 def mcnemar(ahead: IntArray, behind: IntArray) -> FloatArray:

@@ -1,21 +1,20 @@
 """How alike two texts are: their letters, or their meaning by embeddings."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from functools import cache, partial
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from judge_eval.stats.bootstrap import DEFAULT, BoolArray, FloatArray, Resampling
-from judge_eval.stats.estimate import left_out
+from judge_eval.stats.bootstrap import DEFAULT, FloatArray, Resampling
+from judge_eval.stats.estimate import left_out, require
 from judge_eval.stats.labels import HumanData, LabelsUnfit
 from judge_eval.stats.pairs import (
     NOTHING_IN_COMMON,
@@ -74,15 +73,12 @@ def text_similarity(
     0.75
     """
     pairs = paired(judge, humans, free_text=True)
-    texts, width = _all_texts(pairs), len(pairs.vocabulary)
-    both, where = np.unique(pairs.left * width + pairs.right, return_inverse=True)
-    ratios = [_ratio(texts[key // width], texts[key % width]) for key in both]
-    return _averaged(pairs, np.array(ratios, np.float64)[where], best_match, resampling)
+    return _averaged(pairs, _all_texts(pairs), _ratio, best_match, resampling)
 
 
 def _ratio(one: Texts, other: Texts) -> float:
-    if len(one) != len(other):
-        raise LabelsUnfit(f"{len(one)} texts cannot be compared with {len(other)}")
+    unequal = f"{len(one)} texts cannot be compared with {len(other)}"
+    require(len(one) == len(other), unequal, LabelsUnfit)
     parts = [
         SequenceMatcher(None, a.lower().strip(), b.lower().strip()).ratio()
         for a, b in zip(one, other, strict=True)
@@ -91,7 +87,6 @@ def _ratio(one: Texts, other: Texts) -> float:
 
 
 def texts_of(label: object) -> Texts:
-    """Return the texts of a text or a vector of texts; nothing of another label."""
     if isinstance(label, str):
         return (label,)
     is_texts = isinstance(label, tuple) and all(isinstance(part, str) for part in label)
@@ -107,20 +102,33 @@ def _all_texts(pairs: Paired) -> list[Texts]:
 
 def _averaged(
     pairs: Paired,
-    values: FloatArray,
+    texts: Sequence[Texts],
+    alike: Callable[[Texts, Texts], float | str],
     best_match: bool,
     resampling: Resampling,
-    why_not: str = NOTHING_IN_COMMON,
     model: str = "",
 ) -> Similarity:
-    """Average the similarities of pairs; for `best_match` only the highest of each item."""
+    """Average how alike the texts of pairs are, or say why; the best ones only of `best_match`."""
+    compare = cache(alike)
+    values, failed = np.full(len(pairs), np.nan), defaultdict(list)
+    for at, (left, right) in enumerate(zip(pairs.left, pairs.right, strict=True)):
+        value = compare(texts[left], texts[right])
+        if isinstance(value, str):
+            failed[value].append(pairs.names[pairs.item[at]])
+        else:
+            values[at] = value
+    gaps = [gap for why, names in failed.items() for gap in left_out("labels", names, why)]
+    keep = ~np.isnan(values)
+    if best_match:  # what could not be compared may have been the best
+        keep = ~np.isin(pairs.item, pairs.item[~keep])
+    pairs, values = pairs.select(keep), values[keep]
     if best_match and len(pairs):
         order = np.lexsort((-pairs.rater, values, pairs.item))
-        is_best: BoolArray = np.zeros(len(pairs), bool)
-        is_best[order[np.append(np.diff(pairs.item[order]) > 0, True)]] = True
-        pairs, values = pairs.select(is_best), values[is_best]
-        pairs = replace(pairs, raters=(BEST_MATCH,), rater=np.zeros_like(pairs.rater))
-    found = mean_by_rater(pairs, values, resampling, why_not=lambda _: why_not)
+        best = np.sort(order[np.append(np.diff(pairs.item[order]) > 0, True)])
+        pairs, values = pairs.select(best).pooled(BEST_MATCH), values[best]
+    pairs = replace(pairs, left_out=(*pairs.left_out, *gaps))
+    reason = f"{model} could embed no pair of texts" if gaps else NOTHING_IN_COMMON
+    found = mean_by_rater(pairs, values, resampling, why_not=reason)
     spread = Spread(None, None, None, 0)
     if len(values):
         mean, median = float(values.mean()), float(np.median(values))
@@ -176,27 +184,15 @@ def semantic_similarity(
     pairs = paired(judge, humans, free_text=True)
     texts = _all_texts(pairs)
     used = {text for code in {*pairs.left, *pairs.right} for text in texts[code]}
-    vectors = _embedded(sorted(used), embed, batch_size)
-    values, failed = np.full(len(pairs), np.nan), defaultdict(list)
-    for at, (left, right) in enumerate(zip(pairs.left, pairs.right, strict=True)):
-        cosine = _cosine(texts[left], texts[right], vectors)
-        if isinstance(cosine, str):
-            failed[cosine].append(pairs.names[pairs.item[at]])
-        else:
-            values[at] = cosine
-    gaps = [gap for why, names in failed.items() for gap in left_out("labels", names, why)]
-    keep = ~np.isnan(values)
-    if best_match:
-        keep = ~np.isin(pairs.item, pairs.item[~keep])
-    pairs = replace(pairs.select(keep), left_out=(*pairs.left_out, *gaps))
-    reason = f"{embed.model} could embed no pair of texts" if gaps else NOTHING_IN_COMMON
-    return _averaged(pairs, values[keep], best_match, resampling, reason, embed.model)
+    alike = partial(_cosine, *_embedded(sorted(used), embed, batch_size))
+    return _averaged(pairs, texts, alike, best_match, resampling, embed.model)
 
 
 def _embedded(
     texts: Sequence[str], embed: Embedder, batch_size: int
-) -> dict[str, FloatArray | str]:
-    found: dict[str, FloatArray | str] = {}
+) -> tuple[dict[str, FloatArray], dict[str, str]]:
+    vectors: dict[str, FloatArray] = {}
+    failed: dict[str, str] = {}
     size = 0
     for start in range(0, len(texts), batch_size):
         batch = texts[start : start + batch_size]
@@ -204,23 +200,22 @@ def _embedded(
             rows = embed(batch)
         except EmbeddingFailed as error:
             rows = [error] * len(batch)
-        if len(rows) != len(batch):
-            raise ValueError(f"{embed.model} gave {len(rows)} embeddings of {len(batch)} texts")
+        given = f"{embed.model} gave {len(rows)} embeddings of {len(batch)} texts"
+        require(len(rows) == len(batch), given)
         for text, row in zip(batch, rows, strict=True):
-            vector = _unit(row, size)
             if isinstance(row, EmbeddingFailed):
-                found[text] = f"{embed.model}: {vector}"
-            elif isinstance(vector, str):
-                found[text] = f"{embed.model} gave {vector}"
+                failed[text] = f"{embed.model}: {row}"
+            elif isinstance(vector := _unit(row, size), str):
+                failed[text] = f"{embed.model} gave {vector}"
             else:
-                found[text], size = vector, len(vector)
-    return found
+                vectors[text], size = vector, len(vector)
+    return vectors, failed
 
 
-def _unit(row: npt.ArrayLike | EmbeddingFailed | None, size: int) -> FloatArray | str:
+def _unit(row: npt.ArrayLike | None, size: int) -> FloatArray | str:
     """Return a vector of length 1, or say what is wrong with it; a size of 0 is any size."""
-    if row is None or isinstance(row, EmbeddingFailed):
-        return str(row or "no embedding")
+    if row is None:
+        return "no embedding"
     try:
         vector = np.asarray(row, np.float64)
     except (TypeError, ValueError):
@@ -235,18 +230,16 @@ def _unit(row: npt.ArrayLike | EmbeddingFailed | None, size: int) -> FloatArray 
     return np.asarray(vector / length)
 
 
-def _cosine(one: Texts, other: Texts, vectors: dict[str, FloatArray | str]) -> float | str:
-    """Return the mean cosine of the texts of two labels, or why there is none."""
-    found = []
-    for text in (*one, *other):
-        vector = vectors[text]
-        if isinstance(vector, str):
-            return vector
-        found.append(vector)
+def _cosine(
+    vectors: Mapping[str, FloatArray], failed: Mapping[str, str], one: Texts, other: Texts
+) -> float | str:
+    reasons = [failed[text] for text in (*one, *other) if text in failed]
+    if reasons:
+        return reasons[0]
     if len(one) != len(other):
         return f"{len(one)} texts cannot be compared with {len(other)}"
-    either = zip(found[: len(one)], found[len(one) :], strict=True)
-    return float(np.mean([np.clip(a @ b, -1, 1) for a, b in either]))
+    either = zip(one, other, strict=True)
+    return float(np.mean([np.clip(vectors[a] @ vectors[b], -1, 1) for a, b in either]))
 
 
 class EncoderMissing(ValueError):
@@ -263,8 +256,7 @@ class LocalEncoder:
 
     def __init__(self, folder: str | Path) -> None:
         place = Path(folder)
-        if not place.is_dir():
-            raise EncoderMissing(f"{folder} is no folder")
+        require(place.is_dir(), f"{folder} is no folder", EncoderMissing)
         weights = next((place / name for name in _WEIGHTS if (place / name).is_file()), None)
         if weights is None:
             raise EncoderMissing(f"{folder} holds no {_WEIGHTS[0]}")

@@ -335,6 +335,17 @@ def test_with_thirty_items_wilcoxon_is_not_used():
     assert {against.test for against in found.by_human.values()} == {"t-test"}
 
 
+def test_where_wilcoxon_is_allowed_nobody_is_left_out_for_too_few_items():
+    """Who has 20 items is tested by ranks, so who has 40 is not left out for want of 50."""
+    people = three(40) | {"dia": dict.fromkeys(range(20), "A")}
+    asked = AltTestSettings(wilcoxon=True, min_instances_per_human=50)
+    found = alt_test({"j": people["ben"]}, people, asked)["j"]
+    assert {name: against.test for name, against in found.by_human.items()} == {
+        **dict.fromkeys(("ann", "ben", "cem"), "t-test"),
+        "dia": "wilcoxon",
+    }
+
+
 @pytest.mark.parametrize("judges, people", [({"j": {}}, three()), ({"j": {1: "A"}}, {})])
 def test_without_labels_nothing_is_tested_and_the_reason_says_so(judges, people):
     found = alt_test(judges, people)["j"]

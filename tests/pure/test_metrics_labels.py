@@ -16,6 +16,7 @@ from judge_eval.stats import (
     paired,
     paired_people,
 )
+from judge_eval.stats.estimate import wilson
 from judge_eval.stats.labels import Vocabulary, clean, elements_of, kind_of
 from judge_eval.stats.pairs import partners, patterns_of
 
@@ -227,6 +228,12 @@ def test_agreement_has_wilson_s_interval_where_labels_are_independent():
     assert alone.method == "Wilson score interval"
     both = {"ann": {"q1": "A", "q2": "A"}, "ben": {"q2": "B"}}
     assert "bootstrap over 2 items" in agreement(paired({"q1": "A", "q2": "B"}, both)).method
+
+
+def test_an_agreement_that_is_the_same_in_every_resample_is_still_not_certain():
+    said = dict.fromkeys(range(20), "A")
+    found = agreement(paired(said, {"ann": said, "ben": said}))
+    assert (found.value, found.interval) == (1, wilson(20, 20))
 
 
 def test_agreement_among_nobody_has_a_reason():

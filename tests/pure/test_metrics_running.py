@@ -361,6 +361,16 @@ def test_figures_of_people_are_those_of_every_two_people():
     assert among_people(precision, HUMANS).scores == {"precision": 0.5}
 
 
+def test_a_task_that_people_have_no_figure_of_does_not_cost_the_others_theirs():
+    """The alpha of people among themselves is one figure, and a task without any names two."""
+    humans = {"ann": {"a": {1: "x", 2: "y"}, "b": {1: 1, 2: 2}}}
+    humans["ben"] = {"a": {1: "x", 2: "y"}, "b": {1: 1, 2: 2}}
+    scorer = KrippendorffAlphaScorer(level="interval")
+    found = among_people(MetricConfig(scorer, ["a", "b"], "multitask"), humans)
+    assert found.scores == {"krippendorff_alpha": 1.0}
+    assert "is no number" in found.figures["krippendorff_alpha"].left_out[0].why
+
+
 # --- one's own ----------------------------------------------------------------------------------
 
 
