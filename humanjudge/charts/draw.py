@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from io import BytesIO
-from math import isfinite
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Literal, TypeAlias
@@ -116,7 +115,13 @@ _LARGE: Final = 560
 _MOST_PIXELS: Final = 12_000_000
 
 
-def svg(spec: Spec, theme: Theme = "page", vega_config: VegaConfig | None = None) -> str:
+def svg(
+    spec: Spec,
+    theme: Theme = "page",
+    vega_config: VegaConfig | None = None,
+    *,
+    for_png: bool = False,
+) -> str:
     """Draw a chart as an ``svg`` element of the class ``plot``, and ``large`` if it should scroll.
 
     Only presentation attributes are used, no style and no script, nothing is loaded, and several
@@ -125,7 +130,44 @@ def svg(spec: Spec, theme: Theme = "page", vega_config: VegaConfig | None = None
     Vega-Lite config, laid over ours. ChartRefused when nothing can be drawn with that config, or
     the picture would be too large.
     """
-    return _svg(spec, theme, vega_config or {}, WIDE_FONT, SYSTEM_FONT)
+    font = FONT if for_png else WIDE_FONT
+    ours = CONFIG | {"background": "transparent" if theme == "page" else PAPER, "font": font}
+    whole = {**spec, "config": checked(vega_config or {})}
+    try:
+        # By default any address may be read, should a specification name one.
+        drawing = _renderer().vegalite_to_svg(
+            whole, vl_version=_VERSION, config=ours, allowed_base_urls=[]
+        )
+        # The renderer's own output: it has no document type, and so no entities.
+        root = fromstring(drawing)  # noqa: S314
+    except (TypeError, ValueError, ParseError) as error:
+        # What the renderer complains of, without where in its own source.
+        why = " ".join(line.strip() for line in str(error).strip().splitlines()[:2])[:300]
+        raise ChartRefused(f"the chart cannot be drawn: {why}") from error
+    width, height = float(root.get("width", 0)), float(root.get("height", 0))
+    if not 0 < width * height <= _MOST_PIXELS:
+        raise ChartRefused(f"a chart of {width:.0f} by {height:.0f} pixels is too large")
+    prefix, texts = f"chart-{sha256(drawing.encode()).hexdigest()[:10]}", spec["usermeta"]
+    _clean(root, prefix, THEMES[theme], font, texts["names"])
+    root.tag, root.attrib = (
+        "svg",
+        {
+            "xmlns": _SVG[1:-1],
+            "class": "plot large" if width > _LARGE else "plot",
+            "width": root.get("width", ""),
+            "height": root.get("height", ""),
+            "viewBox": f"0 0 {width:g} {height:g}",
+            "font-family": FONT if for_png else SYSTEM_FONT,
+            "font-variant": "tabular-nums",
+            "role": "img",
+            "aria-labelledby": f"{prefix}-title {prefix}-desc",
+        },
+    )
+    for place, (name, text) in enumerate({"title": texts["title"], "desc": texts["words"]}.items()):
+        about = Element(name, {"id": f"{prefix}-{name}"})
+        about.text = text
+        root.insert(place, about)
+    return tostring(root, encoding="unicode")
 
 
 def png(
@@ -139,55 +181,12 @@ def png(
         raise ValueError("a PNG needs real colours: choose light or dark")
     from PIL import Image
 
-    drawing = _svg(spec, theme, vega_config or {}, FONT, FONT)
+    drawing = svg(spec, theme, vega_config, for_png=True)
     # The renderer is in a hurry: packed again, the same picture has a third of the bytes.
     packed = BytesIO()
     with Image.open(BytesIO(_renderer().svg_to_png(drawing, scale=scale))) as picture:
         picture.save(packed, "PNG")
     return packed.getvalue()
-
-
-def _svg(
-    spec: Spec, theme: Theme, vega_config: VegaConfig, measured_font: str, named_font: str
-) -> str:
-    background = "transparent" if theme == "page" else PAPER
-    ours = CONFIG | {"background": background, "font": measured_font}
-    try:
-        whole = json.dumps({**spec, "config": merged(ours, checked(vega_config))}, allow_nan=False)
-        # By default any address may be read, should a specification name one.
-        drawing = _renderer().vegalite_to_svg(whole, vl_version=_VERSION, allowed_base_urls=[])
-        # The renderer's own output: it has no document type, and so no entities.
-        root = fromstring(drawing)  # noqa: S314
-    except ChartRefused:
-        raise
-    except (TypeError, ValueError, ParseError) as error:
-        # What the renderer complains of, without where in its own source.
-        why = " ".join(line.strip() for line in str(error).strip().splitlines()[:2])[:300]
-        raise ChartRefused(f"the chart cannot be drawn: {why}") from error
-    width, height = float(root.get("width", 0)), float(root.get("height", 0))
-    if not 0 < width * height <= _MOST_PIXELS:
-        raise ChartRefused(f"a chart of {width:.0f} by {height:.0f} pixels is too large")
-    prefix, texts = f"chart-{sha256(drawing.encode()).hexdigest()[:10]}", spec["usermeta"]
-    _clean(root, prefix, THEMES[theme], measured_font, texts["names"])
-    root.tag, root.attrib = (
-        "svg",
-        {
-            "xmlns": _SVG[1:-1],
-            "class": "plot large" if width > _LARGE else "plot",
-            "width": root.get("width", ""),
-            "height": root.get("height", ""),
-            "viewBox": f"0 0 {width:g} {height:g}",
-            "font-family": named_font,
-            "font-variant": "tabular-nums",
-            "role": "img",
-            "aria-labelledby": f"{prefix}-title {prefix}-desc",
-        },
-    )
-    for place, (name, text) in enumerate({"title": texts["title"], "desc": texts["words"]}.items()):
-        about = Element(name, {"id": f"{prefix}-{name}"})
-        about.text = text
-        root.insert(place, about)
-    return tostring(root, encoding="unicode")
 
 
 @cache
@@ -241,17 +240,6 @@ class ChartRefused(ValueError):
     """A chart that cannot be drawn, mostly for its Vega config; the message says why."""
 
 
-def merged(ours: VegaConfig, theirs: VegaConfig) -> Object:
-    both = dict(ours)
-    for key, value in theirs.items():
-        old = both.get(key)
-        if isinstance(old, Mapping) and isinstance(value, Mapping):
-            both[key] = merged(old, value)
-        else:
-            both[key] = value
-    return both
-
-
 def checked(config: VegaConfig) -> VegaConfig:
     """Return a config that says nothing but how things look, or raise ChartRefused.
 
@@ -263,23 +251,25 @@ def checked(config: VegaConfig) -> VegaConfig:
         raise ChartRefused(f"this is no Vega config: {error}") from error
     if letters > _MOST_LETTERS:
         raise ChartRefused(f"a Vega config has at most {_MOST_LETTERS:,} characters")
-    for path, value in _leaves(config, ()):
+    for path, value in _values(config, ""):
         wrong = _wrong(value)
         if wrong:
-            raise ChartRefused(f"{'.'.join(path)}: {wrong}")
+            raise ChartRefused(f"{path}: {wrong}")
     return config
 
 
-def _leaves(value: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
+def _values(value: Any, path: str) -> Iterator[tuple[str, object]]:
+    """Yield every key and value in a config with where it stands."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
+            place = f"{path}.{key}".lstrip(".")
             if key in _COMPUTING:
-                raise ChartRefused(f"{'.'.join((*path, key))}: a config must not compute anything")
-            yield (*path, "key"), key
-            yield from _leaves(inner, (*path, str(key)))
-    elif isinstance(value, Sequence) and not isinstance(value, str):
+                raise ChartRefused(f"{place}: a config must not compute anything")
+            yield f"{path}.key".lstrip("."), key
+            yield from _values(inner, place)
+    elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _leaves(inner, path)
+            yield from _values(inner, path)
     else:
         yield path, value
 
@@ -290,6 +280,7 @@ def _wrong(value: object) -> str | None:
         return "a character that cannot be shown" if bad else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    if not isfinite(value) or abs(value) > _LARGEST:
+    # No comparison with NaN is true.
+    if not -_LARGEST <= value <= _LARGEST:
         return f"{value:g} is not between -{_LARGEST} and {_LARGEST}"
     return f"{value:g} is too near to zero" if 0 < abs(value) < _LEAST else None

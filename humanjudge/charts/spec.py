@@ -213,10 +213,11 @@ def texts(rows: Sequence[Object], x: Object, y: Object, **options: Json) -> Obje
     return marks(rows, "text", encoding, **options)
 
 
-def column(words: Mapping[int, str], place: float, y: Object, style: str = "label") -> Object:
-    """Return texts by the number of their row, so many pixels left or right of the plot's edge."""
-    rows: list[Object] = [{"row": row, "text": text} for row, text in words.items()]
-    return texts(rows, {"value": place}, y, style=style, align="right" if place < 0 else "left")
+def column(words: Sequence[str], place: float, style: str = "label") -> Object:
+    """Return a text for each row, so many pixels left or right of the plot's edge."""
+    rows: list[Object] = [{"row": row, "text": text} for row, text in enumerate(words) if text]
+    align, y = "right" if place < 0 else "left", band("row", len(words))
+    return texts(rows, {"value": place}, y, style=style, align=align)
 
 
 def finished(
@@ -226,14 +227,14 @@ def finished(
     words: str,
     height: float,
     width: float = PLOT_WIDTH,
-    names: Mapping[str, str],
+    names: Iterable[tuple[str, str]],
     text: str = "",
 ) -> Spec:
     """Return a specification of layers; `words` tell what is to be seen to who cannot see it.
 
     `names` has the labels with what they are in full, for tooltips where they were shortened.
     """
-    whole = {short: clean(name) for short, name in names.items()}
+    whole = {short: clean(name) for short, name in names}
     return {
         "title": {"text": _wrapped(title), **({"subtitle": _wrapped(text)} if text else {})},
         "width": width,
