@@ -15,11 +15,11 @@ from humanjudge.http import Context
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
 from judge_eval.stats import AltTestScorer, Figure, MetricConfig, ScoreResult, epsilon_advice
 from reports.scores.table import (
+    HINTS,
     PEOPLE,
     Report,
     best_of,
     capital,
-    columns_of,
     figure_cell,
     in_words,
     is_of_people,
@@ -30,11 +30,6 @@ from reports.scores.table import (
     span_of,
 )
 
-HINTS: Final = {
-    "highest": "highest is best",
-    "lowest": "lowest is best",
-    "nearest_zero": "nearest to 0 is best",
-}
 # What has more rows is folded up.
 _SHORT: Final = 12
 _SMALLEST_P: Final = 0.001
@@ -50,25 +45,11 @@ def as_html(report: Report, drawings: Sequence[str] = ()) -> str:
     """
     style = render_to_string("reports/score_report.css")
     script = render_to_string("reports/score_report.js")
-    table = report.table
-    best = [
-        best_of(config.scorer, figure)
-        for config in report.configs
-        for _, figure, _ in columns_of(config, report.results[config.unique_name])
-    ]
-    first = next((place for place in table.places if best[place]), None)
+    table, columns = report.table, report.columns
     context = {
         "source": report.source,
-        "heads": [
-            {
-                "name": table.columns[place],
-                "title": table.titles[place],
-                "best": best[place],
-                "hint": HINTS.get(best[place] or ""),
-                "is_first": place == first,
-            }
-            for place in table.places
-        ],
+        "heads": [columns[place] for place in table.places],
+        "first": next((columns[place] for place in table.places if columns[place].best), None),
         "figures": page_table(table),
         "among_people": people_cells(table),
         "drawings": [SafeString(drawing) for drawing in drawings],
@@ -125,7 +106,7 @@ def _section(report: Report, config: MetricConfig) -> Context:
 
 
 def _rows(report: Report, config: MetricConfig, result: ScoreResult) -> Iterable[Row]:
-    names = {figure for _, figure, _ in columns_of(config, report.results[config.unique_name])}
+    names = {column.figure for column in report.columns if column.metric is config}
     for name, figure in result.figures.items():
         # What is people's alone would be the same of every judge.
         if is_of_people(config.scorer, name) and result.judge_id != PEOPLE:

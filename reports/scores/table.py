@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from functools import cached_property
+from typing import Final, NamedTuple
 
 from pydantic import BaseModel
 
@@ -16,7 +17,6 @@ from humanjudge.lib.text import listed, number_of
 from judge_eval import stats
 
 PEOPLE: Final = "people among themselves"
-_SAME: Final = 1e-12
 _WORDS: Final = {
     "alt_test": "Alt-Test",
     "cohens_kappa": "Cohen's kappa",
@@ -33,6 +33,11 @@ _WORDS: Final = {
 _MOST_NAMED: Final = 3
 # By what values are put in order, the best one first.
 _ORDERS: Final = {"highest": lambda value: -value, "lowest": float, "nearest_zero": abs}
+HINTS: Final = {
+    "highest": "highest is best",
+    "lowest": "lowest is best",
+    "nearest_zero": "nearest to 0 is best",
+}
 
 
 class Score(BaseModel):
@@ -111,85 +116,92 @@ class ScoreTable(BaseModel):
         return [(self.titles[place], self.columns[place], row[place]) for place in alone]
 
 
+class Column(NamedTuple):
+    """A figure of a metric: its name in files, its title, which value is best; is it people's?"""
+
+    metric: stats.MetricConfig
+    figure: str
+    name: str
+    title: str
+    best: str | None
+    is_of_people: bool
+
+    @property
+    def hint(self) -> str:
+        return HINTS.get(self.best or "", "")
+
+
 @dataclass(frozen=True)
 class Report:
     """The figures of all judges; `judges` are their ids by what each is called here.
 
-    `among` are the same figures between people by unique name, where there are any.
+    `results` are in the order of `judges`; `among` are the same figures between people by unique
+    name, where there are any.
     """
 
-    source: Source
+    source: Source | None
     judges: Mapping[str, str]
     configs: Sequence[stats.MetricConfig]
     results: stats.Results
     among: Mapping[str, stats.ScoreResult]
     baselines: Collection[str]
-    table: ScoreTable
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        return [column for config in self.configs for column in _columns(self, config)]
+
+    @cached_property
+    def table(self) -> ScoreTable:
+        """The figures of all judges beside each other."""
+        columns = self.columns
+        found = [
+            [_score(column.figure, result) for result in self.results[column.metric.unique_name]]
+            for column in columns
+        ]
+        ranks = [_ranked(column, scores) for column, scores in zip(columns, found, strict=True)]
+        rows = [
+            JudgeScores(judge_id=name, is_baseline=name in self.baselines, figures=list(figures))
+            for name, figures in zip(self.judges, zip(*found, strict=True), strict=True)
+        ]
+        # In the order of the first column that has a best value.
+        rank = next(filter(None, ranks), [0.0] * len(rows))
+        people = [_score(each.figure, self.among.get(each.metric.unique_name)) for each in columns]
+        return ScoreTable(
+            columns=[column.name for column in columns],
+            titles=[column.title for column in columns],
+            of_people=[column.is_of_people for column in columns],
+            judges=[rows[place] for place in sorted(range(len(rows)), key=rank.__getitem__)],
+            people=people if self.among else None,
+            as_of=self.source,
+        )
 
 
-def tabulate(
-    configs: Sequence[stats.MetricConfig],
-    results: stats.Results,
-    judges: Sequence[str],
-    among: Mapping[str, stats.ScoreResult] | None = None,
-    baselines: Collection[str] = (),
-    as_of: ScoresAsOf | None = None,
-) -> ScoreTable:
-    """Put the figures of all judges beside each other; `results` are in the order of `judges`.
-
-    `among` are the same figures between people, by unique name, where there are any.
-    """
-    columns = [
-        (config, *column)
-        for config in configs
-        for column in columns_of(config, results[config.unique_name])
-    ]
-    rows = [
-        JudgeScores(judge_id=judge, is_baseline=judge in baselines, figures=[]) for judge in judges
-    ]
-    people = []
-    ranked: list[float] | None = None
-    for config, _, figure, _ in columns:
-        found = results[config.unique_name]
-        scores = [_score(figure, result) for result in found]
-        order = _ORDERS.get(best_of(config.scorer, figure) or "")
-        values = [score.value for score in scores if score.value is not None]
-        if order and values and not _is_same(min(values), max(values)):
-            best = min(values, key=order)
-            for score in scores:
-                score.is_best = score.value is not None and _is_same(score.value, best)
-        for row, score in zip(rows, scores, strict=True):
-            row.figures.append(score)
-        if order and ranked is None:
-            ranked = [
-                float("inf") if score.value is None else order(score.value) for score in scores
-            ]
-        people.append(_score(figure, (among or {}).get(config.unique_name)))
-    order_of_rows = sorted(range(len(rows)), key=(ranked or [0.0] * len(rows)).__getitem__)
-    return ScoreTable(
-        columns=[name for _, name, _, _ in columns],
-        titles=[title for _, _, _, title in columns],
-        of_people=[is_of_people(config.scorer, figure) for config, _, figure, _ in columns],
-        judges=[rows[place] for place in order_of_rows],
-        people=people if among else None,
-        as_of=as_of,
-    )
-
-
-def columns_of(
-    config: stats.MetricConfig, results: Sequence[stats.ScoreResult]
-) -> list[tuple[str, str, str]]:
-    """Return a metric's columns: the name in files, which figure it is, and its title."""
-    name = config.unique_name
-    if isinstance(config.scorer, stats.AltTestScorer):
-        endings = {"winning_rate": "winning_rate", "advantage_probability": "advantage_prob"}
-        return [(f"{name}_{end}", it, figure_title(config, it)) for it, end in endings.items()]
+def _columns(report: Report, metric: stats.MetricConfig) -> Iterator[Column]:
+    name, scorer = metric.unique_name, metric.scorer
+    results = report.results[name]
     # A scorer may name its figures only where it computed some.
     computed = [r for r in results if any(f.value is not None for f in r.figures.values())]
     figures = dict.fromkeys(figure for result in computed or results for figure in result.figures)
-    first, *more = figures or [config.scorer.scorer_name]
-    others = [(f"{name}_{figure}", figure, figure_title(config, figure)) for figure in more]
-    return [(name, first, metric_title(config)), *others]
+    endings = {figure: f"_{figure}" if n else "" for n, figure in enumerate(figures)}
+    endings = endings or {scorer.scorer_name: ""}
+    if isinstance(scorer, stats.AltTestScorer):
+        endings = {"winning_rate": "_winning_rate", "advantage_probability": "_advantage_prob"}
+    for figure, ending in endings.items():
+        title = figure_title(metric, figure) if ending else metric_title(metric)
+        of_people = is_of_people(scorer, figure)
+        yield Column(metric, figure, name + ending, title, best_of(scorer, figure), of_people)
+
+
+def _ranked(column: Column, scores: Sequence[Score]) -> list[float]:
+    """Mark the best values, unless all are the same; return what puts all in order, if anything."""
+    if column.best is None:
+        return []
+    order, values = _ORDERS[column.best], [s.value for s in scores if s.value is not None]
+    if values and not _is_same(min(values), max(values)):
+        best = min(values, key=order)
+        for score in scores:
+            score.is_best = score.value is not None and _is_same(score.value, best)
+    return [float("inf") if score.value is None else order(score.value) for score in scores]
 
 
 def best_of(scorer: stats.Scorer, figure: str = "") -> str | None:
@@ -199,14 +211,13 @@ def best_of(scorer: stats.Scorer, figure: str = "") -> str | None:
 
 
 def _score(name: str, result: stats.ScoreResult | None) -> Score:
+    figures, passes = result.figures if result else {}, None
     if result is None:
         figure = stats.no_figure("people have no such figure")
-    elif name in result.figures:
-        figure = result.figures[name]
     else:
-        reasons = (figure.reason for figure in result.figures.values() if figure.reason)
-        figure = stats.no_figure(next(reasons, f"there is no {name}"))
-    passes = result.metadata.get("passes") if result and name == "winning_rate" else None
+        reasons = (figure.reason for figure in figures.values() if figure.reason)
+        figure = figures.get(name) or stats.no_figure(next(reasons, f"there is no {name}"))
+        passes = result.metadata.get("passes") if name == "winning_rate" else None
     return Score(
         value=figure.value,
         interval=figure.interval or None,
@@ -218,7 +229,7 @@ def _score(name: str, result: stats.ScoreResult | None) -> Score:
 
 
 def _is_same(one: float, other: float) -> bool:
-    return abs(one - other) <= _SAME
+    return abs(one - other) <= 1e-12
 
 
 # --- what people call them ----------------------------------------------------------------------

@@ -21,6 +21,7 @@ from judge_eval.pages.runs import run_action, run_page
 from reports.models import ScoreReport
 from reports.scores import jobs
 from reports.scores.api import zip_response
+from reports.scores.config import whole
 from reports.scores.table import ScoreTable, page_table, people_cells
 
 
@@ -35,7 +36,8 @@ def run_scores(request: HtmxRequest, run: Run) -> HttpResponse:
 def ask_for_scores(request: HttpRequest, run: Run) -> HttpResponse:
     text, part = request.POST.get("config", "").strip(), request.POST.get("part", "")
     try:
-        jobs.ask(run, _with_part(strict_json.loads(text) if text else None, part))
+        config = whole(strict_json.loads(text) if text else None)
+        jobs.ask(run, {"part": part} | config if part else config)
     except ConfigInvalid as invalid:
         errors = [str(error) for error in invalid.errors]
     except (jobs.ScoresRefused, strict_json.NotJson) as refused:
@@ -55,15 +57,6 @@ def download_scores(request: HttpRequest, run_id: UUID, report_id: UUID) -> Http
     if response is None:
         raise Problem(404, "These files are not there any more. Ask for them again.")
     return response
-
-
-def _with_part(config: object, part: str) -> object:
-    """Return a configuration with the part that was chosen beside it, unless it names one."""
-    if part and isinstance(config, list):
-        return {"metrics": config, "part": part}
-    if part and (config is None or isinstance(config, dict)):
-        return {"part": part, **(config or {})}
-    return config
 
 
 def _context(run: Run, part: str = "") -> Context:
@@ -90,6 +83,6 @@ def _context(run: Run, part: str = "") -> Context:
 
 
 def _about(report: ScoreReport) -> tuple[str, str]:
-    config = report.config if isinstance(report.config, dict) else {"metrics": report.config}
-    part = Slice.parse(config.get("part") or "").in_words
+    config = report.config or {}
+    part = Slice.parse(config.get("part", "")).in_words
     return "chosen" if config.get("metrics") else "usual", part
