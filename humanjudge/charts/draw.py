@@ -37,17 +37,15 @@ _COLOURS: Final = {
     ACCENT: ("#0b5cad", "#86bdf7", "var(--accent, #0b5cad)"),
     PAPER: ("#fff", "#161615", "var(--paper, #fff)"),
 }
-_THEMES: Final[tuple[Theme, ...]] = ("light", "dark", "page")
 THEMES: Final[Mapping[Theme, Mapping[str, str]]] = {
-    theme: {role: colours[place] for role, colours in _COLOURS.items()}
-    for place, theme in enumerate(_THEMES)
+    "light": {role: light for role, (light, _, _) in _COLOURS.items()},
+    "dark": {role: dark for role, (_, dark, _) in _COLOURS.items()},
+    "page": {role: page for role, (_, _, page) in _COLOURS.items()},
 }
 
 FONT: Final = "Liberation Sans"
-SYSTEM_FONT: Final = "system-ui, sans-serif"
 # Nobody knows a reader's system font: room is left for letters as wide as these.
 WIDE_FONT: Final = "DejaVu Sans"
-_TEXT: Final = 12
 _SMALL: Final = 11
 
 CONFIG: Final[Object] = {
@@ -82,7 +80,7 @@ CONFIG: Final[Object] = {
     "point": {"color": ACCENT, "opacity": 1, "strokeWidth": 1.5},
     "line": {"color": ACCENT, "strokeWidth": 1.5},
     "rule": {"color": INK, "strokeWidth": 1.25},
-    "text": {"color": INK, "fontSize": _TEXT, "baseline": "middle"},
+    "text": {"color": INK, "fontSize": 12, "baseline": "middle"},
     "style": {
         "quiet": {"color": SOFT, "fontSize": _SMALL},
         "number": {"fontSize": _SMALL},
@@ -95,9 +93,6 @@ CONFIG: Final[Object] = {
         "gap": {"color": LINE, "fillOpacity": 0.35},
     },
 }
-_FONTS: Final = Path(__file__).parents[2] / "voting" / "fonts"
-# Of Vega-Lite, which the specifications are written for.
-_VERSION: Final = "6.4"
 _SVG: Final = "{http://www.w3.org/2000/svg}"
 _ELEMENTS: Final = frozenset(
     "g path line rect circle text tspan defs clipPath linearGradient radialGradient stop".split()
@@ -109,8 +104,6 @@ _ATTRIBUTES: Final = frozenset(
     "stop-opacity text-anchor font-family font-size font-style font-weight".split()
 )
 _LOCAL: Final = re.compile(r"url\(#([\w-]+)\)")
-# A wider chart should be scrolled on a telephone, and not shrunk.
-_LARGE: Final = 560
 # A config may ask for letters a mile high; memory goes with the square of the size.
 _MOST_PIXELS: Final = 12_000_000
 
@@ -136,7 +129,7 @@ def svg(
     try:
         # By default any address may be read, should a specification name one.
         drawing = _renderer().vegalite_to_svg(
-            whole, vl_version=_VERSION, config=ours, allowed_base_urls=[]
+            whole, vl_version="6.4", config=ours, allowed_base_urls=[]
         )
         # The renderer's own output: it has no document type, and so no entities.
         root = fromstring(drawing)  # noqa: S314
@@ -153,11 +146,12 @@ def svg(
         "svg",
         {
             "xmlns": _SVG[1:-1],
-            "class": "plot large" if width > _LARGE else "plot",
+            # A wide chart should be scrolled on a telephone, and not shrunk.
+            "class": "plot large" if width > 560 else "plot",
             "width": root.get("width", ""),
             "height": root.get("height", ""),
             "viewBox": f"0 0 {width:g} {height:g}",
-            "font-family": FONT if for_png else SYSTEM_FONT,
+            "font-family": FONT if for_png else "system-ui, sans-serif",
             "font-variant": "tabular-nums",
             "role": "img",
             "aria-labelledby": f"{prefix}-title {prefix}-desc",
@@ -194,7 +188,8 @@ def _renderer() -> ModuleType:
     # Only where something is drawn: it is 30 MB of V8, and its threads do not survive a fork.
     import vl_convert
 
-    vl_convert.register_font_directory(str(_FONTS))
+    fonts = Path(__file__).parents[2] / "voting" / "fonts"
+    vl_convert.register_font_directory(str(fonts))
     return vl_convert
 
 
@@ -230,8 +225,6 @@ def _clean(
 
 _MOST_LETTERS: Final = 50_000
 _LARGEST: Final = 2_000
-# Dashes shorter than this fill the memory.
-_LEAST: Final = 0.01
 # Expressions could count to any number, whatever is refused here.
 _COMPUTING: Final = frozenset("expr signal signals params labelExpr test init update".split())
 
@@ -283,4 +276,5 @@ def _wrong(value: object) -> str | None:
     # No comparison with NaN is true.
     if not -_LARGEST <= value <= _LARGEST:
         return f"{value:g} is not between -{_LARGEST} and {_LARGEST}"
-    return f"{value:g} is too near to zero" if 0 < abs(value) < _LEAST else None
+    # Dashes shorter than this fill the memory.
+    return f"{value:g} is too near to zero" if 0 < abs(value) < 0.01 else None

@@ -36,29 +36,20 @@ from humanjudge.charts.spec import (
     unscaled,
 )
 
-_ROW: Final = 22
-_BAR: Final = 14
 _DOT: Final = 64
 _FILL: Final = unscaled("fill")
-_BASELINE_FILL: Final = 0.2
 # More rows than that are no picture any more: each judge then gets one, its mean over people.
 MOST_ROWS: Final = 60
-_VERSUS_ROW: Final = 18
 # Numbers stand beside the names, where a narrow screen still shows them.
 _PERSON_AT: Final = -GAP
 _JUDGE_AT: Final = _PERSON_AT - 50
 _NAME_AT: Final = _JUDGE_AT - 44
-_LEGEND: Final = "filled dot: the judge; open dot: the person in its place"
 _CELL_HEIGHT: Final = 24
 # Text in a cell is ink: more of the accent behind it would take the contrast away.
 FULLEST_CELL: Final = 0.45
-_MOST_IN_WORDS: Final = 40
 # More lines than these cannot be followed by the eye.
 MOST_LINES: Final = 6
 _PLOT_HEIGHT: Final = 220
-_LABEL_ROOM: Final = 15
-# Lines that lie on each other are drawn side by side, so many pixels apart.
-_BESIDE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +89,7 @@ def intervals(
     shorts = zip(unprefixed([row.name for row in rows]), rows, strict=True)
     names = [label(short, row.is_baseline) for short, row in shorts]
     numbers = [axis.write(row.value, "") for row in rows]
-    fills = [_BASELINE_FILL if row.is_baseline else full for row in rows]
+    fills = [0.2 if row.is_baseline else full for row in rows]
     drawn: list[Object] = [
         {"row": i, "value": row.value, "low": row.low, "high": row.high, "fill": fills[i]}
         for i, row in enumerate(rows)
@@ -125,7 +116,7 @@ def intervals(
         ],
         title=title,
         words=f"Best first: {words}. Lines are 95 % intervals.",
-        height=_ROW * len(rows),
+        height=22 * len(rows),
         names=zip(names, (row.name for row in rows), strict=True),
     )
 
@@ -137,8 +128,8 @@ def _bars(rows: Sequence[Object], x: Object, y: Object) -> list[Object]:
     """Return bars with paper below them, since they are pale: the grid would be seen through."""
     place: Object = {"x": x, "x2": {"datum": 0}, "y": y}
     return [
-        marks(rows, "bar", place, height=_BAR, style="under"),
-        marks(rows, "bar", place | {"fillOpacity": _FILL}, height=_BAR),
+        marks(rows, "bar", place, height=14, style="under"),
+        marks(rows, "bar", place | {"fillOpacity": _FILL}, height=14),
     ]
 
 
@@ -192,7 +183,7 @@ def grouped(rows: Iterable[Versus], *, title: str, axis: Axis) -> Spec | None:
     labels = {judge: label(short, judge[1]) for short, judge in shorts}
     means = {judge: _mean(people) for judge, people in judges.items()}
     people = [(shortened(row.person), row.person) for each in judges.values() for row in each]
-    text = _LEGEND
+    text = "filled dot: the judge; open dot: the person in its place"
     # A row without a person is the head of a judge's.
     listed: list[tuple[str, Versus | None]] = []
     if len(judges) + len(people) > MOST_ROWS:
@@ -211,7 +202,7 @@ def grouped(rows: Iterable[Versus], *, title: str, axis: Axis) -> Spec | None:
         title=title,
         text=text,
         words=f"Judge against person, mean over people: {words}.",
-        height=_VERSUS_ROW * len(listed),
+        height=18 * len(listed),
         names=[*people, *((text, name) for (name, _), text in labels.items())],
     )
 
@@ -274,8 +265,8 @@ def heat_map(names: Sequence[str], cells: Numbers, *, title: str, text: str) -> 
         for number, value in enumerate(line)
         if value is not None
     ]
-    more = len(figures) - _MOST_IN_WORDS
-    words = "; ".join(figures[:_MOST_IN_WORDS] + [f"and {more} more"] * (more > 0))
+    more = [f"and {len(figures) - 40} more"] * (len(figures) > 40)
+    words = "; ".join(figures[:40] + more)
     return finished(
         # Upright heads: they would not fit beside each other.
         _table(labels, labels, cells, SHARE, (0.0, 1.0), align="left", angle=270),
@@ -407,7 +398,8 @@ def _lines(
     drawn: list[list[Object]] = [[], []]
     last: list[float] = []
     for index, points in enumerate(known):
-        moved = _BESIDE * pixel * equal[tuple(points.items())]
+        # Lines that lie on each other are drawn side by side, some pixels apart.
+        moved = 3 * pixel * equal[tuple(points.items())]
         equal[tuple(points.items())] += 1
         drawn[baselines[index]] += [
             {"curve": index, "x": place, "value": value - moved} for place, value in points.items()
@@ -415,7 +407,7 @@ def _lines(
         last.append([*points.values()][-1] - moved if points else ends[0])
     # Where two lines end alike, the one that was higher before is named above the other.
     order = sorted(range(len(known)), key=lambda i: (-last[i], -sum(known[i].values())))
-    downs = spread([(ends[1] - last[i]) / pixel for i in order], _LABEL_ROOM, _PLOT_HEIGHT)
+    downs = spread([(ends[1] - last[i]) / pixel for i in order], 15, _PLOT_HEIGHT)
     names: list[Object] = [
         {"down": down, "text": labels[i]} for i, down in zip(order, downs, strict=True)
     ]

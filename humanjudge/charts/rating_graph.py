@@ -21,9 +21,6 @@ _LETTER, _VALUE = 7.6, 48
 # Two labels nearer than this would overlap.
 LABEL_GAP: Final = 14.0
 _LEADER: Final = 12
-_LABEL_UNITS: Final = 40
-_LEAST_SPAN: Final = 40.0
-_TABLE_ROWS: Final = 12
 _START: Final = 1000.0
 # Where there are more lines than these, all step back but those that agree most.
 MOST_EQUAL: Final = 6
@@ -82,7 +79,7 @@ def rating_graph(
     rows = [(0, start), *padded]
     lowest = min(min(ratings) for _, ratings in rows)
     highest = max(max(ratings) for _, ratings in rows)
-    slack = max((_LEAST_SPAN - (highest - lowest)) / 2, 0.0)
+    slack = max((40.0 - (highest - lowest)) / 2, 0.0)
     low, high, (votes_cast, last) = lowest - slack, highest + slack, rows[-1]
     # As high as its labels under each other, however many judges there are.
     bottom = max(LEAST_HEIGHT - _BOTTOM, round(_TOP + LABEL_GAP * len(names)))
@@ -93,7 +90,7 @@ def rating_graph(
     def y(rating: float) -> float:
         return round(_TOP + (bottom - _TOP) * (high - rating) / (high - low), 1)
 
-    labels = [shortened(name, _LABEL_UNITS) for name in unprefixed(names)]
+    labels = [shortened(name, 40) for name in unprefixed(names)]
     label_ys = spread([y(rating) for rating in last], LABEL_GAP, float(bottom))
     stepping_back = order[LEADING:] if len(names) > MOST_EQUAL else ()
     lines = [
@@ -111,7 +108,7 @@ def rating_graph(
         for judge, name in enumerate(names)
     ]
     # About a dozen rows, always with the first and the last.
-    step = -(-(len(rows) - 1) // _TABLE_ROWS)
+    step = -(-(len(rows) - 1) // 12)
     return RatingGraph(
         lines=lines,
         y_ticks=[Tick(y(value), f"{value:.0f}") for value in ticks(low, high)],

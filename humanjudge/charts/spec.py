@@ -27,7 +27,6 @@ LETTER_WIDTH: Final = 7
 NAME_UNITS: Final = 30
 # Words beside the plot: longer ones would make it a strip.
 WORDS_UNITS: Final = 60
-_TITLE_LETTERS: Final = 56
 
 
 class Texts(TypedDict):
@@ -249,4 +248,4 @@ def finished(
 
 
 def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(clean(text), _TITLE_LETTERS, max_lines=3, placeholder=" …")
+    return textwrap.wrap(clean(text), 56, max_lines=3, placeholder=" …")

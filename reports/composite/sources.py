@@ -262,20 +262,19 @@ def read_config(run: Run, text: str) -> CompositeConfig:
 
 def example(run: Run) -> str:
     """Return JSON to start from: scores of the first judges, else their choices, else people's."""
-    reason = "What people choose is what the work is for."
-    sources = {"preferred": {"from": "win_rate"}}
     done = Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE)
     done = done.exclude(judge__provider=Judge.BASELINE).order_by("judge__position")
-    for kind, verdicts in (
-        ("judge_score", done.filter(score_a__isnull=False)),
-        ("judge_wins", done.exclude(winner="")),
-    ):
-        names = list(dict.fromkeys(verdicts.values_list("judge__name", flat=True).distinct()))
-        if names:
-            first = enumerate(names[:MOST_PROPOSED], start=1)
-            reason = PLACEHOLDER
-            sources = {f"judge {place}": {"from": kind, "judge": name} for place, name in first}
-            break
+    scored = done.filter(score_a__isnull=False)
+    kind, verdicts = (
+        ("judge_score", scored) if scored.exists() else ("judge_wins", done.exclude(winner=""))
+    )
+    names = dict.fromkeys(verdicts.values_list("judge__name", flat=True).distinct())
+    sources: dict[str, dict[str, str]] = {
+        f"judge {place}": {"from": kind, "judge": name}
+        for place, name in enumerate([*names][:MOST_PROPOSED], start=1)
+    }
+    reason = PLACEHOLDER if sources else "What people choose is what the work is for."
+    sources = sources or {"preferred": {"from": "win_rate"}}
     data = {
         "label": "first",
         "weights": {name: {"weight": 1, "reason": reason} for name in sources},

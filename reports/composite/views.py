@@ -31,13 +31,8 @@ from voting.models import Inference
 # By output, the highest first, those without a composite last.
 Ranked: TypeAlias = Mapping[UUID, compute.Composite]
 
-ROWS_PER_PAGE: Final = 50
 MOST_VERSIONS: Final = 4
 MOST_QUARTERS: Final = 8
-LONGEST_CONFIG: Final = 50_000
-PROMPT_LENGTH: Final = 200
-# A page may not wait for the narrowest interval: so many ranks are drawn, at least 200 times each.
-_RANKS_DRAWN: Final = 300_000
 _SOURCES: Final = {
     "win_rate": "share of votes it won in its pairs, a tie half",
     "pass_rate": "share of people's votes that passed it",
@@ -57,7 +52,7 @@ _CHECKS: Final = {
 
 class CompositeForm(forms.Form):
     config = forms.CharField(
-        label="Config", max_length=LONGEST_CONFIG, widget=forms.Textarea(attrs=LINES | {"rows": 20})
+        label="Config", max_length=50_000, widget=forms.Textarea(attrs=LINES | {"rows": 20})
     )
 
 
@@ -101,12 +96,12 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
     config, outputs = configs[0], sources.Outputs(run, configs, part)
     components = [outputs.components(each) for each in configs]
     ranked = [_ranked(*each) for each in zip(components, configs, strict=True)]
-    page = Paginator(list(ranked[0]), ROWS_PER_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(list(ranked[0]), 50).get_page(request.GET.get("page"))
     pairs = {pair for output in page for pair in outputs.pairs[output]}
     closed = pairs_to_vote_on(request, run, pairs)
     if config.judges:
         remember_seen(request, run, pairs - closed)
-    starts = Inference.objects.annotate(start=Left("prompt", PROMPT_LENGTH)).only("generator")
+    starts = Inference.objects.annotate(start=Left("prompt", 200)).only("generator")
     shown = starts.in_bulk(list(page))
     number = number_of(page.paginator.count, "output")
     return {
@@ -139,17 +134,13 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
 def _ranked(
     components: Mapping[UUID, Mapping[str, float | None]], config: CompositeConfig
 ) -> Ranked:
-    weights = config.weighting
-    composites = {
-        output: compute.composite_of_item(values, weights, config.gates)
+    weights, gates = config.weighting, config.gates
+    composites = [
+        (output, compute.composite_of_item(values, weights, gates))
         for output, values in components.items()
-    }
-    best_first = sorted(composites.items(), key=lambda each: -_or_less(each[1].value))
-    return dict(best_first)
-
-
-def _or_less(value: float | None) -> float:
-    return -1.0 if value is None else value
+    ]
+    composites.sort(key=lambda each: (each[1].value is None, -(each[1].value or 0)))
+    return dict(composites)
 
 
 def _weight(config: CompositeConfig, name: str) -> dict[str, str]:
@@ -184,7 +175,8 @@ def _check(config: CompositeConfig, ranked: Ranked, outputs: sources.Outputs) ->
     if not votes:
         return check
     newest = {quarter: votes[quarter] for quarter in sorted(votes)[-MOST_QUARTERS:]}
-    resamples = max(200, min(1000, _RANKS_DRAWN // max(1, len(ranked))))
+    # A page may not wait for the narrowest interval.
+    resamples = max(200, min(1000, 300_000 // max(1, len(ranked))))
     values = {output: composite.value for output, composite in ranked.items()}
     quarters = compute.drift(values, newest, Resampling(resamples))
     return check | {

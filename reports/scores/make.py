@@ -16,7 +16,7 @@ from judge_eval.models import Run, Verdict
 from judge_eval.stats import MetricConfig, Results, ScoreResult, among_people, score
 from reports.scores.charts import write_charts
 from reports.scores.config import NOTHING, Reach, default_metrics, parse
-from reports.scores.files import MADE_BY, MANIFEST, file_names, judge_names
+from reports.scores.files import MADE_BY, MANIFEST, file_name, judge_names
 from reports.scores.page import as_html
 from reports.scores.table import Report, Source, is_of_people, table_csv
 from voting.ledger.counts import counted_in
@@ -127,7 +127,8 @@ def _folder_of(config: MetricConfig, folder: Path) -> Path:
 
 def _write(report: Report, source: Source, folder: Path, drawings: list[str]) -> None:
     """Write the results, the table and the page with its charts, and what they are."""
-    files, made_at = file_names(report.judges), source.made_at.isoformat()
+    taken, made_at = set[str](), source.made_at.isoformat()
+    files = {judge: file_name(judge, taken) for judge in report.judges}
     for config in report.configs:
         for result in report.results[config.unique_name]:
             about = result.as_dict(made_at) | {"judge_uuid": report.judges[result.judge_id]}

@@ -25,14 +25,12 @@ from reports.scores.table import (
     is_of_people,
     metric_title,
     number,
-    page_table,
-    people_cells,
+    on_page,
     span_of,
 )
 
 # What has more rows is folded up.
 _SHORT: Final = 12
-_SMALLEST_P: Final = 0.001
 # A table of parts, how many rows it has, and whether it is folded up.
 Grid: TypeAlias = tuple[Table, int, bool]
 
@@ -46,12 +44,10 @@ def as_html(report: Report, drawings: Sequence[str] = ()) -> str:
     style = render_to_string("reports/score_report.css")
     script = render_to_string("reports/score_report.js")
     table, columns = report.table, report.columns
-    context = {
+    context = on_page(table) | {
         "source": report.source,
         "heads": [columns[place] for place in table.places],
         "first": next((columns[place] for place in table.places if columns[place].best), None),
-        "figures": page_table(table),
-        "among_people": people_cells(table),
         "drawings": [SafeString(drawing) for drawing in drawings],
         "sections": [_section(report, config) for config in report.configs],
         # They are ours, and their hashes stand in the page's own policy.
@@ -185,7 +181,7 @@ def _alt_test(results: Sequence[ScoreResult]) -> Iterable[Grid]:
 
 
 def _p(p: float) -> str:
-    return f"{p:.3f}" if p >= _SMALLEST_P else f"< {_SMALLEST_P}"
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
 def _notes(results: Sequence[ScoreResult]) -> Iterable[tuple[str, str]]:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from pydantic import BaseModel
 
+from humanjudge.http import Context
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, as_csv, name_cell
 from humanjudge.lib.text import listed, number_of
 
@@ -30,7 +31,6 @@ _WORDS: Final = {
     "spearman": "Spearman's rho",
     "with_judge": "with the judge",
 }
-_MOST_NAMED: Final = 3
 # By what values are put in order, the best one first.
 _ORDERS: Final = {"highest": lambda value: -value, "lowest": float, "nearest_zero": abs}
 HINTS: Final = {
@@ -103,10 +103,13 @@ class ScoreTable(BaseModel):
         return [place for place, is_alone in enumerate(self.of_people) if not is_alone]
 
     @property
-    def people_row(self) -> list[Score] | None:
-        """People's row beneath the judges, where it holds a figure."""
-        row = self.people
-        return row if row and any(row[place].value is not None for place in self.places) else None
+    def rows(self) -> list[tuple[str, str, list[Score]]]:
+        """The judges, then people where they have a figure: whose row, a tag, what differs."""
+        found = [(row.judge_id, "baseline" * row.is_baseline, row.figures) for row in self.judges]
+        people = self.people or []
+        if any(people[place].value is not None for place in self.places if people):
+            found.append((PEOPLE, "", people))
+        return [(name, tag, [row[place] for place in self.places]) for name, tag, row in found]
 
     @property
     def among_people(self) -> list[tuple[str, str, Score]]:
@@ -187,9 +190,11 @@ def _columns(report: Report, metric: stats.MetricConfig) -> Iterator[Column]:
     if isinstance(scorer, stats.AltTestScorer):
         endings = {"winning_rate": "_winning_rate", "advantage_probability": "_advantage_prob"}
     for figure, ending in endings.items():
-        title = figure_title(metric, figure) if ending else metric_title(metric)
-        of_people = is_of_people(scorer, figure)
-        yield Column(metric, figure, name + ending, title, best_of(scorer, figure), of_people)
+        words = f", {in_words(figure)}" if ending else ""
+        if isinstance(scorer, stats.AltTestScorer) and figure == "winning_rate":
+            words = f" at {stats.epsilon_key(scorer.settings.epsilon)}"
+        title, best = metric_title(metric, words), best_of(scorer, figure)
+        yield Column(metric, figure, name + ending, title, best, is_of_people(scorer, figure))
 
 
 def _ranked(column: Column, scores: Sequence[Score]) -> list[float]:
@@ -240,19 +245,12 @@ def metric_title(config: stats.MetricConfig, figure: str = "") -> str:
     if config.display_name:
         return f"{config.display_name}{figure}"
     tasks, scorer = config.task_names, config.scorer
-    named = listed(tasks) if len(tasks) <= _MOST_NAMED else f"{len(tasks)} tasks"
+    named = listed(tasks) if len(tasks) <= 3 else f"{len(tasks)} tasks"
     ways = {"multitask": f"mean of {named}", "multilabel": f"{named} as one label"}
     parts = [f"{_metric(scorer)}{figure}", ways.get(config.task_strategy, named)]
     if config.annotator_aggregation == "majority_vote" and scorer.supports_majority:
         parts.append("against the consensus")
     return ", ".join(parts)
-
-
-def figure_title(config: stats.MetricConfig, figure: str) -> str:
-    scorer = config.scorer
-    if isinstance(scorer, stats.AltTestScorer) and figure == "winning_rate":
-        return metric_title(config, f" at {stats.epsilon_key(scorer.settings.epsilon)}")
-    return metric_title(config, f", {in_words(figure)}")
 
 
 def in_words(name: str) -> str:
@@ -297,14 +295,9 @@ def table_text(table: ScoreTable) -> str:
         for title, name in zip(table.titles, table.columns, strict=True)
     ]
     heads = [f"({number})" for number, _ in enumerate(table.places, start=1)]
-    rows = [
-        (f"{row.judge_id}{' (baseline)' * row.is_baseline}", row.figures) for row in table.judges
-    ]
-    rows += [(PEOPLE, table.people_row)] if table.people_row else []
     lines = [["judge_id", *heads]]
-    lines += [
-        [_printable(name), *(_text(row[place]) for place in table.places)] for name, row in rows
-    ]
+    for name, tag, scores in table.rows:
+        lines.append([_printable(f"{name} ({tag})" if tag else name), *map(_text, scores)])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     padded = [
         "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
@@ -358,24 +351,22 @@ def figure_cell(figure: stats.Figure | Score) -> Cell:
     )
 
 
-def page_table(table: ScoreTable) -> Table:
-
-    def row(name: str, scores: Sequence[Score], tag: str = "") -> Row:
-        head = replace(name_cell(name, tag=tag), sort=name)
-        return Row(name, [head, *(figure_cell(scores[place]) for place in table.places)])
-
+def on_page(table: ScoreTable) -> Context:
+    """Return the table for a template, and people's figures: title, name, cell."""
     heads = [Head(table.titles[place], hint=table.columns[place]) for place in table.places]
-    return Table(
-        label="Figures",
-        css="list rates scores",
-        heads=[Head("Judge", css=""), *heads],
-        rows=[
-            row(j.judge_id, j.figures, "baseline" if j.is_baseline else "") for j in table.judges
+    rows = [
+        Row(name, [replace(name_cell(name, tag=tag), sort=name), *map(figure_cell, scores)])
+        for name, tag, scores in table.rows
+    ]
+    return {
+        "figures": Table(
+            label="Figures",
+            css="list rates scores",
+            heads=[Head("Judge", css=""), *heads],
+            rows=rows[: len(table.judges)],
+            foot=rows[len(table.judges) :],
+        ),
+        "among_people": [
+            (title, name, figure_cell(score)) for title, name, score in table.among_people
         ],
-        foot=[row(PEOPLE, table.people_row)] if table.people_row else [],
-    )
-
-
-def people_cells(table: ScoreTable) -> list[tuple[str, str, Cell]]:
-    """Show the figures that are people's alone: title, name, cell."""
-    return [(title, name, figure_cell(score)) for title, name, score in table.among_people]
+    }

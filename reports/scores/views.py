@@ -22,7 +22,7 @@ from reports.models import ScoreReport
 from reports.scores import jobs
 from reports.scores.api import zip_response
 from reports.scores.config import whole
-from reports.scores.table import ScoreTable, page_table, people_cells
+from reports.scores.table import ScoreTable, on_page
 
 
 @run_page("see calls")
@@ -61,28 +61,22 @@ def download_scores(request: HttpRequest, run_id: UUID, report_id: UUID) -> Http
 
 def _context(run: Run, part: str = "") -> Context:
     reports = list(jobs.reports_of(run)[: jobs.MOST_KEPT])
-    latest = next((report for report in reports if report.table), None)
-    table = ScoreTable.model_validate(latest.table) if latest else None
-    as_of = table.as_of if table else None
-    return {
+    parts = [Slice.parse((report.config or {}).get("part", "")).in_words for report in reports]
+    context: Context = {
         "run": run,
-        "reports": [(report, *_about(report)) for report in reports],
-        "latest": latest,
-        "as_of": (
-            f"As of {number_of(as_of.votes, 'vote')} {as_of}, ledger entry {as_of.ledger_seq:,}."
-            if as_of
-            else ""
-        ),
-        "figures": page_table(table) if table else None,
-        "among_people": people_cells(table) if table else [],
+        "reports": list(zip(reports, parts, strict=True)),
         "is_waiting": any(report.state == ScoreReport.State.WAITING for report in reports),
         "parts": parts_of(run),
         "chosen_part": part,
         "tab": "scores",
     }
-
-
-def _about(report: ScoreReport) -> tuple[str, str]:
-    config = report.config or {}
-    part = Slice.parse(config.get("part", "")).in_words
-    return "chosen" if config.get("metrics") else "usual", part
+    latest = next((report for report in reports if report.table), None)
+    if latest is None:
+        return context
+    table = ScoreTable.model_validate(latest.table)
+    context |= {"latest": latest} | on_page(table)
+    if as_of := table.as_of:
+        context["as_of"] = (
+            f"As of {number_of(as_of.votes, 'vote')} {as_of}, ledger entry {as_of.ledger_seq:,}."
+        )
+    return context
