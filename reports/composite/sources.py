@@ -89,7 +89,22 @@ class Outputs:
 
     def values(self, source: Source) -> dict[UUID, float]:
         """Return the mean of what a source has on each output, of those that it has any on."""
-        tallies = _added(self._sums(source))
+        sums: Sums
+        match source:
+            case OfOutput(kind="win_rate"):
+                pairs = self._compared.values()
+                sums = (one for p in pairs for each in p.votes.items() for one in p.won(*each))
+            case OfOutput(kind="pass_rate"):
+                sums = (one[1:] for one in self._passes)
+            case OfOutput():
+                sums = self._rendered
+            case Metadata():
+                sums = _scaled(source, ((pk, data.get(source.key)) for pk, data in self._metadata))
+            case Label():
+                sums = _scaled(source, self._answers(source))
+            case _:
+                sums = self._of_verdicts(source)
+        tallies = _added(sums)
         return {output: total / count for output, (total, count) in tallies.items() if count}
 
     def votes(self, check: str) -> dict[str, dict[UUID, Tally]]:
@@ -102,22 +117,6 @@ class Outputs:
         for at, pk, total, count in self._passes if check == "pass_rate" else self._wins():
             quarters[quarter_of(at)].append((pk, total, count))
         return {quarter: _added(sums) for quarter, sums in quarters.items()}
-
-    def _sums(self, source: Source) -> Sums:
-        match source:
-            case OfOutput(kind="win_rate"):
-                pairs = self._compared.values()
-                return (one for p in pairs for each in p.votes.items() for one in p.won(*each))
-            case OfOutput(kind="pass_rate"):
-                return (one[1:] for one in self._passes)
-            case OfOutput():
-                return self._rendered
-            case Metadata():
-                return _scaled(source, ((pk, data.get(source.key)) for pk, data in self._metadata))
-            case Label():
-                return _scaled(source, self._answers(source))
-            case _:
-                return self._of_verdicts(source)
 
     @property
     def _inferences(self) -> QuerySet[Inference]:
@@ -230,11 +229,11 @@ def _scaled(source: Score | Label | Metadata, given: Iterable[tuple[UUID, object
 
 
 def _added(sums: Sums) -> dict[UUID, Tally]:
-    tallies: dict[UUID, Tally] = {}
+    tallies = defaultdict[UUID, Tally](lambda: Tally(0, 0))
     for output, total, number in sums:
-        before = tallies.get(output, Tally(0, 0))
+        before = tallies[output]
         tallies[output] = Tally(before.total + total, before.number + number)
-    return tallies
+    return dict(tallies)
 
 
 # --- definitions --------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from judge_eval.pages.run_form import LINES, shortened
 from judge_eval.pages.runs import run_action, run_page
 from judge_eval.stats.bootstrap import Resampling
 from reports.composite import compute, sources
-from reports.composite.config import CompositeConfig, Source
+from reports.composite.config import CompositeConfig
 from voting.models import Inference
 
 # By output, the highest first, those without a composite last.
@@ -78,12 +78,12 @@ def _page(
     request: HttpRequest, run: Run, form: CompositeForm | None = None, status: int = 200
 ) -> HttpResponse:
     versions = sources.versions_of(run, MOST_VERSIONS)
-    configs = [config for _, config in versions]
     if form is None and can(request, "see calls", run):
-        text = configs[0].as_json() if configs else sources.example(run)
+        text = versions[0][1].as_json() if versions else sources.example(run)
         form = CompositeForm(initial={"config": text}, label_suffix="")
     context = {"run": run, "tab": "composite", "form": form}
-    if configs:
+    if versions:
+        configs = [config for _, config in versions]
         context |= {"definition": versions[0][0]} | _composite(request, run, configs)
     return render(request, "reports/composite.html", context, status=status)
 
@@ -107,10 +107,7 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
     return {
         "config": config,
         "weights": [_weight(config, name) for name in config.components],
-        "checks": [
-            _check(each, composites, outputs)
-            for each, composites in zip(configs, ranked, strict=True)
-        ],
+        "checks": [_check(*each, outputs) for each in zip(configs, ranked, strict=True)],
         "page": page,
         # With a pair that its reader may vote on, an output has no number.
         "rows": [
@@ -143,26 +140,23 @@ def _ranked(
     return dict(composites)
 
 
-def _weight(config: CompositeConfig, name: str) -> dict[str, str]:
-    weight, total = config.weights.get(name), sum(config.weighting.values())
-    return {
-        "name": name,
-        "weight": f"{weight.weight:g}" if weight else DASH,
-        "share": f"{100 * weight.weight / total:.0f} %" if weight else DASH,
-        "gate": "must be 1" if name in config.gates else "",
-        "source": _source_in_words(config.sources[name]),
-        "reason": weight.reason if weight else "",
-    }
-
-
-def _source_in_words(source: Source) -> str:
+def _weight(config: CompositeConfig, name: str) -> Context:
+    weight, source = config.weights.get(name), config.sources[name]
     options = dict(source)
     if options.get("equals") is not None:
         rule = f"1 where it is {json.dumps(options['equals'], ensure_ascii=False)}"
     else:
         rule = "{:g} to {:g}".format(*options.get("range") or (0, 1))
     options |= {"rule": rule, "judge": options.get("judge") or "people"}
-    return _SOURCES[source.kind].format(**options)
+    share = 100 * weight.weight / sum(config.weighting.values()) if weight else 0
+    return {
+        "name": name,
+        "weight": f"{weight.weight:g}" if weight else DASH,
+        "share": f"{share:.0f} %" if weight else DASH,
+        "gate": "must be 1" if name in config.gates else "",
+        "source": _SOURCES[source.kind].format(**options),
+        "reason": weight.reason if weight else "",
+    }
 
 
 def _check(config: CompositeConfig, ranked: Ranked, outputs: sources.Outputs) -> Context:
@@ -176,9 +170,9 @@ def _check(config: CompositeConfig, ranked: Ranked, outputs: sources.Outputs) ->
         return check
     newest = {quarter: votes[quarter] for quarter in sorted(votes)[-MOST_QUARTERS:]}
     # A page may not wait for the narrowest interval.
-    resamples = max(200, min(1000, 300_000 // max(1, len(ranked))))
+    resampling = Resampling(max(200, min(1000, 300_000 // max(1, len(ranked)))))
     values = {output: composite.value for output, composite in ranked.items()}
-    quarters = compute.drift(values, newest, Resampling(resamples))
+    quarters = compute.drift(values, newest, resampling)
     return check | {
         "result": compute.drift_in_words(quarters),
         "quarters": quarters[::-1],

@@ -41,26 +41,20 @@ def as_html(report: Report, drawings: Sequence[str] = ()) -> str:
     `drawings` are charts as `humanjudge.charts.svg` makes them: shapes and texts with attributes,
     nothing that runs or loads. They take their colours from the page.
     """
-    style = render_to_string("reports/score_report.css")
-    script = render_to_string("reports/score_report.js")
-    table, columns = report.table, report.columns
-    context = on_page(table) | {
+    columns = [report.columns[place] for place in report.table.places]
+    context = on_page(report.table) | {
         "source": report.source,
-        "heads": [columns[place] for place in table.places],
-        "first": next((columns[place] for place in table.places if columns[place].best), None),
+        "heads": columns,
+        "first": next((column for column in columns if column.best), None),
         "drawings": [SafeString(drawing) for drawing in drawings],
         "sections": [_section(report, config) for config in report.configs],
-        # They are ours, and their hashes stand in the page's own policy.
-        "style": SafeString(style),
-        "script": SafeString(script),
-        "style_hash": _hash(style),
-        "script_hash": _hash(script),
     }
+    for name, ending in (("style", "css"), ("script", "js")):
+        # They are ours, and their hashes stand in the page's own policy.
+        text = render_to_string(f"reports/score_report.{ending}")
+        digest = b64encode(sha256(text.encode()).digest()).decode()
+        context |= {name: SafeString(text), f"{name}_hash": f"sha256-{digest}"}
     return render_to_string("reports/score_report.html", context)
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 def _section(report: Report, config: MetricConfig) -> Context:
