@@ -125,7 +125,7 @@ def svg(
     """
     font = FONT if for_png else WIDE_FONT
     ours = CONFIG | {"background": "transparent" if theme == "page" else PAPER, "font": font}
-    whole = {**spec, "config": checked(vega_config or {})}
+    whole = {**spec.vega, "config": checked(vega_config or {})}
     try:
         # By default any address may be read, should a specification name one.
         drawing = _renderer().vegalite_to_svg(
@@ -140,8 +140,8 @@ def svg(
     width, height = float(root.get("width", 0)), float(root.get("height", 0))
     if not 0 < width * height <= _MOST_PIXELS:
         raise ChartRefused(f"a chart of {width:.0f} by {height:.0f} pixels is too large")
-    prefix, texts = f"chart-{sha256(drawing.encode()).hexdigest()[:10]}", spec["usermeta"]
-    _clean(root, prefix, THEMES[theme], font, texts["names"])
+    prefix = f"chart-{sha256(drawing.encode()).hexdigest()[:10]}"
+    _clean(root, prefix, THEMES[theme], font, spec.names)
     root.tag, root.attrib = (
         "svg",
         {
@@ -157,7 +157,7 @@ def svg(
             "aria-labelledby": f"{prefix}-title {prefix}-desc",
         },
     )
-    for place, (name, text) in enumerate({"title": texts["title"], "desc": texts["words"]}.items()):
+    for place, (name, text) in enumerate({"title": spec.title, "desc": spec.words}.items()):
         about = Element(name, {"id": f"{prefix}-{name}"})
         about.text = text
         root.insert(place, about)
@@ -252,7 +252,6 @@ def checked(config: VegaConfig) -> VegaConfig:
 
 
 def _values(value: Any, path: str) -> Iterator[tuple[str, object]]:
-    """Yield every key and value in a config with where it stands."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             place = f"{path}.{key}".lstrip(".")

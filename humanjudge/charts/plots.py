@@ -26,13 +26,12 @@ from humanjudge.charts.spec import (
     clean,
     column,
     finished,
-    label,
+    labels,
     marks,
     numeric,
     shortened,
     spread,
     texts,
-    unprefixed,
     unscaled,
 )
 
@@ -86,8 +85,7 @@ def intervals(
     values = [end for each in measured for end in (each.value, each.low, each.high)]
     ends = axis.ends([*values, 0.0] if are_bars else values)
     x, y, full = numeric(axis, ends), band("row", len(rows)), 0.6 if are_bars else 1.0
-    shorts = zip(unprefixed([row.name for row in rows]), rows, strict=True)
-    names = [label(short, row.is_baseline) for short, row in shorts]
+    names = labels((row.name, row.is_baseline) for row in rows)
     numbers = [axis.write(row.value, "") for row in rows]
     fills = [0.2 if row.is_baseline else full for row in rows]
     drawn: list[Object] = [
@@ -179,8 +177,7 @@ def grouped(rows: Iterable[Versus], *, title: str, axis: Axis) -> Spec | None:
         judges.setdefault((row.judge, row.is_baseline), []).append(row)
     if not judges:
         return None
-    shorts = zip(unprefixed([name for name, _ in judges]), judges, strict=True)
-    labels = {judge: label(short, judge[1]) for short, judge in shorts}
+    heads = dict(zip(judges, labels(judges), strict=True))
     means = {judge: _mean(people) for judge, people in judges.items()}
     people = [(shortened(row.person), row.person) for each in judges.values() for row in each]
     text = "filled dot: the judge; open dot: the person in its place"
@@ -188,10 +185,10 @@ def grouped(rows: Iterable[Versus], *, title: str, axis: Axis) -> Spec | None:
     listed: list[tuple[str, Versus | None]] = []
     if len(judges) + len(people) > MOST_ROWS:
         text += "; means over people"
-        listed += [(labels[judge], mean) for judge, mean in means.items()]
+        listed += [(heads[judge], mean) for judge, mean in means.items()]
     else:
         for judge, each in judges.items():
-            listed += [(labels[judge], None), *((shortened(row.person), row) for row in each)]
+            listed += [(heads[judge], None), *((shortened(row.person), row) for row in each)]
     words = "; ".join(
         f"{clean(mean.judge)} {axis.write(mean.of_judge)}"
         + ("" if mean.of_judge is None else f" against {axis.write(mean.of_person)}")
@@ -203,7 +200,7 @@ def grouped(rows: Iterable[Versus], *, title: str, axis: Axis) -> Spec | None:
         text=text,
         words=f"Judge against person, mean over people: {words}.",
         height=18 * len(listed),
-        names=[*people, *((text, name) for (name, _), text in labels.items())],
+        names=[*people, *((text, name) for (name, _), text in heads.items())],
     )
 
 
@@ -258,7 +255,7 @@ def heat_map(names: Sequence[str], cells: Numbers, *, title: str, text: str) -> 
         raise ValueError(f"a table of {len(names)} names has as many rows and columns")
     if not names:
         return None
-    labels = [shortened(name) for name in unprefixed(names)]
+    shorts = labels((name, False) for name in names)
     figures = [
         f"{clean(names[row])} to {clean(names[number])} {SHARE.write(value)}"
         for row, line in enumerate(cells)
@@ -269,13 +266,13 @@ def heat_map(names: Sequence[str], cells: Numbers, *, title: str, text: str) -> 
     words = "; ".join(figures[:40] + more)
     return finished(
         # Upright heads: they would not fit beside each other.
-        _table(labels, labels, cells, SHARE, (0.0, 1.0), align="left", angle=270),
+        _table(shorts, shorts, cells, SHARE, (0.0, 1.0), align="left", angle=270),
         title=title,
         text=text,
         words=f"{text}: {words or 'no figures'}.",
         height=_CELL_HEIGHT * len(names),
         width=5 * LETTER_WIDTH * len(names),
-        names=zip(labels, names, strict=True),
+        names=zip(shorts, names, strict=True),
     )
 
 
@@ -288,7 +285,6 @@ def _table(
     bold_from: float | None = None,
     **of_heads: str | float,
 ) -> list[Object]:
-    """Return a shaded table; None is a dash."""
     x, y, low = band("column", len(heads)), band("row", len(names)), ends[0]
     plain, bold, gaps = list[Object](), list[Object](), list[Object]()
     for row, line in enumerate(numbers):
@@ -332,10 +328,10 @@ def lines(
     if not series:
         return None
     known = [{place: v for place, v in curve.points if v is not None} for curve in series]
-    shorts = unprefixed([curve.name for curve in series])
-    labels = [
-        label(short, curve.is_baseline) + ("" if points else f" · {NO_FIGURE}")
-        for short, curve, points in zip(shorts, series, known, strict=True)
+    shorts = labels((curve.name, curve.is_baseline) for curve in series)
+    shorts = [
+        short if points else f"{short} · {NO_FIGURE}"
+        for short, points in zip(shorts, known, strict=True)
     ]
     places = sorted({place for points in known for place in points})
     passing = threshold.value if threshold else None
@@ -346,15 +342,15 @@ def lines(
     )
     words = f"{y.words or 'figure'} over {x.words or 'place'}: {courses}."
     words += f" {threshold.words}." if threshold else ""
-    names = [(text, curve.name) for text, curve in zip(labels, series, strict=True)]
+    names = [(text, curve.name) for text, curve in zip(shorts, series, strict=True)]
     if len(series) <= MOST_LINES:
         baselines = [curve.is_baseline for curve in series]
         across, up = numeric(x, x.ends(places), "x", nice=False), numeric(y, ends, nice=False)
-        layers = [*_threshold(threshold, up), *_lines(known, labels, baselines, across, up, ends)]
+        layers = [*_threshold(threshold, up), *_lines(known, shorts, baselines, across, up, ends)]
         return finished(layers, title=title, words=words, height=_PLOT_HEIGHT, names=names)
     order = sorted(range(len(known)), key=lambda i: -fmean(known[i].values()) if known[i] else 1.0)
     numbers = [[known[i].get(place) for place in places] for i in order]
-    heads, ordered = [x.write(place) for place in places], [labels[i] for i in order]
+    heads, ordered = [x.write(place) for place in places], [shorts[i] for i in order]
     text = [f"across: {x.words}"] * bool(x.words)
     text += [f"bold: {threshold.words}"] if threshold else []
     return finished(
@@ -388,7 +384,7 @@ def _threshold(threshold: Reference | None, up: Object) -> list[Object]:
 
 def _lines(
     known: Sequence[Mapping[float, float]],
-    labels: Sequence[str],
+    shorts: Sequence[str],
     baselines: Sequence[bool],
     x: Object,
     y: Object,
@@ -409,7 +405,7 @@ def _lines(
     order = sorted(range(len(known)), key=lambda i: (-last[i], -sum(known[i].values())))
     downs = spread([(ends[1] - last[i]) / pixel for i in order], 15, _PLOT_HEIGHT)
     names: list[Object] = [
-        {"down": down, "text": labels[i]} for i, down in zip(order, downs, strict=True)
+        {"down": down, "text": shorts[i]} for i, down in zip(order, downs, strict=True)
     ]
     place: Object = {"x": x, "y": y}
     each: Object = place | {"detail": {"field": "curve", "type": "nominal"}}

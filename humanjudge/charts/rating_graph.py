@@ -34,8 +34,6 @@ class Tick(NamedTuple):
 
 @dataclass(frozen=True)
 class Line:
-    """One judge's line: SVG points, and how high its label stands."""
-
     name: str
     label: str
     style: str

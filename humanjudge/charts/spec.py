@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, takewhile
-from typing import Final, TypeAlias, TypedDict
+from typing import Final, TypeAlias
 
 Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | float | bool | None"
 Object: TypeAlias = dict[str, Json]
@@ -29,22 +29,17 @@ NAME_UNITS: Final = 30
 WORDS_UNITS: Final = 60
 
 
-class Texts(TypedDict):
-    """What a chart says to those who cannot see it, and names that it shows shortened."""
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A Vega-Lite specification without its config, which `draw` adds, and what it says in words.
 
+    `names` are names that it shows shortened.
+    """
+
+    vega: Object
     title: str
     words: str
     names: Mapping[str, str]
-
-
-class Spec(TypedDict):
-    """A Vega-Lite specification without its config, which `draw` adds."""
-
-    title: Json
-    width: float
-    height: float
-    layer: Sequence[Object]
-    usermeta: Texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +138,13 @@ def unprefixed(names: Sequence[str]) -> list[str]:
     return short if len(set(short)) == len(set(names)) else list(names)
 
 
-def label(name: str, is_baseline: bool) -> str:
-    return f"{shortened(name, NAME_UNITS - 9)} · baseline" if is_baseline else shortened(name)
+def labels(named: Iterable[tuple[str, bool]]) -> list[str]:
+    """Return names, and whether they are baselines', as they stand beside a plot."""
+    names, baselines = zip(*named, strict=True)
+    return [
+        f"{shortened(name, NAME_UNITS - 9)} · baseline" if is_baseline else shortened(name)
+        for name, is_baseline in zip(unprefixed(names), baselines, strict=True)
+    ]
 
 
 def width_of(text: str) -> float:
@@ -195,7 +195,6 @@ def band(field: str, count: int) -> Object:
 
 
 def numeric(axis: Axis, ends: Ends, field: str = "value", *, nice: bool = True) -> Object:
-    """Return places on an axis between these ends."""
     words = shortened(axis.words, WORDS_UNITS) if axis.words else None
     drawn: Object = {"title": words, "format": axis.form, "tickCount": 5}
     scale: Object = {"domain": ends, "zero": False, "nice": nice}
@@ -234,17 +233,13 @@ def finished(
     `names` has the labels with what they are in full, for tooltips where they were shortened.
     """
     whole = {short: clean(name) for short, name in names}
-    return {
-        "title": {"text": _wrapped(title), **({"subtitle": _wrapped(text)} if text else {})},
-        "width": width,
-        "height": height,
-        "layer": layers,
-        "usermeta": {
-            "title": clean(title),
-            "words": clean(words),
-            "names": {short: name for short, name in whole.items() if name not in short},
-        },
-    }
+    heading = {"text": _wrapped(title), **({"subtitle": _wrapped(text)} if text else {})}
+    return Spec(
+        {"title": heading, "width": width, "height": height, "layer": layers},
+        clean(title),
+        clean(words),
+        {short: name for short, name in whole.items() if name not in short},
+    )
 
 
 def _wrapped(text: str) -> list[str]:

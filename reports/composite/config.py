@@ -148,12 +148,10 @@ class CompositeConfig(Part):
 
     @property
     def components(self) -> tuple[str, ...]:
-        """Every component, the weighted ones first."""
         return tuple(dict.fromkeys([*self.weights, *self.gates]))
 
     @property
     def judges(self) -> dict[str, str]:
-        """The judges whose verdicts are read, by component."""
         named = {name: getattr(source, "judge", None) for name, source in self.sources.items()}
         return {name: judge for name, judge in named.items() if judge}
 

@@ -80,7 +80,6 @@ class Outputs:
                 self.pairs.setdefault(output, [])
 
     def components(self, config: CompositeConfig) -> dict[UUID, dict[str, float | None]]:
-        """Return each output's components by name, None where there is none."""
         values = {name: self.values(config.sources[name]) for name in config.components}
         return {
             output: {name: by_output.get(output) for name, by_output in values.items()}
@@ -198,13 +197,11 @@ class Outputs:
 
     @cached_property
     def _passes(self) -> list[tuple[datetime, UUID, float, int]]:
-        """Pass and flag votes on single outputs, by quarter."""
         votes = self._votes.filter(inference__isnull=False).annotate(quarter=_QUARTER)
         rows = votes.values_list("quarter", "inference").annotate(Sum("value"), Count("pk"))
         return [(at, pk, total / ONE, n) for at, pk, total, n in rows if pk in self.pairs]
 
     def _wins(self) -> Iterator[tuple[datetime, UUID, float, int]]:
-        """Votes on pairs, by quarter."""
         votes = self._votes.filter(queue=self._run.queue_id, choice__in=self._part.choices)
         rows = votes.annotate(quarter=_QUARTER).values_list("quarter", "item", "choice")
         for at, pk, choice, count in rows.annotate(Count("pk")):
@@ -240,7 +237,6 @@ def _added(sums: Sums) -> dict[UUID, Tally]:
 
 
 def read_config(run: Run, text: str) -> CompositeConfig:
-    """Check the JSON that somebody typed in; raise ConfigInvalid with all that is wrong."""
     try:
         data = strict_json.loads(text)
     except strict_json.NotJson as error:

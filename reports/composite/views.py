@@ -160,7 +160,6 @@ def _weight(config: CompositeConfig, name: str) -> Context:
 
 
 def _check(config: CompositeConfig, ranked: Ranked, outputs: sources.Outputs) -> Context:
-    """Compare one version with people's votes of the newest quarters, the newest first."""
     against, cast = _CHECKS[config.check]
     check = {"config": config, "against": against, "result": f"Nobody has {cast} yet."}
     if config.is_circular:

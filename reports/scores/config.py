@@ -82,8 +82,6 @@ _AnyMetric: TypeAdapter[_Metric] = TypeAdapter(_OneMetric)
 
 
 class Config(Part):
-    """A configuration as it is written, before its scorers are made."""
-
     metrics: Annotated[list[_OneMetric], Field(min_length=1, max_length=MOST_METRICS)] = []
     modules: list[Name] = []
     part: Annotated[
@@ -99,6 +97,13 @@ def whole(data: object) -> Options:
     if not isinstance(data, dict | None):
         raise _invalid("", "must be an object with a list of metrics")
     return data or {}
+
+
+def sent(text: bytes) -> Options:
+    """Read a configuration that came over the web, as JSON; no text is the default one."""
+    with _refused("", UnicodeDecodeError, strict_json.NotJson):
+        data = strict_json.loads(text.decode()) if text else None
+    return whole(data)
 
 
 def parse(data: object, tasks: Sequence[str] | None, reach: Reach = NOTHING) -> ScoreConfig:
@@ -133,7 +138,6 @@ def parse(data: object, tasks: Sequence[str] | None, reach: Reach = NOTHING) -> 
 
 
 def default_metrics(humans: int) -> tuple[stats.MetricConfig, ...]:
-    """Return what a run is scored by where nobody said what is wanted."""
     names = ["classification", "cohen_kappa"]
     names += ["alt_test"] if humans >= 3 else []
     names += ["krippendorff_alpha"] if humans >= 2 else []
@@ -225,7 +229,6 @@ def _read(path: Path, where: str) -> object:
 
 
 def _import_modules(modules: object, folder: Path | None) -> None:
-    """Import the modules that a configuration names: they register their scorers."""
     if modules is None:
         return
     if folder is None:
@@ -262,7 +265,6 @@ def _kept(errors: list[ConfigError]) -> Iterator[None]:
 
 @contextmanager
 def _refused(path: str, *kinds: type[Exception]) -> Iterator[None]:
-    """Say where a mistake stands."""
     try:
         yield
     except kinds as error:

@@ -70,7 +70,6 @@ def _may_go(place: Path) -> bool:
 
 
 def is_safe(name: object) -> bool:
-    """Say whether a name may be a folder just as it is."""
     return isinstance(name, str) and _SAFE.fullmatch(name) is not None
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from secrets import token_hex
+from shutil import make_archive
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from typing import Any
@@ -87,9 +87,11 @@ def make(report_id: UUID) -> None:
         _finish(report, ScoreReport.State.FAILED, error=f"It broke off {MOST_ATTEMPTS} times.")
         return
     try:
-        with _renewed(report), TemporaryDirectory() as name:
-            made = make_report(report.run, report.config, Path(name), Reach(embed=make_embedder))
-            _keep(report, Path(name), made.table.model_dump())
+        with _renewed(report), TemporaryDirectory() as place:
+            folder = Path(place) / folder_name(report)
+            folder.mkdir()
+            made = make_report(report.run, report.config, folder, Reach(embed=make_embedder))
+            _keep(report, folder, made.table.model_dump())
     except (ConfigInvalid, ScoringFailed) as error:
         _finish(report, ScoreReport.State.FAILED, error=str(error) or type(error).__name__)
 
@@ -140,12 +142,9 @@ def _finish(report: ScoreReport, state: str, **made: Any) -> bool:
 def _keep(report: ScoreReport, folder: Path, table: object) -> None:
     """Put the files where they are fetched from, unless another worker is at them by now."""
     path = path_of(report)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{token_hex(4)}")
+    partial = path.with_name(f"{path.stem}.{token_hex(4)}.zip")
     try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
-            for file in sorted(filter(Path.is_file, folder.rglob("*"))):
-                archive.write(file, Path(folder_name(report)) / file.relative_to(folder))
+        make_archive(str(partial.with_suffix("")), "zip", folder.parent, folder.name)
         with transaction.atomic():
             size = partial.stat().st_size
             if _finish(report, ScoreReport.State.DONE, size=size, table=table):

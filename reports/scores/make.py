@@ -126,7 +126,6 @@ def _folder_of(config: MetricConfig, folder: Path) -> Path:
 
 
 def _write(report: Report, source: Source, folder: Path, drawings: list[str]) -> None:
-    """Write the results, the table and the page with its charts, and what they are."""
     taken, made_at = set[str](), source.made_at.isoformat()
     files = {judge: file_name(judge, taken) for judge in report.judges}
     for config in report.configs:

@@ -58,7 +58,6 @@ def as_html(report: Report, drawings: Sequence[str] = ()) -> str:
 
 
 def _section(report: Report, config: MetricConfig) -> Context:
-    """Return one metric in full, the judges as they are ranked, people last."""
     name, scorer = config.unique_name, config.scorer
     by_judge = {result.judge_id: result for result in report.results[name]}
     judged = [by_judge[row.judge_id] for row in report.table.judges]
@@ -153,7 +152,6 @@ def _grid(caption: str, parts: Mapping[str, Mapping[str, Figure]]) -> Grid:
 
 
 def _alt_test(results: Sequence[ScoreResult]) -> Iterable[Grid]:
-    """Yield the p-values of every judge's Alt-Test, person by person."""
     tested = [
         (result.judge_id, by_human)
         for result in results

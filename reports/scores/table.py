@@ -155,7 +155,6 @@ class Report:
 
     @cached_property
     def table(self) -> ScoreTable:
-        """The figures of all judges beside each other."""
         columns = self.columns
         found = [
             [_score(column.figure, result) for result in self.results[column.metric.unique_name]]
@@ -241,7 +240,6 @@ def _is_same(one: float, other: float) -> bool:
 
 
 def metric_title(config: stats.MetricConfig, figure: str = "") -> str:
-    """Return what a metric, or one of its several figures, is called over a table."""
     if config.display_name:
         return f"{config.display_name}{figure}"
     tasks, scorer = config.task_names, config.scorer
@@ -332,12 +330,10 @@ def number(value: float) -> str:
 
 
 def span_of(figure: stats.Figure | Score) -> str:
-    """Return a figure's interval in words, or nothing."""
     return "{} to {}".format(*map(number, figure.interval)) if figure.interval else ""
 
 
 def figure_cell(figure: stats.Figure | Score) -> Cell:
-    """Show a figure with its interval and n, or why there is none; it sorts by its value."""
     if figure.value is None:
         return Cell(DASH, figure.reason or "", css="num why", sort="")
     small = "; ".join(filter(None, [span_of(figure), f"n\N{NO-BREAK SPACE}{figure.n:,}"]))

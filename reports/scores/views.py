@@ -11,7 +11,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib import strict_json
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.findings.cache import parts_of
@@ -21,7 +20,7 @@ from judge_eval.pages.runs import run_action, run_page
 from reports.models import ScoreReport
 from reports.scores import jobs
 from reports.scores.api import zip_response
-from reports.scores.config import whole
+from reports.scores.config import sent
 from reports.scores.table import ScoreTable, on_page
 
 
@@ -36,11 +35,11 @@ def run_scores(request: HtmxRequest, run: Run) -> HttpResponse:
 def ask_for_scores(request: HttpRequest, run: Run) -> HttpResponse:
     text, part = request.POST.get("config", "").strip(), request.POST.get("part", "")
     try:
-        config = whole(strict_json.loads(text) if text else None)
+        config = sent(text.encode())
         jobs.ask(run, {"part": part} | config if part else config)
     except ConfigInvalid as invalid:
         errors = [str(error) for error in invalid.errors]
-    except (jobs.ScoresRefused, strict_json.NotJson) as refused:
+    except jobs.ScoresRefused as refused:
         errors = [str(refused)]
     else:
         return redirect("run-scores", run.pk)

@@ -3,6 +3,7 @@
 import io
 import re
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from xml.etree import ElementTree
 
@@ -251,10 +252,10 @@ def test_addresses_in_a_config_are_not_asked_and_do_not_come_out(plain, server):
 
 def test_a_specification_that_names_an_address_is_not_followed(plain, server):
     address, asked = server
-    spec = {**plain["bars"], "data": {"url": f"{address}/rows.json"}}
-    spec["layer"] = [{key: v for key, v in spec["layer"][0].items() if key != "data"}]
+    vega = {**plain["bars"].vega, "data": {"url": f"{address}/rows.json"}}
+    vega["layer"] = [{key: v for key, v in vega["layer"][0].items() if key != "data"}]
     with pytest.raises(ChartRefused):
-        svg(spec)
+        svg(replace(plain["bars"], vega=vega))
     assert asked == []
 
 
@@ -290,6 +291,6 @@ def test_a_config_that_would_harm_is_refused_in_a_line(plain, config):
 
 def test_what_the_renderer_complains_of_is_said_in_a_line(plain):
     with pytest.raises(ChartRefused) as refused:
-        svg({**plain["bars"], "layer": [{"mark": "nothing"}]})
+        svg(replace(plain["bars"], vega={"layer": [{"mark": "nothing"}]}))
     assert "\n" not in str(refused.value)
     assert "jsdelivr" not in str(refused.value)
