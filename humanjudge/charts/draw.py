@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from io import BytesIO
@@ -244,36 +244,32 @@ def checked(config: VegaConfig) -> VegaConfig:
         raise ChartRefused(f"this is no Vega config: {error}") from error
     if letters > _MOST_LETTERS:
         raise ChartRefused(f"a Vega config has at most {_MOST_LETTERS:,} characters")
-    for path, value in _values(config, ""):
-        wrong = _wrong(value)
-        if wrong:
-            raise ChartRefused(f"{path}: {wrong}")
+    _check(config, "")
     return config
 
 
-def _values(value: Any, path: str) -> Iterator[tuple[str, object]]:
+def _check(value: Any, path: str) -> None:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             place = f"{path}.{key}".lstrip(".")
             if key in _COMPUTING:
                 raise ChartRefused(f"{place}: a config must not compute anything")
-            yield f"{path}.key".lstrip("."), key
-            yield from _values(inner, place)
+            _check(key, f"{path}.key".lstrip("."))
+            _check(inner, place)
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _values(inner, path)
-    else:
-        yield path, value
+            _check(inner, path)
+    elif wrong := _wrong(value):
+        raise ChartRefused(f"{path}: {wrong}")
 
 
-def _wrong(value: object) -> str | None:
+def _wrong(value: object) -> str:
     if isinstance(value, str):
         bad = any(unicodedata.category(letter) in ("Cc", "Cs", "Cn") for letter in value)
-        return "a character that cannot be shown" if bad else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
+        return "a character that cannot be shown" if bad else ""
     # No comparison with NaN is true.
-    if not -_LARGEST <= value <= _LARGEST:
-        return f"{value:g} is not between -{_LARGEST} and {_LARGEST}"
+    if isinstance(value, int | float) and not -_LARGEST <= value <= _LARGEST:
+        return f"a number that is not between -{_LARGEST} and {_LARGEST}"
     # Dashes shorter than this fill the memory.
-    return f"{value:g} is too near to zero" if 0 < abs(value) < 0.01 else None
+    too_small = isinstance(value, float) and 0 < abs(value) < 0.01
+    return f"{value:g} is too near to zero" if too_small else ""

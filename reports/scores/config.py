@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import yaml
@@ -37,24 +38,16 @@ _NO_LABELS: Final = "this run has no labels of the task {!r}; there are {}"
 Options: TypeAlias = dict[str, Any]
 
 
-class _Unmade:
-    """Stands for an embedder where a configuration is only checked: a worker alone has the keys."""
-
-    model = "not made"
-
-    def __call__(self, texts: object, /) -> list[None]:
-        raise NotImplementedError
-
-
 class Reach(NamedTuple):
     """What a configuration may reach beyond the registered scorers.
 
     `folder` is beside which it may name code; without it, none. `embed` makes an embedder of its
-    options, which stand at a path, or raises ConfigInvalid.
+    options, which stand at a path, or raises ConfigInvalid; where a configuration is only checked,
+    something stands for it: a worker alone has the keys.
     """
 
     folder: Path | None = None
-    embed: Callable[..., stats.Embedder] = lambda options, path: _Unmade()
+    embed: Callable[..., object] = lambda options, path: SimpleNamespace(model="")
 
 
 NOTHING: Final = Reach()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
+from math import isclose
 from typing import Final, NamedTuple
 
 from pydantic import BaseModel
@@ -33,6 +34,8 @@ _WORDS: Final = {
 }
 # By what values are put in order, the best one first.
 _ORDERS: Final = {"highest": lambda value: -value, "lowest": float, "nearest_zero": abs}
+# The same but for noise in the last digits.
+_is_same: Final = partial(isclose, rel_tol=0, abs_tol=1e-12)
 HINTS: Final = {
     "highest": "highest is best",
     "lowest": "lowest is best",
@@ -215,13 +218,11 @@ def best_of(scorer: stats.Scorer, figure: str = "") -> str | None:
 
 
 def _score(name: str, result: stats.ScoreResult | None) -> Score:
-    figures, passes = result.figures if result else {}, None
-    if result is None:
-        figure = stats.no_figure("people have no such figure")
-    else:
-        reasons = (figure.reason for figure in figures.values() if figure.reason)
-        figure = figures.get(name) or stats.no_figure(next(reasons, f"there is no {name}"))
-        passes = result.metadata.get("passes") if name == "winning_rate" else None
+    figures = result.figures if result else {}
+    reasons = (figure.reason for figure in figures.values() if figure.reason)
+    why = next(reasons, f"there is no {name}") if result else "people have no such figure"
+    figure = figures.get(name) or stats.no_figure(why)
+    passes = result.metadata.get("passes") if result and name == "winning_rate" else None
     return Score(
         value=figure.value,
         interval=figure.interval or None,
@@ -230,10 +231,6 @@ def _score(name: str, result: stats.ScoreResult | None) -> Score:
         is_best=False,
         said="" if passes is None else "passes" if passes else "fails",
     )
-
-
-def _is_same(one: float, other: float) -> bool:
-    return abs(one - other) <= 1e-12
 
 
 # --- what people call them ----------------------------------------------------------------------

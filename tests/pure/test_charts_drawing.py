@@ -269,6 +269,7 @@ for _ in range(5000):
     [
         {"padding": 1_000_000},
         {"title": {"fontSize": 1e9}},
+        {"title": {"fontSize": 10**400}},
         {"padding": {"left": 2000, "right": 2000, "top": 2000, "bottom": 2000}},
         {"rule": {"strokeDash": [1e-6]}},
         {"padding": float("nan")},
@@ -281,7 +282,7 @@ for _ in range(5000):
         {"bar": {"color": "x" * 100_000}},
         DEEP,
     ],
-    ids="padding letters area dash nan object null key surrogate expr labels long deep".split(),
+    ids="padding letters huge area dash nan object null key surrogate expr labels long deep".split(),
 )
 def test_a_config_that_would_harm_is_refused_in_a_line(plain, config):
     with pytest.raises(ChartRefused) as refused:
