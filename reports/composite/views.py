@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 from uuid import UUID
 
 from django import forms
@@ -27,9 +27,6 @@ from judge_eval.stats.bootstrap import Resampling
 from reports.composite import compute, sources
 from reports.composite.config import CompositeConfig
 from voting.models import Inference
-
-# By output, the highest first, those without a composite last.
-Ranked: TypeAlias = Mapping[UUID, compute.Composite]
 
 MOST_VERSIONS: Final = 4
 MOST_QUARTERS: Final = 8
@@ -130,7 +127,8 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
 
 def _ranked(
     components: Mapping[UUID, Mapping[str, float | None]], config: CompositeConfig
-) -> Ranked:
+) -> dict[UUID, compute.Composite]:
+    """Return the composites by output, the highest first, those without one last."""
     weights, gates = config.weighting, config.gates
     composites = [
         (output, compute.composite_of_item(values, weights, gates))
@@ -159,7 +157,9 @@ def _weight(config: CompositeConfig, name: str) -> Context:
     }
 
 
-def _check(config: CompositeConfig, ranked: Ranked, outputs: sources.Outputs) -> Context:
+def _check(
+    config: CompositeConfig, ranked: Mapping[UUID, compute.Composite], outputs: sources.Outputs
+) -> Context:
     against, cast = _CHECKS[config.check]
     check = {"config": config, "against": against, "result": f"Nobody has {cast} yet."}
     if config.is_circular:

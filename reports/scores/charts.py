@@ -13,12 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from django.utils.text import capfirst
+
 from humanjudge.charts.draw import VegaConfig, png, svg
 from humanjudge.charts.plots import Curve, Estimate, Versus, bars, grouped, lines
 from humanjudge.charts.spec import SCORE, Axis, Reference, Spec
 from judge_eval.stats import PASSES, AltTestScorer, MetricConfig, ScoreResult
 from reports.scores.files import file_name
-from reports.scores.table import PEOPLE, Report, capital, in_words, is_of_people
+from reports.scores.table import PEOPLE, Report, in_words, is_of_people
 
 Named: TypeAlias = Iterator[tuple[str, Spec | None]]
 
@@ -117,7 +119,7 @@ def _axis(words: str, rows: Sequence[Estimate]) -> Axis:
 
 
 def _title(config: MetricConfig, metric: str) -> str:
-    return f"{capital(in_words(metric))}: {config.display_name or ', '.join(config.task_names)}"
+    return f"{capfirst(in_words(metric))}: {config.display_name or ', '.join(config.task_names)}"
 
 
 def _how(config: MetricConfig, results: Sequence[ScoreResult]) -> str:

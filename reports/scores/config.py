@@ -244,9 +244,6 @@ def _importing(name: str, folder: Path) -> Iterator[None]:
         sys.path.remove(place)
 
 
-# --- mistakes -----------------------------------------------------------------------------------
-
-
 @contextmanager
 def _kept(errors: list[ConfigError]) -> Iterator[None]:
     """Keep what is wrong, so that all of it can be said at once."""

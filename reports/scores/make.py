@@ -22,19 +22,13 @@ from reports.scores.table import Report, Source, is_of_people, table_csv
 from voting.ledger.counts import counted_in
 from voting.models import Entry
 
-# Why votes and verdicts are not counted: of one, and of several.
+# Why votes and verdicts are not counted.
 _ENDS: Final = {
-    "retracted": ("was taken back", "were taken back"),
-    "seen": (
-        "was not blind, or is not of this run's kind",
-        "were not blind, or are not of this run's kind",
-    ),
-    "unsealed": (
-        "was not yet sealed when this was made",
-        "were not yet sealed when this was made",
-    ),
-    Verdict.State.FAILED: ("failed", "failed"),
-    Verdict.State.WAITING: ("is still waited for", "are still waited for"),
+    "retracted": "{was} taken back",
+    "seen": "{was} not blind, or {is_} not of this run's kind",
+    "unsealed": "{was} not yet sealed when this was made",
+    Verdict.State.FAILED: "failed",
+    Verdict.State.WAITING: "{is_} still waited for",
 }
 
 
@@ -115,8 +109,13 @@ def _not_counted(run: Run) -> list[tuple[int, str, str]]:
         (count, "verdict", f" of {judge}", state)
         for judge, state, count in ended.order_by("judge__position", "state")
     ]
+    one, several = {"was": "was", "is_": "is"}, {"was": "were", "is_": "are"}
     return [
-        (count, f"{what}{'s' if count > 1 else ''}{of}", _ENDS[why][count > 1])
+        (
+            count,
+            f"{what}{'s' * (count > 1)}{of}",
+            _ENDS[why].format(**several if count > 1 else one),
+        )
         for count, what, of, why in rows
     ]
 

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from django.template.loader import render_to_string
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
 from humanjudge.http import Context
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
@@ -19,7 +20,6 @@ from reports.scores.table import (
     PEOPLE,
     Report,
     best_of,
-    capital,
     figure_cell,
     in_words,
     is_of_people,
@@ -119,7 +119,7 @@ def _rows(report: Report, config: MetricConfig, result: ScoreResult) -> Iterable
 def _by_part(results: Sequence[ScoreResult], people: ScoreResult | None) -> Iterable[Grid]:
     for name in dict.fromkeys(name for result in results for name in result.series):
         curves = {result.judge_id: result.series.get(name, {}) for result in results}
-        yield _grid(f"{capital(name.replace('_', ' '))}, step by step", curves)
+        yield _grid(f"{capfirst(name.replace('_', ' '))}, step by step", curves)
     if any(result.by_human for result in results):
         yield _grid("Person by person", {result.judge_id: result.by_human for result in results})
     if people and people.by_human:
@@ -131,7 +131,7 @@ def _by_part(results: Sequence[ScoreResult], people: ScoreResult | None) -> Iter
             if result.by_task
         }
         if of_tasks:
-            yield _grid(f"{capital(name.replace('_', ' '))}, task by task", of_tasks)
+            yield _grid(f"{capfirst(name.replace('_', ' '))}, task by task", of_tasks)
 
 
 def _grid(caption: str, parts: Mapping[str, Mapping[str, Figure]]) -> Grid:

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from math import isclose
 from typing import Final, NamedTuple
 
+from django.utils.text import capfirst
 from pydantic import BaseModel
 
 from humanjudge.http import Context
@@ -252,10 +253,6 @@ def in_words(name: str) -> str:
     return _WORDS.get(name, name.replace("_", " "))
 
 
-def capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
-
-
 def is_of_people(scorer: stats.Scorer, figure: str = "krippendorff_alpha") -> bool:
     """Say whether a figure is one of people alone, the same beside every judge."""
     return isinstance(scorer, stats.KrippendorffAlphaScorer) and figure == "krippendorff_alpha"
@@ -263,15 +260,12 @@ def is_of_people(scorer: stats.Scorer, figure: str = "krippendorff_alpha") -> bo
 
 def _metric(scorer: stats.Scorer) -> str:
     if not isinstance(scorer, stats.ClassificationScorer):
-        return capital(in_words(scorer.scorer_name))
-    settings, name = scorer.settings, capital(in_words(scorer.settings.metric))
+        return capfirst(in_words(scorer.scorer_name))
+    settings, name = scorer.settings, capfirst(in_words(scorer.settings.metric))
     if settings.metric == "accuracy":
         return name
     binary = settings.average == "binary"
     return f"{name} of {settings.pos_label}" if binary else f"{name} ({settings.average})"
-
-
-# --- as files and text --------------------------------------------------------------------------
 
 
 def table_csv(table: ScoreTable, judges: Collection[str]) -> str:
@@ -317,9 +311,6 @@ def _text(score: Score) -> str:
 def _printable(text: str) -> str:
     """Return a text that cannot move the cursor, change colours or break the line."""
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
-
-
-# --- on pages -----------------------------------------------------------------------------------
 
 
 def number(value: float) -> str:
