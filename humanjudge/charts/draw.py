@@ -22,12 +22,7 @@ VegaConfig: TypeAlias = Mapping[str, Any]
 
 # Colours that nobody would ask for stand in specifications for roles, and become a theme's own in
 # the drawing: a variable of CSS is no colour to Vega.
-INK: Final = "#0a0b01"
-SOFT: Final = "#0a0b02"
-LINE: Final = "#0a0b03"
-EDGE: Final = "#0a0b04"
-PAPER: Final = "#0a0b05"
-ACCENT: Final = "#0a0b06"
+INK, SOFT, LINE, EDGE, PAPER, ACCENT = (f"#0a0b0{number}" for number in range(1, 7))
 # Light and dark as in static/css/site.css; pages without it fall back on what they have.
 _COLOURS: Final = {
     INK: ("#1c1c1a", "#ecece8", "var(--ink, currentColor)"),
@@ -207,14 +202,16 @@ def _clean(
         if tag not in _ELEMENTS or is_unseen or (tag == "g" and not len(child)):
             parent.remove(child)
             continue
-        child.tag, given = tag, dict(child.attrib)
-        child.attrib.clear()
-        for name, value in given.items():
-            local = _LOCAL.sub(rf"url(#{prefix}-\1)", value)
-            is_outside = "url(" in _LOCAL.sub("", value).lower()
+        local = {name: _LOCAL.sub(rf"url(#{prefix}-\1)", v) for name, v in child.attrib.items()}
+        child.tag = tag
+        child.attrib = {
+            name: f"{prefix}-{value}" if name == "id" else colours.get(value, value)
+            for name, value in local.items()
             # What is inherited is not said again: a page has a font of its own.
-            if name in _ATTRIBUTES and not is_outside and (name, value) != ("font-family", font):
-                child.set(name, f"{prefix}-{value}" if name == "id" else colours.get(local, local))
+            if name in _ATTRIBUTES
+            and (name, value) != ("font-family", font)
+            and "url(" not in _LOCAL.sub("", value).lower()
+        }
         whole = names.get(child.text or "") if tag == "text" else None
         if whole is not None:
             tooltip = SubElement(child, "title")
