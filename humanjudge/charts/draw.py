@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, Final, Literal, TypeAlias
 from xml.etree.ElementTree import Element, ParseError, SubElement, fromstring, tostring
 
-from humanjudge.charts.spec import Object, Spec
+from humanjudge.charts.spec import Object, Spec, clean
 
 Theme: TypeAlias = Literal["page", "light", "dark"]
 # As it was read from a file: nothing is known of its values before `checked`.
@@ -136,7 +136,8 @@ def svg(
     if not 0 < width * height <= _MOST_PIXELS:
         raise ChartRefused(f"a chart of {width:.0f} by {height:.0f} pixels is too large")
     prefix = f"chart-{sha256(drawing.encode()).hexdigest()[:10]}"
-    _clean(root, prefix, THEMES[theme], font, spec.names)
+    names = {short: clean(name) for short, name in spec.names.items() if clean(name) not in short}
+    _clean(root, prefix, THEMES[theme], font, names)
     root.tag, root.attrib = (
         "svg",
         {
@@ -154,7 +155,7 @@ def svg(
     )
     for place, (name, text) in enumerate({"title": spec.title, "desc": spec.words}.items()):
         about = Element(name, {"id": f"{prefix}-{name}"})
-        about.text = text
+        about.text = clean(text)
         root.insert(place, about)
     return tostring(root, encoding="unicode")
 

@@ -25,7 +25,6 @@ from humanjudge.charts.spec import (
     band,
     clean,
     column,
-    finished,
     labels,
     marks,
     numeric,
@@ -101,7 +100,7 @@ def intervals(
         for row in rows
     )
     words += f"; {reference.words} {axis.write(reference.value)}" if reference else ""
-    return finished(
+    return Spec(
         [
             *below,
             *(_bars(drawn, x, y) if are_bars else []),
@@ -115,7 +114,7 @@ def intervals(
         title=title,
         words=f"Best first: {words}. Lines are 95 % intervals.",
         height=22 * len(rows),
-        names=zip(names, (row.name for row in rows), strict=True),
+        names=dict(zip(names, (row.name for row in rows), strict=True)),
     )
 
 
@@ -194,13 +193,13 @@ def grouped(rows: Iterable[Versus], *, title: str, axis: Axis) -> Spec | None:
         + ("" if mean.of_judge is None else f" against {axis.write(mean.of_person)}")
         for mean in means.values()
     )
-    return finished(
+    return Spec(
         _versus(listed, axis),
         title=title,
         text=text,
         words=f"Judge against person, mean over people: {words}.",
         height=18 * len(listed),
-        names=[*people, *((text, name) for (name, _), text in heads.items())],
+        names=dict(people) | {text: name for (name, _), text in heads.items()},
     )
 
 
@@ -264,7 +263,7 @@ def heat_map(names: Sequence[str], cells: Numbers, *, title: str, text: str) -> 
     ]
     more = [f"and {len(figures) - 40} more"] * (len(figures) > 40)
     words = "; ".join(figures[:40] + more)
-    return finished(
+    return Spec(
         # Upright heads: they would not fit beside each other.
         _table(shorts, shorts, cells, SHARE, (0.0, 1.0), align="left", angle=270),
         title=title,
@@ -272,7 +271,7 @@ def heat_map(names: Sequence[str], cells: Numbers, *, title: str, text: str) -> 
         words=f"{text}: {words or 'no figures'}.",
         height=_CELL_HEIGHT * len(names),
         width=5 * LETTER_WIDTH * len(names),
-        names=zip(shorts, names, strict=True),
+        names=dict(zip(shorts, names, strict=True)),
     )
 
 
@@ -342,18 +341,18 @@ def lines(
     )
     words = f"{y.words or 'figure'} over {x.words or 'place'}: {courses}."
     words += f" {threshold.words}." if threshold else ""
-    names = [(text, curve.name) for text, curve in zip(shorts, series, strict=True)]
+    names = {text: curve.name for text, curve in zip(shorts, series, strict=True)}
     if len(series) <= MOST_LINES:
         baselines = [curve.is_baseline for curve in series]
         across, up = numeric(x, x.ends(places), "x", nice=False), numeric(y, ends, nice=False)
         layers = [*_threshold(threshold, up), *_lines(known, shorts, baselines, across, up, ends)]
-        return finished(layers, title=title, words=words, height=_PLOT_HEIGHT, names=names)
+        return Spec(layers, title=title, words=words, height=_PLOT_HEIGHT, names=names)
     order = sorted(range(len(known)), key=lambda i: -fmean(known[i].values()) if known[i] else 1.0)
     numbers = [[known[i].get(place) for place in places] for i in order]
     heads, ordered = [x.write(place) for place in places], [shorts[i] for i in order]
     text = [f"across: {x.words}"] * bool(x.words)
     text += [f"bold: {threshold.words}"] if threshold else []
-    return finished(
+    return Spec(
         _table(ordered, heads, numbers, y, ends, passing, style="quiet"),
         title=title,
         text="; ".join(text),

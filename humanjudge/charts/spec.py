@@ -31,15 +31,25 @@ WORDS_UNITS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A Vega-Lite specification without its config, which `draw` adds, and what it says in words.
+    """A chart as layers of Vega-Lite, with words for those who cannot see it.
 
-    `names` are names that it shows shortened.
+    `names` has its labels with what they are in full, for tooltips where they were shortened.
     """
 
-    vega: Object
+    layers: Sequence[Object]
     title: str
     words: str
     names: Mapping[str, str]
+    height: float
+    width: float = PLOT_WIDTH
+    text: str = ""
+
+    @property
+    def vega(self) -> Object:
+        """The specification without its config, which `draw` adds."""
+        subtitle: Object = {"subtitle": _wrapped(self.text)} if self.text else {}
+        title: Object = {"text": _wrapped(self.title), **subtitle}
+        return {"title": title, "layer": self.layers, "width": self.width, "height": self.height}
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,30 +226,6 @@ def column(words: Sequence[str], place: float, style: str = "label") -> Object:
     rows: list[Object] = [{"row": row, "text": text} for row, text in enumerate(words) if text]
     align, y = "right" if place < 0 else "left", band("row", len(words))
     return texts(rows, {"value": place}, y, style=style, align=align)
-
-
-def finished(
-    layers: Sequence[Object],
-    *,
-    title: str,
-    words: str,
-    height: float,
-    width: float = PLOT_WIDTH,
-    names: Iterable[tuple[str, str]],
-    text: str = "",
-) -> Spec:
-    """Return a specification of layers; `words` tell what is to be seen to who cannot see it.
-
-    `names` has the labels with what they are in full, for tooltips where they were shortened.
-    """
-    whole = {short: clean(name) for short, name in names}
-    heading = {"text": _wrapped(title), **({"subtitle": _wrapped(text)} if text else {})}
-    return Spec(
-        {"title": heading, "width": width, "height": height, "layer": layers},
-        clean(title),
-        clean(words),
-        {short: name for short, name in whole.items() if name not in short},
-    )
 
 
 def _wrapped(text: str) -> list[str]:
