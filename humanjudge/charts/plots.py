@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from statistics import fmean
 from typing import Final
 
@@ -281,7 +282,7 @@ def _table(
     numbers: Numbers,
     form: Axis,
     ends: Ends,
-    bold_from: float | None = None,
+    bold_from: float = inf,
     **of_heads: str | float,
 ) -> list[Object]:
     x, y, low = band("column", len(heads)), band("row", len(names)), ends[0]
@@ -293,8 +294,7 @@ def _table(
                 gaps.append(cell)
                 continue
             fill = min(max((value - low) / (ends[1] - low), 0.0), 1.0) * FULLEST_CELL
-            is_bold = bold_from is not None and value >= bold_from
-            (bold if is_bold else plain).append(cell | {"fill": round(fill, 4)})
+            (bold if value >= bold_from else plain).append(cell | {"fill": round(fill, 4)})
     place: Object = {"x": x, "y": y}
     above: list[Object] = [{"column": i, "text": text} for i, text in enumerate(heads)]
     return [
@@ -318,7 +318,7 @@ class Curve:
 
 
 def lines(
-    series: Sequence[Curve], *, title: str, x: Axis, y: Axis, threshold: Reference | None = None
+    series: Sequence[Curve], *, title: str, x: Axis, y: Axis, threshold: Reference
 ) -> Spec | None:
     """Draw a line per judge, named at its end; of more than `MOST_LINES` judges a table.
 
@@ -327,20 +327,19 @@ def lines(
     if not series:
         return None
     known = [{place: v for place, v in curve.points if v is not None} for curve in series]
-    shorts = labels((curve.name, curve.is_baseline) for curve in series)
     shorts = [
         short if points else f"{short} · {NO_FIGURE}"
-        for short, points in zip(shorts, known, strict=True)
+        for short, points in zip(
+            labels((curve.name, curve.is_baseline) for curve in series), known, strict=True
+        )
     ]
     places = sorted({place for points in known for place in points})
-    passing = threshold.value if threshold else None
-    ends = y.ends([*(value for points in known for value in points.values()), passing])
+    ends = y.ends([*(value for points in known for value in points.values()), threshold.value])
     courses = "; ".join(
         f"{clean(curve.name)} {_course(list(points.items()), x, y)}"
         for curve, points in zip(series, known, strict=True)
     )
-    words = f"{y.words or 'figure'} over {x.words or 'place'}: {courses}."
-    words += f" {threshold.words}." if threshold else ""
+    words = f"{y.words or 'figure'} over {x.words or 'place'}: {courses}. {threshold.words}."
     names = {text: curve.name for text, curve in zip(shorts, series, strict=True)}
     if len(series) <= MOST_LINES:
         baselines = [curve.is_baseline for curve in series]
@@ -350,12 +349,10 @@ def lines(
     order = sorted(range(len(known)), key=lambda i: -fmean(known[i].values()) if known[i] else 1.0)
     numbers = [[known[i].get(place) for place in places] for i in order]
     heads, ordered = [x.write(place) for place in places], [shorts[i] for i in order]
-    text = [f"across: {x.words}"] * bool(x.words)
-    text += [f"bold: {threshold.words}"] if threshold else []
     return Spec(
-        _table(ordered, heads, numbers, y, ends, passing, style="quiet"),
+        _table(ordered, heads, numbers, y, ends, threshold.value, style="quiet"),
         title=title,
-        text="; ".join(text),
+        text="; ".join([f"across: {x.words}"] * bool(x.words) + [f"bold: {threshold.words}"]),
         words=words,
         height=_CELL_HEIGHT * len(order),
         width=6 * LETTER_WIDTH * max(1, len(places)),
@@ -370,11 +367,8 @@ def _course(points: Sequence[tuple[float, float]], x: Axis, y: Axis) -> str:
     return f"from {first} to {last}"
 
 
-def _threshold(threshold: Reference | None, up: Object) -> list[Object]:
-    if threshold is None:
-        return []
-    text = shortened(threshold.words, WORDS_UNITS)
-    row: Object = {"value": threshold.value, "text": text}
+def _threshold(threshold: Reference, up: Object) -> list[Object]:
+    row: Object = {"value": threshold.value, "text": shortened(threshold.words, WORDS_UNITS)}
     return [
         marks([row], "rule", {"y": up}, style="reference"),
         texts([row], {"value": 3}, up, style="quiet", align="left", dy=-8),
