@@ -63,7 +63,7 @@ class ScoreConfig(NamedTuple):
 
 class _Metric(Part):
     scorer: Name
-    options: Options = {}
+    options: Options | None = None
     task_names: Annotated[tuple[Name, ...], Field(strict=False, max_length=100)] = ()
     task_strategy: Literal["single", "multitask", "multilabel"] = "single"
     annotator_aggregation: Literal["individual_average", "majority_vote"] = "individual_average"
@@ -138,7 +138,7 @@ def default_metrics(humans: int) -> tuple[stats.MetricConfig, ...]:
 
 
 def _made(metric: _Metric, path: str, reach: Reach) -> stats.MetricConfig:
-    scorer = _scorer(metric.scorer, metric.options, path, reach)
+    scorer = _scorer(metric.scorer, metric.options or {}, path, reach)
     with _refused(path, stats.MetricInvalid):
         return stats.MetricConfig(
             scorer,

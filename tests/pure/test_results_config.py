@@ -88,7 +88,7 @@ def test_names_hold_the_md5_of_their_tasks(task, digits):
 
 
 def test_the_winner_is_what_is_scored_where_no_task_is_named():
-    [found] = parse([{"scorer": "cohen_kappa"}], TASKS).metrics
+    [found] = parse([{"scorer": "cohen_kappa", "options": None}], TASKS).metrics
     assert found.task_names == ("winner",)
 
 
