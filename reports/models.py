@@ -49,7 +49,7 @@ class ScoreReport(models.Model):
     leased_until = models.DateTimeField(null=True)
     attempts = models.PositiveSmallIntegerField(default=0)
     size = models.PositiveBigIntegerField(default=0)
-    # The summary that is in the files, for pages and scripts: see scores.table.Summary.
+    # The summary that is in the files, for pages and scripts: see scores.table.ScoreTable.
     table = models.JSONField(null=True, blank=True)
 
     class Meta:

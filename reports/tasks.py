@@ -16,5 +16,4 @@ def make_score_files(report_id: str) -> None:
 
 @shared_task
 def sweep() -> None:
-    """Ask again for score files whose tasks were lost."""
     jobs.ask_again_for_lost()

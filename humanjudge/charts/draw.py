@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from io import BytesIO
-from math import isfinite
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Literal, TypeAlias
 from xml.etree.ElementTree import Element, ParseError, SubElement, fromstring, tostring
 
-from humanjudge.charts.spec import Object, Spec
+from humanjudge.charts.spec import Object, Spec, clean
 
 Theme: TypeAlias = Literal["page", "light", "dark"]
 # As it was read from a file: nothing is known of its values before `checked`.
@@ -23,12 +22,7 @@ VegaConfig: TypeAlias = Mapping[str, Any]
 
 # Colours that nobody would ask for stand in specifications for roles, and become a theme's own in
 # the drawing: a variable of CSS is no colour to Vega.
-INK: Final = "#0a0b01"
-SOFT: Final = "#0a0b02"
-LINE: Final = "#0a0b03"
-EDGE: Final = "#0a0b04"
-PAPER: Final = "#0a0b05"
-ACCENT: Final = "#0a0b06"
+INK, SOFT, LINE, EDGE, PAPER, ACCENT = (f"#0a0b0{number}" for number in range(1, 7))
 # Light and dark as in static/css/site.css; pages without it fall back on what they have.
 _COLOURS: Final = {
     INK: ("#1c1c1a", "#ecece8", "var(--ink, currentColor)"),
@@ -38,17 +32,15 @@ _COLOURS: Final = {
     ACCENT: ("#0b5cad", "#86bdf7", "var(--accent, #0b5cad)"),
     PAPER: ("#fff", "#161615", "var(--paper, #fff)"),
 }
-_THEMES: Final[tuple[Theme, ...]] = ("light", "dark", "page")
 THEMES: Final[Mapping[Theme, Mapping[str, str]]] = {
-    theme: {role: colours[place] for role, colours in _COLOURS.items()}
-    for place, theme in enumerate(_THEMES)
+    "light": {role: light for role, (light, _, _) in _COLOURS.items()},
+    "dark": {role: dark for role, (_, dark, _) in _COLOURS.items()},
+    "page": {role: page for role, (_, _, page) in _COLOURS.items()},
 }
 
 FONT: Final = "Liberation Sans"
-SYSTEM_FONT: Final = "system-ui, sans-serif"
 # Nobody knows a reader's system font: room is left for letters as wide as these.
 WIDE_FONT: Final = "DejaVu Sans"
-_TEXT: Final = 12
 _SMALL: Final = 11
 
 CONFIG: Final[Object] = {
@@ -83,7 +75,7 @@ CONFIG: Final[Object] = {
     "point": {"color": ACCENT, "opacity": 1, "strokeWidth": 1.5},
     "line": {"color": ACCENT, "strokeWidth": 1.5},
     "rule": {"color": INK, "strokeWidth": 1.25},
-    "text": {"color": INK, "fontSize": _TEXT, "baseline": "middle"},
+    "text": {"color": INK, "fontSize": 12, "baseline": "middle"},
     "style": {
         "quiet": {"color": SOFT, "fontSize": _SMALL},
         "number": {"fontSize": _SMALL},
@@ -96,9 +88,6 @@ CONFIG: Final[Object] = {
         "gap": {"color": LINE, "fillOpacity": 0.35},
     },
 }
-_FONTS: Final = Path(__file__).parents[2] / "voting" / "fonts"
-# Of Vega-Lite, which the specifications are written for.
-_VERSION: Final = "6.4"
 _SVG: Final = "{http://www.w3.org/2000/svg}"
 _ELEMENTS: Final = frozenset(
     "g path line rect circle text tspan defs clipPath linearGradient radialGradient stop".split()
@@ -110,13 +99,17 @@ _ATTRIBUTES: Final = frozenset(
     "stop-opacity text-anchor font-family font-size font-style font-weight".split()
 )
 _LOCAL: Final = re.compile(r"url\(#([\w-]+)\)")
-# A wider chart should be scrolled on a telephone, and not shrunk.
-_LARGE: Final = 560
 # A config may ask for letters a mile high; memory goes with the square of the size.
 _MOST_PIXELS: Final = 12_000_000
 
 
-def svg(spec: Spec, theme: Theme = "page", vega_config: VegaConfig | None = None) -> str:
+def svg(
+    spec: Spec,
+    theme: Theme = "page",
+    vega_config: VegaConfig | None = None,
+    *,
+    for_png: bool = False,
+) -> str:
     """Draw a chart as an ``svg`` element of the class ``plot``, and ``large`` if it should scroll.
 
     Only presentation attributes are used, no style and no script, nothing is loaded, and several
@@ -125,7 +118,46 @@ def svg(spec: Spec, theme: Theme = "page", vega_config: VegaConfig | None = None
     Vega-Lite config, laid over ours. ChartRefused when nothing can be drawn with that config, or
     the picture would be too large.
     """
-    return _svg(spec, theme, vega_config or {}, WIDE_FONT, SYSTEM_FONT)
+    font = FONT if for_png else WIDE_FONT
+    ours = CONFIG | {"background": "transparent" if theme == "page" else PAPER, "font": font}
+    whole = {**spec.vega, "config": checked(vega_config or {})}
+    try:
+        # By default any address may be read, should a specification name one.
+        drawing = _renderer().vegalite_to_svg(
+            whole, vl_version="6.4", config=ours, allowed_base_urls=[]
+        )
+        # The renderer's own output: it has no document type, and so no entities.
+        root = fromstring(drawing)  # noqa: S314
+    except (TypeError, ValueError, ParseError) as error:
+        # What the renderer complains of, without where in its own source.
+        why = " ".join(line.strip() for line in str(error).strip().splitlines()[:2])[:300]
+        raise ChartRefused(f"the chart cannot be drawn: {why}") from error
+    width, height = float(root.get("width", 0)), float(root.get("height", 0))
+    if not 0 < width * height <= _MOST_PIXELS:
+        raise ChartRefused(f"a chart of {width:.0f} by {height:.0f} pixels is too large")
+    prefix = f"chart-{sha256(drawing.encode()).hexdigest()[:10]}"
+    names = {short: clean(name) for short, name in spec.names.items() if clean(name) not in short}
+    _clean(root, prefix, THEMES[theme], font, names)
+    root.tag, root.attrib = (
+        "svg",
+        {
+            "xmlns": _SVG[1:-1],
+            # A wide chart should be scrolled on a telephone, and not shrunk.
+            "class": "plot large" if width > 560 else "plot",
+            "width": root.get("width", ""),
+            "height": root.get("height", ""),
+            "viewBox": f"0 0 {width:g} {height:g}",
+            "font-family": FONT if for_png else "system-ui, sans-serif",
+            "font-variant": "tabular-nums",
+            "role": "img",
+            "aria-labelledby": f"{prefix}-title {prefix}-desc",
+        },
+    )
+    for place, (name, text) in enumerate({"title": spec.title, "desc": spec.words}.items()):
+        about = Element(name, {"id": f"{prefix}-{name}"})
+        about.text = clean(text)
+        root.insert(place, about)
+    return tostring(root, encoding="unicode")
 
 
 def png(
@@ -139,7 +171,7 @@ def png(
         raise ValueError("a PNG needs real colours: choose light or dark")
     from PIL import Image
 
-    drawing = _svg(spec, theme, vega_config or {}, FONT, FONT)
+    drawing = svg(spec, theme, vega_config, for_png=True)
     # The renderer is in a hurry: packed again, the same picture has a third of the bytes.
     packed = BytesIO()
     with Image.open(BytesIO(_renderer().svg_to_png(drawing, scale=scale))) as picture:
@@ -147,55 +179,13 @@ def png(
     return packed.getvalue()
 
 
-def _svg(
-    spec: Spec, theme: Theme, vega_config: VegaConfig, measured_font: str, named_font: str
-) -> str:
-    background = "transparent" if theme == "page" else PAPER
-    ours = CONFIG | {"background": background, "font": measured_font}
-    try:
-        whole = json.dumps({**spec, "config": merged(ours, checked(vega_config))}, allow_nan=False)
-        # By default any address may be read, should a specification name one.
-        drawing = _renderer().vegalite_to_svg(whole, vl_version=_VERSION, allowed_base_urls=[])
-        # The renderer's own output: it has no document type, and so no entities.
-        root = fromstring(drawing)  # noqa: S314
-    except ChartRefused:
-        raise
-    except (TypeError, ValueError, ParseError) as error:
-        # What the renderer complains of, without where in its own source.
-        why = " ".join(line.strip() for line in str(error).strip().splitlines()[:2])[:300]
-        raise ChartRefused(f"the chart cannot be drawn: {why}") from error
-    width, height = float(root.get("width", 0)), float(root.get("height", 0))
-    if not 0 < width * height <= _MOST_PIXELS:
-        raise ChartRefused(f"a chart of {width:.0f} by {height:.0f} pixels is too large")
-    prefix, texts = f"chart-{sha256(drawing.encode()).hexdigest()[:10]}", spec["usermeta"]
-    _clean(root, prefix, THEMES[theme], measured_font, texts["names"])
-    root.tag, root.attrib = (
-        "svg",
-        {
-            "xmlns": _SVG[1:-1],
-            "class": "plot large" if width > _LARGE else "plot",
-            "width": root.get("width", ""),
-            "height": root.get("height", ""),
-            "viewBox": f"0 0 {width:g} {height:g}",
-            "font-family": named_font,
-            "font-variant": "tabular-nums",
-            "role": "img",
-            "aria-labelledby": f"{prefix}-title {prefix}-desc",
-        },
-    )
-    for place, (name, text) in enumerate({"title": texts["title"], "desc": texts["words"]}.items()):
-        about = Element(name, {"id": f"{prefix}-{name}"})
-        about.text = text
-        root.insert(place, about)
-    return tostring(root, encoding="unicode")
-
-
 @cache
 def _renderer() -> ModuleType:
     # Only where something is drawn: it is 30 MB of V8, and its threads do not survive a fork.
     import vl_convert
 
-    vl_convert.register_font_directory(str(_FONTS))
+    fonts = Path(__file__).parents[2] / "voting" / "fonts"
+    vl_convert.register_font_directory(str(fonts))
     return vl_convert
 
 
@@ -213,14 +203,16 @@ def _clean(
         if tag not in _ELEMENTS or is_unseen or (tag == "g" and not len(child)):
             parent.remove(child)
             continue
-        child.tag, given = tag, dict(child.attrib)
-        child.attrib.clear()
-        for name, value in given.items():
-            local = _LOCAL.sub(rf"url(#{prefix}-\1)", value)
-            is_outside = "url(" in _LOCAL.sub("", value).lower()
+        local = {name: _LOCAL.sub(rf"url(#{prefix}-\1)", v) for name, v in child.attrib.items()}
+        child.tag = tag
+        child.attrib = {
+            name: f"{prefix}-{value}" if name == "id" else colours.get(value, value)
+            for name, value in local.items()
             # What is inherited is not said again: a page has a font of its own.
-            if name in _ATTRIBUTES and not is_outside and (name, value) != ("font-family", font):
-                child.set(name, f"{prefix}-{value}" if name == "id" else colours.get(local, local))
+            if name in _ATTRIBUTES
+            and (name, value) != ("font-family", font)
+            and "url(" not in _LOCAL.sub("", value).lower()
+        }
         whole = names.get(child.text or "") if tag == "text" else None
         if whole is not None:
             tooltip = SubElement(child, "title")
@@ -231,25 +223,12 @@ def _clean(
 
 _MOST_LETTERS: Final = 50_000
 _LARGEST: Final = 2_000
-# Dashes shorter than this fill the memory.
-_LEAST: Final = 0.01
 # Expressions could count to any number, whatever is refused here.
 _COMPUTING: Final = frozenset("expr signal signals params labelExpr test init update".split())
 
 
 class ChartRefused(ValueError):
     """A chart that cannot be drawn, mostly for its Vega config; the message says why."""
-
-
-def merged(ours: VegaConfig, theirs: VegaConfig) -> Object:
-    both = dict(ours)
-    for key, value in theirs.items():
-        old = both.get(key)
-        if isinstance(old, Mapping) and isinstance(value, Mapping):
-            both[key] = merged(old, value)
-        else:
-            both[key] = value
-    return both
 
 
 def checked(config: VegaConfig) -> VegaConfig:
@@ -263,33 +242,32 @@ def checked(config: VegaConfig) -> VegaConfig:
         raise ChartRefused(f"this is no Vega config: {error}") from error
     if letters > _MOST_LETTERS:
         raise ChartRefused(f"a Vega config has at most {_MOST_LETTERS:,} characters")
-    for path, value in _leaves(config, ()):
-        wrong = _wrong(value)
-        if wrong:
-            raise ChartRefused(f"{'.'.join(path)}: {wrong}")
+    _check(config, "")
     return config
 
 
-def _leaves(value: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
+def _check(value: Any, path: str) -> None:
     if isinstance(value, Mapping):
         for key, inner in value.items():
+            place = f"{path}.{key}".lstrip(".")
             if key in _COMPUTING:
-                raise ChartRefused(f"{'.'.join((*path, key))}: a config must not compute anything")
-            yield (*path, "key"), key
-            yield from _leaves(inner, (*path, str(key)))
-    elif isinstance(value, Sequence) and not isinstance(value, str):
+                raise ChartRefused(f"{place}: a config must not compute anything")
+            _check(key, f"{path}.key".lstrip("."))
+            _check(inner, place)
+    elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _leaves(inner, path)
-    else:
-        yield path, value
+            _check(inner, path)
+    elif wrong := _wrong(value):
+        raise ChartRefused(f"{path}: {wrong}")
 
 
-def _wrong(value: object) -> str | None:
+def _wrong(value: object) -> str:
     if isinstance(value, str):
         bad = any(unicodedata.category(letter) in ("Cc", "Cs", "Cn") for letter in value)
-        return "a character that cannot be shown" if bad else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if not isfinite(value) or abs(value) > _LARGEST:
-        return f"{value:g} is not between -{_LARGEST} and {_LARGEST}"
-    return f"{value:g} is too near to zero" if 0 < abs(value) < _LEAST else None
+        return "a character that cannot be shown" if bad else ""
+    # No comparison with NaN is true.
+    if isinstance(value, int | float) and not -_LARGEST <= value <= _LARGEST:
+        return f"a number that is not between -{_LARGEST} and {_LARGEST}"
+    # Dashes shorter than this fill the memory.
+    too_small = isinstance(value, float) and 0 < abs(value) < 0.01
+    return f"{value:g} is too near to zero" if too_small else ""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from statistics import fmean
 from typing import Final
 
@@ -25,39 +26,29 @@ from humanjudge.charts.spec import (
     band,
     clean,
     column,
-    finished,
-    label,
+    labels,
     marks,
     numeric,
     shortened,
     spread,
     texts,
-    unprefixed,
     unscaled,
 )
 
-_ROW: Final = 22
-_BAR: Final = 14
 _DOT: Final = 64
-_BASELINE_FILL: Final = 0.2
+_FILL: Final = unscaled("fill")
 # More rows than that are no picture any more: each judge then gets one, its mean over people.
 MOST_ROWS: Final = 60
-_VERSUS_ROW: Final = 18
 # Numbers stand beside the names, where a narrow screen still shows them.
 _PERSON_AT: Final = -GAP
 _JUDGE_AT: Final = _PERSON_AT - 50
 _NAME_AT: Final = _JUDGE_AT - 44
-_LEGEND: Final = "filled dot: the judge; open dot: the person in its place"
 _CELL_HEIGHT: Final = 24
 # Text in a cell is ink: more of the accent behind it would take the contrast away.
 FULLEST_CELL: Final = 0.45
-_MOST_IN_WORDS: Final = 40
 # More lines than these cannot be followed by the eye.
 MOST_LINES: Final = 6
 _PLOT_HEIGHT: Final = 220
-_LABEL_ROOM: Final = 15
-# Lines that lie on each other are drawn side by side, so many pixels apart.
-_BESIDE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,63 +84,60 @@ def intervals(
     measured: list[Estimate | Reference] = [*rows, *([reference] if reference else [])]
     values = [end for each in measured for end in (each.value, each.low, each.high)]
     ends = axis.ends([*values, 0.0] if are_bars else values)
-    x, y = numeric(axis, ends), band("row", len(rows))
-    plain = unprefixed([row.name for row in rows])
-    names = {i: label(plain[i], row.is_baseline) for i, row in enumerate(rows)}
-    numbers = {i: axis.write(row.value) for i, row in enumerate(rows) if row.value is not None}
-    room = LETTER_WIDTH * max(map(len, numbers.values()), default=0)
-    full = 0.6 if are_bars else 1.0
+    x, y, full = numeric(axis, ends), band("row", len(rows)), 0.6 if are_bars else 1.0
+    names = labels((row.name, row.is_baseline) for row in rows)
+    numbers = [axis.write(row.value, "") for row in rows]
+    fills = [0.2 if row.is_baseline else full for row in rows]
     drawn: list[Object] = [
-        {"row": i, "value": row.value, "fill": _BASELINE_FILL if row.is_baseline else full}
+        {"row": i, "value": row.value, "low": row.low, "high": row.high, "fill": fills[i]}
         for i, row in enumerate(rows)
         if row.value is not None
     ]
-    ranges: list[Object] = [
-        {"row": i, "value": row.low, "high": row.high}
-        for i, row in enumerate(rows)
-        if row.value is not None and row.low is not None
-    ]
-    whiskers = marks(ranges, "rule", {"x": x, "x2": {"field": "high"}, "y": y})
     below, rule = _reference(reference, axis, x, ends) if reference else ([], [])
-    bar: Object = {"x": x, "x2": {"datum": 0}, "y": y}
-    figures = [*rule, whiskers, *_dots(drawn, {"x": x, "y": y})]
-    if are_bars:
-        figures = [
-            # Paper below pale bars: the grid would be seen through them.
-            marks(drawn, "bar", bar, height=_BAR, style="under"),
-            marks(drawn, "bar", bar | {"fillOpacity": unscaled("fill")}, height=_BAR),
-            *rule,
-            whiskers,
-        ]
+    ranged: Object = {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y}
+    whiskers = marks(drawn, "rule", ranged)
     words = ", ".join(
         f"{clean(row.name)}{' (baseline)' * row.is_baseline} {axis.write(row.value)}"
         for row in rows
     )
     words += f"; {reference.words} {axis.write(reference.value)}" if reference else ""
-    return finished(
+    return Spec(
         [
             *below,
-            *figures,
-            column(names, -2 * GAP - room, y),
-            column(numbers, -GAP, y),
-            column({i: NO_FIGURE for i in names if i not in numbers}, GAP, y, "quiet"),
+            *(_bars(drawn, x, y) if are_bars else []),
+            *rule,
+            whiskers,
+            *([] if are_bars else _dots(drawn, x, y)),
+            column(names, -2 * GAP - LETTER_WIDTH * max(map(len, numbers))),
+            column(numbers, -GAP),
+            column(["" if number else NO_FIGURE for number in numbers], GAP, "quiet"),
         ],
         title=title,
         words=f"Best first: {words}. Lines are 95 % intervals.",
-        height=_ROW * len(rows),
-        names={names[i]: row.name for i, row in enumerate(rows)},
+        height=22 * len(rows),
+        names=dict(zip(names, (row.name for row in rows), strict=True)),
     )
 
 
 bars = partial(intervals, are_bars=True)
 
 
-def _dots(rows: Sequence[Object], place: Object) -> list[Object]:
+def _bars(rows: Sequence[Object], x: Object, y: Object) -> list[Object]:
+    """Return bars with paper below them, since they are pale: the grid would be seen through."""
+    place: Object = {"x": x, "x2": {"datum": 0}, "y": y}
+    return [
+        marks(rows, "bar", place, height=14, style="under"),
+        marks(rows, "bar", place | {"fillOpacity": _FILL}, height=14),
+    ]
+
+
+def _dots(rows: Sequence[Object], x: Object, y: Object, fill: Object = _FILL) -> list[Object]:
     """Return dots that hide what lies below them, and are filled as much as their rows say."""
+    place: Object = {"x": x, "y": y}
     return [
         marks(rows, "point", place, style="under", size=_DOT, filled=True),
         marks(rows, "point", place, size=_DOT),
-        marks(rows, "point", place | {"fillOpacity": unscaled("fill")}, size=_DOT, filled=True),
+        marks(rows, "point", place | {"fillOpacity": fill}, size=_DOT, filled=True),
     ]
 
 
@@ -167,9 +155,8 @@ def _reference(
     ]
     if reference.low is None:
         return [], rule
-    place: Object = {"x": x, "x2": {"field": "high"}}
     interval: Object = {"value": reference.low, "high": reference.high}
-    return [marks([interval], "rect", place, style="band")], rule
+    return [marks([interval], "rect", {"x": x, "x2": {"field": "high"}}, style="band")], rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,29 +177,30 @@ def grouped(rows: Iterable[Versus], *, title: str, axis: Axis) -> Spec | None:
         judges.setdefault((row.judge, row.is_baseline), []).append(row)
     if not judges:
         return None
-    shorts = unprefixed([name for name, _ in judges])
-    labels = [label(short, key[1]) for short, key in zip(shorts, judges, strict=True)]
-    means = [_mean(people) for people in judges.values()]
+    heads = dict(zip(judges, labels(judges), strict=True))
+    means = {judge: _mean(people) for judge, people in judges.items()}
+    people = [(shortened(row.person), row.person) for each in judges.values() for row in each]
+    text = "filled dot: the judge; open dot: the person in its place"
     # A row without a person is the head of a judge's.
     listed: list[tuple[str, Versus | None]] = []
-    for text, people in zip(labels, judges.values(), strict=True):
-        listed += [(text, None), *((shortened(person.person), person) for person in people)]
-    text = _LEGEND
-    if len(listed) > MOST_ROWS:
-        listed, text = list(zip(labels, means, strict=True)), f"{_LEGEND}; means over people"
+    if len(judges) + len(people) > MOST_ROWS:
+        text += "; means over people"
+        listed += [(heads[judge], mean) for judge, mean in means.items()]
+    else:
+        for judge, each in judges.items():
+            listed += [(heads[judge], None), *((shortened(row.person), row) for row in each)]
     words = "; ".join(
         f"{clean(mean.judge)} {axis.write(mean.of_judge)}"
         + ("" if mean.of_judge is None else f" against {axis.write(mean.of_person)}")
-        for mean in means
+        for mean in means.values()
     )
-    whole = {shortened(row.person): row.person for people in judges.values() for row in people}
-    return finished(
+    return Spec(
         _versus(listed, axis),
         title=title,
         text=text,
         words=f"Judge against person, mean over people: {words}.",
-        height=_VERSUS_ROW * len(listed),
-        names=whole | {label: name for label, (name, _) in zip(labels, judges, strict=True)},
+        height=18 * len(listed),
+        names=dict(people) | {text: name for (name, _), text in heads.items()},
     )
 
 
@@ -225,29 +213,29 @@ def _mean(people: Sequence[Versus]) -> Versus:
 
 
 def _versus(listed: Sequence[tuple[str, Versus | None]], axis: Axis) -> list[Object]:
-    y = band("row", len(listed))
-    rows = {i: row for i, (_, row) in enumerate(listed) if row is not None}
-    known = {i: row for i, row in rows.items() if row.of_judge is not None}
-    heads = {i: text for i, (text, row) in enumerate(listed) if row is None}
-    ends = axis.ends(end for row in known.values() for end in (row.of_judge, row.of_person))
-    judge, person = numeric(axis, ends), numeric(axis, ends, "person")
-    drawn: list[Object] = [
-        {"row": i, "value": row.of_judge, "person": row.of_person} for i, row in known.items()
+    known = [(i, row) for i, (_, row) in enumerate(listed) if row and row.of_judge is not None]
+    ends = axis.ends(end for _, row in known for end in (row.of_judge, row.of_person))
+    judge, person = numeric(axis, ends, "judge"), numeric(axis, ends, "person")
+    y, gaps = band("row", len(listed)), ["" if row is None else NO_FIGURE for _, row in listed]
+    of_judge, of_person = [""] * len(listed), [""] * len(listed)
+    for i, row in known:
+        of_judge[i], of_person[i], gaps[i] = axis.write(row.of_judge), axis.write(row.of_person), ""
+    rows: list[Object] = [
+        {"row": i, "judge": row.of_judge, "person": row.of_person} for i, row in known
     ]
-    line: Object = {"x": judge, "x2": {"field": "person"}, "y": y}
     over: list[Object] = [
         {"place": _JUDGE_AT, "text": "judge"},
         {"place": _PERSON_AT, "text": "person"},
     ]
     return [
-        column(heads, _NAME_AT, y, "heading"),
-        column({i: listed[i][0] for i in rows}, _NAME_AT, y),
-        marks(drawn, "rule", line, style="connection"),
-        *_dots([row | {"fill": 0.0} for row in drawn], {"x": person, "y": y}),
-        *_dots([row | {"fill": 1.0} for row in drawn], {"x": judge, "y": y}),
-        column({i: axis.write(row.of_judge) for i, row in known.items()}, _JUDGE_AT, y),
-        column({i: axis.write(row.of_person) for i, row in known.items()}, _PERSON_AT, y),
-        column({i: NO_FIGURE for i in rows if i not in known}, GAP, y, "quiet"),
+        column(["" if row else text for text, row in listed], _NAME_AT, "heading"),
+        column([text if row else "" for text, row in listed], _NAME_AT),
+        marks(rows, "rule", {"x": judge, "x2": {"field": "person"}, "y": y}, style="connection"),
+        *_dots(rows, person, y, {"value": 0}),
+        *_dots(rows, judge, y, {"value": 1}),
+        column(of_judge, _JUDGE_AT),
+        column(of_person, _PERSON_AT),
+        column(gaps, GAP, "quiet"),
         texts(over, unscaled("place"), {"value": -GAP}, align="right", style="quiet"),
     ]
 
@@ -267,62 +255,56 @@ def heat_map(names: Sequence[str], cells: Numbers, *, title: str, text: str) -> 
         raise ValueError(f"a table of {len(names)} names has as many rows and columns")
     if not names:
         return None
-    labels = [shortened(name) for name in unprefixed(names)]
+    shorts = labels((name, False) for name in names)
     figures = [
         f"{clean(names[row])} to {clean(names[number])} {SHARE.write(value)}"
         for row, line in enumerate(cells)
         for number, value in enumerate(line)
         if value is not None
     ]
-    more = len(figures) - _MOST_IN_WORDS
-    words = "; ".join(figures[:_MOST_IN_WORDS] + [f"and {more} more"] * (more > 0))
-    # Upright heads: they would not fit beside each other.
-    heads = _heads(labels, align="left", angle=270)
-    return finished(
-        [*_cells(cells, SHARE, (0.0, 1.0), len(names)), _names(labels), heads],
+    more = [f"and {len(figures) - 40} more"] * (len(figures) > 40)
+    words = "; ".join(figures[:40] + more)
+    return Spec(
+        # Upright heads: they would not fit beside each other.
+        _table(shorts, shorts, cells, SHARE, (0.0, 1.0), align="left", angle=270),
         title=title,
         text=text,
         words=f"{text}: {words or 'no figures'}.",
         height=_CELL_HEIGHT * len(names),
         width=5 * LETTER_WIDTH * len(names),
-        names=dict(zip(labels, names, strict=True)),
+        names=dict(zip(shorts, names, strict=True)),
     )
 
 
-def _names(labels: Sequence[str]) -> Object:
-    return column(dict(enumerate(labels)), -GAP, band("row", len(labels)))
-
-
-def _heads(words: Sequence[str], **options: str | float) -> Object:
-    rows: list[Object] = [{"column": i, "text": text} for i, text in enumerate(words)]
-    return texts(rows, band("column", len(words)), {"value": -GAP}, **options)
-
-
-def _cells(
-    numbers: Numbers, form: Axis, ends: Ends, count: int, bold_from: float | None = None
+def _table(
+    names: Sequence[str],
+    heads: Sequence[str],
+    numbers: Numbers,
+    form: Axis,
+    ends: Ends,
+    bold_from: float = inf,
+    **of_heads: str | float,
 ) -> list[Object]:
-    """Return the cells of a table with so many columns; None is a dash."""
-    low, high = ends
-    known: list[Object] = []
-    gaps: list[Object] = []
+    x, y, low = band("column", len(heads)), band("row", len(names)), ends[0]
+    plain, bold, gaps = list[Object](), list[Object](), list[Object]()
     for row, line in enumerate(numbers):
         for number, value in enumerate(line):
             cell: Object = {"row": row, "column": number, "text": form.write(value, DASH)}
             if value is None:
                 gaps.append(cell)
                 continue
-            fill = min(max((value - low) / (high - low), 0.0), 1.0) * FULLEST_CELL
-            is_bold = bold_from is not None and value >= bold_from
-            known.append(cell | {"fill": round(fill, 4), "is_bold": is_bold})
-    x, y = band("column", count), band("row", len(numbers))
-    bold = [cell for cell in known if cell["is_bold"]]
-    plain = [cell for cell in known if not cell["is_bold"]]
+            fill = min(max((value - low) / (ends[1] - low), 0.0), 1.0) * FULLEST_CELL
+            (bold if value >= bold_from else plain).append(cell | {"fill": round(fill, 4)})
+    place: Object = {"x": x, "y": y}
+    above: list[Object] = [{"column": i, "text": text} for i, text in enumerate(heads)]
     return [
-        marks(known, "rect", {"x": x, "y": y, "fillOpacity": unscaled("fill")}, style="cell"),
-        marks(gaps, "rect", {"x": x, "y": y}, style="gap"),
+        marks([*plain, *bold], "rect", place | {"fillOpacity": _FILL}, style="cell"),
+        marks(gaps, "rect", place, style="gap"),
         texts(plain, x, y, style="number"),
         texts(bold, x, y, style=["number", "heading"]),
         texts(gaps, x, y, style="quiet"),
+        column(names, -GAP),
+        texts(above, x, {"value": -GAP}, **of_heads),
     ]
 
 
@@ -336,7 +318,7 @@ class Curve:
 
 
 def lines(
-    series: Sequence[Curve], *, title: str, x: Axis, y: Axis, threshold: Reference | None = None
+    series: Sequence[Curve], *, title: str, x: Axis, y: Axis, threshold: Reference
 ) -> Spec | None:
     """Draw a line per judge, named at its end; of more than `MOST_LINES` judges a table.
 
@@ -345,38 +327,32 @@ def lines(
     if not series:
         return None
     known = [{place: v for place, v in curve.points if v is not None} for curve in series]
-    shorts = unprefixed([curve.name for curve in series])
-    labels = [
-        label(short, curve.is_baseline) + ("" if points else f" · {NO_FIGURE}")
-        for short, curve, points in zip(shorts, series, known, strict=True)
+    shorts = [
+        short if points else f"{short} · {NO_FIGURE}"
+        for short, points in zip(
+            labels((curve.name, curve.is_baseline) for curve in series), known, strict=True
+        )
     ]
     places = sorted({place for points in known for place in points})
-    passing = threshold.value if threshold else None
-    ends = y.ends([*(value for points in known for value in points.values()), passing])
+    ends = y.ends([*(value for points in known for value in points.values()), threshold.value])
     courses = "; ".join(
         f"{clean(curve.name)} {_course(list(points.items()), x, y)}"
         for curve, points in zip(series, known, strict=True)
     )
-    words = f"{y.words or 'figure'} over {x.words or 'place'}: {courses}."
-    words += f" {threshold.words}." if threshold else ""
-    names = {text: curve.name for text, curve in zip(labels, series, strict=True)}
+    words = f"{y.words or 'figure'} over {x.words or 'place'}: {courses}. {threshold.words}."
+    names = {text: curve.name for text, curve in zip(shorts, series, strict=True)}
     if len(series) <= MOST_LINES:
         baselines = [curve.is_baseline for curve in series]
         across, up = numeric(x, x.ends(places), "x", nice=False), numeric(y, ends, nice=False)
-        layers = [*_threshold(threshold, up), *_lines(known, labels, baselines, across, up, ends)]
-        return finished(layers, title=title, words=words, height=_PLOT_HEIGHT, names=names)
+        layers = [*_threshold(threshold, up), *_lines(known, shorts, baselines, across, up, ends)]
+        return Spec(layers, title=title, words=words, height=_PLOT_HEIGHT, names=names)
     order = sorted(range(len(known)), key=lambda i: -fmean(known[i].values()) if known[i] else 1.0)
     numbers = [[known[i].get(place) for place in places] for i in order]
-    text = [f"across: {x.words}"] * bool(x.words)
-    text += [f"bold: {threshold.words}"] if threshold else []
-    return finished(
-        [
-            *_cells(numbers, y, ends, len(places), passing),
-            _names([labels[i] for i in order]),
-            _heads([x.write(place) for place in places], style="quiet"),
-        ],
+    heads, ordered = [x.write(place) for place in places], [shorts[i] for i in order]
+    return Spec(
+        _table(ordered, heads, numbers, y, ends, threshold.value, style="quiet"),
         title=title,
-        text="; ".join(text),
+        text="; ".join([f"across: {x.words}"] * bool(x.words) + [f"bold: {threshold.words}"]),
         words=words,
         height=_CELL_HEIGHT * len(order),
         width=6 * LETTER_WIDTH * max(1, len(places)),
@@ -391,9 +367,7 @@ def _course(points: Sequence[tuple[float, float]], x: Axis, y: Axis) -> str:
     return f"from {first} to {last}"
 
 
-def _threshold(threshold: Reference | None, up: Object) -> list[Object]:
-    if threshold is None:
-        return []
+def _threshold(threshold: Reference, up: Object) -> list[Object]:
     row: Object = {"value": threshold.value, "text": shortened(threshold.words, WORDS_UNITS)}
     return [
         marks([row], "rule", {"y": up}, style="reference"),
@@ -403,7 +377,7 @@ def _threshold(threshold: Reference | None, up: Object) -> list[Object]:
 
 def _lines(
     known: Sequence[Mapping[float, float]],
-    labels: Sequence[str],
+    shorts: Sequence[str],
     baselines: Sequence[bool],
     x: Object,
     y: Object,
@@ -413,7 +387,8 @@ def _lines(
     drawn: list[list[Object]] = [[], []]
     last: list[float] = []
     for index, points in enumerate(known):
-        moved = _BESIDE * pixel * equal[tuple(points.items())]
+        # Lines that lie on each other are drawn side by side, some pixels apart.
+        moved = 3 * pixel * equal[tuple(points.items())]
         equal[tuple(points.items())] += 1
         drawn[baselines[index]] += [
             {"curve": index, "x": place, "value": value - moved} for place, value in points.items()
@@ -421,9 +396,9 @@ def _lines(
         last.append([*points.values()][-1] - moved if points else ends[0])
     # Where two lines end alike, the one that was higher before is named above the other.
     order = sorted(range(len(known)), key=lambda i: (-last[i], -sum(known[i].values())))
-    downs = spread([(ends[1] - last[i]) / pixel for i in order], _LABEL_ROOM, _PLOT_HEIGHT)
+    downs = spread([(ends[1] - last[i]) / pixel for i in order], 15, _PLOT_HEIGHT)
     names: list[Object] = [
-        {"down": down, "text": labels[i]} for i, down in zip(order, downs, strict=True)
+        {"down": down, "text": shorts[i]} for i, down in zip(order, downs, strict=True)
     ]
     place: Object = {"x": x, "y": y}
     each: Object = place | {"detail": {"field": "curve", "type": "nominal"}}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
-from typing import Final
+from typing import Final, NamedTuple
 
 from humanjudge.charts.spec import shortened, spread, unprefixed, width_of
 from humanjudge.lib.text import number_of
@@ -21,34 +21,26 @@ _LETTER, _VALUE = 7.6, 48
 # Two labels nearer than this would overlap.
 LABEL_GAP: Final = 14.0
 _LEADER: Final = 12
-_LABEL_UNITS: Final = 40
-_LEAST_SPAN: Final = 40.0
-_TABLE_ROWS: Final = 12
 _START: Final = 1000.0
 # Where there are more lines than these, all step back but those that agree most.
 MOST_EQUAL: Final = 6
 LEADING: Final = 3
 
 
+class Tick(NamedTuple):
+    at: float
+    label: str
+
+
 @dataclass(frozen=True)
 class Line:
-    """One judge's line: SVG points, and where its label stands."""
-
     name: str
     label: str
     style: str
     points: str
-    end_x: float
     end_y: float
-    label_x: float
     label_y: float
     rating: float
-
-
-@dataclass(frozen=True)
-class Tick:
-    at: float
-    label: str
 
 
 @dataclass(frozen=True)
@@ -63,6 +55,7 @@ class RatingGraph:
     width: int
     plot_left: int = _LEFT
     plot_right: int = _RIGHT
+    label_x: int = _RIGHT + _LEADER
 
 
 def rating_graph(
@@ -79,12 +72,13 @@ def rating_graph(
     """
     if not series or not names:
         return None
-    rows = [(0, [_START] * len(names))]
-    rows += [(votes, _padded(ratings, len(names))) for votes, ratings in series]
+    start = [_START] * len(names)
+    padded = ((votes, [*known, *start[len(known) :]][: len(names)]) for votes, known in series)
+    rows = [(0, start), *padded]
     lowest = min(min(ratings) for _, ratings in rows)
     highest = max(max(ratings) for _, ratings in rows)
-    slack = max((_LEAST_SPAN - (highest - lowest)) / 2, 0.0)
-    low, high, votes_cast = lowest - slack, highest + slack, rows[-1][0]
+    slack = max((40.0 - (highest - lowest)) / 2, 0.0)
+    low, high, (votes_cast, last) = lowest - slack, highest + slack, rows[-1]
     # As high as its labels under each other, however many judges there are.
     bottom = max(LEAST_HEIGHT - _BOTTOM, round(_TOP + LABEL_GAP * len(names)))
 
@@ -94,30 +88,31 @@ def rating_graph(
     def y(rating: float) -> float:
         return round(_TOP + (bottom - _TOP) * (high - rating) / (high - low), 1)
 
-    labels = [shortened(name, _LABEL_UNITS) for name in unprefixed(names)]
-    ends = [y(rating) for rating in rows[-1][1]]
-    label_ys = spread(ends, LABEL_GAP, float(bottom))
-    stepping_back = set(order[LEADING:]) if len(names) > MOST_EQUAL else set()
+    labels = [shortened(name, 40) for name in unprefixed(names)]
+    label_ys = spread([y(rating) for rating in last], LABEL_GAP, float(bottom))
+    stepping_back = order[LEADING:] if len(names) > MOST_EQUAL else ()
     lines = [
         Line(
             name=name,
             label=labels[judge],
-            style=_style(judge in baselines, judge in stepping_back),
+            style=" ".join(
+                ["baseline"] * (judge in baselines) + ["many"] * (judge in stepping_back)
+            ),
             points=" ".join(f"{x(votes)},{y(ratings[judge])}" for votes, ratings in rows),
-            end_x=float(_RIGHT),
-            end_y=ends[judge],
-            label_x=float(_RIGHT + _LEADER),
+            end_y=y(last[judge]),
             label_y=label_ys[judge],
-            rating=rows[-1][1][judge],
+            rating=last[judge],
         )
         for judge, name in enumerate(names)
     ]
+    # About a dozen rows, always with the first and the last.
+    step = -(-(len(rows) - 1) // 12)
     return RatingGraph(
         lines=lines,
         y_ticks=[Tick(y(value), f"{value:.0f}") for value in ticks(low, high)],
         x_ticks=[Tick(_LEFT, "0"), Tick(_RIGHT, number_of(votes_cast, "vote"))],
         start_y=y(_START),
-        table=_thinned(rows),
+        table=[*rows[:-1:step], rows[-1]],
         plot_bottom=bottom,
         height=bottom + _BOTTOM,
         width=round(_RIGHT + _LEADER + _LETTER * max(map(width_of, labels)) + _VALUE),
@@ -137,17 +132,3 @@ def ticks(low: float, high: float) -> list[float]:
     step = next(step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= least)
     first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
     return [round(number * step, 10) for number in range(first, last + 1)]
-
-
-def _style(is_baseline: bool, steps_back: bool) -> str:
-    return " ".join(["baseline"] * is_baseline + ["many"] * steps_back)
-
-
-def _thinned(rows: Sequence[tuple[int, list[float]]]) -> list[tuple[int, list[float]]]:
-    """Return about a dozen rows, always with the first and the last."""
-    step = -(-(len(rows) - 1) // _TABLE_ROWS) or 1
-    return [*rows[:-1:step], rows[-1]]
-
-
-def _padded(ratings: Sequence[float], judges: int) -> list[float]:
-    return [*ratings, *[_START] * (judges - len(ratings))][:judges]

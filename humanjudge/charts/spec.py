@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, takewhile
-from typing import Final, TypeAlias, TypedDict
+from typing import Final, TypeAlias
 
 Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | float | bool | None"
 Object: TypeAlias = dict[str, Json]
@@ -27,25 +27,29 @@ LETTER_WIDTH: Final = 7
 NAME_UNITS: Final = 30
 # Words beside the plot: longer ones would make it a strip.
 WORDS_UNITS: Final = 60
-_TITLE_LETTERS: Final = 56
 
 
-class Texts(TypedDict):
-    """What a chart says to those who cannot see it, and names that it shows shortened."""
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A chart as layers of Vega-Lite, with words for those who cannot see it.
 
+    `names` has its labels with what they are in full, for tooltips where they were shortened.
+    """
+
+    layers: Sequence[Object]
     title: str
     words: str
     names: Mapping[str, str]
-
-
-class Spec(TypedDict):
-    """A Vega-Lite specification without its config, which `draw` adds."""
-
-    title: Json
-    width: float
     height: float
-    layer: Sequence[Object]
-    usermeta: Texts
+    width: float = PLOT_WIDTH
+    text: str = ""
+
+    @property
+    def vega(self) -> Object:
+        """The specification without its config, which `draw` adds."""
+        subtitle: Object = {"subtitle": _wrapped(self.text)} if self.text else {}
+        title: Object = {"text": _wrapped(self.title), **subtitle}
+        return {"title": title, "layer": self.layers, "width": self.width, "height": self.height}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +148,13 @@ def unprefixed(names: Sequence[str]) -> list[str]:
     return short if len(set(short)) == len(set(names)) else list(names)
 
 
-def label(name: str, is_baseline: bool) -> str:
-    return f"{shortened(name, NAME_UNITS - 9)} · baseline" if is_baseline else shortened(name)
+def labels(named: Iterable[tuple[str, bool]]) -> list[str]:
+    """Return names, and whether they are baselines', as they stand beside a plot."""
+    names, baselines = zip(*named, strict=True)
+    return [
+        f"{shortened(name, NAME_UNITS - 9)} · baseline" if is_baseline else shortened(name)
+        for name, is_baseline in zip(unprefixed(names), baselines, strict=True)
+    ]
 
 
 def width_of(text: str) -> float:
@@ -196,7 +205,6 @@ def band(field: str, count: int) -> Object:
 
 
 def numeric(axis: Axis, ends: Ends, field: str = "value", *, nice: bool = True) -> Object:
-    """Return places on an axis between these ends."""
     words = shortened(axis.words, WORDS_UNITS) if axis.words else None
     drawn: Object = {"title": words, "format": axis.form, "tickCount": 5}
     scale: Object = {"domain": ends, "zero": False, "nice": nice}
@@ -213,39 +221,12 @@ def texts(rows: Sequence[Object], x: Object, y: Object, **options: Json) -> Obje
     return marks(rows, "text", encoding, **options)
 
 
-def column(words: Mapping[int, str], place: float, y: Object, style: str = "label") -> Object:
-    """Return texts by the number of their row, so many pixels left or right of the plot's edge."""
-    rows: list[Object] = [{"row": row, "text": text} for row, text in words.items()]
-    return texts(rows, {"value": place}, y, style=style, align="right" if place < 0 else "left")
-
-
-def finished(
-    layers: Sequence[Object],
-    *,
-    title: str,
-    words: str,
-    height: float,
-    width: float = PLOT_WIDTH,
-    names: Mapping[str, str],
-    text: str = "",
-) -> Spec:
-    """Return a specification of layers; `words` tell what is to be seen to who cannot see it.
-
-    `names` has the labels with what they are in full, for tooltips where they were shortened.
-    """
-    whole = {short: clean(name) for short, name in names.items()}
-    return {
-        "title": {"text": _wrapped(title), **({"subtitle": _wrapped(text)} if text else {})},
-        "width": width,
-        "height": height,
-        "layer": layers,
-        "usermeta": {
-            "title": clean(title),
-            "words": clean(words),
-            "names": {short: name for short, name in whole.items() if name not in short},
-        },
-    }
+def column(words: Sequence[str], place: float, style: str = "label") -> Object:
+    """Return a text for each row, so many pixels left or right of the plot's edge."""
+    rows: list[Object] = [{"row": row, "text": text} for row, text in enumerate(words) if text]
+    align, y = "right" if place < 0 else "left", band("row", len(words))
+    return texts(rows, {"value": place}, y, style=style, align=align)
 
 
 def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(clean(text), _TITLE_LETTERS, max_lines=3, placeholder=" …")
+    return textwrap.wrap(clean(text), 56, max_lines=3, placeholder=" …")

@@ -16,13 +16,13 @@ from typing import Final, NamedTuple, TypeVar
 import numpy as np
 
 from judge_eval.stats import Figure, Resampling, no_figure, rank_correlation
+from judge_eval.stats.bootstrap import DEFAULT
 from judge_eval.stats.estimate import Z95, left_out
 from judge_eval.stats.rank_correlations import FEWEST
 
 # With fewer items in either quarter, no change is claimed or denied.
 FEWEST_TO_COMPARE: Final = 20
 OK: Final = "ok"
-_SAME: Final = 1e-12
 Item = TypeVar("Item", bound=Hashable)
 
 
@@ -97,36 +97,31 @@ def quarter_of(at: datetime) -> str:
     return f"{in_utc.year} Q{(in_utc.month + 2) // 3}"
 
 
-def spearman(
-    xs: Sequence[float], ys: Sequence[float], resampling: Resampling | None = None
-) -> Figure:
+# A page is opened again and again, and there are seldom new votes in between.
+@lru_cache(maxsize=64)
+def spearman(pairs: tuple[tuple[float, float], ...], resampling: Resampling = DEFAULT) -> Figure:
     """Compute Spearman's rank correlation of items' composites and rates, with a 95 % interval.
 
     Items are resampled, each with all its votes. There is no value for fewer than 3 items, or
     where all are alike in one of the two.
     """
-    if len(xs) != len(ys):
-        raise ValueError(f"{len(xs)} values cannot be compared with {len(ys)}")
-    return _spearman(tuple(map(float, xs)), tuple(map(float, ys)), resampling or Resampling())
-
-
-# A page is opened again and again, and there are seldom new votes in between.
-@lru_cache(maxsize=64)
-def _spearman(x: tuple[float, ...], y: tuple[float, ...], resampling: Resampling) -> Figure:
-    n = len(x)
+    n = len(pairs)
     if n < FEWEST:
         return no_figure(f"it takes {FEWEST} items that people voted on, there are {n}", n=n)
-    for values, what in ((x, "composite"), (y, "rate among people")):
-        if np.ptp(values) < _SAME:
+    for values, what in zip(
+        zip(*pairs, strict=True), ("composite", "rate among people"), strict=True
+    ):
+        if np.ptp(values) < 1e-12:
             return no_figure(f"every item has the same {what}, so there is no order to compare", n)
-    rates = ((item, "people", rate) for item, rate in enumerate(y))
-    return rank_correlation(enumerate(x), rates, resampling=resampling).by_human["people"]
+    composites = ((item, x) for item, (x, _) in enumerate(pairs))
+    rates = ((item, "people", y) for item, (_, y) in enumerate(pairs))
+    return rank_correlation(composites, rates, resampling=resampling).by_human["people"]
 
 
 def drift(
     composites: Mapping[Item, float | None],
     votes: Mapping[str, Mapping[Item, Tally]],
-    resampling: Resampling | None = None,
+    resampling: Resampling = DEFAULT,
 ) -> list[Drift]:
     """Compare the composite with people's votes, quarter by quarter, the oldest first.
 
@@ -135,10 +130,10 @@ def drift(
     quarters = []
     for quarter, tallies in sorted(votes.items()):
         known = {item: x for item in tallies if (x := composites.get(item)) is not None}
-        rates = [tallies[item].total / tallies[item].number for item in known]
+        pairs = tuple((x, tallies[item].total / tallies[item].number) for item, x in known.items())
         missing = [item for item in tallies if item not in known]
         gaps = left_out("items", missing, "they have no composite")
-        figure = replace(spearman([*known.values()], rates, resampling), left_out=gaps)
+        figure = replace(spearman(pairs, resampling), left_out=gaps)
         quarters.append(Drift(quarter, sum(tallies[item].number for item in known), figure))
     return quarters
 

@@ -50,7 +50,6 @@ def _gates(names: tuple[str, ...]) -> tuple[str, ...]:
 Name: TypeAlias = Annotated[str, StringConstraints(max_length=60, pattern=_NAME)]
 End: TypeAlias = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 Range: TypeAlias = Annotated[tuple[End, End], Field(strict=False), AfterValidator(_range)]
-Scalar: TypeAlias = Annotated[object, AfterValidator(_scalar)]
 
 
 class Weight(Part):
@@ -92,7 +91,7 @@ class _Value(Part):
     """Values of which a range becomes 0 to 1, or which count 1 where they equal one value."""
 
     range: Range | None = None
-    equals: Scalar | None = None
+    equals: Annotated[object, AfterValidator(_scalar)] | None = None
 
     @model_validator(mode="after")
     def _has_one_rule(self) -> Self:
@@ -148,12 +147,10 @@ class CompositeConfig(Part):
 
     @property
     def components(self) -> tuple[str, ...]:
-        """Every component, the weighted ones first."""
         return tuple(dict.fromkeys([*self.weights, *self.gates]))
 
     @property
     def judges(self) -> dict[str, str]:
-        """The judges whose verdicts are read, by component."""
         named = {name: getattr(source, "judge", None) for name, source in self.sources.items()}
         return {name: judge for name, judge in named.items() if judge}
 

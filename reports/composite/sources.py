@@ -80,7 +80,6 @@ class Outputs:
                 self.pairs.setdefault(output, [])
 
     def components(self, config: CompositeConfig) -> dict[UUID, dict[str, float | None]]:
-        """Return each output's components by name, None where there is none."""
         values = {name: self.values(config.sources[name]) for name in config.components}
         return {
             output: {name: by_output.get(output) for name, by_output in values.items()}
@@ -89,7 +88,22 @@ class Outputs:
 
     def values(self, source: Source) -> dict[UUID, float]:
         """Return the mean of what a source has on each output, of those that it has any on."""
-        tallies = _added(self._sums(source))
+        sums: Sums
+        match source:
+            case OfOutput(kind="win_rate"):
+                pairs = self._compared.values()
+                sums = (one for p in pairs for each in p.votes.items() for one in p.won(*each))
+            case OfOutput(kind="pass_rate"):
+                sums = (one[1:] for one in self._passes)
+            case OfOutput():
+                sums = self._rendered
+            case Metadata():
+                sums = _scaled(source, ((pk, data.get(source.key)) for pk, data in self._metadata))
+            case Label():
+                sums = _scaled(source, self._answers(source))
+            case _:
+                sums = self._of_verdicts(source)
+        tallies = _added(sums)
         return {output: total / count for output, (total, count) in tallies.items() if count}
 
     def votes(self, check: str) -> dict[str, dict[UUID, Tally]]:
@@ -102,22 +116,6 @@ class Outputs:
         for at, pk, total, count in self._passes if check == "pass_rate" else self._wins():
             quarters[quarter_of(at)].append((pk, total, count))
         return {quarter: _added(sums) for quarter, sums in quarters.items()}
-
-    def _sums(self, source: Source) -> Sums:
-        match source:
-            case OfOutput(kind="win_rate"):
-                pairs = self._compared.values()
-                return (one for p in pairs for each in p.votes.items() for one in p.won(*each))
-            case OfOutput(kind="pass_rate"):
-                return (one[1:] for one in self._passes)
-            case OfOutput():
-                return self._rendered
-            case Metadata():
-                return _scaled(source, ((pk, data.get(source.key)) for pk, data in self._metadata))
-            case Label():
-                return _scaled(source, self._answers(source))
-            case _:
-                return self._of_verdicts(source)
 
     @property
     def _inferences(self) -> QuerySet[Inference]:
@@ -199,13 +197,11 @@ class Outputs:
 
     @cached_property
     def _passes(self) -> list[tuple[datetime, UUID, float, int]]:
-        """Pass and flag votes on single outputs, by quarter."""
         votes = self._votes.filter(inference__isnull=False).annotate(quarter=_QUARTER)
         rows = votes.values_list("quarter", "inference").annotate(Sum("value"), Count("pk"))
         return [(at, pk, total / ONE, n) for at, pk, total, n in rows if pk in self.pairs]
 
     def _wins(self) -> Iterator[tuple[datetime, UUID, float, int]]:
-        """Votes on pairs, by quarter."""
         votes = self._votes.filter(queue=self._run.queue_id, choice__in=self._part.choices)
         rows = votes.annotate(quarter=_QUARTER).values_list("quarter", "item", "choice")
         for at, pk, choice, count in rows.annotate(Count("pk")):
@@ -227,18 +223,17 @@ def _scaled(source: Score | Label | Metadata, given: Iterable[tuple[UUID, object
 
 
 def _added(sums: Sums) -> dict[UUID, Tally]:
-    tallies: dict[UUID, Tally] = {}
+    tallies = defaultdict[UUID, Tally](lambda: Tally(0, 0))
     for output, total, number in sums:
-        before = tallies.get(output, Tally(0, 0))
+        before = tallies[output]
         tallies[output] = Tally(before.total + total, before.number + number)
-    return tallies
+    return dict(tallies)
 
 
 # --- definitions --------------------------------------------------------------------------------
 
 
 def read_config(run: Run, text: str) -> CompositeConfig:
-    """Check the JSON that somebody typed in; raise ConfigInvalid with all that is wrong."""
     try:
         data = strict_json.loads(text)
     except strict_json.NotJson as error:
@@ -259,20 +254,19 @@ def read_config(run: Run, text: str) -> CompositeConfig:
 
 def example(run: Run) -> str:
     """Return JSON to start from: scores of the first judges, else their choices, else people's."""
-    reason = "What people choose is what the work is for."
-    sources = {"preferred": {"from": "win_rate"}}
     done = Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE)
     done = done.exclude(judge__provider=Judge.BASELINE).order_by("judge__position")
-    for kind, verdicts in (
-        ("judge_score", done.filter(score_a__isnull=False)),
-        ("judge_wins", done.exclude(winner="")),
-    ):
-        names = list(dict.fromkeys(verdicts.values_list("judge__name", flat=True).distinct()))
-        if names:
-            first = enumerate(names[:MOST_PROPOSED], start=1)
-            reason = PLACEHOLDER
-            sources = {f"judge {place}": {"from": kind, "judge": name} for place, name in first}
-            break
+    scored = done.filter(score_a__isnull=False)
+    kind, verdicts = (
+        ("judge_score", scored) if scored.exists() else ("judge_wins", done.exclude(winner=""))
+    )
+    names = dict.fromkeys(verdicts.values_list("judge__name", flat=True).distinct())
+    sources: dict[str, dict[str, str]] = {
+        f"judge {place}": {"from": kind, "judge": name}
+        for place, name in enumerate([*names][:MOST_PROPOSED], start=1)
+    }
+    reason = PLACEHOLDER if sources else "What people choose is what the work is for."
+    sources = sources or {"preferred": {"from": "win_rate"}}
     data = {
         "label": "first",
         "weights": {name: {"weight": 1, "reason": reason} for name in sources},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 from uuid import UUID
 
 from django import forms
@@ -25,19 +25,11 @@ from judge_eval.pages.run_form import LINES, shortened
 from judge_eval.pages.runs import run_action, run_page
 from judge_eval.stats.bootstrap import Resampling
 from reports.composite import compute, sources
-from reports.composite.config import CompositeConfig, Source
+from reports.composite.config import CompositeConfig
 from voting.models import Inference
 
-# By output, the highest first, those without a composite last.
-Ranked: TypeAlias = Mapping[UUID, compute.Composite]
-
-ROWS_PER_PAGE: Final = 50
 MOST_VERSIONS: Final = 4
 MOST_QUARTERS: Final = 8
-LONGEST_CONFIG: Final = 50_000
-PROMPT_LENGTH: Final = 200
-# A page may not wait for the narrowest interval: so many ranks are drawn, at least 200 times each.
-_RANKS_DRAWN: Final = 300_000
 _SOURCES: Final = {
     "win_rate": "share of votes it won in its pairs, a tie half",
     "pass_rate": "share of people's votes that passed it",
@@ -57,7 +49,7 @@ _CHECKS: Final = {
 
 class CompositeForm(forms.Form):
     config = forms.CharField(
-        label="Config", max_length=LONGEST_CONFIG, widget=forms.Textarea(attrs=LINES | {"rows": 20})
+        label="Config", max_length=50_000, widget=forms.Textarea(attrs=LINES | {"rows": 20})
     )
 
 
@@ -83,12 +75,12 @@ def _page(
     request: HttpRequest, run: Run, form: CompositeForm | None = None, status: int = 200
 ) -> HttpResponse:
     versions = sources.versions_of(run, MOST_VERSIONS)
-    configs = [config for _, config in versions]
     if form is None and can(request, "see calls", run):
-        text = configs[0].as_json() if configs else sources.example(run)
+        text = versions[0][1].as_json() if versions else sources.example(run)
         form = CompositeForm(initial={"config": text}, label_suffix="")
     context = {"run": run, "tab": "composite", "form": form}
-    if configs:
+    if versions:
+        configs = [config for _, config in versions]
         context |= {"definition": versions[0][0]} | _composite(request, run, configs)
     return render(request, "reports/composite.html", context, status=status)
 
@@ -101,21 +93,18 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
     config, outputs = configs[0], sources.Outputs(run, configs, part)
     components = [outputs.components(each) for each in configs]
     ranked = [_ranked(*each) for each in zip(components, configs, strict=True)]
-    page = Paginator(list(ranked[0]), ROWS_PER_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(list(ranked[0]), 50).get_page(request.GET.get("page"))
     pairs = {pair for output in page for pair in outputs.pairs[output]}
     closed = pairs_to_vote_on(request, run, pairs)
     if config.judges:
         remember_seen(request, run, pairs - closed)
-    starts = Inference.objects.annotate(start=Left("prompt", PROMPT_LENGTH)).only("generator")
+    starts = Inference.objects.annotate(start=Left("prompt", 200)).only("generator")
     shown = starts.in_bulk(list(page))
     number = number_of(page.paginator.count, "output")
     return {
         "config": config,
         "weights": [_weight(config, name) for name in config.components],
-        "checks": [
-            _check(each, composites, outputs)
-            for each, composites in zip(configs, ranked, strict=True)
-        ],
+        "checks": [_check(*each, outputs) for each in zip(configs, ranked, strict=True)],
         "page": page,
         # With a pair that its reader may vote on, an output has no number.
         "rows": [
@@ -138,44 +127,39 @@ def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig
 
 def _ranked(
     components: Mapping[UUID, Mapping[str, float | None]], config: CompositeConfig
-) -> Ranked:
-    weights = config.weighting
-    composites = {
-        output: compute.composite_of_item(values, weights, config.gates)
+) -> dict[UUID, compute.Composite]:
+    """Return the composites by output, the highest first, those without one last."""
+    weights, gates = config.weighting, config.gates
+    composites = [
+        (output, compute.composite_of_item(values, weights, gates))
         for output, values in components.items()
-    }
-    best_first = sorted(composites.items(), key=lambda each: -_or_less(each[1].value))
-    return dict(best_first)
+    ]
+    composites.sort(key=lambda each: (each[1].value is None, -(each[1].value or 0)))
+    return dict(composites)
 
 
-def _or_less(value: float | None) -> float:
-    return -1.0 if value is None else value
-
-
-def _weight(config: CompositeConfig, name: str) -> dict[str, str]:
-    weight, total = config.weights.get(name), sum(config.weighting.values())
-    return {
-        "name": name,
-        "weight": f"{weight.weight:g}" if weight else DASH,
-        "share": f"{100 * weight.weight / total:.0f} %" if weight else DASH,
-        "gate": "must be 1" if name in config.gates else "",
-        "source": _source_in_words(config.sources[name]),
-        "reason": weight.reason if weight else "",
-    }
-
-
-def _source_in_words(source: Source) -> str:
+def _weight(config: CompositeConfig, name: str) -> Context:
+    weight, source = config.weights.get(name), config.sources[name]
     options = dict(source)
     if options.get("equals") is not None:
         rule = f"1 where it is {json.dumps(options['equals'], ensure_ascii=False)}"
     else:
         rule = "{:g} to {:g}".format(*options.get("range") or (0, 1))
     options |= {"rule": rule, "judge": options.get("judge") or "people"}
-    return _SOURCES[source.kind].format(**options)
+    share = 100 * weight.weight / sum(config.weighting.values()) if weight else 0
+    return {
+        "name": name,
+        "weight": f"{weight.weight:g}" if weight else DASH,
+        "share": f"{share:.0f} %" if weight else DASH,
+        "gate": "must be 1" if name in config.gates else "",
+        "source": _SOURCES[source.kind].format(**options),
+        "reason": weight.reason if weight else "",
+    }
 
 
-def _check(config: CompositeConfig, ranked: Ranked, outputs: sources.Outputs) -> Context:
-    """Compare one version with people's votes of the newest quarters, the newest first."""
+def _check(
+    config: CompositeConfig, ranked: Mapping[UUID, compute.Composite], outputs: sources.Outputs
+) -> Context:
     against, cast = _CHECKS[config.check]
     check = {"config": config, "against": against, "result": f"Nobody has {cast} yet."}
     if config.is_circular:
@@ -184,9 +168,10 @@ def _check(config: CompositeConfig, ranked: Ranked, outputs: sources.Outputs) ->
     if not votes:
         return check
     newest = {quarter: votes[quarter] for quarter in sorted(votes)[-MOST_QUARTERS:]}
-    resamples = max(200, min(1000, _RANKS_DRAWN // max(1, len(ranked))))
+    # A page may not wait for the narrowest interval.
+    resampling = Resampling(max(200, min(1000, 300_000 // max(1, len(ranked)))))
     values = {output: composite.value for output, composite in ranked.items()}
-    quarters = compute.drift(values, newest, Resampling(resamples))
+    quarters = compute.drift(values, newest, resampling)
     return check | {
         "result": compute.drift_in_words(quarters),
         "quarters": quarters[::-1],

@@ -11,15 +11,14 @@ from django.urls import reverse
 from ninja import Schema, Status
 from ninja.errors import HttpError
 
-from humanjudge.lib import strict_json
-from humanjudge.lib.validation import ConfigError, ConfigInvalid, json_schema
+from humanjudge.lib.validation import json_schema
 from judge_eval.access import can
 from judge_eval.api.access import KeyRouter, Prefix, keep_blind, key_of, located, run_of
 from judge_eval.models import Run
 from judge_eval.selectors import by_prefix
 from reports.models import ScoreReport
 from reports.scores import jobs
-from reports.scores.config import Config
+from reports.scores.config import Config, sent
 from reports.scores.table import ScoreTable
 from voting.models import ApiKey
 
@@ -73,7 +72,7 @@ def ask(request: HttpRequest, response: HttpResponse, run_id: Prefix) -> Any:
     the server. A worker makes the files: ask `location` until `state` is `done` or `failed`.
     """
     run = run_of(key_of(request, ApiKey.Scope.MANAGE), run_id)
-    report = jobs.ask(run, _config(request.body))
+    report = jobs.ask(run, sent(request.body))
     answer = _out(report)
     response["Location"] = answer.location
     return Status(202, answer)
@@ -122,20 +121,12 @@ def download(request: HttpRequest, run_id: Prefix, report_id: Prefix) -> Any:
 
 
 def zip_response(report: ScoreReport) -> FileResponse | None:
-    """Return the files as an answer, None where they are not there any more."""
     try:
         stream = jobs.path_of(report).open("rb")
     except FileNotFoundError:
         return None
     name = f"{jobs.folder_name(report)}.zip"
     return FileResponse(stream, as_attachment=True, filename=name, content_type="application/zip")
-
-
-def _config(body: bytes) -> object:
-    try:
-        return strict_json.loads(body.decode()) if body else None
-    except (UnicodeDecodeError, strict_json.NotJson) as error:
-        raise ConfigInvalid([ConfigError("", str(error))]) from error
 
 
 def _report(run: Run, report_id: str) -> ScoreReport:

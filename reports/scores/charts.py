@@ -13,17 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from django.utils.text import capfirst
+
 from humanjudge.charts.draw import VegaConfig, png, svg
 from humanjudge.charts.plots import Curve, Estimate, Versus, bars, grouped, lines
 from humanjudge.charts.spec import SCORE, Axis, Reference, Spec
-from judge_eval.stats import PASSES, AltTestScorer, MetricConfig, ScoreResult, no_figure
-from reports.scores.files import file_names
-from reports.scores.table import PEOPLE, Report, capital, in_words, is_of_people
+from judge_eval.stats import PASSES, AltTestScorer, MetricConfig, ScoreResult
+from reports.scores.files import file_name
+from reports.scores.table import PEOPLE, Report, in_words, is_of_people
 
 Named: TypeAlias = Iterator[tuple[str, Spec | None]]
-
-_NOBODY: tuple[str, float | None, float | None] = ("people", None, None)
-_MISSING = no_figure("the scorer gave this judge no such figure")
 
 
 def write_charts(report: Report, out: Path, vega_config: VegaConfig | None = None) -> list[str]:
@@ -39,33 +38,20 @@ def write_charts(report: Report, out: Path, vega_config: VegaConfig | None = Non
         named = (_alt_test if is_alt_test else _figures)(config, report)
         charts += [(stem, config.unique_name, spec) for stem, spec in named if spec is not None]
     out.mkdir(parents=True, exist_ok=True)
-    drawings = []
-    for name, (_, _, spec) in zip(_file_names(charts), charts, strict=True):
+    count, taken, drawings = Counter(stem.casefold() for stem, _, _ in charts), set[str](), []
+    for stem, metric, spec in charts:
+        wanted = stem if count[stem.casefold()] == 1 else f"{stem}_{metric}"
+        name, lit = file_name(wanted, taken), svg(spec, "light", vega_config)
         (out / f"{name}.png").write_bytes(png(spec, vega_config=vega_config))
-        lit = svg(spec, "light", vega_config)
         (out / f"{name}.svg").write_text(lit, encoding="utf-8")
         drawings.append(lit if vega_config else svg(spec))
     return drawings
 
 
-def _file_names(charts: Sequence[tuple[str, str, Spec]]) -> list[str]:
-    """Return a file name for each chart that stays in its folder; no two are the same."""
-    count = Counter(stem.casefold() for stem, _, _ in charts)
-    wanted: list[str] = []
-    for stem, metric, _ in charts:
-        name = stem if count[stem.casefold()] == 1 else f"{stem}_{metric}"
-        while name in wanted:
-            name += "_"
-        wanted.append(name)
-    safe = file_names(wanted)
-    return [safe[name] for name in wanted]
-
-
 def _estimate(report: Report, result: ScoreResult, name: str) -> Estimate:
-    figure = result.figures.get(name, _MISSING)
-    low, high = figure.interval or (None, None)
-    is_baseline = result.judge_id in report.baselines
-    return Estimate(result.judge_id, figure.value, low, high, is_baseline)
+    figure, is_baseline = result.figures.get(name), result.judge_id in report.baselines
+    low, high = (figure and figure.interval) or (None, None)
+    return Estimate(result.judge_id, figure.value if figure else None, low, high, is_baseline)
 
 
 def _figures(config: MetricConfig, report: Report) -> Named:
@@ -89,38 +75,26 @@ def _figures(config: MetricConfig, report: Report) -> Named:
 
 def _alt_test(config: MetricConfig, report: Report) -> Named:
     results = report.results[config.unique_name]
-    curves = [
-        Curve(
-            result.judge_id,
-            [
-                (float(key), rate.value)
-                for key, rate in result.series.get("winning_rate", {}).items()
-            ],
-            result.judge_id in report.baselines,
-        )
-        for result in results
-    ]
-    yield (
-        "aggregate_winning_rates",
-        lines(
-            curves,
-            title=_title(config, "winning rate"),
-            x=Axis("epsilon"),
-            y=replace(SCORE, words="winning rate"),
-            threshold=Reference(PASSES, f"passes from {PASSES}"),
-        ),
-    )
+    title, rates = _title(config, "winning rate"), replace(SCORE, words="winning rate")
+    curves = []
+    for result in results:
+        rates_at = result.series.get("winning_rate", {})
+        points = [(float(epsilon), rate.value) for epsilon, rate in rates_at.items()]
+        curves.append(Curve(result.judge_id, points, result.judge_id in report.baselines))
+    passes = Reference(PASSES, f"passes from {PASSES}")
+    drawn = lines(curves, title=title, x=Axis("epsilon"), y=rates, threshold=passes)
+    yield "aggregate_winning_rates", drawn
     rows = [_estimate(report, result, "advantage_probability") for result in results]
-    advantage = replace(SCORE, words="advantage probability")
     title = _title(config, "advantage probability")
-    yield "aggregate_advantage_probabilities", bars(rows, title=title, axis=advantage)
+    axis = replace(SCORE, words="advantage probability")
+    yield "aggregate_advantage_probabilities", bars(rows, title=title, axis=axis)
     pairs = [
         Versus(result.judge_id, *row, result.judge_id in report.baselines)
         for result in results
-        for row in list(_advantages(result.metadata)) or [_NOBODY]
+        for row in list(_advantages(result.metadata)) or [("people", None, None)]
     ]
     title = _title(config, "advantage probability of judges and of people")
-    yield "aggregate_human_vs_llm_advantage", grouped(pairs, title=title, axis=advantage)
+    yield "aggregate_human_vs_llm_advantage", grouped(pairs, title=title, axis=axis)
 
 
 def _advantages(metadata: Mapping[str, object]) -> Iterator[tuple[str, float | None, float | None]]:
@@ -145,7 +119,7 @@ def _axis(words: str, rows: Sequence[Estimate]) -> Axis:
 
 
 def _title(config: MetricConfig, metric: str) -> str:
-    return f"{capital(in_words(metric))}: {config.display_name or ', '.join(config.task_names)}"
+    return f"{capfirst(in_words(metric))}: {config.display_name or ', '.join(config.task_names)}"
 
 
 def _how(config: MetricConfig, results: Sequence[ScoreResult]) -> str:

@@ -3,43 +3,51 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from difflib import get_close_matches
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import yaml
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from humanjudge.lib import strict_json
-from humanjudge.lib.validation import ConfigError, ConfigInvalid, Name, Part, alone, validated
+from humanjudge.lib.validation import (
+    ConfigError,
+    ConfigInvalid,
+    Name,
+    Part,
+    alone,
+    meant,
+    validated,
+)
 
 # Of its names only what is used is imported: web servers check configurations and compute nothing.
 from judge_eval import stats
-from judge_eval.findings.slices import LONGEST, WHOLE, Slice, SliceInvalid
+from judge_eval.findings.slices import LONGEST, WHOLE, Slice
 from reports.scores.files import is_safe
 
 MOST_METRICS: Final = 100
-MOST_TASKS: Final = 100
 MOST_RESAMPLES: Final = 100_000
 MOST_BYTES: Final = 1_000_000
+_NO_LABELS: Final = "this run has no labels of the task {!r}; there are {}"
 
 # What only a scorer, an embedder or a chart understands.
 Options: TypeAlias = dict[str, Any]
-Finder: TypeAlias = Callable[[str], Callable[..., object]]
 
 
 class Reach(NamedTuple):
     """What a configuration may reach beyond the registered scorers.
 
-    `find` returns the scorer at a dotted path, or raises ValueError; without it no code can be
-    named. `embed` makes an embedder of its options, which stand at a path, or raises ConfigInvalid.
+    `folder` is beside which it may name code; without it, none. `embed` makes an embedder of its
+    options, which stand at a path, or raises ConfigInvalid; where a configuration is only checked,
+    something stands for it: a worker alone has the keys.
     """
 
-    find: Finder | None = None
-    embed: Callable[[Options, str], stats.Embedder] | None = None
+    folder: Path | None = None
+    embed: Callable[..., object] = lambda options, path: SimpleNamespace(model="")
 
 
 NOTHING: Final = Reach()
@@ -56,7 +64,7 @@ class ScoreConfig(NamedTuple):
 class _Metric(Part):
     scorer: Name
     options: Options | None = None
-    task_names: Annotated[tuple[Name, ...], Field(strict=False, max_length=MOST_TASKS)] = ()
+    task_names: Annotated[tuple[Name, ...], Field(strict=False, max_length=100)] = ()
     task_strategy: Literal["single", "multitask", "multilabel"] = "single"
     annotator_aggregation: Literal["individual_average", "majority_vote"] = "individual_average"
     display_name: Name | None = None
@@ -67,86 +75,71 @@ _AnyMetric: TypeAdapter[_Metric] = TypeAdapter(_OneMetric)
 
 
 class Config(Part):
-    """A configuration as it is written, before its scorers are made."""
-
     metrics: Annotated[list[_OneMetric], Field(min_length=1, max_length=MOST_METRICS)] = []
-    modules: object = None
-    part: Annotated[object, Field(json_schema_extra={"type": "string", "maxLength": LONGEST})] = ""
+    modules: list[Name] = []
+    part: Annotated[
+        str, AfterValidator(lambda text: str(Slice.parse(text))), Field(max_length=LONGEST)
+    ] = ""
     vega_config: Options | None = None
 
 
+def whole(data: object) -> Options:
+    """Return a configuration as the object that its metrics alone, or nothing, stand for."""
+    if isinstance(data, list):
+        return {"metrics": data}
+    if not isinstance(data, dict | None):
+        raise _invalid("", "must be an object with a list of metrics")
+    return data or {}
+
+
+def sent(text: bytes) -> Options:
+    """Read a configuration that came over the web, as JSON; no text is the default one."""
+    with _refused("", UnicodeDecodeError, strict_json.NotJson):
+        data = strict_json.loads(text.decode()) if text else None
+    return whole(data)
+
+
 def parse(data: object, tasks: Sequence[str] | None, reach: Reach = NOTHING) -> ScoreConfig:
-    """Check a configuration, an object or its list of metrics alone, and make its scorers.
+    """Check a configuration and make its scorers.
 
     `tasks` are those there are labels of, None where that is not known yet. Raises ConfigInvalid
     with every mistake and where it stands.
     """
-    whole = {"metrics": data} if isinstance(data, list) else data
-    if not isinstance(whole, dict):
-        raise _invalid("", "must be an object with a list of metrics")
-    errors: list[ConfigError] = []
-    try:
-        validated(Config, whole)
-    except ConfigInvalid as invalid:
-        errors += invalid.errors
-    if "modules" in whole and reach.find is None:
-        message = "code is named on the command line only; here the setting SCORER_MODULES names it"
-        errors.append(ConfigError("modules", message))
-    part = whole.get("part", "")
-    try:
-        part = Slice.parse(part if isinstance(part, str) else repr(part))
-    except SliceInvalid as invalid:
-        errors.append(ConfigError("part", str(invalid)))
-    metrics = tuple(_metrics(whole.get("metrics"), tasks, reach, errors))
+    known = ", ".join(tasks or ())
+    given, errors, metrics = whole(data), list[ConfigError](), list[stats.MetricConfig]()
+    with _kept(errors):
+        validated(Config, given)
+    with _kept(errors):
+        _import_modules(given.get("modules"), reach.folder)
+    listed = given.get("metrics")
+    for number, each in enumerate(listed[:MOST_METRICS] if isinstance(listed, list) else ()):
+        # Where its shape is wrong, that is told already.
+        with _kept(errors), suppress(ValidationError):
+            metric, path = _AnyMetric.validate_python(each), f"metrics[{number}]"
+            errors += [
+                ConfigError(f"{path}.task_names[{place}]", _NO_LABELS.format(name, known))
+                for place, name in enumerate(metric.task_names)
+                if tasks is not None and name not in tasks
+            ]
+            metrics.append(_made(metric, path, reach))
     if errors:
         raise ConfigInvalid(errors)
-    try:
+    with _refused("metrics", stats.MetricInvalid):
         stats.check_names(metrics)
-    except stats.MetricInvalid as error:
-        raise _invalid("metrics", str(error)) from error
-    return ScoreConfig(metrics, whole.get("vega_config"), part)
-
-
-def _metrics(
-    given: object, tasks: Sequence[str] | None, reach: Reach, errors: list[ConfigError]
-) -> Iterator[stats.MetricConfig]:
-    """Make the metrics whose shape is right, so that all that is wrong is said at once."""
-    for number, each in enumerate(given[:MOST_METRICS] if isinstance(given, list) else ()):
-        try:
-            metric = _AnyMetric.validate_python(each)
-            yield _made(metric, f"metrics[{number}]", tasks, reach)
-        except ValidationError:
-            continue
-        except ConfigInvalid as invalid:
-            errors += invalid.errors
+    part = Slice.parse(given.get("part", ""))
+    return ScoreConfig(tuple(metrics), given.get("vega_config"), part)
 
 
 def default_metrics(humans: int) -> tuple[stats.MetricConfig, ...]:
-    """Return what a run is scored by where nobody said what is wanted."""
     names = ["classification", "cohen_kappa"]
     names += ["alt_test"] if humans >= 3 else []
     names += ["krippendorff_alpha"] if humans >= 2 else []
     return tuple(stats.MetricConfig(stats.make_scorer(name), ["winner"]) for name in names)
 
 
-def _made(
-    metric: _Metric, path: str, tasks: Sequence[str] | None, reach: Reach
-) -> stats.MetricConfig:
-    errors = [
-        ConfigError(
-            f"{path}.task_names[{number}]",
-            f"this run has no labels of the task {task!r}; there are {', '.join(tasks)}",
-        )
-        for number, task in enumerate(metric.task_names)
-        if tasks is not None and task not in tasks
-    ]
-    try:
-        scorer = _scorer(metric.scorer, metric.options or {}, path, reach)
-    except ConfigInvalid as invalid:
-        raise ConfigInvalid([*errors, *invalid.errors]) from invalid
-    if errors:
-        raise ConfigInvalid(errors)
-    try:
+def _made(metric: _Metric, path: str, reach: Reach) -> stats.MetricConfig:
+    scorer = _scorer(metric.scorer, metric.options or {}, path, reach)
+    with _refused(path, stats.MetricInvalid):
         return stats.MetricConfig(
             scorer,
             metric.task_names or ["winner"],
@@ -154,44 +147,40 @@ def _made(
             metric.annotator_aggregation,
             metric.display_name,
         )
-    except stats.MetricInvalid as error:
-        raise _invalid(path, str(error)) from error
 
 
 def _scorer(name: str, options: Options, path: str, reach: Reach) -> stats.Scorer:
-    resamples = options.get("resamples", 0)
+    resamples, embedder = options.get("resamples", 0), options.get("embedder")
     if isinstance(resamples, int) and resamples > MOST_RESAMPLES:
         raise _invalid(f"{path}.options.resamples", f"must be at most {MOST_RESAMPLES:,}")
-    try:
-        factory = _factory(name, reach.find)
-    except ValueError as error:
-        raise _invalid(f"{path}.scorer", str(error)) from error
-    if "embedder" in options and reach.embed is not None:
-        about, place = options["embedder"], f"{path}.options.embedder"
-        if not isinstance(about, dict):
+    with _refused(f"{path}.scorer", ValueError):
+        factory = _factory(name, reach.folder)
+    if "embedder" in options:
+        place = f"{path}.options.embedder"
+        if not isinstance(embedder, dict):
             raise _invalid(place, "must be an object")
         others = {key: value for key, value in options.items() if key != "embedder"}
-        options = others | {"embed": reach.embed(about, place)}
-    try:
+        options = others | {"embed": reach.embed(embedder, path=place)}
+    with _refused(f"{path}.options", TypeError, ValueError):
         scorer = factory(**options)
-    except (stats.ScorerUnknown, TypeError, ValueError) as error:
-        raise _invalid(f"{path}.options", str(error)) from error
     if not isinstance(scorer, stats.Scorer) or not is_safe(getattr(scorer, "scorer_name", None)):
         message = "makes no Scorer with a scorer_name of letters, digits and . _ + - alone"
         raise _invalid(f"{path}.scorer", f"{name} {message}")
     return scorer
 
 
-def _factory(name: str, find: Finder | None) -> Callable[..., object]:
+def _factory(name: str, folder: Path | None) -> Callable[..., object]:
     if name in stats.SCORERS:
         return lambda **options: stats.make_scorer(name, **options)
-    if find is not None and "." in name:
-        return find(name)
-    near = get_close_matches(name, stats.SCORERS, n=1)
-    meant = (
-        f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(stats.SCORERS))}"
-    )
-    raise ValueError(f"no scorer is called {name!r}; {meant}")
+    if folder is None or "." not in name:
+        hint = meant(name, list(stats.SCORERS)) or f"; there are {', '.join(sorted(stats.SCORERS))}"
+        raise ValueError(f"no scorer is called {name!r}{hint}")
+    module, _, attribute = name.rpartition(".")
+    with _importing(name, folder):
+        factory: Callable[..., object] = getattr(import_module(module), attribute)
+    if not callable(factory):
+        raise ValueError(f"{name!r} is no scorer")  # noqa: TRY004  as every other mistake
+    return factory
 
 
 # --- files, and the code that they name ---------------------------------------------------------
@@ -232,44 +221,44 @@ def _read(path: Path, where: str) -> object:
         raise _invalid(where, f"{path} cannot be read: {error}") from error
 
 
-def import_modules(data: object, folder: Path) -> None:
-    """Import the modules that a configuration names: they register their scorers."""
-    modules = data.get("modules", []) if isinstance(data, Mapping) else []
-    if not isinstance(modules, list):
-        raise _invalid("modules", "must be a list")
-    for number, name in enumerate(modules):
-        try:
-            with _importable(folder):
-                import_module(name)
-        except Exception as error:
-            raise _invalid(f"modules[{number}]", f"{name!r} cannot be imported: {error}") from error
-
-
-def finder(folder: Path) -> Finder:
-    """Return a function that finds a scorer by its dotted path, also in modules of a folder."""
-
-    def find(path: str) -> Callable[..., object]:
-        module, _, name = path.rpartition(".")
-        try:
-            with _importable(folder):
-                scorer = getattr(import_module(module), name)
-        except Exception as error:
-            raise ValueError(f"{path!r} cannot be imported: {error}") from error
-        if not callable(scorer):
-            raise ValueError(f"{path!r} is no scorer")  # noqa: TRY004  as every other mistake
-        return scorer  # type: ignore[no-any-return]
-
-    return find
+def _import_modules(modules: object, folder: Path | None) -> None:
+    if modules is None:
+        return
+    if folder is None:
+        message = "code is named on the command line only; here the setting SCORER_MODULES names it"
+        raise _invalid("modules", message)
+    for number, name in enumerate(modules if isinstance(modules, list) else ()):
+        with _refused(f"modules[{number}]", ValueError), _importing(name, folder):
+            import_module(name)
 
 
 @contextmanager
-def _importable(folder: Path) -> Iterator[None]:
+def _importing(name: str, folder: Path) -> Iterator[None]:
     place = str(folder.resolve())
     sys.path.append(place)
     try:
         yield
+    except Exception as error:
+        raise ValueError(f"{name!r} cannot be imported: {error}") from error
     finally:
         sys.path.remove(place)
+
+
+@contextmanager
+def _kept(errors: list[ConfigError]) -> Iterator[None]:
+    """Keep what is wrong, so that all of it can be said at once."""
+    try:
+        yield
+    except ConfigInvalid as invalid:
+        errors += invalid.errors
+
+
+@contextmanager
+def _refused(path: str, *kinds: type[Exception]) -> Iterator[None]:
+    try:
+        yield
+    except kinds as error:
+        raise _invalid(path, str(error)) from error
 
 
 def _invalid(path: str, message: str) -> ConfigInvalid:

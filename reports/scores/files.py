@@ -7,8 +7,8 @@ import re
 import shutil
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
@@ -17,9 +17,6 @@ from typing import Final
 MANIFEST: Final = "report.json"
 MADE_BY: Final = "HumanJudge scores"
 _SAFE: Final = re.compile(r"[^\W_](?:[\w .+-]{0,118}[\w+-])?")
-_UNSAFE: Final = re.compile(r"[^\w.+-]+")
-# A file system takes 255 bytes; some are needed for what stands behind.
-_MOST_BYTES: Final = 180
 
 
 class FolderTaken(ValueError):
@@ -41,46 +38,38 @@ def replacing(place: Path, *, force: bool = False) -> Iterator[Path]:
             "which moves it aside"
         )
     place.parent.mkdir(parents=True, exist_ok=True)
-    made = place.with_name(f"{place.name}.new-{token_hex(4)}")
+    number = token_hex(4)
+    made, aside = (place.with_name(f"{place.name}.{what}-{number}") for what in ("new", "before"))
     made.mkdir()
     try:
         yield made
-        _put(made, place, keep=is_foreign)
+        if place.exists():
+            place.rename(aside)
+        try:
+            made.rename(place)
+        except OSError:
+            if aside.exists():
+                aside.rename(place)
+            raise
+        if not is_foreign:
+            shutil.rmtree(aside, ignore_errors=True)
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
 
 def _may_go(place: Path) -> bool:
     """Say whether nothing would be lost: it is empty, or holds what we wrote and nothing else."""
-    if not place.is_dir():
-        return False
-    names = {path.name for path in place.iterdir()}
     try:
+        names = {path.name for path in place.iterdir()}
+        if not names:
+            return True
         manifest = json.loads((place / MANIFEST).read_text("utf-8"))
-        is_ours = manifest["made_by"] == MADE_BY and names <= set(map(str, manifest["files"]))
+        return manifest["made_by"] == MADE_BY and names <= set(map(str, manifest["files"]))
     except (OSError, ValueError, LookupError, TypeError):
-        is_ours = False
-    return is_ours or not names
-
-
-def _put(made: Path, place: Path, *, keep: bool) -> None:
-    if not place.exists():
-        made.rename(place)
-        return
-    aside = place.with_name(f"{place.name}.before-{token_hex(4)}")
-    place.rename(aside)
-    try:
-        made.rename(place)
-    except OSError:
-        aside.rename(place)
-        raise
-    if not keep:
-        with suppress(OSError):
-            shutil.rmtree(aside)
+        return False
 
 
 def is_safe(name: object) -> bool:
-    """Say whether a name may be a folder just as it is."""
     return isinstance(name, str) and _SAFE.fullmatch(name) is not None
 
 
@@ -93,26 +82,22 @@ def judge_names(names: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def file_names(names: Iterable[str]) -> dict[str, str]:
-    """Return the beginning of a file name for each name: none leaves its folder, no two are one.
+def file_name(name: str, taken: set[str]) -> str:
+    """Return the beginning of a file name that leaves no folder and is not `taken`, and take it.
 
     Examples
     --------
-    >>> file_names(["gpt-4.1", "../../etc/passwd", "a/b"])
-    {'gpt-4.1': 'gpt-4.1', '../../etc/passwd': 'etc_passwd-3754d6cb', 'a/b': 'a_b-c14cddc0'}
+    >>> [file_name(name, set()) for name in ("gpt-4.1", "../../etc/passwd", "a/b")]
+    ['gpt-4.1', 'etc_passwd-3754d6cb', 'a_b-c14cddc0']
     """
-    taken = set[str]()
-    return {name: _unique(_file_name(name), taken) for name in names}
-
-
-def _file_name(name: str) -> str:
-    plain = _UNSAFE.sub("_", unicodedata.normalize("NFC", name)).strip("._-+")
-    cut = plain.encode("utf-8", "ignore")[:_MOST_BYTES].decode("utf-8", "ignore")
-    if cut and cut == name:
-        return name
-    # What was replaced could make two names one; what is left of each is told apart by its hash.
-    digits = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{cut or 'judge'}-{digits}"
+    plain = re.sub(r"[^\w.+-]+", "_", unicodedata.normalize("NFC", name)).strip("._-+")
+    # A file system takes 255 bytes; some are needed for what stands behind.
+    cut = plain.encode("utf-8", "ignore")[:180].decode("utf-8", "ignore")
+    if not cut or cut != name:
+        # What was replaced could make two names one; what is left is told apart by its hash.
+        digits = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        cut = f"{cut or 'judge'}-{digits}"
+    return _unique(cut, taken)
 
 
 def _unique(wanted: str, taken: set[str]) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from secrets import token_hex
+from shutil import make_archive
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from typing import Any
@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import Error, IntegrityError, connection, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 from django.utils import timezone
 from django.utils.text import slugify
 
@@ -24,7 +24,7 @@ from humanjudge.lib import leases
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.models import Run
 from reports.models import ScoreReport
-from reports.scores.config import Reach, parse
+from reports.scores.config import Reach, parse, whole
 
 LEASE = timedelta(minutes=2)
 RENEWED_EVERY = timedelta(seconds=30)
@@ -40,23 +40,14 @@ class ScoresRefused(ValueError):
     """It cannot be asked for now; the message says why."""
 
 
-class _Unmade:
-    """Stands for an embedder that only a worker makes: it alone has the keys."""
-
-    model = "not made"
-
-    def __call__(self, texts: object, /) -> list[None]:
-        raise NotImplementedError
-
-
 def ask(run: Run, config: object) -> ScoreReport:
     """Let a worker make score files of a run; None is the default configuration.
 
     Raises ConfigInvalid, or ScoresRefused while others of this run are being made.
     """
-    if config is not None:
-        # Whether the run has labels of those tasks, a worker looks up.
-        parse(config, None, Reach(embed=lambda options, path: _Unmade()))
+    config = whole(config)
+    # Whether the run has labels of those tasks, a worker looks up.
+    parse(config, None)
     try:
         with transaction.atomic():
             report = ScoreReport.objects.create(run=run, config=config)
@@ -86,7 +77,7 @@ def make(report_id: UUID) -> None:
     """Make the files, unless they are made or another worker is at it."""
     # Web processes import this module, and never make any.
     from judge_eval.runs.embeddings import make_embedder
-    from reports.scores.make import NotWritable, ScoringFailed, make_report
+    from reports.scores.make import ScoringFailed, make_report
 
     waiting = ScoreReport.objects.filter(pk=report_id, state=ScoreReport.State.WAITING)
     if not leases.claim(waiting, LEASE, attempts=F("attempts") + 1):
@@ -95,24 +86,24 @@ def make(report_id: UUID) -> None:
     if report.attempts > MOST_ATTEMPTS:
         _finish(report, ScoreReport.State.FAILED, error=f"It broke off {MOST_ATTEMPTS} times.")
         return
-    reach = Reach(embed=lambda options, path: make_embedder(options, path=path))
     try:
-        with _renewed(report), TemporaryDirectory() as name:
-            folder = Path(name)
-            made = make_report(
-                report.run_id, report.config, folder, now=timezone.now(), reach=reach
-            )
+        with _renewed(report), TemporaryDirectory() as place:
+            folder = Path(place) / folder_name(report)
+            folder.mkdir()
+            made = make_report(report.run, report.config, folder, Reach(embed=make_embedder))
             _keep(report, folder, made.table.model_dump())
-    except (ConfigInvalid, ScoringFailed, NotWritable) as error:
+    except (ConfigInvalid, ScoringFailed) as error:
         _finish(report, ScoreReport.State.FAILED, error=str(error) or type(error).__name__)
 
 
 def ask_again_for_lost() -> None:
     """Publish again what no worker is at: its task was lost, or its worker is gone."""
-    now = timezone.now()
-    lost = Q(leased_until__lt=now) | Q(leased_until=None, asked_at__lt=now - TAKEN_UP_WITHIN)
-    waiting = ScoreReport.objects.filter(lost, state=ScoreReport.State.WAITING)
-    for pk in waiting.values_list("pk", flat=True):
+    lost = ScoreReport.objects.filter(
+        leases.free(),
+        state=ScoreReport.State.WAITING,
+        asked_at__lt=timezone.now() - TAKEN_UP_WITHIN,
+    )
+    for pk in lost.values_list("pk", flat=True):
         enqueue(_TASK, str(pk))
 
 
@@ -151,12 +142,9 @@ def _finish(report: ScoreReport, state: str, **made: Any) -> bool:
 def _keep(report: ScoreReport, folder: Path, table: object) -> None:
     """Put the files where they are fetched from, unless another worker is at them by now."""
     path = path_of(report)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{token_hex(4)}")
+    partial = path.with_name(f"{path.stem}.{token_hex(4)}.zip")
     try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
-            for file in sorted(filter(Path.is_file, folder.rglob("*"))):
-                archive.write(file, Path(folder_name(report)) / file.relative_to(folder))
+        make_archive(str(partial.with_suffix("")), "zip", folder.parent, folder.name)
         with transaction.atomic():
             size = partial.stat().st_size
             if _finish(report, ScoreReport.State.DONE, size=size, table=table):

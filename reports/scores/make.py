@@ -3,84 +3,78 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
-from uuid import UUID
 
 from django.db.models import Count, Q
+from django.utils import timezone
 
 from humanjudge.charts.draw import ChartRefused
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.findings.load import WINNER, RunLabels, labels_of
-from judge_eval.findings.slices import Slice
 from judge_eval.models import Run, Verdict
 from judge_eval.stats import MetricConfig, Results, ScoreResult, among_people, score
 from reports.scores.charts import write_charts
-from reports.scores.config import NOTHING, Options, Reach, default_metrics, parse
-from reports.scores.files import MADE_BY, MANIFEST, file_names, judge_names
+from reports.scores.config import NOTHING, Reach, default_metrics, parse
+from reports.scores.files import MADE_BY, MANIFEST, file_name, judge_names
 from reports.scores.page import as_html
-from reports.scores.table import Report, Source, is_of_people, table_csv, tabulate
+from reports.scores.table import Report, Source, is_of_people, table_csv
 from voting.ledger.counts import counted_in
 from voting.models import Entry
 
-CHARTS: Final = "charts"
-SCORES: Final = "scores"
-# Why votes and verdicts are not counted: of one, and of several.
+# Why votes and verdicts are not counted.
 _ENDS: Final = {
-    "retracted": ("was taken back", "were taken back"),
-    "seen": (
-        "was not blind, or is not of this run's kind",
-        "were not blind, or are not of this run's kind",
-    ),
-    "unsealed": (
-        "was not yet sealed when this was made",
-        "were not yet sealed when this was made",
-    ),
-    Verdict.State.FAILED: ("failed", "failed"),
-    Verdict.State.WAITING: ("is still waited for", "are still waited for"),
+    "retracted": "{was} taken back",
+    "seen": "{was} not blind, or {is_} not of this run's kind",
+    "unsealed": "{was} not yet sealed when this was made",
+    Verdict.State.FAILED: "failed",
+    Verdict.State.WAITING: "{is_} still waited for",
 }
 
 
-class NotWritable(ValueError):
-    """A scorer's result holds something that a file cannot."""
-
-
 class ScoringFailed(ValueError):
-    """A scorer could not do its work; the message says which, on what, and why."""
+    """A scorer could not do its work, or its result cannot be written; the message says why."""
 
 
-def make_report(
-    run_id: UUID,
-    data: object,
-    folder: Path,
-    *,
-    now: datetime,
-    reach: Reach = NOTHING,
-    part: Slice | None = None,
-) -> Report:
+def make_report(run: Run, data: object, folder: Path, reach: Reach = NOTHING) -> Report:
     """Compute a run's figures and write them into an empty folder.
 
-    `data` is the configuration as it was read, None for the default; a `part` stands in the place
-    of the one it names. Raises ConfigInvalid, ScoringFailed, NotWritable.
+    `data` is the configuration as it was read. Raises ConfigInvalid and ScoringFailed.
     """
-    run = Run.objects.select_related("queue__project").get(pk=run_id)
-    labels = labels_of(run, up_to=run.queue.project.head_seq)
-    config = parse({} if data is None else data, labels.tasks, reach)
-    part = part or config.part
-    if part.kind:
-        labels = labels_of(run, part, up_to=run.queue.project.head_seq)
+    project = run.queue.project
+    labels = labels_of(run, up_to=project.head_seq)
+    config = parse(data, labels.tasks, reach)
+    if config.part.kind:
+        labels = labels_of(run, config.part, up_to=project.head_seq)
     metrics = config.metrics or default_metrics(len(labels.humans))
     names = judge_names(labels.names)
     for metric in metrics:
         _folder_of(metric, folder).mkdir(parents=True)
-    results, among = _scored(metrics, names, labels, folder / SCORES)
-    source = _source(run, labels, now, part)
+    results, among = _scored(metrics, names, labels, folder / "scores")
+    winners = [tasks[WINNER] for tasks in labels.humans.values() if WINNER in tasks]
+    source = Source(
+        run_id=str(run.pk),
+        run_name=run.name,
+        made_at=timezone.now(),
+        ledger_seq=project.head_seq,
+        ledger_head=project.head,
+        is_simulated=run.queue.is_simulated,
+        part=config.part.in_words,
+        people=len(labels.humans),
+        votes=sum(map(len, winners)),
+        pairs=len(set[Any]().union(*winners)),
+        not_counted=_not_counted(run),
+    )
     baselines = frozenset(names[judge] for judge in labels.baselines)
     judges = {name: judge for judge, name in names.items()}
-    table = tabulate(metrics, results, list(judges), among, baselines, source)
-    report = Report(source, judges, metrics, results, among, baselines, table)
-    _write(report, folder, _draw(report, folder / CHARTS, config.vega_config))
+    report = Report(source, judges, metrics, results, among, baselines)
+    try:
+        drawings = write_charts(report, folder / "charts", config.vega_config)
+    except ChartRefused as refused:
+        if config.vega_config is None:
+            raise ScoringFailed(str(refused)) from refused
+        raise ConfigInvalid([ConfigError("vega_config", str(refused))]) from refused
+    _write(report, source, folder, drawings)
     return report
 
 
@@ -102,33 +96,6 @@ def _scored(
     return results, {name: result for name, result in among.items() if result}
 
 
-def _draw(report: Report, folder: Path, vega_config: Options | None) -> list[str]:
-    try:
-        return write_charts(report, folder, vega_config)
-    except ChartRefused as refused:
-        if vega_config is None:
-            raise ScoringFailed(str(refused)) from refused
-        raise ConfigInvalid([ConfigError("vega_config", str(refused))]) from refused
-
-
-def _source(run: Run, labels: RunLabels, now: datetime, part: Slice) -> Source:
-    winners = [tasks[WINNER] for tasks in labels.humans.values() if WINNER in tasks]
-    project = run.queue.project
-    return Source(
-        run_id=str(run.pk),
-        run_name=run.name,
-        made_at=now,
-        ledger_seq=project.head_seq,
-        ledger_head=project.head,
-        is_simulated=run.queue.is_simulated,
-        part=part.in_words,
-        people=len(labels.humans),
-        votes=sum(map(len, winners)),
-        pairs=len(set[Any]().union(*winners)),
-        not_counted=_not_counted(run),
-    )
-
-
 def _not_counted(run: Run) -> list[tuple[int, str, str]]:
     votes = Entry.objects.filter(queue=run.queue_id, kind=Entry.Kind.VOTE).aggregate(
         retracted=Count("pk", Q(retracted_seq__isnull=False)),
@@ -142,38 +109,40 @@ def _not_counted(run: Run) -> list[tuple[int, str, str]]:
         (count, "verdict", f" of {judge}", state)
         for judge, state, count in ended.order_by("judge__position", "state")
     ]
+    one, several = {"was": "was", "is_": "is"}, {"was": "were", "is_": "are"}
     return [
-        (count, f"{what}{'s' if count > 1 else ''}{of}", _ENDS[why][count > 1])
+        (
+            count,
+            f"{what}{'s' * (count > 1)}{of}",
+            _ENDS[why].format(**several if count > 1 else one),
+        )
         for count, what, of, why in rows
     ]
 
 
 def _folder_of(config: MetricConfig, folder: Path) -> Path:
-    return folder / SCORES / config.scorer.scorer_name / config.unique_name
+    return folder / "scores" / config.scorer.scorer_name / config.unique_name
 
 
-def _write(report: Report, folder: Path, drawings: list[str]) -> None:
-    """Write the results, the table and the page with its charts, and what they are."""
-    files, made_at = file_names(report.judges), report.source.made_at.isoformat()
+def _write(report: Report, source: Source, folder: Path, drawings: list[str]) -> None:
+    taken, made_at = set[str](), source.made_at.isoformat()
+    files = {judge: file_name(judge, taken) for judge in report.judges}
     for config in report.configs:
         for result in report.results[config.unique_name]:
             about = result.as_dict(made_at) | {"judge_uuid": report.judges[result.judge_id]}
-            text = _json(about, f"{config.unique_name} of {result.judge_id}")
             path = _folder_of(config, folder) / f"{files[result.judge_id]}_result.json"
-            path.write_text(text, "utf-8")
+            try:
+                _write_json(path, about)
+            except (TypeError, ValueError) as error:
+                what = f"{config.unique_name} of {result.judge_id}"
+                raise ScoringFailed(f"{what} cannot be written as JSON: {error}") from error
     table = table_csv(report.table, report.judges)
     (folder / "score_report.csv").write_text(table, "utf-8", newline="")
     (folder / "score_report.html").write_text(as_html(report, drawings), "utf-8")
-    there = sorted({*(path.name for path in folder.iterdir()), MANIFEST})
-    (folder / MANIFEST).write_text(_json(_manifest(report, there), "the report"), "utf-8")
-
-
-def _manifest(report: Report, files: list[str]) -> object:
-    source = report.source
-    return {
+    manifest = {
         "made_by": MADE_BY,
         "run": {"id": source.run_id, "name": source.run_name},
-        "made_at": source.made_at.isoformat(),
+        "made_at": made_at,
         "ledger": {"seq": source.ledger_seq, "head": source.ledger_head},
         "labels": {"people": source.people, "votes": source.votes, "pairs": source.pairs},
         "is_simulated": source.is_simulated,
@@ -190,12 +159,11 @@ def _manifest(report: Report, files: list[str]) -> object:
             }
             for config in report.configs
         ],
-        "files": files,
+        "files": sorted({*(path.name for path in folder.iterdir()), MANIFEST}),
     }
+    _write_json(folder / MANIFEST, manifest)
 
 
-def _json(value: object, what: str) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-    except (TypeError, ValueError) as error:
-        raise NotWritable(f"{what} cannot be written as JSON: {error}") from error
+def _write_json(path: Path, value: object) -> None:
+    text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+    path.write_text(f"{text}\n", "utf-8")

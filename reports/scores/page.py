@@ -10,34 +10,27 @@ from typing import Final, TypeAlias
 from django.template.loader import render_to_string
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
 from humanjudge.http import Context
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell, text_cell
 from judge_eval.stats import AltTestScorer, Figure, MetricConfig, ScoreResult, epsilon_advice
 from reports.scores.table import (
+    HINTS,
     PEOPLE,
     Report,
     best_of,
-    capital,
-    columns_of,
     figure_cell,
     in_words,
     is_of_people,
     metric_title,
     number,
-    page_table,
-    people_cells,
+    on_page,
     span_of,
 )
 
-HINTS: Final = {
-    "highest": "highest is best",
-    "lowest": "lowest is best",
-    "nearest_zero": "nearest to 0 is best",
-}
 # What has more rows is folded up.
 _SHORT: Final = 12
-_SMALLEST_P: Final = 0.001
 # A table of parts, how many rows it has, and whether it is folded up.
 Grid: TypeAlias = tuple[Table, int, bool]
 
@@ -48,46 +41,23 @@ def as_html(report: Report, drawings: Sequence[str] = ()) -> str:
     `drawings` are charts as `humanjudge.charts.svg` makes them: shapes and texts with attributes,
     nothing that runs or loads. They take their colours from the page.
     """
-    style = render_to_string("reports/score_report.css")
-    script = render_to_string("reports/score_report.js")
-    table = report.table
-    best = [
-        best_of(config.scorer, figure)
-        for config in report.configs
-        for _, figure, _ in columns_of(config, report.results[config.unique_name])
-    ]
-    first = next((place for place in table.places if best[place]), None)
-    context = {
+    columns = [report.columns[place] for place in report.table.places]
+    context = on_page(report.table) | {
         "source": report.source,
-        "heads": [
-            {
-                "name": table.columns[place],
-                "title": table.titles[place],
-                "best": best[place],
-                "hint": HINTS.get(best[place] or ""),
-                "is_first": place == first,
-            }
-            for place in table.places
-        ],
-        "figures": page_table(table),
-        "among_people": people_cells(table),
+        "heads": columns,
+        "first": next((column for column in columns if column.best), None),
         "drawings": [SafeString(drawing) for drawing in drawings],
         "sections": [_section(report, config) for config in report.configs],
-        # They are ours, and their hashes stand in the page's own policy.
-        "style": SafeString(style),
-        "script": SafeString(script),
-        "style_hash": _hash(style),
-        "script_hash": _hash(script),
     }
+    for name, ending in (("style", "css"), ("script", "js")):
+        # They are ours, and their hashes stand in the page's own policy.
+        text = render_to_string(f"reports/score_report.{ending}")
+        digest = b64encode(sha256(text.encode()).digest()).decode()
+        context |= {name: SafeString(text), f"{name}_hash": f"sha256-{digest}"}
     return render_to_string("reports/score_report.html", context)
 
 
-def _hash(text: str) -> str:
-    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
-
-
 def _section(report: Report, config: MetricConfig) -> Context:
-    """Return one metric in full, the judges as they are ranked, people last."""
     name, scorer = config.unique_name, config.scorer
     by_judge = {result.judge_id: result for result in report.results[name]}
     judged = [by_judge[row.judge_id] for row in report.table.judges]
@@ -125,7 +95,7 @@ def _section(report: Report, config: MetricConfig) -> Context:
 
 
 def _rows(report: Report, config: MetricConfig, result: ScoreResult) -> Iterable[Row]:
-    names = {figure for _, figure, _ in columns_of(config, report.results[config.unique_name])}
+    names = {column.figure for column in report.columns if column.metric is config}
     for name, figure in result.figures.items():
         # What is people's alone would be the same of every judge.
         if is_of_people(config.scorer, name) and result.judge_id != PEOPLE:
@@ -149,7 +119,7 @@ def _rows(report: Report, config: MetricConfig, result: ScoreResult) -> Iterable
 def _by_part(results: Sequence[ScoreResult], people: ScoreResult | None) -> Iterable[Grid]:
     for name in dict.fromkeys(name for result in results for name in result.series):
         curves = {result.judge_id: result.series.get(name, {}) for result in results}
-        yield _grid(f"{capital(name.replace('_', ' '))}, step by step", curves)
+        yield _grid(f"{capfirst(name.replace('_', ' '))}, step by step", curves)
     if any(result.by_human for result in results):
         yield _grid("Person by person", {result.judge_id: result.by_human for result in results})
     if people and people.by_human:
@@ -161,7 +131,7 @@ def _by_part(results: Sequence[ScoreResult], people: ScoreResult | None) -> Iter
             if result.by_task
         }
         if of_tasks:
-            yield _grid(f"{capital(name.replace('_', ' '))}, task by task", of_tasks)
+            yield _grid(f"{capfirst(name.replace('_', ' '))}, task by task", of_tasks)
 
 
 def _grid(caption: str, parts: Mapping[str, Mapping[str, Figure]]) -> Grid:
@@ -182,7 +152,6 @@ def _grid(caption: str, parts: Mapping[str, Mapping[str, Figure]]) -> Grid:
 
 
 def _alt_test(results: Sequence[ScoreResult]) -> Iterable[Grid]:
-    """Yield the p-values of every judge's Alt-Test, person by person."""
     tested = [
         (result.judge_id, by_human)
         for result in results
@@ -204,7 +173,7 @@ def _alt_test(results: Sequence[ScoreResult]) -> Iterable[Grid]:
 
 
 def _p(p: float) -> str:
-    return f"{p:.3f}" if p >= _SMALLEST_P else f"< {_SMALLEST_P}"
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
 def _notes(results: Sequence[ScoreResult]) -> Iterable[tuple[str, str]]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from functools import cached_property, partial
+from math import isclose
+from typing import Final, NamedTuple
 
+from django.utils.text import capfirst
 from pydantic import BaseModel
 
+from humanjudge.http import Context
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, as_csv, name_cell
 from humanjudge.lib.text import listed, number_of
 
@@ -16,7 +20,6 @@ from humanjudge.lib.text import listed, number_of
 from judge_eval import stats
 
 PEOPLE: Final = "people among themselves"
-_SAME: Final = 1e-12
 _WORDS: Final = {
     "alt_test": "Alt-Test",
     "cohens_kappa": "Cohen's kappa",
@@ -30,9 +33,15 @@ _WORDS: Final = {
     "spearman": "Spearman's rho",
     "with_judge": "with the judge",
 }
-_MOST_NAMED: Final = 3
 # By what values are put in order, the best one first.
 _ORDERS: Final = {"highest": lambda value: -value, "lowest": float, "nearest_zero": abs}
+# The same but for noise in the last digits.
+_is_same: Final = partial(isclose, rel_tol=0, abs_tol=1e-12)
+HINTS: Final = {
+    "highest": "highest is best",
+    "lowest": "lowest is best",
+    "nearest_zero": "nearest to 0 is best",
+}
 
 
 class Score(BaseModel):
@@ -98,10 +107,13 @@ class ScoreTable(BaseModel):
         return [place for place, is_alone in enumerate(self.of_people) if not is_alone]
 
     @property
-    def people_row(self) -> list[Score] | None:
-        """People's row beneath the judges, where it holds a figure."""
-        row = self.people
-        return row if row and any(row[place].value is not None for place in self.places) else None
+    def rows(self) -> list[tuple[str, str, list[Score]]]:
+        """The judges, then people where they have a figure: whose row, a tag, what differs."""
+        found = [(row.judge_id, "baseline" * row.is_baseline, row.figures) for row in self.judges]
+        people = self.people or []
+        if any(people[place].value is not None for place in self.places if people):
+            found.append((PEOPLE, "", people))
+        return [(name, tag, [row[place] for place in self.places]) for name, tag, row in found]
 
     @property
     def among_people(self) -> list[tuple[str, str, Score]]:
@@ -111,85 +123,93 @@ class ScoreTable(BaseModel):
         return [(self.titles[place], self.columns[place], row[place]) for place in alone]
 
 
+class Column(NamedTuple):
+    """A figure of a metric: its name in files, its title, which value is best; is it people's?"""
+
+    metric: stats.MetricConfig
+    figure: str
+    name: str
+    title: str
+    best: str | None
+    is_of_people: bool
+
+    @property
+    def hint(self) -> str:
+        return HINTS.get(self.best or "", "")
+
+
 @dataclass(frozen=True)
 class Report:
     """The figures of all judges; `judges` are their ids by what each is called here.
 
-    `among` are the same figures between people by unique name, where there are any.
+    `results` are in the order of `judges`; `among` are the same figures between people by unique
+    name, where there are any.
     """
 
-    source: Source
+    source: Source | None
     judges: Mapping[str, str]
     configs: Sequence[stats.MetricConfig]
     results: stats.Results
     among: Mapping[str, stats.ScoreResult]
     baselines: Collection[str]
-    table: ScoreTable
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        return [column for config in self.configs for column in _columns(self, config)]
+
+    @cached_property
+    def table(self) -> ScoreTable:
+        columns = self.columns
+        found = [
+            [_score(column.figure, result) for result in self.results[column.metric.unique_name]]
+            for column in columns
+        ]
+        ranks = [_ranked(column, scores) for column, scores in zip(columns, found, strict=True)]
+        rows = [
+            JudgeScores(judge_id=name, is_baseline=name in self.baselines, figures=list(figures))
+            for name, figures in zip(self.judges, zip(*found, strict=True), strict=True)
+        ]
+        # In the order of the first column that has a best value.
+        rank = next(filter(None, ranks), [0.0] * len(rows))
+        people = [_score(each.figure, self.among.get(each.metric.unique_name)) for each in columns]
+        return ScoreTable(
+            columns=[column.name for column in columns],
+            titles=[column.title for column in columns],
+            of_people=[column.is_of_people for column in columns],
+            judges=[rows[place] for place in sorted(range(len(rows)), key=rank.__getitem__)],
+            people=people if self.among else None,
+            as_of=self.source,
+        )
 
 
-def tabulate(
-    configs: Sequence[stats.MetricConfig],
-    results: stats.Results,
-    judges: Sequence[str],
-    among: Mapping[str, stats.ScoreResult] | None = None,
-    baselines: Collection[str] = (),
-    as_of: ScoresAsOf | None = None,
-) -> ScoreTable:
-    """Put the figures of all judges beside each other; `results` are in the order of `judges`.
-
-    `among` are the same figures between people, by unique name, where there are any.
-    """
-    columns = [
-        (config, *column)
-        for config in configs
-        for column in columns_of(config, results[config.unique_name])
-    ]
-    rows = [
-        JudgeScores(judge_id=judge, is_baseline=judge in baselines, figures=[]) for judge in judges
-    ]
-    people = []
-    ranked: list[float] | None = None
-    for config, _, figure, _ in columns:
-        found = results[config.unique_name]
-        scores = [_score(figure, result) for result in found]
-        order = _ORDERS.get(best_of(config.scorer, figure) or "")
-        values = [score.value for score in scores if score.value is not None]
-        if order and values and not _is_same(min(values), max(values)):
-            best = min(values, key=order)
-            for score in scores:
-                score.is_best = score.value is not None and _is_same(score.value, best)
-        for row, score in zip(rows, scores, strict=True):
-            row.figures.append(score)
-        if order and ranked is None:
-            ranked = [
-                float("inf") if score.value is None else order(score.value) for score in scores
-            ]
-        people.append(_score(figure, (among or {}).get(config.unique_name)))
-    order_of_rows = sorted(range(len(rows)), key=(ranked or [0.0] * len(rows)).__getitem__)
-    return ScoreTable(
-        columns=[name for _, name, _, _ in columns],
-        titles=[title for _, _, _, title in columns],
-        of_people=[is_of_people(config.scorer, figure) for config, _, figure, _ in columns],
-        judges=[rows[place] for place in order_of_rows],
-        people=people if among else None,
-        as_of=as_of,
-    )
-
-
-def columns_of(
-    config: stats.MetricConfig, results: Sequence[stats.ScoreResult]
-) -> list[tuple[str, str, str]]:
-    """Return a metric's columns: the name in files, which figure it is, and its title."""
-    name = config.unique_name
-    if isinstance(config.scorer, stats.AltTestScorer):
-        endings = {"winning_rate": "winning_rate", "advantage_probability": "advantage_prob"}
-        return [(f"{name}_{end}", it, figure_title(config, it)) for it, end in endings.items()]
+def _columns(report: Report, metric: stats.MetricConfig) -> Iterator[Column]:
+    name, scorer = metric.unique_name, metric.scorer
+    results = report.results[name]
     # A scorer may name its figures only where it computed some.
     computed = [r for r in results if any(f.value is not None for f in r.figures.values())]
     figures = dict.fromkeys(figure for result in computed or results for figure in result.figures)
-    first, *more = figures or [config.scorer.scorer_name]
-    others = [(f"{name}_{figure}", figure, figure_title(config, figure)) for figure in more]
-    return [(name, first, metric_title(config)), *others]
+    endings = {figure: f"_{figure}" if n else "" for n, figure in enumerate(figures)}
+    endings = endings or {scorer.scorer_name: ""}
+    if isinstance(scorer, stats.AltTestScorer):
+        endings = {"winning_rate": "_winning_rate", "advantage_probability": "_advantage_prob"}
+    for figure, ending in endings.items():
+        words = f", {in_words(figure)}" if ending else ""
+        if isinstance(scorer, stats.AltTestScorer) and figure == "winning_rate":
+            words = f" at {stats.epsilon_key(scorer.settings.epsilon)}"
+        title, best = metric_title(metric, words), best_of(scorer, figure)
+        yield Column(metric, figure, name + ending, title, best, is_of_people(scorer, figure))
+
+
+def _ranked(column: Column, scores: Sequence[Score]) -> list[float]:
+    """Mark the best values, unless all are the same; return what puts all in order, if anything."""
+    if column.best is None:
+        return []
+    order, values = _ORDERS[column.best], [s.value for s in scores if s.value is not None]
+    if values and not _is_same(min(values), max(values)):
+        best = min(values, key=order)
+        for score in scores:
+            score.is_best = score.value is not None and _is_same(score.value, best)
+    return [float("inf") if score.value is None else order(score.value) for score in scores]
 
 
 def best_of(scorer: stats.Scorer, figure: str = "") -> str | None:
@@ -199,13 +219,10 @@ def best_of(scorer: stats.Scorer, figure: str = "") -> str | None:
 
 
 def _score(name: str, result: stats.ScoreResult | None) -> Score:
-    if result is None:
-        figure = stats.no_figure("people have no such figure")
-    elif name in result.figures:
-        figure = result.figures[name]
-    else:
-        reasons = (figure.reason for figure in result.figures.values() if figure.reason)
-        figure = stats.no_figure(next(reasons, f"there is no {name}"))
+    figures = result.figures if result else {}
+    reasons = (figure.reason for figure in figures.values() if figure.reason)
+    why = next(reasons, f"there is no {name}") if result else "people have no such figure"
+    figure = figures.get(name) or stats.no_figure(why)
     passes = result.metadata.get("passes") if result and name == "winning_rate" else None
     return Score(
         value=figure.value,
@@ -217,19 +234,14 @@ def _score(name: str, result: stats.ScoreResult | None) -> Score:
     )
 
 
-def _is_same(one: float, other: float) -> bool:
-    return abs(one - other) <= _SAME
-
-
 # --- what people call them ----------------------------------------------------------------------
 
 
 def metric_title(config: stats.MetricConfig, figure: str = "") -> str:
-    """Return what a metric, or one of its several figures, is called over a table."""
     if config.display_name:
         return f"{config.display_name}{figure}"
     tasks, scorer = config.task_names, config.scorer
-    named = listed(tasks) if len(tasks) <= _MOST_NAMED else f"{len(tasks)} tasks"
+    named = listed(tasks) if len(tasks) <= 3 else f"{len(tasks)} tasks"
     ways = {"multitask": f"mean of {named}", "multilabel": f"{named} as one label"}
     parts = [f"{_metric(scorer)}{figure}", ways.get(config.task_strategy, named)]
     if config.annotator_aggregation == "majority_vote" and scorer.supports_majority:
@@ -237,19 +249,8 @@ def metric_title(config: stats.MetricConfig, figure: str = "") -> str:
     return ", ".join(parts)
 
 
-def figure_title(config: stats.MetricConfig, figure: str) -> str:
-    scorer = config.scorer
-    if isinstance(scorer, stats.AltTestScorer) and figure == "winning_rate":
-        return metric_title(config, f" at {stats.epsilon_key(scorer.settings.epsilon)}")
-    return metric_title(config, f", {in_words(figure)}")
-
-
 def in_words(name: str) -> str:
     return _WORDS.get(name, name.replace("_", " "))
-
-
-def capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
 
 
 def is_of_people(scorer: stats.Scorer, figure: str = "krippendorff_alpha") -> bool:
@@ -259,15 +260,12 @@ def is_of_people(scorer: stats.Scorer, figure: str = "krippendorff_alpha") -> bo
 
 def _metric(scorer: stats.Scorer) -> str:
     if not isinstance(scorer, stats.ClassificationScorer):
-        return capital(in_words(scorer.scorer_name))
-    settings, name = scorer.settings, capital(in_words(scorer.settings.metric))
+        return capfirst(in_words(scorer.scorer_name))
+    settings, name = scorer.settings, capfirst(in_words(scorer.settings.metric))
     if settings.metric == "accuracy":
         return name
     binary = settings.average == "binary"
     return f"{name} of {settings.pos_label}" if binary else f"{name} ({settings.average})"
-
-
-# --- as files and text --------------------------------------------------------------------------
 
 
 def table_csv(table: ScoreTable, judges: Collection[str]) -> str:
@@ -286,14 +284,9 @@ def table_text(table: ScoreTable) -> str:
         for title, name in zip(table.titles, table.columns, strict=True)
     ]
     heads = [f"({number})" for number, _ in enumerate(table.places, start=1)]
-    rows = [
-        (f"{row.judge_id}{' (baseline)' * row.is_baseline}", row.figures) for row in table.judges
-    ]
-    rows += [(PEOPLE, table.people_row)] if table.people_row else []
     lines = [["judge_id", *heads]]
-    lines += [
-        [_printable(name), *(_text(row[place]) for place in table.places)] for name, row in rows
-    ]
+    for name, tag, scores in table.rows:
+        lines.append([_printable(f"{name} ({tag})" if tag else name), *map(_text, scores)])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     padded = [
         "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
@@ -320,20 +313,15 @@ def _printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 
 
-# --- on pages -----------------------------------------------------------------------------------
-
-
 def number(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 1e6 else f"{value:.6g}"
 
 
 def span_of(figure: stats.Figure | Score) -> str:
-    """Return a figure's interval in words, or nothing."""
     return "{} to {}".format(*map(number, figure.interval)) if figure.interval else ""
 
 
 def figure_cell(figure: stats.Figure | Score) -> Cell:
-    """Show a figure with its interval and n, or why there is none; it sorts by its value."""
     if figure.value is None:
         return Cell(DASH, figure.reason or "", css="num why", sort="")
     small = "; ".join(filter(None, [span_of(figure), f"n\N{NO-BREAK SPACE}{figure.n:,}"]))
@@ -347,24 +335,22 @@ def figure_cell(figure: stats.Figure | Score) -> Cell:
     )
 
 
-def page_table(table: ScoreTable) -> Table:
-
-    def row(name: str, scores: Sequence[Score], tag: str = "") -> Row:
-        head = replace(name_cell(name, tag=tag), sort=name)
-        return Row(name, [head, *(figure_cell(scores[place]) for place in table.places)])
-
+def on_page(table: ScoreTable) -> Context:
+    """Return the table for a template, and people's figures: title, name, cell."""
     heads = [Head(table.titles[place], hint=table.columns[place]) for place in table.places]
-    return Table(
-        label="Figures",
-        css="list rates scores",
-        heads=[Head("Judge", css=""), *heads],
-        rows=[
-            row(j.judge_id, j.figures, "baseline" if j.is_baseline else "") for j in table.judges
+    rows = [
+        Row(name, [replace(name_cell(name, tag=tag), sort=name), *map(figure_cell, scores)])
+        for name, tag, scores in table.rows
+    ]
+    return {
+        "figures": Table(
+            label="Figures",
+            css="list rates scores",
+            heads=[Head("Judge", css=""), *heads],
+            rows=rows[: len(table.judges)],
+            foot=rows[len(table.judges) :],
+        ),
+        "among_people": [
+            (title, name, figure_cell(score)) for title, name, score in table.among_people
         ],
-        foot=[row(PEOPLE, table.people_row)] if table.people_row else [],
-    )
-
-
-def people_cells(table: ScoreTable) -> list[tuple[str, str, Cell]]:
-    """Show the figures that are people's alone: title, name, cell."""
-    return [(title, name, figure_cell(score)) for title, name, score in table.among_people]
+    }

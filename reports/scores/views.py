@@ -11,7 +11,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_safe
 
 from humanjudge.http import Context, HtmxRequest, Problem
-from humanjudge.lib import strict_json
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.findings.cache import parts_of
@@ -21,7 +20,8 @@ from judge_eval.pages.runs import run_action, run_page
 from reports.models import ScoreReport
 from reports.scores import jobs
 from reports.scores.api import zip_response
-from reports.scores.table import ScoreTable, page_table, people_cells
+from reports.scores.config import sent
+from reports.scores.table import ScoreTable, on_page
 
 
 @run_page("see calls")
@@ -35,10 +35,11 @@ def run_scores(request: HtmxRequest, run: Run) -> HttpResponse:
 def ask_for_scores(request: HttpRequest, run: Run) -> HttpResponse:
     text, part = request.POST.get("config", "").strip(), request.POST.get("part", "")
     try:
-        jobs.ask(run, _with_part(strict_json.loads(text) if text else None, part))
+        config = sent(text.encode())
+        jobs.ask(run, {"part": part} | config if part else config)
     except ConfigInvalid as invalid:
         errors = [str(error) for error in invalid.errors]
-    except (jobs.ScoresRefused, strict_json.NotJson) as refused:
+    except jobs.ScoresRefused as refused:
         errors = [str(refused)]
     else:
         return redirect("run-scores", run.pk)
@@ -57,39 +58,24 @@ def download_scores(request: HttpRequest, run_id: UUID, report_id: UUID) -> Http
     return response
 
 
-def _with_part(config: object, part: str) -> object:
-    """Return a configuration with the part that was chosen beside it, unless it names one."""
-    if part and isinstance(config, list):
-        return {"metrics": config, "part": part}
-    if part and (config is None or isinstance(config, dict)):
-        return {"part": part, **(config or {})}
-    return config
-
-
 def _context(run: Run, part: str = "") -> Context:
     reports = list(jobs.reports_of(run)[: jobs.MOST_KEPT])
-    latest = next((report for report in reports if report.table), None)
-    table = ScoreTable.model_validate(latest.table) if latest else None
-    as_of = table.as_of if table else None
-    return {
+    parts = [Slice.parse((report.config or {}).get("part", "")).in_words for report in reports]
+    context: Context = {
         "run": run,
-        "reports": [(report, *_about(report)) for report in reports],
-        "latest": latest,
-        "as_of": (
-            f"As of {number_of(as_of.votes, 'vote')} {as_of}, ledger entry {as_of.ledger_seq:,}."
-            if as_of
-            else ""
-        ),
-        "figures": page_table(table) if table else None,
-        "among_people": people_cells(table) if table else [],
+        "reports": list(zip(reports, parts, strict=True)),
         "is_waiting": any(report.state == ScoreReport.State.WAITING for report in reports),
         "parts": parts_of(run),
         "chosen_part": part,
         "tab": "scores",
     }
-
-
-def _about(report: ScoreReport) -> tuple[str, str]:
-    config = report.config if isinstance(report.config, dict) else {"metrics": report.config}
-    part = Slice.parse(config.get("part") or "").in_words
-    return "chosen" if config.get("metrics") else "usual", part
+    latest = next((report for report in reports if report.table), None)
+    if latest is None:
+        return context
+    table = ScoreTable.model_validate(latest.table)
+    context |= {"latest": latest} | on_page(table)
+    if as_of := table.as_of:
+        context["as_of"] = (
+            f"As of {number_of(as_of.votes, 'vote')} {as_of}, ledger entry {as_of.ledger_seq:,}."
+        )
+    return context

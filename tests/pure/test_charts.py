@@ -25,6 +25,7 @@ from humanjudge.charts.spec import RATING, SCORE, SHARE, Axis, Reference
 DOCS = Path(__file__).parents[2] / "docs" / "charts.md"
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 SITE_CSS = Path(__file__).parents[2] / "static" / "css" / "site.css"
+HALF = Reference(0.5, "half")
 JUDGES = [Estimate("low", 0.25, 0.2, 0.3), Estimate("none", None), Estimate("high", 0.75, 0.7, 0.8)]
 
 
@@ -109,7 +110,7 @@ def test_nothing_to_draw_is_no_chart():
     assert bars([], title="t", axis=SHARE) is None
     assert intervals([], title="t", axis=SHARE) is None
     assert heat_map([], [], title="t", text="") is None
-    assert lines([], title="t", x=Axis(), y=SHARE) is None
+    assert lines([], title="t", x=Axis(), y=SHARE, threshold=HALF) is None
     assert grouped([], title="t", axis=SHARE) is None
 
 
@@ -173,7 +174,7 @@ def winning(name, *rates, is_baseline=False):
 
 def test_every_line_is_named_at_its_end_and_no_name_covers_another():
     curves = [winning(f"judge-{n}", 0.0, 0.5, 1.0, 1.0) for n in range(6)]
-    spec = lines(curves, title="t", x=Axis("epsilon"), y=SHARE)
+    spec = lines(curves, title="t", x=Axis("epsilon"), y=SHARE, threshold=HALF)
     places = {
         "".join(text.itertext()): [
             float(number) for number in re.findall(r"[-\d.]+", text.get("transform"))
@@ -212,7 +213,9 @@ def test_equal_lines_are_drawn_beside_each_other():
     curves = [winning(name, 0.0, 0.5, 1.0, 1.0) for name in ("a", "b", "c")]
     paths = [
         mark.get("d")
-        for mark in drawn(lines(curves, title="t", x=Axis(), y=SHARE)).iter(f"{NAMESPACE}path")
+        for mark in drawn(lines(curves, title="t", x=Axis(), y=SHARE, threshold=HALF)).iter(
+            f"{NAMESPACE}path"
+        )
         if (mark.get("d") or "").count("L") == 3
     ]
     assert len(set(paths)) == 3
@@ -274,8 +277,14 @@ SAME = [Curve(name, [(0.0, 0.5)], name.endswith("o4")) for name in [*NAMES, "rul
         grouped(
             [Versus(c.name, "ann", 0.5, 0.5, c.is_baseline) for c in SAME], title="t", axis=SHARE
         ),
-        lines(SAME, title="t", x=Axis(), y=SHARE),
-        lines([*SAME, *(Curve(str(n), []) for n in range(9))], title="t", x=Axis(), y=SHARE),
+        lines(SAME, title="t", x=Axis(), y=SHARE, threshold=HALF),
+        lines(
+            [*SAME, *(Curve(str(n), []) for n in range(9))],
+            title="t",
+            x=Axis(),
+            y=SHARE,
+            threshold=HALF,
+        ),
     ],
     ids=["bars", "grouped", "lines", "many lines"],
 )

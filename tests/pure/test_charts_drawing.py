@@ -3,6 +3,7 @@
 import io
 import re
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from xml.etree import ElementTree
 
@@ -251,10 +252,9 @@ def test_addresses_in_a_config_are_not_asked_and_do_not_come_out(plain, server):
 
 def test_a_specification_that_names_an_address_is_not_followed(plain, server):
     address, asked = server
-    spec = {**plain["bars"], "data": {"url": f"{address}/rows.json"}}
-    spec["layer"] = [{key: v for key, v in spec["layer"][0].items() if key != "data"}]
+    layer = plain["bars"].layers[0] | {"data": {"url": f"{address}/rows.json"}}
     with pytest.raises(ChartRefused):
-        svg(spec)
+        svg(replace(plain["bars"], layers=[layer]))
     assert asked == []
 
 
@@ -268,6 +268,7 @@ for _ in range(5000):
     [
         {"padding": 1_000_000},
         {"title": {"fontSize": 1e9}},
+        {"title": {"fontSize": 10**400}},
         {"padding": {"left": 2000, "right": 2000, "top": 2000, "bottom": 2000}},
         {"rule": {"strokeDash": [1e-6]}},
         {"padding": float("nan")},
@@ -280,7 +281,7 @@ for _ in range(5000):
         {"bar": {"color": "x" * 100_000}},
         DEEP,
     ],
-    ids="padding letters area dash nan object null key surrogate expr labels long deep".split(),
+    ids="padding letters huge area dash nan object null key half expr labels long deep".split(),
 )
 def test_a_config_that_would_harm_is_refused_in_a_line(plain, config):
     with pytest.raises(ChartRefused) as refused:
@@ -290,6 +291,6 @@ def test_a_config_that_would_harm_is_refused_in_a_line(plain, config):
 
 def test_what_the_renderer_complains_of_is_said_in_a_line(plain):
     with pytest.raises(ChartRefused) as refused:
-        svg({**plain["bars"], "layer": [{"mark": "nothing"}]})
+        svg(replace(plain["bars"], layers=[{"mark": "nothing"}]))
     assert "\n" not in str(refused.value)
     assert "jsdelivr" not in str(refused.value)

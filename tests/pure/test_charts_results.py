@@ -52,7 +52,7 @@ class Counting(Scorer):
 
 def report_of(configs, judges, among=(), baselines=()):
     results = score(configs, judges, PEOPLE)
-    return Report(None, judges, configs, results, dict(among), frozenset(baselines), None)
+    return Report(None, judges, configs, results, dict(among), frozenset(baselines))
 
 
 def written(out, configs, vega_config=None, **people):

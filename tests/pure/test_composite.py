@@ -128,7 +128,7 @@ def test_it_works_without_settings():
     alone = """
 import sys
 from reports.composite.compute import composite_of_item, spearman
-print(composite_of_item({"a": 0.5}, {"a": 1}).value, spearman([1, 2, 3], [1, 2, 3]).value)
+print(composite_of_item({"a": 0.5}, {"a": 1}).value, spearman(((1, 1), (2, 2), (3, 3))).value)
 assert "django" not in sys.modules
 """
     plain = {name: value for name, value in os.environ.items() if "DJANGO" not in name}

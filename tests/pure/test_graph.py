@@ -53,7 +53,8 @@ def test_every_line_starts_at_1000_and_ends_at_its_rating():
     graph = draw(["up", "down"], [(1, [1016.0, 984.0]), (2, [1030.0, 970.0])])
     up, down = graph.lines
     assert points_of(up)[0] == points_of(down)[0] == (graph.plot_left, graph.start_y)
-    assert (up.rating, up.end_x) == (1030.0, graph.plot_right)
+    assert up.rating == 1030.0
+    assert points_of(up)[-1] == (graph.plot_right, up.end_y)
     assert up.end_y < graph.start_y < down.end_y
     assert len(points_of(up)) == 3
 
@@ -103,7 +104,7 @@ def test_the_end_of_a_very_long_name_is_kept():
 @pytest.mark.parametrize("name", ["j", "judge-of-drawings", "JUDGE-OF-DRAWINGS", "\u5bb6" * 20])
 def test_there_is_room_for_the_longest_label_and_its_rating(name):
     short, long = (draw([it], [(1, [1000.0])]) for it in ("j", name))
-    room = long.width - long.lines[0].label_x
+    room = long.width - long.label_x
     # Letters are 12 units high, and few but the Chinese ones wider than two thirds of that.
     wide = sum(12 if letter > "\u2000" else 8 if letter.isupper() else 6 for letter in name)
     assert room >= wide + 40

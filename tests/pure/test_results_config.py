@@ -9,8 +9,6 @@ from judge_eval.stats import SCORERS, scorers
 from reports.scores.config import (
     Reach,
     default_metrics,
-    finder,
-    import_modules,
     parse,
     read_config,
 )
@@ -90,14 +88,14 @@ def test_names_hold_the_md5_of_their_tasks(task, digits):
 
 
 def test_the_winner_is_what_is_scored_where_no_task_is_named():
-    [found] = parse([{"scorer": "cohen_kappa"}], TASKS).metrics
+    [found] = parse([{"scorer": "cohen_kappa", "options": None}], TASKS).metrics
     assert found.task_names == ("winner",)
 
 
 @pytest.mark.parametrize(
     "data, complaint",
     [
-        (None, "must be an object with a list of metrics"),
+        (7, "must be an object with a list of metrics"),
         ("classification", "must be an object with a list of metrics"),
         ({"metrics": []}, "metrics: has 0, the least is 1"),
         ({"metrics": {}}, "metrics: must be a list, not an object"),
@@ -209,6 +207,7 @@ def test_an_embedder_is_made_of_its_options():
 def test_what_is_scored_where_nobody_said_what(humans, names):
     assert [each.scorer.scorer_name for each in default_metrics(humans)] == names
     assert parse({"part": "tag:animals"}, TASKS).metrics == (), "left to what suits the run"
+    assert parse(None, TASKS) == parse({}, TASKS), "so does a configuration that is not there"
 
 
 # --- as files -----------------------------------------------------------------------------------
@@ -269,7 +268,7 @@ def _registry(monkeypatch):
 @pytest.mark.usefixtures("_registry")
 def test_code_is_found_by_its_dotted_path_beside_the_file(tmp_path):
     written(tmp_path, CUSTOM, "dotted_scorers.py")
-    reach = Reach(find=finder(tmp_path))
+    reach = Reach(tmp_path)
     asked = metric(scorer="dotted_scorers.Custom", options={"size": 4})
     [found] = parse([asked], TASKS, reach).metrics
     assert (found.scorer.scorer_name, found.scorer.size) == ("custom", 4)
@@ -289,9 +288,9 @@ def test_code_is_found_by_its_dotted_path_beside_the_file(tmp_path):
 @pytest.mark.usefixtures("_registry")
 def test_a_module_registers_its_scorers(tmp_path):
     written(tmp_path, CUSTOM, "registering_scorers.py")
-    import_modules({"modules": ["registering_scorers"]}, tmp_path)
+    parse({"modules": ["registering_scorers"]}, TASKS, Reach(tmp_path))
     assert scorers.SCORERS["custom_of_a_module"]().scorer_name == "custom"
-    with pytest.raises(ConfigInvalid, match=r"^modules\[0\]: 'no_such_module' cannot be imported"):
-        import_modules({"modules": ["no_such_module"]}, tmp_path)
-    with pytest.raises(ConfigInvalid, match=r"^modules: must be a list"):
-        import_modules({"modules": "os"}, tmp_path)
+    [told] = complaints({"modules": ["no_such_module"]}, Reach(tmp_path))
+    assert told.startswith("modules[0]: 'no_such_module' cannot be imported")
+    [told] = complaints({"modules": "os"}, Reach(tmp_path))
+    assert told.startswith("modules: must be a list")

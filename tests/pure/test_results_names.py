@@ -5,7 +5,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.scores.files import file_names, is_safe, judge_names
+from reports.scores.files import file_name, is_safe, judge_names
 
 HOSTILE = [
     "../../etc/passwd",
@@ -27,6 +27,11 @@ HOSTILE = [
     "line\nbreak",
     "\ud800",
 ]
+
+
+def file_names(names):
+    taken = set()
+    return {name: file_name(name, taken) for name in names}
 
 
 def insist_on_files(names):
