@@ -17,7 +17,7 @@ from judge_eval.stats import elo
 from voting.choices import ANSWERS, VERDICTS
 from voting.ledger.bulk_sql import executemany, key, prepared, update_many
 from voting.ledger.counts import counted_in, counts, uncounts
-from voting.ledger.ledger import Difference, Fact
+from voting.ledger.ledger import Difference, Fact, correct
 from voting.models import Entry, Item, Project
 
 CHUNK = 1_000
@@ -328,7 +328,7 @@ def _rebuild_ratings(
             "asked": asked[judge],
             "answered": answered[judge],
         }
-        yield from _correct(rating, f"judge {judge} of run {run.pk}", replayed, write=write)
+        yield from correct(rating, f"judge {judge} of run {run.pk}", replayed, write=write)
     votes = Entry.objects.filter(kind=Entry.Kind.VOTE, queue=run.queue_id, seq__isnull=False)
     unblinded = votes.filter(retracted_seq__isnull=True, unblinded=True, simulated=False).count()
     own = Q(queue=run.queue_id) | Q(target__queue=run.queue_id)
@@ -336,15 +336,4 @@ def _rebuild_ratings(
     last = sealed.order_by("-seq").values_list("seq", flat=True).first() or 0
     board, _ = Board.objects.get_or_create(run=run)
     replayed = {"votes": standings.votes, "unblinded": unblinded, "seq": last}
-    yield from _correct(board, f"board of run {run.pk}", replayed, write=write)
-
-
-def _correct(
-    row: JudgeRating | Board, where: str, replayed: Mapping[str, float], *, write: bool
-) -> Iterator[Difference]:
-    wrong = {name: value for name, value in replayed.items() if getattr(row, name) != value}
-    for name, value in wrong.items():
-        yield Difference(f"{name} of {where}", getattr(row, name), value)
-        setattr(row, name, value)
-    if wrong and write:
-        row.save()
+    yield from correct(board, f"board of run {run.pk}", replayed, write=write)

@@ -13,13 +13,13 @@ from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from humanjudge.http import Context, Problem
+from humanjudge.http import Context
 from humanjudge.lib.tables import DASH
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.access import can, pairs_to_vote_on, remember_seen
 from judge_eval.findings.cache import parts_of
-from judge_eval.findings.slices import Slice, SliceInvalid
+from judge_eval.findings.slices import Slice
 from judge_eval.models import Run
 from judge_eval.pages.run_form import LINES, shortened
 from judge_eval.pages.runs import run_action, run_page
@@ -86,10 +86,7 @@ def _page(
 
 
 def _composite(request: HttpRequest, run: Run, configs: Sequence[CompositeConfig]) -> Context:
-    try:
-        part = Slice.parse(request.GET.get("part", ""))
-    except SliceInvalid as invalid:
-        raise Problem(400, f"{invalid}.") from invalid
+    part = Slice.parse(request.GET.get("part", ""))
     config, outputs = configs[0], sources.Outputs(run, configs, part)
     components = [outputs.components(each) for each in configs]
     ranked = [_ranked(*each) for each in zip(components, configs, strict=True)]
