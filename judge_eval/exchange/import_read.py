@@ -6,18 +6,19 @@ at: a source that is large, slow or wrong holds up nobody and leaves nothing beh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from math import inf
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from django.db.models import Q, TextField
+from django.conf import settings
+from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import MD5, Concat, Left
 from django.utils import timezone
 
-from judge_eval.exchange import fields, import_scratch
+from humanjudge.lib.validation import validated
+from judge_eval.exchange import fields
 from judge_eval.exchange.import_report import (
     GONE,
     MOST_ERRORS,
@@ -26,10 +27,11 @@ from judge_eval.exchange.import_report import (
     ImportRefused,
     ImportReport,
     ImportTooLarge,
+    RowsWrong,
 )
 from judge_eval.exchange.import_scratch import (
     ROW,
-    Outcome,
+    WRITTEN,
     PairDraft,
     Scratch,
     pieces,
@@ -38,7 +40,6 @@ from judge_eval.exchange.import_scratch import (
 )
 from judge_eval.exchange.import_write import (
     NOTED,
-    Target,
     imported_fingerprint,
     lacking_outputs,
     lacking_text,
@@ -57,7 +58,8 @@ from judge_eval.exchange.rows import (
     Row,
     RowError,
 )
-from judge_eval.models import Run, Verdict
+from judge_eval.exchange.writing import counted
+from judge_eval.models import Import, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from voting.choices import DEFAULT_BALLOT, WRONG, in_order
 from voting.models import Entry
@@ -73,9 +75,9 @@ _UNSTATED: Final[dict[str, Any]] = dict.fromkeys(OF_A_PAIR) | {"tags": ()}
 MOST_JUDGES: Final = 200
 
 
-def open_to_imports(run_id: UUID) -> Run:
-    """Return a run that may be added to; raises ImportRefused for any other."""
-    run = Run.objects.select_related("queue__rubric", "queue__project").filter(pk=run_id).first()
+def open_to_imports(runs: QuerySet[Run]) -> Run:
+    """Return the run, if it may be added to; raises ImportRefused for any other."""
+    run = runs.select_related("queue__rubric", "queue__project").first()
     if run is None:
         raise ImportRefused(GONE)
     if run.state in (Run.State.DRAFT, Run.State.GENERATING):
@@ -85,23 +87,15 @@ def open_to_imports(run_id: UUID) -> Run:
     return run
 
 
-def read(
-    target: Target,
-    items: Iterable[Item],
-    options: ImportOptions,
-    scratch: Scratch,
-    *,
-    most_rows: float = inf,
-    most_text: float = inf,
-    on_chunk: Callable[[int], None] = lambda rows: None,
-) -> ImportReport:
-    """Read and check everything; `on_chunk` gets now and then how many rows were read.
+def read(job: Import, items: Iterable[Item], scratch: Scratch) -> dict[str, Any]:
+    """Read and check everything; return what an import is to note of it.
 
-    Where anything is wrong the report lists what, and nothing is to be written; unless
-    `skip_errors` is asked for, then the rest is, as far as it can be told from what is wrong.
-    Nobody else may import into the same run meanwhile. Raises ImportRefused.
+    Where anything is wrong nothing is to be written; unless `skip_errors` is asked for, then the
+    rest is, as far as it can be told from what is wrong. Nobody else may import into the same run
+    meanwhile. Raises ImportRefused.
     """
-    run = open_to_imports(target.run) if target.run else None
+    options = validated(ImportOptions, job.form["options"])
+    run = None if job.name else open_to_imports(Run.objects.filter(imports=job))
     items = iter(items)
     if run is None:
         # The kind of a new run's outputs is found near the beginning.
@@ -109,34 +103,32 @@ def read(
         kinds = (item.kind for item in first if isinstance(item, Row))
         kind = options.kind or next(filter(None, kinds), "text")
         items, options = chain(first, items), options.model_copy(update={"kind": kind})
-    reading = _Reading(target, run, options, scratch)
-    rows = text = 0
-
-    def counted() -> Iterator[Item]:
-        nonlocal rows, text
-        for rows, item in enumerate(items, start=1):
-            if rows % import_scratch.MOST_ROWS == 0:
-                on_chunk(rows)
-            text += text_of(item)
-            if rows > most_rows:
-                why = f"There are more than {most_rows:,} rows; bring them in parts."
-                raise ImportTooLarge(why)
-            if text > most_text:
-                why = f"There are more than {most_text:,} characters; bring less at once."
-                raise ImportTooLarge(why)
-            yield item
-
-    for chunk in pieces(reading.fitting(counted()), text_of):
-        on_chunk(rows)
+    reading = _Reading(job, run, options, scratch)
+    for chunk in pieces(reading.fitting(_counted(job, items)), text_of):
         reading.take(chunk)
     return reading.finish()
 
 
+def _counted(job: Import, items: Iterable[Item]) -> Iterator[Item]:
+    """Tell how many rows were read, of not too many and not too much text."""
+    most_rows, most_text = settings.IMPORT_MAX_ROWS, settings.IMPORT_MAX_UNPACKED_MB << 20
+    text = 0
+    for rows, item in enumerate(counted(job, items), start=1):
+        text += text_of(item)
+        if rows > most_rows and not job.is_local:
+            why = f"There are more than {most_rows:,} rows; bring them in parts."
+            raise ImportTooLarge(why)
+        if text > most_text and not job.is_local:
+            why = f"There are more than {most_text:,} characters; bring less at once."
+            raise ImportTooLarge(why)
+        yield item
+
+
 class _Reading:
     def __init__(
-        self, target: Target, run: Run | None, options: ImportOptions, scratch: Scratch
+        self, job: Import, run: Run | None, options: ImportOptions, scratch: Scratch
     ) -> None:
-        self._project, self._run, self._options = target.project, run, options
+        self._project, self._form, self._run, self._options = job.project_id, job.form, run, options
         self._queue = run.queue if run else None
         self._scratch, self._report = scratch, ImportReport()
         # Of a new run without a stated ballot, every choice that occurs is on it.
@@ -167,8 +159,7 @@ class _Reading:
             elif isinstance(item, Row):
                 yield item
             if self._report.failures >= MOST_ERRORS and not self._options.skip_errors:
-                self._report.is_cut = True
-                return
+                raise RowsWrong(self._report, is_cut=True)
 
     def _unfit(self, row: Row | LabelRow | RowError) -> RowError | None:
         if isinstance(row, RowError):
@@ -201,7 +192,7 @@ class _Reading:
         self._verdicts(taken)
         self._votes(taken)
 
-    def finish(self) -> ImportReport:
+    def finish(self) -> dict[str, Any]:
         report, stated = self._report, self._options.open_for_voting
         has_stored = bool(self._queue and self._queue.items.exists())
         has_pairs = has_stored or self._scratch.count("pair") > 0
@@ -209,20 +200,16 @@ class _Reading:
             report.fail(RowError("", 0, None, "no row names a pair"))
         is_skipping = self._options.skip_errors and not report.is_fatal
         if report.failures and not (is_skipping and has_pairs):
-            report.nothing_written()
-            return report
+            raise RowsWrong(report)
         is_open = bool(self._queue and self._queue.is_open) if stated is None else stated
         if is_open and self._lacking:
             raise ImportRefused(lacking_text(self._lacking))
-        self._scratch.finish(
-            Outcome(
-                kind=self._options.kind,
-                ballot=in_order(self._ballot),
-                wants_baselines=self._wants_baselines,
-                report=report,
-            )
-        )
-        return report
+        self._scratch.finish()
+        ballot, baselines = in_order(self._ballot), self._wants_baselines
+        settled = self._options.model_copy(update={"ballot": ballot, "baselines": baselines})
+        read = {"options": settled.model_dump(), "report": report.model_dump(mode="json")}
+        to_write = sum(map(self._scratch.count, WRITTEN))
+        return {"form": self._form | read, "to_write": to_write}
 
     # --- pairs ------------------------------------------------------------------------------------
 

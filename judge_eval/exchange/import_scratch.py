@@ -15,12 +15,10 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 from uuid import UUID, uuid4
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter
 
-from judge_eval.exchange.import_report import ImportReport
-from judge_eval.exchange.rows import OF_A_PAIR, OUTPUTS, Item, Kind, Row, RowError
+from judge_eval.exchange.rows import OF_A_PAIR, OUTPUTS, Item, Row, RowError
 from judge_eval.prompts.output import with_namespaces
-from voting.choices import Choice
 
 # A chunk is held and written at once: so many rows, or fewer where their texts are long.
 MOST_ROWS: Final = 500
@@ -35,7 +33,6 @@ _TABLES: Final = (
     "verdict (name TEXT, pair TEXT, statement TEXT, PRIMARY KEY (name, pair))",
     "vote (name TEXT, pair TEXT, statement TEXT, PRIMARY KEY (name, pair))",
     "judged (name TEXT PRIMARY KEY)",
-    "outcome (facts TEXT)",
 )
 # What is written to the database row by row, in this order.
 WRITTEN: Final = ("pair", "verdict", "judged", "vote")
@@ -125,15 +122,6 @@ ROW: Final = TypeAdapter(Row)
 DRAFT: Final = TypeAdapter(PairDraft)
 
 
-class Outcome(BaseModel):
-    """What reading came to, beside the rows."""
-
-    kind: Kind | None
-    ballot: list[Choice]
-    wants_baselines: bool
-    report: ImportReport
-
-
 class Scratch:
     """Pairs put together, verdicts and votes each once, as they are to be written.
 
@@ -155,15 +143,11 @@ class Scratch:
     def close(self) -> None:
         self._db.close()
 
-    def finish(self, outcome: Outcome) -> None:
-        """Keep what reading came to: on the disk, before anything is written by it."""
-        self._db.execute("INSERT INTO outcome VALUES (?)", [outcome.model_dump_json()])
+    def finish(self) -> None:
+        """Keep what was read: on the disk, before anything is written by it."""
         self._db.execute("COMMIT")
         with self._path.open("rb") as file:
             os.fsync(file.fileno())
-
-    def outcome(self) -> Outcome:
-        return Outcome.model_validate_json(self._one("SELECT facts FROM outcome"))
 
     def count(self, table: str) -> int:
         number: int = self._one(f"SELECT count(*) FROM {table}")  # noqa: S608

@@ -7,12 +7,12 @@ the verdicts on its pair, whatever stood first in the files.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -20,14 +20,20 @@ from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from humanjudge.lib.text import number_of
+from humanjudge.lib.validation import validated
 from judge_eval.baselines import BLIND, names_for
 from judge_eval.config.run_config import RUBRICS
-from judge_eval.exchange.import_report import GONE, SIMULATED, ImportOptions, ImportRefused
-from judge_eval.exchange.import_report import ImportReport as Report
+from judge_eval.exchange.import_report import (
+    GONE,
+    SIMULATED,
+    ImportOptions,
+    ImportRefused,
+    ImportReport,
+)
 from judge_eval.exchange.import_scratch import DRAFT, ROW, WRITTEN, PairDraft, Scratch
 from judge_eval.exchange.rows import Row
-from judge_eval.exchange.writing import close_undrawn, give_pictures, step
-from judge_eval.models import Board, Judge, Run, Verdict
+from judge_eval.exchange.writing import close_undrawn, finish, give_pictures, note, step
+from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.prompts.orders import combine, swap
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
@@ -51,92 +57,70 @@ CHANGES: Final = "changes"
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
 
 
-class Target(NamedTuple):
-    """Where rows go: into a run, or where there is none yet, into a new one of this name."""
-
-    project: UUID
-    run: UUID | None = None
-    name: str = ""
-
-
 class Writing:
-    """Writes what was read, from wherever it was left: `done` rows of the scratch file are written.
+    """Writes what was read, from wherever it was left."""
 
-    `on_chunk` is called at the end of each transaction with the run and how many rows are written
-    by then; `on_end` in the last one with the run and the report.
-    """
-
-    def __init__(
-        self,
-        target: Target,
-        options: ImportOptions,
-        scratch: Scratch,
-        *,
-        done: int = 0,
-        on_chunk: Callable[[Run, int], None] = lambda run, done: None,
-        on_end: Callable[[Run, Report], None] = lambda run, report: None,
-    ) -> None:
-        self._target, self._run_id, self._options = target, target.run, options
-        self._scratch, self._done, self._on_chunk, self._on_end = scratch, done, on_chunk, on_end
-        self._outcome = scratch.outcome()
-        self._report = self._outcome.report
-        self._kind = self._outcome.kind or "text"
+    def __init__(self, job: Import, scratch: Scratch) -> None:
+        self._job, self._scratch = job, scratch
+        self._options = validated(ImportOptions, job.form["options"])
+        self._report = ImportReport.model_validate(job.form["report"])
+        self._kind = self._options.kind or "text"
         self._baselines: list[Judge] | None = None
         # When votes without a time were cast.
         self._now = timezone.now()
 
-    def write(self) -> Report:
+    def write(self) -> None:
+        job = self._job
         with self._step() as run:
             known = set(run.judges.values_list("fingerprint", flat=True))
             judges = [self._judge(run, name) for name in self._scratch.judges()]
             add_judges(run, [judge for judge in judges if judge.fingerprint not in known])
-            self._on_chunk(run, self._done)
+            note(job, run=run)
         writers = (self._pairs, self._verdicts, self._judged, self._votes)
         before = 0
         for table, write in zip(WRITTEN, writers, strict=True):
             number = self._scratch.count(table)
-            while self._done < before + number:
+            while job.written < before + number:
                 with self._step() as run:
-                    rows = self._scratch.after(table, self._done - before)
+                    rows = self._scratch.after(table, job.written - before)
                     write(run, rows)
-                    self._done += len(rows)
-                    self._on_chunk(run, self._done)
+                    note(job, written=job.written + len(rows), attempts=0)
             before += number
         with self._step() as run:
             is_told = self._options.open_for_voting is not None
-            if self._target.name or self._report.changed or is_told:
+            if job.name or self._report.changed or is_told:
                 self._open(run)
             self._report.runs.append(run.pk)
-            self._on_end(run, self._report)
-        return self._report
+            finish(job, self._report)
 
     @contextmanager
     def _step(self) -> Iterator[Run]:
         """Hold the project and the run, in the order that all keep."""
-        with step(self._target.project) as project:
-            if self._run_id is None:
+        job = self._job
+        assert job.project_id is not None  # only a bundle brings its own
+        with step(job.project_id) as project:
+            if job.run_id is None and job.name:
                 yield self._create(project)
                 return
             runs = Run.every.select_for_update(of=("self",), no_key=True)
-            run = runs.select_related("queue__rubric", "queue__project").filter(pk=self._run_id)
+            run = runs.select_related("queue__rubric", "queue__project").filter(imports=job)
             if (held := run.first()) is None:
                 raise ImportRefused(GONE)
             yield held
 
     def _create(self, project: Project) -> Run:
-        options, name = self._options, self._target.name
+        options, name = self._options, self._job.name
         queue = create_queue(
             project,
             name,
             options.rubric or RUBRICS[self._kind],
-            ballot=self._outcome.ballot,
+            ballot=options.ballot,
             votes_per_item=options.votes_per_pair,
             reveal=options.reveal,
             is_open=False,
         )
         run = Run.every.create(queue=queue, name=name, state=Run.State.IMPORTING)
         Board.objects.create(run=run)
-        self._run_id = run.pk
         return run
 
     def _judge(self, run: Run, name: str) -> Judge:
@@ -229,7 +213,7 @@ class Writing:
 
     def _baselines_of(self, run: Run) -> list[Judge]:
         known = list(run.judges.filter(provider=Judge.BASELINE).order_by("position"))
-        if known or not self._outcome.wants_baselines:
+        if known or not self._options.baselines:
             return known
         is_unseen = lacking_outputs(run.queue).count() == run.queue.items.count()
         names = [name for name in names_for(self._kind) if name in BLIND or not is_unseen]
@@ -254,7 +238,7 @@ class Writing:
 
     def _open(self, run: Run) -> None:
         """Open pairs for voting, and the queue if it is to be, and set what the run does next."""
-        queue, is_new = run.queue, bool(self._target.name)
+        queue, is_new = run.queue, bool(self._job.name)
         if not is_new and Queue.objects.filter(pk=queue.pk, is_simulated=True).exists():
             raise ImportRefused(SIMULATED)  # meanwhile; from now on no more: it has real votes
         is_waiting = _open_pairs(queue)
@@ -281,7 +265,7 @@ class Writing:
     def _is_to_be_open(self, queue: Queue, lacking: int) -> bool:
         is_open = self._options.open_for_voting
         if is_open is None:
-            is_open = not lacking if self._target.name else queue.is_open
+            is_open = not lacking if self._job.name else queue.is_open
         if is_open and lacking:
             raise ImportRefused(lacking_text(lacking))
         return is_open
@@ -384,7 +368,7 @@ def _labels(row: Row) -> dict[str, Any] | None:
     return {k: list(x) if isinstance(x, tuple) else x for k, x in row.labels.items()} or None
 
 
-def voters_of(project: UUID, names: Collection[str]) -> dict[str, Voter]:
+def voters_of(project: UUID | None, names: Collection[str]) -> dict[str, Voter]:
     # The first condition is that of the index on the names.
     stored = Voter.objects.filter(~Q(external_id=""), project=project, external_id__in=names)
     return {voter.external_id: voter for voter in stored}

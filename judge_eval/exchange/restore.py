@@ -23,59 +23,35 @@ from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.import_scratch import pieces
 from judge_eval.exchange.restore_ledger import Ledger, Rehearsal
 from judge_eval.exchange.restore_rows import Lines, Rows, Start
-from judge_eval.exchange.rows import RowError
-from judge_eval.exchange.writing import remove, remove_unused, step
+from judge_eval.exchange.writing import counted, finish, note, remove, remove_unused, step
 from judge_eval.models import Import, Run
 from voting.models import Project, VoterPrompt
 
-_COUNTED: Final = {
-    "judge": "judges",
-    "comparison": "pairs",
-    "verdict": "verdicts",
-    "vote": "votes",
-}
+_COUNTED: Final = {"judge": "judges", "comparison": "pairs", "verdict": "verdicts", "vote": "votes"}
 
 Numbered: TypeAlias = tuple[int, Any]
 
 
-def refusal(name: str, error: BundleError) -> ImportReport:
-    report = ImportReport(is_refused=True)
-    report.fail(RowError(name, error.line, error.field, error.why))
-    return report
-
-
 class Restoring:
-    """Writes a seekable bundle, from wherever it was left.
+    """Writes a seekable bundle, from wherever it was left."""
 
-    `start` is what was settled if it was begun, and `done` how many lines are written. `on_read` is
-    called with how many lines were read; `on_step` at the end of each transaction with what was
-    settled and how many lines are written; `on_end` in the last transaction with the report.
-    """
-
-    def __init__(
-        self,
-        stream: BinaryIO,
-        project: Project | None = None,
-        *,
-        start: Start | None = None,
-        done: int = 0,
-        on_read: Callable[[int], None] = lambda lines: None,
-        on_step: Callable[[Start, int], None] = lambda start, done: None,
-        on_end: Callable[[ImportReport], None] = lambda report: None,
-    ) -> None:
-        self._stream, self._project, self._start, self._done = stream, project, start, done
-        self._on_read, self._on_step, self._on_end = on_read, on_step, on_end
+    def __init__(self, job: Import, stream: BinaryIO) -> None:
+        self._job, self._stream = job, stream
         self._report = ImportReport()
 
-    def write(self) -> ImportReport:
+    def read(self) -> dict[str, Any]:
+        """Look at all of it before anything is written, for which nobody waits."""
+        return {"to_write": max(number for number, _ in self._lines())}
+
+    def write(self) -> None:
         """Write what is not written yet; after a BundleError, that must be taken back."""
         lines = self._lines()
         _, header = next(lines)
-        start = self._start = self._start or self._begin(header)
+        start = self._start() or self._begin(header)
         if start is None:
             with transaction.atomic():
-                self._on_end(self._report)
-            return self._report
+                finish(self._job, self._report)
+            return
         rows = Rows(header, start)
         self._write_rows(lines, start, rows)
         ledger = Ledger(rows)
@@ -86,14 +62,17 @@ class Restoring:
             rows.finish()
             self._report.notes.append(ledger.note())
             self._report.runs = [run.pk for run in rows.runs.values()]
-            self._on_end(self._report)
-        return self._report
+            finish(self._job, self._report)
+
+    def _start(self) -> Start | None:
+        stated = self._job.form.get("start")
+        return Start.model_validate(stated) if stated else None
 
     def _begin(self, header: bundle.Header) -> Start | None:
         """Settle where it goes; None where its runs are there already."""
         here: list[UUID] = []
         with transaction.atomic():
-            project, is_made = _project(header, self._project)
+            project, is_made = _project(header, self._job.project)
             last = VoterPrompt.objects.aggregate(last=Max("pk"))["last"] or 0
             start = Start(
                 project=project.pk, is_made=is_made, space=None, at=timezone.now(), last_rubric=last
@@ -110,8 +89,8 @@ class Restoring:
                 return None
             if here:
                 raise BundleError(1, "runs", f"run {here[0]} is here already, others are not")
-            self._on_step(start, 1)
-        self._done = 1
+            form = self._job.form | {"start": start.model_dump(mode="json")}
+            note(self._job, form=form, written=1, attempts=0)
         return start
 
     def _write_rows(self, lines: Iterator[Numbered], start: Start, rows: Rows) -> None:
@@ -120,10 +99,10 @@ class Restoring:
             for chunk in self._chunks(lines):
                 last, record = chunk[-1]
                 if not bundle.is_of_ledger(record):
-                    if last <= self._done:
+                    if last <= self._job.written:
                         rows.write(chunk, is_new=False)
                     self._write(chunk, start, rows.write)
-                elif last <= self._done:
+                elif last <= self._job.written:
                     return
                 else:
                     rehearsal.append(chunk)
@@ -133,16 +112,15 @@ class Restoring:
     def _write(self, chunk: Lines, start: Start, write: Callable[[Lines], None]) -> None:
         """Write a chunk, unless it is written, and count it."""
         first, last = chunk[0][0], chunk[-1][0]
-        if last > self._done:
+        if last > self._job.written:
             try:
                 with step(start.project):
                     write(chunk)
-                    self._on_step(start, last)
+                    note(self._job, written=last, attempts=0)
             except (IntegrityError, DataError) as error:
                 reason = str(error).partition("\n")[0]
                 why = f"lines {first} to {last} cannot be stored: {reason}"
                 raise BundleError(first, None, why) from error
-            self._done = last
         new = self._report.new
         new.update(_COUNTED[record.type] for _, record in chunk if record.type in _COUNTED)
         if voters := [record.pseudonym for _, record in chunk if record.type == "voter"]:
@@ -150,7 +128,7 @@ class Restoring:
 
     def take_back(self) -> bool:
         """Remove what is written, unless the ledger holds some of it; say whether it is gone."""
-        start = self._start
+        start = self._start()
         if start is None or not Project.objects.filter(pk=start.project).exists():
             return True
         _, header = next(self._lines())
@@ -158,12 +136,12 @@ class Restoring:
             return False
         own = Run.every.filter(pk__in=map(start.number, header.runs), state=Run.State.IMPORTING)
         for run in own.filter(queue__project=start.project).select_related("queue"):
-            remove(run, lambda: self._on_step(start, self._done))
+            remove(run, self._job)
         shared = ("rubric", "inference", "voter")
         for chunk in self._chunks(line for line in self._written() if line[1].type in shared):
             with step(start.project):
                 _remove_lines(start, [record for _, record in chunk])
-                self._on_step(start, self._done)
+                note(self._job)
         if start.is_made and not Import.objects.filter(project=start.project).exists():
             with step(start.project) as project, suppress(ProtectedError):
                 project.delete()
@@ -171,18 +149,16 @@ class Restoring:
 
     def _lines(self) -> Iterator[Numbered]:
         self._stream.seek(0)
-        for number, record in bundle.read(self._stream):
-            self._on_read(number)
-            yield number, record
+        return counted(self._job, bundle.read(self._stream))
 
     def _written(self) -> Iterator[Numbered]:
-        return islice(self._lines(), self._done)
+        return islice(self._lines(), self._job.written)
 
     def _chunks(self, lines: Iterable[Numbered]) -> Iterator[list[Numbered]]:
         """Group lines so that a group and what is made of it stay small."""
 
         def kind(line: Numbered) -> tuple[bool, bool]:
-            return bundle.is_of_ledger(line[1]), line[0] <= self._done
+            return bundle.is_of_ledger(line[1]), line[0] <= self._job.written
 
         for _, alike in groupby(lines, key=kind):
             yield from pieces(alike, _text_of)

@@ -11,7 +11,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from pydantic import Field
 
 from voting.choices import Choice, Side
 
@@ -115,7 +117,7 @@ class RowError:
     row: int
     field: str | None
     why: str
-    is_fatal: bool = False
+    is_fatal: Annotated[bool, Field(exclude=True)] = False
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.row}" if self.row else self.file

@@ -195,7 +195,7 @@ def test_while_a_source_is_read_nothing_is_locked_or_written():
             assert (Queue.objects.count(), Inference.objects.count()) == before
             yield item
 
-    assert import_run(project, "Run", watched()).run
+    assert import_run(project, "Run", watched()).run_id
 
 
 @pytest.mark.django_db(transaction=True)
