@@ -249,6 +249,8 @@ class EntryPart(_Record):
     def _is_whole(self) -> Self:
         if self.kind == "verdicts" and self.comparison is None:
             raise ValueError("verdicts are on a pair")
+        if self.comparison and not self.run:
+            raise ValueError("a pair is of a run")
         if self.kind != "retraction" and self.payload is None:
             raise ValueError("it says nothing")
         return self

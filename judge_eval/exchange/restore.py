@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final, TypeAlias
 from uuid import UUID, uuid4, uuid5
 
 from django.db import DataError, IntegrityError, transaction
-from django.db.models import Max, ProtectedError
+from django.db.models import Max, ProtectedError, QuerySet
 from django.utils import timezone
 
 from judge_eval.exchange import bundle
@@ -60,6 +60,7 @@ class Restoring:
             self._write(chunk, start, ledger.append)
         with step(start.project):
             rows.finish()
+            self._report.new["voters"] = start.new_voters().count()
             self._report.notes.append(ledger.note())
             self._report.runs = [run.pk for run in rows.runs.values()]
             finish(self._job, self._report)
@@ -121,10 +122,8 @@ class Restoring:
                 reason = str(error).partition("\n")[0]
                 why = f"lines {first} to {last} cannot be stored: {reason}"
                 raise BundleError(first, None, why) from error
-        new = self._report.new
-        new.update(_COUNTED[record.type] for _, record in chunk if record.type in _COUNTED)
-        if voters := [record.pseudonym for _, record in chunk if record.type == "voter"]:
-            new["voters"] += start.new_voters(voters).count()
+        counted = (_COUNTED.get(record.type) for _, record in chunk)
+        self._report.new.update(filter(None, counted))
 
     def take_back(self) -> bool:
         """Remove what is written, unless the ledger holds some of it; say whether it is gone."""
@@ -137,14 +136,21 @@ class Restoring:
         own = Run.every.filter(pk__in=map(start.number, header.runs), state=Run.State.IMPORTING)
         for run in own.filter(queue__project=start.project).select_related("queue"):
             remove(run, self._job)
-        shared = ("rubric", "inference", "voter")
-        for chunk in self._chunks(line for line in self._written() if line[1].type in shared):
+        rubrics = VoterPrompt.objects.filter(project=start.project, pk__gt=start.last_rubric)
+        shared = (line for line in self._written() if line[1].type in ("rubric", "inference"))
+        for chunk in self._chunks(shared):
             with step(start.project):
-                _remove_lines(start, [record for _, record in chunk])
+                remove_unused([start.number(it.id) for _, it in chunk if it.type == "inference"])
+                for _, stated in chunk:
+                    if stated.type == "rubric":
+                        _remove(rubrics.filter(name=stated.name, text=stated.text))
                 note(self._job)
+        with step(start.project):
+            _remove(start.new_voters())
+            note(self._job)
         if start.is_made and not Import.objects.filter(project=start.project).exists():
-            with step(start.project) as project, suppress(ProtectedError):
-                project.delete()
+            with step(start.project):
+                _remove(Project.objects.filter(pk=start.project))
         return True
 
     def _lines(self) -> Iterator[Numbered]:
@@ -182,12 +188,7 @@ def _project(header: bundle.Header, given: Project | None) -> tuple[Project, boo
     return made, True
 
 
-def _remove_lines(start: Start, records: list[Any]) -> None:
-    """Remove the rows of some lines that are new and that nothing else refers to."""
-    remove_unused([start.number(r.id) for r in records if r.type == "inference"])
+def _remove(rows: QuerySet[Any]) -> None:
+    """Remove rows that are new, unless something refers to them by now."""
     with suppress(ProtectedError):
-        start.new_voters([r.pseudonym for r in records if r.type == "voter"]).delete()
-    new = VoterPrompt.objects.filter(project=start.project, pk__gt=start.last_rubric)
-    for rubric in (r for r in records if r.type == "rubric"):
-        with suppress(ProtectedError):
-            new.filter(name=rubric.name, text=rubric.text).delete()
+        rows.delete()

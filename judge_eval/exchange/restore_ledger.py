@@ -43,12 +43,10 @@ class Ledger:
 
     def _entries(self, lines: Lines) -> Iterator[Entry]:
         # What a chunk refers to is fetched here, each kind of row in one query.
-        rows, stated = self._rows, [record for _, record in lines]
-        self._voters = rows.voters({record.voter for record in stated if record.voter})
-        self._queues = rows.queues({record.comparison for record in stated if record.comparison})
-        self._outputs = rows.outputs({record.inference for record in stated if record.inference})
-        targets = [rows.number(target) for r in stated if (target := getattr(r, "target", None))]
-        self._known = {entry.uid: entry for entry in self._stored(targets)}
+        self._rows.look_up(lines)
+        targets = [target for _, record in lines if (target := getattr(record, "target", None))]
+        stored = self._stored(list(map(self._rows.number, targets)))
+        self._known = {entry.uid: entry for entry in stored}
         for line, record in lines:
             if record.seq <= self._last:
                 raise BundleError(line, "seq", f"{record.seq} stands behind {self._last}")
@@ -89,22 +87,15 @@ class Ledger:
     def _common(self, line: int, stated: records.LedgerRecord) -> dict[str, Any]:
         rows = self._rows
         run = rows.run(line, stated.run) if stated.run else None
-        pair = rows.number(stated.comparison) if stated.comparison else None
-        output = rows.number(stated.inference) if stated.inference else None
-        if pair and (run is None or self._queues.get(pair) != run.queue_id):
-            raise BundleError(line, "comparison", f"run {stated.run} has no such pair")
-        if output and output not in self._outputs:
-            raise BundleError(line, "inference", "does not stand before it in the file")
-        if stated.voter and stated.voter not in self._voters:
-            raise BundleError(line, "voter", "does not stand before it in the file")
+        pair, output = stated.comparison, stated.inference
         return {
             "uid": rows.number(stated.id),
             "project": rows.project,
             "at": stated.at,
             "queue": run and run.queue,
-            "item_id": pair,
-            "inference_id": output,
-            "voter": stated.voter and self._voters[stated.voter],
+            "item_id": pair and rows.pair(line, pair, run),
+            "inference_id": output and rows.output(line, "inference", output),
+            "voter": stated.voter and rows.voter(line, stated.voter),
         }
 
     def _verdicts(self, line: int, stated: records.EntryPart) -> Any:
@@ -175,7 +166,7 @@ class Rehearsal(Ledger):
         marks = ", ".join("?" * len(uids))
         select = f"SELECT uid, kind, voter, stands FROM entry WHERE uid IN ({marks})"  # noqa: S608
         for uid, kind, voter, stands in self._db.execute(select, [uid.hex for uid in uids]):
-            who = self._voters.get(voter)
+            who = self._rows.voters.get(voter)
             yield Entry(uid=UUID(hex=uid), kind=kind, voter=who, retracted=not stands)
 
     def _keep_known(self, entries: Iterable[Entry]) -> None:
