@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from math import isfinite
 from typing import Final, TypeAlias
 
-from judge_eval.exchange.rows import Label
 from voting.choices import CHOICES, SIDES
 
 MAX_NAME = 200
@@ -29,6 +28,7 @@ _KINDS_OF: Final[dict[type, str]] = {
     dict: "an object",
 }
 
+Label: TypeAlias = str | int | float | bool | tuple[str, ...]
 Converter: TypeAlias = Callable[[object], object]
 
 

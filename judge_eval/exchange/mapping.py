@@ -13,10 +13,10 @@ from pydantic import AfterValidator, Field
 
 from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, meant, validated
 from judge_eval.exchange import fields
-from judge_eval.exchange.fields import Converter
+from judge_eval.exchange.fields import Converter, Label
 from judge_eval.exchange.rows import (
+    FIELDS,
     OF_A_PAIR,
-    Label,
     Misfit,
     Note,
     Row,
@@ -27,33 +27,6 @@ from judge_eval.exchange.rows import (
 )
 from judge_eval.exchange.sources import Record
 
-FIELDS: Final[dict[str, Converter]] = {
-    "pair": fields.name,
-    "prompt": fields.text,
-    "prompt_id": fields.name,
-    "cluster": fields.name,
-    "tags": fields.words,
-    "kind": fields.kind,
-    "generator_a": fields.name,
-    "generator_b": fields.name,
-    "output_a": fields.output,
-    "output_b": fields.output,
-    "judge": fields.name,
-    "verdict": fields.choice,
-    "pick_ab": fields.choice,
-    "pick_ba": fields.choice,
-    "score_a": fields.score,
-    "score_b": fields.score,
-    "feedback": fields.text,
-    "error": fields.text,
-    "consistent": fields.flag,
-    "voter": fields.name,
-    "vote": fields.choice,
-    "voted_at": fields.moment,
-    "comment": fields.text,
-    "left_side": fields.side,
-    "external_id": fields.name,
-}
 LABELS: Final = "labels"
 JUDGES: Final = "judges"
 VERDICT_OF: Final = "verdict."

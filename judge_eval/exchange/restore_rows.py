@@ -242,14 +242,11 @@ class Rows:
         voters = Voter.objects.filter(project=self.project)
         known = voters.filter(pseudonym__in=[stated.pseudonym for _, stated in lines])
         names = set(known.values_list("pseudonym", flat=True))
+        new = [stated.model_dump(exclude={"type"}) for _, stated in lines]
         Voter.objects.bulk_create(
-            Voter(
-                project=self.project,
-                created_at=self.start.at,
-                **stated.model_dump(exclude={"type"}),
-            )
-            for _, stated in lines
-            if stated.pseudonym not in names
+            Voter(project=self.project, created_at=self.start.at, **fields)
+            for fields in new
+            if fields["pseudonym"] not in names
         )
 
     def _write_flags(self, lines: Lines) -> None:

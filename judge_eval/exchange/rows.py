@@ -11,23 +11,25 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_origin, get_type_hints
 
 from pydantic import Field
 
+from judge_eval.exchange import fields
+from judge_eval.exchange.fields import Label
 from voting.choices import Choice, Side
 
 Kind = Literal["svg", "text", "code"]
 # What one record says, by column or, once it is checked, by field.
 Values: TypeAlias = dict[str, Any]
-Label: TypeAlias = str | int | float | bool | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One statement about one pair, in the pair's stored orientation, and where it stands.
 
-    Its fields are called as columns are (docs/importing.md). `line` is that of a CSV or JSON Lines
+    Its fields are called as columns are (docs/importing.md), each beside what checks its raw value.
+    `line` is that of a CSV or JSON Lines
     file, the number of the record elsewhere, from 1. Who names a `judge` holds a verdict, who names
     a `voter` a vote. An output is None where the source holds no texts; an empty text is a
     generator that wrote nothing. `verdict` is None where it failed, then `error` says why, or where
@@ -37,34 +39,39 @@ class Row:
 
     file: str
     line: int
-    pair: str
-    prompt: str | None = None
-    prompt_id: str | None = None
-    tags: tuple[str, ...] = ()
-    kind: Kind | None = None
-    generator_a: str | None = None
-    generator_b: str | None = None
-    output_a: str | None = None
-    output_b: str | None = None
-    cluster: str | None = None
-    judge: str | None = None
-    verdict: Choice | None = None
-    pick_ab: Choice | None = None
-    pick_ba: Choice | None = None
-    score_a: float | None = None
-    score_b: float | None = None
-    feedback: str | None = None
-    error: str | None = None
-    consistent: bool | None = None
-    voter: str | None = None
-    vote: Choice | None = None
-    voted_at: datetime | None = None
-    comment: str | None = None
-    left_side: Side | None = None
+    pair: Annotated[str, fields.name]
+    prompt: Annotated[str | None, fields.text] = None
+    prompt_id: Annotated[str | None, fields.name] = None
+    tags: Annotated[tuple[str, ...], fields.words] = ()
+    kind: Annotated[Kind | None, fields.kind] = None
+    generator_a: Annotated[str | None, fields.name] = None
+    generator_b: Annotated[str | None, fields.name] = None
+    output_a: Annotated[str | None, fields.output] = None
+    output_b: Annotated[str | None, fields.output] = None
+    cluster: Annotated[str | None, fields.name] = None
+    judge: Annotated[str | None, fields.name] = None
+    verdict: Annotated[Choice | None, fields.choice] = None
+    pick_ab: Annotated[Choice | None, fields.choice] = None
+    pick_ba: Annotated[Choice | None, fields.choice] = None
+    score_a: Annotated[float | None, fields.score] = None
+    score_b: Annotated[float | None, fields.score] = None
+    feedback: Annotated[str | None, fields.text] = None
+    error: Annotated[str | None, fields.text] = None
+    consistent: Annotated[bool | None, fields.flag] = None
+    voter: Annotated[str | None, fields.name] = None
+    vote: Annotated[Choice | None, fields.choice] = None
+    voted_at: Annotated[datetime | None, fields.moment] = None
+    comment: Annotated[str | None, fields.text] = None
+    left_side: Annotated[Side | None, fields.side] = None
     labels: Mapping[str, Label] = field(default_factory=dict)
-    external_id: str | None = None
+    external_id: Annotated[str | None, fields.name] = None
 
 
+FIELDS: Final[dict[str, fields.Converter]] = {
+    name: hint.__metadata__[0]
+    for name, hint in get_type_hints(Row, include_extras=True).items()
+    if get_origin(hint) is Annotated
+}
 OUTPUTS: Final = ("output_a", "output_b")
 # What tells a pair from others in a file that has no names for them.
 _TELLING: Final = ("prompt", "prompt_id", "generator_a", "generator_b", *OUTPUTS)
