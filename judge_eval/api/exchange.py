@@ -196,7 +196,6 @@ def _files(request: HttpRequest) -> list[Source]:
 
 
 def _form(request: HttpRequest, files: list[Source]) -> Json:
-    """Return what stands beside the files, checked, as an import keeps it."""
     stated = {
         path: json_text(path, request.POST[path])
         for path in ("options", "mapping")

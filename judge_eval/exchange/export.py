@@ -124,7 +124,6 @@ def _run(run: Run) -> Iterator[bundle.Record]:
 def _read(
     record: type[Part], rows: QuerySet[Any], order: str = "pk", **paths: str
 ) -> Iterator[Part]:
-    """Yield rows as records, each field from the column of its name or where `paths` says."""
     paths = {name: name for name in record.model_fields if name != "type"} | paths
     for row in in_chunks(rows.values(order, *paths.values()), order):
         yield record(**{name: row[path] for name, path in paths.items()})

@@ -85,23 +85,19 @@ def choice(raw: object) -> str | None:
 
 
 def side(raw: object) -> str | None:
-    """Return ``A`` or ``B``."""
     return _word(raw, *SIDES)
 
 
 def kind(raw: object) -> str | None:
-    """Return one of `KINDS`."""
     return _word(raw, *KINDS)
 
 
 def flag(raw: object) -> bool | None:
-    """Return a truth value, or what the text ``true`` or ``false`` says."""
     word = _word(raw, "true", "false")
     return None if word is None else word == "true"
 
 
 def number(raw: object) -> int | float | None:
-    """Return a finite number, or the one that a text writes in decimals."""
     if isinstance(raw, str):
         bare = raw.strip()
         if not bare:
@@ -119,7 +115,6 @@ def number(raw: object) -> int | float | None:
 
 
 def score(raw: object) -> float | None:
-    """Return a score in [0, 10]."""
     value = number(raw)
     if value is None:
         return None
@@ -179,7 +174,6 @@ def words(raw: object, separator: str = SEPARATOR) -> tuple[str, ...]:
 
 
 def label(raw: object) -> Label | None:
-    """Return an answer to a further task, of the type it has in the file; empty text is none."""
     if isinstance(raw, str):
         return text(raw)
     if isinstance(raw, bool):

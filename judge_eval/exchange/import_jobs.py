@@ -103,7 +103,6 @@ def ask(job: Import, sources: Sequence[Source]) -> Import:
 
 
 def ask_again_for_lost() -> None:
-    """Publish again what no worker does, and forget what was done long ago."""
     now = timezone.now()
     if unfinished().filter(asked_at__lt=now - TAKEN_UP_WITHIN).exists() and not _is_at_work():
         enqueue(_TASK)
@@ -172,7 +171,6 @@ def claim(only: UUID | None = None) -> Import | None:
 
 
 def perform(job: Import) -> Import:
-    """Do an import that was claimed; the row says what became of it."""
     try:
         _do_or_give_up(job)
     except LeaseLost:
@@ -292,7 +290,6 @@ def _give_up(job: Import, **facts: Any) -> None:
 
 
 def _taken_back(job: Import) -> str:
-    """Remove what was written of runs that are not whole; say what is left."""
     run, is_gone = job.run if job.name else None, True
     if job.is_bundle and job.written:
         with _files(job) as files:

@@ -110,7 +110,6 @@ def read(job: Import, items: Iterable[Item], scratch: Scratch) -> dict[str, Any]
 
 
 def _counted(job: Import, items: Iterable[Item]) -> Iterator[Item]:
-    """Tell how many rows were read, of not too many and not too much text."""
     most_rows, most_text = settings.IMPORT_MAX_ROWS, settings.IMPORT_MAX_UNPACKED_MB << 20
     text = 0
     for rows, item in enumerate(counted(job, items), start=1):
@@ -265,7 +264,6 @@ class _Reading:
     # --- verdicts ---------------------------------------------------------------------------------
 
     def _order(self, stated: JudgeOrder) -> None:
-        """Give judges their places as a source states them, where they have none yet."""
         self._wants_baselines = bool(self._options.baselines)
         fingerprints = []
         for name in stated.judges[:MOST_JUDGES]:
@@ -358,7 +356,6 @@ class _Reading:
 
 
 def _uuid(text: str) -> UUID | None:
-    """Return the UUID that a text writes in the one usual way, None for any other text."""
     try:
         number = UUID(text)
     except ValueError:

@@ -97,12 +97,10 @@ class ImportReport(BaseModel):
 
     @property
     def is_fatal(self) -> bool:
-        """Whether an error is about more than its row."""
         return any(error.is_fatal for error in self.errors[:1])
 
     @property
     def changed(self) -> bool:
-        """Whether anything was written."""
         return bool(self.filled or any(self.new.values()))
 
     def fail(self, error: RowError) -> None:

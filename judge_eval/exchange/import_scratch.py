@@ -160,7 +160,6 @@ class Scratch:
         return self._db.execute(insert, values).rowcount > 0
 
     def statement(self, table: str, name: str, pair: str) -> str:
-        """Return what somebody stated of a pair."""
         select = f"SELECT statement FROM {table} WHERE name = ? AND pair = ?"  # noqa: S608
         statement: str = self._one(select, name, pair)
         return statement
@@ -169,13 +168,11 @@ class Scratch:
         return [name for (name,) in self._db.execute("SELECT name FROM judge ORDER BY rowid")]
 
     def drafts(self, names: Collection[str]) -> list[PairDraft]:
-        """Return those pairs of these names that are here."""
         marks = ", ".join("?" * len(names))
         select = f"SELECT facts FROM pair WHERE name IN ({marks})"  # noqa: S608
         return [DRAFT.validate_json(facts) for (facts,) in self._db.execute(select, list(names))]
 
     def keep(self, draft: PairDraft, texts: dict[str, str]) -> None:
-        """Keep a pair, and the texts of outputs that are new."""
         facts = DRAFT.dump_json(draft, exclude_defaults=True)
         self._db.execute(
             "INSERT INTO pair VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
@@ -195,7 +192,6 @@ class Scratch:
 
 
 def text_of(item: Item) -> int:
-    """Return how many characters of free text a row holds; all else holds none."""
     if not isinstance(item, Row):
         return 0
     texts = (item.prompt, item.output_a, item.output_b, item.feedback, item.error, item.comment)

@@ -58,8 +58,6 @@ Rows: TypeAlias = Sequence[tuple[Any, ...]]
 
 
 class Writing:
-    """Writes what was read, from wherever it was left."""
-
     def __init__(self, job: Import, scratch: Scratch) -> None:
         self._job, self._scratch = job, scratch
         self._options = validated(ImportOptions, job.form["options"])
@@ -128,7 +126,6 @@ class Writing:
         return Judge(run=run, name=name, provider=IMPORTED, model=name, fingerprint=fingerprint)
 
     def _pairs(self, run: Run, rows: Rows) -> None:
-        """Make pairs behind those of the queue, and add to those it has."""
         queue, drafts = run.queue, []
         texts: dict[UUID, str | None] = {}
         for _, facts, output_a, output_b in rows:
@@ -221,7 +218,6 @@ class Writing:
         return add_judges(run, [baseline(run, name) for name in names])
 
     def _votes(self, run: Run, rows: Rows) -> None:
-        """Append votes to the ledger, in their order."""
         project = run.queue.project_id
         names = {name for name, *_ in rows}
         voters = voters_of(project, names)
@@ -278,7 +274,6 @@ def imported_fingerprint(name: str, source: str) -> str:
 
 
 def _fill(output: Inference, draft: PairDraft, side: str, text: str | None) -> None:
-    """Put what is known of a pair into one of its outputs."""
     known = draft.known
     output.prompt = known.get("prompt", "")
     output.tags = known.get("tags", [])
@@ -295,7 +290,6 @@ def _fill(output: Inference, draft: PairDraft, side: str, text: str | None) -> N
 
 
 def _item(queue: Queue, draft: PairDraft) -> Item:
-    """Return a pair as it is stored, but for its place."""
     known = draft.known
     # Nothing is known to share a prompt that nobody told.
     unnamed = prompt_key(known["prompt"]) if "prompt" in known else str(draft.pk)
@@ -313,7 +307,6 @@ def _item(queue: Queue, draft: PairDraft) -> Item:
 
 
 def verdict_of(row: Row, rule: str) -> Verdict:
-    """Make the verdict of a row, without its judge and its pair."""
     winner: str | None = row.verdict
     consistent, picks, first_picks = row.consistent, list[str](), None
     if row.pick_ab and row.pick_ba:
@@ -380,7 +373,6 @@ def lacking_outputs(queue: Queue) -> QuerySet[Item]:
 
 
 def lacking_text(pairs: int) -> str:
-    """Say why voting cannot be opened."""
     return (
         f"{_lacking(pairs)}, so nobody can vote on them: "
         "give the outputs, or close the run for voting."

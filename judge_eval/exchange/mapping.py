@@ -50,7 +50,6 @@ class Column:
     constant: object = None
 
     def read(self, record: Values) -> object:
-        """Return the checked value, None where there is none; raises Misfit."""
         if self.column is None:
             return self.constant
         raw = record.get(self.column)
@@ -100,12 +99,10 @@ class ColumnMapping:
             yield RowError(file, record.line, error.field, error.why)
 
     def named(self) -> set[str]:
-        """Return the columns that this mapping reads."""
         every = [*self.columns, *(self.labels or {}).values(), *(self.judges or {}).values()]
         return {source.column for source in every if source.column is not None}
 
     def unused(self, columns: Iterable[str]) -> list[str]:
-        """Return those columns of a file that no field is made of."""
         named, prefixes = self.named(), []
         if self.labels is None:
             named.add(LABELS)
@@ -127,7 +124,6 @@ class ColumnMapping:
         return {task: cast(Label, answer) for task, answer in answers if answer is not None}
 
     def _verdicts(self, record: Values) -> Iterator[tuple[str, object]]:
-        """Return what each judge said that has a column of its own, and said anything."""
         sources = self.judges
         if sources is None:
             columns = (name for name in record if name.startswith(VERDICT_OF))
@@ -208,7 +204,6 @@ class _Columns:
 
 
 def _fault(columns: list[str], unread: list[str], mapping: ColumnMapping) -> str:
-    """Return what is wrong with all rows that have these columns, or nothing."""
     present = set(columns)
     if unread and len(unread) == len(columns):
         return _unknown(columns)
@@ -226,7 +221,6 @@ def _fault(columns: list[str], unread: list[str], mapping: ColumnMapping) -> str
 
 
 def _nearest(column: str, names: Iterable[str]) -> str:
-    """Return a question for the column that may be meant, or nothing."""
     by_lower = {name.lower(): name for name in names}
     near = get_close_matches(column.lower(), by_lower, 1, 0.75)
     return f": is it {by_lower[near[0]]!r}?" if near else ""
@@ -256,8 +250,6 @@ _Filled = Annotated[str, Field(min_length=1)]
 
 
 class _Source(Part):
-    """What a mapping says of one field."""
-
     column: _Filled = ""
     value: Any = None
     values: Annotated[Values, Field(min_length=1)] | None = None

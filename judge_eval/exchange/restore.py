@@ -33,8 +33,6 @@ Numbered: TypeAlias = tuple[int, Any]
 
 
 class Restoring:
-    """Writes a seekable bundle, from wherever it was left."""
-
     def __init__(self, job: Import, stream: BinaryIO) -> None:
         self._job, self._stream = job, stream
         self._report = ImportReport()
@@ -111,7 +109,6 @@ class Restoring:
             rehearsal.finish()
 
     def _write(self, chunk: Lines, start: Start, write: Callable[[Lines], None]) -> None:
-        """Write a chunk, unless it is written, and count it."""
         first, last = chunk[0][0], chunk[-1][0]
         if last > self._job.written:
             try:
@@ -176,7 +173,6 @@ def _text_of(line: Numbered) -> int:
 
 
 def _project(header: bundle.Header, given: Project | None) -> tuple[Project, bool]:
-    """Return where to write to, locked, and whether it was made for that."""
     stated = header.project
     project = given or Project.objects.filter(name=stated.name).order_by("created_at").first()
     if project is not None:
@@ -189,6 +185,5 @@ def _project(header: bundle.Header, given: Project | None) -> tuple[Project, boo
 
 
 def _remove(rows: QuerySet[Any]) -> None:
-    """Remove rows that are new, unless something refers to them by now."""
     with suppress(ProtectedError):
         rows.delete()

@@ -12,20 +12,16 @@ from uuid import UUID
 
 from judge_eval.exchange import bundle as records
 from judge_eval.exchange.bundle import BundleError
-from judge_eval.exchange.restore_rows import Lines, Rows, lacks
+from judge_eval.exchange.restore_rows import Columns, Lines, Rows, lacks
 from voting.choices import VERDICTS
 from voting.ledger import chain, ledger
 from voting.models import Entry, Voter
 
-_OF_VOTE: Final = set(
-    "choice value category left_side elapsed_ms reputation unblinded simulated "
-    "comment comment_sha256 salt labels".split()
-)
+# What is set of an entry here, by what its record says.
+_MADE_ANEW: Final = ("seq", "hash", "rubric", "labels_sha256", "retracted", "target")
 
 
 class Ledger:
-    """Makes entries of lines, checks what they refer to, and appends them."""
-
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._last = 0
@@ -34,7 +30,6 @@ class Ledger:
         ledger.append(self._rows.project.pk, list(self._entries(lines)))
 
     def note(self) -> str:
-        """Say whether the project's ledger is the exported one."""
         self._rows.project.refresh_from_db()
         head = self._rows.project.head
         if head == self._rows.header.project.head:
@@ -66,40 +61,33 @@ class Ledger:
             raise BundleError(line, "comment_sha256", "is not the hash of what was said")
         if labels and ledger.labels_sha256(salt, labels) != stated.labels_sha256:
             raise BundleError(line, "labels_sha256", "is not the hash of what was said")
-        return Entry(
-            **self._common(line, stated),
-            kind=Entry.Kind.VOTE,
-            rubric=self._rows.rubric(line, stated.rubric),
-            payload={"labels_sha256": stated.labels_sha256} if stated.labels_sha256 else None,
-            **stated.model_dump(include=_OF_VOTE),
-        )
+        fields = self._fields(line, stated)
+        if stated.labels_sha256:
+            fields["payload"] = {"labels_sha256": stated.labels_sha256}
+        rubric = self._rows.rubric(line, stated.rubric)
+        return Entry(kind=Entry.Kind.VOTE, rubric=rubric, **fields)
 
     def _other(self, line: int, stated: records.EntryPart) -> Entry:
-        fields = self._common(line, stated)
+        fields = self._fields(line, stated)
         target = self._known.get(self._rows.number(stated.target)) if stated.target else None
         if stated.kind == "retraction":
-            _retract(line, target, fields["voter"])
+            _retract(line, target, fields.get("voter"))
         if stated.target:
             fields["target"] = target or lacks(line, "target", stated.target)
-        payload = self._verdicts(line, stated) if stated.kind == "verdicts" else stated.payload
-        return Entry(**fields, kind=stated.kind, payload=payload)
+        if stated.kind == "verdicts":
+            fields["payload"] = self._verdicts(line, stated)
+        return Entry(**fields)
 
-    def _common(self, line: int, stated: records.LedgerRecord) -> dict[str, Any]:
-        rows = self._rows
-        run = rows.run(line, stated.run) if stated.run else None
-        pair, output = stated.comparison, stated.inference
-        return {
-            "uid": rows.number(stated.id),
-            "project": rows.project,
-            "at": stated.at,
+    def _fields(self, line: int, stated: records.LedgerRecord) -> Columns:
+        fields = self._rows.columns(line, stated, _MADE_ANEW)
+        run = fields.pop("run", None)
+        return fields | {
+            "uid": fields.pop("id"),
+            "project": self._rows.project,
             "queue": run and run.queue,
-            "item_id": pair and rows.pair(line, pair, run),
-            "inference_id": output and rows.output(line, "inference", output),
-            "voter": stated.voter and rows.voter(line, stated.voter),
         }
 
     def _verdicts(self, line: int, stated: records.EntryPart) -> Any:
-        """Return a payload with the numbers that its run and judges have here."""
         try:
             verdicts = [self._verdict(line, stated, item) for item in stated.payload["verdicts"]]
             run = self._rows.runs[UUID(stated.payload["run"])]
@@ -108,7 +96,8 @@ class Ledger:
         return {**stated.payload, "run": str(run.pk), "verdicts": verdicts}
 
     def _verdict(self, line: int, stated: records.EntryPart, item: Any) -> Any:
-        judge = self._rows.judge(line, UUID(item["judge"]))
+        old = UUID(item["judge"])
+        judge = self._rows.judges.get(old) or lacks(line, "judge", old)
         run = stated.run and self._rows.runs.get(stated.run)
         if judge.run != run or judge.position != item["position"]:
             raise BundleError(line, "payload", f"judge {judge.name} has no such place in this run")
@@ -127,8 +116,6 @@ def _retract(line: int, target: Entry | None, voter: Voter | None) -> None:
 
 
 class Rehearsal(Ledger):
-    """Finds what is wrong with the entries of a bundle before the first of them is written."""
-
     def __init__(self, rows: Rows) -> None:
         super().__init__(rows)
         project, start = rows.project, rows.start

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any, Final, TypeAlias
@@ -26,6 +26,10 @@ _OF_QUEUE: Final = set(
 )
 _OF_RUN: Final = set("name note budget_nano spent_nano created_at started_at".split())
 
+# What a record calls otherwise than its row.
+_COLUMNS: Final = {"a": "a_id", "b": "b_id", "inference": "inference_id", "comparison": "item_id"}
+
+Columns: TypeAlias = dict[str, Any]
 Lines: TypeAlias = Sequence[tuple[int, Any]]
 
 
@@ -63,53 +67,50 @@ class Rows:
         self.project = Project.objects.get(pk=start.project)
         self.header, self.start, self.number = header, start, start.number
         self.runs: dict[UUID, Run] = {}
+        self.judges: dict[UUID, Judge] = {}
         self._rubrics: dict[tuple[str, int], VoterPrompt] = {}
-        self._judges: dict[UUID, Judge] = {}
         # What becomes of each run when all of it is there: its state, and whether people may vote.
         self._ends: dict[UUID, tuple[str, bool]] = {}
 
-    # --- what others refer to, by the numbers that the bundle calls it ----------------------------
-
     def look_up(self, lines: Lines) -> None:
-        """Fetch what lines refer to, each kind of row in one query."""
-
-        def named(*fields: str) -> set[Any]:
+        def named(*fields: str) -> dict[UUID, Any]:
             found = {getattr(stated, field, None) for _, stated in lines for field in fields}
-            return found - {None}
+            return {self.number(old): old for old in found if old}
 
-        pairs = Item.objects.filter(
-            queue__in=[run.queue_id for run in self.runs.values()],
-            pk__in=map(self.number, named("comparison")),
-        )
-        self._queues = dict(pairs.values_list("pk", "queue_id"))
-        outputs = map(self.number, named("a", "b", "inference"))
+        pairs, outputs = named("comparison"), named("a", "b", "inference")
+        mine = Item.objects.filter(queue__in=[run.queue_id for run in self.runs.values()])
+        self._queues: dict[UUID | None, UUID] = dict(mine.filter(pk__in=pairs).values_list("pk", "queue_id"))
         stored = Inference.objects.filter(project=self.project, pk__in=outputs)
-        self._outputs = set(stored.values_list("pk", flat=True))
-        voters = Voter.objects.filter(project=self.project, pseudonym__in=named("voter"))
+        found = {outputs[pk]: pk for pk in stored.values_list("pk", flat=True)}
+        names = {getattr(stated, "voter", None) for _, stated in lines}
+        voters = Voter.objects.filter(project=self.project, pseudonym__in=names - {None})
         self.voters = {voter.pseudonym: voter for voter in voters}
+        self._known: dict[str, Mapping[Any, Any]] = {
+            "run": self.runs,
+            "judge": self.judges,
+            "a": found,
+            "b": found,
+            "inference": found,
+            "comparison": {pairs[pk]: pk for pk in self._queues},
+            "voter": self.voters,
+        }
+
+    def columns(self, line: int, stated: BaseModel, without: Collection[str] = ()) -> Columns:
+        """Return a record as columns of a row, with what it refers to as that is called here."""
+        columns = stated.model_dump(exclude={"type", *without})
+        for name, known in self._known.items():
+            if name in columns and (old := columns.pop(name)) is not None:
+                columns[_COLUMNS.get(name, name)] = known.get(old) or lacks(line, name, old)
+        if "id" in columns:
+            columns["id"] = self.number(columns["id"])
+        run = columns["judge"].run if "judge" in columns else columns.get("run")
+        if run and self._queues.get(columns.get("item_id"), run.queue_id) != run.queue_id:
+            raise BundleError(line, "comparison", f"run {run.pk} has no such pair")
+        return columns
 
     def rubric(self, line: int, stated: records.RubricRef) -> VoterPrompt:
         rubric = self._rubrics.get((stated.name, stated.version))
         return rubric or lacks(line, "rubric", f"{stated.name} v{stated.version}")
-
-    def run(self, line: int, old: UUID) -> Run:
-        return self.runs.get(old) or lacks(line, "run", old)
-
-    def judge(self, line: int, old: UUID) -> Judge:
-        return self._judges.get(old) or lacks(line, "judge", old)
-
-    def output(self, line: int, field: str, old: UUID) -> UUID:
-        output = self.number(old)
-        return output if output in self._outputs else lacks(line, field, old)
-
-    def pair(self, line: int, old: UUID, run: Run | None = None) -> UUID:
-        pair = self.number(old)
-        if pair not in self._queues or (run and run.queue_id != self._queues[pair]):
-            lacks(line, "comparison", old)
-        return pair
-
-    def voter(self, line: int, pseudonym: str) -> Voter:
-        return self.voters.get(pseudonym) or lacks(line, "voter", pseudonym)
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -127,8 +128,8 @@ class Rows:
         }
         for kind, alike in groupby(lines, key=lambda line: str(line[1].type)):
             same = list(alike)
+            self.look_up(same if is_new else [])
             if is_new and kind in writers:
-                self.look_up(same)
                 writers[kind](same)
             for line, stated in same if kind in takers else ():
                 takers[kind](line, stated)
@@ -153,11 +154,7 @@ class Rows:
         self._ends[run.pk] = (stated.state, stated.is_open)
 
     def _take_judge(self, line: int, stated: Any) -> None:
-        self._judges[stated.id] = self._judge(line, stated)
-
-    def _judge(self, line: int, stated: Any) -> Judge:
-        fields = stated.model_dump(exclude={"type", "id", "run"})
-        return Judge(pk=self.number(stated.id), run=self.run(line, stated.run), **fields)
+        self.judges[stated.id] = Judge(**self.columns(line, stated))
 
     def _write_runs(self, lines: Lines) -> None:
         for line, stated in lines:
@@ -192,18 +189,12 @@ class Rows:
         Board.objects.create(run=run)
 
     def _write_judges(self, lines: Lines) -> None:
-        judges = Judge.objects.bulk_create(self._judge(*line) for line in lines)
+        judges = Judge.objects.bulk_create(Judge(**self.columns(*line)) for line in lines)
         JudgeRating.objects.bulk_create(JudgeRating(judge=judge) for judge in judges)
 
     def _write_outputs(self, lines: Lines) -> None:
-        new = {
-            self.number(stated.id): Inference(
-                pk=self.number(stated.id),
-                project=self.project,
-                **stated.model_dump(exclude={"type", "id"}),
-            )
-            for _, stated in lines
-        }
+        rows = (Inference(project=self.project, **self.columns(*line)) for line in lines)
+        new = {row.pk: row for row in rows}
         for known in Inference.objects.filter(pk__in=new):
             # Runs of one project may share an output.
             stated = new.pop(known.pk)
@@ -215,23 +206,18 @@ class Rows:
 
     def _write_pairs(self, lines: Lines) -> None:
         new = []
-        for line, stated in lines:
-            queue = self.run(line, stated.run).queue
-            fields = stated.model_dump(exclude={"type", "id", "run", "a", "b"})
-            fields |= {f"{it}_id": self.output(line, it, getattr(stated, it)) for it in ("a", "b")}
-            turn = fresh_turn(queue.pk, stated.prompt_key)
-            new.append(Item(pk=self.number(stated.id), queue=queue, turn=turn, **fields))
+        for line in lines:
+            columns = self.columns(*line)
+            queue = columns.pop("run").queue
+            turn = fresh_turn(queue.pk, columns["prompt_key"])
+            new.append(Item(queue=queue, turn=turn, **columns))
         Item.objects.bulk_create(new)
 
     def _write_verdicts(self, lines: Lines) -> None:
-        new = []
-        for line, stated in lines:
-            judge = self.judge(line, stated.judge)
-            fields = stated.model_dump(exclude={"type", "judge", "comparison"})
-            if stated.state == Verdict.State.WAITING:
-                fields |= {"state": Verdict.State.FAILED, "error": UNASKED}
-            pair = self.pair(line, stated.comparison, judge.run)
-            new.append(Verdict(judge=judge, item_id=pair, **fields))
+        new = [Verdict(**self.columns(*line)) for line in lines]
+        for verdict in new:
+            if verdict.state == Verdict.State.WAITING:
+                verdict.state, verdict.error = Verdict.State.FAILED, UNASKED
         Verdict.objects.bulk_create(new)
         unasked = [verdict.item_id for verdict in new if verdict.error == UNASKED]
         # Nobody may vote on what its judges have not been asked about.
@@ -242,25 +228,16 @@ class Rows:
         voters = Voter.objects.filter(project=self.project)
         known = voters.filter(pseudonym__in=[stated.pseudonym for _, stated in lines])
         names = set(known.values_list("pseudonym", flat=True))
-        new = [stated.model_dump(exclude={"type"}) for _, stated in lines]
         Voter.objects.bulk_create(
-            Voter(project=self.project, created_at=self.start.at, **fields)
-            for fields in new
-            if fields["pseudonym"] not in names
+            Voter(project=self.project, created_at=self.start.at, **self.columns(line, stated))
+            for line, stated in lines
+            if stated.pseudonym not in names
         )
 
     def _write_flags(self, lines: Lines) -> None:
-        Flag.objects.bulk_create(
-            Flag(
-                voter=self.voter(line, stated.voter),
-                item_id=self.pair(line, stated.comparison),
-                **stated.model_dump(include={"category", "comment", "created_at"}),
-            )
-            for line, stated in lines
-        )
+        Flag.objects.bulk_create(Flag(**self.columns(*line)) for line in lines)
 
     def check(self) -> None:
-        """Refuse what can only be seen when all rows are there."""
         if len(self.runs) != len(self.header.runs):
             raise BundleError(1, "runs", "the header names runs that the file does not hold")
         for run in self.runs.values():

@@ -96,8 +96,6 @@ class LabelRow:
 
 @dataclass(frozen=True, slots=True)
 class JudgeOrder:
-    """The order of judges that a source states; it comes before the first row."""
-
     file: str
     judges: tuple[str, ...]
 

@@ -44,7 +44,6 @@ class UnknownFormat(ValueError):
 
 
 def format_of(name: str) -> Format:
-    """Tell a file's format from its name; raises UnknownFormat."""
     suffix = PurePath(name).suffix.lower()
     if suffix not in _SUFFIXES:
         raise UnknownFormat(f"{name}: the name must end in one of {', '.join(_SUFFIXES)}")
@@ -104,7 +103,6 @@ class _CsvLines:
         self.begin()
 
     def begin(self) -> None:
-        """Note that the next line begins a record."""
         self.size = 0
         self.wrong = ""
 
@@ -127,7 +125,6 @@ class _CsvLines:
 
 
 def _decoded(line: bytes) -> tuple[str, str]:
-    """Return a line's text, and what is wrong with it."""
     try:
         return line.decode(), ""
     except UnicodeDecodeError as error:

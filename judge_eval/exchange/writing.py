@@ -111,7 +111,6 @@ def remove(run: Run, job: Import) -> None:
 
 
 def remove_unused(outputs: Collection[UUID]) -> None:
-    """Remove those of these outputs that nothing refers to."""
     users = (
         Item.objects.filter(a=OuterRef("pk")),
         Item.objects.filter(b=OuterRef("pk")),
@@ -123,7 +122,6 @@ def remove_unused(outputs: Collection[UUID]) -> None:
 
 
 def give_pictures(outputs: dict[UUID, Inference]) -> None:
-    """Give each drawing the picture of its source, made where there is none yet."""
     drawings = {
         pk: source_address(row.output)
         for pk, row in outputs.items()

@@ -43,14 +43,12 @@ def need(record: Record, *columns: str) -> list[object]:
 
 
 def one_of(field: str, raw: object, meanings: Mapping[str, str]) -> str:
-    """Return what a word of the format stands for; raises Misfit."""
     if not isinstance(raw, str) or raw not in meanings:
         raise Misfit(field, f"{raw!r} is not one of {', '.join(meanings)}")
     return meanings[raw]
 
 
 def plain(field: str, raw: object) -> str:
-    """Return the text that stands for a text, a whole number or a truth value; raises Misfit."""
     try:
         return fields.plain(raw)
     except ValueError as error:

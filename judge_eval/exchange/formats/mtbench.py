@@ -53,7 +53,6 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
 
 
 def is_person(judge: str) -> bool:
-    """Say whether a judge of these files is one of the people, such as ``expert_17``."""
     return judge.rpartition("_")[0] in PEOPLE
 
 

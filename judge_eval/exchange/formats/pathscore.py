@@ -43,7 +43,6 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
 
 
 def _stated_order(stream: BinaryIO) -> tuple[str, ...]:
-    """Return the judges that a file names beside its tasks, () where it names none."""
     cursor = Cursor(stream)
     try:
         if cursor.peek() != "{":
@@ -70,7 +69,6 @@ def _names(judges: object) -> tuple[str, ...]:
 
 
 def _configured(value: object) -> tuple[str, ...]:
-    """Find the judges in a run, in its config, or in a config written as a JSON text."""
     if isinstance(value, str):
         value = loads(value)
     if not isinstance(value, dict):
@@ -127,7 +125,6 @@ def _vote(name: str, record: Record, pair: Values) -> Item:
 
 
 def _verdicts(raw: object, order: Sequence[str]) -> Sequence[Values]:
-    """Return the verdicts of a task as values by field, in the run's order of judges."""
     if isinstance(raw, str):
         try:
             raw = loads(raw)

@@ -75,7 +75,6 @@ class Command(BaseCommand):
         self._tell(job)
 
     def _fill(self, job: Import, sources: list[Source], options: dict[str, Any]) -> None:
-        """Set what is to be done."""
         job.is_bundle, job.form = bundle.is_bundle(sources[0].stream), {}
         if job.is_bundle:
             if len(sources) > 1 or options["run"]:
@@ -99,7 +98,6 @@ class Command(BaseCommand):
             job.name = (options["name"] or Path(sources[0].name).stem)[:200]
 
     def _finish(self, job: Import) -> None:
-        """Do the import when its turn comes, unless a worker does it before."""
         has_waited = False
         while job.state in Import.UNFINISHED:
             if claimed := import_jobs.claim(job.pk):
