@@ -7,6 +7,7 @@ at: a source that is large, slow or wrong holds up nobody and leaves nothing beh
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, Final, TypeAlias
@@ -54,6 +55,7 @@ from judge_eval.exchange.rows import (
     JudgeOrder,
     LabelRow,
     LeftOut,
+    Misfit,
     Note,
     Row,
     RowError,
@@ -153,38 +155,44 @@ class _Reading:
                 self._report.notes.append(f"{item.file}: {item.text}")
             elif isinstance(item, JudgeOrder):
                 self._order(item)
-            elif error := self._unfit(item):
-                self._report.fail(error)
-            elif isinstance(item, Row):
+            elif isinstance(item, RowError):
+                self._report.fail(item)
+            elif self._fits(item) and isinstance(item, Row):
                 yield item
             if self._report.failures >= MOST_ERRORS and not self._options.skip_errors:
                 raise RowsWrong(self._report, is_cut=True)
 
-    def _unfit(self, row: Row | LabelRow | RowError) -> RowError | None:
-        if isinstance(row, RowError):
-            return row
-        if isinstance(row, LabelRow):
-            why = "a label of an item that is no pair; a run is made of pairs"
-            return RowError(row.file, row.line, None, why)
+    @contextmanager
+    def _reported(self, row: Row | LabelRow) -> Iterator[None]:
+        try:
+            yield
+        except Misfit as error:
+            self._report.fail(RowError(row.file, row.line, error.field, error.why))
+
+    def _fits(self, row: Row | LabelRow) -> bool:
+        failures = self._report.failures
+        with self._reported(row):
+            if isinstance(row, LabelRow):
+                raise Misfit(None, "a label of an item that is no pair; a run is made of pairs")
+            self._check(row)
+        return self._report.failures == failures
+
+    def _check(self, row: Row) -> None:
         for task in row.labels:
             try:
                 fields.output(task)
             except fields.Unfit as error:
-                return RowError(row.file, row.line, "labels", f"the name of a task {error}")
+                raise Misfit("labels", f"the name of a task {error}") from error
         if not self._is_fixed:
             self._ballot |= {choice for choice in (row.vote, row.verdict) if choice}
         elif row.vote and row.vote not in self._ballot:
-            why = f"{quote(row.vote)} is not on the ballot: {', '.join(in_order(self._ballot))}"
-            return RowError(row.file, row.line, "vote", why)
-        return self._unfit_verdict(row, row.judge) if row.judge else None
-
-    def _unfit_verdict(self, row: Row, judge: str) -> RowError | None:
-        if unruly := _unruly(row, self._verdict(row), self._options.inconsistent):
-            return RowError(row.file, row.line, "verdict", unruly)
-        if self._judge(judge) is None:
-            why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
-            return RowError(row.file, row.line, "judge", why)
-        return None
+            ballot = ", ".join(in_order(self._ballot))
+            raise Misfit("vote", f"{quote(row.vote)} is not on the ballot: {ballot}")
+        if row.judge:
+            _check_verdict(row, self._verdict(row), self._options.inconsistent)
+            if self._judge(row.judge) is None:
+                why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
+                raise Misfit("judge", why)
 
     def take(self, rows: Sequence[Row]) -> None:
         taken = self._pairs(rows)
@@ -227,13 +235,9 @@ class _Reading:
         texts: dict[str, dict[str, str]] = {name: {} for name in names}
         taken = []
         for row in rows:
-            draft = drafts[row.pair]
-            added, error = draft.take(row)
-            texts[draft.name] |= added
-            if error:
-                self._report.fail(error)
-            else:
-                taken.append((row, draft.pk))
+            with self._reported(row):
+                texts[row.pair] |= drafts[row.pair].take(row)
+                taken.append((row, drafts[row.pair].pk))
         for name in names:
             draft, (known, has_lacked) = drafts[name], before[name]
             is_changed = draft.known != known
@@ -302,8 +306,9 @@ class _Reading:
                 continue
             judge = self._judges[imported_fingerprint(row.judge, self._options.source)]
             before = facts.get((pair, judge)) if judge else None
-            if self._settle("verdict", row, row.judge, pair, before):
-                self._scratch.insert("judged", pair.hex)
+            with self._reported(row):
+                if self._settle("verdict", row, row.judge, pair, before):
+                    self._scratch.insert("judged", pair.hex)
 
     def _verdict(self, row: Row) -> Verdict:
         return verdict_of(row, self._options.inconsistent)
@@ -327,7 +332,9 @@ class _Reading:
             facts = {(e.item_id, e.voter_id): _vote_facts(e) for e in standing}
         for row, pair, name in votes:
             voter = voters.get(name)
-            self._settle("vote", row, name, pair, facts.get((pair, voter.pk)) if voter else None)
+            before = facts.get((pair, voter.pk)) if voter else None
+            with self._reported(row):
+                self._settle("vote", row, name, pair, before)
 
     def _settle(self, table: str, row: Row, name: str, pair: UUID, before: Facts | None) -> bool:
         """Keep a statement to be written, unless it was made before; then it must be the same."""
@@ -343,9 +350,7 @@ class _Reading:
             # What is not stated contradicts nothing.
             if value is not None and value != before[field]:
                 why = f"{quote(value)}, but {name} said {quote(before[field])}"
-                why += f" on pair {row.pair!r} before"
-                self._report.fail(RowError(row.file, row.line, field, why))
-                return False
+                raise Misfit(field, f"{why} on pair {row.pair!r} before")
         self._report.already[f"{table}s"] += 1
         return False
 
@@ -382,15 +387,14 @@ def _stored_draft(pair: Pair, marks: tuple[str, str]) -> PairDraft:
     return PairDraft(name, known, pair.pk, a.pk, b.pk, pair.position, is_fixed, is_open)
 
 
-def _unruly(row: Row, made: Verdict, rule: str) -> str | None:
-    """Return why a stated verdict is not what the rule makes of two orders that disagree."""
+def _check_verdict(row: Row, made: Verdict, rule: str) -> None:
+    """Refuse a stated verdict that is not what the rule makes of two orders that disagree."""
     # Whatever they count as, a source calls two orders that disagree a tie.
     winner = "tie" if made.winner == WRONG else made.winner
     if row.pick_ab and row.verdict not in (None, winner):
-        return f"{row.verdict}, but its picks in both orders make it {winner}"
+        raise Misfit("verdict", f"{row.verdict}, but its picks in both orders make it {winner}")
     if made.consistent is False and winner != "tie" and rule != "decided":
-        return f"two orders that disagree are a tie, not {winner}"
-    return None
+        raise Misfit("verdict", f"two orders that disagree are a tie, not {winner}")
 
 
 def _verdict_facts(verdict: Verdict) -> Facts:

@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 
 from pydantic import TypeAdapter
 
-from judge_eval.exchange.rows import OF_A_PAIR, OUTPUTS, Item, Row, RowError
+from judge_eval.exchange.rows import OF_A_PAIR, OUTPUTS, Item, Misfit, Row
 from judge_eval.prompts.output import with_namespaces
 
 # A chunk is held and written at once: so many rows, or fewer where their texts are long.
@@ -79,10 +79,10 @@ class PairDraft:
     is_changed: bool = False
     changes: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def take(self, row: Row) -> tuple[dict[str, str], RowError | None]:
-        """Add what a row states, all of it or, where it contradicts, nothing.
+    def take(self, row: Row) -> dict[str, str]:
+        """Add what a row states and return the texts of the outputs that are new.
 
-        Return the texts of the outputs that are new.
+        Raises Misfit where it contradicts; then nothing of it is added.
         """
         stated = {name: value for name in OF_A_PAIR if (value := getattr(row, name))}
         stated |= {name: list(value) for name, value in stated.items() if isinstance(value, tuple)}
@@ -104,14 +104,14 @@ class PairDraft:
                 here, before = texts.get(name, value), self.known[name]
                 before = before[_MD5_LENGTH:] if name in texts else before
                 why = f"{quote(here)}, but pair {self.name!r} has {quote(before)}"
-                return {}, RowError(row.file, row.line, name, why)
+                raise Misfit(name, why)
         if self.is_fixed:
-            return {}, None
+            return {}
         new = {name: text for name, text in texts.items() if name not in self.known}
         self.is_changed |= any(self.known.get(name) != value for name, value in stated.items())
         self.known |= stated
         self.changes |= changes
-        return new, None
+        return new
 
     @property
     def lacks_output(self) -> bool:

@@ -79,7 +79,7 @@ class Rows:
 
         pairs, outputs = named("comparison"), named("a", "b", "inference")
         mine = Item.objects.filter(queue__in=[run.queue_id for run in self.runs.values()])
-        self._queues: dict[UUID | None, UUID] = dict(mine.filter(pk__in=pairs).values_list("pk", "queue_id"))
+        self._queues = dict(mine.filter(pk__in=pairs).values_list("pk", "queue_id"))
         stored = Inference.objects.filter(project=self.project, pk__in=outputs)
         found = {outputs[pk]: pk for pk in stored.values_list("pk", flat=True)}
         names = {getattr(stated, "voter", None) for _, stated in lines}
@@ -104,7 +104,8 @@ class Rows:
         if "id" in columns:
             columns["id"] = self.number(columns["id"])
         run = columns["judge"].run if "judge" in columns else columns.get("run")
-        if run and self._queues.get(columns.get("item_id"), run.queue_id) != run.queue_id:
+        pair = columns.get("item_id")
+        if run and pair and self._queues[pair] != run.queue_id:
             raise BundleError(line, "comparison", f"run {run.pk} has no such pair")
         return columns
 

@@ -151,7 +151,7 @@ class Broken(ValueError):
 class Misfit(ValueError):
     """A field that its row cannot have, or not beside the others."""
 
-    def __init__(self, field: str, why: str) -> None:
+    def __init__(self, field: str | None, why: str) -> None:
         super().__init__(why)
         self.field, self.why = field, why
 
