@@ -11,7 +11,6 @@ from typing import Final, TypeAlias
 from voting.choices import CHOICES, SIDES
 
 MAX_NAME = 200
-KINDS: Final = ("svg", "text", "code")
 SEPARATOR = ";"
 _LARGEST = 2**63 - 1
 
@@ -79,22 +78,24 @@ def name(raw: object) -> str | None:
     return value if value.strip() else None
 
 
-def choice(raw: object) -> str | None:
-    """Return one of `CHOICES`, whatever its case; ``model_a`` is A, left and right are neither."""
-    return _word(raw, *CHOICES, model_a="A", model_b="B")
+def _one_of(meanings: dict[str, object], **also: str) -> Converter:
+    """Return what takes one of some words, whatever its case, or what another stands for."""
+    known = {word.lower(): meaning for word, meaning in (meanings | also).items()}
+
+    def convert(raw: object) -> object:
+        word = plain(raw).strip()
+        if word and word.lower() not in known:
+            raise Unfit(f"{shorten(word)!r} is not one of {', '.join(meanings)}")
+        return known.get(word.lower())
+
+    return convert
 
 
-def side(raw: object) -> str | None:
-    return _word(raw, *SIDES)
-
-
-def kind(raw: object) -> str | None:
-    return _word(raw, *KINDS)
-
-
-def flag(raw: object) -> bool | None:
-    word = _word(raw, "true", "false")
-    return None if word is None else word == "true"
+# ``model_a`` is A; left and right are neither.
+choice: Final = _one_of({choice: choice for choice in CHOICES}, model_a="A", model_b="B")
+side: Final = _one_of({side: side for side in SIDES})
+kind: Final = _one_of({"svg": "svg", "text": "text", "code": "code"})
+flag: Final = _one_of({"true": True, "false": False})
 
 
 def number(raw: object) -> int | float | None:
@@ -187,15 +188,6 @@ def label(raw: object) -> Label | None:
 
 def shorten(raw: str) -> str:
     return raw if len(raw) <= 40 else raw[:39] + "…"
-
-
-def _word(raw: object, *offered: str, **also: str) -> str | None:
-    """Return one of the words that are offered, whatever its case, or what another stands for."""
-    word = plain(raw).strip()
-    meanings = {each.lower(): each for each in offered} | also
-    if word and word.lower() not in meanings:
-        raise Unfit(f"{shorten(word)!r} is not one of {', '.join(offered)}")
-    return meanings.get(word.lower())
 
 
 def _kind_of(raw: object) -> str:

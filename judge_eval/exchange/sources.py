@@ -88,10 +88,9 @@ def _checked(numbered: Numbered, name: str) -> Iterator[Record | RowError]:
                 yield RowError(name, number, None, f"more than {MOST_COLUMNS:,} names of values")
             else:
                 yield Record(number, value)
-    except Broken as error:
-        yield RowError(name, error.line or number + 1, None, str(error), is_fatal=True)
-    except NotJson as error:
-        yield RowError(name, number + 1, None, str(error), is_fatal=True)
+    except (Broken, NotJson) as error:
+        line = getattr(error, "line", 0) or number + 1
+        yield RowError(name, line, None, str(error), is_fatal=True)
 
 
 class _CsvLines:
