@@ -6,17 +6,16 @@ at: a source that is large, slow or wrong holds up nobody and leaves nothing beh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import chain, islice
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import MD5, Concat, Left
-from django.utils import timezone
 
 from humanjudge.lib.validation import validated
 from judge_eval.exchange import fields
@@ -31,7 +30,6 @@ from judge_eval.exchange.import_report import (
     RowsWrong,
 )
 from judge_eval.exchange.import_scratch import (
-    ROW,
     WRITTEN,
     PairDraft,
     Scratch,
@@ -41,6 +39,7 @@ from judge_eval.exchange.import_scratch import (
 )
 from judge_eval.exchange.import_write import (
     NOTED,
+    Columns,
     imported_fingerprint,
     lacking_outputs,
     lacking_text,
@@ -49,7 +48,6 @@ from judge_eval.exchange.import_write import (
     voters_of,
 )
 from judge_eval.exchange.rows import (
-    OF_A_PAIR,
     OUTPUTS,
     Item,
     JudgeOrder,
@@ -67,12 +65,14 @@ from voting.choices import DEFAULT_BALLOT, WRONG, in_order
 from voting.models import Entry
 from voting.models import Item as Pair
 
-# What a statement says, by the names of a row's fields; None for what it does not say.
-Facts: TypeAlias = Mapping[str, object]
+# The columns that two statements of one thing must have in common.
+_COMPARED: Final = {
+    "verdict": "winner error score_a score_b consistent picks feedback labels".split(),
+    "vote": "choice at comment left_side labels".split(),
+}
+_FIELDS: Final = {"winner": "verdict", "choice": "vote", "at": "voted_at"}
 
 LOOKED_AT: Final = 20
-# What a statement is kept without: its pair has it.
-_UNSTATED: Final[dict[str, Any]] = dict.fromkeys(OF_A_PAIR) | {"tags": ()}
 # Many more are a wrong column: every vote keeps the standing of every judge.
 MOST_JUDGES: Final = 200
 
@@ -296,21 +296,22 @@ class _Reading:
         return fingerprint
 
     def _verdicts(self, rows: Sequence[tuple[Row, UUID]]) -> None:
-        facts: dict[tuple[UUID, UUID], Facts] = {}
+        known: dict[tuple[UUID, UUID | None], Columns] = {}
         if self._stored_judges:
             pairs = {pair for row, pair in rows if row.judge}
             stored = Verdict.objects.filter(item__in=pairs, judge__in=self._stored_judges)
-            facts = {(one.item_id, one.judge_id): _verdict_facts(one) for one in stored}
+            columns = stored.values("item_id", "judge_id", *_COMPARED["verdict"])
+            known = {(one["item_id"], one["judge_id"]): one for one in columns}
         for row, pair in rows:
             if row.judge is None:
                 continue
             judge = self._judges[imported_fingerprint(row.judge, self._options.source)]
-            before = facts.get((pair, judge)) if judge else None
+            before, stated = known.get((pair, judge)), self._verdict(row)
             with self._reported(row):
-                if self._settle("verdict", row, row.judge, pair, before):
+                if self._settle("verdict", row, row.judge, pair, stated, before):
                     self._scratch.insert("judged", pair.hex)
 
-    def _verdict(self, row: Row) -> Verdict:
+    def _verdict(self, row: Row) -> Columns:
         return verdict_of(row, self._options.inconsistent)
 
     # --- votes ------------------------------------------------------------------------------------
@@ -321,7 +322,7 @@ class _Reading:
         for *_, name in votes:
             if self._scratch.insert("voter", name) and name not in voters:
                 self._report.new["voters"] += 1
-        facts: dict[tuple[UUID | None, UUID | None], Facts] = {}
+        known = {}
         if self._run:
             standing = Entry.objects.filter(
                 kind=Entry.Kind.VOTE,
@@ -329,35 +330,38 @@ class _Reading:
                 voter__in=voters.values(),
                 item__in={pair for _, pair, _ in votes},
             )
-            facts = {(e.item_id, e.voter_id): _vote_facts(e) for e in standing}
+            columns = standing.values("item_id", "voter_id", *_COMPARED["vote"])
+            known = {
+                (one["item_id"], one["voter_id"]): one | {"at": one["at"].isoformat()}
+                for one in columns
+            }
         for row, pair, name in votes:
-            voter = voters.get(name)
-            before = facts.get((pair, voter.pk)) if voter else None
+            before = known.get((pair, voters[name].pk)) if name in voters else None
             with self._reported(row):
-                self._settle("vote", row, name, pair, before)
+                self._settle("vote", row, name, pair, vote_of(row), before)
 
-    def _settle(self, table: str, row: Row, name: str, pair: UUID, before: Facts | None) -> bool:
+    def _settle(
+        self, table: str, row: Row, name: str, pair: UUID, stated: Columns, before: Columns | None
+    ) -> bool:
         """Keep a statement to be written, unless it was made before; then it must be the same."""
         if before is None:
-            bare = replace(row, **_UNSTATED)
-            statement = ROW.dump_json(bare, exclude_defaults=True).decode()
+            statement = json.dumps(stated, ensure_ascii=False)
             if self._scratch.insert(table, name, pair.hex, statement):
                 self._report.new[f"{table}s"] += 1
                 return True
-            statement = self._scratch.statement(table, name, pair.hex)
-            before = self._facts(table, ROW.validate_json(statement))
-        for field, value in self._facts(table, row).items():
-            # What is not stated contradicts nothing.
-            if value is not None and value != before[field]:
-                why = f"{quote(value)}, but {name} said {quote(before[field])}"
-                raise Misfit(field, f"{why} on pair {row.pair!r} before")
+            before = json.loads(self._scratch.statement(table, name, pair.hex))
+        for column in _COMPARED[table]:
+            # What is not stated contradicts nothing; but of a verdict it says that it failed.
+            unstated = "failed" if column == "winner" else None
+            value, known = (
+                unstated if columns[column] in ("", []) else columns[column]
+                for columns in (stated, before)
+            )
+            if value is not None and value != known:
+                why = f"{quote(value)}, but {name} said {quote(known)} on pair {row.pair!r} before"
+                raise Misfit(_FIELDS.get(column, column), why)
         self._report.already[f"{table}s"] += 1
         return False
-
-    def _facts(self, table: str, row: Row) -> Facts:
-        if table == "verdict":
-            return _verdict_facts(self._verdict(row))
-        return {**_vote_facts(vote_of(row, timezone.now())), "voted_at": row.voted_at}
 
 
 def _uuid(text: str) -> UUID | None:
@@ -387,34 +391,11 @@ def _stored_draft(pair: Pair, marks: tuple[str, str]) -> PairDraft:
     return PairDraft(name, known, pair.pk, a.pk, b.pk, pair.position, is_fixed, is_open)
 
 
-def _check_verdict(row: Row, made: Verdict, rule: str) -> None:
+def _check_verdict(row: Row, made: Columns, rule: str) -> None:
     """Refuse a stated verdict that is not what the rule makes of two orders that disagree."""
     # Whatever they count as, a source calls two orders that disagree a tie.
-    winner = "tie" if made.winner == WRONG else made.winner
+    winner = "tie" if made["winner"] == WRONG else made["winner"]
     if row.pick_ab and row.verdict not in (None, winner):
         raise Misfit("verdict", f"{row.verdict}, but its picks in both orders make it {winner}")
-    if made.consistent is False and winner != "tie" and rule != "decided":
+    if made["consistent"] is False and winner != "tie" and rule != "decided":
         raise Misfit("verdict", f"two orders that disagree are a tie, not {winner}")
-
-
-def _verdict_facts(verdict: Verdict) -> Facts:
-    return {
-        "verdict": verdict.winner or "failed",
-        "error": verdict.error or None,
-        "score_a": verdict.score_a,
-        "score_b": verdict.score_b,
-        "consistent": verdict.consistent,
-        "picks": verdict.picks or None,
-        "feedback": verdict.feedback or None,
-        "labels": verdict.labels,
-    }
-
-
-def _vote_facts(vote: Entry) -> Facts:
-    return {
-        "vote": vote.choice,
-        "voted_at": vote.at,
-        "comment": vote.comment or None,
-        "left_side": vote.left_side or None,
-        "labels": vote.labels,
-    }

@@ -118,7 +118,6 @@ class PairDraft:
         return not self.known.keys() >= {*OUTPUTS}
 
 
-ROW: Final = TypeAdapter(Row)
 DRAFT: Final = TypeAdapter(PairDraft)
 
 

@@ -6,6 +6,7 @@ the verdicts on its pair, whatever stood first in the files.
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,7 +31,7 @@ from judge_eval.exchange.import_report import (
     ImportRefused,
     ImportReport,
 )
-from judge_eval.exchange.import_scratch import DRAFT, ROW, WRITTEN, PairDraft, Scratch
+from judge_eval.exchange.import_scratch import DRAFT, WRITTEN, PairDraft, Scratch
 from judge_eval.exchange.rows import Row
 from judge_eval.exchange.writing import close_undrawn, finish, give_pictures, note, step
 from judge_eval.models import Board, Import, Judge, Run, Verdict
@@ -55,6 +56,7 @@ CHANGES: Final = "changes"
 
 # Rows of a table of the scratch file.
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
+Columns: TypeAlias = dict[str, Any]
 
 
 class Writing:
@@ -158,13 +160,14 @@ class Writing:
 
     def _verdicts(self, run: Run, rows: Rows) -> None:
         judges = dict(run.judges.values_list("fingerprint", "pk"))
-        verdicts = []
-        for name, pair, statement in rows:
-            verdict = verdict_of(ROW.validate_json(statement), self._options.inconsistent)
-            verdict.judge_id = judges[imported_fingerprint(name, self._options.source)]
-            verdict.item_id = UUID(hex=pair)
-            verdicts.append(verdict)
-        Verdict.objects.bulk_create(verdicts)
+        Verdict.objects.bulk_create(
+            Verdict(
+                judge_id=judges[imported_fingerprint(name, self._options.source)],
+                item_id=UUID(hex=pair),
+                **json.loads(statement),
+            )
+            for name, pair, statement in rows
+        )
 
     def _judged(self, run: Run, rows: Rows) -> None:
         """Put all final verdicts on pairs that got one into the ledger."""
@@ -204,7 +207,8 @@ class Writing:
                 else:
                     for name, value in answer_of_baseline(verdict, orders).items():
                         setattr(verdict, name, value)
-                _by_rule(verdict, self._options.inconsistent)
+                rule = self._options.inconsistent
+                verdict.winner = _by_rule(verdict.winner, verdict.consistent, rule)
                 verdicts.append(verdict)
         Verdict.objects.bulk_create(verdicts)
 
@@ -225,7 +229,7 @@ class Writing:
         voters |= {voter.external_id: voter for voter in Voter.objects.bulk_create(new)}
         entries = []
         for name, pair, statement in rows:
-            entry = vote_of(ROW.validate_json(statement), self._now)
+            entry = _vote(json.loads(statement), self._now)
             entry.project_id, entry.queue, entry.rubric = project, run.queue, run.queue.rubric
             entry.item_id = UUID(hex=pair)
             entry.voter, entry.reputation = voters[name], voters[name].reputation
@@ -306,59 +310,64 @@ def _item(queue: Queue, draft: PairDraft) -> Item:
     )
 
 
-def verdict_of(row: Row, rule: str) -> Verdict:
-    winner: str | None = row.verdict
+def verdict_of(row: Row, rule: str) -> Columns:
+    """Return the columns of a row's verdict, but for its judge and its pair."""
+    winner: str = row.verdict or ""
     consistent, picks, first_picks = row.consistent, list[str](), None
     if row.pick_ab and row.pick_ba:
         as_stored, unswapped = ParsedVerdict(row.pick_ab), ParsedVerdict(row.pick_ba)
         both = combine(as_stored, swap(unswapped), is_decided_by_one=rule == "decided")
         winner, consistent, first_picks = both.winner, both.consistent, both.first_picks
         picks = list(both.picks)
-    verdict = Verdict(
-        state=Verdict.State.DONE if winner else Verdict.State.FAILED,
+    return {
+        "state": Verdict.State.DONE if winner else Verdict.State.FAILED,
         # Only who was asked in both orders can be consistent or not.
-        order=Verdict.Order.STORED if consistent is None else Verdict.Order.BOTH,
-        winner=winner or "",
-        consistent=consistent,
-        picks=picks,
-        first_picks=first_picks,
-        score_a=row.score_a,
-        score_b=row.score_b,
-        feedback=row.feedback or "",
-        error=row.error or "",
+        "order": Verdict.Order.STORED if consistent is None else Verdict.Order.BOTH,
+        "winner": _by_rule(winner, consistent, rule),
+        "consistent": consistent,
+        "picks": picks,
+        "first_picks": first_picks,
+        "score_a": row.score_a,
+        "score_b": row.score_b,
+        "feedback": row.feedback or "",
+        "error": row.error or "",
         # A row may hold a vote beside the verdict; then its labels are refused by the reader.
-        labels=_labels(row),
-    )
-    _by_rule(verdict, rule)
-    return verdict
+        "labels": _labels(row),
+    }
 
 
-def _by_rule(verdict: Verdict, rule: str) -> None:
-    """Make a tie of two orders that disagree wrong, where that is the rule of an import."""
-    if rule == "wrong" and verdict.consistent is False and verdict.winner == "tie":
-        verdict.winner = WRONG
+def _by_rule(winner: str, consistent: bool | None, rule: str) -> str:
+    """Return what a tie of two orders that disagree counts as."""
+    is_wrong = rule == "wrong" and consistent is False and winner == "tie"
+    return WRONG if is_wrong else winner
 
 
-def vote_of(row: Row, now: datetime) -> Entry:
-    """Make the vote of a row, cast now if it states no time, without its voter and its pair."""
-    assert row.vote is not None
-    comment, labels, salt = row.comment or "", _labels(row), secrets.token_hex(16)
-    # What erasing a person empties stands beside salted hashes of it, which the chain holds.
-    return Entry(
-        kind=Entry.Kind.VOTE,
-        at=row.voted_at or now,
-        choice=row.vote,
-        left_side=row.left_side or "",
-        comment=comment,
-        comment_sha256=chain.salted_hash(salt, comment) if comment else "",
-        labels=labels,
-        payload={"labels_sha256": ledger.labels_sha256(salt, labels)} if labels else None,
-        salt=salt if comment or labels else "",
-    )
+def vote_of(row: Row) -> Columns:
+    """Return what a row states of its vote, by the columns of an entry."""
+    return {
+        "at": row.voted_at and row.voted_at.isoformat(),
+        "choice": row.vote,
+        "left_side": row.left_side or "",
+        "comment": row.comment or "",
+        "labels": _labels(row),
+    }
 
 
-def _labels(row: Row) -> dict[str, Any] | None:
+def _labels(row: Row) -> Columns | None:
     return {k: list(x) if isinstance(x, tuple) else x for k, x in row.labels.items()} or None
+
+
+def _vote(stated: Columns, now: datetime) -> Entry:
+    """Make a vote, cast now if it states no time, without its voter and its pair."""
+    at = stated.pop("at")
+    vote, salt = Entry(kind=Entry.Kind.VOTE, **stated), secrets.token_hex(16)
+    vote.at = datetime.fromisoformat(at) if at else now
+    # What erasing a person empties stands beside salted hashes of it, which the chain holds.
+    if vote.comment:
+        vote.salt, vote.comment_sha256 = salt, chain.salted_hash(salt, vote.comment)
+    if vote.labels:
+        vote.salt, vote.payload = salt, {"labels_sha256": ledger.labels_sha256(salt, vote.labels)}
+    return vote
 
 
 def voters_of(project: UUID | None, names: Collection[str]) -> dict[str, Voter]:
