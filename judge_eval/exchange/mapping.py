@@ -3,11 +3,11 @@ as people write it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, BinaryIO, Final, Literal, cast
 
 from pydantic import AfterValidator, Field
 
@@ -17,6 +17,7 @@ from judge_eval.exchange.fields import Converter, Label
 from judge_eval.exchange.rows import (
     FIELDS,
     OF_A_PAIR,
+    Item,
     Misfit,
     Note,
     Row,
@@ -25,7 +26,7 @@ from judge_eval.exchange.rows import (
     assemble,
     name_by_content,
 )
-from judge_eval.exchange.sources import Record
+from judge_eval.exchange.sources import Record, records
 
 LABELS: Final = "labels"
 JUDGES: Final = "judges"
@@ -139,6 +140,29 @@ class ColumnMapping:
 OWN_NAMES: Final = ColumnMapping(
     tuple(Column(field, field, convert) for field, convert in FIELDS.items())
 )
+
+
+def rows_of(
+    stream: BinaryIO,
+    name: str,
+    file_format: str | None,
+    make: Callable[[Record], Iterator[Item]],
+) -> Iterator[Item]:
+    """Yield what `make` makes of each record, and an error where it raises Misfit."""
+    for record in records(stream, name, file_format):
+        if isinstance(record, RowError):
+            yield record
+            continue
+        try:
+            yield from make(record)
+        except Misfit as error:
+            yield RowError(name, record.line, error.field, error.why)
+
+
+def own_row(file: str, line: int, values: Values) -> Row | RowError:
+    """Build a row from raw values by field, with every check that a file of ours gets."""
+    [row] = OWN_NAMES.rows(file, Record(line, dict(values)))
+    return row
 
 
 # --- a whole file -----------------------------------------------------------------------------

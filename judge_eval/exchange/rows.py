@@ -156,6 +156,30 @@ class Misfit(ValueError):
         self.field, self.why = field, why
 
 
+# --- what the readers of public formats check -----------------------------------------------
+
+
+def need(values: Values, *columns: str) -> list[object]:
+    """Return the values of columns that every record of a format has; raises Misfit."""
+    for column in columns:
+        if values.get(column) is None:
+            raise Misfit(column, "missing")
+    return [values[column] for column in columns]
+
+
+def one_of(field: str, raw: object, meanings: Mapping[str, str]) -> str:
+    if not isinstance(raw, str) or raw not in meanings:
+        raise Misfit(field, f"{raw!r} is not one of {', '.join(meanings)}")
+    return meanings[raw]
+
+
+def plain(field: str, raw: object) -> str:
+    try:
+        return fields.plain(raw)
+    except ValueError as error:
+        raise Misfit(field, str(error)) from error
+
+
 # --- checked values into a row ----------------------------------------------------------------
 
 

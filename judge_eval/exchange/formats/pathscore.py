@@ -16,8 +16,8 @@ from functools import partial
 from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson, loads
-from judge_eval.exchange.formats.common import own_row, plain, rows_of
-from judge_eval.exchange.rows import Item, JudgeOrder, LeftOut, Misfit, Values
+from judge_eval.exchange.mapping import own_row, rows_of
+from judge_eval.exchange.rows import Item, JudgeOrder, LeftOut, Misfit, Values, plain
 from judge_eval.exchange.sources import Record, format_of
 
 VOTER = "pathscore"
