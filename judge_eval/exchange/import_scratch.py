@@ -40,10 +40,7 @@ AnyItem = TypeVar("AnyItem")
 
 
 def mark(text: str) -> str:
-    """Return what stands for a long text: its MD5, as databases compute it too, and its beginning.
-
-    It tells texts apart that differ by mistake; nothing is kept safe by it.
-    """
+    """Return what stands for a long text: its MD5, as databases compute it too, and its beginning."""
     return md5(text.encode(), usedforsecurity=False).hexdigest() + text[: _QUOTED + 1]
 
 

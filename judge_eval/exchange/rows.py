@@ -29,12 +29,9 @@ class Row:
     """One statement about one pair, in the pair's stored orientation, and where it stands.
 
     Its fields are called as columns are (docs/importing.md), each beside what checks its raw value.
-    `line` is that of a CSV or JSON Lines
-    file, the number of the record elsewhere, from 1. Who names a `judge` holds a verdict, who names
-    a `voter` a vote. An output is None where the source holds no texts; an empty text is a
-    generator that wrote nothing. `verdict` is None where it failed, then `error` says why, or where
-    only the picks of both orders are given. `labels` belong to the row's one statement, whose own
-    name in the source is `external_id`.
+    `line` is that of a CSV or JSON Lines file, the number of the record elsewhere, from 1. Who
+    names a `judge` holds a verdict, who names a `voter` a vote, and `labels` belong to that one
+    statement. An output is None where the source holds no texts; an empty one was written so.
     """
 
     file: str
