@@ -40,7 +40,7 @@ AnyItem = TypeVar("AnyItem")
 
 
 def mark(text: str) -> str:
-    """Return what stands for a long text: its MD5, as databases compute it too, and its beginning."""
+    """Return what stands for a long text: its MD5, as databases compute it, and its beginning."""
     return md5(text.encode(), usedforsecurity=False).hexdigest() + text[: _QUOTED + 1]
 
 

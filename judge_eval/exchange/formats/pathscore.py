@@ -48,32 +48,27 @@ def _stated_order(stream: BinaryIO) -> tuple[str, ...]:
         if cursor.peek() != "{":
             return ()
         for key in cursor.members():
-            if key == "judges":
-                order = _names(cursor.value())
-            elif key in ("config", "run"):
-                order = _configured(cursor.value())
-            else:
+            if key not in ("judges", "config", "run"):
                 cursor.skip()
                 continue
-            if order:
+            value = cursor.value()
+            if order := _judges(value if key == "run" else {key: value}):
                 return order
     except NotJson:
         pass  # what is wrong with the file is told when its records are read
     return ()
 
 
-def _names(judges: object) -> tuple[str, ...]:
-    if isinstance(judges, list) and all(isinstance(judge, str) for judge in judges):
-        return tuple(judges)
-    return ()
-
-
-def _configured(value: object) -> tuple[str, ...]:
-    if isinstance(value, str):
-        value = loads(value)
-    if not isinstance(value, dict):
+def _judges(stated: object) -> tuple[str, ...]:
+    """Find the judges in a run, in its config, or in a config written as a JSON text."""
+    if isinstance(stated, str):
+        stated = loads(stated)
+    if not isinstance(stated, dict):
         return ()
-    return _names(value.get("judges")) or _configured(value.get("config"))
+    judges = stated.get("judges")
+    if judges and isinstance(judges, list) and all(isinstance(judge, str) for judge in judges):
+        return tuple(judges)
+    return _judges(stated.get("config"))
 
 
 def _task(name: str, order: Sequence[str], record: Record) -> Iterator[Item]:
