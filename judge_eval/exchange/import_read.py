@@ -230,8 +230,10 @@ class _Reading:
         new = unmet - stored.keys()
         self._report.already["pairs"] += len(stored)
         self._report.new["pairs"] += len(new)
-        drafts |= stored | {name: PairDraft(name, {"kind": self._kind}) for name in new}
-        before = {name: (dict(draft.known), draft.lacks_output) for name, draft in drafts.items()}
+        drafts |= stored
+        self._lacking -= sum(draft.lacks_output for draft in drafts.values())
+        drafts |= {name: PairDraft(name, {"kind": self._kind}) for name in new}
+        before = {name: dict(draft.known) for name, draft in drafts.items()}
         texts: dict[str, dict[str, str]] = {name: {} for name in names}
         taken = []
         for row in rows:
@@ -239,10 +241,10 @@ class _Reading:
                 texts[row.pair] |= drafts[row.pair].take(row)
                 taken.append((row, drafts[row.pair].pk))
         for name in names:
-            draft, (known, has_lacked) = drafts[name], before[name]
-            is_changed = draft.known != known
+            draft = drafts[name]
+            is_changed = draft.known != before[name]
             self._report.filled += is_changed and draft.position is not None
-            self._lacking += draft.lacks_output - (has_lacked and name not in new)
+            self._lacking += draft.lacks_output
             if is_changed or name in unmet:
                 self._scratch.keep(draft, texts[name])
         return taken
