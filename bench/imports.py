@@ -107,7 +107,7 @@ def import_rows(name: str, count: int) -> object:
     note(f"{name}: {dict(report.new)}")
     figure(f"import of {count:,} rows", count / seconds, "rows/s", "2,500 or more")
     figure("processor time of a row here", (time.process_time() - began) / count * 1e6, "us")
-    return report.run
+    return report.run_id
 
 
 def again(run: object) -> None:

@@ -28,8 +28,9 @@ from judge_eval.exchange import bundle, import_jobs
 from judge_eval.exchange.export import export_run, grandjury_votes, votes_csv
 from judge_eval.exchange.import_jobs import Source
 from judge_eval.exchange.import_read import open_to_imports
-from judge_eval.exchange.import_report import json_text
+from judge_eval.exchange.import_report import ImportReport, json_text
 from judge_eval.exchange.sources import Format
+from judge_eval.exchange.writing import remember_seen
 from judge_eval.models import Import, Run
 from voting.ledger import ledger
 from voting.models import ApiKey
@@ -46,29 +47,6 @@ imports = KeyRouter("imports")
 Shape = Literal["jsonl", "csv", "votes", "ledger"]
 
 
-class NotTaken(Schema):
-    file: str
-    row: int
-    why: str
-
-
-class RowProblem(NotTaken):
-    field: str | None
-
-
-class Report(Schema):
-    run_id: UUID | None
-    runs: list[UUID]
-    new: dict[str, int]
-    already: dict[str, int]
-    filled: int
-    errors: list[RowProblem]
-    more_errors: int
-    left_out: list[NotTaken]
-    more_left_out: int
-    notes: list[str]
-
-
 class Imported(Schema):
     """An import: how far it has come, and at last what came of it."""
 
@@ -80,7 +58,7 @@ class Imported(Schema):
     to_write: int
     status: int | None
     detail: str
-    report: Report | None
+    report: ImportReport | None
 
 
 # Of a new run alone; they are needed but for a bundle, which brings its own.
@@ -151,7 +129,7 @@ def import_more(request: HttpRequest, response: HttpResponse, run_id: Prefix) ->
     if bundle.is_bundle(files[0].stream):
         raise invalid("file", "a bundle is a run of its own: POST it to /api/runs/import")
     form = _form(request, files)
-    open_to_imports(run.pk)
+    open_to_imports(Run.objects.filter(pk=run.pk))
     job = Import(api_key=api_key, run=run, project_id=run.queue.project_id, form=form)
     return _accepted(response, job, files)
 
@@ -189,7 +167,7 @@ def export(
     run = run_of(api_key, run_id)
     project = run.queue.project
     seen = Run.objects.filter(queue__project=project) if format == "ledger" else [run]
-    import_jobs.remember_seen(api_key, seen)
+    remember_seen(api_key, seen)
     lines, kind, ending = {
         "jsonl": (export_run(run), "application/jsonl", ".jsonl"),
         "csv": (votes_csv(run), "text/csv; charset=utf-8", ".csv"),
@@ -218,7 +196,6 @@ def _files(request: HttpRequest) -> list[Source]:
 
 
 def _form(request: HttpRequest, files: list[Source]) -> Json:
-    """Return what stands beside the files, checked, as an import keeps it."""
     stated = {
         path: json_text(path, request.POST[path])
         for path in ("options", "mapping")

@@ -35,16 +35,11 @@ _NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 Name: TypeAlias = Annotated[str, Field(max_length=200)]
 Hex: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-HexOrNone: TypeAlias = Annotated[str, Field(pattern="^([0-9a-f]{64})?$")]
 Pseudonym: TypeAlias = Annotated[str, Field(min_length=1, max_length=16)]
 Small: TypeAlias = Annotated[int, Field(ge=0, le=32_767)]
 Whole: TypeAlias = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Positive: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Big: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)]
-ChoiceOrNone: TypeAlias = Literal[Choice, ""]
-Winner: TypeAlias = Literal[Choice, Wrong, ""]
-Strings: TypeAlias = list[str]
-Answers: TypeAlias = dict[str, str | int | float | bool | Strings]
 
 
 def _hashable(payload: Any) -> Any:
@@ -160,7 +155,7 @@ class VerdictPart(_Record):
     comparison: UUID
     state: Literal["waiting", "done", "failed"]
     order: Literal["AB", "BA", "both"]
-    winner: Winner
+    winner: Literal[Choice, Wrong, ""]
     consistent: bool | None
     picks: list[Any]
     first_picks: Small | None
@@ -196,17 +191,25 @@ class Retracted(_Record):
     at: AwareDatetime
 
 
-class Vote(_Record):
-    type: Literal["vote"] = "vote"
+class _Sealed(_Record):
+    """What every entry of the ledger says."""
+
+    type: str
     seq: Big
     hash: Hex
     id: UUID
     at: AwareDatetime
-    run: UUID
-    voter: Pseudonym
+    run: UUID | None
     comparison: UUID | None
     inference: UUID | None
-    choice: ChoiceOrNone
+    voter: Pseudonym | None
+
+
+class Vote(_Sealed):
+    type: Literal["vote"] = "vote"
+    run: UUID
+    voter: Pseudonym
+    choice: Literal[Choice, ""]
     value: Annotated[int, Field(ge=0, le=1_000_000)] | None
     category: Annotated[str, Field(max_length=10)]
     left_side: Literal["A", "B", ""]
@@ -216,10 +219,10 @@ class Vote(_Record):
     unblinded: bool
     simulated: bool
     comment: str
-    comment_sha256: HexOrNone
+    comment_sha256: Hex | Literal[""]
     salt: Annotated[str, Field(max_length=32)]
-    labels: Answers | None
-    labels_sha256: HexOrNone
+    labels: dict[str, str | int | float | bool | list[str]] | None
+    labels_sha256: Hex | Literal[""]
     retracted: Retracted | None
 
     @model_validator(mode="after")
@@ -231,17 +234,9 @@ class Vote(_Record):
         return self
 
 
-class EntryPart(_Record):
+class EntryPart(_Sealed):
     type: Literal["entry"] = "entry"
-    seq: Big
-    hash: Hex
     kind: Literal["retraction", "verdicts", "decision", "parameters", "erasure"]
-    id: UUID
-    at: AwareDatetime
-    run: UUID | None
-    comparison: UUID | None
-    inference: UUID | None
-    voter: Pseudonym | None
     target: UUID | None
     payload: Annotated[Any, AfterValidator(_hashable)]
 
@@ -249,6 +244,8 @@ class EntryPart(_Record):
     def _is_whole(self) -> Self:
         if self.kind == "verdicts" and self.comparison is None:
             raise ValueError("verdicts are on a pair")
+        if self.comparison and not self.run:
+            raise ValueError("a pair is of a run")
         if self.kind != "retraction" and self.payload is None:
             raise ValueError("it says nothing")
         return self

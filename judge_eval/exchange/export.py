@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from io import StringIO
 from typing import Any, Final, TypeVar
 from uuid import UUID
@@ -124,7 +125,6 @@ def _run(run: Run) -> Iterator[bundle.Record]:
 def _read(
     record: type[Part], rows: QuerySet[Any], order: str = "pk", **paths: str
 ) -> Iterator[Part]:
-    """Yield rows as records, each field from the column of its name or where `paths` says."""
     paths = {name: name for name in record.model_fields if name != "type"} | paths
     for row in in_chunks(rows.values(order, *paths.values()), order):
         yield record(**{name: row[path] for name, path in paths.items()})
@@ -146,43 +146,35 @@ def _reference(rubric: VoterPrompt) -> bundle.RubricRef:
 
 
 def _ledger(sealed: QuerySet[Entry], runs: dict[UUID, UUID]) -> Iterator[bundle.Record]:
-    entries = sealed.select_related("voter", "rubric", "target").order_by("seq")
-    after = 0
-    while chunk := list(entries.filter(seq__gt=after)[:AT_ONCE]):
-        # When votes were taken back, by their keys; as far as the export knows.
-        targets = [vote.pk for vote in chunk if vote.retracted_seq]
-        named = Entry.objects.filter(kind=Entry.Kind.RETRACTION, target__in=targets)
-        retracted = {
-            entry.target_id: bundle.Retracted(seq=entry.seq or 0, at=entry.at)
-            for entry in sealed.filter(pk__in=named).only("target", "seq", "at")
+    # When votes were taken back, as far as the export knows.
+    retractions = sealed.filter(seq=OuterRef("retracted_seq")).values("at")
+    entries = sealed.annotate(retracted_at=Subquery(retractions))
+    for entry in in_chunks(entries.select_related("voter", "rubric", "target"), "seq"):
+        assert entry.seq is not None and entry.hash is not None  # noqa: PT018  it is sealed
+        common: dict[str, Any] = {
+            "seq": entry.seq,
+            "hash": bytes(entry.hash).hex(),
+            "id": entry.uid,
+            "at": entry.at,
+            "run": runs[entry.queue_id] if entry.queue_id else None,
+            "comparison": entry.item_id,
+            "inference": entry.inference_id,
+            "voter": entry.voter.pseudonym if entry.voter else None,
         }
-        for entry in chunk:
-            yield _entry(entry, runs, retracted.get(entry.pk))
-        after = chunk[-1].seq or 0
+        if entry.kind == Entry.Kind.VOTE:
+            yield _vote(entry, entry.retracted_at, common)
+        else:
+            common |= {"kind": entry.kind, "payload": entry.payload}
+            yield bundle.EntryPart(**common, target=entry.target.uid if entry.target else None)
 
 
-def _entry(
-    entry: Entry, runs: dict[UUID, UUID], retracted: bundle.Retracted | None
-) -> bundle.LedgerRecord:
-    assert entry.seq is not None and entry.hash is not None  # noqa: PT018  it is sealed
-    common: dict[str, Any] = {
-        "seq": entry.seq,
-        "hash": bytes(entry.hash).hex(),
-        "id": entry.uid,
-        "at": entry.at,
-        "run": runs[entry.queue_id] if entry.queue_id else None,
-        "comparison": entry.item_id,
-        "inference": entry.inference_id,
-        "voter": entry.voter.pseudonym if entry.voter else None,
-    }
-    if entry.kind != Entry.Kind.VOTE:
-        common |= {"kind": entry.kind, "payload": entry.payload}
-        return bundle.EntryPart(**common, target=entry.target.uid if entry.target else None)
+def _vote(entry: Entry, retracted_at: datetime | None, common: dict[str, Any]) -> bundle.Vote:
     assert entry.rubric is not None  # it is a vote
+    back = {"seq": entry.retracted_seq, "at": retracted_at}
     common |= {
         "rubric": _reference(entry.rubric),
         "labels_sha256": (entry.payload or {"labels_sha256": ""})["labels_sha256"],
-        "retracted": retracted,
+        "retracted": bundle.Retracted.model_validate(back) if retracted_at else None,
     }
     names = bundle.Vote.model_fields.keys() - common.keys() - {"type"}
     return bundle.Vote(**common, **{name: getattr(entry, name) for name in names})

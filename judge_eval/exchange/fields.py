@@ -8,11 +8,9 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from math import isfinite
 from typing import Final, TypeAlias
 
-from judge_eval.exchange.rows import Label
 from voting.choices import CHOICES, SIDES
 
 MAX_NAME = 200
-KINDS: Final = ("svg", "text", "code")
 SEPARATOR = ";"
 _LARGEST = 2**63 - 1
 
@@ -29,6 +27,7 @@ _KINDS_OF: Final[dict[type, str]] = {
     dict: "an object",
 }
 
+Label: TypeAlias = str | int | float | bool | tuple[str, ...]
 Converter: TypeAlias = Callable[[object], object]
 
 
@@ -79,29 +78,27 @@ def name(raw: object) -> str | None:
     return value if value.strip() else None
 
 
-def choice(raw: object) -> str | None:
-    """Return one of `CHOICES`, whatever its case; ``model_a`` is A, left and right are neither."""
-    return _word(raw, *CHOICES, model_a="A", model_b="B")
+def _one_of(meanings: dict[str, object], **also: str) -> Converter:
+    """Return what takes one of some words, whatever its case, or what another stands for."""
+    known = {word.lower(): meaning for word, meaning in (meanings | also).items()}
+
+    def convert(raw: object) -> object:
+        word = plain(raw).strip()
+        if word and word.lower() not in known:
+            raise Unfit(f"{shorten(word)!r} is not one of {', '.join(meanings)}")
+        return known.get(word.lower())
+
+    return convert
 
 
-def side(raw: object) -> str | None:
-    """Return ``A`` or ``B``."""
-    return _word(raw, *SIDES)
-
-
-def kind(raw: object) -> str | None:
-    """Return one of `KINDS`."""
-    return _word(raw, *KINDS)
-
-
-def flag(raw: object) -> bool | None:
-    """Return a truth value, or what the text ``true`` or ``false`` says."""
-    word = _word(raw, "true", "false")
-    return None if word is None else word == "true"
+# ``model_a`` is A; left and right are neither.
+choice: Final = _one_of({choice: choice for choice in CHOICES}, model_a="A", model_b="B")
+side: Final = _one_of({side: side for side in SIDES})
+kind: Final = _one_of({"svg": "svg", "text": "text", "code": "code"})
+flag: Final = _one_of({"true": True, "false": False})
 
 
 def number(raw: object) -> int | float | None:
-    """Return a finite number, or the one that a text writes in decimals."""
     if isinstance(raw, str):
         bare = raw.strip()
         if not bare:
@@ -119,7 +116,6 @@ def number(raw: object) -> int | float | None:
 
 
 def score(raw: object) -> float | None:
-    """Return a score in [0, 10]."""
     value = number(raw)
     if value is None:
         return None
@@ -179,7 +175,6 @@ def words(raw: object, separator: str = SEPARATOR) -> tuple[str, ...]:
 
 
 def label(raw: object) -> Label | None:
-    """Return an answer to a further task, of the type it has in the file; empty text is none."""
     if isinstance(raw, str):
         return text(raw)
     if isinstance(raw, bool):
@@ -193,15 +188,6 @@ def label(raw: object) -> Label | None:
 
 def shorten(raw: str) -> str:
     return raw if len(raw) <= 40 else raw[:39] + "…"
-
-
-def _word(raw: object, *offered: str, **also: str) -> str | None:
-    """Return one of the words that are offered, whatever its case, or what another stands for."""
-    word = plain(raw).strip()
-    meanings = {each.lower(): each for each in offered} | also
-    if word and word.lower() not in meanings:
-        raise Unfit(f"{shorten(word)!r} is not one of {', '.join(offered)}")
-    return meanings.get(word.lower())
 
 
 def _kind_of(raw: object) -> str:

@@ -11,12 +11,10 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import timedelta
 from itertools import chain
-from math import inf
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, get_args
 from uuid import UUID, uuid4
@@ -29,38 +27,32 @@ from django.utils import timezone
 from humanjudge.celery import enqueue
 from humanjudge.lib import leases
 from humanjudge.lib.validation import ConfigError, ConfigInvalid, validated
-from judge_eval.exchange import bundle, mapping
+from judge_eval.exchange import mapping
+from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.formats import read as read_file
 from judge_eval.exchange.import_read import read
 from judge_eval.exchange.import_report import (
-    GONE,
     ImportOptions,
     ImportRefused,
     ImportReport,
     ImportTooLarge,
+    RowsWrong,
 )
-from judge_eval.exchange.import_scratch import WRITTEN, Scratch
-from judge_eval.exchange.import_write import Target, Writing
-from judge_eval.exchange.restore import Restoring, refusal
-from judge_eval.exchange.restore_rows import Start
-from judge_eval.exchange.rows import Broken, Item
+from judge_eval.exchange.import_scratch import Scratch
+from judge_eval.exchange.import_write import Writing
+from judge_eval.exchange.restore import Restoring
+from judge_eval.exchange.rows import Broken, Item, RowError
 from judge_eval.exchange.sources import Format, UnknownFormat, format_of
-from judge_eval.exchange.writing import remove
+from judge_eval.exchange.writing import LEASE, LeaseLost, mine, note, remove
 from judge_eval.models import Import, Run
-from voting.models import ApiKey, Entry
-from voting.services import record_exposure
-from voting.voters import voter_of_key
+from voting.models import Entry
 
-LEASE: Final = timedelta(seconds=60)
-# While rows are read: how often the lease is renewed and progress is told.
-RENEWED_EVERY: Final = 2.0
 MOST_ATTEMPTS: Final = 3
 # What no worker has taken up by then was lost on its way to the workers.
 TAKEN_UP_WITHIN: Final = timedelta(seconds=5)
 KEPT: Final = timedelta(days=30)
 _TASK: Final = "judge_eval.tasks.import_next"
 _BLOCK: Final = 1 << 20
-_PAIRS_AT_ONCE: Final = 1000
 
 _starting = threading.Lock()
 logger = logging.getLogger(__name__)
@@ -69,10 +61,6 @@ logger = logging.getLogger(__name__)
 class Source(NamedTuple):
     name: str
     stream: BinaryIO
-
-
-class _LeaseLost(Exception):
-    """Somebody else goes on with it by now, or it was stopped."""
 
 
 # --- asking ---------------------------------------------------------------------------------------
@@ -115,7 +103,6 @@ def ask(job: Import, sources: Sequence[Source]) -> Import:
 
 
 def ask_again_for_lost() -> None:
-    """Publish again what no worker does, and forget what was done long ago."""
     now = timezone.now()
     if unfinished().filter(asked_at__lt=now - TAKEN_UP_WITHIN).exists() and not _is_at_work():
         enqueue(_TASK)
@@ -184,15 +171,14 @@ def claim(only: UUID | None = None) -> Import | None:
 
 
 def perform(job: Import) -> Import:
-    """Do an import that was claimed; the row says what became of it."""
     try:
         _do_or_give_up(job)
-    except _LeaseLost:
+    except LeaseLost:
         logger.warning("import %s: another worker goes on with it", job.pk)
     except (OperationalError, SystemExit, KeyboardInterrupt):
         # The database is locked, full or away, or this process is to stop: a sweep goes on with it.
         with suppress(Error):
-            leases.release(_mine(job), attempts=0)
+            leases.release(mine(job), attempts=0)
         raise
     job.refresh_from_db()
     if job.state not in Import.UNFINISHED:
@@ -205,26 +191,47 @@ def perform(job: Import) -> Import:
 def _do_or_give_up(job: Import) -> None:
     if job.status:
         # It was given up by a worker that died while what was written was removed.
-        _give_up(job, job.status, job.detail)
+        _give_up(job)
         return
     try:
         _do(job)
-    except (OperationalError, _LeaseLost):
+    except (OperationalError, LeaseLost):
         raise
     except MemoryError:
-        _give_up(job, 413, "Reading it takes more memory than an import may use.")
+        _give_up(job, status=413, detail="Reading it takes more memory than an import may use.")
+    except BundleError as error:
+        report = ImportReport()
+        report.fail(RowError(job.form["files"][0], error.line, error.field, error.why))
+        _refuse(job, RowsWrong(report))
     except ImportRefused as error:
-        _give_up(job, 413 if isinstance(error, ImportTooLarge) else 409, str(error))
+        _refuse(job, error)
     except Exception as error:
         logger.exception("import %s", job.pk)
-        _give_up(job, 422, f"It cannot be stored: {type(error).__name__}.")
+        _give_up(job, status=422, detail=f"It cannot be stored: {type(error).__name__}.")
 
 
 def _do(job: Import) -> None:
     if job.attempts > MOST_ATTEMPTS:
         raise ImportRefused(f"It broke off {MOST_ATTEMPTS} times.")
     with _files(job) as files:
-        _restore(job, files[0]) if job.is_bundle else _import(job, files)
+        if job.state != Import.State.WRITING:
+            note(job, state=Import.State.READING, rows_read=0)
+            facts = _restoring(job, files).read() if job.is_bundle else _read_rows(job, files)
+            note(job, state=Import.State.WRITING, **facts)
+        if job.is_bundle:
+            _restoring(job, files).write()
+        else:
+            with closing(Scratch(_folder(job) / "rows")) as scratch:
+                Writing(job, scratch).write()
+
+
+def _restoring(job: Import, files: Sequence[Source]) -> Restoring:
+    return Restoring(job, files[0].stream)
+
+
+def _read_rows(job: Import, files: Sequence[Source]) -> dict[str, Any]:
+    with closing(Scratch(_folder(job) / "rows", is_new=True)) as scratch:
+        return read(job, _items(job, files), scratch)
 
 
 @contextmanager
@@ -234,40 +241,6 @@ def _files(job: Import) -> Iterator[Sequence[Source]]:
             Source(name, stack.enter_context((_folder(job) / str(number)).open("rb")))
             for number, name in enumerate(job.form["files"])
         ]
-
-
-def _import(job: Import, files: Sequence[Source]) -> None:
-    options = validated(ImportOptions, job.form["options"])
-    if not job.run_id and not job.name:
-        raise ImportRefused(GONE)
-    assert job.project_id is not None  # only a bundle brings its own
-    target = Target(job.project_id, job.run_id, job.name)
-    path = _folder(job) / "rows"
-    if job.state != Import.State.WRITING:
-        _note(job, state=Import.State.READING, rows_read=0)
-        with closing(Scratch(path, is_new=True)) as scratch:
-            report = read(
-                target,
-                _items(job, files),
-                options,
-                scratch,
-                most_rows=inf if job.is_local else settings.IMPORT_MAX_ROWS,
-                most_text=inf if job.is_local else settings.IMPORT_MAX_UNPACKED_MB << 20,
-                on_chunk=_progress(job),
-            )
-            if report.is_refused:
-                _end(job, Import.State.REFUSED, report, status=422, detail=report.refusal())
-                return
-            _note(job, state=Import.State.WRITING, to_write=sum(map(scratch.count, WRITTEN)))
-    with closing(Scratch(path)) as scratch:
-        Writing(
-            target,
-            options,
-            scratch,
-            done=job.written,
-            on_chunk=lambda run, done: _note(job, run=run, written=done, attempts=0),
-            on_end=lambda run, report: _finished(job, report),
-        ).write()
 
 
 def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
@@ -295,113 +268,36 @@ def _refuse_large(source: Source) -> None:
         raise ImportTooLarge(f"{source.name} is more than {megabytes:,} MB when it is unpacked.")
 
 
-def _restore(job: Import, source: Source) -> None:
-    try:
-        if job.state != Import.State.WRITING:
-            # All of it is looked at before anything is written: nobody waits for that.
-            _note(job, state=Import.State.READING, rows_read=0)
-            progress, lines = _progress(job), 0
-            for lines, _ in bundle.read(source.stream):
-                progress(lines)
-            _note(job, state=Import.State.WRITING, to_write=lines)
-        _restoring(job, source).write()
-    except bundle.BundleError as error:
-        report = refusal(source.name, error)
-        _give_up(job, 422, report.refusal(), report)
+def _refuse(job: Import, error: ImportRefused) -> None:
+    facts = {"report": error.report.model_dump(mode="json")} if error.report else {}
+    _give_up(job, status=error.status, detail=str(error), **facts)
 
 
-def _restoring(job: Import, source: Source) -> Restoring:
-    start = job.form.get("start")
-    return Restoring(
-        source.stream,
-        job.project,
-        start=Start.model_validate(start) if start else None,
-        done=job.written,
-        on_read=_progress(job),
-        on_step=lambda start, done: _note(
-            job, form=job.form | {"start": start.model_dump(mode="json")}, written=done, attempts=0
-        ),
-        on_end=lambda report: _finished(job, report),
-    )
-
-
-def _progress(job: Import) -> Callable[[int], None]:
-    """Return what notes now and then how many rows were read, and notices a lost lease."""
-    due = 0.0
-
-    def note(rows: int) -> None:
-        nonlocal due
-        if time.monotonic() > due:
-            due = time.monotonic() + RENEWED_EVERY
-            # A bundle is read more than once.
-            _note(job, rows_read=max(rows, job.rows_read))
-
-    return note
-
-
-def _mine(job: Import) -> QuerySet[Import]:
-    return Import.objects.filter(pk=job.pk, lease=job.lease, state__in=Import.UNFINISHED)
-
-
-def _note(job: Import, **facts: Any) -> None:
-    if not leases.renew(_mine(job), LEASE, **facts):
-        raise _LeaseLost
-    for name, value in facts.items():
-        setattr(job, name, value)
-    if job.on_progress:
-        job.on_progress()
-
-
-def _finished(job: Import, report: ImportReport) -> None:
-    """Note the result in the transaction that ends it; the key has seen what judges said."""
-    if job.api_key and (report.new["verdicts"] or report.already["verdicts"]):
-        remember_seen(job.api_key, Run.every.filter(pk__in=report.runs))
-    _end(job, Import.State.DONE, report, run_id=report.run)
-
-
-def _end(job: Import, state: str, report: ImportReport, **facts: Any) -> None:
-    _note(job, state=state, report=report.as_dict(), done_at=timezone.now(), **facts)
-
-
-def _give_up(job: Import, status: int, detail: str, report: ImportReport | None = None) -> None:
+def _give_up(job: Import, **facts: Any) -> None:
     """Leave nothing of a run that is not whole; what a run had added to it stays, row by row."""
-    facts = {"report": report.as_dict()} if report else {}
     # From here on nobody goes on writing it.
-    _note(job, status=status, detail=detail, **facts)
+    note(job, **facts)
     try:
-        detail += _taken_back(job)
-    except (OperationalError, _LeaseLost):
+        left = _taken_back(job)
+    except (OperationalError, LeaseLost):
         raise
     except Exception:
         logger.exception("import %s", job.pk)
-        detail += " Not all that was written could be removed."
-    is_fault = status == 422 and job.report is None
+        left = " Not all that was written could be removed."
+    is_fault = job.status == 422 and job.report is None
     state = Import.State.FAILED if is_fault else Import.State.REFUSED
-    _note(job, state=state, detail=detail, done_at=timezone.now())
+    note(job, state=state, detail=job.detail + left, done_at=timezone.now())
 
 
 def _taken_back(job: Import) -> str:
-    """Remove what was written of runs that are not whole; say what is left."""
     run, is_gone = job.run if job.name else None, True
     if job.is_bundle and job.written:
         with _files(job) as files:
-            is_gone = _restoring(job, files[0]).take_back()
+            is_gone = _restoring(job, files).take_back()
     elif run and run.state == Run.State.IMPORTING:
         is_gone = not Entry.objects.filter(queue=run.queue_id).exists()
         if is_gone:
-            remove(run, lambda: _note(job))
+            remove(run, job)
     elif job.written:
         return f" {job.written:,} of {job.to_write:,} were written; the same files again go on."
     return "" if is_gone else " Its votes are in the ledger, so its rows are kept, but not shown."
-
-
-def remember_seen(api_key: ApiKey, runs: Iterable[Run]) -> None:
-    """Note that the key's voter knows what judges say, if the key may vote at all."""
-    if ApiKey.Scope.VOTE not in api_key.scopes:
-        return
-    for run in runs:
-        voter, position = voter_of_key(run.queue.project_id, api_key), -1
-        pairs = run.queue.items.order_by("position").values_list("position", "pk")
-        while chunk := list(pairs.filter(position__gt=position)[:_PAIRS_AT_ONCE]):
-            record_exposure(voter.pk, [pk for _, pk in chunk], timezone.now())
-            position = chunk[-1][0]

@@ -6,18 +6,19 @@ at: a source that is large, slow or wrong holds up nobody and leaves nothing beh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice
-from math import inf
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Q, TextField
+from django.conf import settings
+from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import MD5, Concat, Left
-from django.utils import timezone
 
-from judge_eval.exchange import fields, import_scratch
+from humanjudge.lib.validation import validated
+from judge_eval.exchange import fields
 from judge_eval.exchange.import_report import (
     GONE,
     MOST_ERRORS,
@@ -26,10 +27,10 @@ from judge_eval.exchange.import_report import (
     ImportRefused,
     ImportReport,
     ImportTooLarge,
+    RowsWrong,
 )
 from judge_eval.exchange.import_scratch import (
-    ROW,
-    Outcome,
+    WRITTEN,
     PairDraft,
     Scratch,
     pieces,
@@ -38,7 +39,7 @@ from judge_eval.exchange.import_scratch import (
 )
 from judge_eval.exchange.import_write import (
     NOTED,
-    Target,
+    Columns,
     imported_fingerprint,
     lacking_outputs,
     lacking_text,
@@ -47,35 +48,38 @@ from judge_eval.exchange.import_write import (
     voters_of,
 )
 from judge_eval.exchange.rows import (
-    OF_A_PAIR,
     OUTPUTS,
     Item,
     JudgeOrder,
     LabelRow,
     LeftOut,
+    Misfit,
     Note,
     Row,
     RowError,
 )
-from judge_eval.models import Run, Verdict
+from judge_eval.exchange.writing import counted
+from judge_eval.models import Import, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from voting.choices import DEFAULT_BALLOT, WRONG, in_order
 from voting.models import Entry
 from voting.models import Item as Pair
 
-# What a statement says, by the names of a row's fields; None for what it does not say.
-Facts: TypeAlias = Mapping[str, object]
+# The columns that two statements of one thing must have in common.
+_COMPARED: Final = {
+    "verdict": "winner error score_a score_b consistent picks feedback labels".split(),
+    "vote": "choice at comment left_side labels".split(),
+}
+_FIELDS: Final = {"winner": "verdict", "choice": "vote", "at": "voted_at"}
 
 LOOKED_AT: Final = 20
-# What a statement is kept without: its pair has it.
-_UNSTATED: Final[dict[str, Any]] = dict.fromkeys(OF_A_PAIR) | {"tags": ()}
 # Many more are a wrong column: every vote keeps the standing of every judge.
 MOST_JUDGES: Final = 200
 
 
-def open_to_imports(run_id: UUID) -> Run:
-    """Return a run that may be added to; raises ImportRefused for any other."""
-    run = Run.objects.select_related("queue__rubric", "queue__project").filter(pk=run_id).first()
+def open_to_imports(runs: QuerySet[Run]) -> Run:
+    """Return the run, if it may be added to; raises ImportRefused for any other."""
+    run = runs.select_related("queue__rubric", "queue__project").first()
     if run is None:
         raise ImportRefused(GONE)
     if run.state in (Run.State.DRAFT, Run.State.GENERATING):
@@ -85,23 +89,15 @@ def open_to_imports(run_id: UUID) -> Run:
     return run
 
 
-def read(
-    target: Target,
-    items: Iterable[Item],
-    options: ImportOptions,
-    scratch: Scratch,
-    *,
-    most_rows: float = inf,
-    most_text: float = inf,
-    on_chunk: Callable[[int], None] = lambda rows: None,
-) -> ImportReport:
-    """Read and check everything; `on_chunk` gets now and then how many rows were read.
+def read(job: Import, items: Iterable[Item], scratch: Scratch) -> dict[str, Any]:
+    """Read and check everything; return what an import is to note of it.
 
-    Where anything is wrong the report lists what, and nothing is to be written; unless
-    `skip_errors` is asked for, then the rest is, as far as it can be told from what is wrong.
-    Nobody else may import into the same run meanwhile. Raises ImportRefused.
+    Where anything is wrong nothing is to be written; unless `skip_errors` is asked for, then the
+    rest is, as far as it can be told from what is wrong. Nobody else may import into the same run
+    meanwhile. Raises ImportRefused.
     """
-    run = open_to_imports(target.run) if target.run else None
+    options = validated(ImportOptions, job.form["options"])
+    run = None if job.name else open_to_imports(Run.objects.filter(imports=job))
     items = iter(items)
     if run is None:
         # The kind of a new run's outputs is found near the beginning.
@@ -109,34 +105,31 @@ def read(
         kinds = (item.kind for item in first if isinstance(item, Row))
         kind = options.kind or next(filter(None, kinds), "text")
         items, options = chain(first, items), options.model_copy(update={"kind": kind})
-    reading = _Reading(target, run, options, scratch)
-    rows = text = 0
-
-    def counted() -> Iterator[Item]:
-        nonlocal rows, text
-        for rows, item in enumerate(items, start=1):
-            if rows % import_scratch.MOST_ROWS == 0:
-                on_chunk(rows)
-            text += text_of(item)
-            if rows > most_rows:
-                why = f"There are more than {most_rows:,} rows; bring them in parts."
-                raise ImportTooLarge(why)
-            if text > most_text:
-                why = f"There are more than {most_text:,} characters; bring less at once."
-                raise ImportTooLarge(why)
-            yield item
-
-    for chunk in pieces(reading.fitting(counted()), text_of):
-        on_chunk(rows)
+    reading = _Reading(job, run, options, scratch)
+    for chunk in pieces(reading.fitting(_counted(job, items)), text_of):
         reading.take(chunk)
     return reading.finish()
 
 
+def _counted(job: Import, items: Iterable[Item]) -> Iterator[Item]:
+    most_rows, most_text = settings.IMPORT_MAX_ROWS, settings.IMPORT_MAX_UNPACKED_MB << 20
+    text = 0
+    for rows, item in enumerate(counted(job, items), start=1):
+        text += text_of(item)
+        if rows > most_rows and not job.is_local:
+            why = f"There are more than {most_rows:,} rows; bring them in parts."
+            raise ImportTooLarge(why)
+        if text > most_text and not job.is_local:
+            why = f"There are more than {most_text:,} characters; bring less at once."
+            raise ImportTooLarge(why)
+        yield item
+
+
 class _Reading:
     def __init__(
-        self, target: Target, run: Run | None, options: ImportOptions, scratch: Scratch
+        self, job: Import, run: Run | None, options: ImportOptions, scratch: Scratch
     ) -> None:
-        self._project, self._run, self._options = target.project, run, options
+        self._project, self._form, self._run, self._options = job.project_id, job.form, run, options
         self._queue = run.queue if run else None
         self._scratch, self._report = scratch, ImportReport()
         # Of a new run without a stated ballot, every choice that occurs is on it.
@@ -162,46 +155,51 @@ class _Reading:
                 self._report.notes.append(f"{item.file}: {item.text}")
             elif isinstance(item, JudgeOrder):
                 self._order(item)
-            elif error := self._unfit(item):
-                self._report.fail(error)
-            elif isinstance(item, Row):
+            elif isinstance(item, RowError):
+                self._report.fail(item)
+            elif self._fits(item) and isinstance(item, Row):
                 yield item
             if self._report.failures >= MOST_ERRORS and not self._options.skip_errors:
-                self._report.is_cut = True
-                return
+                raise RowsWrong(self._report, is_cut=True)
 
-    def _unfit(self, row: Row | LabelRow | RowError) -> RowError | None:
-        if isinstance(row, RowError):
-            return row
-        if isinstance(row, LabelRow):
-            why = "a label of an item that is no pair; a run is made of pairs"
-            return RowError(row.file, row.line, None, why)
+    @contextmanager
+    def _reported(self, row: Row | LabelRow) -> Iterator[None]:
+        try:
+            yield
+        except Misfit as error:
+            self._report.fail(RowError(row.file, row.line, error.field, error.why))
+
+    def _fits(self, row: Row | LabelRow) -> bool:
+        failures = self._report.failures
+        with self._reported(row):
+            if isinstance(row, LabelRow):
+                raise Misfit(None, "a label of an item that is no pair; a run is made of pairs")
+            self._check(row)
+        return self._report.failures == failures
+
+    def _check(self, row: Row) -> None:
         for task in row.labels:
             try:
                 fields.output(task)
             except fields.Unfit as error:
-                return RowError(row.file, row.line, "labels", f"the name of a task {error}")
+                raise Misfit("labels", f"the name of a task {error}") from error
         if not self._is_fixed:
             self._ballot |= {choice for choice in (row.vote, row.verdict) if choice}
         elif row.vote and row.vote not in self._ballot:
-            why = f"{quote(row.vote)} is not on the ballot: {', '.join(in_order(self._ballot))}"
-            return RowError(row.file, row.line, "vote", why)
-        return self._unfit_verdict(row, row.judge) if row.judge else None
-
-    def _unfit_verdict(self, row: Row, judge: str) -> RowError | None:
-        if unruly := _unruly(row, self._verdict(row), self._options.inconsistent):
-            return RowError(row.file, row.line, "verdict", unruly)
-        if self._judge(judge) is None:
-            why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
-            return RowError(row.file, row.line, "judge", why)
-        return None
+            ballot = ", ".join(in_order(self._ballot))
+            raise Misfit("vote", f"{quote(row.vote)} is not on the ballot: {ballot}")
+        if row.judge:
+            _check_verdict(row, self._verdict(row), self._options.inconsistent)
+            if self._judge(row.judge) is None:
+                why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
+                raise Misfit("judge", why)
 
     def take(self, rows: Sequence[Row]) -> None:
         taken = self._pairs(rows)
         self._verdicts(taken)
         self._votes(taken)
 
-    def finish(self) -> ImportReport:
+    def finish(self) -> dict[str, Any]:
         report, stated = self._report, self._options.open_for_voting
         has_stored = bool(self._queue and self._queue.items.exists())
         has_pairs = has_stored or self._scratch.count("pair") > 0
@@ -209,20 +207,16 @@ class _Reading:
             report.fail(RowError("", 0, None, "no row names a pair"))
         is_skipping = self._options.skip_errors and not report.is_fatal
         if report.failures and not (is_skipping and has_pairs):
-            report.nothing_written()
-            return report
+            raise RowsWrong(report)
         is_open = bool(self._queue and self._queue.is_open) if stated is None else stated
         if is_open and self._lacking:
             raise ImportRefused(lacking_text(self._lacking))
-        self._scratch.finish(
-            Outcome(
-                kind=self._options.kind,
-                ballot=in_order(self._ballot),
-                wants_baselines=self._wants_baselines,
-                report=report,
-            )
-        )
-        return report
+        self._scratch.finish()
+        ballot, baselines = in_order(self._ballot), self._wants_baselines
+        settled = self._options.model_copy(update={"ballot": ballot, "baselines": baselines})
+        read = {"options": settled.model_dump(), "report": report.model_dump(mode="json")}
+        to_write = sum(map(self._scratch.count, WRITTEN))
+        return {"form": self._form | read, "to_write": to_write}
 
     # --- pairs ------------------------------------------------------------------------------------
 
@@ -236,23 +230,21 @@ class _Reading:
         new = unmet - stored.keys()
         self._report.already["pairs"] += len(stored)
         self._report.new["pairs"] += len(new)
-        drafts |= stored | {name: PairDraft(name, {"kind": self._kind}) for name in new}
-        before = {name: (dict(draft.known), draft.lacks_output) for name, draft in drafts.items()}
+        drafts |= stored
+        self._lacking -= sum(draft.lacks_output for draft in drafts.values())
+        drafts |= {name: PairDraft(name, {"kind": self._kind}) for name in new}
+        before = {name: dict(draft.known) for name, draft in drafts.items()}
         texts: dict[str, dict[str, str]] = {name: {} for name in names}
         taken = []
         for row in rows:
-            draft = drafts[row.pair]
-            added, error = draft.take(row)
-            texts[draft.name] |= added
-            if error:
-                self._report.fail(error)
-            else:
-                taken.append((row, draft.pk))
+            with self._reported(row):
+                texts[row.pair] |= drafts[row.pair].take(row)
+                taken.append((row, drafts[row.pair].pk))
         for name in names:
-            draft, (known, has_lacked) = drafts[name], before[name]
-            is_changed = draft.known != known
+            draft = drafts[name]
+            is_changed = draft.known != before[name]
             self._report.filled += is_changed and draft.position is not None
-            self._lacking += draft.lacks_output - (has_lacked and name not in new)
+            self._lacking += draft.lacks_output
             if is_changed or name in unmet:
                 self._scratch.keep(draft, texts[name])
         return taken
@@ -278,7 +270,6 @@ class _Reading:
     # --- verdicts ---------------------------------------------------------------------------------
 
     def _order(self, stated: JudgeOrder) -> None:
-        """Give judges their places as a source states them, where they have none yet."""
         self._wants_baselines = bool(self._options.baselines)
         fingerprints = []
         for name in stated.judges[:MOST_JUDGES]:
@@ -307,20 +298,22 @@ class _Reading:
         return fingerprint
 
     def _verdicts(self, rows: Sequence[tuple[Row, UUID]]) -> None:
-        facts: dict[tuple[UUID, UUID], Facts] = {}
+        known: dict[tuple[UUID, UUID | None], Columns] = {}
         if self._stored_judges:
             pairs = {pair for row, pair in rows if row.judge}
             stored = Verdict.objects.filter(item__in=pairs, judge__in=self._stored_judges)
-            facts = {(one.item_id, one.judge_id): _verdict_facts(one) for one in stored}
+            columns = stored.values("item_id", "judge_id", *_COMPARED["verdict"])
+            known = {(one["item_id"], one["judge_id"]): one for one in columns}
         for row, pair in rows:
             if row.judge is None:
                 continue
             judge = self._judges[imported_fingerprint(row.judge, self._options.source)]
-            before = facts.get((pair, judge)) if judge else None
-            if self._settle("verdict", row, row.judge, pair, before):
-                self._scratch.insert("judged", pair.hex)
+            before, stated = known.get((pair, judge)), self._verdict(row)
+            with self._reported(row):
+                if self._settle("verdict", row, row.judge, pair, stated, before):
+                    self._scratch.insert("judged", pair.hex)
 
-    def _verdict(self, row: Row) -> Verdict:
+    def _verdict(self, row: Row) -> Columns:
         return verdict_of(row, self._options.inconsistent)
 
     # --- votes ------------------------------------------------------------------------------------
@@ -331,7 +324,7 @@ class _Reading:
         for *_, name in votes:
             if self._scratch.insert("voter", name) and name not in voters:
                 self._report.new["voters"] += 1
-        facts: dict[tuple[UUID | None, UUID | None], Facts] = {}
+        known = {}
         if self._run:
             standing = Entry.objects.filter(
                 kind=Entry.Kind.VOTE,
@@ -339,39 +332,41 @@ class _Reading:
                 voter__in=voters.values(),
                 item__in={pair for _, pair, _ in votes},
             )
-            facts = {(e.item_id, e.voter_id): _vote_facts(e) for e in standing}
+            columns = standing.values("item_id", "voter_id", *_COMPARED["vote"])
+            known = {
+                (one["item_id"], one["voter_id"]): one | {"at": one["at"].isoformat()}
+                for one in columns
+            }
         for row, pair, name in votes:
-            voter = voters.get(name)
-            self._settle("vote", row, name, pair, facts.get((pair, voter.pk)) if voter else None)
+            before = known.get((pair, voters[name].pk)) if name in voters else None
+            with self._reported(row):
+                self._settle("vote", row, name, pair, vote_of(row), before)
 
-    def _settle(self, table: str, row: Row, name: str, pair: UUID, before: Facts | None) -> bool:
+    def _settle(
+        self, table: str, row: Row, name: str, pair: UUID, stated: Columns, before: Columns | None
+    ) -> bool:
         """Keep a statement to be written, unless it was made before; then it must be the same."""
         if before is None:
-            bare = replace(row, **_UNSTATED)
-            statement = ROW.dump_json(bare, exclude_defaults=True).decode()
+            statement = json.dumps(stated, ensure_ascii=False)
             if self._scratch.insert(table, name, pair.hex, statement):
                 self._report.new[f"{table}s"] += 1
                 return True
-            statement = self._scratch.statement(table, name, pair.hex)
-            before = self._facts(table, ROW.validate_json(statement))
-        for field, value in self._facts(table, row).items():
-            # What is not stated contradicts nothing.
-            if value is not None and value != before[field]:
-                why = f"{quote(value)}, but {name} said {quote(before[field])}"
-                why += f" on pair {row.pair!r} before"
-                self._report.fail(RowError(row.file, row.line, field, why))
-                return False
+            before = json.loads(self._scratch.statement(table, name, pair.hex))
+        for column in _COMPARED[table]:
+            # What is not stated contradicts nothing; but of a verdict it says that it failed.
+            unstated = "failed" if column == "winner" else None
+            value, known = (
+                unstated if columns[column] in ("", []) else columns[column]
+                for columns in (stated, before)
+            )
+            if value is not None and value != known:
+                why = f"{quote(value)}, but {name} said {quote(known)} on pair {row.pair!r} before"
+                raise Misfit(_FIELDS.get(column, column), why)
         self._report.already[f"{table}s"] += 1
         return False
 
-    def _facts(self, table: str, row: Row) -> Facts:
-        if table == "verdict":
-            return _verdict_facts(self._verdict(row))
-        return {**_vote_facts(vote_of(row, timezone.now())), "voted_at": row.voted_at}
-
 
 def _uuid(text: str) -> UUID | None:
-    """Return the UUID that a text writes in the one usual way, None for any other text."""
     try:
         number = UUID(text)
     except ValueError:
@@ -398,35 +393,11 @@ def _stored_draft(pair: Pair, marks: tuple[str, str]) -> PairDraft:
     return PairDraft(name, known, pair.pk, a.pk, b.pk, pair.position, is_fixed, is_open)
 
 
-def _unruly(row: Row, made: Verdict, rule: str) -> str | None:
-    """Return why a stated verdict is not what the rule makes of two orders that disagree."""
+def _check_verdict(row: Row, made: Columns, rule: str) -> None:
+    """Refuse a stated verdict that is not what the rule makes of two orders that disagree."""
     # Whatever they count as, a source calls two orders that disagree a tie.
-    winner = "tie" if made.winner == WRONG else made.winner
+    winner = "tie" if made["winner"] == WRONG else made["winner"]
     if row.pick_ab and row.verdict not in (None, winner):
-        return f"{row.verdict}, but its picks in both orders make it {winner}"
-    if made.consistent is False and winner != "tie" and rule != "decided":
-        return f"two orders that disagree are a tie, not {winner}"
-    return None
-
-
-def _verdict_facts(verdict: Verdict) -> Facts:
-    return {
-        "verdict": verdict.winner or "failed",
-        "error": verdict.error or None,
-        "score_a": verdict.score_a,
-        "score_b": verdict.score_b,
-        "consistent": verdict.consistent,
-        "picks": verdict.picks or None,
-        "feedback": verdict.feedback or None,
-        "labels": verdict.labels,
-    }
-
-
-def _vote_facts(vote: Entry) -> Facts:
-    return {
-        "vote": vote.choice,
-        "voted_at": vote.at,
-        "comment": vote.comment or None,
-        "left_side": vote.left_side or None,
-        "labels": vote.labels,
-    }
+        raise Misfit("verdict", f"{row.verdict}, but its picks in both orders make it {winner}")
+    if made["consistent"] is False and winner != "tie" and rule != "decided":
+        raise Misfit("verdict", f"two orders that disagree are a tie, not {winner}")

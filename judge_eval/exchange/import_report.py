@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 from uuid import UUID
 
-from pydantic import Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, computed_field
 
 from humanjudge.lib.strict_json import NotJson, loads
 from humanjudge.lib.text import number_of
@@ -19,16 +18,22 @@ MOST_LISTED: Final = 1000
 # Of a source that is to be right in every row, no more is read after so many that are wrong.
 MOST_ERRORS: Final = 100
 WHAT: Final = ("pairs", "judges", "verdicts", "voters", "votes")
+_NOTHING: Final = Counter(dict.fromkeys(WHAT, 0))
 GONE: Final = "The run is gone, or it was not imported to its end."
 SIMULATED: Final = "This run holds simulated votes only; import into another one."
 
 
 class ImportRefused(Exception):
-    """Nothing of it can be imported, whatever its rows say; the text says why."""
+    """Nothing of it can be imported; the text says why, and `status` how HTTP calls that."""
+
+    status = 409
+    report: ImportReport | None = None
 
 
 class ImportTooLarge(ImportRefused):
     """It has more than is taken at once."""
+
+    status = 413
 
 
 class ImportOptions(Part):
@@ -61,30 +66,29 @@ def json_text(path: str, text: str) -> object:
         raise ConfigInvalid([ConfigError(path, str(error))]) from error
 
 
-@dataclass
-class ImportReport:
+class ImportReport(BaseModel):
     """What was imported, what was there already, and what was not taken.
 
-    `new` and `already` count by the words of `WHAT` what was written and what the source holds that
-    was there before; `filled` how often a pair that was there got something added. At most
-    `MOST_LISTED` errors are listed, the fatal ones first, and as many that were left out. Reading
-    `is_cut` after so many errors; because of them nothing was written where it `is_refused`.
+    `new` and `already` count what was written and what the source holds that was there before;
+    `filled` how often a pair that was there got something added. At most 1,000 errors are listed,
+    those first that are about more than their row, and as many that were left out.
     """
 
-    runs: list[UUID] = field(default_factory=list)
-    new: Counter[str] = field(default_factory=Counter)
-    already: Counter[str] = field(default_factory=Counter)
-    filled: int = 0
-    errors: list[RowError] = field(default_factory=list)
-    more_errors: int = 0
-    left_out: list[LeftOut] = field(default_factory=list)
-    more_left_out: int = 0
-    notes: list[str] = field(default_factory=list)
-    is_cut: bool = False
-    is_refused: bool = False
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
+    runs: list[UUID] = []
+    new: Counter[str] = _NOTHING
+    already: Counter[str] = _NOTHING
+    filled: int = 0
+    errors: list[RowError] = []
+    more_errors: int = 0
+    left_out: list[LeftOut] = []
+    more_left_out: int = 0
+    notes: list[str] = []
+
+    @computed_field  # type: ignore[prop-decorator]
     @property
-    def run(self) -> UUID | None:
+    def run_id(self) -> UUID | None:
         return self.runs[0] if self.runs else None
 
     @property
@@ -93,12 +97,10 @@ class ImportReport:
 
     @property
     def is_fatal(self) -> bool:
-        """Whether an error is about more than its row."""
         return any(error.is_fatal for error in self.errors[:1])
 
     @property
     def changed(self) -> bool:
-        """Whether anything was written."""
         return bool(self.filled or any(self.new.values()))
 
     def fail(self, error: RowError) -> None:
@@ -113,34 +115,18 @@ class ImportReport:
         else:
             self.more_left_out += 1
 
-    def refusal(self) -> str:
-        """Say that nothing was imported, in a line."""
-        line = number_of(self.failures, "error")
-        if self.is_cut:
+
+class RowsWrong(ImportRefused):
+    """Because of errors nothing is written: what was counted as new or known is taken back."""
+
+    status = 422
+
+    def __init__(self, report: ImportReport, *, is_cut: bool = False) -> None:
+        line = number_of(report.failures, "error")
+        if is_cut:
             line += ", where reading stopped"
-        if self.is_fatal:
+        if report.is_fatal:
             line += ", not all of them about single rows"
-        return f"{line}; nothing was imported"
-
-    def nothing_written(self) -> None:
-        """Take back what was counted: because of the errors, nothing of it is written."""
-        self.is_refused = True
-        self.filled = 0
-        self.runs.clear()
-        self.new.clear()
-        self.already.clear()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the report as JSON can hold it."""
-        return {
-            "run_id": str(self.run) if self.run else None,
-            "runs": [str(run) for run in self.runs],
-            "new": {what: self.new[what] for what in WHAT},
-            "already": {what: self.already[what] for what in WHAT},
-            "filled": self.filled,
-            "errors": [asdict(error) for error in self.errors],
-            "more_errors": self.more_errors,
-            "left_out": [asdict(item) for item in self.left_out],
-            "more_left_out": self.more_left_out,
-            "notes": self.notes,
-        }
+        super().__init__(f"{line}; nothing was imported")
+        nothing = {"runs": [], "new": _NOTHING, "already": _NOTHING, "filled": 0}
+        self.report = report.model_copy(update=nothing)

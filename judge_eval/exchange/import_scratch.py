@@ -15,12 +15,10 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 from uuid import UUID, uuid4
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter
 
-from judge_eval.exchange.import_report import ImportReport
-from judge_eval.exchange.rows import OF_A_PAIR, OUTPUTS, Item, Kind, Row, RowError
+from judge_eval.exchange.rows import OF_A_PAIR, OUTPUTS, Item, Misfit, Row
 from judge_eval.prompts.output import with_namespaces
-from voting.choices import Choice
 
 # A chunk is held and written at once: so many rows, or fewer where their texts are long.
 MOST_ROWS: Final = 500
@@ -35,7 +33,6 @@ _TABLES: Final = (
     "verdict (name TEXT, pair TEXT, statement TEXT, PRIMARY KEY (name, pair))",
     "vote (name TEXT, pair TEXT, statement TEXT, PRIMARY KEY (name, pair))",
     "judged (name TEXT PRIMARY KEY)",
-    "outcome (facts TEXT)",
 )
 # What is written to the database row by row, in this order.
 WRITTEN: Final = ("pair", "verdict", "judged", "vote")
@@ -43,10 +40,7 @@ AnyItem = TypeVar("AnyItem")
 
 
 def mark(text: str) -> str:
-    """Return what stands for a long text: its MD5, as databases compute it too, and its beginning.
-
-    It tells texts apart that differ by mistake; nothing is kept safe by it.
-    """
+    """Return what stands for a long text: its MD5, as databases compute it, and its beginning."""
     return md5(text.encode(), usedforsecurity=False).hexdigest() + text[: _QUOTED + 1]
 
 
@@ -82,10 +76,10 @@ class PairDraft:
     is_changed: bool = False
     changes: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def take(self, row: Row) -> tuple[dict[str, str], RowError | None]:
-        """Add what a row states, all of it or, where it contradicts, nothing.
+    def take(self, row: Row) -> dict[str, str]:
+        """Add what a row states and return the texts of the outputs that are new.
 
-        Return the texts of the outputs that are new.
+        Raises Misfit where it contradicts; then nothing of it is added.
         """
         stated = {name: value for name in OF_A_PAIR if (value := getattr(row, name))}
         stated |= {name: list(value) for name, value in stated.items() if isinstance(value, tuple)}
@@ -107,31 +101,21 @@ class PairDraft:
                 here, before = texts.get(name, value), self.known[name]
                 before = before[_MD5_LENGTH:] if name in texts else before
                 why = f"{quote(here)}, but pair {self.name!r} has {quote(before)}"
-                return {}, RowError(row.file, row.line, name, why)
+                raise Misfit(name, why)
         if self.is_fixed:
-            return {}, None
+            return {}
         new = {name: text for name, text in texts.items() if name not in self.known}
         self.is_changed |= any(self.known.get(name) != value for name, value in stated.items())
         self.known |= stated
         self.changes |= changes
-        return new, None
+        return new
 
     @property
     def lacks_output(self) -> bool:
         return not self.known.keys() >= {*OUTPUTS}
 
 
-ROW: Final = TypeAdapter(Row)
 DRAFT: Final = TypeAdapter(PairDraft)
-
-
-class Outcome(BaseModel):
-    """What reading came to, beside the rows."""
-
-    kind: Kind | None
-    ballot: list[Choice]
-    wants_baselines: bool
-    report: ImportReport
 
 
 class Scratch:
@@ -155,15 +139,11 @@ class Scratch:
     def close(self) -> None:
         self._db.close()
 
-    def finish(self, outcome: Outcome) -> None:
-        """Keep what reading came to: on the disk, before anything is written by it."""
-        self._db.execute("INSERT INTO outcome VALUES (?)", [outcome.model_dump_json()])
+    def finish(self) -> None:
+        """Keep what was read: on the disk, before anything is written by it."""
         self._db.execute("COMMIT")
         with self._path.open("rb") as file:
             os.fsync(file.fileno())
-
-    def outcome(self) -> Outcome:
-        return Outcome.model_validate_json(self._one("SELECT facts FROM outcome"))
 
     def count(self, table: str) -> int:
         number: int = self._one(f"SELECT count(*) FROM {table}")  # noqa: S608
@@ -176,7 +156,6 @@ class Scratch:
         return self._db.execute(insert, values).rowcount > 0
 
     def statement(self, table: str, name: str, pair: str) -> str:
-        """Return what somebody stated of a pair."""
         select = f"SELECT statement FROM {table} WHERE name = ? AND pair = ?"  # noqa: S608
         statement: str = self._one(select, name, pair)
         return statement
@@ -185,13 +164,11 @@ class Scratch:
         return [name for (name,) in self._db.execute("SELECT name FROM judge ORDER BY rowid")]
 
     def drafts(self, names: Collection[str]) -> list[PairDraft]:
-        """Return those pairs of these names that are here."""
         marks = ", ".join("?" * len(names))
         select = f"SELECT facts FROM pair WHERE name IN ({marks})"  # noqa: S608
         return [DRAFT.validate_json(facts) for (facts,) in self._db.execute(select, list(names))]
 
     def keep(self, draft: PairDraft, texts: dict[str, str]) -> None:
-        """Keep a pair, and the texts of outputs that are new."""
         facts = DRAFT.dump_json(draft, exclude_defaults=True)
         self._db.execute(
             "INSERT INTO pair VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
@@ -211,7 +188,6 @@ class Scratch:
 
 
 def text_of(item: Item) -> int:
-    """Return how many characters of free text a row holds; all else holds none."""
     if not isinstance(item, Row):
         return 0
     texts = (item.prompt, item.output_a, item.output_b, item.feedback, item.error, item.comment)

@@ -6,13 +6,14 @@ the verdicts on its pair, whatever stood first in the files.
 
 from __future__ import annotations
 
+import json
 import secrets
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -20,14 +21,20 @@ from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from humanjudge.lib.text import number_of
+from humanjudge.lib.validation import validated
 from judge_eval.baselines import BLIND, names_for
 from judge_eval.config.run_config import RUBRICS
-from judge_eval.exchange.import_report import GONE, SIMULATED, ImportOptions, ImportRefused
-from judge_eval.exchange.import_report import ImportReport as Report
-from judge_eval.exchange.import_scratch import DRAFT, ROW, WRITTEN, PairDraft, Scratch
+from judge_eval.exchange.import_report import (
+    GONE,
+    SIMULATED,
+    ImportOptions,
+    ImportRefused,
+    ImportReport,
+)
+from judge_eval.exchange.import_scratch import DRAFT, WRITTEN, PairDraft, Scratch
 from judge_eval.exchange.rows import Row
-from judge_eval.exchange.writing import close_undrawn, give_pictures, step
-from judge_eval.models import Board, Judge, Run, Verdict
+from judge_eval.exchange.writing import close_undrawn, finish, give_pictures, note, step
+from judge_eval.models import Board, Import, Judge, Run, Verdict
 from judge_eval.prompts.orders import combine, swap
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
@@ -49,94 +56,71 @@ CHANGES: Final = "changes"
 
 # Rows of a table of the scratch file.
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
-
-
-class Target(NamedTuple):
-    """Where rows go: into a run, or where there is none yet, into a new one of this name."""
-
-    project: UUID
-    run: UUID | None = None
-    name: str = ""
+Columns: TypeAlias = dict[str, Any]
 
 
 class Writing:
-    """Writes what was read, from wherever it was left: `done` rows of the scratch file are written.
-
-    `on_chunk` is called at the end of each transaction with the run and how many rows are written
-    by then; `on_end` in the last one with the run and the report.
-    """
-
-    def __init__(
-        self,
-        target: Target,
-        options: ImportOptions,
-        scratch: Scratch,
-        *,
-        done: int = 0,
-        on_chunk: Callable[[Run, int], None] = lambda run, done: None,
-        on_end: Callable[[Run, Report], None] = lambda run, report: None,
-    ) -> None:
-        self._target, self._run_id, self._options = target, target.run, options
-        self._scratch, self._done, self._on_chunk, self._on_end = scratch, done, on_chunk, on_end
-        self._outcome = scratch.outcome()
-        self._report = self._outcome.report
-        self._kind = self._outcome.kind or "text"
+    def __init__(self, job: Import, scratch: Scratch) -> None:
+        self._job, self._scratch = job, scratch
+        self._options = validated(ImportOptions, job.form["options"])
+        self._report = ImportReport.model_validate(job.form["report"])
+        self._kind = self._options.kind or "text"
         self._baselines: list[Judge] | None = None
         # When votes without a time were cast.
         self._now = timezone.now()
 
-    def write(self) -> Report:
+    def write(self) -> None:
+        job = self._job
         with self._step() as run:
             known = set(run.judges.values_list("fingerprint", flat=True))
             judges = [self._judge(run, name) for name in self._scratch.judges()]
             add_judges(run, [judge for judge in judges if judge.fingerprint not in known])
-            self._on_chunk(run, self._done)
+            note(job, run=run)
         writers = (self._pairs, self._verdicts, self._judged, self._votes)
         before = 0
         for table, write in zip(WRITTEN, writers, strict=True):
             number = self._scratch.count(table)
-            while self._done < before + number:
+            while job.written < before + number:
                 with self._step() as run:
-                    rows = self._scratch.after(table, self._done - before)
+                    rows = self._scratch.after(table, job.written - before)
                     write(run, rows)
-                    self._done += len(rows)
-                    self._on_chunk(run, self._done)
+                    note(job, written=job.written + len(rows), attempts=0)
             before += number
         with self._step() as run:
             is_told = self._options.open_for_voting is not None
-            if self._target.name or self._report.changed or is_told:
+            if job.name or self._report.changed or is_told:
                 self._open(run)
             self._report.runs.append(run.pk)
-            self._on_end(run, self._report)
-        return self._report
+            finish(job, self._report)
 
     @contextmanager
     def _step(self) -> Iterator[Run]:
         """Hold the project and the run, in the order that all keep."""
-        with step(self._target.project) as project:
-            if self._run_id is None:
+        job = self._job
+        assert job.project_id is not None  # only a bundle brings its own
+        with step(job.project_id) as project:
+            if job.run_id is None and job.name:
                 yield self._create(project)
                 return
             runs = Run.every.select_for_update(of=("self",), no_key=True)
-            run = runs.select_related("queue__rubric", "queue__project").filter(pk=self._run_id)
+            run = runs.select_related("queue__rubric", "queue__project").filter(imports=job)
             if (held := run.first()) is None:
                 raise ImportRefused(GONE)
             yield held
 
     def _create(self, project: Project) -> Run:
-        options, name = self._options, self._target.name
+        options, name = self._options, self._job.name
         queue = create_queue(
             project,
             name,
             options.rubric or RUBRICS[self._kind],
-            ballot=self._outcome.ballot,
+            ballot=options.ballot,
             votes_per_item=options.votes_per_pair,
             reveal=options.reveal,
             is_open=False,
         )
         run = Run.every.create(queue=queue, name=name, state=Run.State.IMPORTING)
         Board.objects.create(run=run)
-        self._run_id = run.pk
         return run
 
     def _judge(self, run: Run, name: str) -> Judge:
@@ -144,7 +128,6 @@ class Writing:
         return Judge(run=run, name=name, provider=IMPORTED, model=name, fingerprint=fingerprint)
 
     def _pairs(self, run: Run, rows: Rows) -> None:
-        """Make pairs behind those of the queue, and add to those it has."""
         queue, drafts = run.queue, []
         texts: dict[UUID, str | None] = {}
         for _, facts, output_a, output_b in rows:
@@ -177,13 +160,14 @@ class Writing:
 
     def _verdicts(self, run: Run, rows: Rows) -> None:
         judges = dict(run.judges.values_list("fingerprint", "pk"))
-        verdicts = []
-        for name, pair, statement in rows:
-            verdict = verdict_of(ROW.validate_json(statement), self._options.inconsistent)
-            verdict.judge_id = judges[imported_fingerprint(name, self._options.source)]
-            verdict.item_id = UUID(hex=pair)
-            verdicts.append(verdict)
-        Verdict.objects.bulk_create(verdicts)
+        Verdict.objects.bulk_create(
+            Verdict(
+                judge_id=judges[imported_fingerprint(name, self._options.source)],
+                item_id=UUID(hex=pair),
+                **json.loads(statement),
+            )
+            for name, pair, statement in rows
+        )
 
     def _judged(self, run: Run, rows: Rows) -> None:
         """Put all final verdicts on pairs that got one into the ledger."""
@@ -223,13 +207,14 @@ class Writing:
                 else:
                     for name, value in answer_of_baseline(verdict, orders).items():
                         setattr(verdict, name, value)
-                _by_rule(verdict, self._options.inconsistent)
+                rule = self._options.inconsistent
+                verdict.winner = _by_rule(verdict.winner, verdict.consistent, rule)
                 verdicts.append(verdict)
         Verdict.objects.bulk_create(verdicts)
 
     def _baselines_of(self, run: Run) -> list[Judge]:
         known = list(run.judges.filter(provider=Judge.BASELINE).order_by("position"))
-        if known or not self._outcome.wants_baselines:
+        if known or not self._options.baselines:
             return known
         is_unseen = lacking_outputs(run.queue).count() == run.queue.items.count()
         names = [name for name in names_for(self._kind) if name in BLIND or not is_unseen]
@@ -237,7 +222,6 @@ class Writing:
         return add_judges(run, [baseline(run, name) for name in names])
 
     def _votes(self, run: Run, rows: Rows) -> None:
-        """Append votes to the ledger, in their order."""
         project = run.queue.project_id
         names = {name for name, *_ in rows}
         voters = voters_of(project, names)
@@ -245,7 +229,7 @@ class Writing:
         voters |= {voter.external_id: voter for voter in Voter.objects.bulk_create(new)}
         entries = []
         for name, pair, statement in rows:
-            entry = vote_of(ROW.validate_json(statement), self._now)
+            entry = _vote(json.loads(statement), self._now)
             entry.project_id, entry.queue, entry.rubric = project, run.queue, run.queue.rubric
             entry.item_id = UUID(hex=pair)
             entry.voter, entry.reputation = voters[name], voters[name].reputation
@@ -254,7 +238,7 @@ class Writing:
 
     def _open(self, run: Run) -> None:
         """Open pairs for voting, and the queue if it is to be, and set what the run does next."""
-        queue, is_new = run.queue, bool(self._target.name)
+        queue, is_new = run.queue, bool(self._job.name)
         if not is_new and Queue.objects.filter(pk=queue.pk, is_simulated=True).exists():
             raise ImportRefused(SIMULATED)  # meanwhile; from now on no more: it has real votes
         is_waiting = _open_pairs(queue)
@@ -281,7 +265,7 @@ class Writing:
     def _is_to_be_open(self, queue: Queue, lacking: int) -> bool:
         is_open = self._options.open_for_voting
         if is_open is None:
-            is_open = not lacking if self._target.name else queue.is_open
+            is_open = not lacking if self._job.name else queue.is_open
         if is_open and lacking:
             raise ImportRefused(lacking_text(lacking))
         return is_open
@@ -294,7 +278,6 @@ def imported_fingerprint(name: str, source: str) -> str:
 
 
 def _fill(output: Inference, draft: PairDraft, side: str, text: str | None) -> None:
-    """Put what is known of a pair into one of its outputs."""
     known = draft.known
     output.prompt = known.get("prompt", "")
     output.tags = known.get("tags", [])
@@ -311,7 +294,6 @@ def _fill(output: Inference, draft: PairDraft, side: str, text: str | None) -> N
 
 
 def _item(queue: Queue, draft: PairDraft) -> Item:
-    """Return a pair as it is stored, but for its place."""
     known = draft.known
     # Nothing is known to share a prompt that nobody told.
     unnamed = prompt_key(known["prompt"]) if "prompt" in known else str(draft.pk)
@@ -328,63 +310,67 @@ def _item(queue: Queue, draft: PairDraft) -> Item:
     )
 
 
-def verdict_of(row: Row, rule: str) -> Verdict:
-    """Make the verdict of a row, without its judge and its pair."""
-    winner: str | None = row.verdict
+def verdict_of(row: Row, rule: str) -> Columns:
+    """Return the columns of a row's verdict, but for its judge and its pair."""
+    winner: str = row.verdict or ""
     consistent, picks, first_picks = row.consistent, list[str](), None
     if row.pick_ab and row.pick_ba:
         as_stored, unswapped = ParsedVerdict(row.pick_ab), ParsedVerdict(row.pick_ba)
         both = combine(as_stored, swap(unswapped), is_decided_by_one=rule == "decided")
         winner, consistent, first_picks = both.winner, both.consistent, both.first_picks
         picks = list(both.picks)
-    verdict = Verdict(
-        state=Verdict.State.DONE if winner else Verdict.State.FAILED,
+    return {
+        "state": Verdict.State.DONE if winner else Verdict.State.FAILED,
         # Only who was asked in both orders can be consistent or not.
-        order=Verdict.Order.STORED if consistent is None else Verdict.Order.BOTH,
-        winner=winner or "",
-        consistent=consistent,
-        picks=picks,
-        first_picks=first_picks,
-        score_a=row.score_a,
-        score_b=row.score_b,
-        feedback=row.feedback or "",
-        error=row.error or "",
+        "order": Verdict.Order.STORED if consistent is None else Verdict.Order.BOTH,
+        "winner": _by_rule(winner, consistent, rule),
+        "consistent": consistent,
+        "picks": picks,
+        "first_picks": first_picks,
+        "score_a": row.score_a,
+        "score_b": row.score_b,
+        "feedback": row.feedback or "",
+        "error": row.error or "",
         # A row may hold a vote beside the verdict; then its labels are refused by the reader.
-        labels=_labels(row),
-    )
-    _by_rule(verdict, rule)
-    return verdict
+        "labels": _labels(row),
+    }
 
 
-def _by_rule(verdict: Verdict, rule: str) -> None:
-    """Make a tie of two orders that disagree wrong, where that is the rule of an import."""
-    if rule == "wrong" and verdict.consistent is False and verdict.winner == "tie":
-        verdict.winner = WRONG
+def _by_rule(winner: str, consistent: bool | None, rule: str) -> str:
+    """Return what a tie of two orders that disagree counts as."""
+    is_wrong = rule == "wrong" and consistent is False and winner == "tie"
+    return WRONG if is_wrong else winner
 
 
-def vote_of(row: Row, now: datetime) -> Entry:
-    """Make the vote of a row, cast now if it states no time, without its voter and its pair."""
-    assert row.vote is not None
-    comment, labels, salt = row.comment or "", _labels(row), secrets.token_hex(16)
-    # What erasing a person empties stands beside salted hashes of it, which the chain holds.
-    return Entry(
-        kind=Entry.Kind.VOTE,
-        at=row.voted_at or now,
-        choice=row.vote,
-        left_side=row.left_side or "",
-        comment=comment,
-        comment_sha256=chain.salted_hash(salt, comment) if comment else "",
-        labels=labels,
-        payload={"labels_sha256": ledger.labels_sha256(salt, labels)} if labels else None,
-        salt=salt if comment or labels else "",
-    )
+def vote_of(row: Row) -> Columns:
+    """Return what a row states of its vote, by the columns of an entry."""
+    return {
+        "at": row.voted_at and row.voted_at.isoformat(),
+        "choice": row.vote,
+        "left_side": row.left_side or "",
+        "comment": row.comment or "",
+        "labels": _labels(row),
+    }
 
 
-def _labels(row: Row) -> dict[str, Any] | None:
+def _labels(row: Row) -> Columns | None:
     return {k: list(x) if isinstance(x, tuple) else x for k, x in row.labels.items()} or None
 
 
-def voters_of(project: UUID, names: Collection[str]) -> dict[str, Voter]:
+def _vote(stated: Columns, now: datetime) -> Entry:
+    """Make a vote, cast now if it states no time, without its voter and its pair."""
+    at = stated.pop("at")
+    vote, salt = Entry(kind=Entry.Kind.VOTE, **stated), secrets.token_hex(16)
+    vote.at = datetime.fromisoformat(at) if at else now
+    # What erasing a person empties stands beside salted hashes of it, which the chain holds.
+    if vote.comment:
+        vote.salt, vote.comment_sha256 = salt, chain.salted_hash(salt, vote.comment)
+    if vote.labels:
+        vote.salt, vote.payload = salt, {"labels_sha256": ledger.labels_sha256(salt, vote.labels)}
+    return vote
+
+
+def voters_of(project: UUID | None, names: Collection[str]) -> dict[str, Voter]:
     # The first condition is that of the index on the names.
     stored = Voter.objects.filter(~Q(external_id=""), project=project, external_id__in=names)
     return {voter.external_id: voter for voter in stored}
@@ -396,7 +382,6 @@ def lacking_outputs(queue: Queue) -> QuerySet[Item]:
 
 
 def lacking_text(pairs: int) -> str:
-    """Say why voting cannot be opened."""
     return (
         f"{_lacking(pairs)}, so nobody can vote on them: "
         "give the outputs, or close the run for voting."

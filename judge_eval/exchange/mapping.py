@@ -3,20 +3,21 @@ as people write it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, BinaryIO, Final, Literal, cast
 
 from pydantic import AfterValidator, Field
 
 from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, meant, validated
 from judge_eval.exchange import fields
-from judge_eval.exchange.fields import Converter
+from judge_eval.exchange.fields import Converter, Label
 from judge_eval.exchange.rows import (
+    FIELDS,
     OF_A_PAIR,
-    Label,
+    Item,
     Misfit,
     Note,
     Row,
@@ -25,35 +26,8 @@ from judge_eval.exchange.rows import (
     assemble,
     name_by_content,
 )
-from judge_eval.exchange.sources import Record
+from judge_eval.exchange.sources import Record, records
 
-FIELDS: Final[dict[str, Converter]] = {
-    "pair": fields.name,
-    "prompt": fields.text,
-    "prompt_id": fields.name,
-    "cluster": fields.name,
-    "tags": fields.words,
-    "kind": fields.kind,
-    "generator_a": fields.name,
-    "generator_b": fields.name,
-    "output_a": fields.output,
-    "output_b": fields.output,
-    "judge": fields.name,
-    "verdict": fields.choice,
-    "pick_ab": fields.choice,
-    "pick_ba": fields.choice,
-    "score_a": fields.score,
-    "score_b": fields.score,
-    "feedback": fields.text,
-    "error": fields.text,
-    "consistent": fields.flag,
-    "voter": fields.name,
-    "vote": fields.choice,
-    "voted_at": fields.moment,
-    "comment": fields.text,
-    "left_side": fields.side,
-    "external_id": fields.name,
-}
 LABELS: Final = "labels"
 JUDGES: Final = "judges"
 VERDICT_OF: Final = "verdict."
@@ -77,7 +51,6 @@ class Column:
     constant: object = None
 
     def read(self, record: Values) -> object:
-        """Return the checked value, None where there is none; raises Misfit."""
         if self.column is None:
             return self.constant
         raw = record.get(self.column)
@@ -127,12 +100,10 @@ class ColumnMapping:
             yield RowError(file, record.line, error.field, error.why)
 
     def named(self) -> set[str]:
-        """Return the columns that this mapping reads."""
         every = [*self.columns, *(self.labels or {}).values(), *(self.judges or {}).values()]
         return {source.column for source in every if source.column is not None}
 
     def unused(self, columns: Iterable[str]) -> list[str]:
-        """Return those columns of a file that no field is made of."""
         named, prefixes = self.named(), []
         if self.labels is None:
             named.add(LABELS)
@@ -154,7 +125,6 @@ class ColumnMapping:
         return {task: cast(Label, answer) for task, answer in answers if answer is not None}
 
     def _verdicts(self, record: Values) -> Iterator[tuple[str, object]]:
-        """Return what each judge said that has a column of its own, and said anything."""
         sources = self.judges
         if sources is None:
             columns = (name for name in record if name.startswith(VERDICT_OF))
@@ -170,6 +140,29 @@ class ColumnMapping:
 OWN_NAMES: Final = ColumnMapping(
     tuple(Column(field, field, convert) for field, convert in FIELDS.items())
 )
+
+
+def rows_of(
+    stream: BinaryIO,
+    name: str,
+    file_format: str | None,
+    make: Callable[[Record], Iterator[Item]],
+) -> Iterator[Item]:
+    """Yield what `make` makes of each record, and an error where it raises Misfit."""
+    for record in records(stream, name, file_format):
+        if isinstance(record, RowError):
+            yield record
+            continue
+        try:
+            yield from make(record)
+        except Misfit as error:
+            yield RowError(name, record.line, error.field, error.why)
+
+
+def own_row(file: str, line: int, values: Values) -> Row | RowError:
+    """Build a row from raw values by field, with every check that a file of ours gets."""
+    [row] = OWN_NAMES.rows(file, Record(line, dict(values)))
+    return row
 
 
 # --- a whole file -----------------------------------------------------------------------------
@@ -235,7 +228,6 @@ class _Columns:
 
 
 def _fault(columns: list[str], unread: list[str], mapping: ColumnMapping) -> str:
-    """Return what is wrong with all rows that have these columns, or nothing."""
     present = set(columns)
     if unread and len(unread) == len(columns):
         return _unknown(columns)
@@ -253,7 +245,6 @@ def _fault(columns: list[str], unread: list[str], mapping: ColumnMapping) -> str
 
 
 def _nearest(column: str, names: Iterable[str]) -> str:
-    """Return a question for the column that may be meant, or nothing."""
     by_lower = {name.lower(): name for name in names}
     near = get_close_matches(column.lower(), by_lower, 1, 0.75)
     return f": is it {by_lower[near[0]]!r}?" if near else ""
@@ -283,8 +274,6 @@ _Filled = Annotated[str, Field(min_length=1)]
 
 
 class _Source(Part):
-    """What a mapping says of one field."""
-
     column: _Filled = ""
     value: Any = None
     values: Annotated[Values, Field(min_length=1)] | None = None

@@ -46,7 +46,6 @@ def open_file(stream: BinaryIO) -> Any:
 
 
 def size_of(stream: BinaryIO) -> tuple[int, int]:
-    """Return how many rows a Parquet file has and how many bytes unpacked, as its footer says."""
     file = open_file(stream)
     return file.metadata.num_rows, sum(group.total_byte_size for group in _groups(file))
 
@@ -60,7 +59,6 @@ def _unreadable(error: Exception) -> Broken:
 
 
 def parquet_rows(stream: BinaryIO) -> Iterator[tuple[int, object]]:
-    """Yield the number of each row, and its values or an error that says why it cannot be read."""
     file = open_file(stream)
     try:
         names = file.schema_arrow.names
@@ -90,7 +88,6 @@ def _to_microseconds(batch: Any) -> Any:
 
 
 def _rows(batch: Any) -> list[object]:
-    """Return the values of each row; where that is one, what is wrong with it."""
     is_one = batch.num_rows == 1
     if batch.nbytes > MAX_RECORD and is_one:
         return [ValueError(_LARGE)]

@@ -7,93 +7,73 @@ when all of it is there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, suppress
 from itertools import groupby, islice
 from typing import Any, BinaryIO, Final, TypeAlias
 from uuid import UUID, uuid4, uuid5
 
 from django.db import DataError, IntegrityError, transaction
-from django.db.models import Max, ProtectedError
+from django.db.models import Max, ProtectedError, QuerySet
 from django.utils import timezone
 
 from judge_eval.exchange import bundle
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.import_scratch import pieces
-from judge_eval.exchange.restore_ledger import Ledger, Rehearsal
-from judge_eval.exchange.restore_rows import Lines, Rows, Start
-from judge_eval.exchange.rows import RowError
-from judge_eval.exchange.writing import remove, remove_unused, step
+from judge_eval.exchange.restore_rows import Columns, Lines, Rows, Start, lacks
+from judge_eval.exchange.writing import counted, finish, note, remove, remove_unused, step
 from judge_eval.models import Import, Run
-from voting.models import Project, VoterPrompt
+from voting.choices import VERDICTS
+from voting.ledger import chain, ledger
+from voting.models import Entry, Project, Voter, VoterPrompt
 
-_COUNTED: Final = {
-    "judge": "judges",
-    "comparison": "pairs",
-    "verdict": "verdicts",
-    "vote": "votes",
-}
+_COUNTED: Final = {"judge": "judges", "comparison": "pairs", "verdict": "verdicts", "vote": "votes"}
 
 Numbered: TypeAlias = tuple[int, Any]
 
 
-def refusal(name: str, error: BundleError) -> ImportReport:
-    report = ImportReport(is_refused=True)
-    report.fail(RowError(name, error.line, error.field, error.why))
-    return report
-
-
 class Restoring:
-    """Writes a seekable bundle, from wherever it was left.
-
-    `start` is what was settled if it was begun, and `done` how many lines are written. `on_read` is
-    called with how many lines were read; `on_step` at the end of each transaction with what was
-    settled and how many lines are written; `on_end` in the last transaction with the report.
-    """
-
-    def __init__(
-        self,
-        stream: BinaryIO,
-        project: Project | None = None,
-        *,
-        start: Start | None = None,
-        done: int = 0,
-        on_read: Callable[[int], None] = lambda lines: None,
-        on_step: Callable[[Start, int], None] = lambda start, done: None,
-        on_end: Callable[[ImportReport], None] = lambda report: None,
-    ) -> None:
-        self._stream, self._project, self._start, self._done = stream, project, start, done
-        self._on_read, self._on_step, self._on_end = on_read, on_step, on_end
+    def __init__(self, job: Import, stream: BinaryIO) -> None:
+        self._job, self._stream = job, stream
         self._report = ImportReport()
 
-    def write(self) -> ImportReport:
+    def read(self) -> dict[str, Any]:
+        """Look at all of it before anything is written, for which nobody waits."""
+        return {"to_write": max(number for number, _ in self._lines())}
+
+    def write(self) -> None:
         """Write what is not written yet; after a BundleError, that must be taken back."""
         lines = self._lines()
         _, header = next(lines)
-        start = self._start = self._start or self._begin(header)
+        start = self._start() or self._begin(header)
         if start is None:
             with transaction.atomic():
-                self._on_end(self._report)
-            return self._report
+                finish(self._job, self._report)
+            return
         rows = Rows(header, start)
         self._write_rows(lines, start, rows)
-        ledger = Ledger(rows)
+        appending = Ledger(rows)
         entries = (line for line in self._lines() if bundle.is_of_ledger(line[1]))
         for chunk in self._chunks(entries):
-            self._write(chunk, start, ledger.append)
+            self._write(chunk, start, appending.append)
         with step(start.project):
             rows.finish()
-            self._report.notes.append(ledger.note())
+            self._report.new["voters"] = start.new_voters().count()
+            self._report.notes.append(appending.note())
             self._report.runs = [run.pk for run in rows.runs.values()]
-            self._on_end(self._report)
-        return self._report
+            finish(self._job, self._report)
+
+    def _start(self) -> Start | None:
+        stated = self._job.form.get("start")
+        return Start.model_validate(stated) if stated else None
 
     def _begin(self, header: bundle.Header) -> Start | None:
         """Settle where it goes; None where its runs are there already."""
         here: list[UUID] = []
         with transaction.atomic():
-            project, is_made = _project(header, self._project)
+            project, is_made = _project(header, self._job.project)
             last = VoterPrompt.objects.aggregate(last=Max("pk"))["last"] or 0
             start = Start(
                 project=project.pk, is_made=is_made, space=None, at=timezone.now(), last_rubric=last
@@ -110,8 +90,8 @@ class Restoring:
                 return None
             if here:
                 raise BundleError(1, "runs", f"run {here[0]} is here already, others are not")
-            self._on_step(start, 1)
-        self._done = 1
+            form = self._job.form | {"start": start.model_dump(mode="json")}
+            note(self._job, form=form, written=1, attempts=0)
         return start
 
     def _write_rows(self, lines: Iterator[Numbered], start: Start, rows: Rows) -> None:
@@ -120,10 +100,10 @@ class Restoring:
             for chunk in self._chunks(lines):
                 last, record = chunk[-1]
                 if not bundle.is_of_ledger(record):
-                    if last <= self._done:
+                    if last <= self._job.written:
                         rows.write(chunk, is_new=False)
                     self._write(chunk, start, rows.write)
-                elif last <= self._done:
+                elif last <= self._job.written:
                     return
                 else:
                     rehearsal.append(chunk)
@@ -131,26 +111,22 @@ class Restoring:
             rehearsal.finish()
 
     def _write(self, chunk: Lines, start: Start, write: Callable[[Lines], None]) -> None:
-        """Write a chunk, unless it is written, and count it."""
         first, last = chunk[0][0], chunk[-1][0]
-        if last > self._done:
+        if last > self._job.written:
             try:
                 with step(start.project):
                     write(chunk)
-                    self._on_step(start, last)
+                    note(self._job, written=last, attempts=0)
             except (IntegrityError, DataError) as error:
                 reason = str(error).partition("\n")[0]
                 why = f"lines {first} to {last} cannot be stored: {reason}"
                 raise BundleError(first, None, why) from error
-            self._done = last
-        new = self._report.new
-        new.update(_COUNTED[record.type] for _, record in chunk if record.type in _COUNTED)
-        if voters := [record.pseudonym for _, record in chunk if record.type == "voter"]:
-            new["voters"] += start.new_voters(voters).count()
+        counted = (_COUNTED.get(record.type) for _, record in chunk)
+        self._report.new.update(filter(None, counted))
 
     def take_back(self) -> bool:
         """Remove what is written, unless the ledger holds some of it; say whether it is gone."""
-        start = self._start
+        start = self._start()
         if start is None or not Project.objects.filter(pk=start.project).exists():
             return True
         _, header = next(self._lines())
@@ -158,31 +134,36 @@ class Restoring:
             return False
         own = Run.every.filter(pk__in=map(start.number, header.runs), state=Run.State.IMPORTING)
         for run in own.filter(queue__project=start.project).select_related("queue"):
-            remove(run, lambda: self._on_step(start, self._done))
-        shared = ("rubric", "inference", "voter")
-        for chunk in self._chunks(line for line in self._written() if line[1].type in shared):
+            remove(run, self._job)
+        rubrics = VoterPrompt.objects.filter(project=start.project, pk__gt=start.last_rubric)
+        shared = (line for line in self._written() if line[1].type in ("rubric", "inference"))
+        for chunk in self._chunks(shared):
             with step(start.project):
-                _remove_lines(start, [record for _, record in chunk])
-                self._on_step(start, self._done)
+                remove_unused([start.number(it.id) for _, it in chunk if it.type == "inference"])
+                for _, stated in chunk:
+                    if stated.type == "rubric":
+                        _remove(rubrics.filter(name=stated.name, text=stated.text))
+                note(self._job)
+        with step(start.project):
+            _remove(start.new_voters())
+            note(self._job)
         if start.is_made and not Import.objects.filter(project=start.project).exists():
-            with step(start.project) as project, suppress(ProtectedError):
-                project.delete()
+            with step(start.project):
+                _remove(Project.objects.filter(pk=start.project))
         return True
 
     def _lines(self) -> Iterator[Numbered]:
         self._stream.seek(0)
-        for number, record in bundle.read(self._stream):
-            self._on_read(number)
-            yield number, record
+        return counted(self._job, bundle.read(self._stream))
 
     def _written(self) -> Iterator[Numbered]:
-        return islice(self._lines(), self._done)
+        return islice(self._lines(), self._job.written)
 
     def _chunks(self, lines: Iterable[Numbered]) -> Iterator[list[Numbered]]:
         """Group lines so that a group and what is made of it stay small."""
 
         def kind(line: Numbered) -> tuple[bool, bool]:
-            return bundle.is_of_ledger(line[1]), line[0] <= self._done
+            return bundle.is_of_ledger(line[1]), line[0] <= self._job.written
 
         for _, alike in groupby(lines, key=kind):
             yield from pieces(alike, _text_of)
@@ -194,7 +175,6 @@ def _text_of(line: Numbered) -> int:
 
 
 def _project(header: bundle.Header, given: Project | None) -> tuple[Project, bool]:
-    """Return where to write to, locked, and whether it was made for that."""
     stated = header.project
     project = given or Project.objects.filter(name=stated.name).order_by("created_at").first()
     if project is not None:
@@ -206,12 +186,185 @@ def _project(header: bundle.Header, given: Project | None) -> tuple[Project, boo
     return made, True
 
 
-def _remove_lines(start: Start, records: list[Any]) -> None:
-    """Remove the rows of some lines that are new and that nothing else refers to."""
-    remove_unused([start.number(r.id) for r in records if r.type == "inference"])
+def _remove(rows: QuerySet[Any]) -> None:
     with suppress(ProtectedError):
-        start.new_voters([r.pseudonym for r in records if r.type == "voter"]).delete()
-    new = VoterPrompt.objects.filter(project=start.project, pk__gt=start.last_rubric)
-    for rubric in (r for r in records if r.type == "rubric"):
-        with suppress(ProtectedError):
-            new.filter(name=rubric.name, text=rubric.text).delete()
+        rows.delete()
+
+
+# --- the ledger --------------------------------------------------------------------------------
+
+# What is set of an entry here, by what its record says.
+_MADE_ANEW: Final = ("seq", "hash", "rubric", "labels_sha256", "retracted", "target")
+
+
+class Ledger:
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._last = 0
+
+    def append(self, lines: Lines) -> None:
+        ledger.append(self._rows.project.pk, list(self._entries(lines)))
+
+    def note(self) -> str:
+        self._rows.project.refresh_from_db()
+        head = self._rows.project.head
+        if head == self._rows.header.project.head:
+            return f"The ledger is the exported one; its head is {head}."
+        return f"The entries have new numbers; the head is {head}."
+
+    def _entries(self, lines: Lines) -> Iterator[Entry]:
+        # What a chunk refers to is fetched here, each kind of row in one query.
+        self._rows.look_up(lines)
+        targets = [target for _, record in lines if (target := getattr(record, "target", None))]
+        stored = self._stored(list(map(self._rows.number, targets)))
+        self._known = {entry.uid: entry for entry in stored}
+        for line, record in lines:
+            if record.seq <= self._last:
+                raise BundleError(line, "seq", f"{record.seq} stands behind {self._last}")
+            self._last = record.seq
+            is_vote = record.type == "vote"
+            entry = self._vote(line, record) if is_vote else self._other(line, record)
+            self._known[entry.uid] = entry
+            yield entry
+
+    def _stored(self, uids: Collection[UUID]) -> Iterable[Entry]:
+        stored = Entry.objects.filter(project=self._rows.project, uid__in=uids)
+        return stored.select_related("voter")
+
+    def _vote(self, line: int, stated: bundle.Vote) -> Entry:
+        salt, comment, labels = stated.salt, stated.comment, stated.labels
+        if comment and chain.salted_hash(salt, comment) != stated.comment_sha256:
+            raise BundleError(line, "comment_sha256", "is not the hash of what was said")
+        if labels and ledger.labels_sha256(salt, labels) != stated.labels_sha256:
+            raise BundleError(line, "labels_sha256", "is not the hash of what was said")
+        fields = self._fields(line, stated)
+        if stated.labels_sha256:
+            fields["payload"] = {"labels_sha256": stated.labels_sha256}
+        rubric = self._rows.rubric(line, stated.rubric)
+        return Entry(kind=Entry.Kind.VOTE, rubric=rubric, **fields)
+
+    def _other(self, line: int, stated: bundle.EntryPart) -> Entry:
+        fields = self._fields(line, stated)
+        target = self._known.get(self._rows.number(stated.target)) if stated.target else None
+        if stated.kind == "retraction":
+            _retract(line, target, fields.get("voter"))
+        if stated.target:
+            fields["target"] = target or lacks(line, "target", stated.target)
+        if stated.kind == "verdicts":
+            fields["payload"] = self._verdicts(line, stated)
+        return Entry(**fields)
+
+    def _fields(self, line: int, stated: bundle.LedgerRecord) -> Columns:
+        fields = self._rows.columns(line, stated, _MADE_ANEW)
+        run = fields.pop("run", None)
+        return fields | {
+            "uid": fields.pop("id"),
+            "project": self._rows.project,
+            "queue": run and run.queue,
+        }
+
+    def _verdicts(self, line: int, stated: bundle.EntryPart) -> Any:
+        try:
+            verdicts = [self._verdict(line, stated, item) for item in stated.payload["verdicts"]]
+            run = self._rows.runs[UUID(stated.payload["run"])]
+        except (KeyError, TypeError, ValueError) as error:
+            raise BundleError(line, "payload", "is not what verdicts are written as") from error
+        return {**stated.payload, "run": str(run.pk), "verdicts": verdicts}
+
+    def _verdict(self, line: int, stated: bundle.EntryPart, item: Any) -> Any:
+        old = UUID(item["judge"])
+        judge = self._rows.judges.get(old) or lacks(line, "judge", old)
+        run = stated.run and self._rows.runs.get(stated.run)
+        if judge.run != run or judge.position != item["position"]:
+            raise BundleError(line, "payload", f"judge {judge.name} has no such place in this run")
+        if item["winner"] not in (*VERDICTS, None):
+            raise BundleError(line, "payload", f"{item['winner']!r} is no verdict")
+        return {**item, "judge": str(judge.pk)}
+
+
+def _retract(line: int, target: Entry | None, voter: Voter | None) -> None:
+    if not target or target.kind != Entry.Kind.VOTE or target.voter != voter:
+        raise BundleError(line, "target", "is no vote of this voter")
+    if target.retracted is True:
+        raise BundleError(line, "target", "was taken back before")
+    # Nothing that follows in this chunk may take it back again.
+    target.retracted = True
+
+
+class Rehearsal(Ledger):
+    def __init__(self, rows: Rows) -> None:
+        super().__init__(rows)
+        project, start = rows.project, rows.start
+        self._head, self._seq = chain.genesis(project.pk), 0
+        # Whether the ledger is to be the exported one: nobody may have written into it.
+        is_same = start.is_made and start.space is None and project.pk == rows.header.project.id
+        self._is_verbatim = is_same and project.head_seq == 0
+        # A file without a name, gone with the connection: memory is not for so many votes.
+        self._db = sqlite3.connect("", isolation_level=None)
+        self._db.execute("BEGIN")
+        self._db.execute("CREATE TABLE entry (uid PRIMARY KEY, kind, voter, thing, stands)")
+        self._db.execute("CREATE UNIQUE INDEX once ON entry (voter, thing) WHERE stands")
+
+    def close(self) -> None:
+        self._db.close()
+
+    def append(self, lines: Lines) -> None:
+        # What stands in the ledger already and could contradict these lines.
+        entries, number = Entry.objects.select_related("voter"), self._rows.number
+        self._keep_known(entries.filter(uid__in=[number(record.id) for _, record in lines]))
+        rated = [number(record.inference) for _, record in lines if record.inference]
+        standing = entries.filter(kind=Entry.Kind.VOTE, retracted=False, inference__in=rated)
+        self._keep_known(standing.filter(project=self._rows.project))
+        for (line, stated), entry in zip(lines, self._entries(lines), strict=True):
+            self._keep(line, entry)
+            self._check_hash(line, stated, entry)
+
+    def finish(self) -> None:
+        stated, head = self._rows.header.project, self._head.hex()
+        if self._is_verbatim and self._seq == stated.head_seq and head != stated.head:
+            raise BundleError(1, "project.head", f"the entries of the file end at {head}")
+
+    def _stored(self, uids: Collection[UUID]) -> Iterable[Entry]:
+        self._keep_known(super()._stored(uids))
+        marks = ", ".join("?" * len(uids))
+        select = f"SELECT uid, kind, voter, stands FROM entry WHERE uid IN ({marks})"  # noqa: S608
+        for uid, kind, voter, stands in self._db.execute(select, [uid.hex for uid in uids]):
+            who = self._rows.voters.get(voter)
+            yield Entry(uid=UUID(hex=uid), kind=kind, voter=who, retracted=not stands)
+
+    def _keep_known(self, entries: Iterable[Entry]) -> None:
+        rows = map(_row, entries)
+        self._db.executemany("INSERT OR IGNORE INTO entry VALUES (?, ?, ?, ?, ?)", rows)
+
+    def _keep(self, line: int, entry: Entry) -> None:
+        try:
+            self._db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?)", _row(entry))
+        except sqlite3.IntegrityError as error:
+            if "uid" in str(error):
+                raise BundleError(line, "id", f"{entry.uid} is here already") from error
+            raise BundleError(line, "voter", "has voted on this before") from error
+        if entry.kind == Entry.Kind.RETRACTION and entry.target:
+            gone = [entry.target.uid.hex]
+            self._db.execute("UPDATE entry SET stands = FALSE WHERE uid = ?", gone)
+
+    def _check_hash(self, line: int, stated: bundle.LedgerRecord, entry: Entry) -> None:
+        """Find what was changed in the file, as long as it is the same chain from its start."""
+        self._seq += 1
+        entry.seq = self._seq
+        self._is_verbatim = self._is_verbatim and entry.seq == stated.seq
+        if self._is_verbatim:
+            self._head = chain.extend(self._head, ledger.content(entry))
+            if self._head.hex() != stated.hash:
+                raise BundleError(line, "hash", f"entry {stated.seq} is not the one it was made of")
+
+
+def _row(entry: Entry) -> tuple[object, ...]:
+    is_vote = entry.kind == Entry.Kind.VOTE
+    thing = entry.item_id or entry.inference_id
+    return (
+        entry.uid.hex,
+        entry.kind,
+        entry.voter and entry.voter.pseudonym,
+        thing and thing.hex,
+        is_vote and entry.retracted is not True,
+    )

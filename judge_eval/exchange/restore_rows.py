@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any, Final, TypeAlias
@@ -26,6 +26,10 @@ _OF_QUEUE: Final = set(
 )
 _OF_RUN: Final = set("name note budget_nano spent_nano created_at started_at".split())
 
+# What a record calls otherwise than its row.
+_COLUMNS: Final = {"a": "a_id", "b": "b_id", "inference": "inference_id", "comparison": "item_id"}
+
+Columns: TypeAlias = dict[str, Any]
 Lines: TypeAlias = Sequence[tuple[int, Any]]
 
 
@@ -48,11 +52,8 @@ class Start(BaseModel):
     def number(self, old: UUID) -> UUID:
         return uuid5(self.space, str(old)) if self.space else old
 
-    def new_voters(self, pseudonyms: Collection[str]) -> QuerySet[Voter]:
-        """Return which of these voters came with the bundle."""
-        return Voter.objects.filter(
-            project=self.project, pseudonym__in=pseudonyms, created_at=self.at
-        )
+    def new_voters(self) -> QuerySet[Voter]:
+        return Voter.objects.filter(project=self.project, created_at=self.at)
 
 
 def lacks(line: int, field: str, what: object) -> Any:
@@ -66,43 +67,60 @@ class Rows:
         self.project = Project.objects.get(pk=start.project)
         self.header, self.start, self.number = header, start, start.number
         self.runs: dict[UUID, Run] = {}
+        self.judges: dict[UUID, Judge] = {}
         self._rubrics: dict[tuple[str, int], VoterPrompt] = {}
-        self._judges: dict[UUID, Judge] = {}
         # What becomes of each run when all of it is there: its state, and whether people may vote.
         self._ends: dict[UUID, tuple[str, bool]] = {}
 
-    # --- what others refer to, by the numbers that the bundle calls it ----------------------------
+    def look_up(self, lines: Lines) -> None:
+        def named(*fields: str) -> dict[UUID, Any]:
+            found = {getattr(stated, field, None) for _, stated in lines for field in fields}
+            return {self.number(old): old for old in found if old}
+
+        pairs, outputs = named("comparison"), named("a", "b", "inference")
+        mine = Item.objects.filter(queue__in=[run.queue_id for run in self.runs.values()])
+        self._queues = dict(mine.filter(pk__in=pairs).values_list("pk", "queue_id"))
+        stored = Inference.objects.filter(project=self.project, pk__in=outputs)
+        found = {outputs[pk]: pk for pk in stored.values_list("pk", flat=True)}
+        names = {getattr(stated, "voter", None) for _, stated in lines}
+        voters = Voter.objects.filter(project=self.project, pseudonym__in=names - {None})
+        self.voters = {voter.pseudonym: voter for voter in voters}
+        self._known: dict[str, Mapping[Any, Any]] = {
+            "run": self.runs,
+            "judge": self.judges,
+            "a": found,
+            "b": found,
+            "inference": found,
+            "comparison": {pairs[pk]: pk for pk in self._queues},
+            "voter": self.voters,
+        }
+
+    def columns(self, line: int, stated: BaseModel, without: Collection[str] = ()) -> Columns:
+        """Return a record as columns of a row, with what it refers to as that is called here."""
+        columns = stated.model_dump(exclude={"type", *without})
+        for name, known in self._known.items():
+            if name in columns and (old := columns.pop(name)) is not None:
+                columns[_COLUMNS.get(name, name)] = known.get(old) or lacks(line, name, old)
+        if "id" in columns:
+            columns["id"] = self.number(columns["id"])
+        run = columns["judge"].run if "judge" in columns else columns.get("run")
+        pair = columns.get("item_id")
+        if run and pair and self._queues[pair] != run.queue_id:
+            raise BundleError(line, "comparison", f"run {run.pk} has no such pair")
+        return columns
 
     def rubric(self, line: int, stated: records.RubricRef) -> VoterPrompt:
         rubric = self._rubrics.get((stated.name, stated.version))
         return rubric or lacks(line, "rubric", f"{stated.name} v{stated.version}")
 
-    def run(self, line: int, old: UUID) -> Run:
-        return self.runs.get(old) or lacks(line, "run", old)
-
-    def judge(self, line: int, old: UUID) -> Judge:
-        return self._judges.get(old) or lacks(line, "judge", old)
-
-    def outputs(self, olds: Collection[UUID]) -> set[UUID]:
-        """Return the new numbers of those outputs that are in the project."""
-        stored = Inference.objects.filter(project=self.project, pk__in=map(self.number, olds))
-        return set(stored.values_list("pk", flat=True))
-
-    def queues(self, olds: Collection[UUID]) -> dict[UUID, UUID]:
-        """Return the queue of each pair, by the pair's new number."""
-        mine = [run.queue_id for run in self.runs.values()]
-        stored = Item.objects.filter(queue__in=mine, pk__in=map(self.number, olds))
-        return dict(stored.values_list("pk", "queue_id"))
-
-    def voters(self, pseudonyms: Collection[str]) -> dict[str, Voter]:
-        stored = Voter.objects.filter(project=self.project, pseudonym__in=pseudonyms)
-        return {voter.pseudonym: voter for voter in stored}
-
     # --- writing ----------------------------------------------------------------------------------
 
     def write(self, lines: Lines, *, is_new: bool = True) -> None:
         """Write lines; of those that are written already, only take up what others refer to."""
+        takers = {"rubric": self._take_rubric, "run": self._take_run, "judge": self._take_judge}
         writers = {
+            "run": self._write_runs,
+            "judge": self._write_judges,
             "inference": self._write_outputs,
             "comparison": self._write_pairs,
             "verdict": self._write_verdicts,
@@ -110,37 +128,38 @@ class Rows:
             "flag": self._write_flags,
         }
         for kind, alike in groupby(lines, key=lambda line: str(line[1].type)):
-            if kind == "rubric":
-                self._take_rubrics(list(alike))
-            elif kind == "run":
-                self._take_runs(list(alike), is_new=is_new)
-            elif kind == "judge":
-                self._take_judges(list(alike), is_new=is_new)
-            elif is_new:
-                writers[kind](list(alike))
+            same = list(alike)
+            self.look_up(same if is_new else [])
+            if is_new and kind in writers:
+                writers[kind](same)
+            for line, stated in same if kind in takers else ():
+                takers[kind](line, stated)
 
-    def _take_rubrics(self, lines: Lines) -> None:
-        for _, stated in lines:
-            versions = VoterPrompt.objects.filter(project=self.project, name=stated.name)
-            same, version = versions.filter(text=stated.text), stated.version
-            known = same.filter(version=version).first()
-            if known is None and versions.filter(version=version).exists():
-                # A version that people were shown never changes: another text is another one.
-                known, last = same.order_by("version").last(), versions.order_by("version").last()
-                version = last.version + 1 if last else version
-            self._rubrics[stated.name, stated.version] = known or VoterPrompt.objects.create(
-                project=self.project,
-                version=version,
-                **stated.model_dump(include={"name", "text", "created_at"}),
-            )
+    def _take_rubric(self, line: int, stated: Any) -> None:
+        versions = VoterPrompt.objects.filter(project=self.project, name=stated.name)
+        same, version = versions.filter(text=stated.text), stated.version
+        known = same.filter(version=version).first()
+        if known is None and versions.filter(version=version).exists():
+            # A version that people were shown never changes: another text is another one.
+            known, last = same.order_by("version").last(), versions.order_by("version").last()
+            version = last.version + 1 if last else version
+        self._rubrics[stated.name, stated.version] = known or VoterPrompt.objects.create(
+            project=self.project,
+            version=version,
+            **stated.model_dump(include={"name", "text", "created_at"}),
+        )
 
-    def _take_runs(self, lines: Lines, *, is_new: bool) -> None:
+    def _take_run(self, line: int, stated: Any) -> None:
+        run = Run.every.select_related("queue").get(pk=self.number(stated.id))
+        self.runs[stated.id] = run
+        self._ends[run.pk] = (stated.state, stated.is_open)
+
+    def _take_judge(self, line: int, stated: Any) -> None:
+        self.judges[stated.id] = Judge(**self.columns(line, stated))
+
+    def _write_runs(self, lines: Lines) -> None:
         for line, stated in lines:
-            if is_new:
-                self._write_run(line, stated)
-            run = Run.every.select_related("queue").get(pk=self.number(stated.id))
-            self.runs[stated.id] = run
-            self._ends[run.pk] = (stated.state, stated.is_open)
+            self._write_run(line, stated)
 
     def _write_run(self, line: int, stated: Any) -> None:
         if stated.id not in self.header.runs:
@@ -170,29 +189,13 @@ class Rows:
         )
         Board.objects.create(run=run)
 
-    def _take_judges(self, lines: Lines, *, is_new: bool) -> None:
-        judges = {
-            stated.id: Judge(
-                pk=self.number(stated.id),
-                run=self.run(line, stated.run),
-                **stated.model_dump(exclude={"type", "id", "run"}),
-            )
-            for line, stated in lines
-        }
-        self._judges |= judges
-        if is_new:
-            Judge.objects.bulk_create(judges.values())
-            JudgeRating.objects.bulk_create(JudgeRating(judge=judge) for judge in judges.values())
+    def _write_judges(self, lines: Lines) -> None:
+        judges = Judge.objects.bulk_create(Judge(**self.columns(*line)) for line in lines)
+        JudgeRating.objects.bulk_create(JudgeRating(judge=judge) for judge in judges)
 
     def _write_outputs(self, lines: Lines) -> None:
-        new = {
-            self.number(stated.id): Inference(
-                pk=self.number(stated.id),
-                project=self.project,
-                **stated.model_dump(exclude={"type", "id"}),
-            )
-            for _, stated in lines
-        }
+        rows = (Inference(project=self.project, **self.columns(*line)) for line in lines)
+        new = {row.pk: row for row in rows}
         for known in Inference.objects.filter(pk__in=new):
             # Runs of one project may share an output.
             stated = new.pop(known.pk)
@@ -203,37 +206,19 @@ class Rows:
         Inference.objects.bulk_create(new.values())
 
     def _write_pairs(self, lines: Lines) -> None:
-        known = self.outputs({pk for _, stated in lines for pk in (stated.a, stated.b)})
         new = []
-        for line, stated in lines:
-            a, b = self.number(stated.a), self.number(stated.b)
-            for side, pk in (("a", a), ("b", b)):
-                if pk not in known:
-                    lacks(line, side, getattr(stated, side))
-            queue = self.run(line, stated.run).queue
-            new.append(
-                Item(
-                    pk=self.number(stated.id),
-                    queue=queue,
-                    turn=fresh_turn(queue.pk, stated.prompt_key),
-                    a_id=a,
-                    b_id=b,
-                    **stated.model_dump(exclude={"type", "id", "run", "a", "b"}),
-                )
-            )
+        for line in lines:
+            columns = self.columns(*line)
+            queue = columns.pop("run").queue
+            turn = fresh_turn(queue.pk, columns["prompt_key"])
+            new.append(Item(queue=queue, turn=turn, **columns))
         Item.objects.bulk_create(new)
 
     def _write_verdicts(self, lines: Lines) -> None:
-        queues = self.queues({stated.comparison for _, stated in lines})
-        new = []
-        for line, stated in lines:
-            judge, pair = self.judge(line, stated.judge), self.number(stated.comparison)
-            if queues.get(pair) != judge.run.queue_id:
-                lacks(line, "comparison", stated.comparison)
-            fields = stated.model_dump(exclude={"type", "judge", "comparison"})
-            if stated.state == Verdict.State.WAITING:
-                fields |= {"state": Verdict.State.FAILED, "error": UNASKED}
-            new.append(Verdict(judge=judge, item_id=pair, **fields))
+        new = [Verdict(**self.columns(*line)) for line in lines]
+        for verdict in new:
+            if verdict.state == Verdict.State.WAITING:
+                verdict.state, verdict.error = Verdict.State.FAILED, UNASKED
         Verdict.objects.bulk_create(new)
         unasked = [verdict.item_id for verdict in new if verdict.error == UNASKED]
         # Nobody may vote on what its judges have not been asked about.
@@ -241,34 +226,19 @@ class Rows:
         closed.update(unusable=UNASKED)
 
     def _write_voters(self, lines: Lines) -> None:
-        known = self.voters({stated.pseudonym for _, stated in lines})
+        voters = Voter.objects.filter(project=self.project)
+        known = voters.filter(pseudonym__in=[stated.pseudonym for _, stated in lines])
+        names = set(known.values_list("pseudonym", flat=True))
         Voter.objects.bulk_create(
-            Voter(
-                project=self.project,
-                created_at=self.start.at,
-                **stated.model_dump(exclude={"type"}),
-            )
-            for _, stated in lines
-            if stated.pseudonym not in known
+            Voter(project=self.project, created_at=self.start.at, **self.columns(line, stated))
+            for line, stated in lines
+            if stated.pseudonym not in names
         )
 
     def _write_flags(self, lines: Lines) -> None:
-        voters = self.voters({stated.voter for _, stated in lines})
-        queues = self.queues({stated.comparison for _, stated in lines})
-        new = []
-        for line, stated in lines:
-            pair = self.number(stated.comparison)
-            new.append(
-                Flag(
-                    voter=voters.get(stated.voter) or lacks(line, "voter", stated.voter),
-                    item_id=pair if pair in queues else lacks(line, "comparison", pair),
-                    **stated.model_dump(include={"category", "comment", "created_at"}),
-                )
-            )
-        Flag.objects.bulk_create(new)
+        Flag.objects.bulk_create(Flag(**self.columns(*line)) for line in lines)
 
     def check(self) -> None:
-        """Refuse what can only be seen when all rows are there."""
         if len(self.runs) != len(self.header.runs):
             raise BundleError(1, "runs", "the header names runs that the file does not hold")
         for run in self.runs.values():

@@ -11,58 +11,64 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_origin, get_type_hints
 
+from pydantic import Field
+
+from judge_eval.exchange import fields
+from judge_eval.exchange.fields import Label
 from voting.choices import Choice, Side
 
 Kind = Literal["svg", "text", "code"]
 # What one record says, by column or, once it is checked, by field.
 Values: TypeAlias = dict[str, Any]
-Label: TypeAlias = str | int | float | bool | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One statement about one pair, in the pair's stored orientation, and where it stands.
 
-    Its fields are called as columns are (docs/importing.md). `line` is that of a CSV or JSON Lines
-    file, the number of the record elsewhere, from 1. Who names a `judge` holds a verdict, who names
-    a `voter` a vote. An output is None where the source holds no texts; an empty text is a
-    generator that wrote nothing. `verdict` is None where it failed, then `error` says why, or where
-    only the picks of both orders are given. `labels` belong to the row's one statement, whose own
-    name in the source is `external_id`.
+    Its fields are called as columns are (docs/importing.md), each beside what checks its raw value.
+    `line` is that of a CSV or JSON Lines file, the number of the record elsewhere, from 1. Who
+    names a `judge` holds a verdict, who names a `voter` a vote, and `labels` belong to that one
+    statement. An output is None where the source holds no texts; an empty one was written so.
     """
 
     file: str
     line: int
-    pair: str
-    prompt: str | None = None
-    prompt_id: str | None = None
-    tags: tuple[str, ...] = ()
-    kind: Kind | None = None
-    generator_a: str | None = None
-    generator_b: str | None = None
-    output_a: str | None = None
-    output_b: str | None = None
-    cluster: str | None = None
-    judge: str | None = None
-    verdict: Choice | None = None
-    pick_ab: Choice | None = None
-    pick_ba: Choice | None = None
-    score_a: float | None = None
-    score_b: float | None = None
-    feedback: str | None = None
-    error: str | None = None
-    consistent: bool | None = None
-    voter: str | None = None
-    vote: Choice | None = None
-    voted_at: datetime | None = None
-    comment: str | None = None
-    left_side: Side | None = None
+    pair: Annotated[str, fields.name]
+    prompt: Annotated[str | None, fields.text] = None
+    prompt_id: Annotated[str | None, fields.name] = None
+    tags: Annotated[tuple[str, ...], fields.words] = ()
+    kind: Annotated[Kind | None, fields.kind] = None
+    generator_a: Annotated[str | None, fields.name] = None
+    generator_b: Annotated[str | None, fields.name] = None
+    output_a: Annotated[str | None, fields.output] = None
+    output_b: Annotated[str | None, fields.output] = None
+    cluster: Annotated[str | None, fields.name] = None
+    judge: Annotated[str | None, fields.name] = None
+    verdict: Annotated[Choice | None, fields.choice] = None
+    pick_ab: Annotated[Choice | None, fields.choice] = None
+    pick_ba: Annotated[Choice | None, fields.choice] = None
+    score_a: Annotated[float | None, fields.score] = None
+    score_b: Annotated[float | None, fields.score] = None
+    feedback: Annotated[str | None, fields.text] = None
+    error: Annotated[str | None, fields.text] = None
+    consistent: Annotated[bool | None, fields.flag] = None
+    voter: Annotated[str | None, fields.name] = None
+    vote: Annotated[Choice | None, fields.choice] = None
+    voted_at: Annotated[datetime | None, fields.moment] = None
+    comment: Annotated[str | None, fields.text] = None
+    left_side: Annotated[Side | None, fields.side] = None
     labels: Mapping[str, Label] = field(default_factory=dict)
-    external_id: str | None = None
+    external_id: Annotated[str | None, fields.name] = None
 
 
+FIELDS: Final[dict[str, fields.Converter]] = {
+    name: hint.__metadata__[0]
+    for name, hint in get_type_hints(Row, include_extras=True).items()
+    if get_origin(hint) is Annotated
+}
 OUTPUTS: Final = ("output_a", "output_b")
 # What tells a pair from others in a file that has no names for them.
 _TELLING: Final = ("prompt", "prompt_id", "generator_a", "generator_b", *OUTPUTS)
@@ -87,8 +93,6 @@ class LabelRow:
 
 @dataclass(frozen=True, slots=True)
 class JudgeOrder:
-    """The order of judges that a source states; it comes before the first row."""
-
     file: str
     judges: tuple[str, ...]
 
@@ -115,7 +119,7 @@ class RowError:
     row: int
     field: str | None
     why: str
-    is_fatal: bool = False
+    is_fatal: Annotated[bool, Field(exclude=True)] = False
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.row}" if self.row else self.file
@@ -144,9 +148,33 @@ class Broken(ValueError):
 class Misfit(ValueError):
     """A field that its row cannot have, or not beside the others."""
 
-    def __init__(self, field: str, why: str) -> None:
+    def __init__(self, field: str | None, why: str) -> None:
         super().__init__(why)
         self.field, self.why = field, why
+
+
+# --- what the readers of public formats check -----------------------------------------------
+
+
+def need(values: Values, *columns: str) -> list[object]:
+    """Return the values of columns that every record of a format has; raises Misfit."""
+    for column in columns:
+        if values.get(column) is None:
+            raise Misfit(column, "missing")
+    return [values[column] for column in columns]
+
+
+def one_of(field: str, raw: object, meanings: Mapping[str, str]) -> str:
+    if not isinstance(raw, str) or raw not in meanings:
+        raise Misfit(field, f"{raw!r} is not one of {', '.join(meanings)}")
+    return meanings[raw]
+
+
+def plain(field: str, raw: object) -> str:
+    try:
+        return fields.plain(raw)
+    except ValueError as error:
+        raise Misfit(field, str(error)) from error
 
 
 # --- checked values into a row ----------------------------------------------------------------

@@ -44,7 +44,6 @@ class UnknownFormat(ValueError):
 
 
 def format_of(name: str) -> Format:
-    """Tell a file's format from its name; raises UnknownFormat."""
     suffix = PurePath(name).suffix.lower()
     if suffix not in _SUFFIXES:
         raise UnknownFormat(f"{name}: the name must end in one of {', '.join(_SUFFIXES)}")
@@ -89,10 +88,9 @@ def _checked(numbered: Numbered, name: str) -> Iterator[Record | RowError]:
                 yield RowError(name, number, None, f"more than {MOST_COLUMNS:,} names of values")
             else:
                 yield Record(number, value)
-    except Broken as error:
-        yield RowError(name, error.line or number + 1, None, str(error), is_fatal=True)
-    except NotJson as error:
-        yield RowError(name, number + 1, None, str(error), is_fatal=True)
+    except (Broken, NotJson) as error:
+        line = getattr(error, "line", 0) or number + 1
+        yield RowError(name, line, None, str(error), is_fatal=True)
 
 
 class _CsvLines:
@@ -104,7 +102,6 @@ class _CsvLines:
         self.begin()
 
     def begin(self) -> None:
-        """Note that the next line begins a record."""
         self.size = 0
         self.wrong = ""
 
@@ -127,7 +124,6 @@ class _CsvLines:
 
 
 def _decoded(line: bytes) -> tuple[str, str]:
-    """Return a line's text, and what is wrong with it."""
     try:
         return line.decode(), ""
     except UnicodeDecodeError as error:

@@ -3,22 +3,82 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from datetime import timedelta
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
 
+from humanjudge.lib import leases
 from judge_eval.exchange import import_scratch
-from judge_eval.models import Call, Judge, Run, Verdict
+from judge_eval.exchange.import_report import ImportReport
+from judge_eval.models import Call, Import, Judge, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
-from voting.models import Entry, Flag, Inference, Item, Picture, Project, Queue
+from voting.models import ApiKey, Entry, Flag, Inference, Item, Picture, Project, Queue
 from voting.pictures.store import source_address
+from voting.services import record_exposure
+from voting.voters import voter_of_key
 
+LEASE: Final = timedelta(seconds=60)
+# While rows are read: how often the lease is renewed and progress is told.
+RENEWED_EVERY: Final = 2.0
 # SQLite lets one write at a time, and whoever waits looks again every tenth of a second.
 LEAST_PAUSE: Final = 0.12
+_PAIRS_AT_ONCE: Final = 1000
+AnyItem = TypeVar("AnyItem")
+
+
+class LeaseLost(Exception):
+    """Somebody else goes on with the import by now, or it was stopped."""
+
+
+def mine(job: Import) -> QuerySet[Import]:
+    return Import.objects.filter(pk=job.pk, lease=job.lease, state__in=Import.UNFINISHED)
+
+
+def note(job: Import, **facts: Any) -> None:
+    """Renew the lease and note how far the import is, in the transaction that got it there."""
+    if not leases.renew(mine(job), LEASE, **facts):
+        raise LeaseLost
+    for name, value in facts.items():
+        setattr(job, name, value)
+    if job.on_progress:
+        job.on_progress()
+
+
+def counted(job: Import, items: Iterable[AnyItem]) -> Iterator[AnyItem]:
+    """Note now and then how many rows were read, and notice a lost lease."""
+    due = 0.0
+    for rows, item in enumerate(items, start=1):
+        if time.monotonic() > due:
+            due = time.monotonic() + RENEWED_EVERY
+            # A bundle is read more than once.
+            note(job, rows_read=max(rows, job.rows_read))
+        yield item
+
+
+def finish(job: Import, report: ImportReport) -> None:
+    """Note the result in the transaction that ends it; the key has seen what judges said."""
+    if job.api_key and (report.new["verdicts"] or report.already["verdicts"]):
+        remember_seen(job.api_key, Run.every.filter(pk__in=report.runs))
+    ended = {"state": Import.State.DONE, "run_id": report.run_id, "done_at": timezone.now()}
+    note(job, report=report.model_dump(mode="json"), **ended)
+
+
+def remember_seen(api_key: ApiKey, runs: Iterable[Run]) -> None:
+    """Note that the key's voter knows what judges say, if the key may vote at all."""
+    if ApiKey.Scope.VOTE not in api_key.scopes:
+        return
+    for run in runs:
+        voter, position = voter_of_key(run.queue.project_id, api_key), -1
+        pairs = run.queue.items.order_by("position").values_list("position", "pk")
+        while chunk := list(pairs.filter(position__gt=position)[:_PAIRS_AT_ONCE]):
+            record_exposure(voter.pk, [pk for _, pk in chunk], timezone.now())
+            position = chunk[-1][0]
 
 
 @contextmanager
@@ -31,7 +91,7 @@ def step(project: UUID) -> Iterator[Project]:
         time.sleep(max(time.monotonic() - began, LEAST_PAUSE))
 
 
-def remove(run: Run, on_step: Callable[[], None]) -> None:
+def remove(run: Run, job: Import) -> None:
     """Remove a run that was not imported to its end, as long as nothing of it is in the ledger."""
     project = run.queue.project_id
     pairs = run.queue.items.values_list("pk", "a", "b")
@@ -42,16 +102,15 @@ def remove(run: Run, on_step: Callable[[], None]) -> None:
             Flag.objects.filter(item__in=numbers).delete()
             run.queue.items.filter(pk__in=numbers).delete()
             remove_unused([pk for _, *ab in chunk for pk in ab])
-            on_step()
+            note(job)
     with step(project):
         Judge.objects.filter(run=run).delete()
         run.delete()
         run.queue.delete()
-        on_step()
+        note(job)
 
 
 def remove_unused(outputs: Collection[UUID]) -> None:
-    """Remove those of these outputs that nothing refers to."""
     users = (
         Item.objects.filter(a=OuterRef("pk")),
         Item.objects.filter(b=OuterRef("pk")),
@@ -63,7 +122,6 @@ def remove_unused(outputs: Collection[UUID]) -> None:
 
 
 def give_pictures(outputs: dict[UUID, Inference]) -> None:
-    """Give each drawing the picture of its source, made where there is none yet."""
     drawings = {
         pk: source_address(row.output)
         for pk, row in outputs.items()

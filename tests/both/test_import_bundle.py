@@ -148,8 +148,8 @@ WRONG = {
     "seq: Input should be a valid integer": ("vote", {"seq": "1"}),
     "at: Input should have timezone info": ("vote", {"at": "2026-01-01T00:00:00"}),
     "more: Extra inputs are not permitted": ("vote", {"more": 1}),
-    "comparison: run RUN has no such pair": ("vote", {"comparison": NOWHERE}),
-    "voter: does not stand before it in the file": ("vote", {"voter": "somebody"}),
+    f"comparison: {NOWHERE} does not stand": ("vote", {"comparison": NOWHERE}),
+    "voter: somebody does not stand before it in the file": ("vote", {"voter": "somebody"}),
     "rubric: other v1 does not stand before it in the file": (
         "vote",
         {"rubric": {"name": "other", "version": 1}},

@@ -59,7 +59,7 @@ def test_the_same_source_again_changes_nothing_and_says_how_much_was_there():
     assert everything_of(run) == before
     assert (report.changed, report.failures, report.filled) == (False, 0, 0)
     assert +report.already == {"pairs": 2, "verdicts": 2, "votes": 2}
-    assert report.run == run.pk
+    assert report.run_id == run.pk
 
 
 def test_a_source_may_come_in_parts():

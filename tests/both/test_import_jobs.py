@@ -195,7 +195,7 @@ def test_while_a_source_is_read_nothing_is_locked_or_written():
             assert (Queue.objects.count(), Inference.objects.count()) == before
             yield item
 
-    assert import_run(project, "Run", watched()).run
+    assert import_run(project, "Run", watched()).run_id
 
 
 @pytest.mark.django_db(transaction=True)
@@ -254,6 +254,31 @@ def test_what_breaks_off_again_and_again_is_given_up_and_removed(small_chunks):
     for model in (Run.every, Item.objects, Inference.objects, Judge.objects, Voter.objects):
         assert not model.exists()
     assert not (settings.DATA / "imports" / str(job.pk)).exists()
+
+
+def test_what_dies_at_one_point_again_and_again_is_given_up(small_chunks):
+    asked(make_project(), file_of(*SOURCE))
+    kill_at(import_jobs.claim(), 6)
+    begun = Import.objects.get().written
+    assert begun
+
+    class PowerCut(BaseException):
+        pass
+
+    for _ in range(import_jobs.MOST_ATTEMPTS):
+        job = import_jobs.claim()
+
+        def cut_at_the_next_chunk(job=job):
+            if job.written > begun:
+                raise PowerCut
+
+        job.on_progress = cut_at_the_next_chunk
+        with pytest.raises(PowerCut):
+            import_jobs.perform(job)
+        Import.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
+    worked()
+    assert Import.objects.get().detail == "It broke off 3 times."
+    assert not Run.every.exists()
 
 
 def test_of_what_is_refused_nothing_is_left():

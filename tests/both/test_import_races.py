@@ -1,6 +1,7 @@
 """Imports at the same moment as each other, as votes, and as what else moves a run."""
 
 from functools import partial
+from io import BytesIO
 from itertools import count, groupby
 
 import pytest
@@ -8,7 +9,7 @@ from django.db import connection
 
 from judge_eval.exchange.export import export_run
 from judge_eval.exchange.restore import Restoring
-from judge_eval.models import Run
+from judge_eval.models import Import, Run
 from judge_eval.runs import lifecycle
 from judge_eval.selectors import board
 from tests.both.test_export_round_trip import make_eventful_run
@@ -71,22 +72,22 @@ def test_between_any_two_chunks_of_a_bundle_people_vote(monkeypatch):
     project, person, pairs = busy.queue.project, make_voter(busy), iter(pairs_of(busy))
     steps, votes, before = [], [], Entry.objects.count()
 
-    def vote_after_each_step(line):
-        assert not connection.in_atomic_block
-        assert list(Run.objects.all()) == [busy]
-        if len(steps) > len(votes):
-            votes.append(make_vote(person, next(pairs)))
-            seal_all(project)
+    class Watched(BytesIO):
+        def readline(self, size=-1):
+            assert not connection.in_atomic_block
+            assert list(Run.objects.all()) == [busy]
+            if len(steps) > len(votes):
+                votes.append(make_vote(person, next(pairs)))
+                seal_all(project)
+            return super().readline(size)
 
-    report = Restoring(
-        as_file(lines),
-        project,
-        on_read=vote_after_each_step,
-        on_step=lambda start, done: steps.append(done),
-    ).write()
-    assert Run.objects.filter(pk__in=report.runs, queue__is_open=True).exists()
+    job = Import.objects.create(project=project, is_bundle=True, form={})
+    job.on_progress = lambda: steps.append(1) if connection.in_atomic_block else None
+    Restoring(job, Watched(as_file(lines).read())).write()
+    report = job.report
+    assert Run.objects.filter(pk__in=report["runs"], queue__is_open=True).exists()
     assert len(steps) > 10
-    assert board(busy).votes == len(votes) == len(steps) - 1
+    assert board(busy).votes == len(votes) == len(steps) - 2  # the last chunk, and the end
     entries = Entry.objects.order_by("seq").values_list("queue", flat=True)[before:]
     in_a_row = [list(of_one) for queue, of_one in groupby(entries) if queue != busy.queue_id]
     assert max(map(len, in_a_row)) == 4

@@ -8,7 +8,7 @@ import pytest
 
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_read import MOST_JUDGES
-from judge_eval.exchange.import_report import MOST_LISTED, ImportOptions, ImportRefused
+from judge_eval.exchange.import_report import MOST_LISTED, ImportOptions, ImportRefused, RowsWrong
 from judge_eval.exchange.import_write import imported_fingerprint
 from judge_eval.exchange.mapping import parse
 from judge_eval.exchange.rows import JudgeOrder, LabelRow, LeftOut
@@ -17,6 +17,7 @@ from tests.helpers.imports import (
     assert_whole,
     errors_of,
     import_into,
+    import_items,
     import_run,
     imported,
     pair,
@@ -323,11 +324,12 @@ TABLES = {
 def test_a_file_that_cannot_be_read_to_its_end_is_refused_whatever_is_asked_for(what):
     data, why = TABLES[what]
     table = io.BytesIO(b"pair,voter,vote\n1,ann,A\n2,ann,A\n" + data)
-    report = import_run(
-        make_project(), "Cut", read(table, "v.csv"), options=ImportOptions(skip_errors=True)
-    )
-    assert report.errors[0].why.startswith(why)
-    assert report.refusal() == "1 error, not all of them about single rows; nothing was imported"
+    options = ImportOptions(skip_errors=True)
+    with pytest.raises(RowsWrong) as refused:
+        import_items(read(table, "v.csv"), options, project=make_project(), name="Cut")
+    assert refused.value.report.errors[0].why.startswith(why)
+    words = "1 error, not all of them about single rows; nothing was imported"
+    assert str(refused.value) == words
     assert not Run.objects.exists()
 
 
@@ -365,9 +367,9 @@ def test_columns_that_nothing_is_made_of_are_named():
     header = b"pair,Prompt,outputA,output_b,voter,vote,coment"
     row = b"1,Why?,so,so,ann,A,good"
     report = import_run(make_project(), "Misspelt", read(io.BytesIO(header + b"\n" + row), "v.csv"))
-    assert report.run
+    assert report.run_id
     told = "v.csv: not read: 'Prompt', 'outputA', 'coment': is it 'prompt'?"
-    assert told in report.as_dict()["notes"]
+    assert told in report.model_dump()["notes"]
 
 
 def test_columns_are_named_where_nothing_is_imported_too():
@@ -385,9 +387,10 @@ def test_reading_stops_after_a_hundred_errors():
             read_so_far.append(n)
             yield from rows(vote(n, "ann", "left"))
 
-    report = import_run(make_project(), "Wrong", records())
-    assert (report.failures, len(read_so_far)) == (100, 100)
-    assert report.refusal() == "100 errors, where reading stopped; nothing was imported"
+    with pytest.raises(RowsWrong) as refused:
+        import_items(records(), project=make_project(), name="Wrong")
+    assert (refused.value.report.failures, len(read_so_far)) == (100, 100)
+    assert str(refused.value) == "100 errors, where reading stopped; nothing was imported"
 
 
 def test_where_errors_are_skipped_a_thousand_are_listed_and_the_others_counted():
@@ -395,14 +398,14 @@ def test_where_errors_are_skipped_a_thousand_are_listed_and_the_others_counted()
     options = ImportOptions(skip_errors=True)
     report = import_run(make_project(), "Wrong", rows(*records), options=options)
     assert (len(report.errors), report.more_errors, report.failures) == (1000, 5, 1005)
-    assert report.run
+    assert report.run_id
 
 
 def test_what_a_source_leaves_out_is_listed():
     items = [*rows(pair(1)), LeftOut("old.json", 9, "it was stated before")]
     report = import_run(make_project(), "Left", items)
     assert report.left_out == [LeftOut("old.json", 9, "it was stated before")]
-    assert report.run
+    assert report.run_id
 
 
 def test_labels_of_what_is_no_pair_are_errors():
@@ -411,7 +414,7 @@ def test_labels_of_what_is_no_pair_are_errors():
     assert errors_of(report) == [
         "l.json:3: a label of an item that is no pair; a run is made of pairs"
     ]
-    assert report.run is None
+    assert report.run_id is None
 
 
 def test_a_source_that_names_no_pair_is_an_error():

@@ -4,7 +4,9 @@ import io
 import json
 
 from judge_eval.exchange.bundle import BundleError
-from judge_eval.exchange.restore import Restoring, refusal
+from judge_eval.exchange.import_report import ImportReport
+from judge_eval.exchange.restore import Restoring
+from judge_eval.exchange.rows import RowError
 from judge_eval.models import (
     Board,
     Call,
@@ -65,12 +67,18 @@ EVERYTHING = [
 
 def restore(stream, name, project=None):
     """Write a bundle into a project, the one given or the one of its name, as a worker does it."""
-    restoring = Restoring(stream, project)
+    job = Import.objects.create(project=project, is_bundle=True, form={})
+    restoring = Restoring(job, stream)
     try:
-        return restoring.write()
+        restoring.write()
+        return ImportReport.model_validate(job.report)
     except BundleError as error:
         restoring.take_back()
-        return refusal(name, error)
+        report = ImportReport()
+        report.fail(RowError(name, error.line, error.field, error.why))
+        return report
+    finally:
+        job.delete()
 
 
 def as_file(lines):

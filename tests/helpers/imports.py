@@ -8,33 +8,47 @@ from tempfile import TemporaryDirectory
 
 from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_read import read as read_all
-from judge_eval.exchange.import_report import ImportOptions
+from judge_eval.exchange.import_report import ImportOptions, ImportReport, RowsWrong
 from judge_eval.exchange.import_scratch import Scratch
-from judge_eval.exchange.import_write import Target, Writing
-from judge_eval.models import Run
+from judge_eval.exchange.import_write import Writing
+from judge_eval.exchange.writing import note
+from judge_eval.models import Import, Run
 from tests.makers import make_project
 from voting.ledger import chain, ledger
-from voting.models import Entry, Queue
+from voting.models import Entry, Project
 
 
 def import_run(project, name, items, *, options=ImportOptions()):  # noqa: B008  it is frozen
     """Make a run of what a source says, as a worker does it."""
-    return _import(Target(project.pk, name=name), items, options)
+    return _report(items, options, project=project, name=name)
 
 
 def import_into(run_id, items, *, options=ImportOptions()):  # noqa: B008  it is frozen
     """Add to a run what a source says and the run does not hold yet, as a worker does it."""
-    project = Queue.objects.values_list("project", flat=True).get(run=run_id)
-    return _import(Target(project, run=run_id), items, options)
+    project = Project.objects.filter(queues__run=run_id).first()
+    return _report(items, options, project=project, run_id=run_id)
 
 
-def _import(target, items, options):
-    with (
-        TemporaryDirectory() as folder,
-        closing(Scratch(Path(folder) / "rows", is_new=True)) as scratch,
-    ):
-        report = read_all(target, items, options, scratch)
-        return report if report.is_refused else Writing(target, options, scratch).write()
+def _report(*what, **where):
+    try:
+        return import_items(*what, **where)
+    except RowsWrong as error:
+        return error.report
+
+
+def import_items(items, options=ImportOptions(), **where):  # noqa: B008  it is frozen
+    form = {"options": options.model_dump(exclude_unset=True)}
+    job = Import.objects.create(form=form, is_local=True, **where)
+    try:
+        with (
+            TemporaryDirectory() as folder,
+            closing(Scratch(Path(folder) / "rows", is_new=True)) as scratch,
+        ):
+            note(job, state="writing", **read_all(job, items, scratch))
+            Writing(job, scratch).write()
+            return ImportReport.model_validate(job.report)
+    finally:
+        job.delete()
 
 
 def rows(*records, name="rows.jsonl"):
@@ -94,7 +108,7 @@ def errors_of(report):
 
 
 def run_of(report):
-    return Run.objects.select_related("queue__project", "queue__rubric").get(pk=report.run)
+    return Run.objects.select_related("queue__project", "queue__rubric").get(pk=report.run_id)
 
 
 def votes_of(run):

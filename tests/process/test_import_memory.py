@@ -49,7 +49,7 @@ def imported(number):
     stream = io.BufferedReader(Lines(lambda: records(number)))
     report = import_run(make_project(), f"{number} rows", read(stream, "rows.jsonl"))
     assert report.failures == 0
-    return Run.objects.get(pk=report.run)
+    return Run.objects.get(pk=report.run_id)
 
 
 def copied(run):

@@ -247,6 +247,6 @@ def test_alttest_labels_are_no_pairs():
     report = import_run(
         make_project(), "Alt-Test", items_of("alttest/framing/llm_annotations.json")
     )
-    assert report.run is None
+    assert report.run_id is None
     assert (len(report.errors), report.failures) == (100, 100)
     assert not Run.objects.exists()

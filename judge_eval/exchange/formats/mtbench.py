@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from judge_eval.exchange.formats.common import need, one_of, own_row, plain, rows_of
-from judge_eval.exchange.rows import Item, LeftOut, Misfit, Row, Values
+from judge_eval.exchange.mapping import own_row, rows_of
+from judge_eval.exchange.rows import Item, LeftOut, Misfit, Row, Values, need, one_of, plain
 from judge_eval.exchange.sources import Record
 
 COLUMNS = ("question_id", "model_a", "model_b", "winner", "judge", "turn")
@@ -53,12 +53,11 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
 
 
 def is_person(judge: str) -> bool:
-    """Say whether a judge of these files is one of the people, such as ``expert_17``."""
     return judge.rpartition("_")[0] in PEOPLE
 
 
 def _values(record: Record) -> Values:
-    raw_question, model_a, model_b, winner, judge, raw_turn = need(record, *COLUMNS)
+    raw_question, model_a, model_b, winner, judge, raw_turn = need(record.values, *COLUMNS)
     question, turn = plain("question_id", raw_question), plain("turn", raw_turn)
     if turn not in ("1", "2"):
         raise Misfit("turn", f"{turn!r} is not 1 or 2")

@@ -27,8 +27,8 @@ from functools import partial
 from pathlib import PurePath
 from typing import BinaryIO
 
-from judge_eval.exchange.formats.common import need, own_row, plain, rows_of
-from judge_eval.exchange.rows import Item, Misfit, Values
+from judge_eval.exchange.mapping import own_row, rows_of
+from judge_eval.exchange.rows import Item, Misfit, Values, need, plain
 from judge_eval.exchange.sources import Record
 
 TEXTS = ("idx", "cmp_key", "instruction", "response1", "response2")
@@ -72,7 +72,7 @@ def _judge(name: str, prefix: str) -> str:
 
 
 def _verdict(record: Record, prefix: str, judge: str) -> Values:
-    idx, result = need(record, "idx", prefix + _RESULT)
+    idx, result = need(record.values, "idx", prefix + _RESULT)
     word = plain(prefix + _RESULT, result)
     answer: Values = {"verdict": _CHOICES.get(word)}
     if word not in _CHOICES:
@@ -88,7 +88,7 @@ def _verdict(record: Record, prefix: str, judge: str) -> Values:
 
 
 def _votes(name: str, record: Record) -> Iterator[Item]:
-    idx, generators, instruction, *responses = need(record, *TEXTS)
+    idx, generators, instruction, *responses = need(record.values, *TEXTS)
     first, _, second = str(generators).partition("_")
     application = record.values.get("motivation_app")
     parts = [plain("instruction", instruction), plain("input", record.values.get("input") or "")]
@@ -104,7 +104,7 @@ def _votes(name: str, record: Record) -> Iterator[Item]:
         "output_b": output_b,
     }
     for person in PEOPLE:
-        word = plain(person, *need(record, person))
+        word = plain(person, *need(record.values, person))
         if word not in _CHOICES:
             raise Misfit(person, f"{word!r} is not one of {', '.join(_CHOICES)}")
         vote = {

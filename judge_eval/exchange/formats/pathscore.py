@@ -16,8 +16,8 @@ from functools import partial
 from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson, loads
-from judge_eval.exchange.formats.common import own_row, plain, rows_of
-from judge_eval.exchange.rows import Item, JudgeOrder, LeftOut, Misfit, Values
+from judge_eval.exchange.mapping import own_row, rows_of
+from judge_eval.exchange.rows import Item, JudgeOrder, LeftOut, Misfit, Values, plain
 from judge_eval.exchange.sources import Record, format_of
 
 VOTER = "pathscore"
@@ -43,39 +43,32 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
 
 
 def _stated_order(stream: BinaryIO) -> tuple[str, ...]:
-    """Return the judges that a file names beside its tasks, () where it names none."""
     cursor = Cursor(stream)
     try:
         if cursor.peek() != "{":
             return ()
         for key in cursor.members():
-            if key == "judges":
-                order = _names(cursor.value())
-            elif key in ("config", "run"):
-                order = _configured(cursor.value())
-            else:
+            if key not in ("judges", "config", "run"):
                 cursor.skip()
                 continue
-            if order:
+            value = cursor.value()
+            if order := _judges(value if key == "run" else {key: value}):
                 return order
     except NotJson:
         pass  # what is wrong with the file is told when its records are read
     return ()
 
 
-def _names(judges: object) -> tuple[str, ...]:
-    if isinstance(judges, list) and all(isinstance(judge, str) for judge in judges):
-        return tuple(judges)
-    return ()
-
-
-def _configured(value: object) -> tuple[str, ...]:
+def _judges(stated: object) -> tuple[str, ...]:
     """Find the judges in a run, in its config, or in a config written as a JSON text."""
-    if isinstance(value, str):
-        value = loads(value)
-    if not isinstance(value, dict):
+    if isinstance(stated, str):
+        stated = loads(stated)
+    if not isinstance(stated, dict):
         return ()
-    return _names(value.get("judges")) or _configured(value.get("config"))
+    judges = stated.get("judges")
+    if judges and isinstance(judges, list) and all(isinstance(judge, str) for judge in judges):
+        return tuple(judges)
+    return _judges(stated.get("config"))
 
 
 def _task(name: str, order: Sequence[str], record: Record) -> Iterator[Item]:
@@ -127,7 +120,6 @@ def _vote(name: str, record: Record, pair: Values) -> Item:
 
 
 def _verdicts(raw: object, order: Sequence[str]) -> Sequence[Values]:
-    """Return the verdicts of a task as values by field, in the run's order of judges."""
     if isinstance(raw, str):
         try:
             raw = loads(raw)

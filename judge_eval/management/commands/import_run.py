@@ -11,8 +11,7 @@ from django.db.models import ProtectedError
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange import bundle, import_jobs
 from judge_eval.exchange.import_jobs import Source
-from judge_eval.exchange.import_report import WHAT, ImportOptions, json_text
-from judge_eval.exchange.rows import RowError
+from judge_eval.exchange.import_report import WHAT, ImportOptions, ImportReport, json_text
 from judge_eval.models import Import, Run
 from judge_eval.selectors import Ambiguous, by_prefix, project_of
 from voting.models import Project
@@ -75,7 +74,6 @@ class Command(BaseCommand):
         self._tell(job)
 
     def _fill(self, job: Import, sources: list[Source], options: dict[str, Any]) -> None:
-        """Set what is to be done."""
         job.is_bundle, job.form = bundle.is_bundle(sources[0].stream), {}
         if job.is_bundle:
             if len(sources) > 1 or options["run"]:
@@ -99,7 +97,6 @@ class Command(BaseCommand):
             job.name = (options["name"] or Path(sources[0].name).stem)[:200]
 
     def _finish(self, job: Import) -> None:
-        """Do the import when its turn comes, unless a worker does it before."""
         has_waited = False
         while job.state in Import.UNFINISHED:
             if claimed := import_jobs.claim(job.pk):
@@ -120,28 +117,21 @@ class Command(BaseCommand):
         self.stderr.write(f"\rrows {of} ", ending="")
 
     def _tell(self, job: Import) -> None:
-        report = job.report
-        if report is None:
+        if job.report is None:
             raise CommandError(job.detail)
-        failures = self._complain(report)
+        report = ImportReport.model_validate(job.report)
+        for error in report.errors[:MOST_SHOWN]:
+            self.stderr.write(str(error))
+        if report.failures > MOST_SHOWN:
+            self.stderr.write(f"… and {report.failures - MOST_SHOWN} more errors")
+        for item in report.left_out[:MOST_SHOWN]:
+            self.stderr.write(f"{item.file}:{item.row}: left out: {item.why}")
         if job.state != Import.State.DONE:
-            for note in report["notes"]:
-                self.stderr.write(note)
+            self.stderr.writelines(f"{note}\n" for note in report.notes)
             raise CommandError(job.detail)
         for what in WHAT:
-            known = report["already"][what]
-            self.stdout.write(f"{what}: {report['new'][what]} new, {known} known")
-        left_out = len(report["left_out"]) + report["more_left_out"]
-        self.stdout.write(f"rows: {failures} wrong, {left_out} left out")
-        for line in [*report["notes"], *(f"run {pk}" for pk in report["runs"])]:
+            self.stdout.write(f"{what}: {report.new[what]} new, {report.already[what]} known")
+        left_out = len(report.left_out) + report.more_left_out
+        self.stdout.write(f"rows: {report.failures} wrong, {left_out} left out")
+        for line in [*report.notes, *(f"run {pk}" for pk in report.runs)]:
             self.stdout.write(line)
-
-    def _complain(self, report: dict[str, Any]) -> int:
-        failures: int = len(report["errors"]) + report["more_errors"]
-        for error in report["errors"][:MOST_SHOWN]:
-            self.stderr.write(str(RowError(**error)))
-        if failures > MOST_SHOWN:
-            self.stderr.write(f"… and {failures - MOST_SHOWN} more errors")
-        for item in report["left_out"][:MOST_SHOWN]:
-            self.stderr.write(f"{item['file']}:{item['row']}: left out: {item['why']}")
-        return failures
