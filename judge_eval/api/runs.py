@@ -197,8 +197,8 @@ def _json(request: HttpRequest, if_empty: Json | None = None) -> Any:
     if not body and if_empty is not None:
         return if_empty
     try:
-        return strict_json.loads(body.decode())
-    except (UnicodeDecodeError, strict_json.NotJson) as error:
+        return strict_json.loads(body)
+    except strict_json.NotJson as error:
         raise invalid("", f"the body is not JSON: {error}") from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
@@ -24,7 +25,7 @@ from judge_eval.config.estimates import Estimate, plan
 from judge_eval.config.run_config import RUBRICS
 from judge_eval.models import Judge, Run
 from judge_eval.pages.pairs import scores_in_words
-from judge_eval.pages.run_form import ConfigForm, RunForm, as_json, empty_values, form_values
+from judge_eval.pages.run_form import ConfigForm, RunForm, empty_values, form_values
 from judge_eval.pages.runs import find_run, run_action, run_page
 from judge_eval.prompts import judge
 from judge_eval.runs import lifecycle, providers, tryout
@@ -69,7 +70,8 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
         longest = Run._meta.get_field("name").max_length or 0
         name = f"{run.name[: longest - len(COPY)]}{COPY}"
         config = lifecycle.config_of(run)
-        values = {"config": as_json(config, name=name)} if as_config else form_values(config)
+        text = json.dumps(config.as_dict() | {"name": name}, indent=2, ensure_ascii=False)
+        values = {"config": text} if as_config else form_values(config)
         if values is None:  # the form has no place for all that this config says
             return redirect(f"{reverse('new-run-config')}?from={run.pk}")
         form = form_class(initial=values | {"name": name, "project": run.queue.project_id})
