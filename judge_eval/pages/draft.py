@@ -34,7 +34,6 @@ from voting.models import Item, Project
 
 # A file of 5 MB and the largest form that Django reads.
 MOST_BYTES = 8_000_000
-COPY = " (copy)"
 FIRST_PROMPTS = 100
 
 
@@ -67,14 +66,12 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
         status = 413 if form.is_too_large else 422
     elif source:
         run = _source(source)
-        longest = Run._meta.get_field("name").max_length or 0
-        name = f"{run.name[: longest - len(COPY)]}{COPY}"
-        config = lifecycle.config_of(run)
-        text = json.dumps(config.as_dict() | {"name": name}, indent=2, ensure_ascii=False)
+        config = lifecycle.copied(run)
+        text = json.dumps(config.as_dict(), indent=2, ensure_ascii=False)
         values = {"config": text} if as_config else form_values(config)
         if values is None:  # the form has no place for all that this config says
             return redirect(f"{reverse('new-run-config')}?from={run.pk}")
-        form = form_class(initial=values | {"name": name, "project": run.queue.project_id})
+        form = form_class(initial=values | {"project": run.queue.project_id})
     else:
         projects = Project.objects.all()[:2]
         only = {"project": projects[0] if len(projects) == 1 else None}

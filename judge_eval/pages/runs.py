@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import wraps
 from typing import Any, TypeAlias
 from uuid import UUID
 
+from django import forms
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
 from django.db.models import Avg, Count, Max, Q, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -32,12 +34,12 @@ from voting.models import Invite
 from voting.voters import remember
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
-THINGS = {Call.Purpose.GENERATE: "outputs", Call.Purpose.JUDGE: "verdicts"}
 # Of a model that has answered nothing.
 CONSEQUENCES = {
     Call.Purpose.GENERATE: "Without its outputs there are no pairs of this model.",
     Call.Purpose.JUDGE: "It has given no verdict: votes will say nothing about this judge.",
 }
+BUDGET = forms.DecimalField(required=False, min_value=Decimal("1e-9"), max_value=MOST_USD)
 View: TypeAlias = Callable[..., HttpResponse]
 
 
@@ -96,9 +98,8 @@ def runs(request: HttpRequest) -> HttpResponse:
     listed = list(every.defer("config"))  # it may be large
     failed = Call.objects.filter(state=FAILED, purpose__in=Call.Purpose.values)
     silent = alarms(calls_by_model(failed.filter(run__in=[r.pk for r in listed]).values("run")))
-    models = {run.pk: [row["model"] for row in silent if row["run"] == run.pk] for run in listed}
-    context = {"runs": [(run, models[run.pk]) for run in listed]}
-    return render(request, "judge_eval/runs.html", context)
+    named = [(run, [row["model"] for row in silent if row["run"] == run.pk]) for run in listed]
+    return render(request, "judge_eval/runs.html", {"runs": named})
 
 
 def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[Context]:
@@ -135,39 +136,26 @@ def alarms(calls: Iterable[Context]) -> list[Context]:
         if row["failed"] and not row["done"] and (row["failed"] >= 3 or not row["waiting"])
     ]
     last = Call.objects.filter(pk__in=[row["last_failed"] for row in silent])
-    # As a rule it is the reason of all.
-    reasons = dict(last.values_list("pk", "error")) if silent else {}
+    reasons = dict(last.values_list("pk", "error"))  # as a rule it is the reason of all
     return [
-        {name: row[name] for name in ("run", "provider", "model", "failed")}
-        | {
-            "things": THINGS[row["purpose"]],
-            "consequence": CONSEQUENCES[row["purpose"]],
-            "reason": reasons[row["last_failed"]],
-        }
+        {name: row[name] for name in ("run", "purpose", "provider", "model", "failed")}
+        | {"consequence": CONSEQUENCES[row["purpose"]], "reason": reasons[row["last_failed"]]}
         for row in silent
     ]
 
 
 @run_action
-def start_run(request: HttpRequest, run: Run) -> HttpResponse:
-    lifecycle.start(run.pk)
-    return redirect("run-progress", run.pk)
-
-
-@run_action
-def stop_run(request: HttpRequest, run: Run) -> HttpResponse:
-    lifecycle.stop(run.pk)
-    return redirect("run-progress", run.pk)
+def act(request: HttpRequest, run: Run, action: Callable[[UUID], Run]) -> HttpResponse:
+    """Do what needs no more than the run, and lead to the run that it was done with, or made."""
+    done = action(run.pk)
+    return redirect("run-draft" if done.state == Run.State.DRAFT else "run-progress", done.pk)
 
 
 @run_action
 def resume_run(request: HttpRequest, run: Run) -> HttpResponse:
-    text = request.POST.get("budget_usd", "").strip()
     try:
-        budget = Decimal(text) if text else None
-    except InvalidOperation:
-        budget = Decimal("NaN")
-    if budget is not None and not (budget.is_finite() and 0 < budget <= MOST_USD):
+        budget = BUDGET.clean(request.POST.get("budget_usd"))
+    except ValidationError:
         words = f"The budget must be a number above 0 and at most {MOST_USD:,}."
         back = ("Back to the run", reverse("run-progress", args=[run.pk]))
         return problem(request, 422, words, action=back)
@@ -180,11 +168,6 @@ def retry_run(request: HttpRequest, run: Run) -> HttpResponse:
     if not lifecycle.retry_failed(run.pk):
         raise LifecycleRefused("Nothing failed that could be asked again.")
     return redirect("run-progress", run.pk)
-
-
-@run_action
-def duplicate_run(request: HttpRequest, run: Run) -> HttpResponse:
-    return redirect("run-draft", lifecycle.duplicate(run.pk).pk)
 
 
 # --- voters -------------------------------------------------------------------------------------
