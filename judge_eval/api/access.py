@@ -47,21 +47,10 @@ def _whole(value: object) -> object:
 WHOLE = BeforeValidator(_whole)
 
 
-class ValueProblem(Schema):
-    """A value that is wrong, and where it stands in what was sent."""
-
-    path: str
-    message: str
-
-
 class Problem(Schema):
     """What every answer of 400 and above holds: what is wrong, in words or value by value."""
 
-    detail: str | list[ValueProblem]
-
-
-def invalid(path: str, message: str) -> ConfigInvalid:
-    return ConfigInvalid([ConfigError(path, message)])
+    detail: str | list[ConfigError]
 
 
 class KeyAuth(HttpBearer):
@@ -144,17 +133,17 @@ def project_for(api_key: ApiKey, wanted: str, *, may_be_new: bool = False) -> Pr
         try:
             row = by_prefix(known, wanted)
         except Ambiguous as ambiguous:
-            raise invalid("project", str(ambiguous)) from ambiguous
+            raise ConfigInvalid.at("project", str(ambiguous)) from ambiguous
         fitting = known.filter(pk=row.pk) if row else known.filter(name=wanted)
     if fitting.count() == 1:
         return fitting.get()
     if may_be_new and wanted.strip() and not api_key.project_id and not fitting.exists():
         return Project.objects.create(name=wanted.strip()[:200])
     if not known.exists():
-        raise invalid("project", "there is none yet; make one in the admin")
+        raise ConfigInvalid.at("project", "there is none yet; make one in the admin")
     if fitting.exists():
-        raise invalid("project", f"which one? {_named(fitting)}")
-    raise invalid("project", f"there is no {wanted!r}, but {_named(known)}")
+        raise ConfigInvalid.at("project", f"which one? {_named(fitting)}")
+    raise ConfigInvalid.at("project", f"there is no {wanted!r}, but {_named(known)}")
 
 
 def _named(projects: QuerySet[Project]) -> str:

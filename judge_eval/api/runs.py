@@ -16,14 +16,13 @@ from ninja.errors import HttpError
 from pydantic import BaseModel, ConfigDict, WithJsonSchema
 
 from humanjudge.lib import strict_json
-from humanjudge.lib.validation import Name, Part, json_schema, validated
+from humanjudge.lib.validation import ConfigInvalid, Name, Part, json_schema, validated
 from judge_eval.api.access import (
     WHOLE,
     Json,
     KeyRouter,
     Prefix,
     Problem,
-    invalid,
     key_of,
     project_for,
     run_of,
@@ -33,7 +32,7 @@ from judge_eval.config.run_config import MOST_USD, RunConfig, parse
 from judge_eval.models import Run
 from judge_eval.runs import demo, lifecycle, simulation
 from judge_eval.runs.progress import Cost, Work, progress_of
-from voting.choices import CHOICES
+from voting.choices import Choice
 from voting.models import ApiKey, Item
 from voting.voters import voter_of_key
 
@@ -49,14 +48,6 @@ router = KeyRouter("runs")
 # --- what is answered -----------------------------------------------------------------------------
 
 
-class EstimateOut(Schema):
-    """An estimate without its lines."""
-
-    usd: float | None
-    known_usd: float
-    unpriced: list[str]
-
-
 class Estimated(Schema):
     plan: Plan
     estimate: Estimate
@@ -69,9 +60,8 @@ class State(Schema):
     note: str
 
 
-class Created(State):
-    plan: Plan
-    estimate: EstimateOut
+class Created(State, Estimated):
+    pass
 
 
 class Retried(State):
@@ -113,13 +103,6 @@ class Detailed(Listed):
     judges: list[JudgeOut]
 
 
-class SimulateOut(Schema):
-    voted: int
-    skipped: int
-    left: int
-    simulated: bool = True
-
-
 # --- what is asked --------------------------------------------------------------------------------
 
 
@@ -133,23 +116,21 @@ class Beside(Part):
 class DemoRequest(Part):
     """One more run of what the demo holds."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"kind": "svg", "name": "Drawings", "project": "Demo"}}
+    )
+
     kind: Literal["svg", "text"] = "svg"
     name: Name = ""
     project: Name = ""
 
 
-class Resume(BaseModel):
-    model_config = ConfigDict(strict=True)
-
+class Resume(BaseModel, strict=True):
     budget_usd: float | None = Field(None, gt=0, le=MOST_USD)
 
 
-class SimulateIn(BaseModel):
-    model_config = ConfigDict(strict=True)
-
-    choice: Annotated[
-        str, WithJsonSchema({"type": "string", "enum": [*CHOICES, simulation.AUTO]})
-    ] = simulation.AUTO
+class SimulateIn(BaseModel, strict=True):
+    choice: Literal[Choice, "auto"] = "auto"
     limit: Annotated[int, Field(ge=1), WHOLE] | None = None
     seed: Annotated[int, WHOLE] = 0
 
@@ -159,52 +140,31 @@ Cursor = Annotated[
 ]
 
 
-def _body(*models: type[BaseModel], example: Json, required: bool) -> Json:
-    """Describe a body that is read as one JSON object with the fields of all these models."""
-    shape, *others = [json_schema(model) for model in models]
-    for other in others:
-        shape["properties"] |= other["properties"]
-    content = {"application/json": {"schema": shape, "example": example}}
-    return {"requestBody": {"required": required, "content": content}}
-
-
-CONFIG = _body(
-    RunConfig,
-    Beside,
-    example={
-        "name": "Cats",
-        "mode": "judge_eval",
-        "models": [{"id": "model-a"}, {"id": "model-b"}],
-        "judges": ["judge-x", "longer-wins"],
-        "prompts": [{"id": "cat", "text": "A cat on a bicycle"}],
-        "generation": {"temperature": 0.7},
-        "project": "Demo",
-        "start": True,
-    },
-    required=True,
-)
-DEMO = _body(
-    DemoRequest, example={"kind": "svg", "name": "Drawings", "project": "Demo"}, required=False
-)
-
-
-def _json(request: HttpRequest, if_empty: Json | None = None) -> Any:
-    """Read a body, which may be larger than others; one that is too large is not read."""
-    length = request.headers.get("Content-Length", "")
-    if length.isdecimal() and int(length) > MOST_BYTES:
-        raise HttpError(413, f"a config of more than {MOST_BYTES:,} bytes")
-    body = request.read()
-    if not body and if_empty is not None:
-        return if_empty
-    try:
-        return strict_json.loads(body)
-    except strict_json.NotJson as error:
-        raise invalid("", f"the body is not JSON: {error}") from error
+_EXAMPLE = {
+    "name": "Cats",
+    "mode": "judge_eval",
+    "models": [{"id": "model-a"}, {"id": "model-b"}],
+    "judges": ["judge-x", "longer-wins"],
+    "prompts": [{"id": "cat", "text": "A cat on a bicycle"}],
+    "generation": {"temperature": 0.7},
+    "project": "Demo",
+    "start": True,
+}
+_SCHEMA = json_schema(RunConfig)
+_SCHEMA["properties"] |= json_schema(Beside)["properties"]
+_CONTENT = {"application/json": {"schema": _SCHEMA, "example": _EXAMPLE}}
+CONFIG = {"requestBody": {"required": True, "content": _CONTENT}}
 
 
 def _config(request: HttpRequest) -> tuple[RunConfig, Beside]:
-    """Read a config and what stands beside it."""
-    data = _json(request)
+    """Read a config and what stands beside it; a body that is too large is not read."""
+    length = request.headers.get("Content-Length", "")
+    if length.isdecimal() and int(length) > MOST_BYTES:
+        raise HttpError(413, f"a config of more than {MOST_BYTES:,} bytes")
+    try:
+        data: Any = strict_json.loads(request.read())
+    except strict_json.NotJson as error:
+        raise ConfigInvalid.at("", f"the body is not JSON: {error}") from error
     named = Beside.model_fields.keys() & data if isinstance(data, dict) else set()
     beside = validated(Beside, {name: data.pop(name) for name in sorted(named)})
     return parse(data), beside
@@ -281,14 +241,14 @@ def estimate(request: HttpRequest) -> Any:
     return _estimated(config)
 
 
-@router.post("/demo", response={201: Created}, openapi_extra=DEMO)
-def create_demo(request: HttpRequest) -> Any:
+@router.post("/demo", response={201: Created})
+def create_demo(request: HttpRequest, body: DemoRequest | None = None) -> Any:
     """Make another run of the demo's stored outputs, judged by the baselines: no model is asked.
 
     `kind` is `svg` (the default) or `text`; the body may be left out.
     """
     api_key = key_of(request, MANAGE)
-    wanted = validated(DemoRequest, _json(request, if_empty={}))
+    wanted = body or DemoRequest()
     project = project_for(api_key, wanted.project)
     run = demo.make_run(project, wanted.kind, wanted.name or demo.RUNS[wanted.kind])
     pairs, nothing = run.queue.items.count(), Decimal(0)
@@ -348,7 +308,7 @@ def _managed(request: HttpRequest, run_id: Prefix) -> Run:
     return run_of(key_of(request, MANAGE), run_id)
 
 
-@router.post("/{run_id}/judge-eval/simulate", response=SimulateOut)
+@router.post("/{run_id}/judge-eval/simulate", response=simulation.Simulated)
 def simulate(request: HttpRequest, run_id: Prefix, body: SimulateIn) -> Any:
     """Cast pretend votes on the pairs that are pending for this key, to try a run out.
 
