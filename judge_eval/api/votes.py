@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 from ninja import Field, Schema
 from ninja.errors import HttpError
-from pydantic import WithJsonSchema
+from pydantic import BeforeValidator, WithJsonSchema
 
 from humanjudge.lib.ratelimit import RateLimit
 from judge_eval import selectors
@@ -65,8 +66,8 @@ class Task(Schema):
 
 
 class Mine(Schema):
-    votes: int
-    left: int
+    votes: int = Field(alias="mine")
+    left: int = Field(alias="left_for_me")
 
 
 class Pending(Schema):
@@ -94,33 +95,37 @@ class VoteOut(Schema):
     unblinded: bool | None = None
 
 
-class Standing(Schema):
-    judge: str
-    judge_id: UUID
-    baseline: bool
+Percent = Annotated[float | None, BeforeValidator(lambda share: share and 100 * share)]
+
+
+class Standing(Schema, json_schema_serialization_defaults_required=True):
+    # Of its rating in `row`, and of what findings have `found` of it, if they have.
+    judge: str = Field(alias="row.judge.name")
+    judge_id: UUID = Field(alias="row.judge.id")
+    baseline: bool = Field(alias="row.judge.is_baseline")
     rank: int
-    elo: int
-    elo_exact: float
-    agree: int
-    disagree: int
-    total: int
-    agree_rate: float | None
-    agree_low: float | None
-    agree_high: float | None
-    coverage: float | None
-    overall_agreement: float | None
-    overall_low: float | None
-    overall_high: float | None
-    order_luck: float | None
+    elo: Annotated[int, BeforeValidator(round)] = Field(alias="row.elo")
+    elo_exact: float = Field(alias="row.elo")
+    agree: int = Field(alias="row.agree")
+    disagree: int = Field(alias="row.disagree")
+    total: int = Field(alias="row.total")
+    agree_rate: float | None = Field(alias="row.agree_rate")
+    agree_low: float | None = Field(None, alias="interval.0")
+    agree_high: float | None = Field(None, alias="interval.1")
+    coverage: float | None = Field(alias="row.coverage")
+    overall_agreement: Percent = Field(alias="share")
+    overall_low: Percent = Field(None, alias="found.overall.low")
+    overall_high: Percent = Field(None, alias="found.overall.high")
+    order_luck: float | None = Field(None, alias="found.order_luck")
 
 
 class OverallAsOf(Schema):
     """Which votes overall agreement and order luck are of; `newer` votes are being counted."""
 
     votes: int
-    ledger_seq: int
+    ledger_seq: int = Field(alias="seq")
     newer: int
-    computed: bool
+    computed: bool = Field(alias="is_computed")
 
 
 class Results(Schema):
@@ -131,7 +136,7 @@ class Results(Schema):
     votes: int
     unblinded: int
     simulated: bool
-    ledger_seq: int
+    ledger_seq: int = Field(alias="seq")
     sealed: bool
     overall_as_of: OverallAsOf
 
@@ -205,7 +210,7 @@ def pending(
     so_far = progress(voter, run.queue)
     return {
         "tasks": list(tasks.values()),
-        "mine": {"votes": so_far.mine, "left": so_far.left_for_me},
+        "mine": so_far,
         "total": so_far.total,
         "done": so_far.done,
         "pending": so_far.pending,
@@ -304,50 +309,22 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     _, is_sealed = own_votes(api_key, run)
     board, computed = selectors.board(run), stored_ranking(run)
     overall, intervals = ranking(board, computed), agreement_intervals(board, computed)
-    standings = []
-    for row in overall.best_first(board.rows):
-        judge = str(row.judge.pk)
-        value = overall.values.get(judge)
-        low, high = intervals.get(row.judge.pk, (None, None))
-        findings = overall.findings.get(judge)
-        below, above = (findings.overall.low, findings.overall.high) if findings else (None, None)
-        standings.append(
-            {
-                "judge": row.judge.name,
-                "judge_id": row.judge.pk,
-                "baseline": row.judge.is_baseline,
-                "rank": overall.rank(row),
-                "elo": round(row.elo),
-                "elo_exact": row.elo,
-                "agree": row.agree,
-                "disagree": row.disagree,
-                "total": row.total,
-                "agree_rate": row.agree_rate,
-                "agree_low": low,
-                "agree_high": high,
-                "coverage": row.coverage,
-                "overall_agreement": None if value is None else 100 * value,
-                "overall_low": None if below is None else 100 * below,
-                "overall_high": None if above is None else 100 * above,
-                "order_luck": findings.order_luck if findings else None,
-            }
+    standings = [
+        SimpleNamespace(
+            row=row,
+            rank=overall.rank(row),
+            interval=intervals.get(row.judge.pk),
+            share=overall.values.get(str(row.judge.pk)),
+            found=overall.findings.get(str(row.judge.pk)),
         )
-    return {
+        for row in overall.best_first(board.rows)
+    ]
+    return board._asdict() | {
         "leaderboard": standings,
-        "total": board.total,
-        "done": board.done,
         "pending": board.pending,
-        "votes": board.votes,
-        "unblinded": board.unblinded,
         "simulated": run.queue.is_simulated,
-        "ledger_seq": board.seq,
         "sealed": is_sealed,
-        "overall_as_of": {
-            "votes": overall.votes,
-            "ledger_seq": overall.seq,
-            "newer": max(board.votes - overall.votes, 0),
-            "computed": overall.is_computed,
-        },
+        "overall_as_of": overall._asdict() | {"newer": max(board.votes - overall.votes, 0)},
     }
 
 
