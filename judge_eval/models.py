@@ -235,10 +235,7 @@ class Call(models.Model):
         GENERATE = "generate"
         JUDGE = "judge"
 
-    class State(models.TextChoices):
-        WAITING = "waiting"
-        DONE = "done"
-        FAILED = "failed"
+    State = Verdict.State
 
     run = models.ForeignKey(Run, models.PROTECT, related_name="calls", db_index=False)
     purpose = models.CharField(max_length=8, choices=Purpose)

@@ -1,7 +1,7 @@
 from django.urls import include, path
 
 from humanjudge.http import on_demand
-from judge_eval.pages import board, draft, findings, models, pairs, progress, reveal, runs
+from judge_eval.pages import board, draft, findings, models, pairs, reveal, runs
 from judge_eval.runs import lifecycle
 
 # Computes with NumPy, which no other page needs.
@@ -12,14 +12,14 @@ of_a_run = [
     path("draft/", draft.run_draft, name="run-draft"),
     path("draft/try", draft.try_judge, name="try-judge"),
     path("draft/delete", draft.delete_draft, name="delete-draft"),
-    path("progress/", progress.run_progress, name="run-progress"),
+    path("progress/", runs.run_progress, name="run-progress"),
     path("start", runs.act, {"action": lifecycle.start}, name="start-run"),
     path("stop", runs.act, {"action": lifecycle.stop}, name="stop-run"),
     path("resume", runs.resume_run, name="resume-run"),
     path("retry", runs.retry_run, name="retry-run"),
     path("duplicate", runs.act, {"action": lifecycle.duplicate}, name="duplicate-run"),
-    path("calls/", progress.run_calls, name="run-calls"),
-    path("calls/<int:call_id>/", progress.run_call, name="run-call"),
+    path("calls/", runs.run_calls, name="run-calls"),
+    path("calls/<int:call_id>/", runs.run_call, name="run-call"),
     path("pairs/", pairs.run_pairs, name="run-pairs"),
     path("pairs/<uuid:item_id>/", pairs.run_pair, name="run-pair"),
     path("alt-test/", on_demand(f"{_alt}.run_alt_test"), name="run-alt-test"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -16,7 +15,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.access import can
 from judge_eval.models import Run
-from judge_eval.selectors import Ambiguous, by_prefix
+from judge_eval.selectors import by_prefix
 from voting.keys import find_key
 from voting.models import ApiKey, Project, Voter
 from voting.services import wait_until_sealed
@@ -28,8 +27,6 @@ BLIND: Final = (
 )
 OWN_VOTES_SECONDS = 0.5
 MOST_NAMED: Final = 20
-# Arguments that cannot be wrong by themselves: a prefix that is none is one that is not known.
-_UNCHECKED: Final = {"request", "response", "run_id", "report_id"}
 
 # What an endpoint answers, or adds to the OpenAPI document.
 Json: TypeAlias = dict[str, Any]
@@ -75,16 +72,11 @@ class KeyRouter(Router):
     ) -> None:
         """Add an operation; `response` has its answers, and those refusals that others have not."""
         answers = response if isinstance(response, dict) else {200: response}
-        refused = {400, 401, 403, 500, 503}
+        refused = {400, 401, 403, 422, 500, 503}
         if "{" in path:
-            refused |= {404}
-        if "{run_id}" in path:
-            refused |= {409}
+            refused |= {404, 409}
         if methods != ["GET"]:
-            refused |= {408, 413}
-        values = inspect.signature(view_func).parameters.keys() - _UNCHECKED
-        if values or "requestBody" in (options["openapi_extra"] or {}):
-            refused |= {422}
+            refused |= {408, 409, 413}
         responses = answers | dict.fromkeys(sorted(refused), Problem)
         super().add_api_operation(path, methods, view_func, response=responses, **options)
 
@@ -130,10 +122,7 @@ def project_for(api_key: ApiKey, wanted: str, *, may_be_new: bool = False) -> Pr
         known = known.filter(pk=api_key.project_id)
     fitting = known
     if wanted:
-        try:
-            row = by_prefix(known, wanted)
-        except Ambiguous as ambiguous:
-            raise ConfigInvalid.at("project", str(ambiguous)) from ambiguous
+        row = by_prefix(known, wanted)
         fitting = known.filter(pk=row.pk) if row else known.filter(name=wanted)
     if fitting.count() == 1:
         return fitting.get()

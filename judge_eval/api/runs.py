@@ -17,16 +17,7 @@ from pydantic import BaseModel, ConfigDict, WithJsonSchema
 
 from humanjudge.lib import strict_json
 from humanjudge.lib.validation import ConfigInvalid, Name, Part, json_schema, validated
-from judge_eval.api.access import (
-    WHOLE,
-    Json,
-    KeyRouter,
-    Prefix,
-    Problem,
-    key_of,
-    project_for,
-    run_of,
-)
+from judge_eval.api.access import WHOLE, Json, KeyRouter, Prefix, key_of, project_for, run_of
 from judge_eval.config.estimates import Estimate, Plan, plan
 from judge_eval.config.run_config import MOST_USD, RunConfig, parse
 from judge_eval.models import Run
@@ -178,7 +169,7 @@ def _estimated(config: RunConfig) -> Json:
 # --- addresses ------------------------------------------------------------------------------------
 
 
-@router.post("", response={201: Created, 409: Problem}, openapi_extra=CONFIG)
+@router.post("", response={201: Created}, openapi_extra=CONFIG)
 def create(request: HttpRequest) -> Any:
     """Make a run of a config. With `start` it begins at once, or is not made at all.
 

@@ -156,8 +156,8 @@ class RunForm(ProjectForm):
         assert isinstance(provider, forms.ChoiceField)  # as declared above
         names = provider_names()
         provider.choices = [(name, name) for name in sorted(names)]
+        provider.required = bool(names)
         if not names:
-            provider.required = False
             provider.choices += [("", "none yet")]
             where = reverse("admin:judge_eval_provider_add")
             words = 'There is none yet: <a href="{}">add one</a> before this run starts.'
