@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Prefetch, prefetch_related_objects
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 from ninja import Field, Schema
@@ -198,18 +199,16 @@ def pending(
     voter, _ = own_votes(api_key, run)
     wanted = open_to(voter, run.queue).filter(position__gt=cursor).select_related("a", "b")
     pairs = list(wanted.order_by("position")[:limit])
-    tasks = {pair.pk: _task(pair) for pair in pairs}
+    tasks = [_task(pair) for pair in pairs]
     if verdicts and ApiKey.Scope.VERDICTS in api_key.scopes:
-        record_exposure(voter.pk, list(tasks), timezone.now())
-        given: dict[UUID, list[Json]] = {pk: [] for pk in tasks}
-        found = Verdict.objects.filter(item__in=pairs).select_related("judge")
-        for verdict in found.order_by("judge__position"):
-            given[verdict.item_id].append(_verdict(verdict))
-        for pk, task in tasks.items():
-            task["verdicts"] = json.dumps(given[pk])
+        record_exposure(voter.pk, [pair.pk for pair in pairs], timezone.now())
+        given = Verdict.objects.select_related("judge").order_by("judge__position")
+        prefetch_related_objects(pairs, Prefetch("verdicts", given))
+        for task, pair in zip(tasks, pairs, strict=True):
+            task["verdicts"] = json.dumps([_verdict(verdict) for verdict in pair.verdicts.all()])
     so_far = progress(voter, run.queue)
     return {
-        "tasks": list(tasks.values()),
+        "tasks": tasks,
         "mine": so_far,
         "total": so_far.total,
         "done": so_far.done,
