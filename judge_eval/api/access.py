@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 from ninja.errors import HttpError
 from ninja.security import HttpBearer
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import WithJsonSchema
 
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.access import can
@@ -34,14 +34,6 @@ Json: TypeAlias = dict[str, Any]
 Prefix = Annotated[
     str, WithJsonSchema({"type": "string", "pattern": "^[0-9A-Fa-f]{8}[0-9A-Fa-f-]{0,28}$"})
 ]
-
-
-def _whole(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-# To JSON, 30.0 is a whole number; what is strict takes no float for one.
-WHOLE = BeforeValidator(_whole)
 
 
 class Problem(Schema):

@@ -8,16 +8,16 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from ninja import Field, Schema, Status
 from ninja.errors import HttpError
-from pydantic import BaseModel, ConfigDict, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from humanjudge.lib import strict_json
 from humanjudge.lib.validation import ConfigInvalid, Name, Part, json_schema, validated
-from judge_eval.api.access import WHOLE, Json, KeyRouter, Prefix, key_of, project_for, run_of
+from judge_eval.api.access import Json, KeyRouter, Prefix, key_of, project_for, run_of
 from judge_eval.config.estimates import Estimate, Plan, plan
 from judge_eval.config.run_config import MOST_USD, RunConfig, parse
 from judge_eval.models import Run
@@ -120,10 +120,16 @@ class Resume(BaseModel, strict=True):
     budget_usd: float | None = Field(None, gt=0, le=MOST_USD)
 
 
+# To JSON, 30.0 is a whole number; what is strict takes no float for one.
+Whole = Annotated[
+    int, BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)
+]
+
+
 class SimulateIn(BaseModel, strict=True):
     choice: Literal[Choice, "auto"] = "auto"
-    limit: Annotated[int, Field(ge=1), WHOLE] | None = None
-    seed: Annotated[int, WHOLE] = 0
+    limit: Annotated[Whole, Field(ge=1)] | None = None
+    seed: Whole = 0
 
 
 Cursor = Annotated[
@@ -216,12 +222,9 @@ def _counted(runs: QuerySet[Run]) -> QuerySet[Run]:
     pairs = Item.objects.filter(queue=OuterRef("queue"))
     last = pairs.order_by("-position").values("position")[:1]
     unusable = pairs.filter(~Q(unusable="")).values("queue").annotate(n=Count("pk")).values("n")
-    nothing = Value(0, IntegerField())
-    total = Coalesce(Subquery(last) + 1, nothing) - Coalesce(Subquery(unusable), nothing)
-    counted = runs.select_related("board", "queue__project").annotate(
-        total=total, done=F("queue__done")
-    )
-    return counted.annotate(pending=F("total") - F("done"))
+    total = Coalesce(Subquery(last) + 1, 0) - Coalesce(Subquery(unusable), 0)
+    counted = runs.annotate(total=total, done=F("queue__done"), pending=F("total") - F("done"))
+    return counted.select_related("board", "queue__project")
 
 
 @router.post("/estimate", response=Estimated, openapi_extra=CONFIG)

@@ -20,13 +20,14 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.text import latency, number_of, usd
+from judge_eval import selectors
 from judge_eval.access import refusal
 from judge_eval.config.estimates import Estimate, plan
 from judge_eval.config.run_config import RUBRICS
 from judge_eval.models import Judge, Run
 from judge_eval.pages.pairs import scores_in_words
 from judge_eval.pages.run_form import ConfigForm, RunForm, empty_values, form_values
-from judge_eval.pages.runs import find_run, run_action, run_page
+from judge_eval.pages.runs import run_action, run_page
 from judge_eval.prompts import judge
 from judge_eval.runs import lifecycle, providers, tryout
 from voting.choices import LABELS
@@ -65,7 +66,9 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
             return redirect("run-draft", lifecycle.create(project, form.run_config).pk)
         status = 413 if form.is_too_large else 422
     elif source:
-        run = _source(source)
+        run = selectors.by_prefix(Run.objects.filter(config__isnull=False), source)
+        if run is None:
+            raise Http404
         config = lifecycle.copied(run)
         text = json.dumps(config.as_dict(), indent=2, ensure_ascii=False)
         values = {"config": text} if as_config else form_values(config)
@@ -79,17 +82,6 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
     context = {"form": form, "source": source, "rubrics": dict(RUBRICS)}
     template = "judge_eval/new_run_config.html" if as_config else "judge_eval/new_run.html"
     return render(request, template, context, status=status)
-
-
-def _source(named: str) -> Run:
-    """Return the run whose config is to be changed."""
-    try:
-        run = find_run(UUID(named))
-    except ValueError:
-        raise Http404 from None
-    if run.config is None:
-        raise Http404
-    return run
 
 
 @run_page("see calls")
@@ -159,12 +151,10 @@ def _draft(run: Run) -> Context:
 
 def _cost_in_words(cost: Estimate) -> str:
     about = f"at most about {usd(cost.known_usd)}"
-    if not cost.unpriced:
-        return about
     unpriced = number_of(len(cost.unpriced), "model")
-    if not cost.known_usd:
+    if cost.unpriced and not cost.known_usd:
         return f"not known: no price for {unpriced}"
-    return f"{about}, and {unpriced} of unknown price"
+    return f"{about}, and {unpriced} of unknown price" if cost.unpriced else about
 
 
 def _how(temperature: float | None, max_tokens: int) -> str:
