@@ -125,7 +125,6 @@ def _has_been_asked(voter: Voter, run: Run) -> bool:
 
 
 def board_address(queue: Queue, user: AbstractBaseUser | AnonymousUser) -> str:
-    """Return where a queue's board is, for voters who may see it."""
     run: Run = queue.run
     return reverse("run", args=[run.pk]) if user.is_authenticated or run.is_shared else ""
 

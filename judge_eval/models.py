@@ -130,7 +130,6 @@ class Run(models.Model):
         return None if self.budget_nano is None else Decimal(self.budget_nano) / 1_000_000_000
 
     def record(self, kind: str, text: str, **data: Any) -> None:
-        """Note what happened, for all who follow the run."""
         RunEvent.objects.create(run=self, kind=kind, text=text, data=data)
 
 

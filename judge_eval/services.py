@@ -98,7 +98,7 @@ def wants_overlap(key: str, item: object, share: float) -> bool:
 def add_items(queue: Queue, pairs: Sequence[tuple[Inference, Inference]]) -> list[Item]:
     """Put pairs behind those that a queue has; the caller holds its lock."""
     items = []
-    for position, (a, b) in enumerate(pairs, start=_end(queue.items.all())):
+    for position, (a, b) in enumerate(pairs, start=_next_position(queue.items.all())):
         key = prompt_key(a.prompt)
         turn = fresh_turn(queue.pk, key)
         item = Item(queue=queue, position=position, prompt_key=key, turn=turn, a=a, b=b)
@@ -108,10 +108,8 @@ def add_items(queue: Queue, pairs: Sequence[tuple[Inference, Inference]]) -> lis
     return Item.objects.bulk_create(items, batch_size=1000)
 
 
-def _end(rows: QuerySet[Any]) -> int:
-    """Return the place behind the last of some rows."""
-    end: int = rows.aggregate(end=Coalesce(Max("position") + 1, 0))["end"]
-    return end
+def _next_position(rows: QuerySet[Any]) -> int:
+    return int(rows.aggregate(next=Coalesce(Max("position") + 1, 0))["next"])
 
 
 def picture_of(source: str) -> Picture:
@@ -120,7 +118,7 @@ def picture_of(source: str) -> Picture:
 
 def add_judges(run: Run, judges: Sequence[Judge]) -> list[Judge]:
     """Give judges their places behind those that a run has, and the rating that all start with."""
-    for position, judge in enumerate(judges, start=_end(run.judges.all())):
+    for position, judge in enumerate(judges, start=_next_position(run.judges.all())):
         judge.position = position
     added = Judge.objects.bulk_create(judges)
     JudgeRating.objects.bulk_create(JudgeRating(judge=judge) for judge in added)

@@ -60,8 +60,6 @@ class Retried(State):
 
 
 class Listed(State):
-    """A run that `_counted` has counted."""
-
     project: str = Field(alias="queue.project.name")
     project_id: UUID = Field(alias="queue.project_id")
     created_at: datetime
@@ -168,7 +166,6 @@ def _config(request: HttpRequest) -> tuple[RunConfig, Beside]:
 
 
 def _estimated(config: RunConfig) -> Json:
-    """Return what a run will ask for and cost, as far as prices are known."""
     return {"plan": plan(config), "estimate": lifecycle.cost_of(config)}
 
 

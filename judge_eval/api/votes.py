@@ -18,7 +18,6 @@ from ninja.errors import HttpError
 from pydantic import BeforeValidator, WithJsonSchema
 
 from humanjudge.lib.ratelimit import RateLimit
-from judge_eval import selectors
 from judge_eval.api.access import (
     Json,
     KeyRouter,
@@ -35,7 +34,7 @@ from judge_eval.findings.model import DisputedPair, RunFindings
 from judge_eval.findings.ranking import agreement_intervals, ranking, stored_ranking
 from judge_eval.findings.slices import LONGEST
 from judge_eval.models import Run, Verdict
-from judge_eval.selectors import by_prefix, pairs_at
+from judge_eval.selectors import board, by_prefix, pairs_at
 from judge_eval.stats.estimate import best_first
 from voting.assignment import ballot_for
 from voting.choices import CHOICES
@@ -306,8 +305,8 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     run = run_of(api_key, run_id)
     keep_blind(api_key, run)
     _, is_sealed = own_votes(api_key, run)
-    board, computed = selectors.board(run), stored_ranking(run)
-    overall, intervals = ranking(board, computed), agreement_intervals(board, computed)
+    counted, computed = board(run), stored_ranking(run)
+    overall, intervals = ranking(counted, computed), agreement_intervals(counted, computed)
     standings = [
         SimpleNamespace(
             row=row,
@@ -316,14 +315,14 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
             share=overall.values.get(str(row.judge.pk)),
             found=overall.findings.get(str(row.judge.pk)),
         )
-        for row in overall.best_first(board.rows)
+        for row in overall.best_first(counted.rows)
     ]
-    return board._asdict() | {
+    return counted._asdict() | {
         "leaderboard": standings,
-        "pending": board.pending,
+        "pending": counted.pending,
         "simulated": run.queue.is_simulated,
         "sealed": is_sealed,
-        "overall_as_of": overall._asdict() | {"newer": max(board.votes - overall.votes, 0)},
+        "overall_as_of": overall._asdict() | {"newer": max(counted.votes - overall.votes, 0)},
     }
 
 

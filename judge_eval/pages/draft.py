@@ -102,7 +102,6 @@ def run_draft(request: HtmxRequest, run: Run) -> HttpResponse:
 
 
 def _draft(run: Run) -> Context:
-    """Return what a config will do and cost, and what stands in its way."""
     config = lifecycle.config_of(run)
     cost, budget, overlap = lifecycle.cost_of(config), config.budget_usd, config.overlap
     votes = f"{number_of(config.votes_per_pair, 'vote')} per pair"
@@ -163,7 +162,6 @@ def _how(temperature: float | None, max_tokens: int) -> str:
 
 
 def _texts(messages: Iterable[Any]) -> list[tuple[str, str]]:
-    """Return the role and the text of each message, with a word for each picture."""
     texts = []
     for message in messages:
         content = message["content"]

@@ -100,8 +100,6 @@ def _lines(label: str, help_text: str, rows: int = 4) -> forms.CharField:
 
 
 class RunForm(ProjectForm):
-    """A new run, field by field."""
-
     name = forms.CharField(max_length=200)
     kind = _one_of(
         "Kind of output", [("svg", "drawings (SVG)"), ("text", "texts"), ("code", "code")]
@@ -289,8 +287,6 @@ def _values(config: RunConfig) -> Context:
 
 
 class ConfigForm(ProjectForm):
-    """The whole config of a run as JSON."""
-
     config = forms.CharField(
         label="Config", required=False, widget=forms.Textarea(attrs=LINES | {"rows": 22})
     )

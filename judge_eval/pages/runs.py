@@ -32,13 +32,11 @@ from judge_eval.access import Action, pairs_to_vote_on, refusal
 from judge_eval.config.run_config import MOST_USD
 from judge_eval.models import Call, Provider, Run, Verdict
 from judge_eval.runs import lifecycle, limits
-from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
 from voting import voters
 from voting.forms import InviteForm
 from voting.models import Invite, Item, Picture
-from voting.voters import remember
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
 # Of a model that has answered nothing.
@@ -93,7 +91,7 @@ def run_action(view: View) -> View:
         run = find_run(run_id)
         try:
             return view(request, run, **options)
-        except LifecycleRefused as refused:
+        except lifecycle.LifecycleRefused as refused:
             back = ("Back to the run", reverse("run-progress", args=[run.pk]))
             return problem(request, 409, str(refused), title="That cannot be done now", action=back)
 
@@ -183,7 +181,6 @@ def run_progress(request: HtmxRequest, run: Run) -> HttpResponse:
 
 
 def _context(run: Run) -> Context:
-    """Return all that the live part of the page shows."""
     progress, models = progress_of(run), calls_by_model([run.pk])
     events = list(run.events.exclude(kind__in=UNLISTED_EVENTS).order_by("-pk")[:EVENTS])
     for row in models:
@@ -248,7 +245,6 @@ def _digest(*shown: object) -> str:
 
 
 def _facts(run: Run, progress: RunProgress, out: int) -> list[tuple[str, str]]:
-    """Return the figures that are worth saying now, each with its name."""
     at_work, left = run.state in Run.AT_WORK, progress.seconds_left
     spent = usd(progress.spent_usd)
     if progress.budget_usd is not None:
@@ -352,7 +348,7 @@ def resume_run(request: HttpRequest, run: Run) -> HttpResponse:
 @run_action
 def retry_run(request: HttpRequest, run: Run) -> HttpResponse:
     if not lifecycle.retry_failed(run.pk):
-        raise LifecycleRefused("Nothing failed that could be asked again.")
+        raise lifecycle.LifecycleRefused("Nothing failed that could be asked again.")
     return redirect("run-progress", run.pk)
 
 
@@ -407,4 +403,4 @@ def withdraw_invite(request: HttpRequest, run: Run, invite_id: UUID) -> HttpResp
 def vote_as_user(request: HttpRequest, run: Run) -> HttpResponse:
     assert request.user.is_authenticated  # by `run_action`
     voter = voters.voter_of_user(run.queue.project, request.user)
-    return remember(redirect("vote", run.queue_id), voter)
+    return voters.remember(redirect("vote", run.queue_id), voter)
