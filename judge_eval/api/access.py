@@ -42,6 +42,12 @@ class Problem(Schema):
     detail: str | list[ConfigError]
 
 
+class Counts(Schema):
+    total: int
+    done: int
+    pending: int
+
+
 class KeyAuth(HttpBearer):
     def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
         return find_key(token)

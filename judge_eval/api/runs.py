@@ -17,9 +17,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from humanjudge.lib import strict_json
 from humanjudge.lib.validation import ConfigInvalid, Name, Part, json_schema, validated
-from judge_eval.api.access import Json, KeyRouter, Prefix, key_of, project_for, run_of
+from judge_eval.api.access import Counts, Json, KeyRouter, Prefix, key_of, project_for, run_of
 from judge_eval.config.estimates import Estimate, Plan, plan
-from judge_eval.config.run_config import MOST_USD, RunConfig, parse
+from judge_eval.config.run_config import RunConfig, Usd, parse
 from judge_eval.models import Run
 from judge_eval.runs import demo, lifecycle, simulation
 from judge_eval.runs.progress import Cost, Work, progress_of
@@ -59,13 +59,10 @@ class Retried(State):
     calls: int
 
 
-class Listed(State):
+class Listed(State, Counts):
     project: str = Field(alias="queue.project.name")
     project_id: UUID = Field(alias="queue.project_id")
     created_at: datetime
-    total: int
-    done: int
-    pending: int
     votes: int = Field(alias="board.votes")
     simulated: bool = Field(alias="queue.is_simulated")
 
@@ -114,20 +111,18 @@ class DemoRequest(Part):
     project: Name = ""
 
 
-class Resume(BaseModel, strict=True):
-    budget_usd: float | None = Field(None, gt=0, le=MOST_USD)
+class Resume(BaseModel):
+    budget_usd: Usd | None = None
 
 
 # To JSON, 30.0 is a whole number; what is strict takes no float for one.
-Whole = Annotated[
-    int, BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)
-]
+WHOLE = BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)
 
 
 class SimulateIn(BaseModel, strict=True):
     choice: Literal[Choice, "auto"] = "auto"
-    limit: Annotated[Whole, Field(ge=1)] | None = None
-    seed: Whole = 0
+    limit: Annotated[int, Field(ge=1), WHOLE] | None = None
+    seed: Annotated[int, WHOLE] = 0
 
 
 Cursor = Annotated[
@@ -276,8 +271,7 @@ def stop(request: HttpRequest, run_id: Prefix) -> Any:
 @router.post("/{run_id}/resume", response=State)
 def resume(request: HttpRequest, run_id: Prefix, body: Resume | None = None) -> Any:
     """Go on where a run was stopped, with another budget if one is given."""
-    budget = None if body is None or body.budget_usd is None else Decimal(repr(body.budget_usd))
-    return lifecycle.resume(_managed(request, run_id).pk, budget)
+    return lifecycle.resume(_managed(request, run_id).pk, body.budget_usd if body else None)
 
 
 @router.post("/{run_id}/retry", response=Retried)

@@ -19,6 +19,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from humanjudge.lib.ratelimit import RateLimit
 from judge_eval.api.access import (
+    Counts,
     Json,
     KeyRouter,
     Prefix,
@@ -70,12 +71,9 @@ class Mine(Schema):
     left: int = Field(alias="left_for_me")
 
 
-class Pending(Schema):
+class Pending(Counts):
     tasks: list[Task]
     mine: Mine
-    total: int
-    done: int
-    pending: int
     simulated: bool
     next_cursor: int | None
 
@@ -128,11 +126,8 @@ class OverallAsOf(Schema):
     computed: bool = Field(alias="is_computed")
 
 
-class Results(Schema):
+class Results(Counts):
     leaderboard: list[Standing]
-    total: int
-    done: int
-    pending: int
     votes: int
     unblinded: int
     simulated: bool
