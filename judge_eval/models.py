@@ -19,7 +19,6 @@ from voting.models import ApiKey, Inference, Item, Project, Queue
 # Instead of a provider's name: a baseline, or a judge whose verdicts were imported.
 NOT_ASKED = ("baseline", "imported")
 
-
 # No other secret of this machine is sent to an endpoint that somebody typed in.
 validate_key_variable = RegexValidator(
     r"^[A-Z][A-Z0-9_]*_API_KEY\Z", "The name of an environment variable that ends in _API_KEY."
@@ -226,8 +225,7 @@ class Verdict(models.Model):
 class Call(models.Model):
     """One request to a model: an output for a prompt, or one order and sample of a verdict.
 
-    It is done once or failed with a reason. Whoever works on it holds its lease; a lease that ran
-    out belongs to nobody, and what its holder then says is not written down.
+    Whoever holds its lease works on it; what is said after a lease ran out is not written down.
     """
 
     class Purpose(models.TextChoices):
@@ -398,10 +396,7 @@ class Checkpoint(models.Model):
 
 
 class Findings(models.Model):
-    """What a run's votes and verdicts show, or a part of them; findings.cache computes it.
-
-    A row without data has been asked for and is being computed.
-    """
+    """What a run's votes and verdicts show, or a part of them; without data, being computed."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="findings", db_index=False)
     # As findings.slices writes it; empty for the whole run.

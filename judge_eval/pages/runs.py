@@ -201,29 +201,29 @@ def _context(run: Run) -> Context:
             "duplicate": run.config is not None,
         },
     }
-    parts = {
-        "Outputs": progress.outputs,
-        "Pictures": progress.pictures,
-        "Calls for verdicts": progress.calls,
-        "Verdicts": progress.verdicts,
-    }
-    facts, stance = _facts(run, progress, out), _digest(run.state, shown)
-    return shown | {
+    parts = [
+        (name, part, 100 * part.done / part.total, 100 * part.failed / part.total)
+        for name, part in (
+            ("Outputs", progress.outputs),
+            ("Pictures", progress.pictures),
+            ("Calls for verdicts", progress.calls),
+            ("Verdicts", progress.verdicts),
+        )
+        if part.total
+    ]
+    stance = _digest(run.state, shown)
+    live = {"parts": parts, "facts": _facts(run, progress, out), "models": models}
+    return {
+        **shown,
+        **live,
         "run": run,
         "tab": "progress",
-        "is_live": run.state in Run.AT_WORK or out > 0,
-        "parts": [
-            (name, part, 100 * part.done / part.total, 100 * part.failed / part.total)
-            for name, part in parts.items()
-            if part.total
-        ],
-        "facts": facts,
-        "models": models,
         "events": events,
+        "is_live": run.state in Run.AT_WORK or out > 0,
         "failed_calls": number_of(failed, "failed call") if failed else "",
         "budget": "none" if run.budget_usd is None else f"{run.budget_usd.normalize()}",
         "stance": stance,
-        "seen": _digest(stance, parts, facts, models, [event.pk for event in events]),
+        "seen": _digest(stance, live, [event.pk for event in events]),
     }
 
 
