@@ -118,10 +118,9 @@ def project_for(api_key: ApiKey, wanted: str, *, may_be_new: bool = False) -> Pr
     known = Project.objects.order_by("created_at")
     if api_key.project_id:
         known = known.filter(pk=api_key.project_id)
-    fitting = known
-    if wanted:
-        row = by_prefix(known, wanted)
-        fitting = known.filter(pk=row.pk) if row else known.filter(name=wanted)
+    row = by_prefix(known, wanted)
+    named = known.filter(name=wanted) if wanted else known
+    fitting = known.filter(pk=row.pk) if row else named
     if fitting.count() == 1:
         return fitting.get()
     if may_be_new and wanted.strip() and not api_key.project_id and not fitting.exists():

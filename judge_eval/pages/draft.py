@@ -16,7 +16,6 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods
-from django_htmx.http import HttpResponseClientRedirect
 
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.text import latency, number_of, usd
@@ -27,7 +26,7 @@ from judge_eval.config.run_config import RUBRICS
 from judge_eval.models import Judge, Run
 from judge_eval.pages.pairs import scores_in_words
 from judge_eval.pages.run_form import ConfigForm, RunForm, empty_values, form_values
-from judge_eval.pages.runs import run_action, run_page
+from judge_eval.pages.runs import lead_to, run_action, run_page
 from judge_eval.prompts import judge
 from judge_eval.runs import lifecycle, providers, tryout
 from voting.choices import LABELS
@@ -64,7 +63,7 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
         if form.is_valid() and form.run_config is not None:
             project = form.cleaned_data["project"] or form.cleaned_data["new_project"]
             return redirect("run-draft", lifecycle.create(project, form.run_config).pk)
-        status = 413 if form.is_too_large else 422
+        status = 413 if any(form.has_error(each, "too_large") for each in form.errors) else 422
     elif source:
         run = selectors.by_prefix(Run.objects.filter(config__isnull=False), source)
         if run is None:
@@ -88,8 +87,7 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
 def run_draft(request: HtmxRequest, run: Run) -> HttpResponse:
     """What a draft will do; htmx asks for its tryout again while a judge is asked."""
     if run.state != Run.State.DRAFT:
-        started = reverse("run-progress", args=[run.pk])
-        return HttpResponseClientRedirect(started) if request.htmx else redirect(started)
+        return lead_to(request, "run-progress", run)
     if run.config is None:
         raise Problem(409, "This draft has no config, so there is nothing to start.")
     judges = run.judges.exclude(provider=Judge.BASELINE).order_by("position")

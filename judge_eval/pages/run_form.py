@@ -47,9 +47,6 @@ class ProjectForm(forms.Form):
     new_project = forms.CharField(label="Name of the new project", max_length=200, required=False)
     run_config: RunConfig | None = None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **(kwargs | {"label_suffix": ""}))
-
     def clean(self) -> None:
         project, name = (self.cleaned_data.get(field) for field in ("project", "new_project"))
         if {"project", "new_project"} & self.errors.keys():
@@ -58,10 +55,6 @@ class ProjectForm(forms.Form):
             self.add_error("new_project", "Choose a project or name a new one, not both.")
         elif not project and not name:
             self.add_error("new_project", "Name the new project, or choose one.")
-
-    @property
-    def is_too_large(self) -> bool:
-        return any(self.has_error(field, "too_large") for field in self.errors)
 
 
 def _check_size(file: UploadedFile[bytes]) -> None:

@@ -65,6 +65,12 @@ def find_run(run_id: UUID) -> Run:
     return get_object_or_404(runs, pk=run_id)
 
 
+def lead_to(request: HtmxRequest, page: str, run: Run) -> HttpResponse:
+    """Send a browser to another page of a run, also one that asks for a part of this one."""
+    where = reverse(page, args=[run.pk])
+    return HttpResponseClientRedirect(where) if request.htmx else redirect(where)
+
+
 def run_page(action: Action) -> Callable[[View], View]:
     """Make a view a page of a run for those who may see it; it is read and never kept."""
 
@@ -168,8 +174,7 @@ def alarms(calls: Iterable[Context]) -> list[Context]:
 def run_progress(request: HtmxRequest, run: Run) -> HttpResponse:
     """How far a run is; htmx asks for its live part again while calls are made."""
     if run.state == Run.State.DRAFT:
-        draft = reverse("run-draft", args=[run.pk])
-        return HttpResponseClientRedirect(draft) if request.htmx else redirect(draft)
+        return lead_to(request, "run-draft", run)
     context = _context(run)
     if not request.htmx:
         return render(request, "judge_eval/run_progress.html", context)
