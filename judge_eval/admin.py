@@ -19,8 +19,7 @@ from voting.admin import KeptAdmin, ReadOnlyAdmin
 
 @admin.register(Run)
 class RunAdmin(KeptAdmin):
-    list_display = ("name", "state", "is_shared", "created_at")
-    fields = ("name", "state", "is_shared", "created_at")
+    fields = list_display = ("name", "state", "is_shared", "created_at")
     readonly_fields = ("state", "created_at")
 
     def has_add_permission(self, request: object) -> bool:
