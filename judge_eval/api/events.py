@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -121,7 +122,7 @@ def _texts(run: UUID, cursor: int) -> Iterator[str]:
         connection.close()
         for event in found:
             cursor = event.pk
-            data = EventOut.from_orm(event).model_dump_json()
+            data = json.dumps(EventOut.from_orm(event).model_dump(mode="json"))
             yield f"id: {event.pk}\nevent: {event.kind}\ndata: {data}\n\n"
         if not found and now >= beat:
             yield ": still here\n\n"
