@@ -34,20 +34,20 @@ VOTE_FIRST = (
 PAIR_IS_OPEN = "You have not voted on this pair yet. Its page opens once you have."
 
 
-def can(who: HttpRequest | ApiKey, action: Action, run: Run, pair: Item | None = None) -> bool:
+def can(who: HttpRequest | ApiKey, action: Action, run: Run) -> bool:
     """Say whether a visitor, or who holds a key, may do it.
 
     A key that votes blindly, with the scope `vote` and without `verdicts`, sees nothing of what
     others think while it has pairs to vote on.
     """
     if isinstance(who, HttpRequest):
-        return not _obstacle(who, action, run, pair)
+        return not _obstacle(who, action, run)
     if ApiKey.Scope.VOTE not in who.scopes or ApiKey.Scope.VERDICTS in who.scopes:
         return True
     return not has_pairs_left(voter_of_key(run.queue.project_id, who), run)
 
 
-def _obstacle(request: HttpRequest, action: Action, run: Run, pair: Item | None) -> str:
+def _obstacle(request: HttpRequest, action: Action, run: Run, pair: Item | None = None) -> str:
     """Say what somebody has to do first; nothing where they may.
 
     Not even a login helps a voter who has the pair open: it is the same pair of eyes.
@@ -125,7 +125,6 @@ def _has_been_asked(voter: Voter, run: Run) -> bool:
 
 
 def board_address(queue: Queue, user: AbstractBaseUser | AnonymousUser) -> str:
-    """Return where a queue's board is, for voters who may see it."""
     run: Run = queue.run
     return reverse("run", args=[run.pk]) if user.is_authenticated or run.is_shared else ""
 

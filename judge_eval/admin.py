@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
-from typing import Any
+from decimal import Decimal
+from typing import Annotated
 
 from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from pydantic import Field, RootModel
 
+from humanjudge.lib.validation import ConfigInvalid, Part, validated
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
 from judge_eval.runs import providers
 from voting.admin import KeptAdmin, ReadOnlyAdmin
@@ -17,12 +19,25 @@ from voting.admin import KeptAdmin, ReadOnlyAdmin
 
 @admin.register(Run)
 class RunAdmin(KeptAdmin):
-    list_display = ("name", "state", "is_shared", "created_at")
-    fields = ("name", "state", "is_shared", "created_at")
+    fields = list_display = ("name", "state", "is_shared", "created_at")
     readonly_fields = ("state", "created_at")
 
     def has_add_permission(self, request: object) -> bool:
         return False
+
+
+Rate = Annotated[Decimal, Field(ge=0, strict=False)]
+
+
+class Price(Part):
+    """US dollars for a million tokens, as a number or as text, and what a picture counts."""
+
+    input: Rate
+    output: Rate
+    picture_tokens: int = Field(0, ge=0)
+
+
+Prices = RootModel[dict[str, Price]]
 
 
 class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -32,33 +47,11 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean_prices(self) -> object:
         prices = self.cleaned_data["prices"]
-        if prices is None:
-            return {}
-        if not isinstance(prices, dict):
-            raise forms.ValidationError('Must be an object: {"model": {"input": …, "output": …}}.')
-        wrong = [f"{model}: {why}" for model, price in prices.items() if (why := _wrong(price))]
-        if wrong:
-            raise forms.ValidationError(wrong)
-        return prices
-
-
-def _wrong(price: Any) -> str:
-    """Say why something is no price, an empty text when it is one."""
-    if not isinstance(price, dict) or price.keys() - {"picture_tokens"} != {"input", "output"}:
-        return 'must be {"input": …, "output": …}, in US dollars a million tokens.'
-    tokens = price.get("picture_tokens", 0)
-    if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0:
-        return "picture_tokens must be a whole number of tokens of one picture."
-    wrong = [name for name in ("input", "output") if not _is_amount(price[name])]
-    return f"{' and '.join(wrong)} must be a number of 0 or more." if wrong else ""
-
-
-def _is_amount(value: object) -> bool:
-    try:
-        amount = Decimal(str(value))
-    except InvalidOperation:
-        return False
-    return amount.is_finite() and amount >= 0
+        try:
+            validated(Prices, {} if prices is None else prices)
+        except ConfigInvalid as invalid:
+            raise forms.ValidationError([str(error) for error in invalid.errors]) from invalid
+        return prices or {}
 
 
 @admin.register(Provider)

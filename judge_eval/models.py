@@ -19,7 +19,6 @@ from voting.models import ApiKey, Inference, Item, Project, Queue
 # Instead of a provider's name: a baseline, or a judge whose verdicts were imported.
 NOT_ASKED = ("baseline", "imported")
 
-
 # No other secret of this machine is sent to an endpoint that somebody typed in.
 validate_key_variable = RegexValidator(
     r"^[A-Z][A-Z0-9_]*_API_KEY\Z", "The name of an environment variable that ends in _API_KEY."
@@ -130,7 +129,6 @@ class Run(models.Model):
         return None if self.budget_nano is None else Decimal(self.budget_nano) / 1_000_000_000
 
     def record(self, kind: str, text: str, **data: Any) -> None:
-        """Note what happened, for all who follow the run."""
         RunEvent.objects.create(run=self, kind=kind, text=text, data=data)
 
 
@@ -227,18 +225,14 @@ class Verdict(models.Model):
 class Call(models.Model):
     """One request to a model: an output for a prompt, or one order and sample of a verdict.
 
-    It is done once or failed with a reason. Whoever works on it holds its lease; a lease that ran
-    out belongs to nobody, and what its holder then says is not written down.
+    Whoever holds its lease works on it; what is said after a lease ran out is not written down.
     """
 
     class Purpose(models.TextChoices):
         GENERATE = "generate"
         JUDGE = "judge"
 
-    class State(models.TextChoices):
-        WAITING = "waiting"
-        DONE = "done"
-        FAILED = "failed"
+    State = Verdict.State
 
     run = models.ForeignKey(Run, models.PROTECT, related_name="calls", db_index=False)
     purpose = models.CharField(max_length=8, choices=Purpose)
@@ -402,10 +396,7 @@ class Checkpoint(models.Model):
 
 
 class Findings(models.Model):
-    """What a run's votes and verdicts show, or a part of them; findings.cache computes it.
-
-    A row without data has been asked for and is being computed.
-    """
+    """What a run's votes and verdicts show, or a part of them; without data, being computed."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="findings", db_index=False)
     # As findings.slices writes it; empty for the whole run.

@@ -7,10 +7,11 @@ from hashlib import sha256
 from itertools import combinations
 from random import Random
 from typing import Any, TypeVar
-from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Max, QuerySet
+from django.db.models.functions import Coalesce
 
 from humanjudge.celery import enqueue
 from judge_eval.config.run_config import JudgeSpec, RunConfig
@@ -96,30 +97,19 @@ def wants_overlap(key: str, item: object, share: float) -> bool:
 
 def add_items(queue: Queue, pairs: Sequence[tuple[Inference, Inference]]) -> list[Item]:
     """Put pairs behind those that a queue has; the caller holds its lock."""
-    last = queue.items.order_by("-position").values_list("position", flat=True).first()
-    first = 0 if last is None else last + 1
+    items = []
+    for position, (a, b) in enumerate(pairs, start=_next_position(queue.items.all())):
+        key = prompt_key(a.prompt)
+        turn = fresh_turn(queue.pk, key)
+        item = Item(queue=queue, position=position, prompt_key=key, turn=turn, a=a, b=b)
+        overlaps = wants_overlap(settings.SECRET_KEY, item.pk, queue.overlap_share)
+        item.votes_wanted = queue.overlap_votes if overlaps else queue.votes_per_item
+        items.append(item)
+    return Item.objects.bulk_create(items, batch_size=1000)
 
-    def wanted(item: UUID) -> int:
-        overlaps = wants_overlap(settings.SECRET_KEY, item, queue.overlap_share)
-        return queue.overlap_votes if overlaps else queue.votes_per_item
 
-    return Item.objects.bulk_create(
-        [
-            Item(
-                pk=pk,
-                queue=queue,
-                position=n,
-                prompt_key=prompt_key(a.prompt),
-                turn=fresh_turn(queue.pk, prompt_key(a.prompt)),
-                a=a,
-                b=b,
-                votes_wanted=wanted(pk),
-            )
-            for n, (a, b) in enumerate(pairs, start=first)
-            for pk in [uuid4()]
-        ],
-        batch_size=1000,
-    )
+def _next_position(rows: QuerySet[Any]) -> int:
+    return int(rows.aggregate(next=Coalesce(Max("position") + 1, 0))["next"])
 
 
 def picture_of(source: str) -> Picture:
@@ -128,9 +118,7 @@ def picture_of(source: str) -> Picture:
 
 def add_judges(run: Run, judges: Sequence[Judge]) -> list[Judge]:
     """Give judges their places behind those that a run has, and the rating that all start with."""
-    last = run.judges.order_by("-position").values_list("position", flat=True).first()
-    first = 0 if last is None else last + 1
-    for position, judge in enumerate(judges, start=first):
+    for position, judge in enumerate(judges, start=_next_position(run.judges.all())):
         judge.position = position
     added = Judge.objects.bulk_create(judges)
     JudgeRating.objects.bulk_create(JudgeRating(judge=judge) for judge in added)

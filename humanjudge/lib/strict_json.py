@@ -30,8 +30,8 @@ def _no_constant(word: str) -> object:
 _decoder = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
 
 
-def loads(text: str) -> object:
-    """Read one JSON text.
+def loads(text: str | bytes) -> object:
+    """Read one JSON text; bytes are UTF-8.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def loads(text: str) -> object:
     {'a': [1, None]}
     """
     try:
-        return _decoder.decode(text)
+        return _decoder.decode(text if isinstance(text, str) else text.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
         raise NotJson(f"not JSON: {error.msg} at character {error.pos + 1}") from error
     except (ValueError, RecursionError) as error:

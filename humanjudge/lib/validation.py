@@ -48,6 +48,10 @@ class ConfigInvalid(ValueError):
         super().__init__("\n".join(map(str, errors)))
         self.errors = tuple(errors)
 
+    @classmethod
+    def at(cls, path: str, message: str) -> ConfigInvalid:
+        return cls([ConfigError(path, message)])
+
 
 class Part(BaseModel):
     """One object of a config: nothing is guessed, and no key is ignored."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -11,12 +10,12 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 from ninja.errors import HttpError
 from ninja.security import HttpBearer
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import WithJsonSchema
 
 from humanjudge.lib.validation import ConfigError, ConfigInvalid
 from judge_eval.access import can
 from judge_eval.models import Run
-from judge_eval.selectors import Ambiguous, by_prefix
+from judge_eval.selectors import by_prefix
 from voting.keys import find_key
 from voting.models import ApiKey, Project, Voter
 from voting.services import wait_until_sealed
@@ -28,8 +27,6 @@ BLIND: Final = (
 )
 OWN_VOTES_SECONDS = 0.5
 MOST_NAMED: Final = 20
-# Arguments that cannot be wrong by themselves: a prefix that is none is one that is not known.
-_UNCHECKED: Final = {"request", "response", "run_id", "report_id"}
 
 # What an endpoint answers, or adds to the OpenAPI document.
 Json: TypeAlias = dict[str, Any]
@@ -39,29 +36,16 @@ Prefix = Annotated[
 ]
 
 
-def _whole(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-# To JSON, 30.0 is a whole number; what is strict takes no float for one.
-WHOLE = BeforeValidator(_whole)
-
-
-class ValueProblem(Schema):
-    """A value that is wrong, and where it stands in what was sent."""
-
-    path: str
-    message: str
-
-
 class Problem(Schema):
     """What every answer of 400 and above holds: what is wrong, in words or value by value."""
 
-    detail: str | list[ValueProblem]
+    detail: str | list[ConfigError]
 
 
-def invalid(path: str, message: str) -> ConfigInvalid:
-    return ConfigInvalid([ConfigError(path, message)])
+class Counts(Schema):
+    total: int
+    done: int
+    pending: int
 
 
 class KeyAuth(HttpBearer):
@@ -86,16 +70,11 @@ class KeyRouter(Router):
     ) -> None:
         """Add an operation; `response` has its answers, and those refusals that others have not."""
         answers = response if isinstance(response, dict) else {200: response}
-        refused = {400, 401, 403, 500, 503}
+        refused = {400, 401, 403, 422, 500, 503}
         if "{" in path:
-            refused |= {404}
-        if "{run_id}" in path:
-            refused |= {409}
+            refused |= {404, 409}
         if methods != ["GET"]:
-            refused |= {408, 413}
-        values = inspect.signature(view_func).parameters.keys() - _UNCHECKED
-        if values or "requestBody" in (options["openapi_extra"] or {}):
-            refused |= {422}
+            refused |= {408, 409, 413}
         responses = answers | dict.fromkeys(sorted(refused), Problem)
         super().add_api_operation(path, methods, view_func, response=responses, **options)
 
@@ -139,22 +118,18 @@ def project_for(api_key: ApiKey, wanted: str, *, may_be_new: bool = False) -> Pr
     known = Project.objects.order_by("created_at")
     if api_key.project_id:
         known = known.filter(pk=api_key.project_id)
-    fitting = known
-    if wanted:
-        try:
-            row = by_prefix(known, wanted)
-        except Ambiguous as ambiguous:
-            raise invalid("project", str(ambiguous)) from ambiguous
-        fitting = known.filter(pk=row.pk) if row else known.filter(name=wanted)
+    row = by_prefix(known, wanted)
+    named = known.filter(name=wanted) if wanted else known
+    fitting = known.filter(pk=row.pk) if row else named
     if fitting.count() == 1:
         return fitting.get()
     if may_be_new and wanted.strip() and not api_key.project_id and not fitting.exists():
         return Project.objects.create(name=wanted.strip()[:200])
     if not known.exists():
-        raise invalid("project", "there is none yet; make one in the admin")
+        raise ConfigInvalid.at("project", "there is none yet; make one in the admin")
     if fitting.exists():
-        raise invalid("project", f"which one? {_named(fitting)}")
-    raise invalid("project", f"there is no {wanted!r}, but {_named(known)}")
+        raise ConfigInvalid.at("project", f"which one? {_named(fitting)}")
+    raise ConfigInvalid.at("project", f"there is no {wanted!r}, but {_named(known)}")
 
 
 def _named(projects: QuerySet[Project]) -> str:

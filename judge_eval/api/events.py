@@ -11,11 +11,11 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from django.db import DatabaseError, connection
-from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
+from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
-from ninja import Field, Schema
-from ninja.errors import HttpError
+from ninja import Field, Header, Schema
 
+from humanjudge.http import problem
 from judge_eval.api.access import Json, KeyRouter, Prefix, Problem, key_of, run_of
 from judge_eval.models import RunEvent
 from judge_eval.runs.tryout import TOLD
@@ -52,17 +52,15 @@ class Events(Schema):
     next_cursor: int
 
 
-STREAMED = {
-    "parameters": [
-        {
-            "in": "header",
-            "name": "Last-Event-ID",
-            "description": "The number of an event: instead of `cursor`, by a stream that goes on.",
-            "schema": {"type": "string", "pattern": "^[0-9]{0,18}$"},
-        }
-    ],
-    "responses": {200: {"content": {STREAM: {"schema": {"type": "string"}}}}},
-}
+STREAMED = {"responses": {200: {"content": {STREAM: {"schema": {"type": "string"}}}}}}
+LastEvent = Annotated[
+    str,
+    Header(
+        alias="Last-Event-ID",
+        pattern="^[0-9]{0,18}$",
+        description="The number of an event: instead of `cursor`, by a stream that goes on.",
+    ),
+]
 
 # A stream keeps a web thread, and a process has few: whoever comes second is told to poll.
 _streaming = threading.Lock()
@@ -74,6 +72,7 @@ def events(
     run_id: Prefix,
     cursor: int = 0,
     limit: Annotated[int, Field(ge=1, le=MOST_EVENTS)] = 100,
+    last: LastEvent = "",
 ) -> Any:
     """What happened to a run after `cursor`, oldest first; ask again with `next_cursor`.
 
@@ -81,22 +80,18 @@ def events(
     again with `Last-Event-ID`. A server has few such streams: 429 means to poll instead.
     """
     run = run_of(key_of(request, ApiKey.Scope.READ), run_id)
-    last = request.headers.get("Last-Event-ID", "")
-    if last and not (last.isascii() and last.isdecimal() and len(last) < 19):
-        raise HttpError(422, f"Last-Event-ID: the number of an event, not {last!r}")
     cursor = int(last or cursor)
     if STREAM not in request.headers.get("Accept", ""):
         found = _after(run.pk, cursor, limit)
         return {"events": found, "next_cursor": found[-1].pk if found else cursor}
     if not _streaming.acquire(blocking=False):
         detail = "somebody listens to this server already; ask without text/event-stream instead"
-        headers = {"Retry-After": str(RETRY_SECONDS)}
-        refused = JsonResponse({"detail": detail}, status=429, headers=headers)
+        refused = problem(request, 429, detail, retry_after=RETRY_SECONDS)
         # Whoever waits asks again and again: nothing that the log need know.
         refused._has_been_logged = True  # type: ignore[attr-defined]
         return refused
     headers = {"Cache-Control": "no-store"}
-    return StreamingHttpResponse(Listening(run.pk, cursor), content_type=STREAM, headers=headers)
+    return EventStream(_texts(run.pk, cursor), content_type=STREAM, headers=headers)
 
 
 def _after(run: UUID, cursor: int, limit: int) -> list[RunEvent]:
@@ -104,43 +99,34 @@ def _after(run: UUID, cursor: int, limit: int) -> list[RunEvent]:
     return list(settled.order_by("pk")[:limit])
 
 
-class Listening:
-    """The text of one stream; whatever becomes of its listener, the place is given back once."""
-
-    def __init__(self, run: UUID, cursor: int) -> None:
-        self._run = run
-        self._cursor = cursor
-        self._is_over = False
+class EventStream(StreamingHttpResponse):
+    """Whatever becomes of its listener, the server closes it, and the place is given back once."""
 
     def close(self) -> None:
-        if not self._is_over:
-            self._is_over = True
+        if not self.closed:
             _streaming.release()
+        super().close()
 
-    def __iter__(self) -> Iterator[str]:
+
+def _texts(run: UUID, cursor: int) -> Iterator[str]:
+    now = monotonic()
+    end, beat = now + STREAM_SECONDS, now + BEAT_SECONDS
+    # Named first, so that a listener whose stream ends goes on soon.
+    yield f"retry: {1000 * RETRY_SECONDS}\n\n"
+    while now < end:
         try:
-            yield from self._texts()
+            found = _after(run, cursor, MOST_EVENTS)
         except DatabaseError:
             return  # the listener asks again, and is told what is wrong then
-        finally:
-            self.close()
-
-    def _texts(self) -> Iterator[str]:
+        # Not while sleeping: it goes back to the pool, for those who have something to do.
+        connection.close()
+        for event in found:
+            cursor = event.pk
+            data = json.dumps(EventOut.from_orm(event).model_dump(mode="json"))
+            yield f"id: {event.pk}\nevent: {event.kind}\ndata: {data}\n\n"
+        if not found and now >= beat:
+            yield ": still here\n\n"
+        if found or now >= beat:
+            beat = now + BEAT_SECONDS
+        sleep(min(LOOK_SECONDS, end - now))
         now = monotonic()
-        end, beat = now + STREAM_SECONDS, now + BEAT_SECONDS
-        # Named first, so that a listener whose stream ends goes on soon.
-        yield f"retry: {1000 * RETRY_SECONDS}\n\n"
-        while now < end:
-            found = _after(self._run, self._cursor, MOST_EVENTS)
-            # Not while sleeping: it goes back to the pool, for those who have something to do.
-            connection.close()
-            for event in found:
-                self._cursor = event.pk
-                data = EventOut.from_orm(event).model_dump() | {"at": event.at.isoformat()}
-                yield f"id: {event.pk}\nevent: {event.kind}\ndata: {json.dumps(data)}\n\n"
-            if not found and now >= beat:
-                yield ": still here\n\n"
-            if found or now >= beat:
-                beat = now + BEAT_SECONDS
-            sleep(min(LOOK_SECONDS, end - now))
-            now = monotonic()

@@ -12,13 +12,12 @@ from django.utils.text import slugify
 from ninja import Schema, Status
 from ninja.errors import HttpError
 
-from humanjudge.lib.validation import LONGEST_NAME
+from humanjudge.lib.validation import LONGEST_NAME, ConfigInvalid
 from judge_eval.api.access import (
     Json,
     KeyRouter,
     Prefix,
     Problem,
-    invalid,
     key_of,
     located,
     project_for,
@@ -107,7 +106,7 @@ def import_new(request: HttpRequest, response: HttpResponse) -> Any:
     job = Import(api_key=api_key, is_bundle=bundle.is_bundle(files[0].stream))
     if job.is_bundle:
         if len(files) > 1:
-            raise invalid("file", "a bundle comes alone")
+            raise ConfigInvalid.at("file", "a bundle comes alone")
         job.form = {}
         if wanted or api_key.project_id:
             job.project = project_for(api_key, wanted)
@@ -115,7 +114,9 @@ def import_new(request: HttpRequest, response: HttpResponse) -> Any:
     job.name = request.POST.get("name", "").strip()
     for path, line, least in (("name", job.name, 1), ("project", wanted, 0)):
         if not least <= len(line) <= LONGEST_NAME or not line.isprintable():
-            raise invalid(path, f"a line of {least} to {LONGEST_NAME} characters is needed")
+            raise ConfigInvalid.at(
+                path, f"a line of {least} to {LONGEST_NAME} characters is needed"
+            )
     job.form = _form(request, files)
     job.project = project_for(api_key, wanted, may_be_new=True)
     return _accepted(response, job, files)
@@ -127,7 +128,7 @@ def import_more(request: HttpRequest, response: HttpResponse, run_id: Prefix) ->
     api_key = key_of(request, MANAGE)
     run, files = run_of(api_key, run_id), _files(request)
     if bundle.is_bundle(files[0].stream):
-        raise invalid("file", "a bundle is a run of its own: POST it to /api/runs/import")
+        raise ConfigInvalid.at("file", "a bundle is a run of its own: POST it to /api/runs/import")
     form = _form(request, files)
     open_to_imports(Run.objects.filter(pk=run.pk))
     job = Import(api_key=api_key, run=run, project_id=run.queue.project_id, form=form)
@@ -188,7 +189,7 @@ def _files(request: HttpRequest) -> list[Source]:
         raise HttpError(413, f"at most {number} files of {settings.IMPORT_MAX_MB} MB each")
     files = request.FILES.getlist("file")
     if not 0 < len(files) <= number:
-        raise invalid("file", f"1 to {number} files are needed, in a multipart form")
+        raise ConfigInvalid.at("file", f"1 to {number} files are needed, in a multipart form")
     for file in files:
         if (file.size or 0) > most:
             raise HttpError(413, f"{file.name} has more than {settings.IMPORT_MAX_MB} MB")

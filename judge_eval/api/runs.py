@@ -8,32 +8,22 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from ninja import Field, Schema, Status
 from ninja.errors import HttpError
-from pydantic import BaseModel, ConfigDict, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from humanjudge.lib import strict_json
-from humanjudge.lib.validation import Name, Part, json_schema, validated
-from judge_eval.api.access import (
-    WHOLE,
-    Json,
-    KeyRouter,
-    Prefix,
-    Problem,
-    invalid,
-    key_of,
-    project_for,
-    run_of,
-)
+from humanjudge.lib.validation import ConfigInvalid, Name, Part, json_schema, validated
+from judge_eval.api.access import Counts, Json, KeyRouter, Prefix, key_of, project_for, run_of
 from judge_eval.config.estimates import Estimate, Plan, plan
-from judge_eval.config.run_config import MOST_USD, RunConfig, parse
+from judge_eval.config.run_config import RunConfig, Usd, parse
 from judge_eval.models import Run
 from judge_eval.runs import demo, lifecycle, simulation
 from judge_eval.runs.progress import Cost, Work, progress_of
-from voting.choices import CHOICES
+from voting.choices import Choice
 from voting.models import ApiKey, Item
 from voting.voters import voter_of_key
 
@@ -49,14 +39,6 @@ router = KeyRouter("runs")
 # --- what is answered -----------------------------------------------------------------------------
 
 
-class EstimateOut(Schema):
-    """An estimate without its lines."""
-
-    usd: float | None
-    known_usd: float
-    unpriced: list[str]
-
-
 class Estimated(Schema):
     plan: Plan
     estimate: Estimate
@@ -69,24 +51,18 @@ class State(Schema):
     note: str
 
 
-class Created(State):
-    plan: Plan
-    estimate: EstimateOut
+class Created(State, Estimated):
+    pass
 
 
 class Retried(State):
     calls: int
 
 
-class Listed(State):
-    """A run that `_counted` has counted."""
-
+class Listed(State, Counts):
     project: str = Field(alias="queue.project.name")
     project_id: UUID = Field(alias="queue.project_id")
     created_at: datetime
-    total: int
-    done: int
-    pending: int
     votes: int = Field(alias="board.votes")
     simulated: bool = Field(alias="queue.is_simulated")
 
@@ -113,13 +89,6 @@ class Detailed(Listed):
     judges: list[JudgeOut]
 
 
-class SimulateOut(Schema):
-    voted: int
-    skipped: int
-    left: int
-    simulated: bool = True
-
-
 # --- what is asked --------------------------------------------------------------------------------
 
 
@@ -133,92 +102,67 @@ class Beside(Part):
 class DemoRequest(Part):
     """One more run of what the demo holds."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"kind": "svg", "name": "Drawings", "project": "Demo"}}
+    )
+
     kind: Literal["svg", "text"] = "svg"
     name: Name = ""
     project: Name = ""
 
 
 class Resume(BaseModel):
-    model_config = ConfigDict(strict=True)
-
-    budget_usd: float | None = Field(None, gt=0, le=MOST_USD)
+    budget_usd: Usd | None = None
 
 
-class SimulateIn(BaseModel):
-    model_config = ConfigDict(strict=True)
+# To JSON, 30.0 is a whole number; what is strict takes no float for one.
+WHOLE = BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)
 
-    choice: Annotated[
-        str, WithJsonSchema({"type": "string", "enum": [*CHOICES, simulation.AUTO]})
-    ] = simulation.AUTO
+
+class SimulateIn(BaseModel, strict=True):
+    choice: Literal[Choice, "auto"] = "auto"
     limit: Annotated[int, Field(ge=1), WHOLE] | None = None
     seed: Annotated[int, WHOLE] = 0
 
 
-Cursor = Annotated[
-    str, WithJsonSchema({"type": "string", "pattern": "^([0-9]{1,17}-[0-9a-f]{32})?$"})
-]
-
-
-def _body(*models: type[BaseModel], example: Json, required: bool) -> Json:
-    """Describe a body that is read as one JSON object with the fields of all these models."""
-    shape, *others = [json_schema(model) for model in models]
-    for other in others:
-        shape["properties"] |= other["properties"]
-    content = {"application/json": {"schema": shape, "example": example}}
-    return {"requestBody": {"required": required, "content": content}}
-
-
-CONFIG = _body(
-    RunConfig,
-    Beside,
-    example={
-        "name": "Cats",
-        "mode": "judge_eval",
-        "models": [{"id": "model-a"}, {"id": "model-b"}],
-        "judges": ["judge-x", "longer-wins"],
-        "prompts": [{"id": "cat", "text": "A cat on a bicycle"}],
-        "generation": {"temperature": 0.7},
-        "project": "Demo",
-        "start": True,
-    },
-    required=True,
-)
-DEMO = _body(
-    DemoRequest, example={"kind": "svg", "name": "Drawings", "project": "Demo"}, required=False
-)
-
-
-def _json(request: HttpRequest, if_empty: Json | None = None) -> Any:
-    """Read a body, which may be larger than others; one that is too large is not read."""
-    length = request.headers.get("Content-Length", "")
-    if length.isdecimal() and int(length) > MOST_BYTES:
-        raise HttpError(413, f"a config of more than {MOST_BYTES:,} bytes")
-    body = request.read()
-    if not body and if_empty is not None:
-        return if_empty
-    try:
-        return strict_json.loads(body.decode())
-    except (UnicodeDecodeError, strict_json.NotJson) as error:
-        raise invalid("", f"the body is not JSON: {error}") from error
+_EXAMPLE = {
+    "name": "Cats",
+    "mode": "judge_eval",
+    "models": [{"id": "model-a"}, {"id": "model-b"}],
+    "judges": ["judge-x", "longer-wins"],
+    "prompts": [{"id": "cat", "text": "A cat on a bicycle"}],
+    "generation": {"temperature": 0.7},
+    "project": "Demo",
+    "start": True,
+}
+_SCHEMA = json_schema(RunConfig)
+_SCHEMA["properties"] |= json_schema(Beside)["properties"]
+_CONTENT = {"application/json": {"schema": _SCHEMA, "example": _EXAMPLE}}
+CONFIG = {"requestBody": {"required": True, "content": _CONTENT}}
 
 
 def _config(request: HttpRequest) -> tuple[RunConfig, Beside]:
-    """Read a config and what stands beside it."""
-    data = _json(request)
+    """Read a config and what stands beside it; a body that is too large is not read."""
+    length = request.headers.get("Content-Length", "")
+    if length.isdecimal() and int(length) > MOST_BYTES:
+        raise HttpError(413, f"a config of more than {MOST_BYTES:,} bytes")
+    try:
+        data: Any = strict_json.loads(request.read())
+    except strict_json.NotJson as error:
+        raise ConfigInvalid.at("", f"the body is not JSON: {error}") from error
     named = Beside.model_fields.keys() & data if isinstance(data, dict) else set()
     beside = validated(Beside, {name: data.pop(name) for name in sorted(named)})
     return parse(data), beside
 
 
 def _estimated(config: RunConfig) -> Json:
-    """Return what a run will ask for and cost, as far as prices are known."""
     return {"plan": plan(config), "estimate": lifecycle.cost_of(config)}
 
 
 # --- addresses ------------------------------------------------------------------------------------
 
 
-@router.post("", response={201: Created, 409: Problem}, openapi_extra=CONFIG)
+@router.post("", response={201: Created}, openapi_extra=CONFIG)
 def create(request: HttpRequest) -> Any:
     """Make a run of a config. With `start` it begins at once, or is not made at all.
 
@@ -237,7 +181,8 @@ def create(request: HttpRequest) -> Any:
 def list_runs(
     request: HttpRequest,
     limit: Annotated[int, Field(ge=1, le=MOST_RUNS)] = 50,
-    cursor: Cursor = "",
+    # The moment and the number of the last run of a page.
+    cursor: Annotated[str, Field(pattern="^([0-9]{1,17}-[0-9a-f]{32})?$")] = "",
 ) -> Any:
     """The runs that this key knows, the newest first; pass `next_cursor` on until it is null."""
     api_key = key_of(request, READ)
@@ -246,10 +191,7 @@ def list_runs(
         runs = runs.filter(queue__project=api_key.project_id)
     if cursor:
         micros, _, number = cursor.partition("-")
-        try:
-            at, pk = _EPOCH + timedelta(microseconds=int(micros)), UUID(hex=number)
-        except (ValueError, OverflowError) as error:
-            raise HttpError(422, "cursor: not one that a page of runs ended with") from error
+        at, pk = _EPOCH + timedelta(microseconds=int(micros)), UUID(hex=number)
         runs = runs.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=pk))
     found = list(runs[: limit + 1])
     following = None
@@ -265,12 +207,9 @@ def _counted(runs: QuerySet[Run]) -> QuerySet[Run]:
     pairs = Item.objects.filter(queue=OuterRef("queue"))
     last = pairs.order_by("-position").values("position")[:1]
     unusable = pairs.filter(~Q(unusable="")).values("queue").annotate(n=Count("pk")).values("n")
-    nothing = Value(0, IntegerField())
-    total = Coalesce(Subquery(last) + 1, nothing) - Coalesce(Subquery(unusable), nothing)
-    counted = runs.select_related("board", "queue__project").annotate(
-        total=total, done=F("queue__done")
-    )
-    return counted.annotate(pending=F("total") - F("done"))
+    total = Coalesce(Subquery(last) + 1, 0) - Coalesce(Subquery(unusable), 0)
+    counted = runs.annotate(total=total, done=F("queue__done"), pending=F("total") - F("done"))
+    return counted.select_related("board", "queue__project")
 
 
 @router.post("/estimate", response=Estimated, openapi_extra=CONFIG)
@@ -281,14 +220,14 @@ def estimate(request: HttpRequest) -> Any:
     return _estimated(config)
 
 
-@router.post("/demo", response={201: Created}, openapi_extra=DEMO)
-def create_demo(request: HttpRequest) -> Any:
+@router.post("/demo", response={201: Created})
+def create_demo(request: HttpRequest, body: DemoRequest | None = None) -> Any:
     """Make another run of the demo's stored outputs, judged by the baselines: no model is asked.
 
     `kind` is `svg` (the default) or `text`; the body may be left out.
     """
     api_key = key_of(request, MANAGE)
-    wanted = validated(DemoRequest, _json(request, if_empty={}))
+    wanted = body or DemoRequest()
     project = project_for(api_key, wanted.project)
     run = demo.make_run(project, wanted.kind, wanted.name or demo.RUNS[wanted.kind])
     pairs, nothing = run.queue.items.count(), Decimal(0)
@@ -325,8 +264,7 @@ def stop(request: HttpRequest, run_id: Prefix) -> Any:
 @router.post("/{run_id}/resume", response=State)
 def resume(request: HttpRequest, run_id: Prefix, body: Resume | None = None) -> Any:
     """Go on where a run was stopped, with another budget if one is given."""
-    budget = None if body is None or body.budget_usd is None else Decimal(repr(body.budget_usd))
-    return lifecycle.resume(_managed(request, run_id).pk, budget)
+    return lifecycle.resume(_managed(request, run_id).pk, body.budget_usd if body else None)
 
 
 @router.post("/{run_id}/retry", response=Retried)
@@ -348,7 +286,7 @@ def _managed(request: HttpRequest, run_id: Prefix) -> Run:
     return run_of(key_of(request, MANAGE), run_id)
 
 
-@router.post("/{run_id}/judge-eval/simulate", response=SimulateOut)
+@router.post("/{run_id}/judge-eval/simulate", response=simulation.Simulated)
 def simulate(request: HttpRequest, run_id: Prefix, body: SimulateIn) -> Any:
     """Cast pretend votes on the pairs that are pending for this key, to try a run out.
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Prefetch, prefetch_related_objects
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 from ninja import Field, Schema
 from ninja.errors import HttpError
-from pydantic import WithJsonSchema
+from pydantic import BeforeValidator, WithJsonSchema
 
 from humanjudge.lib.ratelimit import RateLimit
-from judge_eval import selectors
 from judge_eval.api.access import (
+    Counts,
     Json,
     KeyRouter,
     Prefix,
@@ -33,7 +35,7 @@ from judge_eval.findings.model import DisputedPair, RunFindings
 from judge_eval.findings.ranking import agreement_intervals, ranking, stored_ranking
 from judge_eval.findings.slices import LONGEST
 from judge_eval.models import Run, Verdict
-from judge_eval.selectors import by_prefix, pairs_at
+from judge_eval.selectors import board, by_prefix, pairs_at
 from judge_eval.stats.estimate import best_first
 from voting.assignment import ballot_for
 from voting.choices import CHOICES
@@ -65,16 +67,13 @@ class Task(Schema):
 
 
 class Mine(Schema):
-    votes: int
-    left: int
+    votes: int = Field(alias="mine")
+    left: int = Field(alias="left_for_me")
 
 
-class Pending(Schema):
+class Pending(Counts):
     tasks: list[Task]
     mine: Mine
-    total: int
-    done: int
-    pending: int
     simulated: bool
     next_cursor: int | None
 
@@ -94,44 +93,45 @@ class VoteOut(Schema):
     unblinded: bool | None = None
 
 
-class Standing(Schema):
-    judge: str
-    judge_id: UUID
-    baseline: bool
+Percent = Annotated[float | None, BeforeValidator(lambda share: share and 100 * share)]
+
+
+class Standing(Schema, json_schema_serialization_defaults_required=True):
+    # Of its rating in `row`, and of what findings have `found` of it, if they have.
+    judge: str = Field(alias="row.judge.name")
+    judge_id: UUID = Field(alias="row.judge.id")
+    baseline: bool = Field(alias="row.judge.is_baseline")
     rank: int
-    elo: int
-    elo_exact: float
-    agree: int
-    disagree: int
-    total: int
-    agree_rate: float | None
-    agree_low: float | None
-    agree_high: float | None
-    coverage: float | None
-    overall_agreement: float | None
-    overall_low: float | None
-    overall_high: float | None
-    order_luck: float | None
+    elo: Annotated[int, BeforeValidator(round)] = Field(alias="row.elo")
+    elo_exact: float = Field(alias="row.elo")
+    agree: int = Field(alias="row.agree")
+    disagree: int = Field(alias="row.disagree")
+    total: int = Field(alias="row.total")
+    agree_rate: float | None = Field(alias="row.agree_rate")
+    agree_low: float | None = Field(None, alias="interval.0")
+    agree_high: float | None = Field(None, alias="interval.1")
+    coverage: float | None = Field(alias="row.coverage")
+    overall_agreement: Percent = Field(alias="share")
+    overall_low: Percent = Field(None, alias="found.overall.low")
+    overall_high: Percent = Field(None, alias="found.overall.high")
+    order_luck: float | None = Field(None, alias="found.order_luck")
 
 
 class OverallAsOf(Schema):
     """Which votes overall agreement and order luck are of; `newer` votes are being counted."""
 
     votes: int
-    ledger_seq: int
+    ledger_seq: int = Field(alias="seq")
     newer: int
-    computed: bool
+    computed: bool = Field(alias="is_computed")
 
 
-class Results(Schema):
+class Results(Counts):
     leaderboard: list[Standing]
-    total: int
-    done: int
-    pending: int
     votes: int
     unblinded: int
     simulated: bool
-    ledger_seq: int
+    ledger_seq: int = Field(alias="seq")
     sealed: bool
     overall_as_of: OverallAsOf
 
@@ -193,19 +193,17 @@ def pending(
     voter, _ = own_votes(api_key, run)
     wanted = open_to(voter, run.queue).filter(position__gt=cursor).select_related("a", "b")
     pairs = list(wanted.order_by("position")[:limit])
-    tasks = {pair.pk: _task(pair) for pair in pairs}
+    tasks = [_task(pair) for pair in pairs]
     if verdicts and ApiKey.Scope.VERDICTS in api_key.scopes:
-        record_exposure(voter.pk, list(tasks), timezone.now())
-        given: dict[UUID, list[Json]] = {pk: [] for pk in tasks}
-        found = Verdict.objects.filter(item__in=pairs).select_related("judge")
-        for verdict in found.order_by("judge__position"):
-            given[verdict.item_id].append(_verdict(verdict))
-        for pk, task in tasks.items():
-            task["verdicts"] = json.dumps(given[pk])
+        record_exposure(voter.pk, [pair.pk for pair in pairs], timezone.now())
+        given = Verdict.objects.select_related("judge").order_by("judge__position")
+        prefetch_related_objects(pairs, Prefetch("verdicts", given))
+        for task, pair in zip(tasks, pairs, strict=True):
+            task["verdicts"] = json.dumps([_verdict(verdict) for verdict in pair.verdicts.all()])
     so_far = progress(voter, run.queue)
     return {
-        "tasks": list(tasks.values()),
-        "mine": {"votes": so_far.mine, "left": so_far.left_for_me},
+        "tasks": tasks,
+        "mine": so_far,
         "total": so_far.total,
         "done": so_far.done,
         "pending": so_far.pending,
@@ -302,52 +300,24 @@ def results(request: HttpRequest, run_id: Prefix) -> Any:
     run = run_of(api_key, run_id)
     keep_blind(api_key, run)
     _, is_sealed = own_votes(api_key, run)
-    board, computed = selectors.board(run), stored_ranking(run)
-    overall, intervals = ranking(board, computed), agreement_intervals(board, computed)
-    standings = []
-    for row in overall.best_first(board.rows):
-        judge = str(row.judge.pk)
-        value = overall.values.get(judge)
-        low, high = intervals.get(row.judge.pk, (None, None))
-        findings = overall.findings.get(judge)
-        below, above = (findings.overall.low, findings.overall.high) if findings else (None, None)
-        standings.append(
-            {
-                "judge": row.judge.name,
-                "judge_id": row.judge.pk,
-                "baseline": row.judge.is_baseline,
-                "rank": overall.rank(row),
-                "elo": round(row.elo),
-                "elo_exact": row.elo,
-                "agree": row.agree,
-                "disagree": row.disagree,
-                "total": row.total,
-                "agree_rate": row.agree_rate,
-                "agree_low": low,
-                "agree_high": high,
-                "coverage": row.coverage,
-                "overall_agreement": None if value is None else 100 * value,
-                "overall_low": None if below is None else 100 * below,
-                "overall_high": None if above is None else 100 * above,
-                "order_luck": findings.order_luck if findings else None,
-            }
+    counted, computed = board(run), stored_ranking(run)
+    overall, intervals = ranking(counted, computed), agreement_intervals(counted, computed)
+    standings = [
+        SimpleNamespace(
+            row=row,
+            rank=overall.rank(row),
+            interval=intervals.get(row.judge.pk),
+            share=overall.values.get(str(row.judge.pk)),
+            found=overall.findings.get(str(row.judge.pk)),
         )
-    return {
+        for row in overall.best_first(counted.rows)
+    ]
+    return counted._asdict() | {
         "leaderboard": standings,
-        "total": board.total,
-        "done": board.done,
-        "pending": board.pending,
-        "votes": board.votes,
-        "unblinded": board.unblinded,
+        "pending": counted.pending,
         "simulated": run.queue.is_simulated,
-        "ledger_seq": board.seq,
         "sealed": is_sealed,
-        "overall_as_of": {
-            "votes": overall.votes,
-            "ledger_seq": overall.seq,
-            "newer": max(board.votes - overall.votes, 0),
-            "computed": overall.is_computed,
-        },
+        "overall_as_of": overall._asdict() | {"newer": max(counted.votes - overall.votes, 0)},
     }
 
 

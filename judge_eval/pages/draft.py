@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
@@ -15,17 +16,17 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods
-from django_htmx.http import HttpResponseClientRedirect
 
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.text import latency, number_of, usd
+from judge_eval import selectors
 from judge_eval.access import refusal
 from judge_eval.config.estimates import Estimate, plan
 from judge_eval.config.run_config import RUBRICS
 from judge_eval.models import Judge, Run
 from judge_eval.pages.pairs import scores_in_words
-from judge_eval.pages.run_form import ConfigForm, RunForm, as_json, empty_values, form_values
-from judge_eval.pages.runs import find_run, run_action, run_page
+from judge_eval.pages.run_form import ConfigForm, RunForm, empty_values, form_values
+from judge_eval.pages.runs import lead_to, run_action, run_page
 from judge_eval.prompts import judge
 from judge_eval.runs import lifecycle, providers, tryout
 from voting.choices import LABELS
@@ -33,7 +34,6 @@ from voting.models import Item, Project
 
 # A file of 5 MB and the largest form that Django reads.
 MOST_BYTES = 8_000_000
-COPY = " (copy)"
 FIRST_PROMPTS = 100
 
 
@@ -63,16 +63,17 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
         if form.is_valid() and form.run_config is not None:
             project = form.cleaned_data["project"] or form.cleaned_data["new_project"]
             return redirect("run-draft", lifecycle.create(project, form.run_config).pk)
-        status = 413 if form.is_too_large else 422
+        status = 413 if any(form.has_error(each, "too_large") for each in form.errors) else 422
     elif source:
-        run = _source(source)
-        longest = Run._meta.get_field("name").max_length or 0
-        name = f"{run.name[: longest - len(COPY)]}{COPY}"
-        config = lifecycle.config_of(run)
-        values = {"config": as_json(config, name=name)} if as_config else form_values(config)
+        run = selectors.by_prefix(Run.objects.filter(config__isnull=False), source)
+        if run is None:
+            raise Http404
+        config = lifecycle.copied(run)
+        text = json.dumps(config.as_dict(), indent=2, ensure_ascii=False)
+        values = {"config": text} if as_config else form_values(config)
         if values is None:  # the form has no place for all that this config says
             return redirect(f"{reverse('new-run-config')}?from={run.pk}")
-        form = form_class(initial=values | {"name": name, "project": run.queue.project_id})
+        form = form_class(initial=values | {"project": run.queue.project_id})
     else:
         projects = Project.objects.all()[:2]
         only = {"project": projects[0] if len(projects) == 1 else None}
@@ -82,23 +83,11 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
     return render(request, template, context, status=status)
 
 
-def _source(named: str) -> Run:
-    """Return the run whose config is to be changed."""
-    try:
-        run = find_run(UUID(named))
-    except ValueError:
-        raise Http404 from None
-    if run.config is None:
-        raise Http404
-    return run
-
-
 @run_page("see calls")
 def run_draft(request: HtmxRequest, run: Run) -> HttpResponse:
     """What a draft will do; htmx asks for its tryout again while a judge is asked."""
     if run.state != Run.State.DRAFT:
-        started = reverse("run-progress", args=[run.pk])
-        return HttpResponseClientRedirect(started) if request.htmx else redirect(started)
+        return lead_to(request, "run-progress", run)
     if run.config is None:
         raise Problem(409, "This draft has no config, so there is nothing to start.")
     judges = run.judges.exclude(provider=Judge.BASELINE).order_by("position")
@@ -111,7 +100,6 @@ def run_draft(request: HtmxRequest, run: Run) -> HttpResponse:
 
 
 def _draft(run: Run) -> Context:
-    """Return what a config will do and cost, and what stands in its way."""
     config = lifecycle.config_of(run)
     cost, budget, overlap = lifecycle.cost_of(config), config.budget_usd, config.overlap
     votes = f"{number_of(config.votes_per_pair, 'vote')} per pair"
@@ -160,12 +148,10 @@ def _draft(run: Run) -> Context:
 
 def _cost_in_words(cost: Estimate) -> str:
     about = f"at most about {usd(cost.known_usd)}"
-    if not cost.unpriced:
-        return about
     unpriced = number_of(len(cost.unpriced), "model")
-    if not cost.known_usd:
+    if cost.unpriced and not cost.known_usd:
         return f"not known: no price for {unpriced}"
-    return f"{about}, and {unpriced} of unknown price"
+    return f"{about}, and {unpriced} of unknown price" if cost.unpriced else about
 
 
 def _how(temperature: float | None, max_tokens: int) -> str:
@@ -174,7 +160,6 @@ def _how(temperature: float | None, max_tokens: int) -> str:
 
 
 def _texts(messages: Iterable[Any]) -> list[tuple[str, str]]:
-    """Return the role and the text of each message, with a word for each picture."""
     texts = []
     for message in messages:
         content = message["content"]

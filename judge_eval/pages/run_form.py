@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django import forms
@@ -17,7 +16,7 @@ from django.utils.html import format_html
 from humanjudge.http import Context
 from humanjudge.lib import strict_json
 from judge_eval.baselines import BASELINES, names_for
-from judge_eval.config import prompt_files
+from judge_eval.config.prompt_files import FoundPrompt, PromptsUnreadable, from_file, from_lines
 from judge_eval.config.run_config import (
     DEFAULT_PROVIDER,
     RUBRICS,
@@ -34,19 +33,8 @@ MOST_FILE_BYTES = 5_000_000
 MOST_ERRORS = 20
 # Of a text field whose lines are names, code or the like.
 LINES: Final = {"spellcheck": "false", "autocomplete": "off", "class": "lines"}
-# Where a config has what stands in a field; left empty, its default stands there.
-_PATHS: Final = {
-    "provider": "provider",
-    "votes_per_pair": "votes_per_pair",
-    "samples": "judging.samples",
-    "overlap_percent": "overlap.share",
-    "overlap_votes": "overlap.votes",
-    "generation_temperature": "generation.temperature",
-    "generation_max_tokens": "generation.max_tokens",
-    "judging_temperature": "judging.temperature",
-    "judging_max_tokens": "judging.max_tokens",
-}
-_FIELDS: Final = {path: field for field, path in _PATHS.items()}
+# Objects of a config: `judging.samples` stands in the field `judging_samples`.
+PARTS: Final = ("overlap", "generation", "judging")
 _LISTED = re.compile(r"(models|judges|prompts)\[(\d+)\](?:\.(.+))?")
 
 
@@ -59,42 +47,32 @@ class ProjectForm(forms.Form):
     new_project = forms.CharField(label="Name of the new project", max_length=200, required=False)
     run_config: RunConfig | None = None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **(kwargs | {"label_suffix": ""}))
-
-    def clean(self) -> Context:
-        cleaned = super().clean() or self.cleaned_data
-        if not {"project", "new_project"} & self.errors.keys():
-            if cleaned.get("project") and cleaned.get("new_project"):
-                self.add_error("new_project", "Choose a project or name a new one, not both.")
-            elif not cleaned.get("project") and not cleaned.get("new_project"):
-                self.add_error("new_project", "Name the new project, or choose one.")
-        return cleaned
-
-    @property
-    def is_too_large(self) -> bool:
-        errors = self.errors.as_data().values()
-        return any(error.code == "too_large" for several in errors for error in several)
+    def clean(self) -> None:
+        project, name = (self.cleaned_data.get(field) for field in ("project", "new_project"))
+        if {"project", "new_project"} & self.errors.keys():
+            return
+        if project and name:
+            self.add_error("new_project", "Choose a project or name a new one, not both.")
+        elif not project and not name:
+            self.add_error("new_project", "Name the new project, or choose one.")
 
 
-class SmallFile(forms.FileField):
-    """A file of at most 5 MB, which may be left out."""
-
-    def clean(self, data: Any, initial: Any = None) -> UploadedFile[bytes] | None:
-        file: UploadedFile[bytes] | None = super().clean(data, initial)
-        if file is not None and (file.size or 0) > MOST_FILE_BYTES:
-            raise forms.ValidationError("It is larger than 5 MB.", code="too_large")
-        return file
+def _check_size(file: UploadedFile[bytes]) -> None:
+    if (file.size or 0) > MOST_FILE_BYTES:
+        raise forms.ValidationError("It is larger than 5 MB.", code="too_large")
 
 
-def _whole(label: str, help_text: str = "") -> forms.IntegerField:
-    widget = forms.NumberInput(attrs={"min": 1})
-    return forms.IntegerField(label=label, help_text=help_text, required=False, widget=widget)
+def _file(label: str, help_text: str) -> forms.FileField:
+    return forms.FileField(
+        label=label, help_text=help_text, required=False, validators=[_check_size]
+    )
 
 
-def _number(label: str, help_text: str = "") -> forms.FloatField:
-    widget = forms.NumberInput(attrs={"min": 0, "step": "any"})
-    return forms.FloatField(label=label, help_text=help_text, required=False, widget=widget)
+def _number(
+    label: str, help_text: str = "", field: type[forms.IntegerField] = forms.IntegerField
+) -> forms.IntegerField:
+    widget = forms.NumberInput(attrs={"min": 0})
+    return field(label=label, help_text=help_text, required=False, widget=widget)
 
 
 def _one_of(label: str, choices: Sequence[tuple[str, str]]) -> forms.ChoiceField:
@@ -115,8 +93,6 @@ def _lines(label: str, help_text: str, rows: int = 4) -> forms.CharField:
 
 
 class RunForm(ProjectForm):
-    """A new run, field by field."""
-
     name = forms.CharField(max_length=200)
     kind = _one_of(
         "Kind of output", [("svg", "drawings (SVG)"), ("text", "texts"), ("code", "code")]
@@ -124,10 +100,9 @@ class RunForm(ProjectForm):
     models = _lines("Models that generate", "One per line, by the name that the provider knows.")
     provider = forms.ChoiceField(help_text="Models and judges are asked there.")
     prompts = _lines("Prompts", "One per line.", rows=7)
-    prompts_file = SmallFile(
-        label="or a file of prompts",
-        required=False,
-        help_text="A text with one per line, a JSON array, or a CSV with the columns id, text and "
+    prompts_file = _file(
+        "or a file of prompts",
+        "A text with one per line, a JSON array, or a CSV with the columns id, text and "
         "tags; UTF-8, at most 5 MB.",
     )
     judges = _lines("Judges", "Models, one per line; they may be among those that generate.")
@@ -139,7 +114,7 @@ class RunForm(ProjectForm):
         "Each judge is asked about a pair",
         [("both", "in both orders"), ("random", "once, in an order left to chance")],
     )
-    samples = _whole("Samples", "Answers for each order; the majority counts.")
+    judging_samples = _number("Samples", "Answers for each order; the majority counts.")
     ballot = _some_of(
         "Beside A and B one may say", [(choice, LABELS[choice]) for choice in WITHOUT_SIDE]
     )
@@ -148,20 +123,23 @@ class RunForm(ProjectForm):
         required=False,
         widget=forms.Textarea(attrs={"rows": 6}),
     )
-    votes_per_pair = _whole("Votes per pair")
-    overlap_percent = _number(
+    votes_per_pair = _number("Votes per pair")
+    overlap_share = _number(
         "Of 100 pairs, how many get more votes",
         "So that the agreement between people can be measured.",
+        forms.FloatField,
     )
-    overlap_votes = _whole("Votes on each of those")
+    overlap_votes = _number("Votes on each of those")
     reveal = _one_of("What the judges said is shown to voters", Queue.Reveal.choices)
     budget_usd = _number(
-        "Budget in US dollars", "The run stops before it is passed. Empty: no limit."
+        "Budget in US dollars",
+        "The run stops before it is passed. Empty: no limit.",
+        forms.FloatField,
     )
-    generation_temperature = _number("Temperature", "Empty: none is sent.")
-    generation_max_tokens = _whole("Max output tokens")
-    judging_temperature = _number("Temperature", "Empty: none is sent.")
-    judging_max_tokens = _whole("Max verdict tokens")
+    generation_temperature = _number("Temperature", "Empty: none is sent.", forms.FloatField)
+    generation_max_tokens = _number("Max output tokens")
+    judging_temperature = _number("Temperature", "Empty: none is sent.", forms.FloatField)
+    judging_max_tokens = _number("Max verdict tokens")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -169,8 +147,8 @@ class RunForm(ProjectForm):
         assert isinstance(provider, forms.ChoiceField)  # as declared above
         names = provider_names()
         provider.choices = [(name, name) for name in sorted(names)]
+        provider.required = bool(names)
         if not names:
-            provider.required = False
             provider.choices += [("", "none yet")]
             where = reverse("admin:judge_eval_provider_add")
             words = 'There is none yet: <a href="{}">add one</a> before this run starts.'
@@ -179,97 +157,82 @@ class RunForm(ProjectForm):
         if chosen and chosen not in names:
             # Copied from a config; the page of the draft says it too.
             provider.choices += [(chosen, f"{chosen} (there is none of that name)")]
-        self._prompts: list[prompt_files.FoundPrompt] = []
 
-    def clean_overlap_percent(self) -> float | None:
-        percent: float | None = self.cleaned_data["overlap_percent"]
+    def clean_overlap_share(self) -> float | None:
+        percent: float | None = self.cleaned_data["overlap_share"]
         if percent is not None and not 0 <= percent <= 100:
             raise forms.ValidationError("Must be from 0 to 100.")
-        return percent
+        return None if percent is None else percent / 100
 
-    def clean(self) -> Context:
-        cleaned = super().clean()
-        text, file = cleaned.get("prompts", ""), cleaned.get("prompts_file")
-        self._prompts = prompt_files.from_lines(text)
+    def clean(self) -> None:
+        super().clean()
+        got = self.cleaned_data
+        text, file = got.get("prompts", ""), got.get("prompts_file")
+        prompts = from_lines(text)
         if text.strip() and file:
             self.add_error("prompts_file", "Paste prompts or give a file, not both.")
         elif file:
             try:
-                self._prompts = prompt_files.from_file(file.name or "", file.read())
-            except prompt_files.PromptsUnreadable as error:
+                prompts = from_file(file.name or "", file.read())
+            except PromptsUnreadable as error:
                 self.add_error("prompts_file", f"This file cannot be read: {error}.")
-        try:
-            config = parse(self._as_config())
-        except ConfigInvalid as invalid:
-            self._show(invalid.errors)
-        else:
-            self.run_config = None if self.errors else config
-        return cleaned
-
-    def _as_config(self) -> Context:
-        # A number that is no number is complained of already; here its default stands for it.
-        got = self.cleaned_data
-        plain = ("name", "kind", "verdict_orders", "reveal", "budget_usd")
-        config: Context = {name: got[name] for name in plain if name in got}
-        for field, path in _PATHS.items():
-            value: Any = got.get(field)
-            part, _, name = path.partition(".")
-            # Without a temperature none is sent, which is not its default.
-            if value in (None, "") and not (name == "temperature" and field in got):
-                continue
-            if field == "overlap_percent":
-                value /= 100
-            if name:
-                config.setdefault(part, {})[name] = value
-            else:
-                config[part] = value
-        rubric = "\n".join(str(got.get("rubric", "")).splitlines()).strip()
-        if got.get("kind") and rubric in ("", *RUBRICS.values()):
-            rubric = RUBRICS[got["kind"]]
-        return config | {
-            "models": [line for _, line in self._lines("models")],
-            "judges": [line for _, line in self._lines("judges")] + got.get("baselines", []),
-            "prompts": [found.entry for found in self._prompts],
-            "ballot": [*SIDES, *got.get("ballot", [])],
-            "rubric": rubric,
+        baselines = [FoundPrompt(name, name) for name in got.get("baselines", [])]
+        listed = {
+            "models": from_lines(got.get("models", "")),
+            "judges": from_lines(got.get("judges", "")) + baselines,
+            "prompts": prompts,
         }
+        try:
+            self.run_config = parse(
+                self._plain()
+                | {name: [each.entry for each in found] for name, found in listed.items()}
+            )
+        except ConfigInvalid as invalid:
+            self._show(invalid.errors, listed)
 
-    def _lines(self, field: str) -> list[tuple[int, str]]:
-        lines = enumerate(self.cleaned_data.get(field, "").splitlines(), start=1)
-        return [(number, line.strip()) for number, line in lines if line.strip()]
+    def _plain(self) -> Context:
+        """Return the config but for its lists, as it is written in JSON."""
+        # A number that is no number is complained of already; here its default stands for it.
+        config: Context = {"ballot": [*SIDES, *self.cleaned_data.get("ballot", [])]}
+        for field, value in self.cleaned_data.items():
+            part, _, name = field.partition("_")
+            # Without a temperature none is sent, which is not its default.
+            if part in PARTS and (value is not None or name == "temperature"):
+                config.setdefault(part, {})[name] = value
+            elif field in RunConfig.model_fields and value not in (None, ""):
+                config.setdefault(field, value)
+        rubric = config.pop("rubric", "").replace("\r\n", "\n")
+        # Another kind's is the default of that kind.
+        return config if rubric in ("", *RUBRICS.values()) else config | {"rubric": rubric}
 
-    def _show(self, errors: Sequence[ConfigError]) -> None:
+    def _show(self, errors: Sequence[ConfigError], listed: Mapping[str, list[FoundPrompt]]) -> None:
         """Put each error beside the field that it is about, unless that was complained of."""
         complained = set(self.errors)
         if "prompts_file" in complained:  # without it there are none, which is not news
             complained.add("prompts")
         by_field: dict[str | None, list[str]] = defaultdict(list)
         for error in errors:
-            field, message = self._place_of(error)
+            field, message = self._place_of(error, listed)
             if field not in complained:
                 by_field[field].append(message)
         for field, messages in by_field.items():
             self.add_error(field, shortened(messages))
 
-    def _place_of(self, error: ConfigError) -> tuple[str | None, str]:
-        of_prompts = "prompts_file" if self.cleaned_data.get("prompts_file") else "prompts"
-        listed = _LISTED.fullmatch(error.path)
-        if listed is None:
-            field = _FIELDS.get(error.path, error.path)
-            if field not in self.fields:
-                return None, f"{error}."
-            message = error.message[:1].upper() + error.message[1:] + "."
-            return of_prompts if field == "prompts" else field, message
-        field, index, lines = listed[1], int(listed[2]), self._lines(listed[1])
-        if field == "prompts":
-            field, where = of_prompts, self._prompts[index].where
-        elif index < len(lines):
-            where = f"Line {lines[index][0]}"
+    def _place_of(
+        self, error: ConfigError, listed: Mapping[str, list[FoundPrompt]]
+    ) -> tuple[str | None, str]:
+        field, message = error.path.replace(".", "_"), error.message
+        if place := _LISTED.fullmatch(error.path):
+            field, index, part = place.groups()
+            where = listed[field][int(index)].where
+            if where in BASELINES:
+                field = "baselines"
+            message = f"{where}{f', {part}' if part not in (None, 'id') else ''}: {message}."
         else:
-            field = "baselines"
-            where = str(self.cleaned_data["baselines"][index - len(lines)])
-        part = f", {listed[3]}" if listed[3] not in (None, "id") else ""
-        return field, f"{where}{part}: {error.message}."
+            message = f"{message[:1].upper()}{message[1:]}."
+        if field == "prompts" and self.cleaned_data.get("prompts_file"):
+            field = "prompts_file"
+        return (field, message) if field in self.fields else (None, f"{error}.")
 
 
 def provider_names() -> list[str]:
@@ -282,77 +245,62 @@ def provider_names() -> list[str]:
 
 def empty_values() -> Context:
     """Return what stands in the form of a new run: the defaults of a config."""
-    data = {"name": "-", "models": ["-a", "-b"], "judges": ["-"], "prompts": ["-"]}
-    values = form_values(parse(data))
-    assert values is not None  # the smallest config there is
-    values |= dict.fromkeys(("name", "models", "judges", "prompts"), "")
-    return values | {
-        "baselines": names_for("text"),
-        "provider": next(iter(provider_names()), ""),
-        # Without pairs that several people vote on, nobody knows how well people agree.
-        "overlap_percent": "20",
-    }
+    data = {"name": "-", "models": ["-a", "-b"], "judges": names_for("text"), "prompts": ["-"]}
+    # Without pairs that several people vote on, nobody knows how well people agree.
+    values = _values(parse(data | {"overlap": {"share": 0.2}}))
+    values |= dict.fromkeys(("name", "models", "prompts"), "")
+    return values | {"provider": next(iter(provider_names()), "")}
 
 
 def form_values(config: RunConfig) -> Context | None:
     """Return what would have to stand in the form for this config, None if it cannot say it."""
-    values = {name: getattr(config, name) for name in RunForm.base_fields if hasattr(config, name)}
-    for field, path in _PATHS.items():
-        part, _, name = path.partition(".")
-        value = getattr(getattr(config, part), name) if name else getattr(config, part)
-        if field == "overlap_percent":
-            value *= 100
-        values[field] = "" if value is None else f"{value:g}" if isinstance(value, float) else value
+    values = _values(config)
+    # Sent as it stands, the form must give the same config.
+    form = RunForm(values | {"new_project": "-"})
+    return values if form.is_valid() and form.run_config == config else None
+
+
+def _values(config: RunConfig) -> Context:
     chosen = {judge.id for judge in config.judges if judge.is_baseline}
-    values |= {
+    values = dict(config) | {
         "models": "\n".join(model.id for model in config.models),
         "prompts": "\n".join(prompt.text for prompt in config.prompts),
         "judges": "\n".join(judge.id for judge in config.judges if not judge.is_baseline),
         "baselines": [name for name in BASELINES if name in chosen],
         "ballot": [choice for choice in config.ballot if choice not in SIDES],
     }
-    # Sent as it stands, the form must give the same config.
-    form = RunForm(values | {"new_project": "-"})
-    return values if form.is_valid() and form.run_config == config else None
-
-
-def as_json(config: RunConfig, *, name: str) -> str:
-    return json.dumps(config.as_dict() | {"name": name}, indent=2, ensure_ascii=False)
+    for part in PARTS:
+        values |= {f"{part}_{name}": value for name, value in getattr(config, part)}
+    values["overlap_share"] *= 100
+    return {
+        name: f"{value:g}" if isinstance(value, float) else value
+        for name, value in values.items()
+        if name in RunForm.base_fields
+    }
 
 
 class ConfigForm(ProjectForm):
-    """The whole config of a run as JSON."""
-
     config = forms.CharField(
         label="Config", required=False, widget=forms.Textarea(attrs=LINES | {"rows": 22})
     )
-    config_file = SmallFile(
-        label="or a file", required=False, help_text="JSON in UTF-8, at most 5 MB."
-    )
+    config_file = _file("or a file", "JSON in UTF-8, at most 5 MB.")
 
-    def clean(self) -> Context:
-        cleaned = super().clean()
-        text, file = cleaned.get("config", ""), cleaned.get("config_file")
+    def clean(self) -> None:
+        super().clean()
+        text, file = self.cleaned_data.get("config", ""), self.cleaned_data.get("config_file")
         if "config_file" in self.errors:
-            return cleaned
+            return
         if bool(file) == bool(text):
             self.add_error("config_file", "Paste a config or give a file: one of the two.")
-            return cleaned
+            return
         try:
-            data = file.read().decode("utf-8-sig") if file else text
-            self.run_config = parse(strict_json.loads(data))
-        except ConfigInvalid as invalid:
-            wrong = shortened([str(error) for error in invalid.errors])
-        except UnicodeDecodeError:
-            wrong = ["It is not UTF-8."]
+            self.run_config = parse(strict_json.loads(file.read() if file else text))
         except strict_json.NotJson as error:
-            wrong = [f"It is {error}."]
-        else:
-            return cleaned
-        self.add_error("config_file" if file else "config", wrong)
-        return cleaned
+            self.add_error("config_file" if file else "config", f"It is {error}.")
+        except ConfigInvalid as invalid:
+            self.add_error("config_file" if file else "config", shortened(invalid.errors))
 
 
-def shortened(messages: Sequence[str]) -> list[str]:
-    more = len(messages) - MOST_ERRORS
-    return [*messages[:MOST_ERRORS], *([f"And {more:,} more."] if more > 0 else [])]
+def shortened(errors: Sequence[object]) -> list[str]:
+    more = len(errors) - MOST_ERRORS
+    return [*map(str, errors[:MOST_ERRORS]), *([f"And {more:,} more."] if more > 0 else [])]

@@ -1,15 +1,20 @@
-"""The list of runs, what can be done with one, and its tab for voters; what views of runs share."""
+"""The list of runs, one run's progress, actions and voters; what views of runs share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from decimal import Decimal, InvalidOperation
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from decimal import Decimal
 from functools import wraps
+from hashlib import sha256
 from typing import Any, TypeAlias
 from uuid import UUID
 
+from django import forms
 from django.contrib.auth.decorators import login_required
-from django.db.models import Avg, Count, Max, Q, QuerySet, Sum
+from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
+from django.db.models import Avg, Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.templatetags.static import static
@@ -17,26 +22,40 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django_htmx.http import HttpResponseClientRedirect
 
-from humanjudge.http import Context, HtmxRequest, problem
+from humanjudge.http import Context, HtmxRequest, Problem, problem
 from humanjudge.lib.leases import held
+from humanjudge.lib.text import duration, latency, number_of, usd
 from judge_eval import selectors
-from judge_eval.access import Action, refusal
+from judge_eval.access import Action, pairs_to_vote_on, refusal
 from judge_eval.config.run_config import MOST_USD
-from judge_eval.models import Call, Run
-from judge_eval.runs import lifecycle
-from judge_eval.runs.lifecycle import LifecycleRefused
+from judge_eval.models import Call, Provider, Run, Verdict
+from judge_eval.runs import lifecycle, limits
+from judge_eval.runs.progress import RunProgress, progress_of
+from judge_eval.runs.providers import NANO
 from voting import voters
 from voting.forms import InviteForm
-from voting.models import Invite
-from voting.voters import remember
+from voting.models import Invite, Item, Picture
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
-THINGS = {Call.Purpose.GENERATE: "outputs", Call.Purpose.JUDGE: "verdicts"}
 # Of a model that has answered nothing.
 CONSEQUENCES = {
     Call.Purpose.GENERATE: "Without its outputs there are no pairs of this model.",
     Call.Purpose.JUDGE: "It has given no verdict: votes will say nothing about this judge.",
+}
+BUDGET = forms.DecimalField(required=False, min_value=Decimal("1e-9"), max_value=MOST_USD)
+CALLS_PER_PAGE = 50
+MOST_VERDICTS = 50
+LONGEST_SHOWN_REPLY = 20_000
+EVENTS = 8
+# They have lists of their own.
+UNLISTED_EVENTS = ("call_failed", "tried")
+STATES = {
+    Run.State.GENERATING: "Outputs are being asked for.",
+    Run.State.JUDGING: "Outputs are drawn, paired and judged.",
+    Run.State.VOTING: "Every pair that can be voted on is open.",
+    Run.State.COMPLETE: "Every pair has enough votes.",
 }
 View: TypeAlias = Callable[..., HttpResponse]
 
@@ -44,6 +63,12 @@ View: TypeAlias = Callable[..., HttpResponse]
 def find_run(run_id: UUID) -> Run:
     runs = Run.objects.select_related("queue__project", "queue__rubric", "board")
     return get_object_or_404(runs, pk=run_id)
+
+
+def lead_to(request: HtmxRequest, page: str, run: Run) -> HttpResponse:
+    """Send a browser to another page of a run, also one that asks for a part of this one."""
+    where = reverse(page, args=[run.pk])
+    return HttpResponseClientRedirect(where) if request.htmx else redirect(where)
 
 
 def run_page(action: Action) -> Callable[[View], View]:
@@ -72,7 +97,7 @@ def run_action(view: View) -> View:
         run = find_run(run_id)
         try:
             return view(request, run, **options)
-        except LifecycleRefused as refused:
+        except lifecycle.LifecycleRefused as refused:
             back = ("Back to the run", reverse("run-progress", args=[run.pk]))
             return problem(request, 409, str(refused), title="That cannot be done now", action=back)
 
@@ -96,9 +121,8 @@ def runs(request: HttpRequest) -> HttpResponse:
     listed = list(every.defer("config"))  # it may be large
     failed = Call.objects.filter(state=FAILED, purpose__in=Call.Purpose.values)
     silent = alarms(calls_by_model(failed.filter(run__in=[r.pk for r in listed]).values("run")))
-    models = {run.pk: [row["model"] for row in silent if row["run"] == run.pk] for run in listed}
-    context = {"runs": [(run, models[run.pk]) for run in listed]}
-    return render(request, "judge_eval/runs.html", context)
+    named = [(run, [row["model"] for row in silent if row["run"] == run.pk]) for run in listed]
+    return render(request, "judge_eval/runs.html", {"runs": named})
 
 
 def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[Context]:
@@ -135,39 +159,190 @@ def alarms(calls: Iterable[Context]) -> list[Context]:
         if row["failed"] and not row["done"] and (row["failed"] >= 3 or not row["waiting"])
     ]
     last = Call.objects.filter(pk__in=[row["last_failed"] for row in silent])
-    # As a rule it is the reason of all.
-    reasons = dict(last.values_list("pk", "error")) if silent else {}
+    reasons = dict(last.values_list("pk", "error"))  # as a rule it is the reason of all
     return [
-        {name: row[name] for name in ("run", "provider", "model", "failed")}
-        | {
-            "things": THINGS[row["purpose"]],
-            "consequence": CONSEQUENCES[row["purpose"]],
-            "reason": reasons[row["last_failed"]],
-        }
+        {name: row[name] for name in ("run", "purpose", "provider", "model", "failed")}
+        | {"consequence": CONSEQUENCES[row["purpose"]], "reason": reasons[row["last_failed"]]}
         for row in silent
     ]
 
 
-@run_action
-def start_run(request: HttpRequest, run: Run) -> HttpResponse:
-    lifecycle.start(run.pk)
-    return redirect("run-progress", run.pk)
+# --- one run's progress --------------------------------------------------------------------------
+
+
+@run_page("see calls")
+def run_progress(request: HtmxRequest, run: Run) -> HttpResponse:
+    """How far a run is; htmx asks for its live part again while calls are made."""
+    if run.state == Run.State.DRAFT:
+        return lead_to(request, "run-draft", run)
+    context = _context(run)
+    if not request.htmx:
+        return render(request, "judge_eval/run_progress.html", context)
+    if request.GET.get("seen") == context["seen"]:
+        return HttpResponse(status=204)
+    # What can be pressed stays as it is, with its focus, until it changes.
+    context["is_new_stance"] = request.GET.get("stance") != context["stance"]
+    return render(request, "judge_eval/_progress.html", context)
+
+
+def _context(run: Run) -> Context:
+    progress, models = progress_of(run), calls_by_model([run.pk])
+    events = list(run.events.exclude(kind__in=UNLISTED_EVENTS).order_by("-pk")[:EVENTS])
+    for row in models:
+        row["cost"] = "not known" if row["unpriced"] else usd(Decimal(row["nano"]) / NANO)
+        row["latency"] = latency(row["mean_ms"])
+    # Calls that are out when a run is stopped are still written down.
+    out = sum(model["out"] for model in models)
+    is_waiting = out or progress.outputs.waiting or progress.calls.waiting
+    failed = progress.outputs.failed + progress.calls.failed
+    shown = {
+        "state_in_words": run.note or STATES.get(Run.State(run.state), ""),
+        "alarms": alarms(models),
+        "paused": _paused(models) if is_waiting else [],
+        "actions": {
+            "stop": run.state in (*Run.AT_WORK, Run.State.VOTING),
+            "resume": run.state == Run.State.STOPPED,
+            "retry": lifecycle.can_retry(run),
+            "duplicate": run.config is not None,
+        },
+    }
+    parts = [
+        (name, part, 100 * part.done / part.total, 100 * part.failed / part.total)
+        for name, part in (
+            ("Outputs", progress.outputs),
+            ("Pictures", progress.pictures),
+            ("Calls for verdicts", progress.calls),
+            ("Verdicts", progress.verdicts),
+        )
+        if part.total
+    ]
+    stance = _digest(run.state, shown)
+    live = {"parts": parts, "facts": _facts(run, progress, out), "models": models}
+    return {
+        **shown,
+        **live,
+        "run": run,
+        "tab": "progress",
+        "events": events,
+        "is_live": run.state in Run.AT_WORK or out > 0,
+        "failed_calls": number_of(failed, "failed call") if failed else "",
+        "budget": "none" if run.budget_usd is None else f"{run.budget_usd.normalize()}",
+        "stance": stance,
+        "seen": _digest(stance, live, [event.pk for event in events]),
+    }
+
+
+def _paused(models: Sequence[Context]) -> list[tuple[Provider, str, datetime, str]]:
+    """Return which models of a run are left alone at this moment: until when, and why."""
+    now = timezone.now()
+    wanted = {(each["provider"], each["model"]) for each in models if each["waiting"]}
+    rows = Provider.objects.filter(name__in={name for name, _ in wanted}).order_by("name")
+    return [
+        (provider, model, until, provider.pauses[model]["why"])
+        for provider in rows
+        for model, until in sorted(limits.paused(provider, now).items())
+        if (provider.name, model) in wanted
+    ]
+
+
+def _digest(*shown: object) -> str:
+    return sha256(repr(shown).encode()).hexdigest()[:16]
+
+
+def _facts(run: Run, progress: RunProgress, out: int) -> list[tuple[str, str]]:
+    at_work, left = run.state in Run.AT_WORK, progress.seconds_left
+    spent = usd(progress.spent_usd)
+    if progress.budget_usd is not None:
+        spent = f"{spent} of {usd(progress.budget_usd)}"
+    elif progress.cost_usd is None:
+        spent = f"{spent}, where prices are known"
+    reserved = usd(Decimal(run.reserved_nano) / NANO) if run.reserved_nano else ""
+    why_drawings_wait = ""
+    if progress.pictures.waiting:
+        stuck = selectors.used_pictures(run).filter(state=Picture.State.WAITING).exclude(error="")
+        why_drawings_wait = stuck.values_list("error", flat=True).first() or ""
+    facts: dict[str, int | str] = {
+        "Calls in the last minute": progress.per_minute if at_work else "",
+        "Time left, about": duration(left) if at_work and left else "",
+        "Drawings wait": why_drawings_wait,
+        "Under way": out,
+        "Spent": spent,
+        "Set aside for calls under way": reserved,
+        "Tokens in": progress.tokens_in,
+        "Tokens out": progress.tokens_out,
+        "Attempts": progress.attempts,
+        "Answered from storage": progress.reused,
+        "Asked once more to be read": progress.repaired,
+        "Mean time of a call": latency(progress.mean_latency_ms) if progress.attempts else "",
+    }
+    return [
+        (name, value if isinstance(value, str) else f"{value:,}")
+        for name, value in facts.items()
+        if value
+    ]
+
+
+@run_page("see calls")
+def run_calls(request: HtmxRequest, run: Run) -> HttpResponse:
+    """The calls that failed for good, each with its reason, without their long replies."""
+    calls = run.calls.filter(state=FAILED).select_related("verdict__item").defer("reply")
+    page = Paginator(calls.order_by("-pk"), CALLS_PER_PAGE).get_page(request.GET.get("page"))
+    # Verdicts that failed although no call did: a baseline's, or orders that do not fit.
+    no_call = ~Exists(Call.objects.filter(verdict=OuterRef("pk"), state=FAILED))
+    failed = Verdict.objects.filter(
+        no_call, judge__run=run, state=Verdict.State.FAILED, item__unusable=""
+    )
+    latest = failed.select_related("judge", "item").order_by("-pk")
+    verdicts = list(latest[: MOST_VERDICTS + 1])
+    about = [call.verdict.item_id for call in page if call.verdict is not None]
+    context = {
+        "run": run,
+        "page": page,
+        "verdicts": verdicts[:MOST_VERDICTS],
+        "has_more_verdicts": len(verdicts) > MOST_VERDICTS,
+        "closed": pairs_to_vote_on(request, run, [*about, *(v.item_id for v in verdicts)]),
+        "tab": "progress",
+    }
+    return render(request, "judge_eval/calls.html", context)
+
+
+@run_page("see calls")
+def run_call(request: HtmxRequest, run: Run, call_id: int) -> HttpResponse:
+    """The raw reply of a call; what a judge said only to who may see its pair."""
+    calls = Call.objects.select_related("verdict__item").exclude(state=WAITING)
+    call = get_object_or_404(calls, pk=call_id, run=run)
+    if call.verdict and (refused := refusal(request, "see pair", run, call.verdict.item)):
+        return refused
+    output = call.inference_id
+    pairs = Item.objects.filter(Q(a=output) | Q(b=output)) if output else Item.objects.none()
+    if pairs_to_vote_on(request, run, list(pairs.values_list("pk", flat=True))):
+        raise Problem(403, "You have this output open for voting; who made it is shown after that.")
+    context = {
+        "run": run,
+        "call": call,
+        "reply": call.reply[:LONGEST_SHOWN_REPLY],
+        "is_cut": len(call.reply) >= LONGEST_SHOWN_REPLY,
+        "tab": "progress",
+    }
+    template = "judge_eval/_reply.html" if request.htmx else "judge_eval/call.html"
+    return render(request, template, context)
+
+
+# --- what can be done with one --------------------------------------------------------------------
 
 
 @run_action
-def stop_run(request: HttpRequest, run: Run) -> HttpResponse:
-    lifecycle.stop(run.pk)
-    return redirect("run-progress", run.pk)
+def act(request: HttpRequest, run: Run, action: Callable[[UUID], Run]) -> HttpResponse:
+    """Do what needs no more than the run, and lead to the run that it was done with, or made."""
+    done = action(run.pk)
+    return redirect("run-draft" if done.state == Run.State.DRAFT else "run-progress", done.pk)
 
 
 @run_action
 def resume_run(request: HttpRequest, run: Run) -> HttpResponse:
-    text = request.POST.get("budget_usd", "").strip()
     try:
-        budget = Decimal(text) if text else None
-    except InvalidOperation:
-        budget = Decimal("NaN")
-    if budget is not None and not (budget.is_finite() and 0 < budget <= MOST_USD):
+        budget = BUDGET.clean(request.POST.get("budget_usd"))
+    except ValidationError:
         words = f"The budget must be a number above 0 and at most {MOST_USD:,}."
         back = ("Back to the run", reverse("run-progress", args=[run.pk]))
         return problem(request, 422, words, action=back)
@@ -178,13 +353,8 @@ def resume_run(request: HttpRequest, run: Run) -> HttpResponse:
 @run_action
 def retry_run(request: HttpRequest, run: Run) -> HttpResponse:
     if not lifecycle.retry_failed(run.pk):
-        raise LifecycleRefused("Nothing failed that could be asked again.")
+        raise lifecycle.LifecycleRefused("Nothing failed that could be asked again.")
     return redirect("run-progress", run.pk)
-
-
-@run_action
-def duplicate_run(request: HttpRequest, run: Run) -> HttpResponse:
-    return redirect("run-draft", lifecycle.duplicate(run.pk).pk)
 
 
 # --- voters -------------------------------------------------------------------------------------
@@ -238,4 +408,4 @@ def withdraw_invite(request: HttpRequest, run: Run, invite_id: UUID) -> HttpResp
 def vote_as_user(request: HttpRequest, run: Run) -> HttpResponse:
     assert request.user.is_authenticated  # by `run_action`
     voter = voters.voter_of_user(run.queue.project, request.user)
-    return remember(redirect("vote", run.queue_id), voter)
+    return voters.remember(redirect("vote", run.queue_id), voter)

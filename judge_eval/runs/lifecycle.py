@@ -84,6 +84,12 @@ def config_of(run: Run) -> RunConfig:
     return parse(run.config)
 
 
+def copied(run: Run) -> RunConfig:
+    """Return the config of a run for a copy of it, with a name that says so."""
+    longest = Run._meta.get_field("name").max_length or 0
+    return config_of(run).model_copy(update={"name": f"{run.name[: longest - 7]} (copy)"})
+
+
 def start(run_id: UUID) -> Run:
     """Ask for every output; what follows is asked for as they come."""
     with _locked(run_id, Run.State.DRAFT, otherwise="only a draft can be started") as run:
@@ -255,10 +261,7 @@ def _has_failed() -> Q:
 def duplicate(run_id: UUID) -> Run:
     """Draft a run with the same config: calls that are the same are answered from storage."""
     run = Run.objects.select_related("queue__project").get(pk=run_id)
-    data = config_of(run).as_dict()
-    longest = Run._meta.get_field("name").max_length or 0
-    data["name"] = f"{run.name[: longest - 7]} (copy)"
-    return create(run.queue.project, parse(data))
+    return create(run.queue.project, copied(run))
 
 
 def delete(run_id: UUID) -> None:

@@ -30,6 +30,7 @@ class Simulated:
     voted: int
     skipped: int
     left: int
+    simulated: bool = True
 
 
 def simulate(run: Run, voter: Voter, choice: str, *, limit: int | None, seed: int) -> Simulated:

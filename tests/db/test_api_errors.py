@@ -71,7 +71,7 @@ def test_a_config_may_be_larger_than_any_other_body():
     assert len(Run.objects.get().config["prompts"]) == 250
 
 
-@pytest.mark.parametrize("path", ["/runs", "/runs/estimate", "/runs/demo"])
+@pytest.mark.parametrize("path", ["/runs", "/runs/estimate"])
 def test_a_config_that_is_too_large_is_refused_unread(monkeypatch, path, caplog):
     monkeypatch.setattr(runs, "MOST_BYTES", 1_000)
     with caplog.at_level(logging.ERROR):
@@ -84,9 +84,10 @@ def test_a_config_that_is_too_large_is_refused_unread(monkeypatch, path, caplog)
 def test_any_other_body_that_is_too_large(caplog):
     run = make_run()
     with caplog.at_level(logging.ERROR):
-        for path in ("judge-eval/vote", "judge-eval/simulate", "resume", "scores"):
+        of_run = ("judge-eval/vote", "judge-eval/simulate", "resume", "scores")
+        for path in ("demo", *(f"{run.pk}/{word}" for word in of_run)):
             body = json.dumps({"more": "x" * LARGE})
-            said = detail_of(post(client(), f"/runs/{run.pk}/{path}", body), 413)
+            said = detail_of(post(client(), f"/runs/{path}", body), 413)
             assert said == "more than 2,621,440 bytes"
     assert caplog.records == []
 

@@ -66,7 +66,7 @@ def file(content, name="prompts.txt"):
 
 
 def test_a_form_makes_a_draft():
-    config = made(post(filled(budget_usd="2.5", overlap_percent="15", samples="3")))
+    config = made(post(filled(budget_usd="2.5", overlap_share="15", judging_samples="3")))
     assert config.name == "Harbours"
     assert [model.id for model in config.models] == ["model-a", "model-b"]
     assert [prompt.text for prompt in config.prompts] == ["a harbour", "a lighthouse"]
@@ -93,7 +93,7 @@ def test_what_is_left_alone_is_what_a_config_has_by_default_but_for_overlap():
 
 
 def test_numbers_left_empty_are_the_defaults_and_temperatures_are_not_sent():
-    numbers = ["votes_per_pair", "overlap_percent", "overlap_votes", "samples", "budget_usd"]
+    numbers = ["votes_per_pair", "overlap_share", "overlap_votes", "judging_samples", "budget_usd"]
     numbers += ["generation_max_tokens", "judging_max_tokens"]
     numbers += ["generation_temperature", "judging_temperature"]
     config = made(post(filled(**dict.fromkeys(numbers, ""))))
@@ -105,7 +105,7 @@ def test_numbers_left_empty_are_the_defaults_and_temperatures_are_not_sent():
 
 def test_a_new_run_begins_with_pairs_that_several_people_vote_on():
     initial = user_client().get(FORM).context["form"].initial
-    assert (initial["votes_per_pair"], initial["overlap_percent"]) == (1, "20")
+    assert (initial["votes_per_pair"], initial["overlap_share"]) == (1, "20")
     assert initial["overlap_votes"] == 3
 
 
@@ -170,9 +170,9 @@ DRAWINGS_ONLY = "more-elements-wins judges drawings only; the kind of this run i
         ),
         ({"votes_per_pair": "0"}, {"votes_per_pair": ["Must be at least 1."]}),
         ({"votes_per_pair": "some"}, {"votes_per_pair": ["Enter a whole number."]}),
-        ({"overlap_percent": "101"}, {"overlap_percent": ["Must be from 0 to 100."]}),
+        ({"overlap_share": "101"}, {"overlap_share": ["Must be from 0 to 100."]}),
         ({"overlap_votes": "0"}, {"overlap_votes": ["Must be at least 1."]}),
-        ({"samples": "26"}, {"samples": ["Must be at most 25."]}),
+        ({"judging_samples": "26"}, {"judging_samples": ["Must be at most 25."]}),
         ({"budget_usd": "0"}, {"budget_usd": ["Must be greater than 0."]}),
         ({"budget_usd": "nan"}, {"budget_usd": ["Enter a number."]}),
         ({"generation_temperature": "3"}, {"generation_temperature": ["Must be at most 2."]}),

@@ -62,7 +62,7 @@ def test_a_config_becomes_a_draft_with_its_plan_and_its_estimate():
     assert response.status_code == 201, response.content
     run = Run.objects.get()
     answer = response.json()
-    usd = answer["estimate"]["usd"]
+    usd, lines = answer["estimate"]["usd"], answer["estimate"]["lines"]
     assert usd > 0
     assert answer == {
         "id": str(run.pk),
@@ -70,8 +70,9 @@ def test_a_config_becomes_a_draft_with_its_plan_and_its_estimate():
         "state": "draft",
         "note": "",
         "plan": {"generations": 4, "pairs": 2, "verdict_calls": 4},
-        "estimate": {"usd": usd, "known_usd": usd, "unpriced": []},
+        "estimate": {"usd": usd, "known_usd": usd, "unpriced": [], "lines": lines},
     }
+    assert [line["model"] for line in lines] == ["model-a", "model-b", "judge-x"]
     assert run.queue.project == project
     assert list(Judge.objects.values_list("name", flat=True)) == ["judge-x", "longer-wins"]
     assert not Call.objects.exists()
@@ -213,7 +214,12 @@ def test_a_run_of_the_demo_is_made_of_stored_outputs_and_baselines(body):
     response = post(client(), "/demo", body)
     assert response.status_code == 201
     assert response.json()["plan"] == {"generations": 0, "pairs": 30, "verdict_calls": 0}
-    assert response.json()["estimate"] == {"usd": 0, "known_usd": 0, "unpriced": []}
+    assert response.json()["estimate"] == {
+        "usd": 0,
+        "known_usd": 0,
+        "unpriced": [],
+        "lines": [],
+    }
     run = Run.objects.get()
     assert (run.name, run.state, run.config) == ("Drawings", "judging", None)
     assert Verdict.objects.filter(judge__run=run).count() == 4 * 30
