@@ -161,7 +161,6 @@ CELERY_TASK_CREATE_MISSING_QUEUES = True
 CELERY_TASK_DEFAULT_QUEUE = "votes"
 CELERY_TASK_ROUTES = {
     "judge_eval.tasks.render": {"queue": "rendering"},
-    "judge_eval.tasks.judge": {"queue": "judging"},
     "judge_eval.tasks.work": {"queue": "judging"},
     "judge_eval.tasks.tryout": {"queue": "judging"},
     "judge_eval.tasks.import_next": {"queue": "judging"},

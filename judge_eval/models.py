@@ -181,7 +181,6 @@ class Verdict(models.Model):
     judge = models.ForeignKey(Judge, models.PROTECT, related_name="verdicts", db_index=False)
     item = models.ForeignKey(Item, models.PROTECT, related_name="verdicts")
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
-    leased_until = models.DateTimeField(null=True, blank=True)
     order = models.CharField(max_length=4, choices=Order, default=Order.STORED)
     winner = models.CharField(max_length=8, choices=[*LABELS.items(), (WRONG, WRONG)], blank=True)
     # Whether both orders agreed; empty where only one was asked.
@@ -215,9 +214,7 @@ class Verdict(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            models.Index(
-                fields=["leased_until"], condition=Q(state="waiting"), name="verdict_waiting"
-            )
+            models.Index(fields=["judge"], condition=Q(state="waiting"), name="verdict_waiting")
         ]
 
     def __str__(self) -> str:

@@ -24,12 +24,6 @@ def render(picture_id: int, run_id: str) -> None:
     state.advance(UUID(run_id))
 
 
-@shared_task(acks_late=True)
-def judge(verdict_id: int) -> None:
-    verdicts.decide(verdict_id)
-    state.go_on_after(verdict_id)
-
-
 @shared_task
 def advance(run_id: str) -> None:
     state.advance(UUID(run_id))

@@ -270,7 +270,6 @@ class Migration(migrations.Migration):
                         max_length=8,
                     ),
                 ),
-                ("leased_until", models.DateTimeField(blank=True, null=True)),
                 (
                     "order",
                     models.CharField(
@@ -588,7 +587,7 @@ class Migration(migrations.Migration):
             model_name="verdict",
             index=models.Index(
                 condition=models.Q(("state", "waiting")),
-                fields=["leased_until"],
+                fields=["judge"],
                 name="verdict_waiting",
             ),
         ),

@@ -10,11 +10,11 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
-from humanjudge.lib.leases import held, renew
+from humanjudge.lib.leases import renew
 from judge_eval.config.run_config import parse
 from judge_eval.models import Call, Run, Verdict
 from judge_eval.runs import leases, pairing, verdicts
-from judge_eval.selectors import left_out, ready_verdicts, waiting_pictures
+from judge_eval.selectors import left_out, waiting_pictures
 from voting.models import Item, Picture
 
 # What the reason says of a pair that is left out because of a drawing.
@@ -46,26 +46,26 @@ def advance(run_id: UUID, *, unless_busy: bool = False) -> bool:
 def _go_on(run: Run) -> None:
     if run.state not in Run.AT_WORK:
         return
+    there_is_more = False
     if run.config:
         config = parse(run.config)
         pairing.fail_without_provider(run)
-        more_pairs = pairing.pair_outputs(run, config)
-        if pairing.ask_for_verdicts(run, config) or more_pairs:
-            enqueue("judge_eval.tasks.advance", str(run.pk))
+        there_is_more = pairing.pair_outputs(run, config)
+        there_is_more |= pairing.ask_for_verdicts(run, config)
         if leases.waiting_calls([run.pk]).exists():
             enqueue("judge_eval.tasks.work")
-    for picture in _lease(waiting_pictures(run)):
-        enqueue("judge_eval.tasks.render", picture, str(run.pk))
+    _hand_out_drawings(run)
     _give_up_on_undrawable(run)
-    for verdict in _lease(ready_verdicts(run)):
-        enqueue("judge_eval.tasks.judge", verdict)
+    if verdicts.answer_baselines(run) or there_is_more:
+        enqueue("judge_eval.tasks.advance", str(run.pk))
     _move_on(run)
 
 
-def _lease(rows: QuerySet[Picture] | QuerySet[Verdict]) -> list[int]:
-    pks = list(rows.values_list("pk", flat=True)[:MOST_AT_ONCE])
-    renew(rows.model.objects.filter(pk__in=pks), LEASE)
-    return pks
+def _hand_out_drawings(run: Run) -> None:
+    pictures = list(waiting_pictures(run).values_list("pk", flat=True)[:MOST_AT_ONCE])
+    renew(Picture.objects.filter(pk__in=pictures), LEASE)
+    for picture in pictures:
+        enqueue("judge_eval.tasks.render", picture, str(run.pk))
 
 
 def _give_up_on_undrawable(run: Run) -> None:
@@ -163,14 +163,3 @@ def complete_voted_runs() -> None:
                 run = runs.select_for_update(of=("self",), no_key=True).filter(pk=pk).first()
                 if run is not None:
                     _enter(run, next_state)
-
-
-def go_on_after(verdict_id: int) -> None:
-    """Advance the run of a baseline's verdict when it was the last of those that were handed out.
-
-    The sweep would too, but some seconds later.
-    """
-    run_id = Verdict.objects.values_list("judge__run", flat=True).get(pk=verdict_id)
-    handed_out = Verdict.objects.filter(held(), judge__run=run_id, state=Verdict.State.WAITING)
-    if not handed_out.exists():
-        advance(run_id)

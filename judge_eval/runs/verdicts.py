@@ -11,7 +11,7 @@ from time import perf_counter
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from judge_eval.baselines import BASELINES
@@ -21,11 +21,14 @@ from judge_eval.prompts.orders import answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs import pairing
 from judge_eval.runs.results import Fields, update_rows
+from judge_eval.selectors import ready_verdicts
 from judge_eval.services import add_judges, model_fingerprint
 from voting.ledger.scheduler import nudge
 from voting.models import Entry, Item
 
 AT_ONCE = 500
+# The run is locked meanwhile.
+BASELINES_AT_ONCE = 250
 ORDERS = {"AB": "as stored", "BA": "swapped"}
 
 _WRITTEN = frozenset(
@@ -193,19 +196,13 @@ def _fingerprint(run: Run, judge: Judge, config: RunConfig) -> str:
     return model_fingerprint(config, judge.provider, both)
 
 
-def decide(verdict_id: int) -> None:
-    """Ask one baseline about one pair, once; a repeat finds the verdict and does nothing."""
-    verdict = (
-        Verdict.objects.select_related("judge", "item__a__picture", "item__b__picture")
-        # The whole config may be long.
-        .annotate(verdict_orders=F("judge__run__config__verdict_orders"))
-        .get(pk=verdict_id)
-    )
-    if verdict.state == Verdict.State.WAITING:
-        Verdict.objects.filter(pk=verdict_id, state=Verdict.State.WAITING).update(
-            decided_at=timezone.now(), **answer_of_baseline(verdict, verdict.verdict_orders)
-        )
-    open_those_final([verdict.item_id])
+def answer_baselines(run: Run) -> bool:
+    """Let baselines answer on pairs that are drawn; return whether there may be more of them."""
+    ready = ready_verdicts(run).select_related("judge", "item__a", "item__b")
+    waiting = list(ready.order_by("pk")[:BASELINES_AT_ONCE])
+    orders = run.config and run.config["verdict_orders"]
+    _decide([(verdict, answer_of_baseline(verdict, orders)) for verdict in waiting])
+    return len(waiting) == BASELINES_AT_ONCE
 
 
 def answer_of_baseline(verdict: Verdict, verdict_orders: str | None) -> Fields:
