@@ -63,7 +63,7 @@ class Provider(models.Model):
     # alone for a while: until when, and why.
     next_start_at = models.DateTimeField(null=True, editable=False)
     pauses = models.JSONField(default=dict, editable=False)
-    # Calls that are no rows, such as those of a tryout, and until when each can be out at most.
+    # Workers that wait for a place, and until when.
     guests = models.JSONField(default=list, editable=False)
 
     class Meta:
@@ -231,6 +231,8 @@ class Call(models.Model):
     class Purpose(models.TextChoices):
         GENERATE = "generate"
         JUDGE = "judge"
+        # Before a run; it becomes an event as soon as it is answered.
+        TRYOUT = "tryout"
 
     class State(models.TextChoices):
         WAITING = "waiting"
@@ -246,6 +248,8 @@ class Call(models.Model):
     prompt = models.PositiveIntegerField(null=True)
     inference = models.OneToOneField(Inference, models.PROTECT, null=True, related_name="call")
     is_paired = models.BooleanField(default=False)
+    # The pair on which a judge is tried; `sample` is its place among them.
+    item = models.ForeignKey(Item, models.CASCADE, null=True, related_name="+", db_index=False)
     # Of a verdict: which order, and which of several samples.
     verdict = models.ForeignKey(Verdict, models.PROTECT, null=True, related_name="calls")
     order = models.CharField(max_length=2, blank=True)
@@ -293,7 +297,8 @@ class Call(models.Model):
             models.CheckConstraint(
                 name="call_shape",
                 condition=Q(purpose="generate", prompt__isnull=False, verdict__isnull=True)
-                | Q(purpose="judge", prompt__isnull=True, verdict__isnull=False),
+                | Q(purpose="judge", prompt__isnull=True, verdict__isnull=False)
+                | Q(purpose="tryout", item__isnull=False, verdict__isnull=True),
             ),
             models.CheckConstraint(
                 name="call_failure_is_no_answer",

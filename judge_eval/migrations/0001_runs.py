@@ -270,6 +270,7 @@ class Migration(migrations.Migration):
                         max_length=8,
                     ),
                 ),
+                ("leased_until", models.DateTimeField(blank=True, null=True)),
                 (
                     "order",
                     models.CharField(
@@ -587,7 +588,7 @@ class Migration(migrations.Migration):
             model_name="verdict",
             index=models.Index(
                 condition=models.Q(("state", "waiting")),
-                fields=["judge"],
+                fields=["leased_until"],
                 name="verdict_waiting",
             ),
         ),

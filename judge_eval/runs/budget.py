@@ -34,14 +34,6 @@ def reserve(call: Call, nano: int) -> bool:
     return True
 
 
-def spend(run_id: UUID, nano: int) -> bool:
-    """Count the most that a call can cost as spent; False when that would pass the budget.
-
-    A worker that dies in mid-call leaves it so: the call may have been made and billed.
-    """
-    return bool(Run.objects.filter(fits(nano), pk=run_id).update(spent_nano=F("spent_nano") + nano))
-
-
 def settle(reserved: Mapping[UUID, int], spent: Mapping[UUID, int]) -> None:
     """Take off what was reserved by runs and add what was spent, each row once and in order."""
     for run in sorted(reserved.keys() | spent.keys()):

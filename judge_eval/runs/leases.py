@@ -14,7 +14,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -28,8 +28,14 @@ _NONE: Final = MappingProxyType[str, int]({})
 _WAITING = Q(state=Call.State.WAITING)
 
 
+def _at_work() -> QuerySet[Run]:
+    """Return runs that have calls made, and drafts whose judges are tried."""
+    tried = Call.objects.filter(run=OuterRef("pk"), purpose=Call.Purpose.TRYOUT)
+    return Run.objects.filter(Q(state__in=Run.AT_WORK) | Q(Exists(tried), state=Run.State.DRAFT))
+
+
 def runs_at_work() -> list[UUID]:
-    return list(Run.objects.filter(state__in=Run.AT_WORK).values_list("pk", flat=True))
+    return list(_at_work().values_list("pk", flat=True))
 
 
 def paused(now: datetime) -> set[tuple[str, str]]:
@@ -52,9 +58,8 @@ def claim(
     the same worker is answered, one of them may follow at once and the provider is never idle.
     Runs and providers with the fewest calls out come first: none holds up a smaller one.
     """
-    at_work = Run.objects.filter(state__in=Run.AT_WORK).exclude(pk__in=without)
-    about = at_work.select_related("queue__project", "queue__rubric").defer("config")
-    runs = about.in_bulk()
+    about = _at_work().select_related("queue__project", "queue__rubric").defer("config")
+    runs = about.exclude(pk__in=without).in_bulk()
     claimed: list[int] = []
     for provider in _providers(list(runs)) if runs else ():
         now, aside = _claim_of(provider, list(runs), slots, lease, ahead.get(provider, 0))
@@ -68,11 +73,12 @@ def claim(
     # Every judge is shown the same pair, and twice.
     unused = [f"{side}__{name}" for side in "ab" for name in ("metadata", "tags")]
     items = Item.objects.select_related("a__picture", "b__picture").defer(*unused)
-    pairs = items.in_bulk({call.verdict.item_id for call in calls if call.verdict})
+    judging = [about for call in calls if (about := call.verdict or call).item_id]
+    pairs = items.in_bulk({about.item_id for about in judging})
+    for about in judging:
+        about.item = pairs[about.item_id]
     for call in calls:
         call.run = runs[call.run_id]
-        if call.verdict:
-            call.verdict.item = pairs[call.verdict.item_id]
     return calls
 
 

@@ -265,6 +265,7 @@ def delete(run_id: UUID) -> None:
     """Delete a draft with its judges and its queue; its project and its rubric stay."""
     try:
         with _locked(run_id, Run.State.DRAFT, otherwise="only a draft can be deleted") as run:
+            run.calls.all().delete()  # those of a judge that is tried
             Judge.objects.filter(run=run).delete()
             run.delete()
             run.queue.delete()

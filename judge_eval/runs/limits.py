@@ -17,10 +17,6 @@ from judge_eval.models import Call, Provider
 # Workers look for calls about ten times a second: what a limit allows meanwhile may start at once.
 BURST = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
-# A call ends when its provider's time is over, but for the look-up of a name.
-GRACE = timedelta(seconds=10)
-# How often somebody who waits for a place looks whether it is free.
-LOOK = timedelta(seconds=0.2)
 # The longest pause that one reply can ask for: it may be wrong. A second one is obeyed in full.
 LONGEST_AT_FIRST = 60.0
 # One worker makes so many calls at once with ease; more are shared among all workers.
@@ -77,36 +73,6 @@ def count_starts(provider: Provider, now: datetime, number: int) -> None:
         provider.save(update_fields=["next_start_at"])
 
 
-def begin(name: str, model: str, guest: str) -> timedelta | None:
-    """Start a call that has no row, or return how long it must wait; None means it has started.
-
-    It takes one of the places until `end`, or until it cannot be out any more. Where all are
-    taken, the next free one is kept for it: workers, whose calls follow one another, see that
-    somebody waits.
-    """
-    with locked(name) as provider:
-        if provider is None:
-            return None
-        now = timezone.now()
-        start = max(now, paused(provider, now).get(model, now), _next_start(provider, now))
-        if start > now:
-            return start - now
-        until = now + timedelta(seconds=provider.timeout_s) + GRACE
-        guests = _guests(provider, now) | {guest: until.timestamp()}  # an old guest keeps its turn
-        _save_guests(provider, guests)
-        ahead = calls_out(now).filter(provider=name).count() + list(guests).index(guest)
-        if ahead >= provider.concurrency:
-            return LOOK
-        count_starts(provider, now, 1)
-    return None
-
-
-def end(name: str, guest: str) -> None:
-    with locked(name) as provider:
-        if provider is not None:
-            end_waiting(provider, guest)
-
-
 def pause(name: str, model: str, seconds: float, why: str) -> None:
     """Start no call to a model for so long, unless it is paused for longer already."""
     with locked(name) as provider:
@@ -128,7 +94,7 @@ def paused(provider: Provider, now: datetime) -> dict[str, datetime]:
 
 
 def _guests(provider: Provider, now: datetime) -> dict[str, float]:
-    """Return calls without rows, and workers that wait, in the order in which they came."""
+    """Return workers that wait, in the order in which they came."""
     return {guest: until for guest, until in provider.guests if until > now.timestamp()}
 
 

@@ -37,6 +37,12 @@ _WRITTEN = frozenset(
     "is_repaired error winner score_a score_b reason prompt_tokens completion_tokens cost_nano "
     "reserved_nano latency_ms inference".split()
 )
+# What is told of a judge that is tried, by an event of this kind.
+TRIED = "tried"
+_TOLD = (
+    "winner score_a score_b reason error reply prompt_tokens completion_tokens cost_nano "
+    "latency_ms".split()
+)
 
 Fields: TypeAlias = dict[str, Any]
 """Values by the fields of a row."""
@@ -63,7 +69,7 @@ class Answer:
             reply = self.reply
             return self.question.cost_nano(reply.prompt_tokens, reply.completion_tokens)
         assert self.failure is not None
-        return self.question.call.reserved_nano if self.failure.may_be_billed else 0
+        return self.question.reservation_nano if self.failure.may_be_billed else 0
 
 
 class NoAnswer(Exception):
@@ -116,7 +122,7 @@ def write(answers: Sequence[Answer]) -> list[Call]:
             reserved[call.run_id] += call.reserved_nano
             spent[call.run_id] += call.reserved_nano if cost is None else cost
         budget.settle(reserved, spent)
-        _record_failures(became)
+        _record(became)
     return [call for call, fields in became if fields["state"] != Call.State.WAITING]
 
 
@@ -128,7 +134,7 @@ def give_up(call: Call, failure: CallFailed) -> list[Call]:
         fields = _failed(failure.reason, failure.raw) | _FREE
         budget.write_off([(call.pk, call.run_id, call.reserved_nano)])
         Call.objects.filter(pk=call.pk).update(**fields)
-        _record_failures([(call, fields)])
+        _record([(call, fields)])
     return [call]
 
 
@@ -142,9 +148,16 @@ def _held(calls: Sequence[Call]) -> set[int]:
     return {pk for pk, lease, until in rows if (lease or until) == mine[pk]}
 
 
-def _record_failures(became: Sequence[tuple[Call, Fields]]) -> None:
+def _record(became: Sequence[tuple[Call, Fields]]) -> None:
+    """Tell of calls that failed, and what a judge said that was tried: no call of a run stays."""
     for call, fields in became:
-        if fields["state"] == Call.State.FAILED:
+        if call.purpose == Call.Purpose.TRYOUT:
+            told = {name: fields[name] for name in _TOLD if name in fields}
+            said = f"{call.model} was tried on pair {call.sample + 1}."
+            model = fields.get("reported_model", "")
+            call.run.record(TRIED, said, item=call.sample, model=model, **told)
+            Call.objects.filter(pk=call.pk).delete()
+        elif fields["state"] == Call.State.FAILED:
             call.run.record("call_failed", f"{call.model}: {fields['error']}", call=call.pk)
 
 
@@ -169,7 +182,8 @@ def _fields(answer: Answer) -> Fields:
         fields |= read(answer.question, reply)
     except NoAnswer as problem:
         is_first = not answer.question.problem and answer.stored is None
-        if is_first and isinstance(problem, _NoVerdict):
+        is_tried = call.purpose == Call.Purpose.TRYOUT
+        if is_first and isinstance(problem, _NoVerdict) and not is_tried:
             # The call is claimed again, as a repair: it keeps to the limits, budget and state.
             change = f"asked once more, since {problem}; it had said: {reply.text[:EXCERPT]}"
             return fields | {
@@ -210,8 +224,9 @@ def least_wait(attempts: int) -> float:
 
 
 def _after_failure(call: Call, failure: CallFailed) -> Fields:
-    if not failure.retryable or call.attempts >= MOST_ATTEMPTS:
-        tries = f" (tried {call.attempts} times)" if failure.retryable else ""
+    most = 1 if call.purpose == Call.Purpose.TRYOUT else MOST_ATTEMPTS
+    if not failure.retryable or call.attempts >= most:
+        tries = f" (tried {call.attempts} times)" if failure.retryable and most > 1 else ""
         return _failed(f"{failure.reason}{tries}", failure.raw)
     # Calls that failed together do not all come back at the same moment.
     wait = timedelta(seconds=least_wait(call.attempts) * (1 + (call.pk % 10) / 40))
@@ -247,7 +262,7 @@ def read(question: Question, reply: ChatReply) -> Fields:
         raise NoAnswer(f"refused: {reply.refusal[:300]}")
     call, config = question.call, question.config
     cut = " (it reached max_tokens)" if reply.finish_reason == "length" else ""
-    if call.purpose == Call.Purpose.JUDGE:
+    if call.purpose != Call.Purpose.GENERATE:
         try:
             verdict = parse_verdict(reply.text, call.run.queue.ballot)
         except VerdictUnreadable as error:

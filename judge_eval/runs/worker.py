@@ -75,6 +75,13 @@ def to_set_aside(answers: Sequence[Answer], out: int, threads: int) -> int:
     return int(min(at_once * HORIZON_MS / mean_ms, MOST_ASIDE))
 
 
+def _is_paid(question: Question) -> bool:
+    """Say whether a call may be made, with money reserved for it where its run has a budget."""
+    if question.call.run.budget_nano is None:
+        return True
+    return not question.lacks_price and budget.reserve(question.call, question.reservation_nano)
+
+
 class _Worker:
     def __init__(self, should_stop: Callable[[], bool]) -> None:
         self._should_stop = should_stop
@@ -191,28 +198,32 @@ class _Worker:
     def _ask(self, questions: Sequence[Question]) -> None:
         """Answer from storage what was asked before, and send out what the budget allows."""
         stored = results.stored_replies(questions)
-        over: list[Question] = []
-        for question in questions:
-            call, kept = question.call, stored.get(question.request_hash)
-            if kept is not None and not question.problem:
-                reply = results.reply_of(kept)
-                self._came.answers.append(Answer(question, reply=reply, stored=kept))
-            elif providers.lacks_key(question.provider):
-                reason = f"the workers' environment has no {question.provider.key_variable}"
-                self._came.answers.append(Answer(question, failure=CallFailed(reason)))
-            elif call.run.budget_nano is not None and (
-                question.lacks_price or not budget.reserve(call, question.reservation_nano)
-            ):
-                over.append(question)
-            elif call.lease is None:
-                self._pool.set_aside(question)
-            else:
-                self._pool.ask(question)
+        over = [q for q in questions if not self._begin(q, stored.get(q.request_hash))]
         # Once the others have what they need: a small call may fit where a large one does not.
         leases.let_go(*(question.call for question in over))
         for question in over:
             if not lifecycle.stop_if_over_budget(question):
                 self._held[question.call.run_id] = time.monotonic() + HELD_SECONDS
+
+    def _begin(self, question: Question, kept: Call | None) -> bool:
+        """Begin a call, or say here what comes of it; False where its run cannot pay for it."""
+        call, reason = question.call, ""
+        if kept is not None and not question.problem:
+            reply = results.reply_of(kept)
+            self._came.answers.append(Answer(question, reply=reply, stored=kept))
+        elif providers.lacks_key(question.provider):
+            reason = f"the workers' environment has no {question.provider.key_variable}"
+        elif _is_paid(question):
+            (self._pool.ask if call.lease else self._pool.set_aside)(question)
+        elif call.purpose != Call.Purpose.TRYOUT:
+            return False
+        else:
+            reason = "This call could pass the budget, so it was not made."
+            reason = providers.unpriced(call.model) if question.lacks_price else reason
+        if reason:
+            failure = CallFailed(reason, was_sent=False)
+            self._came.answers.append(Answer(question, failure=failure))
+        return True
 
     def _collect(self, seconds: float) -> None:
         collected = self._pool.collect(seconds)
