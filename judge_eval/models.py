@@ -64,7 +64,7 @@ class Provider(models.Model):
     next_start_at = models.DateTimeField(null=True, editable=False)
     pauses = models.JSONField(default=dict, editable=False)
     # Workers that wait for a place, and until when.
-    guests = models.JSONField(default=list, editable=False)
+    guests = models.JSONField(default=dict, editable=False)
 
     class Meta:
         constraints: ClassVar = [

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from humanjudge.lib import leases
 from judge_eval.models import Call, Provider, Run
-from judge_eval.runs import budget, limits
+from judge_eval.runs import limits
 from voting.models import Item
 
 LEASE = timedelta(seconds=20)
@@ -110,19 +110,14 @@ def _claim_of(
         if provider is None:
             return [], []
         now = timezone.now()
-        limits.end_waiting(provider, str(lease))
         calls_out = limits.calls_out(now).filter(provider=name).values_list("run", "lease")
         out = Counter(run for run, _ in calls_out)
         workers = Counter(worker for _, worker in calls_out)
         share = limits.share(provider, workers, lease)
-        free = limits.allowed(provider, now, out.total())
-        if (
-            slots
-            and free <= 0
-            and lease not in workers
-            and max(workers.values(), default=0) > share
-        ):
-            limits.ask_for_share(provider, now, lease)
+        free = limits.allowed(provider, now, out.total(), lease)
+        is_kept_out = slots > 0 >= free and lease not in workers
+        is_kept_out &= max(workers.values(), default=0) > share
+        limits.wait_for_share(provider, now, lease, is_waiting=is_kept_out)
         # Calls a minute are counted as they start, so that none of them can be started later. And
         # where too many are out, or somebody waits for a place, none is to follow.
         if provider.requests_per_minute or free < 0 or workers[lease] > share:
@@ -130,7 +125,7 @@ def _claim_of(
         starts = max(min(slots, free, share - workers[lease]), 0)
         rows = _next_calls(provider, runs, now, starts + ahead, out)
         pks = [pk for pk, _, _ in rows]
-        budget.write_off(rows)
+        limits.write_off(rows)
         for some, holder in ((pks[:starts], lease), (pks[starts:], None)):
             if some:
                 Call.objects.filter(pk__in=some).update(
@@ -182,20 +177,23 @@ def take(calls: Sequence[Call], lease: UUID) -> None:
         call.lease = lease
 
 
+def still_held(calls: Sequence[Call]) -> list[Call]:
+    """Lock calls, and return those of them that are their holder's still."""
+    waiting = Call.objects.filter(_WAITING, pk__in=[call.pk for call in calls])
+    locked = waiting.select_for_update(no_key=True).order_by("pk")
+    # What tells one holder from another: of a call that was set aside, until when it is.
+    rows = locked.values_list("pk", "lease", "leased_until")
+    holders = {pk: lease or until for pk, lease, until in rows}
+    return [call for call in calls if holders.get(call.pk) == (call.lease or call.leased_until)]
+
+
 def let_go(*calls: Call) -> None:
     """Give calls back as if they had never been claimed, but those that are another's meanwhile."""
     if not calls:
         return
-    marks = {call.pk: (call.lease, call.leased_until) for call in calls}
     with transaction.atomic():
-        waiting = Call.objects.filter(_WAITING, pk__in=marks).select_for_update(no_key=True)
-        rows = waiting.order_by("pk").values_list("pk", "lease", "leased_until")
-        mine = {pk for pk, *mark in rows if tuple(mark) == marks[pk]}
-        Call.objects.filter(pk__in=mine).update(
+        mine = still_held(calls)
+        Call.objects.filter(pk__in=[call.pk for call in mine]).update(
             attempts=F("attempts") - 1, lease=None, leased_until=None, reserved_nano=0
         )
-        reserved: Counter[UUID] = Counter()
-        for call in calls:
-            if call.pk in mine:
-                reserved[call.run_id] += call.reserved_nano
-        budget.settle(reserved, {})
+        limits.settle((call.run_id, call.reserved_nano, 0) for call in mine)

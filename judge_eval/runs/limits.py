@@ -1,18 +1,23 @@
-"""What a provider allows: calls at once, calls a minute, and models that are paused."""
+"""What a provider allows: calls at once, calls a minute, and models that are paused.
+
+And what a budget allows: what a call may cost is reserved before it is made, and settled after it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from humanjudge.lib.leases import held
-from judge_eval.models import Call, Provider
+from judge_eval.models import Call, Provider, Run
 
 # Workers look for calls about ten times a second: what a limit allows meanwhile may start at once.
 BURST = timedelta(seconds=1)
@@ -37,14 +42,12 @@ def calls_out(now: datetime) -> QuerySet[Call]:
     return Call.objects.filter(held(now), state=Call.State.WAITING, lease__isnull=False)
 
 
-def free_places(provider: Provider, now: datetime, out: int) -> int:
-    """Return how many more calls may be out; negative where somebody waits for a place."""
-    return provider.concurrency - out - len(_guests(provider, now))
+def allowed(provider: Provider, now: datetime, out: int, worker: UUID) -> int:
+    """Return how many calls a worker may start now, while so many are out.
 
-
-def allowed(provider: Provider, now: datetime, out: int) -> int:
-    """Return how many calls may start now, while so many are out; may be negative."""
-    free = free_places(provider, now, out)
+    Negative where too many are, or others wait for a place.
+    """
+    free = provider.concurrency - out - len(_guests(provider, now).keys() - {str(worker)})
     if not provider.requests_per_minute:
         return free
     behind = now - _next_start(provider, now)
@@ -56,15 +59,14 @@ def share(provider: Provider, out: Mapping[UUID | None, int], worker: UUID) -> i
     return max(-(-provider.concurrency // len({*out, worker})), EASY)
 
 
-def ask_for_share(provider: Provider, now: datetime, worker: UUID) -> None:
-    """Wait for a place as a guest, so that workers with more than their share make room."""
-    _save_guests(provider, _guests(provider, now) | {str(worker): (now + TURN).timestamp()})
-
-
-def end_waiting(provider: Provider, guest: str) -> None:
-    """Take a guest off the list: it is there now, or gone."""
-    if guest in dict(provider.guests):
-        _save_guests(provider, {g: until for g, until in provider.guests if g != guest})
+def wait_for_share(provider: Provider, now: datetime, worker: UUID, *, is_waiting: bool) -> None:
+    """Let a worker wait for a place, so that those with more than their share make room, or not."""
+    guests = {each: end for each, end in _guests(provider, now).items() if each != str(worker)}
+    if is_waiting:
+        guests[str(worker)] = (now + TURN).timestamp()
+    if guests != provider.guests:
+        provider.guests = guests
+        provider.save(update_fields=["guests"])
 
 
 def count_starts(provider: Provider, now: datetime, number: int) -> None:
@@ -94,13 +96,8 @@ def paused(provider: Provider, now: datetime) -> dict[str, datetime]:
 
 
 def _guests(provider: Provider, now: datetime) -> dict[str, float]:
-    """Return workers that wait, in the order in which they came."""
-    return {guest: until for guest, until in provider.guests if until > now.timestamp()}
-
-
-def _save_guests(provider: Provider, guests: Mapping[str, float]) -> None:
-    provider.guests = [list(each) for each in guests.items()]
-    provider.save(update_fields=["guests"])
+    """Return the workers that wait for a place."""
+    return {each: end for each, end in dict(provider.guests).items() if end > now.timestamp()}
 
 
 def _next_start(provider: Provider, now: datetime) -> datetime:
@@ -112,3 +109,46 @@ def _next_start(provider: Provider, now: datetime) -> datetime:
 def _gap(provider: Provider) -> timedelta:
     """Return the time between two starts: even with a burst, no minute holds more calls."""
     return max((MINUTE + BURST) / (provider.requests_per_minute or 1), timedelta.resolution)
+
+
+def reserve(call: Call, nano: int) -> bool:
+    """Reserve money for one attempt; False when that would pass the run's budget."""
+    if not nano:
+        return True
+    fits = Q(budget_nano__isnull=True) | Q(
+        budget_nano__gte=F("spent_nano") + F("reserved_nano") + nano
+    )
+    mine = Call.objects.filter(state=Call.State.WAITING, pk=call.pk, lease=call.lease)
+    with transaction.atomic():
+        # Whoever lost the lease meanwhile asks all the same, and brings an answer for nobody.
+        column = "reserved_nano" if mine.select_for_update(no_key=True).exists() else "spent_nano"
+        if not Run.objects.filter(fits, pk=call.run_id).update(**{column: F(column) + nano}):
+            return False
+        mine.update(reserved_nano=F("reserved_nano") + nano)
+    call.reserved_nano += nano
+    return True
+
+
+def settle(calls: Iterable[tuple[UUID, int, int]]) -> None:
+    """Take off runs what was reserved for calls and add what was spent, each run once, in order."""
+    sums: dict[UUID, list[int]] = defaultdict(lambda: [0, 0])
+    for run, *amounts in calls:
+        sums[run] = [so_far + more for so_far, more in zip(sums[run], amounts, strict=True)]
+    for run, (reserved, spent) in sorted(sums.items()):
+        if reserved or spent:
+            Run.objects.filter(pk=run).update(
+                reserved_nano=F("reserved_nano") - reserved, spent_nano=F("spent_nano") + spent
+            )
+
+
+def write_off(calls: Iterable[tuple[int, UUID, int]]) -> None:
+    """Count what was reserved for attempts that nobody finished as spent: it may have been.
+
+    Each is the call, its run, and what was reserved.
+    """
+    lost = [(pk, run, nano) for pk, run, nano in calls if nano]
+    if lost:
+        Call.objects.filter(pk__in=[pk for pk, _, _ in lost]).update(
+            cost_nano=Coalesce("cost_nano", 0) + F("reserved_nano"), reserved_nano=0
+        )
+        settle((run, nano, nano) for _, run, nano in lost)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias
-from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import JSONField, Model
@@ -19,7 +17,7 @@ from judge_eval.prompts.output import NotExtractable, extract
 from judge_eval.prompts.parse import VerdictUnreadable, parse_verdict
 from judge_eval.providers.chat import ChatReply
 from judge_eval.providers.errors import CallFailed, as_text
-from judge_eval.runs import budget
+from judge_eval.runs import leases, limits
 from judge_eval.runs.requests import Question, answered_by_another
 from judge_eval.services import picture_of
 from voting.ledger.bulk_sql import update_many
@@ -110,18 +108,15 @@ def write(answers: Sequence[Answer]) -> list[Call]:
     All or none: together they cost little more than one. Return the calls that are final now.
     """
     with transaction.atomic():
-        held = _held([answer.question.call for answer in answers])
-        mine = [answer for answer in answers if answer.question.call.pk in held]
+        held = set(leases.still_held([answer.question.call for answer in answers]))
+        mine = [answer for answer in answers if answer.question.call in held]
         became = [(answer.question.call, _fields(answer)) for answer in mine]
         update_rows(_WRITTEN, became)
         # A run's row is locked once, and last.
-        reserved: Counter[UUID] = Counter()
-        spent: Counter[UUID] = Counter()
-        for answer in mine:
-            call, cost = answer.question.call, answer.cost
-            reserved[call.run_id] += call.reserved_nano
-            spent[call.run_id] += call.reserved_nano if cost is None else cost
-        budget.settle(reserved, spent)
+        limits.settle(
+            (call.run_id, call.reserved_nano, call.reserved_nano if cost is None else cost)
+            for call, cost in ((answer.question.call, answer.cost) for answer in mine)
+        )
         _record(became)
     return [call for call, fields in became if fields["state"] != Call.State.WAITING]
 
@@ -129,23 +124,13 @@ def write(answers: Sequence[Answer]) -> list[Call]:
 def give_up(call: Call, failure: CallFailed) -> list[Call]:
     """Write down that a call failed though nobody was asked, or that its answer cannot be kept."""
     with transaction.atomic():
-        if not _held([call]):
+        if not leases.still_held([call]):
             return []
         fields = _failed(failure.reason, failure.raw) | _FREE
-        budget.write_off([(call.pk, call.run_id, call.reserved_nano)])
+        limits.write_off([(call.pk, call.run_id, call.reserved_nano)])
         Call.objects.filter(pk=call.pk).update(**fields)
         _record([(call, fields)])
     return [call]
-
-
-def _held(calls: Sequence[Call]) -> set[int]:
-    """Lock calls, and return those of them that are their holder's still."""
-    waiting = Call.objects.filter(pk__in=[call.pk for call in calls], state=Call.State.WAITING)
-    locked = waiting.select_for_update(no_key=True).order_by("pk")
-    # What tells one holder from another: of a call that was set aside, until when it is.
-    mine = {call.pk: call.lease or call.leased_until for call in calls}
-    rows = locked.values_list("pk", "lease", "leased_until")
-    return {pk for pk, lease, until in rows if (lease or until) == mine[pk]}
 
 
 def _record(became: Sequence[tuple[Call, Fields]]) -> None:

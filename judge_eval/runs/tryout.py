@@ -149,6 +149,6 @@ def _lost(asked: RunEvent, judge: Judge) -> str:
     if begun:
         return "The worker was lost before all answers were in."
     out = limits.calls_out(now).filter(provider=judge.provider).count()
-    if provider and limits.free_places(provider, now, out) <= 0:
+    if provider and out >= provider.concurrency:
         return f"{provider} is busy with other calls."
     return "No worker has taken this up. Is one running?"

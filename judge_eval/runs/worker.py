@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from judge_eval.models import Call, Provider
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import budget, leases, lifecycle, limits, providers, results, state, verdicts
+from judge_eval.runs import leases, lifecycle, limits, providers, results, state, verdicts
 from judge_eval.runs.pool import Collected, Pool
 from judge_eval.runs.requests import Question, question_of
 from judge_eval.runs.results import Answer
@@ -79,7 +79,7 @@ def _is_paid(question: Question) -> bool:
     """Say whether a call may be made, with money reserved for it where its run has a budget."""
     if question.call.run.budget_nano is None:
         return True
-    return not question.lacks_price and budget.reserve(question.call, question.reservation_nano)
+    return not question.lacks_price and limits.reserve(question.call, question.reservation_nano)
 
 
 class _Worker:
