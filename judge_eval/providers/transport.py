@@ -13,9 +13,8 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse
+from typing import TypeAlias
 from urllib.parse import quote, urlsplit
 
 from judge_eval.providers.errors import CallFailed, Json
@@ -119,17 +118,8 @@ class _Reader(io.RawIOBase):
         return self._wire.receive(buffer)
 
 
-@dataclass(frozen=True)
-class Reply:
-    """A whole reply; the names of its headers are in lower case."""
-
-    status_code: int
-    headers: Mapping[str, str]
-    content: bytes
-
-    @property
-    def is_success(self) -> bool:
-        return 200 <= self.status_code < 300
+Reply: TypeAlias = tuple[int, dict[str, str], bytes]
+"""A whole reply: its status, its headers by their names in lower case, and its body."""
 
 
 class Line:
@@ -236,4 +226,4 @@ def _read(response: HTTPResponse) -> Reply:
         raise CallFailed(limit, status=response.status)
     if response.length:
         raise HTTPException("it ended early")
-    return Reply(response.status, headers, content)
+    return response.status, headers, content

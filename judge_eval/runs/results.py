@@ -16,7 +16,7 @@ from judge_eval.models import Call
 from judge_eval.prompts.output import NotExtractable, extract
 from judge_eval.prompts.parse import VerdictUnreadable, parse_verdict
 from judge_eval.providers.chat import ChatReply
-from judge_eval.providers.errors import CallFailed, as_text
+from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import leases, limits
 from judge_eval.runs.requests import Question, answered_by_another
 from judge_eval.services import picture_of
@@ -178,7 +178,7 @@ def _fields(answer: Answer) -> Fields:
                 "is_repaired": True,
                 "changes": [change],
             }
-        return fields | _failed(str(problem), reply.text or as_text(reply.raw))
+        return fields | _failed(str(problem), reply.text or reply.raw)
     if answer.stored is not None:
         fields |= {"reused": answer.stored, "changes": answer.stored.changes}
     return fields | {"state": Call.State.DONE, "error": "", "done_at": timezone.now()}
