@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
-from typing import Any
-
 from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from pydantic import RootModel
 
+from humanjudge.lib.validation import ConfigInvalid, validated
+from judge_eval.config.estimates import Price
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
 from judge_eval.runs import providers
 from voting.admin import KeptAdmin, ReadOnlyAdmin
@@ -25,6 +25,10 @@ class RunAdmin(KeptAdmin):
         return False
 
 
+class PriceList(RootModel[dict[str, Price]]):
+    """What a provider takes, by the names of its models."""
+
+
 class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         # An address without a scheme is refused, not guessed at.
@@ -32,33 +36,11 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean_prices(self) -> object:
         prices = self.cleaned_data["prices"]
-        if prices is None:
-            return {}
-        if not isinstance(prices, dict):
-            raise forms.ValidationError('Must be an object: {"model": {"input": …, "output": …}}.')
-        wrong = [f"{model}: {why}" for model, price in prices.items() if (why := _wrong(price))]
-        if wrong:
-            raise forms.ValidationError(wrong)
-        return prices
-
-
-def _wrong(price: Any) -> str:
-    """Say why something is no price, an empty text when it is one."""
-    if not isinstance(price, dict) or price.keys() - {"picture_tokens"} != {"input", "output"}:
-        return 'must be {"input": …, "output": …}, in US dollars a million tokens.'
-    tokens = price.get("picture_tokens", 0)
-    if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0:
-        return "picture_tokens must be a whole number of tokens of one picture."
-    wrong = [name for name in ("input", "output") if not _is_amount(price[name])]
-    return f"{' and '.join(wrong)} must be a number of 0 or more." if wrong else ""
-
-
-def _is_amount(value: object) -> bool:
-    try:
-        amount = Decimal(str(value))
-    except InvalidOperation:
-        return False
-    return amount.is_finite() and amount >= 0
+        try:
+            validated(PriceList, {} if prices is None else prices)
+        except ConfigInvalid as invalid:
+            raise forms.ValidationError([str(error) for error in invalid.errors]) from invalid
+        return prices or {}
 
 
 @admin.register(Provider)

@@ -202,6 +202,7 @@ _WANTED: Final = {
     "int_type": "a whole number",
     "float_type": "a number",
     "decimal_type": "a number",
+    "decimal_parsing": "a number",
 }
 _MESSAGES: Final = {
     "missing": "is missing",

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from math import comb
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final
 
-from pydantic import PlainSerializer
+from pydantic import Field, PlainSerializer
 
+from humanjudge.lib.validation import Part
 from judge_eval.config.run_config import RunConfig
 from judge_eval.prompts.judge import Message, messages
 
@@ -29,12 +30,15 @@ _MILLION: Final = 1_000_000
 _SMALLEST: Final = Decimal("0.000001")
 
 
-class Price(NamedTuple):
+_Rate = Annotated[Decimal, Field(strict=False, ge=0, allow_inf_nan=False)]
+
+
+class Price(Part):
     """What an endpoint takes for a model: US dollars for a million tokens, tokens for a picture."""
 
-    input_per_million: Decimal
-    output_per_million: Decimal
-    picture_tokens: int = PICTURE_TOKENS
+    input: _Rate
+    output: _Rate
+    picture_tokens: Annotated[int, Field(ge=0)] = PICTURE_TOKENS
 
 
 # Exact here, and a number in JSON.
@@ -150,11 +154,10 @@ def most_tokens(messages: Sequence[Message], picture_tokens: int) -> int:
 def cost(prompt_tokens: int, completion_tokens: int, price: Price) -> Decimal:
     """Return what a call cost, exactly.
 
-    >>> cost(1_000, 200, Price(Decimal("0.15"), Decimal("0.60")))
+    >>> cost(1_000, 200, Price(input=Decimal("0.15"), output=Decimal("0.60")))
     Decimal('0.00027')
     """
-    total = prompt_tokens * price.input_per_million + completion_tokens * price.output_per_million
-    return total / _MILLION
+    return (prompt_tokens * price.input + completion_tokens * price.output) / _MILLION
 
 
 def reservation(messages_tokens: int, max_tokens: int, price: Price) -> Decimal:
@@ -162,7 +165,7 @@ def reservation(messages_tokens: int, max_tokens: int, price: Price) -> Decimal:
 
     `messages_tokens` come from `most_tokens`, `max_tokens` is the longest answer that is asked for.
 
-    >>> reservation(1, 0, Price(Decimal("0.15"), Decimal("0.60")))
+    >>> reservation(1, 0, Price(input=Decimal("0.15"), output=Decimal("0.60")))
     Decimal('0.000001')
     """
     most = cost(messages_tokens, max_tokens, price)

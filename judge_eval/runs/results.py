@@ -70,14 +70,6 @@ class Answer:
         return self.question.reservation_nano if self.failure.may_be_billed else 0
 
 
-class NoAnswer(Exception):
-    """A reply came, and it is no output or no verdict; the text says why."""
-
-
-class _NoVerdict(NoAnswer):
-    """A judge can be asked once more for one that can be read."""
-
-
 def update_rows(names: Collection[str], changes: Sequence[tuple[Model, Fields]]) -> None:
     """Set the named fields of rows of one model, each to its new value or else to its old one.
 
@@ -164,21 +156,22 @@ def _fields(answer: Answer) -> Fields:
         fields["completion_tokens"] = _tokens(call.completion_tokens, reply.completion_tokens)
         fields["latency_ms"] = (call.latency_ms or 0) + reply.latency_ms
     try:
-        fields |= read(answer.question, reply)
-    except NoAnswer as problem:
-        is_first = not answer.question.problem and answer.stored is None
-        is_tried = call.purpose == Call.Purpose.TRYOUT
-        if is_first and isinstance(problem, _NoVerdict) and not is_tried:
+        fields |= _read(answer.question, reply)
+    except (VerdictUnreadable, NotExtractable) as error:
+        cut = " (it reached max_tokens)" if reply.finish_reason == "length" else ""
+        problem, is_first = f"{error}{cut}", not answer.question.problem and answer.stored is None
+        is_of_a_run = call.purpose == Call.Purpose.JUDGE
+        if is_first and is_of_a_run and isinstance(error, VerdictUnreadable):
             # The call is claimed again, as a repair: it keeps to the limits, budget and state.
             change = f"asked once more, since {problem}; it had said: {reply.text[:EXCERPT]}"
             return fields | {
                 "state": Call.State.WAITING,
-                "error": str(problem),
+                "error": problem,
                 "reply": reply.text,
                 "is_repaired": True,
                 "changes": [change],
             }
-        return fields | _failed(str(problem), reply.text or reply.raw)
+        return fields | _failed(problem, reply.text or reply.raw)
     if answer.stored is not None:
         fields |= {"reused": answer.stored, "changes": answer.stored.changes}
     return fields | {"state": Call.State.DONE, "error": "", "done_at": timezone.now()}
@@ -241,22 +234,15 @@ def reply_of(stored: Call) -> ChatReply:
     return ChatReply(text=stored.reply, model=stored.reported_model, finish_reason="stop")
 
 
-def read(question: Question, reply: ChatReply) -> Fields:
-    """Return what a call has to keep of a reply, or raise NoAnswer."""
+def _read(question: Question, reply: ChatReply) -> Fields:
+    """Return what a call has to keep of a reply, or raise NotExtractable or VerdictUnreadable."""
     if reply.refusal:
-        raise NoAnswer(f"refused: {reply.refusal[:300]}")
+        raise NotExtractable(f"refused: {reply.refusal[:300]}")
     call, config = question.call, question.config
-    cut = " (it reached max_tokens)" if reply.finish_reason == "length" else ""
     if call.purpose != Call.Purpose.GENERATE:
-        try:
-            verdict = parse_verdict(reply.text, call.run.queue.ballot)
-        except VerdictUnreadable as error:
-            raise _NoVerdict(f"{error}{cut}") from error
+        verdict = parse_verdict(reply.text, call.run.queue.ballot)
         return {"reply": reply.text, **verdict._asdict()}
-    try:
-        extracted = extract(reply.text, config.kind)
-    except NotExtractable as error:
-        raise NoAnswer(f"{error}{cut}") from error
+    extracted = extract(reply.text, config.kind)
     assert call.prompt is not None  # the database says so
     prompt = config.prompts[call.prompt]
     inference = Inference.objects.create(
@@ -269,5 +255,7 @@ def read(question: Question, reply: ChatReply) -> Fields:
         metadata={"prompt_id": prompt.id, "reported_model": reply.model},
         picture=picture_of(extracted.output) if config.kind == "svg" else None,
     )
-    changes = [*extracted.changes, *([cut.strip(" ()")] if cut else [])]
+    changes = list(extracted.changes)
+    if reply.finish_reason == "length":
+        changes.append("it reached max_tokens")
     return {"reply": reply.text, "inference": inference, "changes": changes}

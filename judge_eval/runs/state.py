@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import timedelta
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
-from humanjudge.lib.leases import renew
-from judge_eval.config.run_config import parse
-from judge_eval.models import Call, Run, Verdict
-from judge_eval.runs import leases, pairing, verdicts
+from humanjudge.lib.leases import free, renew
+from judge_eval.config.run_config import RunConfig, parse
+from judge_eval.models import Call, Judge, Provider, Run, Verdict
+from judge_eval.providers.errors import CallFailed
+from judge_eval.runs import leases, results, verdicts
 from judge_eval.selectors import left_out, waiting_pictures
-from voting.models import Item, Picture
+from judge_eval.services import add_items, all_pairs
+from voting.models import Inference, Item, Picture
 
 # What the reason says of a pair that is left out because of a drawing.
 COULD_NOT_BE_DRAWN = "could not be drawn:"
 LEASE = timedelta(seconds=20)
 MOST_AT_ONCE = 500
+# The run is locked meanwhile, and those who write answers down may have to wait for it.
+PROMPTS_AT_ONCE = 50
+VERDICTS_AT_ONCE = 250
 # So many reasons for pairs that are left out are named in a note.
 REASONS = 3
 
@@ -49,9 +56,9 @@ def _go_on(run: Run) -> None:
     there_is_more = False
     if run.config:
         config = parse(run.config)
-        pairing.fail_without_provider(run)
-        there_is_more = pairing.pair_outputs(run, config)
-        there_is_more |= pairing.ask_for_verdicts(run, config)
+        fail_without_provider(run)
+        there_is_more = pair_outputs(run, config)
+        there_is_more |= ask_for_verdicts(run, config)
         if leases.waiting_calls([run.pk]).exists():
             enqueue("judge_eval.tasks.work")
     _hand_out_drawings(run)
@@ -66,6 +73,93 @@ def _hand_out_drawings(run: Run) -> None:
     renew(Picture.objects.filter(pk__in=pictures), LEASE)
     for picture in pictures:
         enqueue("judge_eval.tasks.render", picture, str(run.pk))
+
+
+def pair_outputs(run: Run, config: RunConfig) -> bool:
+    """Pair the outputs of prompts that every model has answered, or failed to; each pair once.
+
+    Return whether there may be more to pair.
+    """
+    generating = run.calls.filter(purpose=Call.Purpose.GENERATE)
+    open_prompts = generating.filter(prompt=OuterRef("prompt"), state=Call.State.WAITING)
+    fresh = generating.filter(~Exists(open_prompts), is_paired=False)
+    prompts = fresh.order_by("prompt").values_list("prompt", flat=True).distinct()[:PROMPTS_AT_ONCE]
+    if not prompts:
+        return False
+    of_prompts = generating.filter(prompt__in=list(prompts))
+    items = add_items(run.queue, _missing_pairs(run, of_prompts))
+    # The judges of the config, not those that a changed model became meanwhile.
+    judges = list(run.judges.order_by("position")[: len(config.judges)])
+    Verdict.objects.bulk_create(
+        [Verdict(judge=judge, item=item) for item in items for judge in judges], batch_size=1000
+    )
+    of_prompts.update(is_paired=True)
+    return len(prompts) == PROMPTS_AT_ONCE
+
+
+def _missing_pairs(run: Run, calls: QuerySet[Call]) -> list[tuple[Inference, Inference]]:
+    outputs: dict[int | None, dict[UUID, Inference]] = defaultdict(dict)
+    for call in calls.filter(state=Call.State.DONE).select_related("inference").order_by("pk"):
+        assert call.inference is not None  # it is done
+        outputs[call.prompt][call.inference.pk] = call.inference
+    made = [pk for by_pk in outputs.values() for pk in by_pk]
+    pairs = Item.objects.filter(queue=run.queue_id, a__in=made).values_list("a", "b")
+    paired = set(map(frozenset, pairs))
+    return [
+        (by_pk[a], by_pk[b])
+        for by_pk in outputs.values()
+        for a, b in all_pairs(list(by_pk), settings.SECRET_KEY)
+        if frozenset((a, b)) not in paired
+    ]
+
+
+def unasked_verdicts(run: Run) -> QuerySet[Verdict]:
+    """Return the verdicts of models for which no call has been made."""
+    asked = Call.objects.filter(verdict=OuterRef("pk"))
+    waiting = Verdict.objects.filter(~Exists(asked), judge__run=run, state=Verdict.State.WAITING)
+    return waiting.exclude(judge__provider=Judge.BASELINE)
+
+
+def ask_for_verdicts(run: Run, config: RunConfig) -> bool:
+    """Make the calls for verdicts on pairs that are drawn; return whether there may be more."""
+    undrawn = Picture.objects.exclude(state=Picture.State.DONE)
+    ready = (
+        unasked_verdicts(run)
+        .exclude(item__a__picture__in=undrawn)
+        .exclude(item__b__picture__in=undrawn)
+        .select_related("judge", "item__a", "item__b")
+        .defer("item__a__output", "item__b__output")
+        .order_by("pk")[:VERDICTS_AT_ONCE]
+    )
+    Call.objects.bulk_create(
+        [
+            Call(
+                run=run,
+                purpose=Call.Purpose.JUDGE,
+                provider=verdict.judge.provider,
+                model=verdict.judge.model,
+                verdict=verdict,
+                order=order,
+                sample=sample,
+            )
+            for verdict in ready
+            for order in verdicts.orders_of(verdict, config.verdict_orders)
+            for sample in range(config.judging.samples)
+        ],
+        batch_size=1000,
+    )
+    return len(ready) == VERDICTS_AT_ONCE
+
+
+def fail_without_provider(run: Run) -> None:
+    """Fail calls whose provider is gone: nobody would ever claim them."""
+    gone = (
+        run.calls.filter(free(timezone.now()), state=Call.State.WAITING)
+        .exclude(provider__in=Provider.objects.values("name"))
+        .select_for_update(no_key=True, skip_locked=True)
+    )
+    for call in gone.order_by("pk")[:VERDICTS_AT_ONCE]:
+        results.give_up(call, CallFailed(f"there is no provider named {call.provider}"))
 
 
 def _give_up_on_undrawable(run: Run) -> None:

@@ -10,6 +10,7 @@ from functools import partial
 from time import perf_counter
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
@@ -19,17 +20,16 @@ from judge_eval.config.run_config import RunConfig, parse
 from judge_eval.models import Call, Judge, Run, Verdict
 from judge_eval.prompts.orders import answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
-from judge_eval.runs import pairing
 from judge_eval.runs.results import Fields, update_rows
 from judge_eval.selectors import ready_verdicts
 from judge_eval.services import add_judges, model_fingerprint
 from voting.ledger.scheduler import nudge
 from voting.models import Entry, Item
+from voting.order import keyed_number
 
 AT_ONCE = 500
 # The run is locked meanwhile.
 BASELINES_AT_ONCE = 250
-ORDERS = {"AB": "as stored", "BA": "swapped"}
 
 _WRITTEN = frozenset(
     "state judge order winner consistent picks first_picks sample_consistency score_a score_b "
@@ -152,7 +152,9 @@ def _majority(order: str, samples: Sequence[Call]) -> tuple[ParsedVerdict, float
         ]
     )
     if most is None:
-        raise _NoVerdict(f"{ORDERS[order]}: {next(call.error for call in samples if call.error)}")
+        raise _NoVerdict(
+            f"{Verdict.Order(order).label}: {next(call.error for call in samples if call.error)}"
+        )
     return most
 
 
@@ -220,11 +222,23 @@ def answer_of_baseline(verdict: Verdict, verdict_orders: str | None) -> Fields:
     a, b = (output.output for output in item.pair)
     raw = {}
     started = perf_counter()
-    for order in pairing.orders_of(verdict, verdict_orders or "both"):
+    for order in orders_of(verdict, verdict_orders or "both"):
         shown = (a, b) if order == "AB" else (b, a)
         opinion = baseline(*shown, f"{seed} {order}")
         raw[order] = ParsedVerdict(opinion.winner, reason=opinion.reason)
     return _done(raw) | {"latency_ms": (perf_counter() - started) * 1000}
+
+
+def orders_of(verdict: Verdict, verdict_orders: str) -> Sequence[str]:
+    """Return the orders in which a judge is shown a pair: both, or one that is drawn for ever."""
+    if verdict_orders == "both":
+        return ("AB", "BA")
+    a, b = verdict.item.pair
+    # Not by their numbers: a copy of the run shows the same first, and finds the stored reply.
+    first, second = sorted((a, b), key=lambda output: output.generator)
+    names = (verdict.judge.name, a.prompt, first.generator, second.generator)
+    shown_first = second if keyed_number(settings.SECRET_KEY, "order", *names) & 1 else first
+    return ("AB",) if shown_first is a else ("BA",)
 
 
 def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
