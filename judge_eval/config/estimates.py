@@ -173,7 +173,6 @@ def reservation(messages_tokens: int, max_tokens: int, price: Price) -> Decimal:
 
 
 def _judging_tokens(config: RunConfig, picture_tokens: int) -> int:
-    """Return the prompt tokens of one judge's calls, one for each prompt."""
     shown = picture_tokens if config.kind == "svg" else config.generation.max_tokens
     around = messages(
         config.judging.prompt_version,
@@ -193,7 +192,6 @@ def _tokens(characters: int) -> int:
 
 
 def _texts(messages: Sequence[Message]) -> tuple[list[str], int]:
-    """Return all texts in messages, and the number of pictures."""
     parts: list[Message] = []
     for message in messages:
         content = message["content"]

@@ -180,7 +180,6 @@ def _drawings(text: str) -> tuple[list[_Drawing], int]:
     cut = -1
 
     def outermost(start: int) -> None:
-        """Forget what stands inside the drawing that begins here."""
         while whole and whole[-1].start > start:
             whole.pop()
 

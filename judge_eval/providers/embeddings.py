@@ -80,7 +80,6 @@ class EmbeddingClient:
         self._patience_s = PATIENCE_S
 
     def __call__(self, texts: Sequence[str], /) -> list[Row]:
-        """Return a vector, or why there is none, for each text."""
         if not texts:
             return []
         try:

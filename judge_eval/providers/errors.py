@@ -135,7 +135,6 @@ def readable(content: bytes, secret: str) -> Any:
 
 
 def as_text(data: object) -> str:
-    """Return a body for people to read."""
     return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
 
 

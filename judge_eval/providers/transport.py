@@ -190,7 +190,6 @@ class Line:
         return reply
 
     def _connection(self) -> _Connection:
-        """Return the connection that was used last, or a new one."""
         with self._lock:
             while self._idle and self._idle[0].is_stale():
                 self._idle.popleft().close()

@@ -29,7 +29,6 @@ _WAITING = Q(state=Call.State.WAITING)
 
 
 def _at_work() -> QuerySet[Run]:
-    """Return runs that have calls made, and drafts whose judges are tried."""
     tried = Call.objects.filter(run=OuterRef("pk"), purpose=Call.Purpose.TRYOUT)
     return Run.objects.filter(Q(state__in=Run.AT_WORK) | Q(Exists(tried), state=Run.State.DRAFT))
 
@@ -45,7 +44,6 @@ def paused(now: datetime) -> set[tuple[str, str]]:
 
 
 def waiting_calls(runs: Collection[UUID]) -> QuerySet[Call]:
-    """Return calls that are still to be made, now or later, by whatever worker."""
     return Call.objects.filter(_WAITING, run__in=runs)
 
 
@@ -103,7 +101,6 @@ def _providers(runs: Sequence[UUID]) -> list[str]:
 def _claim_of(
     name: str, runs: Sequence[UUID], slots: int, lease: UUID, ahead: int
 ) -> tuple[list[int], list[int]]:
-    """Return which calls of a provider were leased, and which were set aside."""
     if slots <= 0 and not ahead:
         return [], []
     with limits.locked(name) as provider:

@@ -38,7 +38,6 @@ def locked(name: str) -> Iterator[Provider | None]:
 
 
 def calls_out(now: datetime) -> QuerySet[Call]:
-    """Return the calls that are being made at this moment."""
     return Call.objects.filter(held(now), state=Call.State.WAITING, lease__isnull=False)
 
 
@@ -96,7 +95,6 @@ def paused(provider: Provider, now: datetime) -> dict[str, datetime]:
 
 
 def _guests(provider: Provider, now: datetime) -> dict[str, float]:
-    """Return the workers that wait for a place."""
     return {each: end for each, end in dict(provider.guests).items() if end > now.timestamp()}
 
 

@@ -114,7 +114,6 @@ class Pool:
 
     @property
     def busy(self) -> bool:
-        """Say whether calls are out, or their answers are there and not collected."""
         with self._lock:
             return bool(self._out) or not self._answers.empty()
 
@@ -123,7 +122,6 @@ class Pool:
             return [question for question, _ in self._out.values()]
 
     def aside(self) -> Counter[str]:
-        """Count what is set aside, by provider."""
         with self._lock:
             return Counter(question.provider.name for question, _ in self._aside)
 

@@ -40,7 +40,6 @@ def endpoint_of(provider: Provider) -> Endpoint:
 
 
 def lacks_key(provider: Provider) -> bool:
-    """Say whether the key that a provider wants is not in this process's environment."""
     return bool(provider.key_variable) and not os.environ.get(provider.key_variable)
 
 
@@ -53,12 +52,10 @@ def price_of(provider: Provider, model: str) -> Price | None:
 
 
 def unpriced(*models: str) -> str:
-    """Say why nothing is asked within a budget."""
     return f"A budget needs every price, and nobody has said what {', '.join(models)} costs."
 
 
 def prices(names: Iterable[str]) -> Prices:
-    """Return every known price of these providers."""
     return {
         (provider.name, model): price
         for provider in Provider.objects.filter(name__in=list(names))

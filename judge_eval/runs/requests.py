@@ -159,5 +159,4 @@ def _question(call: Call, provider: Provider) -> Question:
 
 
 def _as_shown(output: Inference) -> str | bytes:
-    """Return what people see: a drawing's very picture, or the text."""
     return png_bytes(output.picture.png_sha256) if output.picture else output.output

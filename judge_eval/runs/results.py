@@ -197,7 +197,6 @@ def _failed(error: str, raw: str) -> Fields:
 
 
 def least_wait(attempts: int) -> float:
-    """Return for how many seconds a call waits that has failed so many times."""
     return float(min(2 ** (attempts - 1), LONGEST_WAIT))
 
 

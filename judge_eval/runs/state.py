@@ -33,7 +33,6 @@ REASONS = 3
 
 
 def locked(*, skip_locked: bool = False) -> QuerySet[Run]:
-    """Return runs with their queues, whose rows are locked."""
     runs = Run.objects.select_for_update(of=("self",), no_key=True, skip_locked=skip_locked)
     return runs.select_related("queue")
 

@@ -86,7 +86,6 @@ def ask(run_id: UUID, judge_id: UUID) -> None:
 
 
 def _refusal(run: Run, judge: Judge | None) -> str:
-    """Say why a judge cannot be tried now; empty where it can."""
     if run.state != Run.State.DRAFT:
         return f"This run is {run.state}; judges are tried in a draft."
     if judge is None:
@@ -123,7 +122,6 @@ def pairs_for(run: Run) -> list[UUID]:
 
 
 def latest(run: Run) -> Tryout | None:
-    """Return the last tryout of a run."""
     asked = run.events.filter(kind=ASKED).order_by("pk").last()
     if asked is None:
         return None

@@ -196,7 +196,6 @@ class _Worker:
         return bool(calls)
 
     def _ask(self, questions: Sequence[Question]) -> None:
-        """Answer from storage what was asked before, and send out what the budget allows."""
         stored = results.stored_replies(questions)
         over = [q for q in questions if not self._begin(q, stored.get(q.request_hash))]
         # Once the others have what they need: a small call may fit where a large one does not.
@@ -236,19 +235,7 @@ class _Worker:
         came = self._came
         leases.let_go(*(question.call for question in came.dropped))
         came.dropped.clear()
-        try:
-            # A place at a provider is never seen twice, nor as free while somebody is in it.
-            with transaction.atomic():
-                self._take()
-                final = results.write(came.answers)
-            self._note(final)
-        except _AWAY:
-            raise
-        except Exception:
-            logger.exception("an answer cannot be written down, so each is written by itself")
-            self._take()
-            for answer in came.answers:
-                self._write_alone(answer)
+        self._write_down(came.answers)
         came.followed.clear()
         for model, seconds, why in came.pauses:
             limits.pause(*model, seconds, why)
@@ -260,25 +247,33 @@ class _Worker:
         verdicts.settle(self._verdicts)
         self._verdicts.clear()
 
-    def _take(self) -> None:
-        """Lease what followed in the place of another; what is answered already needs no lease."""
-        answered = {answer.question.call.pk for answer in self._came.answers}
-        calls = [question.call for question in self._came.followed]
-        leases.take([call for call in calls if call.pk not in answered], self._lease)
+    def _write_down(self, answers: Sequence[Answer]) -> None:
+        """Write answers down together or, where that cannot be, each by itself or why not.
 
-    def _write_alone(self, answer: Answer) -> None:
+        What followed in the place of another is leased with it; what is answered needs no lease.
+        """
+        answered = {answer.question.call.pk for answer in self._came.answers}
+        followed = [question.call for question in self._came.followed]
         try:
-            self._note(results.write([answer]))
+            # A place at a provider is never seen twice, nor as free while somebody is in it.
+            with transaction.atomic():
+                leases.take([call for call in followed if call.pk not in answered], self._lease)
+                final = results.write(answers)
+            self._note(final)
         except _AWAY:
             raise
         except Exception as error:
-            call = answer.question.call
-            logger.exception("the answer to call %s cannot be written down", call.pk)
-            reason = f"its answer could not be written down: {error!r}"
-            self._note(results.give_up(call, CallFailed(reason)))
+            logger.exception("%s answers cannot be written down together", len(answers))
+            if len(answers) == 1:
+                reason = f"its answer could not be written down: {error!r}"
+                self._note(results.give_up(answers[0].question.call, CallFailed(reason)))
+            elif answers:
+                for answer in answers:
+                    self._write_down([answer])
+            else:
+                raise
 
     def _note(self, final: Sequence[Call]) -> None:
-        """Note whose runs can go on, and which verdicts may be settled."""
         self._runs |= {call.run_id for call in final}
         self._verdicts |= {call.verdict_id for call in final if call.verdict_id is not None}
 
