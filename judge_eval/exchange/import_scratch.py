@@ -19,7 +19,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.rows import OF_A_PAIR, OUTPUTS, Item, Kind, Row, RowError
-from judge_eval.prompts.output import with_namespaces
+from judge_eval.prompts.parse import with_namespaces
 from voting.choices import Choice
 
 # A chunk is held and written at once: so many rows, or fewer where their texts are long.

@@ -20,7 +20,7 @@ from humanjudge.lib.text import duration, latency, number_of, usd
 from judge_eval.access import pairs_to_vote_on, refusal
 from judge_eval.models import Call, Provider, Run, Verdict
 from judge_eval.pages.runs import FAILED, WAITING, alarms, calls_by_model, run_page
-from judge_eval.runs import lifecycle, limits
+from judge_eval.runs import leases, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
 from judge_eval.selectors import used_pictures
@@ -112,7 +112,7 @@ def _paused(models: Sequence[Context]) -> list[tuple[Provider, str, datetime, st
     return [
         (provider, model, until, provider.pauses[model]["why"])
         for provider in rows
-        for model, until in sorted(limits.paused(provider, now).items())
+        for model, until in sorted(leases.paused(provider, now).items())
         if (provider.name, model) in wanted
     ]
 

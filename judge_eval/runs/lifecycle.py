@@ -15,7 +15,7 @@ from humanjudge.celery import enqueue
 from judge_eval.config.estimates import Estimate, estimate
 from judge_eval.config.run_config import RunConfig, parse
 from judge_eval.models import Board, Call, Judge, Run, Verdict
-from judge_eval.runs import limits, providers, state
+from judge_eval.runs import leases, providers, state
 from judge_eval.runs.progress import RETRIED
 from judge_eval.runs.requests import Question, answered_by_another
 from judge_eval.selectors import used_pictures
@@ -147,7 +147,7 @@ def stop_if_over_budget(question: Question) -> bool:
         run = state.locked().defer("config").get(pk=run_id)
         if not question.lacks_price:
             budget = run.budget_nano
-            if run.reserved_nano or limits.calls_out(timezone.now()).filter(run=run).exists():
+            if run.reserved_nano or leases.calls_out(timezone.now()).filter(run=run).exists():
                 return False
             if budget is None or run.spent_nano + question.reservation_nano <= budget:
                 return False

@@ -17,7 +17,7 @@ from queue import Empty, SimpleQueue
 
 from judge_eval.providers.chat import chat
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import limits, providers
+from judge_eval.runs import leases, providers
 from judge_eval.runs.requests import ModelName, Question
 from judge_eval.runs.results import Answer, least_wait
 
@@ -57,18 +57,16 @@ class Backoff:
             return 0.0
         if now < standing.until:
             return 0.0  # a call that was out already: it tells nothing new
+        seconds = 0.0
         if failure.retry_after is not None:
-            most = failure.retry_after if standing.has_named_time else limits.LONGEST_AT_FIRST
+            most = failure.retry_after if standing.has_named_time else leases.LONGEST_AT_FIRST
             seconds = min(failure.retry_after, most)
             standing.has_named_time = True
         elif failure.is_limit:
             standing.refusals += 1
-            if standing.refusals < IN_A_ROW:
-                return 0.0
-            standing.pauses += 1
-            seconds = least_wait(standing.pauses)
-        else:
-            return 0.0
+            if standing.refusals >= IN_A_ROW:
+                standing.pauses += 1
+                seconds = least_wait(standing.pauses)
         standing.until = now + seconds
         return seconds
 

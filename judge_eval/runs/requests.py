@@ -17,7 +17,7 @@ from judge_eval.config.estimates import Price, cost, most_tokens, reservation
 from judge_eval.config.run_config import RunConfig, parse
 from judge_eval.models import Call, Provider, Run
 from judge_eval.prompts import judge
-from judge_eval.prompts.parse import VerdictUnreadable, parse_verdict
+from judge_eval.prompts.parse import ReplyUnreadable, parse_verdict
 from judge_eval.prompts.request_hash import request_hash
 from judge_eval.providers.chat import ChatRequest
 from judge_eval.providers.errors import CallFailed
@@ -151,7 +151,7 @@ def _question(call: Call, provider: Provider) -> Question:
         # Go on from a reply that was no verdict; a lost worker or connection starts nothing anew.
         try:
             parse_verdict(call.reply, queue.ballot)
-        except VerdictUnreadable as unreadable:
+        except ReplyUnreadable as unreadable:
             problem = str(unreadable)
             messages = judge.repair(messages, call.reply, problem)
     request = ChatRequest(call.model, messages, how.temperature, how.max_tokens, schema)

@@ -13,11 +13,10 @@ from django.db.models import JSONField, Model
 from django.utils import timezone
 
 from judge_eval.models import Call
-from judge_eval.prompts.output import NotExtractable, extract
-from judge_eval.prompts.parse import VerdictUnreadable, parse_verdict
+from judge_eval.prompts.parse import ReplyUnreadable, extract, parse_verdict
 from judge_eval.providers.chat import ChatReply
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import leases, limits
+from judge_eval.runs import leases
 from judge_eval.runs.requests import Question, answered_by_another
 from judge_eval.services import picture_of
 from voting.ledger.bulk_sql import update_many
@@ -105,7 +104,7 @@ def write(answers: Sequence[Answer]) -> list[Call]:
         became = [(answer.question.call, _fields(answer)) for answer in mine]
         update_rows(_WRITTEN, became)
         # A run's row is locked once, and last.
-        limits.settle(
+        leases.settle(
             (call.run_id, call.reserved_nano, call.reserved_nano if cost is None else cost)
             for call, cost in ((answer.question.call, answer.cost) for answer in mine)
         )
@@ -119,7 +118,7 @@ def give_up(call: Call, failure: CallFailed) -> list[Call]:
         if not leases.still_held([call]):
             return []
         fields = _failed(failure.reason, failure.raw) | _FREE
-        limits.write_off([(call.pk, call.run_id, call.reserved_nano)])
+        leases.write_off([(call.pk, call.run_id, call.reserved_nano)])
         Call.objects.filter(pk=call.pk).update(**fields)
         _record([(call, fields)])
     return [call]
@@ -155,13 +154,14 @@ def _fields(answer: Answer) -> Fields:
         fields["prompt_tokens"] = _tokens(call.prompt_tokens, reply.prompt_tokens)
         fields["completion_tokens"] = _tokens(call.completion_tokens, reply.completion_tokens)
         fields["latency_ms"] = (call.latency_ms or 0) + reply.latency_ms
+    if reply.refusal:
+        return fields | _failed(f"refused: {reply.refusal[:300]}", reply.text or reply.raw)
     try:
         fields |= _read(answer.question, reply)
-    except (VerdictUnreadable, NotExtractable) as error:
+    except ReplyUnreadable as error:
         cut = " (it reached max_tokens)" if reply.finish_reason == "length" else ""
         problem, is_first = f"{error}{cut}", not answer.question.problem and answer.stored is None
-        is_of_a_run = call.purpose == Call.Purpose.JUDGE
-        if is_first and is_of_a_run and isinstance(error, VerdictUnreadable):
+        if is_first and call.purpose == Call.Purpose.JUDGE:
             # The call is claimed again, as a repair: it keeps to the limits, budget and state.
             change = f"asked once more, since {problem}; it had said: {reply.text[:EXCERPT]}"
             return fields | {
@@ -234,9 +234,7 @@ def reply_of(stored: Call) -> ChatReply:
 
 
 def _read(question: Question, reply: ChatReply) -> Fields:
-    """Return what a call has to keep of a reply, or raise NotExtractable or VerdictUnreadable."""
-    if reply.refusal:
-        raise NotExtractable(f"refused: {reply.refusal[:300]}")
+    """Return what a call has to keep of a reply, or raise ReplyUnreadable."""
     call, config = question.call, question.config
     if call.purpose != Call.Purpose.GENERATE:
         verdict = parse_verdict(reply.text, call.run.queue.ballot)

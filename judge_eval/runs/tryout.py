@@ -20,7 +20,7 @@ from django.utils import timezone
 from humanjudge.celery import enqueue
 from humanjudge.lib.leases import free
 from judge_eval.models import Call, Judge, Run, RunEvent, Verdict
-from judge_eval.runs import limits, providers, state
+from judge_eval.runs import leases, providers, state
 from judge_eval.runs.demo import PROJECT as DEMO
 from judge_eval.runs.lifecycle import LifecycleRefused, config_of
 from judge_eval.runs.results import TRIED, Fields
@@ -137,7 +137,7 @@ def _lost(asked: RunEvent, judge: Judge) -> str:
     """Say why answers do not come, where it takes too long; empty where they may."""
     now = timezone.now()
     provider = providers.find(judge.provider)
-    left = limits.paused(provider, now).get(judge.model, now) - now if provider else timedelta(0)
+    left = leases.paused(provider, now).get(judge.model, now) - now if provider else timedelta(0)
     if left > PATIENCE / 2:
         return f"{provider} takes no call to {judge.model} for another {left.seconds} s."
     calls = asked.run.calls.filter(purpose=Call.Purpose.TRYOUT)
@@ -146,7 +146,7 @@ def _lost(asked: RunEvent, judge: Judge) -> str:
         return ""
     if begun:
         return "The worker was lost before all answers were in."
-    out = limits.calls_out(now).filter(provider=judge.provider).count()
+    out = leases.calls_out(now).filter(provider=judge.provider).count()
     if provider and out >= provider.concurrency:
         return f"{provider} is busy with other calls."
     return "No worker has taken this up. Is one running?"

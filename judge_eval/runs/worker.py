@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from judge_eval.models import Call, Provider
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import leases, lifecycle, limits, providers, results, state, verdicts
+from judge_eval.runs import leases, lifecycle, providers, results, state, verdicts
 from judge_eval.runs.pool import Collected, Pool
 from judge_eval.runs.requests import Question, question_of
 from judge_eval.runs.results import Answer
@@ -79,7 +79,7 @@ def _is_paid(question: Question) -> bool:
     """Say whether a call may be made, with money reserved for it where its run has a budget."""
     if question.call.run.budget_nano is None:
         return True
-    return not question.lacks_price and limits.reserve(question.call, question.reservation_nano)
+    return not question.lacks_price and leases.reserve(question.call, question.reservation_nano)
 
 
 class _Worker:
@@ -90,8 +90,6 @@ class _Worker:
         self._renewed = self._advanced = time.monotonic()
         self._claims_from = 0.0
         self._pool = Pool(settings.JUDGING_THREADS)
-        # The database was away when it was asked last.
-        self._is_alone = False
         # What came and is not written down yet: a database that is away loses none of it.
         self._came = Collected()
         self._verdicts: set[int] = set()
@@ -105,16 +103,17 @@ class _Worker:
         while is_left and time.monotonic() < self._stop_by:
             try:
                 is_left = self._round()
-                self._is_alone = False
             except _AWAY as error:
                 logger.warning("the database is away, the worker waits: %s", error)
                 connection.close()
-                self._is_alone = True
                 if self._is_stopping():
                     # Each try waits for the database for seconds, and a stop has few.
+                    logger.warning("calls are left to their leases")
+                    self._pool.dismiss()
                     break
                 time.sleep(1)
-        self._leave()
+        else:
+            self._leave()
 
     def _round(self) -> bool:
         """Ask, collect, write down; return whether there is anything left to do."""
@@ -138,10 +137,6 @@ class _Worker:
 
     def _leave(self) -> None:
         self._pool.dismiss()
-        if self._is_alone:
-            # To try once more would take what is left of the time to stop.
-            logger.warning("the database is away: calls are left to their leases")
-            return
         try:
             self._collect(0.0)
             self._write()
@@ -163,7 +158,7 @@ class _Worker:
     def _drop_stopped(self) -> None:
         """Begin nothing that was set aside for runs that were stopped or models that are paused."""
         if self._pool.aside().total():
-            runs, paused = set(leases.runs_at_work()), leases.paused(timezone.now())
+            runs, paused = set(leases.runs_at_work()), leases.paused_models(timezone.now())
             self._pool.drop(lambda q: q.call.run_id not in runs or q.model in paused)
 
     def _claim(self) -> bool:
@@ -238,7 +233,7 @@ class _Worker:
         self._write_down(came.answers)
         came.followed.clear()
         for model, seconds, why in came.pauses:
-            limits.pause(*model, seconds, why)
+            leases.pause(*model, seconds, why)
         came.pauses.clear()
         for answer in came.answers:
             # A call of its run is paid, so there may be room again.

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import leases, lifecycle, limits, results, tryout, worker
+from judge_eval.runs import leases, lifecycle, results, tryout, worker
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.results import TRIED
 from tests.helpers.run_maker import (
@@ -279,8 +279,8 @@ def test_a_picture_that_is_gone_is_told(at):
 class TestLimits:
     def test_a_model_that_is_paused_for_long_is_not_asked_and_the_page_says_so(self, at):
         run = make_draft(at)
-        limits.pause("default", "another", 100, "429")
-        limits.pause("default", JUDGE, 100, "429")
+        leases.pause("default", "another", 100, "429")
+        leases.pause("default", JUDGE, 100, "429")
         tryout.ask(run.pk, judge_of(run).pk)
         attempt()
         came = tryout.latest(run)
@@ -296,7 +296,7 @@ class TestLimits:
     def test_a_short_pause_is_waited_for(self, at):
         run = make_draft(at, pairs=1)
         until = timezone.now() + timedelta(seconds=0.5)
-        limits.pause("default", JUDGE, 0.5, "429")
+        leases.pause("default", JUDGE, 0.5, "429")
         [told] = try_it(run).told.values()
         assert not told["error"]
         assert run.events.get(kind=TRIED).at > until
@@ -343,7 +343,7 @@ class TestLimits:
         told = try_it(run).told.values()
         assert len(at.requests) == 3
         assert all("asked to wait 120 s" in each["error"] for each in told)
-        [until] = limits.paused(Provider.objects.get(), timezone.now()).values()
+        [until] = leases.paused(Provider.objects.get(), timezone.now()).values()
         # What is asked for once is kept to for a minute at most.
         assert timedelta(seconds=40) < until - timezone.now() <= timedelta(seconds=60)
         assert "takes no call to" in told_again(run).lost

@@ -10,7 +10,7 @@ from judge_eval.config.run_config import parse
 from judge_eval.models import Call, Provider, Run
 from judge_eval.providers.chat import chat
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import leases, lifecycle, limits, providers, results, state, verdicts, worker
+from judge_eval.runs import leases, lifecycle, providers, results, state, verdicts, worker
 from judge_eval.runs.requests import question_of
 from judge_eval.runs.results import Answer
 from judge_eval.selectors import used_pictures
@@ -98,7 +98,7 @@ def ask(call, timeout_s=None):
     if timeout_s is not None:
         provider.timeout_s = timeout_s
     question = question_of(call, provider)
-    if not limits.reserve(call, question.reservation_nano):
+    if not leases.reserve(call, question.reservation_nano):
         raise OverBudget
     try:
         return Answer(question, reply=chat(providers.endpoint_of(provider), question.request))
