@@ -147,23 +147,12 @@ class Extracted(NamedTuple):
 
 
 def extract(reply: str, kind: str) -> Extracted:
-    """Return the output that a reply holds.
+    """Return the output that a reply holds, or raise ReplyUnreadable.
 
-    Parameters
-    ----------
-    kind : {"svg", "text", "code"}
-        For ``svg`` the last complete drawing: a model that drafts sends the final one last. For
-        ``text`` all of it, for ``code`` the one fenced block, or all of it where there is not
-        exactly one; each without thinking and without white space around it.
+    Of ``svg`` it is the last complete drawing, but no draft where the final one is cut off; of
+    ``text`` all, of ``code`` the one fenced block, or all where there is not exactly one; each
+    without thinking and without white space around it.
 
-    Raises
-    ------
-    ReplyUnreadable
-        When the reply is empty, refuses, or ends before its output does. A complete draft does
-        not stand in for a final drawing that is cut off.
-
-    Examples
-    --------
     >>> extract("<think>Hm.</think>Four.", "text")
     Extracted(output='Four.', changes=('left out 18 characters of thinking',))
     """
@@ -336,23 +325,12 @@ class ParsedVerdict(NamedTuple):
 
 
 def parse_verdict(reply: str, ballot: Sequence[str]) -> ParsedVerdict:
-    """Return the verdict of a reply.
+    """Return the verdict of a reply: one choice of the ballot; anything else is ReplyUnreadable.
 
-    Parameters
-    ----------
-    ballot : sequence of str
-        The choices it had. ``winner`` may be in any case, with white space around it, and
-        ``both bad`` is ``both_bad``.
+    ``winner`` may be in any case, and ``both bad`` is ``both_bad``. Scores (0 to 10) and reason may
+    be left out or null; a number in quotes is no number. Keys that nobody asked for are ignored; a
+    key that stands twice is not.
 
-    Raises
-    ------
-    ReplyUnreadable
-        For anything that is not exactly one of those choices with scores that can be. Scores and
-        reason may be left out or null; a number in quotes is no number. Keys that nobody asked
-        for are ignored; a key that stands twice is not.
-
-    Examples
-    --------
     >>> parse_verdict('Well. {"winner": "a", "score_a": 8, "reason": "Fuller."}', "AB")
     ParsedVerdict(winner='A', score_a=8.0, score_b=None, reason='Fuller.')
     """

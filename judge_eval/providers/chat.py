@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from judge_eval.providers.errors import (
+    RAW_LIMIT,
     CallFailed,
     Json,
     as_text,
@@ -20,7 +21,6 @@ from judge_eval.providers.errors import (
 )
 from judge_eval.providers.transport import Line
 
-RAW_REPLY_LIMIT = 100_000
 CLIENTS = 32
 _LARGEST_COUNT = 2**31 - 1
 # The lines to endpoints, each shared by all calls to it.
@@ -120,7 +120,7 @@ def _ask(endpoint: Endpoint, body: Json, ends: float) -> ChatReply:
         completion_tokens=_count(usage.get("completion_tokens")),
         latency_ms=(ended - started) * 1000,
         refusal=_text(message.get("refusal")) or _joined(content, "refusal") or None,
-        raw=as_text(data)[:RAW_REPLY_LIMIT],
+        raw=as_text(data)[:RAW_LIMIT],
     )
 
 

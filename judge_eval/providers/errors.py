@@ -33,8 +33,8 @@ _MEANINGS = {
 # What neither a database nor UTF-8 can hold: NUL, and halves of a surrogate pair.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
+# An object of JSON whose shape the other side decides.
 Json: TypeAlias = dict[str, Any]
-"""An object of JSON whose shape the other side decides."""
 
 
 class CallFailed(Exception):

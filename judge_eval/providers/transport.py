@@ -118,8 +118,8 @@ class _Reader(io.RawIOBase):
         return self._wire.receive(buffer)
 
 
+# A whole reply: its status, its headers by their names in lower case, and its body.
 Reply: TypeAlias = tuple[int, dict[str, str], bytes]
-"""A whole reply: its status, its headers by their names in lower case, and its body."""
 
 
 class Line:

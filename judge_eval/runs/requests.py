@@ -27,8 +27,8 @@ from voting.pictures.store import png_path
 
 logger = logging.getLogger(__name__)
 
+# A provider and a model.
 ModelName: TypeAlias = tuple[str, str]
-"""A provider and a model."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from django.utils import timezone
 from judge_eval.models import Call
 from judge_eval.prompts.parse import ReplyUnreadable, extract, parse_verdict
 from judge_eval.providers.chat import ChatReply
-from judge_eval.providers.errors import CallFailed
+from judge_eval.providers.errors import RAW_LIMIT, CallFailed
 from judge_eval.runs import leases
 from judge_eval.runs.requests import Question, answered_by_another
 from judge_eval.services import picture_of
@@ -25,7 +25,6 @@ from voting.models import Inference
 # Waits of 1, 2, 4 … 30 seconds: a provider may be away for a minute and a half.
 MOST_ATTEMPTS = 8
 LONGEST_WAIT = 30.0
-MOST_RAW = 20_000
 EXCERPT = 2_000
 LARGEST_COUNT = 2**31 - 1
 _FREE = {"lease": None, "leased_until": None}
@@ -41,8 +40,8 @@ _TOLD = (
     "latency_ms".split()
 )
 
+# Values by the fields of a row.
 Fields: TypeAlias = dict[str, Any]
-"""Values by the fields of a row."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +190,7 @@ def _failed(error: str, raw: str) -> Fields:
     return {
         "state": Call.State.FAILED,
         "error": error,
-        "reply": raw[:MOST_RAW],
+        "reply": raw[:RAW_LIMIT],
         "done_at": timezone.now(),
     }
 

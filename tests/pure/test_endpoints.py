@@ -9,6 +9,7 @@ import pytest
 from judge_eval.prompts.judge import schema
 from judge_eval.providers import chat as endpoints
 from judge_eval.providers.chat import Endpoint, chat
+from judge_eval.providers.errors import RAW_LIMIT
 from tests.helpers import model_calls
 from tests.helpers.model_calls import KEY, completion, failure, question
 from tests.helpers.waiting import eventually
@@ -124,7 +125,7 @@ class TestReply:
         model.answers(completion("x" * 200_000))
         reply = chat(endpoint, question())
         assert len(reply.text) == 200_000
-        assert len(reply.raw) == endpoints.RAW_REPLY_LIMIT
+        assert len(reply.raw) == RAW_LIMIT
 
 
 class TestRefusedFields:
