@@ -117,23 +117,20 @@ def estimate(config: RunConfig, prices: Prices) -> Estimate:
         usd = cost(tokens, calls * answer, price) if price else None
         return Line(role, *model, calls, tokens, calls * answer, usd)
 
-    calls = len(config.prompts)
+    prompts, most = len(config.prompts), config.generation.max_tokens
     tokens = sum(
         _tokens(len(prompt.text)) + GENERATION_OVERHEAD_TOKENS for prompt in config.prompts
     )
-    generating = config.generation.max_tokens
     lines = [
-        line("generate", (config.provider, model.id), calls, tokens, generating)
+        line("generate", (config.provider, model.id), prompts, tokens, most)
         for model in config.models
     ]
-    judges = [judge for judge in config.judges if not judge.is_baseline]
+    judges = [(judge.provider, judge.id) for judge in config.judges if not judge.is_baseline]
     for judge in judges:
-        price = prices.get((judge.provider, judge.id))
+        price, calls = prices.get(judge), plan(config).verdict_calls // len(judges)
         tokens = _judging_tokens(config, price.picture_tokens if price else PICTURE_TOKENS)
-        calls = plan(config).verdict_calls // len(judges)
-        tokens *= calls // len(config.prompts)
-        model = (judge.provider, judge.id)
-        lines.append(line("judge", model, calls, tokens, config.judging.max_tokens))
+        tokens *= calls // prompts
+        lines.append(line("judge", judge, calls, tokens, config.judging.max_tokens))
     known = sum((line.usd for line in lines if line.usd is not None), Decimal(0))
     unpriced = tuple(dict.fromkeys(line.model for line in lines if line.usd is None))
     return Estimate(None if unpriced else known, known, unpriced, tuple(lines))

@@ -104,7 +104,7 @@ def runs(request: HttpRequest) -> HttpResponse:
 def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[Context]:
     """Return a line for each model and role of some runs, those that generate first."""
     rows = (
-        Call.objects.filter(run__in=runs)
+        Call.objects.filter(run__in=runs, purpose__in=THINGS)
         .values("run", "purpose", "provider", "model")
         .annotate(
             total=Count("pk"),

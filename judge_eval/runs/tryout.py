@@ -40,7 +40,6 @@ PATIENCE = timedelta(seconds=60)
 class Tryout:
     """One judge on a few pairs, and what came of it so far."""
 
-    asked: RunEvent
     judge: Judge
     pairs: Sequence[UUID]
     # What was said, by the place of the pair.
@@ -130,7 +129,7 @@ def latest(run: Run) -> Tryout | None:
     pairs = [UUID(pair) for pair in asked.data["pairs"]]
     told = {event.data["item"]: event.data for event in later}
     lost = "" if len(told) == len(pairs) else _lost(asked, judge)
-    return Tryout(asked=asked, judge=judge, pairs=pairs, told=told, lost=lost)
+    return Tryout(judge=judge, pairs=pairs, told=told, lost=lost)
 
 
 def _lost(asked: RunEvent, judge: Judge) -> str:

@@ -29,7 +29,7 @@ from voting.order import keyed_number
 
 AT_ONCE = 500
 # The run is locked meanwhile.
-BASELINES_AT_ONCE = 250
+BASELINES_AT_ONCE = 100
 
 _WRITTEN = frozenset(
     "state judge order winner consistent picks first_picks sample_consistency score_a score_b "
