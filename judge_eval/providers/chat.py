@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from judge_eval.providers.errors import (
     RAW_LIMIT,
@@ -128,8 +127,7 @@ def exchange(
     endpoint: Endpoint, body: Json, seconds: float, address: str
 ) -> tuple[int, Any, float]:
     """Return a reply's status, its data without the key, and when it was there; or CallFailed."""
-    _check(endpoint)
-    line = _line(endpoint.base_url, endpoint.api_key)
+    line = _line(endpoint.name, endpoint.base_url, endpoint.api_key)
     status, headers, content = line.send(body, seconds, address)
     ended = time.monotonic()
     data = readable(content, endpoint.api_key)
@@ -158,18 +156,3 @@ def _count(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if 0 <= value <= _LARGEST_COUNT else None
-
-
-def _check(endpoint: Endpoint) -> None:
-    """Refuse here what a library would refuse in words that show the key."""
-    if not (endpoint.api_key.isascii() and endpoint.api_key.isprintable()):
-        unsendable = f"the key of {endpoint.name} holds characters that no header may carry"
-        raise CallFailed(unsendable, was_sent=False)
-    try:
-        parts = urlsplit(endpoint.base_url)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname)
-    except ValueError:
-        usable = False
-    if not usable:
-        unusable_url = f"the base URL of {endpoint.name} is not an http or https address"
-        raise CallFailed(unusable_url, was_sent=False)

@@ -129,11 +129,19 @@ class Line:
     meanwhile.
     """
 
-    def __init__(self, base_url: str, api_key: str) -> None:
-        parts = urlsplit(base_url)
-        assert parts.hostname is not None  # `chat` has seen to it
-        self._host = parts.hostname.encode("idna").decode()
-        self._port, self._is_secure = parts.port, parts.scheme == "https"
+    def __init__(self, name: str, base_url: str, api_key: str) -> None:
+        # Refused here, since a library would do it in words that show the key.
+        if not (api_key.isascii() and api_key.isprintable()):
+            unsendable = f"the key of {name} holds characters that no header may carry"
+            raise CallFailed(unsendable, was_sent=False)
+        self._host = ""
+        with contextlib.suppress(ValueError):
+            parts = urlsplit(base_url)
+            self._port, self._is_secure = parts.port, parts.scheme == "https"
+            self._host = (parts.hostname or "").encode("idna").decode()
+        if not self._host or parts.scheme not in {"http", "https"}:
+            unusable_url = f"the base URL of {name} is not an http or https address"
+            raise CallFailed(unusable_url, was_sent=False)
         self._path = quote(parts.path, safe=_IN_PATHS).rstrip("/")
         self._headers = {
             "Accept": "application/json",
