@@ -123,11 +123,11 @@ def _go_on(run: Run, kind: str, text: str, **data: int) -> None:
     enqueue("judge_eval.tasks.work")
 
 
-def stop(run_id: UUID, note: str = "Stopped by hand.") -> Run:
+def stop(run_id: UUID) -> Run:
     """Make no more calls and take no more votes. Calls that are out are still written down."""
     running = (*Run.AT_WORK, Run.State.VOTING)
     with _locked(run_id, *running, otherwise="there is nothing to stop") as run:
-        _stop(run, note)
+        _stop(run, "Stopped by hand.")
     return run
 
 

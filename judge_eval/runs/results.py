@@ -125,15 +125,17 @@ def give_up(call: Call, failure: CallFailed) -> list[Call]:
 
 def _record(became: Sequence[tuple[Call, Fields]]) -> None:
     """Tell of calls that failed, and what a judge said that was tried: no call of a run stays."""
+    tried = [call.pk for call, _ in became if call.purpose == Call.Purpose.TRYOUT]
     for call, fields in became:
-        if call.purpose == Call.Purpose.TRYOUT:
+        if call.pk in tried:
             told = {name: fields[name] for name in _TOLD if name in fields}
             said = f"{call.model} was tried on pair {call.sample + 1}."
             model = fields.get("reported_model", "")
             call.run.record(TRIED, said, item=call.sample, model=model, **told)
-            Call.objects.filter(pk=call.pk).delete()
         elif fields["state"] == Call.State.FAILED:
             call.run.record("call_failed", f"{call.model}: {fields['error']}", call=call.pk)
+    if tried:
+        Call.objects.filter(pk__in=tried).delete()
 
 
 def _fields(answer: Answer) -> Fields:

@@ -122,10 +122,10 @@ class TestStop:
 
     def test_no_more_calls_are_made_until_it_is_resumed(self, at):
         run = make_judging(at)
-        lifecycle.stop(run.pk, "Enough.")
+        lifecycle.stop(run.pk)
         assert attempt() == []
         run = go_on(run)
-        assert (run.state, run.note) == ("stopped", "Enough.")
+        assert (run.state, run.note) == ("stopped", "Stopped by hand.")
         lifecycle.resume(run.pk)
         run = go_on(run)
         assert (run.state, run.note) == ("voting", "")
@@ -217,13 +217,13 @@ class TestVotingMeanwhile:
             result = execute(sql, *rest)
             if sql.startswith("SELECT") and not looks:
                 looks.append(sql)
-                lifecycle.stop(run.pk, "Enough.")
+                lifecycle.stop(run.pk)
             return result
 
         with connection.execute_wrapper(stop_after_the_first_look):
             complete_voted_runs()
         run.refresh_from_db()
-        assert (run.state, run.note) == ("stopped", "Enough.")
+        assert (run.state, run.note) == ("stopped", "Stopped by hand.")
         assert events_of(run)[-1] == "stopped"
 
     @pytest.mark.parametrize("models", [["model-a"], ["model-a", "model-b"]])
