@@ -56,10 +56,7 @@ def ask(run_id: UUID, judge_id: UUID) -> None:
     """Let a worker try a judge of a draft on up to three pairs."""
     with transaction.atomic():
         run = state.locked().get(pk=run_id)
-        judge = run.judges.filter(pk=judge_id).exclude(provider=Judge.BASELINE).first()
-        if refusal := _refusal(run, judge):
-            raise LifecycleRefused(refusal)
-        assert judge is not None
+        judge = _judge_to_try(run, judge_id)
         pairs = pairs_for(run)
         if not pairs:
             raise LifecycleRefused("There are no pairs of this kind yet to try it on.")
@@ -84,20 +81,22 @@ def ask(run_id: UUID, judge_id: UUID) -> None:
         enqueue("judge_eval.tasks.work")
 
 
-def _refusal(run: Run, judge: Judge | None) -> str:
+def _judge_to_try(run: Run, judge_id: UUID) -> Judge:
+    """Return a judge of a run, or refuse to try it now."""
     if run.state != Run.State.DRAFT:
-        return f"This run is {run.state}; judges are tried in a draft."
+        raise LifecycleRefused(f"This run is {run.state}; judges are tried in a draft.")
+    judge = run.judges.filter(pk=judge_id).exclude(provider=Judge.BASELINE).first()
     if judge is None:
-        return "This run has no such judge that could be asked."
+        raise LifecycleRefused("This run has no such judge that could be asked.")
     provider = providers.find(judge.provider)
     if provider is None:
-        return f"There is no provider named {judge.provider}."
+        raise LifecycleRefused(f"There is no provider named {judge.provider}.")
     if run.budget_nano is not None and providers.price_of(provider, judge.model) is None:
-        return providers.unpriced(judge.model)
+        raise LifecycleRefused(providers.unpriced(judge.model))
     last = latest(run)
     if last is not None and not last.is_over:
-        return f"{last.judge.name} is being tried; wait for its answers."
-    return ""
+        raise LifecycleRefused(f"{last.judge.name} is being tried; wait for its answers.")
+    return judge
 
 
 def pairs_for(run: Run) -> list[UUID]:

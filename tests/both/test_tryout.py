@@ -90,7 +90,7 @@ def test_it_is_asked_what_the_run_would_ask(at):
     shown = [outputs_shown(body["messages"]) for body in bodies]
     pairs = [Inference.objects.filter(pk__in=ids) for ids in _sides(came.pairs)]
     stored = [{output.output.encode() for output in pair} for pair in pairs]
-    assert [set(each) for each in shown] == stored
+    assert {frozenset(each) for each in shown} == {frozenset(each) for each in stored}
 
 
 def _sides(pairs):
