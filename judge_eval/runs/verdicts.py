@@ -47,9 +47,10 @@ class _NoVerdict(Exception):
 
 def settle(verdicts: Collection[int]) -> None:
     """Make verdicts of calls that are all final, and open the pairs that this completes."""
-    calls: dict[int | None, list[Call]] = defaultdict(list)
+    calls: dict[int, list[Call]] = defaultdict(list)
     rows = Call.objects.filter(verdict__in=verdicts).order_by("verdict", "order", "sample")
     for call in rows.only(*_READ):
+        assert call.verdict_id is not None  # it was asked for
         calls[call.verdict_id].append(call)
     ready = [pk for pk, some in calls.items() if all(c.state != Call.State.WAITING for c in some)]
     final = list(Verdict.objects.filter(pk__in=ready).order_by("pk"))
