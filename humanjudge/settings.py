@@ -147,9 +147,7 @@ CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_DEFAULT_QUEUE = "votes"
 CELERY_TASK_ROUTES = {
     "judge_eval.tasks.render": {"queue": "rendering"},
-    "judge_eval.tasks.judge": {"queue": "judging"},
     "judge_eval.tasks.work": {"queue": "judging"},
-    "judge_eval.tasks.tryout": {"queue": "judging"},
     "judge_eval.tasks.import_next": {"queue": "judging"},
     "judge_eval.tasks.compute_findings": {"queue": "judging"},
     "judge_eval.tasks.refresh_findings": {"queue": "judging"},

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import Annotated
-
 from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from pydantic import Field, RootModel
+from pydantic import RootModel
 
-from humanjudge.lib.validation import ConfigInvalid, Part, validated
+from humanjudge.lib.validation import ConfigInvalid, validated
+from judge_eval.config.estimates import Price
 from judge_eval.models import Call, Judge, Provider, Run, RunEvent, Verdict
 from judge_eval.runs import providers
 from voting.admin import KeptAdmin, ReadOnlyAdmin
@@ -26,18 +24,8 @@ class RunAdmin(KeptAdmin):
         return False
 
 
-Rate = Annotated[Decimal, Field(ge=0, strict=False)]
-
-
-class Price(Part):
-    """US dollars for a million tokens, as a number or as text, and what a picture counts."""
-
-    input: Rate
-    output: Rate
-    picture_tokens: int = Field(0, ge=0)
-
-
-Prices = RootModel[dict[str, Price]]
+class PriceList(RootModel[dict[str, Price]]):
+    """What a provider takes, by the names of its models."""
 
 
 class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -48,7 +36,7 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean_prices(self) -> object:
         prices = self.cleaned_data["prices"]
         try:
-            validated(Prices, {} if prices is None else prices)
+            validated(PriceList, {} if prices is None else prices)
         except ConfigInvalid as invalid:
             raise forms.ValidationError([str(error) for error in invalid.errors]) from invalid
         return prices or {}

@@ -64,5 +64,4 @@ BLIND: Final = frozenset({"always-first", "random"})
 
 
 def names_for(kind: str) -> list[str]:
-    """Return the baselines that make sense for a kind of output."""
     return [name for name in BASELINES if kind == "svg" or name != "more-elements-wins"]

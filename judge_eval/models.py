@@ -62,8 +62,8 @@ class Provider(models.Model):
     # alone for a while: until when, and why.
     next_start_at = models.DateTimeField(null=True, editable=False)
     pauses = models.JSONField(default=dict, editable=False)
-    # Calls that are no rows, such as those of a tryout, and until when each can be out at most.
-    guests = models.JSONField(default=list, editable=False)
+    # Workers that wait for a place, and until when.
+    guests = models.JSONField(default=dict, editable=False)
 
     class Meta:
         constraints: ClassVar = [
@@ -179,7 +179,6 @@ class Verdict(models.Model):
     judge = models.ForeignKey(Judge, models.PROTECT, related_name="verdicts", db_index=False)
     item = models.ForeignKey(Item, models.PROTECT, related_name="verdicts")
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
-    leased_until = models.DateTimeField(null=True, blank=True)
     order = models.CharField(max_length=4, choices=Order, default=Order.STORED)
     winner = models.CharField(max_length=8, choices=[*LABELS.items(), (WRONG, WRONG)], blank=True)
     # Whether both orders agreed; empty where only one was asked.
@@ -213,9 +212,7 @@ class Verdict(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            models.Index(
-                fields=["leased_until"], condition=Q(state="waiting"), name="verdict_waiting"
-            )
+            models.Index(fields=["judge"], condition=Q(state="waiting"), name="verdict_waiting")
         ]
 
     def __str__(self) -> str:
@@ -231,6 +228,8 @@ class Call(models.Model):
     class Purpose(models.TextChoices):
         GENERATE = "generate"
         JUDGE = "judge"
+        # Before a run; it becomes an event as soon as it is answered.
+        TRYOUT = "tryout"
 
     State = Verdict.State
 
@@ -243,6 +242,8 @@ class Call(models.Model):
     prompt = models.PositiveIntegerField(null=True)
     inference = models.OneToOneField(Inference, models.PROTECT, null=True, related_name="call")
     is_paired = models.BooleanField(default=False)
+    # The pair on which a judge is tried; `sample` is its place among them.
+    item = models.ForeignKey(Item, models.CASCADE, null=True, related_name="+", db_index=False)
     # Of a verdict: which order, and which of several samples.
     verdict = models.ForeignKey(Verdict, models.PROTECT, null=True, related_name="calls")
     order = models.CharField(max_length=2, blank=True)
@@ -290,7 +291,8 @@ class Call(models.Model):
             models.CheckConstraint(
                 name="call_shape",
                 condition=Q(purpose="generate", prompt__isnull=False, verdict__isnull=True)
-                | Q(purpose="judge", prompt__isnull=True, verdict__isnull=False),
+                | Q(purpose="judge", prompt__isnull=True, verdict__isnull=False)
+                | Q(purpose="tryout", item__isnull=False, verdict__isnull=True),
             ),
             models.CheckConstraint(
                 name="call_failure_is_no_answer",

@@ -55,13 +55,10 @@ def waiting_pictures(run: Run) -> QuerySet[Picture]:
 
 
 def ready_verdicts(run: Run) -> QuerySet[Verdict]:
-    """Baselines' verdicts to ask for: nobody is at it, and what they must see is there."""
+    """Baselines' verdicts to ask for: what they must see is there."""
     undrawn = Picture.objects.exclude(state=Picture.State.DONE)
     return Verdict.objects.filter(
-        leases.free(),
-        judge__run=run,
-        judge__provider=Judge.BASELINE,
-        state=Verdict.State.WAITING,
+        judge__run=run, judge__provider=Judge.BASELINE, state=Verdict.State.WAITING
     ).exclude(Q(item__a__picture__in=undrawn) | Q(item__b__picture__in=undrawn))
 
 

@@ -12,7 +12,6 @@ from django.db import DatabaseError
 from judge_eval.exchange import import_jobs
 from judge_eval.findings import cache
 from judge_eval.runs import leases, state, verdicts, worker
-from judge_eval.runs.tryout import try_out
 from voting.pictures.store import render_picture
 
 logger = logging.getLogger(__name__)
@@ -22,12 +21,6 @@ logger = logging.getLogger(__name__)
 def render(picture_id: int, run_id: str) -> None:
     render_picture(picture_id)
     state.advance(UUID(run_id))
-
-
-@shared_task(acks_late=True)
-def judge(verdict_id: int) -> None:
-    verdicts.decide(verdict_id)
-    state.go_on_after(verdict_id)
 
 
 @shared_task
@@ -61,11 +54,6 @@ def sweep() -> None:
             logger.exception("run %s cannot go on", run_id)
     state.complete_voted_runs()
     import_jobs.ask_again_for_lost()
-
-
-@shared_task
-def tryout(event_id: int) -> None:
-    try_out(event_id)
 
 
 @shared_task

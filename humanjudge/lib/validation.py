@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -49,7 +49,7 @@ class ConfigInvalid(ValueError):
         self.errors = tuple(errors)
 
     @classmethod
-    def at(cls, path: str, message: str) -> ConfigInvalid:
+    def at(cls, path: str, message: str) -> Self:
         return cls([ConfigError(path, message)])
 
 
@@ -196,6 +196,7 @@ _WANTED: Final = {
     "int_type": "a whole number",
     "float_type": "a number",
     "decimal_type": "a number",
+    "decimal_parsing": "a number",
 }
 _MESSAGES: Final = {
     "missing": "is missing",

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from math import comb
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final
 
-from pydantic import PlainSerializer
+from pydantic import Field, PlainSerializer
 
+from humanjudge.lib.validation import Part
 from judge_eval.config.run_config import RunConfig
 from judge_eval.prompts.judge import Message, messages
 
@@ -29,12 +30,15 @@ _MILLION: Final = 1_000_000
 _SMALLEST: Final = Decimal("0.000001")
 
 
-class Price(NamedTuple):
+_Rate = Annotated[Decimal, Field(strict=False, ge=0, allow_inf_nan=False)]
+
+
+class Price(Part):
     """What an endpoint takes for a model: US dollars for a million tokens, tokens for a picture."""
 
-    input_per_million: Decimal
-    output_per_million: Decimal
-    picture_tokens: int = PICTURE_TOKENS
+    input: _Rate
+    output: _Rate
+    picture_tokens: Annotated[int, Field(ge=0)] = PICTURE_TOKENS
 
 
 # Exact here, and a number in JSON.
@@ -113,23 +117,20 @@ def estimate(config: RunConfig, prices: Prices) -> Estimate:
         usd = cost(tokens, calls * answer, price) if price else None
         return Line(role, *model, calls, tokens, calls * answer, usd)
 
-    calls = len(config.prompts)
+    prompts, most = len(config.prompts), config.generation.max_tokens
     tokens = sum(
         _tokens(len(prompt.text)) + GENERATION_OVERHEAD_TOKENS for prompt in config.prompts
     )
-    generating = config.generation.max_tokens
     lines = [
-        line("generate", (config.provider, model.id), calls, tokens, generating)
+        line("generate", (config.provider, model.id), prompts, tokens, most)
         for model in config.models
     ]
-    judges = [judge for judge in config.judges if not judge.is_baseline]
+    judges = [(judge.provider, judge.id) for judge in config.judges if not judge.is_baseline]
     for judge in judges:
-        price = prices.get((judge.provider, judge.id))
+        price, calls = prices.get(judge), plan(config).verdict_calls // len(judges)
         tokens = _judging_tokens(config, price.picture_tokens if price else PICTURE_TOKENS)
-        calls = plan(config).verdict_calls // len(judges)
-        tokens *= calls // len(config.prompts)
-        model = (judge.provider, judge.id)
-        lines.append(line("judge", model, calls, tokens, config.judging.max_tokens))
+        tokens *= calls // prompts
+        lines.append(line("judge", judge, calls, tokens, config.judging.max_tokens))
     known = sum((line.usd for line in lines if line.usd is not None), Decimal(0))
     unpriced = tuple(dict.fromkeys(line.model for line in lines if line.usd is None))
     return Estimate(None if unpriced else known, known, unpriced, tuple(lines))
@@ -150,11 +151,10 @@ def most_tokens(messages: Sequence[Message], picture_tokens: int) -> int:
 def cost(prompt_tokens: int, completion_tokens: int, price: Price) -> Decimal:
     """Return what a call cost, exactly.
 
-    >>> cost(1_000, 200, Price(Decimal("0.15"), Decimal("0.60")))
+    >>> cost(1_000, 200, Price(input=Decimal("0.15"), output=Decimal("0.60")))
     Decimal('0.00027')
     """
-    total = prompt_tokens * price.input_per_million + completion_tokens * price.output_per_million
-    return total / _MILLION
+    return (prompt_tokens * price.input + completion_tokens * price.output) / _MILLION
 
 
 def reservation(messages_tokens: int, max_tokens: int, price: Price) -> Decimal:
@@ -162,7 +162,7 @@ def reservation(messages_tokens: int, max_tokens: int, price: Price) -> Decimal:
 
     `messages_tokens` come from `most_tokens`, `max_tokens` is the longest answer that is asked for.
 
-    >>> reservation(1, 0, Price(Decimal("0.15"), Decimal("0.60")))
+    >>> reservation(1, 0, Price(input=Decimal("0.15"), output=Decimal("0.60")))
     Decimal('0.000001')
     """
     most = cost(messages_tokens, max_tokens, price)
@@ -170,7 +170,6 @@ def reservation(messages_tokens: int, max_tokens: int, price: Price) -> Decimal:
 
 
 def _judging_tokens(config: RunConfig, picture_tokens: int) -> int:
-    """Return the prompt tokens of one judge's calls, one for each prompt."""
     shown = picture_tokens if config.kind == "svg" else config.generation.max_tokens
     around = messages(
         config.judging.prompt_version,
@@ -190,7 +189,6 @@ def _tokens(characters: int) -> int:
 
 
 def _texts(messages: Sequence[Message]) -> tuple[list[str], int]:
-    """Return all texts in messages, and the number of pictures."""
     parts: list[Message] = []
     for message in messages:
         content = message["content"]

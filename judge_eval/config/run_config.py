@@ -76,8 +76,8 @@ Usd: TypeAlias = Annotated[
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": MOST_USD}),
 ]
 
+# An object of JSON.
 Plain: TypeAlias = dict[str, Any]
-"""An object of JSON."""
 
 
 class ModelSpec(Part):
@@ -189,17 +189,10 @@ class RunConfig(Part):
 
 
 def parse(data: object) -> RunConfig:
-    """Check a config, as it was read from JSON, and fill in its defaults.
+    """Check a config, as read from JSON, and fill in its defaults; ConfigInvalid has every error.
 
     Models, judges and prompts may be plain texts.
 
-    Raises
-    ------
-    ConfigInvalid
-        With every error of the config.
-
-    Examples
-    --------
     >>> config = parse({"name": "r", "models": ["m", "n"], "judges": ["j"], "prompts": ["a cat"]})
     >>> config.kind, config.ballot, config.prompts[0]
     ('svg', ('A', 'B', 'both_bad'), PromptSpec(id='1', text='a cat', tags=()))

@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 from pydantic import TypeAdapter
 
 from judge_eval.exchange.rows import OF_A_PAIR, OUTPUTS, Item, Misfit, Row
-from judge_eval.prompts.output import with_namespaces
+from judge_eval.prompts.parse import with_namespaces
 
 # A chunk is held and written at once: so many rows, or fewer where their texts are long.
 MOST_ROWS: Final = 500

@@ -31,7 +31,7 @@ from judge_eval import selectors
 from judge_eval.access import Action, pairs_to_vote_on, refusal
 from judge_eval.config.run_config import MOST_USD
 from judge_eval.models import Call, Provider, Run, Verdict
-from judge_eval.runs import lifecycle, limits
+from judge_eval.runs import leases, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
 from voting import voters
@@ -128,7 +128,7 @@ def runs(request: HttpRequest) -> HttpResponse:
 def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[Context]:
     """Return a line for each model and role of some runs, those that generate first."""
     rows = (
-        Call.objects.filter(run__in=runs)
+        Call.objects.filter(run__in=runs, purpose__in=CONSEQUENCES)
         .values("run", "purpose", "provider", "model")
         .annotate(
             total=Count("pk"),
@@ -240,7 +240,7 @@ def _paused(models: Sequence[Context]) -> list[tuple[Provider, str, datetime, st
     return [
         (provider, model, until, provider.pauses[model]["why"])
         for provider in rows
-        for model, until in sorted(limits.paused(provider, now).items())
+        for model, until in sorted(leases.paused(provider, now).items())
         if (provider.name, model) in wanted
     ]
 

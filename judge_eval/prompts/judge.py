@@ -13,8 +13,8 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+# A message, or a part of one, in the shape of OpenAI's chat API.
 Message: TypeAlias = dict[str, Any]
-"""A message, or a part of one, in the shape of OpenAI's chat API."""
 
 
 @dataclass(frozen=True)
@@ -113,14 +113,9 @@ def messages(
 ) -> list[Message]:
     """Return what is sent to a judge about one pair: a system message and a user message.
 
-    Parameters
-    ----------
-    first, second : str or bytes
-        The outputs to stand as Output A and Output B: texts, or PNG bytes for a judge that sees;
-        TypeError for one of each. KeyError for an unknown version, kind or choice.
+    `first` and `second` stand as Output A and B: texts, or PNG bytes for a judge that sees.
+    TypeError for one of each, KeyError for an unknown version, kind or choice.
 
-    Examples
-    --------
     >>> about = {"kind": "text", "prompt": "Hi", "rubric": "Be kind.", "ballot": ["A", "B"]}
     >>> system, user = messages("1", first="x", second="y", **about)
     >>> system["role"], user["role"], "end Output B" in user["content"]
@@ -160,10 +155,9 @@ def messages(
 def boundary_for(*contents: str | bytes) -> str:
     """Return a line start that none of the contents holds, the same whatever their order.
 
-    A fixed boundary could be written into an output, which would then end early and go on as if
-    it were the judge's instructions. This one is a hash of all the contents: whoever writes one
-    of them would have to know the others, and then find a text that holds its own hash. It is
-    not random, so that the same call is told in the same words.
+    A fixed one could be written into an output, which would go on as if it were instructions. This
+    is a hash of all contents, so nobody can write it into one of them; and it is not random, so
+    that the same call is told in the same words.
 
     >>> boundary_for("x", "y") == boundary_for("y", "x")
     True

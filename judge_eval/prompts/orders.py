@@ -49,17 +49,10 @@ def swap(verdict: ParsedVerdict) -> ParsedVerdict:
 def combine(
     stored: ParsedVerdict, swapped: ParsedVerdict, *, is_decided_by_one: bool = False
 ) -> Combined:
-    """Make one verdict of the answers in both orders: what both say, else an inconsistent tie.
+    """Make one verdict of the raw answers in both orders: what both say, or an inconsistent tie.
 
-    Parameters
-    ----------
-    stored, swapped : ParsedVerdict
-        Raw answers: to the pair as it is stored, and to the pair with B shown first.
-    is_decided_by_one : bool
-        Whether a side in one order and a tie in the other is that side, as JudgeBench has it.
+    With `is_decided_by_one`, a side in one order and a tie in the other is that side (JudgeBench).
 
-    Examples
-    --------
     >>> both = combine(ParsedVerdict("A", 8.0, 6.0), ParsedVerdict("B", 5.0, 9.0))
     >>> both.winner, both.consistent, both.score_a, both.score_b
     ('A', True, 8.5, 5.5)

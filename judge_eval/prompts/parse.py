@@ -1,8 +1,12 @@
-"""Read a verdict out of a judge's reply, strictly: what cannot be read is never guessed.
+"""Read what models really send: the output they were asked for, or a judge's verdict.
 
-The verdict is the last JSON object of the reply, after the judge's thinking, in a fence or not.
-A reply whose last object is broken or cut has no verdict, whatever stands before it: a draft is
-not an answer. Time is linear in the length of the reply.
+Models wrap both in prose, fences, escapes and thinking. An output is exactly what the model wrote,
+or every change is listed: nothing is repaired silently, and a drawing that is cut off is a failure.
+A verdict is the last JSON object of the reply; where that is broken or cut there is none, whatever
+stands before it: a draft is not an answer. What cannot be read is never guessed.
+
+A reply is hostile text: every scan goes forward only and no expression here backtracks, so that
+time is linear in its length.
 """
 
 from __future__ import annotations
@@ -10,15 +14,37 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from html import unescape
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from humanjudge.lib.text import excerpt
-from judge_eval.prompts.reply_text import without_thinking
 from voting.choices import TABLE, Choice
 
 _Object: TypeAlias = dict[str, Any]
 
+SVG_NAMESPACE: Final = "http://www.w3.org/2000/svg"
+XLINK_NAMESPACE: Final = "http://www.w3.org/1999/xlink"
+
+# A tag holds no "<", not even inside quotes, so each is read no further than to the next one.
+_TOKEN: Final = re.compile(
+    r"""(?P<skipped><!--|<!\[CDATA\[)
+    |(?P<fence>^[ \t]*+(?:`{3}|~{3}))
+    |(?P<open><svg(?=[\s/>]|\Z)(?P<attributes>(?:[^<>"']|"[^"<]*+"|'[^'<]*+')*+)(?P<end>>)?)
+    |(?P<close></svg\s*+>)""",
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
+)
+_SKIPPED_TO: Final = {"<!--": "-->", "<![CDATA[": "]]>"}
+_MARKUP: Final = re.compile(r"\s*+<")
+_FENCE: Final = re.compile(r"`{3,}+[ \t]*+[\w+-]*+|^[ \t]*+~{3,}+[ \t]*+[\w+-]*+", re.MULTILINE)
+_PROLOG: Final = re.compile(r"<\?xml[^<>]*+>|<!doctype[^<>]*+>", re.IGNORECASE)
+_QUOTED: Final = re.compile(r""""[^"]*+"|'[^']*+'""")
+_XMLNS: Final = re.compile(r"\sxmlns\s*+=")
+_XLINK: Final = re.compile(r"\sxlink:\w")
+_ESCAPED: Final = re.compile(r"&(lt|gt|quot|apos|amp|#34|#39|#x22|#x27);", re.IGNORECASE)
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_THINK: Final = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
+_FENCE_LINE: Final = re.compile(r"[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*+)")
 LONGEST_REASON: Final = 500
 # "both bad" is how people say it; nothing else is stretched.
 _WINNERS: Final = {
@@ -30,8 +56,263 @@ _BRACE: Final = re.compile(r'\{(?=[ \t\r\n]*+(?:["}]|\Z))')
 _MOST_FAULTS: Final = 100
 
 
-class VerdictUnreadable(ValueError):
-    """There is no verdict in a reply; the text is one line that a judge can be told."""
+class ReplyUnreadable(ValueError):
+    """There is no whole output, or no verdict, in a reply; the text says why in one line."""
+
+
+def without_thinking(text: str, *, anywhere: bool = False) -> str:
+    """Return a reply without its ``<think>`` blocks.
+
+    A block that never ends goes on to the end; a closing tag at the end of a line, with no opening
+    tag before it, ends a block that began with the reply. Later blocks are left out only with
+    `anywhere`, since an answer may well speak of such tags.
+
+    >>> without_thinking("<think>2 + 2</think>4, not <think>5</think>")
+    '4, not <think>5</think>'
+    """
+    kept: list[str] = []
+    at, inside, opened, answering = 0, False, False, False
+    for tag in _THINK.finditer(text):
+        if tag[1]:
+            ends_line = text[tag.end() : tag.end() + 1] in "\r\n"
+            if inside or (not opened and (anywhere or ends_line)):
+                at, inside = tag.end(), False
+        elif not inside:
+            # Not looked at again once an answer has begun: no character is looked at twice.
+            answering = answering or bool(text[at : tag.start()].strip())
+            opened = True
+            if anywhere or not answering:
+                kept.append(text[at : tag.start()])
+                inside = True
+    if not inside:
+        kept.append(text[at:])
+    return "".join(kept)
+
+
+def without_dirt(text: str) -> tuple[str, list[str]]:
+    """Return a reply as a text that can be stored, and what was changed for that.
+
+    >>> without_dirt("\\ufeffdone\\0")
+    ('done', ['left out a byte order mark', 'left out 1 NUL characters'])
+    """
+    changes = []
+    clean = text.removeprefix("\ufeff")
+    if clean != text:
+        changes.append("left out a byte order mark")
+    if nuls := clean.count("\0"):
+        clean = clean.replace("\0", "")
+        changes.append(f"left out {nuls:,} NUL characters")
+    clean, halves = _SURROGATE.subn("\ufffd", clean)
+    if halves:
+        changes.append(f"replaced {halves:,} halves of surrogate pairs")
+    return clean, changes
+
+
+def fenced_blocks(lines: list[str]) -> list[tuple[int, int]]:
+    """Return the numbers of the opening and the closing line of each fenced block.
+
+    A block that has no end is closed by the line behind the last one.
+
+    >>> fenced_blocks(["```py", "1", "```", "and", "~~~", "2"])
+    [(0, 2), (4, 6)]
+    """
+    blocks: list[tuple[int, int]] = []
+    begin, opening = -1, ""
+    for number, line in enumerate(lines):
+        fence = _FENCE_LINE.match(line)
+        if fence is None:
+            continue
+        if begin < 0:
+            begin, opening = number, fence[1]
+        elif fence[1].startswith(opening) and not fence[2].strip():
+            blocks.append((begin, number))
+            begin = -1
+    return blocks if begin < 0 else [*blocks, (begin, len(lines))]
+
+
+def _said(text: str, *, anywhere: bool = False) -> str:
+    if not text.strip():
+        raise ReplyUnreadable("the reply is empty")
+    said = without_thinking(text, anywhere=anywhere)
+    if not said.strip():
+        raise ReplyUnreadable("the reply is nothing but thinking")
+    return said
+
+
+class Extracted(NamedTuple):
+    """An output, and in words every change between it and the reply."""
+
+    output: str
+    changes: tuple[str, ...]
+
+
+def extract(reply: str, kind: str) -> Extracted:
+    """Return the output that a reply holds, or raise ReplyUnreadable.
+
+    Of ``svg`` it is the last complete drawing, but no draft where the final one is cut off; of
+    ``text`` all, of ``code`` the one fenced block, or all where there is not exactly one; each
+    without thinking and without white space around it.
+
+    >>> extract("<think>Hm.</think>Four.", "text")
+    Extracted(output='Four.', changes=('left out 18 characters of thinking',))
+    """
+    read = {"svg": _svg, "text": _text, "code": _code}[kind]
+    text, changes = without_dirt(reply)
+    answer = _said(text, anywhere=kind == "svg")
+    if thinking := len(text) - len(answer):
+        changes.append(f"left out {thinking:,} characters of thinking")
+    output, more = read(answer)
+    return Extracted(output, (*changes, *more))
+
+
+def _text(text: str) -> tuple[str, list[str]]:
+    output = text.strip()
+    return output, ["trimmed white space"] if output != text else []
+
+
+def _code(text: str) -> tuple[str, list[str]]:
+    lines = text.split("\n")
+    blocks = fenced_blocks(lines)
+    if len(blocks) != 1:
+        # The first line's indentation belongs to the code.
+        output = text.lstrip("\r\n").rstrip()
+        return output, ["trimmed white space"] if output != text else []
+    ((begin, end),) = blocks
+    output = "\n".join(lines[begin + 1 : end]).removesuffix("\r")
+    if not output.strip():
+        raise ReplyUnreadable("the fenced block is empty")
+    changes = ["took it out of a fenced block"]
+    if end == len(lines):
+        changes.append("the fenced block had no end")
+    return output, changes + _left_out("\n".join(lines[:begin]), "\n".join(lines[end + 1 :]))
+
+
+def _svg(text: str) -> tuple[str, list[str]]:
+    changes = []
+    lowered = text.lower()
+    if "<svg" not in lowered and "&lt;svg" in lowered:
+        text = _ESCAPED.sub(lambda escape: unescape(escape[0].lower()), text)
+        changes.append("undid HTML escapes")
+    start, end = _last_drawing(text)
+    changes += _surroundings(text[:start], text[end:])
+    drawing = with_namespaces(text[start:end])
+    return drawing.output, [*changes, *drawing.changes]
+
+
+def _surroundings(before: str, after: str) -> list[str]:
+    fenced = len(_FENCE.findall(before)) % 2 == 1
+    changes = ["took it out of a fenced block"] if fenced else []
+    lowered = before.lower()
+    named = [("<?xml", "the XML declaration"), ("<!doctype", "the document type")]
+    changes += [f"left out {name}" for mark, name in named if mark in lowered]
+    changes += _left_out(*(_FENCE.sub("", _PROLOG.sub("", part)) for part in (before, after)))
+    return changes or (["trimmed white space"] if before or after else [])
+
+
+def _left_out(before: str, after: str) -> list[str]:
+    ahead, behind = len(before.strip()), len(after.strip())
+    if not ahead + behind:
+        return []
+    return [f"left out {ahead:,} characters before and {behind:,} after"]
+
+
+def with_namespaces(svg: str) -> Extracted:
+    """Return a drawing with the namespaces that it needs and does not declare.
+
+    >>> with_namespaces('<svg viewBox="0 0 9 9"/>').changes
+    ('added xmlns',)
+    >>> with_namespaces("no drawing")
+    Extracted(output='no drawing', changes=())
+    """
+    tag = next((tag for tag in _TOKEN.finditer(svg) if tag["open"]), None)
+    if tag is None:
+        return Extracted(svg, ())
+    attributes = _QUOTED.sub('""', tag["attributes"])
+    names = []
+    if not _XMLNS.search(attributes):
+        names.append(("xmlns", SVG_NAMESPACE))
+    if _XLINK.search(svg) and "xmlns:xlink" not in svg:
+        names.append(("xmlns:xlink", XLINK_NAMESPACE))
+    added = "".join(f' {name}="{namespace}"' for name, namespace in names)
+    place = tag.start() + len("<svg")
+    mended = svg[:place] + added + svg[place:]
+    return Extracted(mended, tuple(f"added {name}" for name, _ in names))
+
+
+class _Drawing(NamedTuple):
+    start: int
+    end: int
+    is_drawn: bool = False
+
+
+def _last_drawing(text: str) -> tuple[int, int]:
+    """Return where the last complete top-level drawing begins and ends."""
+    whole, cut = _drawings(text)
+    # A last one with nothing in it is a mention: "I put it into <svg></svg> tags".
+    last = ([each for each in whole if each.is_drawn] or whole)[-1:]
+    if cut > (last[0].start if last else -1):
+        raise ReplyUnreadable("the reply ends before </svg>: truncated")
+    if not last:
+        raise ReplyUnreadable(f"there is no drawing in the reply: {excerpt(text)}")
+    return last[0].start, last[0].end
+
+
+def _drawings(text: str) -> tuple[list[_Drawing], int]:
+    """Return the complete drawings in order, and where the last that is cut off begins, or -1."""
+    whole: list[_Drawing] = []
+    tags: list[re.Match[str]] = []  # open as yet
+    cut = -1
+
+    def outermost(start: int) -> None:
+        while whole and whole[-1].start > start:
+            whole.pop()
+
+    for token in _tokens(text):
+        if token is None or token.lastgroup == "fence":
+            begun = [tag.start() for tag in tags if not _is_mention(text, tag)]
+            if begun:
+                cut = begun[0]
+                outermost(cut)
+            tags.clear()
+        elif token.lastgroup == "open" and not token[0].endswith("/>"):
+            tags.append(token)
+        elif token.lastgroup == "open" or tags:
+            tag = token if token.lastgroup == "open" else tags.pop()
+            outermost(tag.start())
+            is_drawn = text.find("<", tag.end()) < token.start()
+            whole.append(_Drawing(tag.start(), token.end(), tag is not token and is_drawn))
+    return whole, cut
+
+
+def _tokens(text: str) -> Iterator[re.Match[str] | None]:
+    """Yield tags and fences, but not those in comments, CDATA or quotes; None for the end."""
+    at = 0
+    endless: set[str] = set()
+    while token := _TOKEN.search(text, at):
+        at = token.end()
+        if token.lastgroup == "skipped":
+            mark = _SKIPPED_TO[token[0].upper()]
+            end = -1 if mark in endless else text.find(mark, at)
+            if end < 0:
+                # It hides nothing. Not searched for again: a whole pass for every comment.
+                endless.add(mark)
+            else:
+                at = end + len(mark)
+        elif token.lastgroup == "fence" or not _is_quoted(text, token):
+            yield token
+    yield None
+
+
+def _is_quoted(text: str, token: re.Match[str]) -> bool:
+    start, end = token.span()
+    return text[start - 1 : start] in {"`", '"', "'"} and text[start - 1] == text[end : end + 1]
+
+
+def _is_mention(text: str, tag: re.Match[str]) -> bool:
+    """Tell prose that speaks of an svg tag, should it stay open, from a drawing cut off."""
+    if tag["end"]:
+        return not tag["attributes"].strip() and not _MARKUP.match(text, tag.end())
+    return text.find("<", tag.end()) >= 0
 
 
 class ParsedVerdict(NamedTuple):
@@ -44,32 +325,16 @@ class ParsedVerdict(NamedTuple):
 
 
 def parse_verdict(reply: str, ballot: Sequence[str]) -> ParsedVerdict:
-    """Return the verdict of a reply.
+    """Return the verdict of a reply: one choice of the ballot; anything else is ReplyUnreadable.
 
-    Parameters
-    ----------
-    ballot : sequence of str
-        The choices it had. ``winner`` may be in any case, with white space around it, and
-        ``both bad`` is ``both_bad``.
+    ``winner`` may be in any case, and ``both bad`` is ``both_bad``. Scores (0 to 10) and reason may
+    be left out or null; a number in quotes is no number. Keys that nobody asked for are ignored; a
+    key that stands twice is not.
 
-    Raises
-    ------
-    VerdictUnreadable
-        For anything that is not exactly one of those choices with scores that can be. Scores and
-        reason may be left out or null; a number in quotes is no number. Keys that nobody asked
-        for are ignored; a key that stands twice is not.
-
-    Examples
-    --------
     >>> parse_verdict('Well. {"winner": "a", "score_a": 8, "reason": "Fuller."}', "AB")
     ParsedVerdict(winner='A', score_a=8.0, score_b=None, reason='Fuller.')
     """
-    if not reply.strip():
-        raise VerdictUnreadable("the reply is empty")
-    answer = without_thinking(reply)
-    if not answer.strip():
-        raise VerdictUnreadable("the reply is nothing but thinking")
-    verdict = _last_object(answer)
+    verdict = _last_object(_said(reply))
     scores = _score(verdict, "score_a"), _score(verdict, "score_b")
     return ParsedVerdict(_winner(verdict, ballot), *scores, _reason(verdict))
 
@@ -106,27 +371,27 @@ def _last_object(text: str) -> _Object:
             problem = f"{error.msg} (line {error.lineno}, column {error.colno})"
             faults += 1
         except RecursionError:
-            raise VerdictUnreadable("its JSON is nested too deeply") from None
+            raise ReplyUnreadable("its JSON is nested too deeply") from None
     if problem:
-        raise VerdictUnreadable(f"its last JSON object is broken: {problem}")
+        raise ReplyUnreadable(f"its last JSON object is broken: {problem}")
     if last is None:
-        raise VerdictUnreadable(f"it has no JSON object: {excerpt(text)}")
+        raise ReplyUnreadable(f"it has no JSON object: {excerpt(text)}")
     if isinstance(last, _Repeated):
-        raise VerdictUnreadable("a key stands twice in its JSON object")
+        raise ReplyUnreadable("a key stands twice in its JSON object")
     return last
 
 
 def _winner(verdict: _Object, ballot: Sequence[str]) -> Choice:
     if "winner" not in verdict:
-        raise VerdictUnreadable("its JSON object has no winner")
+        raise ReplyUnreadable("its JSON object has no winner")
     stated = verdict["winner"]
     winner = _WINNERS.get(stated.strip().lower()) if isinstance(stated, str) else None
     quoted = excerpt(stated, 40) if isinstance(stated, str) else "it gives"
     offered = ", ".join(ballot)
     if winner is None:
-        raise VerdictUnreadable(f"the winner {quoted} is none of {offered}")
+        raise ReplyUnreadable(f"the winner {quoted} is none of {offered}")
     if winner not in ballot:
-        raise VerdictUnreadable(f"the winner {quoted} is not on the ballot ({offered})")
+        raise ReplyUnreadable(f"the winner {quoted} is not on the ballot ({offered})")
     return winner
 
 
@@ -135,9 +400,9 @@ def _score(verdict: _Object, key: str) -> float | None:
     if score is None:
         return None
     if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
-        raise VerdictUnreadable(f"its {key} is not a number")
+        raise ReplyUnreadable(f"its {key} is not a number")
     if not 0 <= score <= 10:
-        raise VerdictUnreadable(f"its {key} is not between 0 and 10")
+        raise ReplyUnreadable(f"its {key} is not between 0 and 10")
     return float(score)
 
 
@@ -146,7 +411,7 @@ def _reason(verdict: _Object) -> str:
     if reason is None:
         return ""
     if not isinstance(reason, str):
-        raise VerdictUnreadable("its reason is not text")
+        raise ReplyUnreadable("its reason is not text")
     lines = reason.strip().splitlines()
     words = " ".join(lines[0].split()) if lines else ""
     return "".join(each for each in words if each.isprintable())[:LONGEST_REASON].rstrip()

@@ -20,27 +20,18 @@ from voting.ledger.chain import canonical
 # A change of what is hashed must not meet replies stored under the old rule.
 VERSION: Final = 1
 
+# What JSON can hold.
 Plain: TypeAlias = Mapping[str, Any]
-"""What JSON can hold."""
 
 
 def request_hash(
     *, model: str, parameters: Plain, messages: Sequence[Plain], order: str, sample: int
 ) -> str:
-    """Return the key of a stored reply, in hex.
+    """Return the key of a stored reply, in hex; each order and sample is a reply of its own.
 
-    Parameters
-    ----------
-    parameters : mapping
-        All that is sent beside model and messages and can change the reply. Where one model is
-        asked at several endpoints, the endpoint belongs here too.
-    messages : sequence of mapping
-        In the shape of OpenAI's chat API; a picture stands there by the hash of its bytes.
-    order, sample
-        Of a pair's outputs, and which of several samples: each is a reply of its own.
+    `parameters` are all that is sent beside model and messages and can change the reply, the
+    endpoint too. In `messages`, as OpenAI's chat API has them, a picture stands by its hash.
 
-    Examples
-    --------
     >>> asked = {"model": "m", "messages": [], "order": "AB", "sample": 0}
     >>> cold = request_hash(parameters={"temperature": 0.0}, **asked)
     >>> cold == request_hash(parameters={"temperature": 0}, **asked)

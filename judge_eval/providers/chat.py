@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import functools
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
-from judge_eval.providers.errors import CallFailed, Json, error_in, malformed, readable, refused
+from judge_eval.providers.errors import (
+    RAW_LIMIT,
+    CallFailed,
+    Json,
+    as_text,
+    error_in,
+    malformed,
+    readable,
+    refused,
+)
 from judge_eval.providers.transport import Line
 
-RAW_REPLY_LIMIT = 100_000
 CLIENTS = 32
 _LARGEST_COUNT = 2**31 - 1
 # The lines to endpoints, each shared by all calls to it.
@@ -57,9 +63,8 @@ class ChatReply:
     completion_tokens: int | None = None
     latency_ms: float = 0.0
     refusal: str | None = None
-    raw: Json = field(default_factory=dict)
-    structured: bool = False
-    """Whether the endpoint was held to the schema."""
+    raw: str = ""
+    """The whole reply, as JSON of a length that can be stored."""
 
 
 def chat(endpoint: Endpoint, request: ChatRequest) -> ChatReply:
@@ -106,7 +111,6 @@ def _ask(endpoint: Endpoint, body: Json, ends: float) -> ChatReply:
     choice = _mapping(next(iter(data["choices"]), None))
     message, usage = _mapping(choice.get("message")), _mapping(data.get("usage"))
     content = message.get("content")
-    raw = json.dumps(data, ensure_ascii=False)
     return ChatReply(
         text=_joined(content, "text"),
         model=_text(data.get("model")) or body["model"],
@@ -115,8 +119,7 @@ def _ask(endpoint: Endpoint, body: Json, ends: float) -> ChatReply:
         completion_tokens=_count(usage.get("completion_tokens")),
         latency_ms=(ended - started) * 1000,
         refusal=_text(message.get("refusal")) or _joined(content, "refusal") or None,
-        raw=data if len(raw) <= RAW_REPLY_LIMIT else {"truncated": raw[:RAW_REPLY_LIMIT]},
-        structured="response_format" in body,
+        raw=as_text(data)[:RAW_LIMIT],
     )
 
 
@@ -124,13 +127,13 @@ def exchange(
     endpoint: Endpoint, body: Json, seconds: float, address: str
 ) -> tuple[int, Any, float]:
     """Return a reply's status, its data without the key, and when it was there; or CallFailed."""
-    _check(endpoint)
-    reply = _line(endpoint.base_url, endpoint.api_key).send(body, seconds, address)
+    line = _line(endpoint.name, endpoint.base_url, endpoint.api_key)
+    status, headers, content = line.send(body, seconds, address)
     ended = time.monotonic()
-    data = readable(reply.content, endpoint.api_key)
-    if not reply.is_success or error_in(data):
-        raise refused(reply.status_code, reply.headers, data)
-    return reply.status_code, data, ended
+    data = readable(content, endpoint.api_key)
+    if not 200 <= status < 300 or error_in(data):
+        raise refused(status, headers, data)
+    return status, data, ended
 
 
 def _joined(content: object, kind: str) -> str:
@@ -153,18 +156,3 @@ def _count(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if 0 <= value <= _LARGEST_COUNT else None
-
-
-def _check(endpoint: Endpoint) -> None:
-    """Refuse here what a library would refuse in words that show the key."""
-    if not (endpoint.api_key.isascii() and endpoint.api_key.isprintable()):
-        unsendable = f"the key of {endpoint.name} holds characters that no header may carry"
-        raise CallFailed(unsendable, was_sent=False)
-    try:
-        parts = urlsplit(endpoint.base_url)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname)
-    except ValueError:
-        usable = False
-    if not usable:
-        unusable_url = f"the base URL of {endpoint.name} is not an http or https address"
-        raise CallFailed(unusable_url, was_sent=False)

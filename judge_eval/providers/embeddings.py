@@ -1,42 +1,35 @@
-"""Embed texts at an OpenAI-compatible endpoint: in batches, with bounded patience.
+"""Embed texts at an OpenAI-compatible endpoint, with bounded patience.
 
 A text that has no usable vector gets the reason in its place; nothing is ever made up for it.
 """
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field, Strict, TypeAdapter, ValidationError
 
 from judge_eval.providers.chat import Endpoint, exchange
 from judge_eval.providers.errors import CallFailed, Json, malformed
 from judge_eval.stats.similarity import EmbeddingFailed
 
-FloatArray = npt.NDArray[np.float64]
-Row: TypeAlias = FloatArray | EmbeddingFailed
+Row: TypeAlias = npt.NDArray[np.float64] | EmbeddingFailed
 
-BATCH_SIZE: Final = 64
-ATTEMPTS: Final = 4
+# Seconds before each further attempt, and the longest that all waits take together.
+WAITS_S: Final = (1.0, 2.0, 4.0)
 PATIENCE_S: Final = 60.0
-FIRST_WAIT_S: Final = 1.0
-# What a provider says where one text of a batch is at fault: it is found by halving the batch.
+# What a provider says where one text of several is at fault: it is found by halving them.
 _ABOUT_A_TEXT: Final = {400, 413, 422}
+_NUMBER = Annotated[float, Strict(), Field(allow_inf_nan=False)]
+_VECTOR: Final = TypeAdapter(Annotated[list[_NUMBER], Field(min_length=1)])
 
 
-class EmbeddingReply(NamedTuple):
-    """One reply: a vector or a reason for each text, in their order, by the model that reported."""
-
-    model: str
-    rows: tuple[Row, ...]
-
-
-def embeddings(endpoint: Endpoint, model: str, texts: Sequence[str]) -> EmbeddingReply:
-    """Ask once for the vectors of some texts.
+def embeddings(endpoint: Endpoint, model: str, texts: Sequence[str]) -> tuple[str, list[Row]]:
+    """Ask once: return the model as it reported, and a vector or a reason for each text.
 
     Raises
     ------
@@ -50,7 +43,7 @@ def embeddings(endpoint: Endpoint, model: str, texts: Sequence[str]) -> Embeddin
     reported = data.get("model")
     items = _in_order(status, data["data"], len(texts))
     named = reported if isinstance(reported, str) and reported else model
-    return EmbeddingReply(named, tuple(_row(item.get("embedding")) for item in items))
+    return named, [_row(item.get("embedding")) for item in items]
 
 
 def _in_order(status: int, items: list[Any], number: int) -> list[Json]:
@@ -66,72 +59,45 @@ def _in_order(status: int, items: list[Any], number: int) -> list[Json]:
 
 
 def _row(values: object) -> Row:
-    if not isinstance(values, list) or not values:
-        return EmbeddingFailed("the embedding is no list of numbers")
     try:
-        numbers = all(type(value) in (int, float) and math.isfinite(value) for value in values)
-    except OverflowError:  # an integer beyond every float
-        numbers = False
-    if not numbers:
-        return EmbeddingFailed("the embedding holds something that is no number")
-    vector = np.array(values, np.float64)
-    if not vector.any():
-        return EmbeddingFailed("the embedding is all zeros: it has no direction")
-    return vector
+        return np.array(_VECTOR.validate_python(values), np.float64)
+    except ValidationError:
+        return EmbeddingFailed("the embedding is no list of numbers")
 
 
 class EmbeddingClient:
-    """Embeds any number of texts with one model; a `stats.similarity.Embedder`.
+    """Embeds texts with one model; a `stats.similarity.Embedder`.
 
-    A batch is asked for so many times at most, where another try may help (429, 5xx, no reply); all
-    waits between attempts together take `patience_s` at most, over the client's life.
+    They are asked for four times at most, where another try may help (429, 5xx, no reply); all
+    waits between attempts together take a minute at most, over the client's life.
     """
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        model: str,
-        *,
-        batch_size: int = BATCH_SIZE,
-        attempts: int = ATTEMPTS,
-        patience_s: float = PATIENCE_S,
-    ) -> None:
-        if batch_size < 1 or attempts < 1:
-            raise ValueError("a batch has at least one text, and is asked for at least once")
+    def __init__(self, endpoint: Endpoint, model: str) -> None:
         self.endpoint, self.asked_model = endpoint, model
-        self.batch_size, self.attempts = batch_size, attempts
-        self._patience_s = patience_s
-        self._reported = ""
-        self._size = 0
-
-    @property
-    def model(self) -> str:
-        """The model as it called itself in its first reply, before that as it is asked for."""
-        return self._reported or self.asked_model
+        # As it called itself in its first reply, before that as it is asked for.
+        self.model = model
+        self._has_answered = False
+        self._patience_s = PATIENCE_S
 
     def __call__(self, texts: Sequence[str], /) -> list[Row]:
-        """Return a vector, or why there is none, for each text."""
-        starts = range(0, len(texts), self.batch_size)
-        batches = (texts[start : start + self.batch_size] for start in starts)
-        return [row for batch in batches for row in self._batch(batch)]
-
-    def _batch(self, texts: Sequence[str]) -> Iterator[Row]:
+        if not texts:
+            return []
         try:
-            reply = self._patiently(texts)
+            model, rows = self._patiently(texts)
         except CallFailed as failed:
             if failed.status in _ABOUT_A_TEXT and len(texts) > 1:
                 half = len(texts) // 2
-                yield from self._batch(texts[:half])
-                yield from self._batch(texts[half:])
-            else:
-                yield from (EmbeddingFailed(failed.reason) for _ in texts)
-            return
-        yield from (self._comparable(row, reply.model) for row in reply.rows)
-        self._reported = self._reported or reply.model
+                return self(texts[:half]) + self(texts[half:])
+            return [EmbeddingFailed(failed.reason) for _ in texts]
+        if not self._has_answered:
+            self.model, self._has_answered = model, True
+        if model == self.model:
+            return rows
+        why = f"the model called itself {model}, and {self.model} before"
+        return [EmbeddingFailed(why) for _ in texts]
 
-    def _patiently(self, texts: Sequence[str]) -> EmbeddingReply:
-        wait_s = FIRST_WAIT_S
-        for _ in range(self.attempts - 1):
+    def _patiently(self, texts: Sequence[str]) -> tuple[str, list[Row]]:
+        for wait_s in WAITS_S:
             try:
                 return embeddings(self.endpoint, self.asked_model, texts)
             except CallFailed as failed:
@@ -140,18 +106,4 @@ class EmbeddingClient:
                     raise
                 self._patience_s -= asked_s
                 time.sleep(asked_s)
-                wait_s *= 2
         return embeddings(self.endpoint, self.asked_model, texts)
-
-    def _comparable(self, row: Row, model: str) -> Row:
-        """Return a vector unless it cannot be compared with those that came before."""
-        if self._reported not in {"", model}:
-            return EmbeddingFailed(f"the model called itself {model}, and {self._reported} before")
-        if isinstance(row, EmbeddingFailed):
-            return row
-        self._size = self._size or len(row)
-        if len(row) == self._size:
-            return row
-        return EmbeddingFailed(
-            f"the embedding has {len(row)} numbers, those before have {self._size}"
-        )

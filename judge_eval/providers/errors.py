@@ -33,8 +33,8 @@ _MEANINGS = {
 # What neither a database nor UTF-8 can hold: NUL, and halves of a surrogate pair.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
+# An object of JSON whose shape the other side decides.
 Json: TypeAlias = dict[str, Any]
-"""An object of JSON whose shape the other side decides."""
 
 
 class CallFailed(Exception):
@@ -135,7 +135,6 @@ def readable(content: bytes, secret: str) -> Any:
 
 
 def as_text(data: object) -> str:
-    """Return a body for people to read."""
     return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
 
 

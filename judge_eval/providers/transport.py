@@ -13,9 +13,8 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse
+from typing import TypeAlias
 from urllib.parse import quote, urlsplit
 
 from judge_eval.providers.errors import CallFailed, Json
@@ -119,17 +118,8 @@ class _Reader(io.RawIOBase):
         return self._wire.receive(buffer)
 
 
-@dataclass(frozen=True)
-class Reply:
-    """A whole reply; the names of its headers are in lower case."""
-
-    status_code: int
-    headers: Mapping[str, str]
-    content: bytes
-
-    @property
-    def is_success(self) -> bool:
-        return 200 <= self.status_code < 300
+# A whole reply: its status, its headers by their names in lower case, and its body.
+Reply: TypeAlias = tuple[int, dict[str, str], bytes]
 
 
 class Line:
@@ -139,11 +129,19 @@ class Line:
     meanwhile.
     """
 
-    def __init__(self, base_url: str, api_key: str) -> None:
-        parts = urlsplit(base_url)
-        assert parts.hostname is not None  # `chat` has seen to it
-        self._host = parts.hostname.encode("idna").decode()
-        self._port, self._is_secure = parts.port, parts.scheme == "https"
+    def __init__(self, name: str, base_url: str, api_key: str) -> None:
+        # Refused here, since a library would do it in words that show the key.
+        if not (api_key.isascii() and api_key.isprintable()):
+            unsendable = f"the key of {name} holds characters that no header may carry"
+            raise CallFailed(unsendable, was_sent=False)
+        self._host = ""
+        with contextlib.suppress(ValueError):
+            parts = urlsplit(base_url)
+            self._port, self._is_secure = parts.port, parts.scheme == "https"
+            self._host = (parts.hostname or "").encode("idna").decode()
+        if not self._host or parts.scheme not in {"http", "https"}:
+            unusable_url = f"the base URL of {name} is not an http or https address"
+            raise CallFailed(unusable_url, was_sent=False)
         self._path = quote(parts.path, safe=_IN_PATHS).rstrip("/")
         self._headers = {
             "Accept": "application/json",
@@ -200,7 +198,6 @@ class Line:
         return reply
 
     def _connection(self) -> _Connection:
-        """Return the connection that was used last, or a new one."""
         with self._lock:
             while self._idle and self._idle[0].is_stale():
                 self._idle.popleft().close()
@@ -236,4 +233,4 @@ def _read(response: HTTPResponse) -> Reply:
         raise CallFailed(limit, status=response.status)
     if response.length:
         raise HTTPException("it ended early")
-    return Reply(response.status, headers, content)
+    return response.status, headers, content

@@ -47,7 +47,6 @@ def load(access_file: Path) -> bool:
 
 
 def make_run(project: Project, kind: Any, name: str) -> Run:
-    """Make a run of the demo's outputs of a kind, judged by the baselines."""
     return create_run(
         project,
         name,
@@ -64,7 +63,6 @@ def _invite(run: Run) -> str:
 
 
 def _admin() -> dict[str, str | None]:
-    """Make an administrator unless there is one."""
     users = get_user_model().objects
     if users.filter(is_superuser=True).exists():
         return {"username": None, "password": None}

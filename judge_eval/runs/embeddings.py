@@ -10,8 +10,7 @@ from django.core.exceptions import ValidationError
 from pydantic import AfterValidator, Field
 
 from humanjudge.lib.validation import ConfigError, ConfigInvalid, Line, Name, Part, validated
-from judge_eval.models import validate_base_url, validate_key_variable
-from judge_eval.providers.chat import Endpoint
+from judge_eval.models import Provider, validate_base_url, validate_key_variable
 from judge_eval.providers.embeddings import EmbeddingClient
 from judge_eval.runs import providers
 from judge_eval.stats.similarity import Embedder, EncoderMissing, LocalEncoder
@@ -60,9 +59,9 @@ class _OfAddress(Part):
     model: Name
 
     def embedder(self) -> Embedder:
-        key = os.environ.get(self.key_variable, "") if self.key_variable else ""
-        endpoint = Endpoint(name=self.base_url, base_url=self.base_url, api_key=key or "none")
-        return EmbeddingClient(endpoint, self.model)
+        fields = {"base_url": self.base_url, "key_variable": self.key_variable or ""}
+        row = Provider(name=self.base_url, **fields)
+        return EmbeddingClient(providers.endpoint_of(row), self.model)
 
 
 class _OfFolder(Part):

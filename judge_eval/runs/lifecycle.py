@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -16,14 +15,12 @@ from humanjudge.celery import enqueue
 from judge_eval.config.estimates import Estimate, estimate
 from judge_eval.config.run_config import RunConfig, parse
 from judge_eval.models import Board, Call, Judge, Run, Verdict
-from judge_eval.runs import limits, providers, state
+from judge_eval.runs import leases, providers, state
 from judge_eval.runs.progress import RETRIED
 from judge_eval.runs.requests import Question, answered_by_another
 from judge_eval.selectors import used_pictures
 from judge_eval.services import add_judges, create_queue, judge_of
 from voting.models import Item, Picture, Project
-
-logger = logging.getLogger(__name__)
 
 AT_ONCE = 1000
 # What an import notes in the metadata of an output that its source does not hold.
@@ -119,7 +116,6 @@ def cost_of(config: RunConfig) -> Estimate:
 
 
 def obstacles(config: RunConfig, cost: Estimate) -> list[str]:
-    """Say what keeps a run from being started."""
     names = [name for name in sorted(config.providers) if providers.find(name) is None]
     found = [f"There is no provider named {name}." for name in names]
     if config.budget_usd is not None and cost.unpriced:
@@ -133,13 +129,17 @@ def _go_on(run: Run, kind: str, text: str, **data: int) -> None:
     enqueue("judge_eval.tasks.work")
 
 
-def stop(run_id: UUID, note: str = "Stopped by hand.") -> Run:
+def stop(run_id: UUID) -> Run:
     """Make no more calls and take no more votes. Calls that are out are still written down."""
     running = (*Run.AT_WORK, Run.State.VOTING)
     with _locked(run_id, *running, otherwise="there is nothing to stop") as run:
-        state.set_state(run, Run.State.STOPPED, note, is_open=False)
-        run.record("stopped", note)
+        _stop(run, "Stopped by hand.")
     return run
+
+
+def _stop(run: Run, note: str) -> None:
+    state.set_state(run, Run.State.STOPPED, note, is_open=False)
+    run.record("stopped", note)
 
 
 def stop_if_over_budget(question: Question) -> bool:
@@ -150,18 +150,17 @@ def stop_if_over_budget(question: Question) -> bool:
     run_id, note = question.call.run_id, providers.unpriced(question.call.model)
     with transaction.atomic():
         # Nobody reserves money while this is held.
-        run = Run.objects.select_for_update(no_key=True).defer("config").get(pk=run_id)
+        run = state.locked().defer("config").get(pk=run_id)
         if not question.lacks_price:
             budget = run.budget_nano
-            if run.reserved_nano or limits.calls_out(timezone.now()).filter(run=run).exists():
+            if run.reserved_nano or leases.calls_out(timezone.now()).filter(run=run).exists():
                 return False
             if budget is None or run.spent_nano + question.reservation_nano <= budget:
                 return False
             note = f"The next call could pass the budget of {providers.dollars(budget)}."
-        try:
-            stop(run_id, note)
-        except LifecycleRefused:
-            logger.info("run %s was stopped already", run_id)
+        # It may have been stopped since.
+        if run.state in Run.AT_WORK:
+            _stop(run, note)
     return True
 
 
@@ -247,7 +246,6 @@ def _left_out_for_nothing(run: Run) -> QuerySet[Item]:
 
 
 def can_retry(run: Run) -> bool:
-    """Say whether anything failed that can be asked, or drawn, again."""
     again = (run.calls.filter(_has_failed()), _undrawn(run), _left_out_for_nothing(run))
     is_ready = run.state not in (Run.State.DRAFT, Run.State.STOPPED)
     return is_ready and any(rows.exists() for rows in again)
@@ -268,6 +266,7 @@ def delete(run_id: UUID) -> None:
     """Delete a draft with its judges and its queue; its project and its rubric stay."""
     try:
         with _locked(run_id, Run.State.DRAFT, otherwise="only a draft can be deleted") as run:
+            run.calls.all().delete()  # those of a judge that is tried
             Judge.objects.filter(run=run).delete()
             run.delete()
             run.queue.delete()

@@ -11,13 +11,12 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
 from judge_eval.providers.chat import chat
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import limits, providers
+from judge_eval.runs import leases, providers
 from judge_eval.runs.requests import ModelName, Question
 from judge_eval.runs.results import Answer, least_wait
 
@@ -57,18 +56,16 @@ class Backoff:
             return 0.0
         if now < standing.until:
             return 0.0  # a call that was out already: it tells nothing new
+        seconds = 0.0
         if failure.retry_after is not None:
-            most = failure.retry_after if standing.has_named_time else limits.LONGEST_AT_FIRST
+            most = failure.retry_after if standing.has_named_time else leases.LONGEST_AT_FIRST
             seconds = min(failure.retry_after, most)
             standing.has_named_time = True
         elif failure.is_limit:
             standing.refusals += 1
-            if standing.refusals < IN_A_ROW:
-                return 0.0
-            standing.pauses += 1
-            seconds = least_wait(standing.pauses)
-        else:
-            return 0.0
+            if standing.refusals >= IN_A_ROW:
+                standing.pauses += 1
+                seconds = least_wait(standing.pauses)
         standing.until = now + seconds
         return seconds
 
@@ -97,15 +94,15 @@ class Collected:
 class Pool:
     def __init__(self, size: int) -> None:
         self._size = size
-        self._lock = threading.Lock()
+        # Tells of each answer.
+        self._lock = threading.Condition()
         self._to_ask: SimpleQueue[Question | None] = SimpleQueue()
-        self._answers: SimpleQueue[Answer] = SimpleQueue()
         # By the call's number, with the time by which it must have come back.
         self._out: dict[int, tuple[Question, float]] = {}
         self._aside: list[tuple[Question, float]] = []
         self._backoff = Backoff()
         self._collected = Collected()
-        self._is_idle = threading.Event()
+        self._is_idle = False
         self._threads = 0
 
     @property
@@ -114,16 +111,14 @@ class Pool:
 
     @property
     def busy(self) -> bool:
-        """Say whether calls are out, or their answers are there and not collected."""
         with self._lock:
-            return bool(self._out) or not self._answers.empty()
+            return bool(self._out or self._collected.answers)
 
     def out(self) -> list[Question]:
         with self._lock:
             return [question for question, _ in self._out.values()]
 
     def aside(self) -> Counter[str]:
-        """Count what is set aside, by provider."""
         with self._lock:
             return Counter(question.provider.name for question, _ in self._aside)
 
@@ -148,20 +143,13 @@ class Pool:
 
     def collect(self, seconds: float) -> Collected:
         """Wait for an answer, for so long at most, and return all that came."""
-        answers: list[Answer] = []
-        deadline = time.monotonic() + seconds
-        with suppress(Empty):
-            while True:
-                answers.append(self._answers.get(timeout=max(0.0, deadline - time.monotonic())))
-                if self._is_idle.is_set():
-                    deadline = 0.0
-                elif len(answers) == 1:
-                    deadline = time.monotonic() + GATHER_SECONDS
         with self._lock:
-            self._is_idle.clear()
+            if self._lock.wait_for(lambda: self._collected.answers, seconds):
+                self._lock.wait_for(lambda: self._is_idle, GATHER_SECONDS)
+            self._is_idle = False
             self._drop_old()
             collected, self._collected = self._collected, Collected()
-            collected.answers = answers + self._overdue()
+            collected.answers += self._overdue()
         return collected
 
     def dismiss(self) -> None:
@@ -203,9 +191,9 @@ class Pool:
                 self._begin(following)
                 self._collected.followed.append(following)
                 break
-        if following is None:
-            self._is_idle.set()
-        self._answers.put(answer)
+        self._is_idle |= following is None
+        self._collected.answers.append(answer)
+        self._lock.notify()
         return following
 
     def _drop(self, is_gone: Callable[[Question, float], bool]) -> None:

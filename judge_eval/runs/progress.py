@@ -16,8 +16,8 @@ from pydantic import computed_field
 from judge_eval.config.estimates import Usd, plan
 from judge_eval.config.run_config import parse
 from judge_eval.models import Call, Run, Verdict
-from judge_eval.runs.pairing import unasked_verdicts
 from judge_eval.runs.providers import NANO
+from judge_eval.runs.state import unasked_verdicts
 from judge_eval.selectors import used_pictures
 
 RECENT = timedelta(seconds=60)

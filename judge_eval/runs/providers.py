@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from django.conf import settings
+from pydantic import ValidationError
 
-from judge_eval.config.estimates import PICTURE_TOKENS, Price, Prices
+from judge_eval.config.estimates import Price, Prices
 from judge_eval.models import Provider
 from judge_eval.providers.chat import Endpoint
 
@@ -39,30 +40,22 @@ def endpoint_of(provider: Provider) -> Endpoint:
 
 
 def lacks_key(provider: Provider) -> bool:
-    """Say whether the key that a provider wants is not in this process's environment."""
     return bool(provider.key_variable) and not os.environ.get(provider.key_variable)
 
 
 def price_of(provider: Provider, model: str) -> Price | None:
     """Return what a model costs, None where nobody has said."""
-    price = provider.prices.get(model)
     try:
-        rates = [Decimal(str(price[name])) for name in ("input", "output")]
-        picture_tokens = int(price.get("picture_tokens", PICTURE_TOKENS))
-    except (AttributeError, TypeError, KeyError, ValueError, OverflowError, InvalidOperation):
+        return Price.model_validate(provider.prices.get(model))
+    except ValidationError:
         return None
-    if not all(rate.is_finite() and rate >= 0 for rate in (*rates, Decimal(picture_tokens))):
-        return None
-    return Price(rates[0], rates[1], picture_tokens)
 
 
 def unpriced(*models: str) -> str:
-    """Say why nothing is asked within a budget."""
     return f"A budget needs every price, and nobody has said what {', '.join(models)} costs."
 
 
 def prices(names: Iterable[str]) -> Prices:
-    """Return every known price of these providers."""
     return {
         (provider.name, model): price
         for provider in Provider.objects.filter(name__in=list(names))

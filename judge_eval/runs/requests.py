@@ -17,7 +17,7 @@ from judge_eval.config.estimates import Price, cost, most_tokens, reservation
 from judge_eval.config.run_config import RunConfig, parse
 from judge_eval.models import Call, Provider, Run
 from judge_eval.prompts import judge
-from judge_eval.prompts.parse import VerdictUnreadable, parse_verdict
+from judge_eval.prompts.parse import ReplyUnreadable, parse_verdict
 from judge_eval.prompts.request_hash import request_hash
 from judge_eval.providers.chat import ChatRequest
 from judge_eval.providers.errors import CallFailed
@@ -27,8 +27,8 @@ from voting.pictures.store import stored_path
 
 logger = logging.getLogger(__name__)
 
+# A provider and a model.
 ModelName: TypeAlias = tuple[str, str]
-"""A provider and a model."""
 
 
 @dataclass(frozen=True)
@@ -112,17 +112,18 @@ def question_of(call: Call, provider: Provider | None) -> Question:
 
 def _question(call: Call, provider: Provider) -> Question:
     config, queue, verdict = _config(call.run_id), call.run.queue, call.verdict
-    parameters = config.judging.parameters if verdict else config.generation.parameters
+    item = verdict.item if verdict else call.item
+    how = config.judging if item else config.generation
     schema, order, problem = None, "", ""
-    if verdict is None:
+    if item is None:
         assert call.prompt is not None  # the database says so
         messages = judge.generation_messages(config.kind, config.prompts[call.prompt].text)
     else:
-        first, second = verdict.item.seen(left=call.order[0])
+        first, second = item.seen(left=call.order[0])
         messages = judge.messages(
             config.judging.prompt_version,
             kind=config.kind,
-            prompt=verdict.item.a.prompt,
+            prompt=item.a.prompt,
             rubric=queue.rubric.text,
             ballot=queue.ballot,
             first=_as_shown(first),
@@ -136,7 +137,7 @@ def _question(call: Call, provider: Provider) -> Question:
     key = request_hash(
         model=call.model,
         parameters={
-            **parameters,
+            **how.parameters,
             # The same name at another endpoint may be another model.
             "provider": provider.name,
             "url": provider.base_url,
@@ -146,18 +147,16 @@ def _question(call: Call, provider: Provider) -> Question:
         order=order,
         sample=call.sample,
     )
-    if verdict and call.is_repaired:
+    if call.is_repaired:
         # Go on from a reply that was no verdict; a lost worker or connection starts nothing anew.
         try:
             parse_verdict(call.reply, queue.ballot)
-        except VerdictUnreadable as unreadable:
+        except ReplyUnreadable as unreadable:
             problem = str(unreadable)
             messages = judge.repair(messages, call.reply, problem)
-    how = config.judging if verdict else config.generation
     request = ChatRequest(call.model, messages, how.temperature, how.max_tokens, schema)
     return Question(call, config, provider, request, key, problem)
 
 
 def _as_shown(output: Inference) -> str | bytes:
-    """Return what people see: a drawing's very picture, or the text."""
     return png_bytes(output.picture.png_sha256) if output.picture else output.output

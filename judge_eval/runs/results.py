@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias
-from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import JSONField, Model
 from django.utils import timezone
 
 from judge_eval.models import Call
-from judge_eval.prompts.output import NotExtractable, extract
-from judge_eval.prompts.parse import VerdictUnreadable, parse_verdict
+from judge_eval.prompts.parse import ReplyUnreadable, extract, parse_verdict
 from judge_eval.providers.chat import ChatReply
-from judge_eval.providers.errors import CallFailed, as_text
-from judge_eval.runs import budget
+from judge_eval.providers.errors import RAW_LIMIT, CallFailed
+from judge_eval.runs import leases
 from judge_eval.runs.requests import Question, answered_by_another
 from judge_eval.services import picture_of
 from voting.ledger.bulk_sql import update_many
@@ -28,7 +25,6 @@ from voting.models import Inference
 # Waits of 1, 2, 4 … 30 seconds: a provider may be away for a minute and a half.
 MOST_ATTEMPTS = 8
 LONGEST_WAIT = 30.0
-MOST_RAW = 20_000
 EXCERPT = 2_000
 LARGEST_COUNT = 2**31 - 1
 _FREE = {"lease": None, "leased_until": None}
@@ -37,9 +33,15 @@ _WRITTEN = frozenset(
     "is_repaired error winner score_a score_b reason prompt_tokens completion_tokens cost_nano "
     "reserved_nano latency_ms inference".split()
 )
+# What is told of a judge that is tried, by an event of this kind.
+TRIED = "tried"
+_TOLD = (
+    "winner score_a score_b reason error reply prompt_tokens completion_tokens cost_nano "
+    "latency_ms".split()
+)
 
+# Values by the fields of a row.
 Fields: TypeAlias = dict[str, Any]
-"""Values by the fields of a row."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +65,7 @@ class Answer:
             reply = self.reply
             return self.question.cost_nano(reply.prompt_tokens, reply.completion_tokens)
         assert self.failure is not None
-        return self.question.call.reserved_nano if self.failure.may_be_billed else 0
-
-
-class NoAnswer(Exception):
-    """A reply came, and it is no output or no verdict; the text says why."""
-
-
-class _NoVerdict(NoAnswer):
-    """A judge can be asked once more for one that can be read."""
+        return self.question.reservation_nano if self.failure.may_be_billed else 0
 
 
 def update_rows(names: Collection[str], changes: Sequence[tuple[Model, Fields]]) -> None:
@@ -104,48 +98,44 @@ def write(answers: Sequence[Answer]) -> list[Call]:
     All or none: together they cost little more than one. Return the calls that are final now.
     """
     with transaction.atomic():
-        held = _held([answer.question.call for answer in answers])
-        mine = [answer for answer in answers if answer.question.call.pk in held]
+        held = set(leases.still_held([answer.question.call for answer in answers]))
+        mine = [answer for answer in answers if answer.question.call in held]
         became = [(answer.question.call, _fields(answer)) for answer in mine]
         update_rows(_WRITTEN, became)
         # A run's row is locked once, and last.
-        reserved: Counter[UUID] = Counter()
-        spent: Counter[UUID] = Counter()
-        for answer in mine:
-            call, cost = answer.question.call, answer.cost
-            reserved[call.run_id] += call.reserved_nano
-            spent[call.run_id] += call.reserved_nano if cost is None else cost
-        budget.settle(reserved, spent)
-        _record_failures(became)
+        leases.settle(
+            (call.run_id, call.reserved_nano, call.reserved_nano if cost is None else cost)
+            for call, cost in ((answer.question.call, answer.cost) for answer in mine)
+        )
+        _record(became)
     return [call for call, fields in became if fields["state"] != Call.State.WAITING]
 
 
 def give_up(call: Call, failure: CallFailed) -> list[Call]:
     """Write down that a call failed though nobody was asked, or that its answer cannot be kept."""
     with transaction.atomic():
-        if not _held([call]):
+        if not leases.still_held([call]):
             return []
         fields = _failed(failure.reason, failure.raw) | _FREE
-        budget.write_off([(call.pk, call.run_id, call.reserved_nano)])
+        leases.write_off([(call.pk, call.run_id, call.reserved_nano)])
         Call.objects.filter(pk=call.pk).update(**fields)
-        _record_failures([(call, fields)])
+        _record([(call, fields)])
     return [call]
 
 
-def _held(calls: Sequence[Call]) -> set[int]:
-    """Lock calls, and return those of them that are their holder's still."""
-    waiting = Call.objects.filter(pk__in=[call.pk for call in calls], state=Call.State.WAITING)
-    locked = waiting.select_for_update(no_key=True).order_by("pk")
-    # What tells one holder from another: of a call that was set aside, until when it is.
-    mine = {call.pk: call.lease or call.leased_until for call in calls}
-    rows = locked.values_list("pk", "lease", "leased_until")
-    return {pk for pk, lease, until in rows if (lease or until) == mine[pk]}
-
-
-def _record_failures(became: Sequence[tuple[Call, Fields]]) -> None:
+def _record(became: Sequence[tuple[Call, Fields]]) -> None:
+    """Tell of calls that failed, and what a judge said that was tried: no call of a run stays."""
+    tried = [call.pk for call, _ in became if call.purpose == Call.Purpose.TRYOUT]
     for call, fields in became:
-        if fields["state"] == Call.State.FAILED:
+        if call.pk in tried:
+            told = {name: fields[name] for name in _TOLD if name in fields}
+            said = f"{call.model} was tried on pair {call.sample + 1}."
+            model = fields.get("reported_model", "")
+            call.run.record(TRIED, said, item=call.sample, model=model, **told)
+        elif fields["state"] == Call.State.FAILED:
             call.run.record("call_failed", f"{call.model}: {fields['error']}", call=call.pk)
+    if tried:
+        Call.objects.filter(pk__in=tried).delete()
 
 
 def _fields(answer: Answer) -> Fields:
@@ -165,21 +155,24 @@ def _fields(answer: Answer) -> Fields:
         fields["prompt_tokens"] = _tokens(call.prompt_tokens, reply.prompt_tokens)
         fields["completion_tokens"] = _tokens(call.completion_tokens, reply.completion_tokens)
         fields["latency_ms"] = (call.latency_ms or 0) + reply.latency_ms
+    if reply.refusal:
+        return fields | _failed(f"refused: {reply.refusal[:300]}", reply.text or reply.raw)
     try:
-        fields |= read(answer.question, reply)
-    except NoAnswer as problem:
-        is_first = not answer.question.problem and answer.stored is None
-        if is_first and isinstance(problem, _NoVerdict):
+        fields |= _read(answer.question, reply)
+    except ReplyUnreadable as error:
+        cut = " (it reached max_tokens)" if reply.finish_reason == "length" else ""
+        problem, is_first = f"{error}{cut}", not answer.question.problem and answer.stored is None
+        if is_first and call.purpose == Call.Purpose.JUDGE:
             # The call is claimed again, as a repair: it keeps to the limits, budget and state.
             change = f"asked once more, since {problem}; it had said: {reply.text[:EXCERPT]}"
             return fields | {
                 "state": Call.State.WAITING,
-                "error": str(problem),
+                "error": problem,
                 "reply": reply.text,
                 "is_repaired": True,
                 "changes": [change],
             }
-        return fields | _failed(str(problem), reply.text or as_text(reply.raw))
+        return fields | _failed(problem, reply.text or reply.raw)
     if answer.stored is not None:
         fields |= {"reused": answer.stored, "changes": answer.stored.changes}
     return fields | {"state": Call.State.DONE, "error": "", "done_at": timezone.now()}
@@ -199,19 +192,19 @@ def _failed(error: str, raw: str) -> Fields:
     return {
         "state": Call.State.FAILED,
         "error": error,
-        "reply": raw[:MOST_RAW],
+        "reply": raw[:RAW_LIMIT],
         "done_at": timezone.now(),
     }
 
 
 def least_wait(attempts: int) -> float:
-    """Return for how many seconds a call waits that has failed so many times."""
     return float(min(2 ** (attempts - 1), LONGEST_WAIT))
 
 
 def _after_failure(call: Call, failure: CallFailed) -> Fields:
-    if not failure.retryable or call.attempts >= MOST_ATTEMPTS:
-        tries = f" (tried {call.attempts} times)" if failure.retryable else ""
+    most = 1 if call.purpose == Call.Purpose.TRYOUT else MOST_ATTEMPTS
+    if not failure.retryable or call.attempts >= most:
+        tries = f" (tried {call.attempts} times)" if failure.retryable and most > 1 else ""
         return _failed(f"{failure.reason}{tries}", failure.raw)
     # Calls that failed together do not all come back at the same moment.
     wait = timedelta(seconds=least_wait(call.attempts) * (1 + (call.pk % 10) / 40))
@@ -241,22 +234,13 @@ def reply_of(stored: Call) -> ChatReply:
     return ChatReply(text=stored.reply, model=stored.reported_model, finish_reason="stop")
 
 
-def read(question: Question, reply: ChatReply) -> Fields:
-    """Return what a call has to keep of a reply, or raise NoAnswer."""
-    if reply.refusal:
-        raise NoAnswer(f"refused: {reply.refusal[:300]}")
+def _read(question: Question, reply: ChatReply) -> Fields:
+    """Return what a call has to keep of a reply, or raise ReplyUnreadable."""
     call, config = question.call, question.config
-    cut = " (it reached max_tokens)" if reply.finish_reason == "length" else ""
-    if call.purpose == Call.Purpose.JUDGE:
-        try:
-            verdict = parse_verdict(reply.text, call.run.queue.ballot)
-        except VerdictUnreadable as error:
-            raise _NoVerdict(f"{error}{cut}") from error
+    if call.purpose != Call.Purpose.GENERATE:
+        verdict = parse_verdict(reply.text, call.run.queue.ballot)
         return {"reply": reply.text, **verdict._asdict()}
-    try:
-        extracted = extract(reply.text, config.kind)
-    except NotExtractable as error:
-        raise NoAnswer(f"{error}{cut}") from error
+    extracted = extract(reply.text, config.kind)
     assert call.prompt is not None  # the database says so
     prompt = config.prompts[call.prompt]
     inference = Inference.objects.create(
@@ -269,5 +253,7 @@ def read(question: Question, reply: ChatReply) -> Fields:
         metadata={"prompt_id": prompt.id, "reported_model": reply.model},
         picture=picture_of(extracted.output) if config.kind == "svg" else None,
     )
-    changes = [*extracted.changes, *([cut.strip(" ()")] if cut else [])]
+    changes = list(extracted.changes)
+    if reply.finish_reason == "length":
+        changes.append("it reached max_tokens")
     return {"reply": reply.text, "inference": inference, "changes": changes}

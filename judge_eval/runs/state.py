@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import timedelta
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
-from humanjudge.lib.leases import held, renew
-from judge_eval.config.run_config import parse
-from judge_eval.models import Call, Run, Verdict
-from judge_eval.runs import leases, pairing, verdicts
-from judge_eval.selectors import left_out, ready_verdicts, waiting_pictures
-from voting.models import Item, Picture
+from humanjudge.lib.leases import free, renew
+from judge_eval.config.run_config import RunConfig, parse
+from judge_eval.models import Call, Judge, Provider, Run, Verdict
+from judge_eval.providers.errors import CallFailed
+from judge_eval.runs import leases, results, verdicts
+from judge_eval.selectors import left_out, waiting_pictures
+from judge_eval.services import add_items, all_pairs
+from voting.models import Inference, Item, Picture
 
 # What the reason says of a pair that is left out because of a drawing.
 COULD_NOT_BE_DRAWN = "could not be drawn:"
 LEASE = timedelta(seconds=20)
 MOST_AT_ONCE = 500
+# The run is locked meanwhile, and those who write answers down may have to wait for it.
+PROMPTS_AT_ONCE = 50
+VERDICTS_AT_ONCE = 250
 # So many reasons for pairs that are left out are named in a note.
 REASONS = 3
 
 
 def locked(*, skip_locked: bool = False) -> QuerySet[Run]:
-    """Return runs with their queues, whose rows are locked."""
     runs = Run.objects.select_for_update(of=("self",), no_key=True, skip_locked=skip_locked)
     return runs.select_related("queue")
 
@@ -46,26 +52,113 @@ def advance(run_id: UUID, *, unless_busy: bool = False) -> bool:
 def _go_on(run: Run) -> None:
     if run.state not in Run.AT_WORK:
         return
+    there_is_more = False
     if run.config:
         config = parse(run.config)
-        pairing.fail_without_provider(run)
-        more_pairs = pairing.pair_outputs(run, config)
-        if pairing.ask_for_verdicts(run, config) or more_pairs:
-            enqueue("judge_eval.tasks.advance", str(run.pk))
+        fail_without_provider(run)
+        there_is_more = pair_outputs(run, config)
+        there_is_more |= ask_for_verdicts(run, config)
         if leases.waiting_calls([run.pk]).exists():
             enqueue("judge_eval.tasks.work")
-    for picture in _lease(waiting_pictures(run)):
-        enqueue("judge_eval.tasks.render", picture, str(run.pk))
+    _hand_out_drawings(run)
     _give_up_on_undrawable(run)
-    for verdict in _lease(ready_verdicts(run)):
-        enqueue("judge_eval.tasks.judge", verdict)
+    if verdicts.answer_baselines(run) or there_is_more:
+        enqueue("judge_eval.tasks.advance", str(run.pk))
     _move_on(run)
 
 
-def _lease(rows: QuerySet[Picture] | QuerySet[Verdict]) -> list[int]:
-    pks = list(rows.values_list("pk", flat=True)[:MOST_AT_ONCE])
-    renew(rows.model.objects.filter(pk__in=pks), LEASE)
-    return pks
+def _hand_out_drawings(run: Run) -> None:
+    pictures = list(waiting_pictures(run).values_list("pk", flat=True)[:MOST_AT_ONCE])
+    renew(Picture.objects.filter(pk__in=pictures), LEASE)
+    for picture in pictures:
+        enqueue("judge_eval.tasks.render", picture, str(run.pk))
+
+
+def pair_outputs(run: Run, config: RunConfig) -> bool:
+    """Pair the outputs of prompts that every model has answered, or failed to; each pair once.
+
+    Return whether there may be more to pair.
+    """
+    generating = run.calls.filter(purpose=Call.Purpose.GENERATE)
+    open_prompts = generating.filter(prompt=OuterRef("prompt"), state=Call.State.WAITING)
+    fresh = generating.filter(~Exists(open_prompts), is_paired=False)
+    prompts = fresh.order_by("prompt").values_list("prompt", flat=True).distinct()[:PROMPTS_AT_ONCE]
+    if not prompts:
+        return False
+    of_prompts = generating.filter(prompt__in=list(prompts))
+    items = add_items(run.queue, _missing_pairs(run, of_prompts))
+    # The judges of the config, not those that a changed model became meanwhile.
+    judges = list(run.judges.order_by("position")[: len(config.judges)])
+    Verdict.objects.bulk_create(
+        [Verdict(judge=judge, item=item) for item in items for judge in judges], batch_size=1000
+    )
+    of_prompts.update(is_paired=True)
+    return len(prompts) == PROMPTS_AT_ONCE
+
+
+def _missing_pairs(run: Run, calls: QuerySet[Call]) -> list[tuple[Inference, Inference]]:
+    outputs: dict[int | None, dict[UUID, Inference]] = defaultdict(dict)
+    for call in calls.filter(state=Call.State.DONE).select_related("inference").order_by("pk"):
+        assert call.inference is not None  # it is done
+        outputs[call.prompt][call.inference.pk] = call.inference
+    made = [pk for by_pk in outputs.values() for pk in by_pk]
+    pairs = Item.objects.filter(queue=run.queue_id, a__in=made).values_list("a", "b")
+    paired = set(map(frozenset, pairs))
+    return [
+        (by_pk[a], by_pk[b])
+        for by_pk in outputs.values()
+        for a, b in all_pairs(list(by_pk), settings.SECRET_KEY)
+        if frozenset((a, b)) not in paired
+    ]
+
+
+def unasked_verdicts(run: Run) -> QuerySet[Verdict]:
+    """Return the verdicts of models for which no call has been made."""
+    asked = Call.objects.filter(verdict=OuterRef("pk"))
+    waiting = Verdict.objects.filter(~Exists(asked), judge__run=run, state=Verdict.State.WAITING)
+    return waiting.exclude(judge__provider=Judge.BASELINE)
+
+
+def ask_for_verdicts(run: Run, config: RunConfig) -> bool:
+    """Make the calls for verdicts on pairs that are drawn; return whether there may be more."""
+    undrawn = Picture.objects.exclude(state=Picture.State.DONE)
+    ready = (
+        unasked_verdicts(run)
+        .exclude(item__a__picture__in=undrawn)
+        .exclude(item__b__picture__in=undrawn)
+        .select_related("judge", "item__a", "item__b")
+        .defer("item__a__output", "item__b__output")
+        .order_by("pk")[:VERDICTS_AT_ONCE]
+    )
+    Call.objects.bulk_create(
+        [
+            Call(
+                run=run,
+                purpose=Call.Purpose.JUDGE,
+                provider=verdict.judge.provider,
+                model=verdict.judge.model,
+                verdict=verdict,
+                order=order,
+                sample=sample,
+            )
+            for verdict in ready
+            for order in verdicts.orders_of(verdict, config.verdict_orders)
+            for sample in range(config.judging.samples)
+        ],
+        batch_size=1000,
+    )
+    return len(ready) == VERDICTS_AT_ONCE
+
+
+def fail_without_provider(run: Run) -> None:
+    """Fail calls whose provider is gone: nobody would ever claim them."""
+    gone = (
+        run.calls.filter(free(timezone.now()), state=Call.State.WAITING)
+        .exclude(provider__in=Provider.objects.values("name"))
+        .select_for_update(no_key=True, skip_locked=True)
+    )
+    for call in gone.order_by("pk")[:VERDICTS_AT_ONCE]:
+        results.give_up(call, CallFailed(f"there is no provider named {call.provider}"))
 
 
 def _give_up_on_undrawable(run: Run) -> None:
@@ -163,14 +256,3 @@ def complete_voted_runs() -> None:
                 run = runs.select_for_update(of=("self",), no_key=True).filter(pk=pk).first()
                 if run is not None:
                     _enter(run, next_state)
-
-
-def go_on_after(verdict_id: int) -> None:
-    """Advance the run of a baseline's verdict when it was the last of those that were handed out.
-
-    The sweep would too, but some seconds later.
-    """
-    run_id = Verdict.objects.values_list("judge__run", flat=True).get(pk=verdict_id)
-    handed_out = Verdict.objects.filter(held(), judge__run=run_id, state=Verdict.State.WAITING)
-    if not handed_out.exists():
-        advance(run_id)

@@ -10,8 +10,9 @@ from functools import partial
 from time import perf_counter
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from judge_eval.baselines import BASELINES
@@ -19,14 +20,16 @@ from judge_eval.config.run_config import RunConfig, parse
 from judge_eval.models import Call, Judge, Run, Verdict
 from judge_eval.prompts.orders import answer_in, majority
 from judge_eval.prompts.parse import ParsedVerdict
-from judge_eval.runs import pairing
 from judge_eval.runs.results import Fields, update_rows
+from judge_eval.selectors import ready_verdicts
 from judge_eval.services import add_judges, model_fingerprint
 from voting.ledger.scheduler import nudge
 from voting.models import Entry, Item
+from voting.order import keyed_number
 
 AT_ONCE = 500
-ORDERS = {"AB": "as stored", "BA": "swapped"}
+# The run is locked meanwhile.
+BASELINES_AT_ONCE = 100
 
 _WRITTEN = frozenset(
     "state judge order winner consistent picks first_picks sample_consistency score_a score_b "
@@ -149,7 +152,9 @@ def _majority(order: str, samples: Sequence[Call]) -> tuple[ParsedVerdict, float
         ]
     )
     if most is None:
-        raise _NoVerdict(f"{ORDERS[order]}: {next(call.error for call in samples if call.error)}")
+        raise _NoVerdict(
+            f"{Verdict.Order(order).label}: {next(call.error for call in samples if call.error)}"
+        )
     return most
 
 
@@ -193,19 +198,13 @@ def _fingerprint(run: Run, judge: Judge, config: RunConfig) -> str:
     return model_fingerprint(config, judge.provider, both)
 
 
-def decide(verdict_id: int) -> None:
-    """Ask one baseline about one pair, once; a repeat finds the verdict and does nothing."""
-    verdict = (
-        Verdict.objects.select_related("judge", "item__a__picture", "item__b__picture")
-        # The whole config may be long.
-        .annotate(verdict_orders=F("judge__run__config__verdict_orders"))
-        .get(pk=verdict_id)
-    )
-    if verdict.state == Verdict.State.WAITING:
-        Verdict.objects.filter(pk=verdict_id, state=Verdict.State.WAITING).update(
-            decided_at=timezone.now(), **answer_of_baseline(verdict, verdict.verdict_orders)
-        )
-    open_those_final([verdict.item_id])
+def answer_baselines(run: Run) -> bool:
+    """Let baselines answer on pairs that are drawn; return whether there may be more of them."""
+    ready = ready_verdicts(run).select_related("judge", "item__a", "item__b")
+    waiting = list(ready.order_by("pk")[:BASELINES_AT_ONCE])
+    orders = run.config and run.config["verdict_orders"]
+    _decide([(verdict, answer_of_baseline(verdict, orders)) for verdict in waiting])
+    return len(waiting) == BASELINES_AT_ONCE
 
 
 def answer_of_baseline(verdict: Verdict, verdict_orders: str | None) -> Fields:
@@ -223,11 +222,23 @@ def answer_of_baseline(verdict: Verdict, verdict_orders: str | None) -> Fields:
     a, b = (output.output for output in item.pair)
     raw = {}
     started = perf_counter()
-    for order in pairing.orders_of(verdict, verdict_orders or "both"):
+    for order in orders_of(verdict, verdict_orders or "both"):
         shown = (a, b) if order == "AB" else (b, a)
         opinion = baseline(*shown, f"{seed} {order}")
         raw[order] = ParsedVerdict(opinion.winner, reason=opinion.reason)
     return _done(raw) | {"latency_ms": (perf_counter() - started) * 1000}
+
+
+def orders_of(verdict: Verdict, verdict_orders: str) -> Sequence[str]:
+    """Return the orders in which a judge is shown a pair: both, or one that is drawn for ever."""
+    if verdict_orders == "both":
+        return ("AB", "BA")
+    a, b = verdict.item.pair
+    # Not by their numbers: a copy of the run shows the same first, and finds the stored reply.
+    first, second = sorted((a, b), key=lambda output: output.generator)
+    names = (verdict.judge.name, a.prompt, first.generator, second.generator)
+    shown_first = second if keyed_number(settings.SECRET_KEY, "order", *names) & 1 else first
+    return ("AB",) if shown_first is a else ("BA",)
 
 
 def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:

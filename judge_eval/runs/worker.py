@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from judge_eval.models import Call, Provider
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import budget, leases, lifecycle, limits, providers, results, state, verdicts
+from judge_eval.runs import leases, lifecycle, providers, results, state, verdicts
 from judge_eval.runs.pool import Collected, Pool
 from judge_eval.runs.requests import Question, question_of
 from judge_eval.runs.results import Answer
@@ -75,6 +75,13 @@ def to_set_aside(answers: Sequence[Answer], out: int, threads: int) -> int:
     return int(min(at_once * HORIZON_MS / mean_ms, MOST_ASIDE))
 
 
+def _is_paid(question: Question) -> bool:
+    """Say whether a call may be made, with money reserved for it where its run has a budget."""
+    if question.call.run.budget_nano is None:
+        return True
+    return not question.lacks_price and leases.reserve(question.call, question.reservation_nano)
+
+
 class _Worker:
     def __init__(self, should_stop: Callable[[], bool]) -> None:
         self._should_stop = should_stop
@@ -83,8 +90,6 @@ class _Worker:
         self._renewed = self._advanced = time.monotonic()
         self._claims_from = 0.0
         self._pool = Pool(settings.JUDGING_THREADS)
-        # The database was away when it was asked last.
-        self._is_alone = False
         # What came and is not written down yet: a database that is away loses none of it.
         self._came = Collected()
         self._verdicts: set[int] = set()
@@ -98,16 +103,17 @@ class _Worker:
         while is_left and time.monotonic() < self._stop_by:
             try:
                 is_left = self._round()
-                self._is_alone = False
             except _AWAY as error:
                 logger.warning("the database is away, the worker waits: %s", error)
                 connection.close()
-                self._is_alone = True
                 if self._is_stopping():
                     # Each try waits for the database for seconds, and a stop has few.
+                    logger.warning("calls are left to their leases")
+                    self._pool.dismiss()
                     break
                 time.sleep(1)
-        self._leave()
+        else:
+            self._leave()
 
     def _round(self) -> bool:
         """Ask, collect, write down; return whether there is anything left to do."""
@@ -131,10 +137,6 @@ class _Worker:
 
     def _leave(self) -> None:
         self._pool.dismiss()
-        if self._is_alone:
-            # To try once more would take what is left of the time to stop.
-            logger.warning("the database is away: calls are left to their leases")
-            return
         try:
             self._collect(0.0)
             self._write()
@@ -156,7 +158,7 @@ class _Worker:
     def _drop_stopped(self) -> None:
         """Begin nothing that was set aside for runs that were stopped or models that are paused."""
         if self._pool.aside().total():
-            runs, paused = set(leases.runs_at_work()), leases.paused(timezone.now())
+            runs, paused = set(leases.runs_at_work()), leases.paused_models(timezone.now())
             self._pool.drop(lambda q: q.call.run_id not in runs or q.model in paused)
 
     def _claim(self) -> bool:
@@ -189,30 +191,33 @@ class _Worker:
         return bool(calls)
 
     def _ask(self, questions: Sequence[Question]) -> None:
-        """Answer from storage what was asked before, and send out what the budget allows."""
         stored = results.stored_replies(questions)
-        over: list[Question] = []
-        for question in questions:
-            call, kept = question.call, stored.get(question.request_hash)
-            if kept is not None and not question.problem:
-                reply = results.reply_of(kept)
-                self._came.answers.append(Answer(question, reply=reply, stored=kept))
-            elif providers.lacks_key(question.provider):
-                reason = f"the workers' environment has no {question.provider.key_variable}"
-                self._came.answers.append(Answer(question, failure=CallFailed(reason)))
-            elif call.run.budget_nano is not None and (
-                question.lacks_price or not budget.reserve(call, question.reservation_nano)
-            ):
-                over.append(question)
-            elif call.lease is None:
-                self._pool.set_aside(question)
-            else:
-                self._pool.ask(question)
+        over = [q for q in questions if not self._begin(q, stored.get(q.request_hash))]
         # Once the others have what they need: a small call may fit where a large one does not.
         leases.let_go(*(question.call for question in over))
         for question in over:
             if not lifecycle.stop_if_over_budget(question):
                 self._held[question.call.run_id] = time.monotonic() + HELD_SECONDS
+
+    def _begin(self, question: Question, kept: Call | None) -> bool:
+        """Begin a call, or say here what comes of it; False where its run cannot pay for it."""
+        call, reason = question.call, ""
+        if kept is not None and not question.problem:
+            reply = results.reply_of(kept)
+            self._came.answers.append(Answer(question, reply=reply, stored=kept))
+        elif providers.lacks_key(question.provider):
+            reason = f"the workers' environment has no {question.provider.key_variable}"
+        elif _is_paid(question):
+            (self._pool.ask if call.lease else self._pool.set_aside)(question)
+        elif call.purpose != Call.Purpose.TRYOUT:
+            return False
+        else:
+            reason = "This call could pass the budget, so it was not made."
+            reason = providers.unpriced(call.model) if question.lacks_price else reason
+        if reason:
+            failure = CallFailed(reason, was_sent=False)
+            self._came.answers.append(Answer(question, failure=failure))
+        return True
 
     def _collect(self, seconds: float) -> None:
         collected = self._pool.collect(seconds)
@@ -225,22 +230,10 @@ class _Worker:
         came = self._came
         leases.let_go(*(question.call for question in came.dropped))
         came.dropped.clear()
-        try:
-            # A place at a provider is never seen twice, nor as free while somebody is in it.
-            with transaction.atomic():
-                self._take()
-                final = results.write(came.answers)
-            self._note(final)
-        except _AWAY:
-            raise
-        except Exception:
-            logger.exception("an answer cannot be written down, so each is written by itself")
-            self._take()
-            for answer in came.answers:
-                self._write_alone(answer)
+        self._write_down(came.answers)
         came.followed.clear()
         for model, seconds, why in came.pauses:
-            limits.pause(*model, seconds, why)
+            leases.pause(*model, seconds, why)
         came.pauses.clear()
         for answer in came.answers:
             # A call of its run is paid, so there may be room again.
@@ -249,25 +242,33 @@ class _Worker:
         verdicts.settle(self._verdicts)
         self._verdicts.clear()
 
-    def _take(self) -> None:
-        """Lease what followed in the place of another; what is answered already needs no lease."""
-        answered = {answer.question.call.pk for answer in self._came.answers}
-        calls = [question.call for question in self._came.followed]
-        leases.take([call for call in calls if call.pk not in answered], self._lease)
+    def _write_down(self, answers: Sequence[Answer]) -> None:
+        """Write answers down together or, where that cannot be, each by itself or why not.
 
-    def _write_alone(self, answer: Answer) -> None:
+        What followed in the place of another is leased with it; what is answered needs no lease.
+        """
+        answered = {answer.question.call.pk for answer in self._came.answers}
+        followed = [question.call for question in self._came.followed]
         try:
-            self._note(results.write([answer]))
+            # A place at a provider is never seen twice, nor as free while somebody is in it.
+            with transaction.atomic():
+                leases.take([call for call in followed if call.pk not in answered], self._lease)
+                final = results.write(answers)
+            self._note(final)
         except _AWAY:
             raise
         except Exception as error:
-            call = answer.question.call
-            logger.exception("the answer to call %s cannot be written down", call.pk)
-            reason = f"its answer could not be written down: {error!r}"
-            self._note(results.give_up(call, CallFailed(reason)))
+            logger.exception("%s answers cannot be written down together", len(answers))
+            if len(answers) == 1:
+                reason = f"its answer could not be written down: {error!r}"
+                self._note(results.give_up(answers[0].question.call, CallFailed(reason)))
+            elif answers:
+                for answer in answers:
+                    self._write_down([answer])
+            else:
+                raise
 
     def _note(self, final: Sequence[Call]) -> None:
-        """Note whose runs can go on, and which verdicts may be settled."""
         self._runs |= {call.run_id for call in final}
         self._verdicts |= {call.verdict_id for call in final if call.verdict_id is not None}
 

@@ -7,7 +7,7 @@ import pytest
 from django.db.models import Sum
 
 from judge_eval.models import Call, Run
-from judge_eval.runs import budget, leases, results
+from judge_eval.runs import leases, results
 from judge_eval.runs.progress import progress_of
 from tests.helpers.purse import NAMES, ONE_JUDGE, SHORT, money, priced, work_within
 from tests.helpers.run_maker import (
@@ -128,10 +128,10 @@ def test_a_call_that_does_not_fit_is_given_back_untouched(at):
     spent, _ = money(run)
     [call] = leases.claim(8, run.pk)
     Run.objects.filter(pk=run.pk).update(budget_nano=spent + 99)
-    assert budget.reserve(call, 100) is False
-    assert budget.reserve(call, 99) is True
+    assert leases.reserve(call, 100) is False
+    assert leases.reserve(call, 99) is True
     assert money(run) == (spent, 99)
-    assert budget.reserve(call, 1) is False
+    assert leases.reserve(call, 1) is False
 
 
 @pytest.mark.parametrize(
@@ -180,8 +180,8 @@ def test_who_lost_the_lease_before_asking_has_spent_it(at):
     [lost] = leases.claim(8, run.pk)
     leases_run_out()
     [held] = leases.claim(8, uuid4())
-    assert budget.reserve(held, 100)
-    assert budget.reserve(lost, 30)
+    assert leases.reserve(held, 100)
+    assert leases.reserve(lost, 30)
     assert money(run) == (before + 30, 100)
     assert Call.objects.get(pk=lost.pk).reserved_nano == 100
 

@@ -7,7 +7,7 @@ import pytest
 
 from judge_eval.models import Call, Provider, Run
 from judge_eval.providers.chat import chat
-from judge_eval.runs import budget, leases, lifecycle, providers, results
+from judge_eval.runs import leases, lifecycle, providers, results
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.requests import question_of
 from judge_eval.runs.results import Answer
@@ -39,7 +39,7 @@ def claimed_questions():
 
 
 def reserved(question):
-    return budget.reserve(question.call, question.reservation_nano)
+    return leases.reserve(question.call, question.reservation_nano)
 
 
 def answered(question):

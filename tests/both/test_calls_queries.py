@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from judge_eval.config.run_config import parse
 from judge_eval.models import Call, Provider, Run
-from judge_eval.runs import leases, pairing, results, state, verdicts
+from judge_eval.runs import leases, results, state, verdicts
 from judge_eval.runs.progress import progress_of
 from judge_eval.runs.requests import question_of
 from tests.helpers.purse import priced
@@ -134,8 +134,8 @@ def test_asking_for_fifty_verdicts_is_as_many_queries_as_for_one(at, kind):
             )
             call.save()
         config = parse(Run.objects.values_list("config", flat=True).get(pk=run.pk))
-        pairing.pair_outputs(run, config)
-        return lambda: pairing.ask_for_verdicts(run, config)
+        state.pair_outputs(run, config)
+        return lambda: state.ask_for_verdicts(run, config)
 
     assert queries_of(pending(50)) == queries_of(pending(1))
     assert Call.objects.filter(purpose="judge").count() == 51 * (2 if kind == "both" else 1)

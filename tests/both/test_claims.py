@@ -11,7 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from judge_eval.models import Call, Provider, Run
-from judge_eval.runs import leases, limits, results
+from judge_eval.runs import leases, results
 from tests.helpers.run_maker import (
     ask,
     go_on,
@@ -172,7 +172,7 @@ class TestPace:
 
     def test_none_of_a_model_that_is_paused(self, at):
         make_started(at)
-        limits.pause("default", "model-a", 3600, "429")
+        leases.pause("default", "model-a", 3600, "429")
         others = Call.objects.filter(pk__in=claim())
         assert list(others.values_list("model", flat=True)) == ["model-b"] * 2
         time_passes()

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Sum
 
 from judge_eval.models import Call, Judge, Provider, Run, Verdict
-from judge_eval.runs import budget, leases, lifecycle, results, state, verdicts
+from judge_eval.runs import leases, lifecycle, results, state, verdicts
 from tests.helpers.purse import money, priced
 from tests.helpers.run_maker import (
     OverBudget,
@@ -74,7 +74,7 @@ def test_a_lost_lease_is_found_by_one_and_written_off_once(at):
     run = make_judging(at, priced(), budget_usd=1, verdict_orders="random")
     spent, _ = money(run)
     [lost] = leases.claim(1, uuid4())
-    assert budget.reserve(lost, 1000)
+    assert leases.reserve(lost, 1000)
     leases_run_out()
     claimed = [pk for calls in together(*[claim] * 6) for pk in calls]
     assert claimed == [lost.pk]
@@ -87,7 +87,7 @@ def test_what_several_set_aside_together_stays_within_the_budget(at):
     calls = leases.claim(8, uuid4())
     spent, _ = money(run)
     Run.objects.filter(pk=run.pk).update(budget_nano=spent + 5_500)
-    granted = together(*[partial(budget.reserve, call, 1000) for call in calls])
+    granted = together(*[partial(leases.reserve, call, 1000) for call in calls])
     assert sorted(granted) == [False] * 3 + [True] * 5
     assert money(run) == (spent, 5000)
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from judge_eval.models import Call, Provider, Run
 from judge_eval.providers.chat import ChatReply
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import budget, leases, lifecycle, limits, pool, results, worker
+from judge_eval.runs import leases, lifecycle, pool, results, worker
 from judge_eval.runs.pool import IN_A_ROW, Pool
 from judge_eval.runs.requests import question_of
 from judge_eval.runs.results import Answer
@@ -255,7 +255,7 @@ class TestClaims:
         before = Call.objects.order_by("pk").values()[0]
         call, *_ = claimed = leases.claim(1, uuid4(), {"default": 1})
         for each in claimed:
-            assert budget.reserve(each, 1000)
+            assert leases.reserve(each, 1000)
             leases.let_go(each)
         assert Call.objects.filter(pk=call.pk).values()[0] == before
         assert Run.objects.get(pk=run.pk).reserved_nano == 0
@@ -376,7 +376,7 @@ class TestCrew:
     "stop",
     [
         lambda run: lifecycle.stop(run.pk),
-        lambda run: [limits.pause("default", each, 3600, "429") for each in MODELS],
+        lambda run: [leases.pause("default", each, 3600, "429") for each in MODELS],
     ],
 )
 def test_what_was_set_aside_is_not_begun_once_its_run_or_provider_is_stopped(at, stop):

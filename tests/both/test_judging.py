@@ -12,7 +12,7 @@ from judge_eval.models import Judge, JudgeRating, Run, Verdict
 from judge_eval.runs import state, verdicts
 from judge_eval.selectors import ready_verdicts, waiting_pictures
 from judge_eval.services import create_run
-from judge_eval.tasks import judge, sweep
+from judge_eval.tasks import advance, sweep
 from tests.makers import make_project, make_vote, make_voter, seal_all
 from voting.assignment import next_pairs
 from voting.ledger import chain, ledger
@@ -43,8 +43,6 @@ def work_on(run):
         state.advance(run.pk)
         for picture in Picture.objects.filter(state="waiting"):
             render_picture(picture.pk)
-        for verdict in waiting(run).filter(leased_until__isnull=False):
-            verdicts.decide(verdict.pk)
     run.refresh_from_db()
 
 
@@ -195,14 +193,17 @@ def test_a_judge_that_fails_lowers_its_coverage_and_holds_nothing_up():
 def test_a_pair_opens_with_its_last_verdict_and_is_entered_once():
     run = make_new_run(outputs=("short", "longer"))
     pair = comparisons(run).get()
-    *early, last = waiting(run)
-    for verdict in early:
-        verdicts.decide(verdict.pk)
+    # One that workers have to ask.
+    last = waiting(run).last()
+    Judge.objects.filter(pk=last.judge_id).update(provider="default")
+    state.advance(run.pk)
     pair.refresh_from_db()
     assert pair.opened_at is None
     assert not verdict_entries(run).exists()
+    assert waiting(run).get() == last
+    Judge.objects.filter(pk=last.judge_id).update(provider="baseline")
     for _ in range(3):
-        verdicts.decide(last.pk)
+        state.advance(run.pk)
         verdicts.open_those_final([pair.pk])
     pair.refresh_from_db()
     assert pair.opened_at is not None
@@ -211,29 +212,16 @@ def test_a_pair_opens_with_its_last_verdict_and_is_entered_once():
 
 def test_a_verdict_is_decided_once():
     run = make_new_run(outputs=("short", "longer"))
-    verdict = waiting(run).first()
-    verdicts.decide(verdict.pk)
-    verdict.refresh_from_db()
-    first = verdict.decided_at
-    verdicts.decide(verdict.pk)
-    verdict.refresh_from_db()
-    assert verdict.decided_at == first
-
-
-def test_advance_hands_out_leases_and_respects_them(monkeypatch):
-    handed = []
-    monkeypatch.setattr(state, "enqueue", lambda *task: handed.append(task))
-    run = make_new_run(outputs=("short", "longer"))
+    decided = run.judges.first().verdicts.values_list("decided_at")
     state.advance(run.pk)
-    assert sorted(handed) == sorted(("judge_eval.tasks.judge", v.pk) for v in waiting(run))
+    [first] = list(decided)
+    assert first != (None,)
     state.advance(run.pk)
-    assert len(handed) == 3
-    Verdict.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
-    state.advance(run.pk)
-    assert len(handed) == 6
+    verdicts.answer_baselines(run)
+    assert list(decided) == [first]
 
 
-def test_advance_hands_out_pictures_first(monkeypatch):
+def test_advance_hands_out_pictures_first_and_respects_leases(monkeypatch):
     handed = []
     monkeypatch.setattr(state, "enqueue", lambda *task: handed.append(task))
     run = make_new_run("svg", [GOOD, ALSO_GOOD])
@@ -243,12 +231,16 @@ def test_advance_hands_out_pictures_first(monkeypatch):
         ("judge_eval.tasks.render", picture, str(run.pk)) for picture in pictures
     )
     assert not waiting_pictures(run).exists()
+    state.advance(run.pk)
+    assert len(handed) == 2
+    Picture.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
+    state.advance(run.pk)
+    assert len(handed) == 4
 
 
 def test_the_sweep_goes_on_with_what_a_lost_task_left():
     run = make_new_run(outputs=("short", "longer"))
-    for verdict in waiting(run):
-        verdicts.decide(verdict.pk)
+    verdicts.answer_baselines(run)
     sweep()
     run.refresh_from_db()
     assert run.state == Run.State.VOTING
@@ -257,27 +249,20 @@ def test_the_sweep_goes_on_with_what_a_lost_task_left():
     assert Entry.objects.count() == before
 
 
-def test_the_last_verdict_takes_the_run_to_voting_and_no_other_does():
+def test_the_last_verdict_takes_the_run_to_voting_and_no_other_does(monkeypatch):
+    handed = []
+    monkeypatch.setattr(state, "enqueue", lambda *task: handed.append(task))
+    monkeypatch.setattr(verdicts, "BASELINES_AT_ONCE", 2)
     run = make_new_run(outputs=("short", "longer"))
     state.advance(run.pk)
-    *early, last = waiting(run)
-    for verdict in early:
-        judge(verdict.pk)
-        run.refresh_from_db()
-        assert run.state == Run.State.JUDGING
-    judge(last.pk)
     run.refresh_from_db()
-    assert run.state == Run.State.VOTING
-    judge(last.pk)  # delivered twice
-
-
-def test_when_all_that_was_handed_out_is_judged_the_next_are_handed_out(monkeypatch):
-    monkeypatch.setattr(state, "MOST_AT_ONCE", 2)
-    run = make_new_run(outputs=("short", "longer"))
-    state.advance(run.pk)
-    for verdict in waiting(run).filter(leased_until__isnull=False):
-        judge(verdict.pk)
-    assert waiting(run).filter(leased_until__gt=timezone.now()).count() == 1
+    assert (run.state, waiting(run).count()) == (Run.State.JUDGING, 1)
+    assert handed == [("judge_eval.tasks.advance", str(run.pk))]
+    advance(str(run.pk))
+    run.refresh_from_db()
+    assert (run.state, waiting(run).count()) == (Run.State.VOTING, 0)
+    advance(str(run.pk))  # delivered twice
+    assert len(handed) == 1
 
 
 def test_a_run_that_is_stopped_is_left_alone(monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from judge_eval.models import Call, Provider, Run, Verdict
-from judge_eval.runs import leases, lifecycle, results, state, verdicts
+from judge_eval.runs import leases, lifecycle, results, state
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.runs.state import complete_voted_runs
 from tests.helpers.run_maker import (
@@ -122,10 +122,10 @@ class TestStop:
 
     def test_no_more_calls_are_made_until_it_is_resumed(self, at):
         run = make_judging(at)
-        lifecycle.stop(run.pk, "Enough.")
+        lifecycle.stop(run.pk)
         assert attempt() == []
         run = go_on(run)
-        assert (run.state, run.note) == ("stopped", "Enough.")
+        assert (run.state, run.note) == ("stopped", "Stopped by hand.")
         lifecycle.resume(run.pk)
         run = go_on(run)
         assert (run.state, run.note) == ("voting", "")
@@ -178,10 +178,9 @@ class TestStop:
 class TestVotingMeanwhile:
     def test_a_pair_is_open_as_soon_as_its_own_verdicts_are_final(self, at):
         run = make_judging(at, judges=["judge-long", "longer-wins"], prompts=["One.", "Two."])
+        assert Verdict.objects.filter(judge__name="longer-wins", state="done").count() == 2
+        assert all(pair.opened_at is None for pair in pairs_of(run))
         attempt(slots=2)
-        first, second = pairs_of(run)
-        assert first.opened_at is None
-        verdicts.decide(Verdict.objects.get(item=first, judge__name="longer-wins").pk)
         first, second = pairs_of(run)
         assert (first.opened_at is None, second.opened_at) == (False, None)
         assert Run.objects.get(pk=run.pk).state == "judging"
@@ -218,13 +217,13 @@ class TestVotingMeanwhile:
             result = execute(sql, *rest)
             if sql.startswith("SELECT") and not looks:
                 looks.append(sql)
-                lifecycle.stop(run.pk, "Enough.")
+                lifecycle.stop(run.pk)
             return result
 
         with connection.execute_wrapper(stop_after_the_first_look):
             complete_voted_runs()
         run.refresh_from_db()
-        assert (run.state, run.note) == ("stopped", "Enough.")
+        assert (run.state, run.note) == ("stopped", "Stopped by hand.")
         assert events_of(run)[-1] == "stopped"
 
     @pytest.mark.parametrize("models", [["model-a"], ["model-a", "model-b"]])

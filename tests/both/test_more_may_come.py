@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from judge_eval.models import Run
-from judge_eval.runs import lifecycle, state, verdicts
+from judge_eval.runs import lifecycle, state
 from tests.helpers.pages import text_of
 from tests.helpers.run_maker import attempt, go_on, make_draft, make_started
 from tests.makers import make_vote, make_voter, pairs_of, voter_client
@@ -49,8 +49,6 @@ def test_between_two_prompts_nothing_is_left_for_the_moment_only(at):
     while run.calls.filter(prompt=0, state="waiting").exists():
         attempt()
     state.advance(run.pk)
-    for verdict in run.judges.get().verdicts.all():
-        verdicts.decide(verdict.pk)
     voter = make_voter(run)
     [pair] = pairs_of(run)
     make_vote(voter, pair)

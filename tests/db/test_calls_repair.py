@@ -1,4 +1,4 @@
-"""A reply that is no verdict is asked about once more: once, on record, and within all limits."""
+"""A reply that is no verdict is asked about once more: once, on record, and within all leases."""
 
 import json
 from decimal import Decimal
@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from judge_eval.models import Call, Provider, Run, Verdict
-from judge_eval.runs import lifecycle, limits
+from judge_eval.runs import leases, lifecycle
 from tests.helpers.run_maker import (
     PRICES,
     a_verdict,
@@ -128,7 +128,7 @@ def test_a_run_that_was_stopped_asks_nothing_more(at, run):
 def test_a_repair_waits_for_a_model_that_is_paused(at, run):
     says(at, "I like both.", times=1)
     attempt()
-    limits.pause("default", "judge-x", 3600, "429")
+    leases.pause("default", "judge-x", 3600, "429")
     assert attempt() == []
     time_passes()
     assert len(attempt()) == 1

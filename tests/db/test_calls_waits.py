@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from judge_eval.models import Call, Provider
-from judge_eval.runs import limits, worker
+from judge_eval.runs import leases, worker
 from tests.helpers.run_maker import attempt, make_judging, make_started
 from tests.provider import provider
 
@@ -35,7 +35,7 @@ def test_waits_grow_with_the_attempts_and_differ_from_call_to_call(at, attempts)
 
 
 def pauses():
-    return limits.paused(Provider.objects.get(), timezone.now())
+    return leases.paused(Provider.objects.get(), timezone.now())
 
 
 @pytest.mark.parametrize("asked, seconds", [(45, 45), (36_000, 60)])
@@ -71,10 +71,10 @@ def test_a_provider_that_is_away_longer_than_it_says_costs_no_calls(at, asked):
 
 def test_a_shorter_pause_does_not_end_a_longer_one():
     Provider.objects.create(name="p", base_url="http://127.0.0.1:1/v1")
-    limits.pause("p", "other", 0, "over at once")
+    leases.pause("p", "other", 0, "over at once")
     before = timezone.now()
     for seconds in (30, 60, 10):
-        limits.pause("p", "m", seconds, f"{seconds} s")
+        leases.pause("p", "m", seconds, f"{seconds} s")
     [(model, until)] = pauses().items()
     assert model == "m"
     assert before + timedelta(seconds=60) <= until <= timezone.now() + timedelta(seconds=60)

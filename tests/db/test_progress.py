@@ -6,10 +6,9 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
-from judge_eval.models import Call, Run, Verdict
-from judge_eval.runs import lifecycle, state, verdicts
+from judge_eval.models import Call, Run
+from judge_eval.runs import lifecycle, state
 from judge_eval.runs.progress import Part, progress_of
-from judge_eval.selectors import ready_verdicts
 from tests.helpers.purse import NAMES, money, priced
 from tests.helpers.run_maker import (
     PRICES,
@@ -34,10 +33,6 @@ def at():
 
 
 def advanced(run):
-    state.advance(run.pk)
-    Verdict.objects.update(leased_until=None)
-    for verdict in ready_verdicts(run):
-        verdicts.decide(verdict.pk)
     state.advance(run.pk)
     return Run.objects.get(pk=run.pk)
 

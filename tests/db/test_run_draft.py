@@ -10,6 +10,7 @@ from django.utils import timezone
 from judge_eval.config.run_config import RUBRICS
 from judge_eval.models import Provider, Run
 from judge_eval.runs import tryout
+from judge_eval.runs.results import TRIED
 from tests.db.test_run_pages import a_voting_evaluator, rows_of
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_rows import PRICES, make_draft, make_provider
@@ -181,22 +182,17 @@ def make_tried(*, told=2, pairs=3, **fields):
     run.queue.save()
     judge = run.judges.get(name="judge-long")
     shown = [str(pair.pk) for pair in pairs_of(other)]
-    run.record(tryout.ASKED, "It is tried.", judge=str(judge.pk), pairs=shown, begun=_now())
-    asked = run.events.get(kind=tryout.ASKED)
+    run.record(tryout.ASKED, "It is tried.", judge=str(judge.pk), pairs=shown)
     for item in range(told):
-        tell(run, asked, item, **fields)
+        tell(run, item, **fields)
     return run, other
 
 
-def _now():
-    return timezone.now().isoformat()
-
-
-def tell(run, asked, item, **fields):
+def tell(run, item, **fields):
     said = {"winner": "A", "reason": "villach", "reply": "raw-ulm", "cost_nano": 75_000}
     said |= {"score_a": 8.0, "score_b": 5.0, "prompt_tokens": 10, "completion_tokens": 5}
     said |= {"latency_ms": 1260, "model": "judge-long-2026"}
-    run.record(tryout.TOLD, "Tried.", tryout=asked.pk, item=item, **(said | fields))
+    run.record(TRIED, "Tried.", item=item, **(said | fields))
 
 
 def test_what_a_tried_judge_said_is_shown():
@@ -226,7 +222,7 @@ def test_it_is_asked_for_again_until_it_is_over():
     [address] = re.findall(r'hx-get="([^"]+)"', _body(client.get(draft_page(run))))
     assert client.get(address, headers=HTMX).status_code == 204
     assert re.search(r"<button type=\"submit\" disabled>Try it", _body(client.get(draft_page(run))))
-    tell(run, run.events.get(kind=tryout.ASKED), 2)
+    tell(run, 2)
     part = client.get(address, headers=HTMX)
     assert "3 of 3 pairs answered" in text_of(part)
     assert "judge-long has answered on 3 of 3 pairs." in text_of(part)
@@ -238,7 +234,6 @@ def test_it_is_asked_for_again_until_it_is_over():
 def test_a_tryout_that_nobody_takes_up_is_given_up():
     run, _ = make_tried(told=0)
     asked = run.events.get(kind=tryout.ASKED)
-    del asked.data["begun"]
     asked.at = timezone.now() - timedelta(minutes=5)
     asked.save()
     text = text_of(user_client().get(draft_page(run)))

@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from judge_eval.models import Call, Provider, Run, Verdict
-from judge_eval.runs import limits
+from judge_eval.runs import leases
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_rows import (
     PRICES,
@@ -149,8 +149,8 @@ def test_a_model_that_is_left_alone_is_told_with_the_reason():
     run = make_asked_run(judges=1, names=["judge-x"])
     make_provider()
     make_calls(run, state="waiting", attempts=0)
-    limits.pause("default", "judge-x", 60, "429 Too Many Requests: asked to wait 600 s")
-    limits.pause("default", "judge-of-others", 60, "429")
+    leases.pause("default", "judge-x", 60, "429 Too Many Requests: asked to wait 600 s")
+    leases.pause("default", "judge-of-others", 60, "429")
     text = text_of(user_client().get(progress(run)))
     assert "judge-x (default) is left alone until" in text
     assert "429 Too Many Requests: asked to wait 600 s. Its calls wait" in text

@@ -7,13 +7,13 @@ from uuid import uuid4
 from django.utils import timezone
 
 from judge_eval.config.run_config import parse
-from judge_eval.models import Call, Provider, Run, Verdict
+from judge_eval.models import Call, Provider, Run
 from judge_eval.providers.chat import chat
 from judge_eval.providers.errors import CallFailed
-from judge_eval.runs import budget, leases, lifecycle, providers, results, state, verdicts, worker
+from judge_eval.runs import leases, lifecycle, providers, results, state, verdicts, worker
 from judge_eval.runs.requests import question_of
 from judge_eval.runs.results import Answer
-from judge_eval.selectors import ready_verdicts, used_pictures
+from judge_eval.selectors import used_pictures
 from tests.helpers.model_calls import completion
 from tests.makers import make_project
 from voting.pictures.store import render_picture
@@ -74,9 +74,6 @@ def go_on(run, rounds=20):
             return run
         for picture in used_pictures(run).filter(state="waiting"):
             render_picture(picture.pk)
-        Verdict.objects.update(leased_until=None)
-        for verdict in ready_verdicts(run):
-            verdicts.decide(verdict.pk)
         worker.work(should_stop=time_passes)
     return run
 
@@ -101,7 +98,7 @@ def ask(call, timeout_s=None):
     if timeout_s is not None:
         provider.timeout_s = timeout_s
     question = question_of(call, provider)
-    if not budget.reserve(call, question.reservation_nano):
+    if not leases.reserve(call, question.reservation_nano):
         raise OverBudget
     try:
         return Answer(question, reply=chat(providers.endpoint_of(provider), question.request))

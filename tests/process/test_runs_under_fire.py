@@ -136,9 +136,6 @@ def test_tasks_that_come_again_and_again_and_at_the_same_time_do_nothing_twice(s
     run = start_run(model.base_url)
     rounds = 0
     while state_of(run) != "voting":
-        baselines = Verdict.objects.filter(judge__provider="baseline")
-        for verdict in baselines.order_by("?").values_list("pk", flat=True)[:4]:
-            app.send_task("judge_eval.tasks.judge", [verdict])
         app.send_task("judge_eval.tasks.advance", [str(run.pk)])
         app.send_task("judge_eval.tasks.work")
         app.send_task("judge_eval.tasks.sweep")

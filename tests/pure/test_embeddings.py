@@ -25,8 +25,8 @@ JUDGE = {"q1": "a red fox", "q2": "a blue whale"}
 PEOPLE = {"ann": {"q1": "the red fox", "q2": "a tax return"}}
 
 
-def client(endpoint, **options):
-    return EmbeddingClient(endpoint, "embed-1", **options)
+def client(endpoint):
+    return EmbeddingClient(endpoint, "embed-1")
 
 
 def reasons(rows):
@@ -35,19 +35,18 @@ def reasons(rows):
 
 class TestReply:
     def test_what_is_sent_and_what_comes_back(self, endpoint, model):
-        reply = embeddings(endpoint, "embed-1", TEXTS)
+        named, (fox, also, tax) = embeddings(endpoint, "embed-1", TEXTS)
         (sent,) = model.requests
         assert (sent["path"], sent["authorized"]) == ("/v1/embeddings", True)
         assert sent["body"] == {"model": "embed-1", "input": TEXTS}
-        assert reply.model == "embed-1"
-        fox, also, tax = reply.rows
+        assert named == "embed-1"
         assert np.linalg.norm(fox) == pytest.approx(1)
         assert fox @ also > fox @ tax
 
     def test_vectors_are_ordered_by_their_index(self, endpoint, model):
-        straight = embeddings(endpoint, "embed-1", TEXTS).rows
+        _, straight = embeddings(endpoint, "embed-1", TEXTS)
         model.control(mode="turned_vectors")
-        assert np.array_equal(embeddings(endpoint, "embed-1", TEXTS).rows, straight)
+        assert np.array_equal(embeddings(endpoint, "embed-1", TEXTS)[1], straight)
 
     @pytest.mark.parametrize(
         "mode,why",
@@ -65,18 +64,23 @@ class TestReply:
         with pytest.raises(CallFailed, match=why):
             embeddings(endpoint, "embed-1", TEXTS)
 
-    @pytest.mark.parametrize(
-        "mode,why",
-        [
-            ("nan_vector", "the embedding holds something that is no number"),
-            ("no_vector", "the embedding is no list of numbers"),
-            ("zero_vector", "the embedding is all zeros: it has no direction"),
-        ],
-    )
-    def test_one_bad_vector_is_one_text_s_error(self, endpoint, model, mode, why):
+    @pytest.mark.parametrize("mode", ["nan_vector", "no_vector"])
+    def test_one_bad_vector_is_one_text_s_error(self, endpoint, model, mode):
         model.control(mode=mode)
         rows = client(endpoint)(TEXTS)
-        assert reasons(rows) == [why, "", ""]
+        assert reasons(rows) == ["the embedding is no list of numbers", "", ""]
+
+    @pytest.mark.parametrize(
+        "mode, why",
+        [
+            ("zero_vector", "embed-1 gave an embedding of length zero, which has no direction"),
+            ("nan_vector", "embed-1: the embedding is no list of numbers"),
+        ],
+    )
+    def test_one_without_a_direction_is_no_similarity(self, endpoint, model, mode, why):
+        model.control(mode=mode)
+        found = semantic_similarity(JUDGE, PEOPLE, client(endpoint))
+        assert why in [gap.why for gap in found.figure.left_out]
 
     @pytest.mark.parametrize("vector", [[True, 1.0], ["1"], [[1.0]], [10**400], {}, []])
     def test_no_vector_of_numbers_is_an_error(self, endpoint, model, vector):
@@ -94,11 +98,12 @@ class TestReply:
 
 class TestBatches:
     def test_many_texts_are_several_requests_in_order(self, endpoint, model):
-        texts = [f"text number {n}" for n in range(10)]
-        rows = client(endpoint, batch_size=4)(texts)
-        assert [len(sent["body"]["input"]) for sent in model.requests] == [4, 4, 2]
-        whole = client(endpoint)(texts)
-        assert np.array_equal(rows, whole)
+        people = {"ann": {f"q{n}": f"text number {n}" for n in range(150)}}
+        found = semantic_similarity(people["ann"], people, client(endpoint))
+        sent = [request["body"]["input"] for request in model.requests]
+        assert [len(texts) for texts in sent] == [64, 64, 22]
+        assert [text for texts in sent for text in texts] == sorted(people["ann"].values())
+        assert found.figure.value == pytest.approx(1)
 
     def test_no_text_is_no_request(self, endpoint, model):
         assert client(endpoint)([]) == []
@@ -106,20 +111,21 @@ class TestBatches:
 
     @pytest.mark.parametrize("mode", ["429", "500", "503", "too_few_vectors", "disconnect"])
     def test_what_may_pass_is_asked_again(self, endpoint, model, mode, monkeypatch):
-        monkeypatch.setattr(module, "FIRST_WAIT_S", 0)
+        monkeypatch.setattr(module, "WAITS_S", (0, 0, 0))
         model.control(mode=mode, times=2, retry_after=0)
         assert reasons(client(endpoint)(TEXTS)) == [""] * 3
         assert len(model.requests) == 3
 
     def test_but_not_for_ever(self, endpoint, model):
         model.control(mode="429", retry_after=0)
-        rows = client(endpoint, attempts=3)(TEXTS)
-        assert len(model.requests) == 3
+        rows = client(endpoint)(TEXTS)
+        assert len(model.requests) == 4
         assert all(why.startswith("429 Too Many Requests") for why in reasons(rows))
 
-    def test_nor_longer_than_its_patience(self, endpoint, model):
+    def test_nor_longer_than_its_patience(self, endpoint, model, monkeypatch):
+        monkeypatch.setattr(module, "PATIENCE_S", 1)
         model.control(mode="429", retry_after=30)
-        rows = client(endpoint, patience_s=1)(TEXTS)
+        rows = client(endpoint)(TEXTS)
         assert len(model.requests) == 1
         assert "asked to wait 30 s" in reasons(rows)[0]
 
@@ -135,11 +141,10 @@ class TestBatches:
         assert failed == [False, False, False, True, False]
 
     def test_vectors_of_another_size_are_not_compared(self, endpoint, model):
-        asker = client(endpoint)
-        asker(TEXTS[:1])
         model.control(mode="short_vector")
-        whys = reasons(asker(TEXTS))
-        assert whys == ["the embedding has 63 numbers, those before have 64", "", ""]
+        found = semantic_similarity(JUDGE, PEOPLE, client(endpoint))
+        gaps = [gap.why for gap in found.figure.left_out]
+        assert "embed-1 gave an embedding of another shape than those before" in gaps
 
     def test_nor_are_those_of_another_model(self, endpoint, model):
         asker = client(endpoint)
@@ -148,11 +153,6 @@ class TestBatches:
             rows = asker(["fox"])
         assert reasons(rows) == ["the model called itself embed-1-june, and embed-1-may before"]
         assert asker.model == "embed-1-may"
-
-    @pytest.mark.parametrize("wrong", [{"batch_size": 0}, {"attempts": 0}])
-    def test_senseless_settings_are_refused(self, endpoint, wrong):
-        with pytest.raises(ValueError, match="at least"):
-            client(endpoint, **wrong)
 
 
 class TestFigure:

@@ -20,13 +20,13 @@ from judge_eval.config.estimates import (
 from judge_eval.config.run_config import parse
 from judge_eval.prompts.judge import messages
 
-CHEAP = Price(Decimal("0.15"), Decimal("0.60"))
-DEAR = Price(Decimal(15), Decimal(75))
-FREE = Price(Decimal(0), Decimal(0))
+CHEAP = Price(input=Decimal("0.15"), output=Decimal("0.60"))
+DEAR = Price(input=Decimal(15), output=Decimal(75))
+FREE = Price(input=Decimal(0), output=Decimal(0))
 prices = st.builds(
     Price,
-    st.decimals(0, 1000, places=4, allow_nan=False),
-    st.decimals(0, 1000, places=4, allow_nan=False),
+    input=st.decimals(0, 1000, places=4, allow_nan=False),
+    output=st.decimals(0, 1000, places=4, allow_nan=False),
 )
 tokens = st.integers(0, 10**7)
 
@@ -136,7 +136,7 @@ def test_texts_are_counted_as_long_as_they_may_be():
 
 
 def test_a_model_that_counts_more_for_a_picture_costs_more():
-    many = Price(CHEAP.input_per_million, CHEAP.output_per_million, picture_tokens=25_501)
+    many = CHEAP.model_copy(update={"picture_tokens": 25_501})
     run = config(models=["m", "n"], judges=["j"])
     one, other = (
         estimate(run, {("default", "j"): price}).lines[-1].prompt_tokens for price in (CHEAP, many)
@@ -174,5 +174,7 @@ def test_a_call_within_its_bounds_never_costs_more_than_was_reserved(one, two, t
 
 
 def test_the_smallest_cost_is_reserved_as_something():
-    assert reservation(1, 0, Price(Decimal("0.0001"), Decimal(0))) == Decimal("0.000001")
+    assert reservation(1, 0, Price(input=Decimal("0.0001"), output=Decimal(0))) == Decimal(
+        "0.000001"
+    )
     assert reservation(10**6, 10**6, FREE) == 0

@@ -7,8 +7,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from humanjudge.lib.text import excerpt
-from judge_eval.prompts.output import Extracted, NotExtractable, extract
-from judge_eval.prompts.reply_text import fenced_blocks, without_thinking
+from judge_eval.prompts.parse import (
+    Extracted,
+    ReplyUnreadable,
+    extract,
+    fenced_blocks,
+    without_thinking,
+)
 from voting.pictures.screening import UnsafeSvg, screen
 
 XMLNS = 'xmlns="http://www.w3.org/2000/svg"'
@@ -29,7 +34,7 @@ def outcome(reply, kind):
     """Return what was extracted, or the reason why nothing could be."""
     try:
         return extract(reply, kind)
-    except NotExtractable as refused:
+    except ReplyUnreadable as refused:
         return str(refused)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.prompts.parse import ParsedVerdict, VerdictUnreadable, parse_verdict
+from judge_eval.prompts.parse import ParsedVerdict, ReplyUnreadable, parse_verdict
 
 ALL = ("A", "B", "tie", "both_bad")
 NASTY = [
@@ -37,7 +37,7 @@ def said(reply, ballot=ALL):
 
 
 def refused(reply, ballot=ALL):
-    with pytest.raises(VerdictUnreadable) as unreadable:
+    with pytest.raises(ReplyUnreadable) as unreadable:
         parse_verdict(reply, ballot)
     assert str(unreadable.value).isprintable()
     return str(unreadable.value)
@@ -211,7 +211,7 @@ def test_keys_nobody_asked_for_are_ignored():
 def test_whatever_comes_it_is_read_or_refused(reply, ballot):
     try:
         verdict = parse_verdict(reply, ballot)
-    except VerdictUnreadable:
+    except ReplyUnreadable:
         return
     assert verdict.winner in ballot
     assert all(score is None or 0 <= score <= 10 for score in (verdict.score_a, verdict.score_b))
@@ -224,7 +224,7 @@ def test_prose_and_fences_around_change_nothing(verdict, prose, ballot):
     def outcome(reply):
         try:
             return parse_verdict(reply, ballot)
-        except VerdictUnreadable as unreadable:
+        except ReplyUnreadable as unreadable:
             return str(unreadable)
 
     bare = json.dumps(verdict)
@@ -242,7 +242,7 @@ def calls_made(reply):
     sys.setprofile(count)
     try:
         parse_verdict(reply, ALL)
-    except VerdictUnreadable:
+    except ReplyUnreadable:
         pass
     finally:
         sys.setprofile(before)

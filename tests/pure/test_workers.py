@@ -20,7 +20,7 @@ def test_votes_are_sealed_by_a_worker_that_nothing_long_can_fill():
     app.loader.import_default_modules()
     own = [name for name in app.tasks if not name.startswith("celery.")]
     routes = {name: settings.CELERY_TASK_ROUTES.get(name, {}).get("queue", "votes") for name in own}
-    assert {"voting.tasks.seal", "judge_eval.tasks.tryout"} <= set(routes)
+    assert {"voting.tasks.seal", "judge_eval.tasks.work"} <= set(routes)
     assert set(routes.values()) <= sealer | worker
     # What it does besides asks rows what is to be done, and lets the other one do it.
     assert {name for name, queue in routes.items() if queue in sealer} == {
