@@ -4,8 +4,6 @@ Calls name models and quote judges, so they are for evaluators alone; one who al
 from what was said of the pairs that are still open to them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Literal
 from uuid import UUID

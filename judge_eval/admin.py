@@ -1,7 +1,5 @@
 """The admin of runs: sharing and providers are set here; what was asked can be read."""
 
-from __future__ import annotations
-
 from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet

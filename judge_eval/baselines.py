@@ -5,8 +5,6 @@ as the run's judges, and are scored alike: asked in both, *always first* contrad
 pair.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from random import Random
 from typing import Final, Literal, NamedTuple

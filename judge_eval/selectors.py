@@ -1,7 +1,5 @@
 """What run pages and the API read, with a fixed number of queries."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, TypeVar

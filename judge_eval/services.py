@@ -1,7 +1,5 @@
 """Making a run: its outputs, its pairs, its judges, its queue of votes."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from hashlib import sha256
 from itertools import combinations

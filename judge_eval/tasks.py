@@ -1,7 +1,5 @@
 """Tasks of the `rendering` and `judging` queues; each may be delivered twice or die at any line."""
 
-from __future__ import annotations
-
 import logging
 from uuid import UUID
 

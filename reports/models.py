@@ -1,7 +1,5 @@
 """What reports keep beside the ledger."""
 
-from __future__ import annotations
-
 import uuid
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Tasks of reports; each may be delivered twice or die at any line."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from celery import shared_task

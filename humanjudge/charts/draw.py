@@ -1,7 +1,5 @@
 """What charts look like, and from a specification to SVG that any page may hold, and to PNG."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """The kinds of charts: bars, dots with whiskers, judges beside people, heat maps, lines."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

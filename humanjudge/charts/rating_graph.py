@@ -1,8 +1,6 @@
 """The rating graph of a board as coordinates: a template draws it, since a live page cannot wait
 for a renderer, in the page's own colours."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10

@@ -4,8 +4,6 @@ A function of `plots` returns a specification of plain data, or None where there
 `draw` makes SVG or PNG of it. Rendering starts threads: never render before a fork.
 """
 
-from __future__ import annotations
-
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence

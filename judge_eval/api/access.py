@@ -1,7 +1,5 @@
 """What every endpoint begins with: whose key it is, what it may do, and which run is meant."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any, Final, TypeAlias
 

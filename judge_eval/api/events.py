@@ -1,7 +1,5 @@
 """What happened to a run: as JSON by cursor, or as a stream that stays open for a while."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Runs in and out by REST: files with rows of pairs, verdicts and votes, or whole bundles."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final, Literal, cast, get_args
 from uuid import UUID

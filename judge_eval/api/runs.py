@@ -1,7 +1,5 @@
 """A run's life by REST: made, watched, started, stopped, resumed, tried again, simulated."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal

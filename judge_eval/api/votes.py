@@ -1,7 +1,5 @@
 """The run API in PathScore's shape: what is pending, a vote, the results; and all findings."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 from functools import lru_cache

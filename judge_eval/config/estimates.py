@@ -3,8 +3,6 @@
 Costs are US dollars as Decimal. A price that is not known makes a cost unknown, never 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal

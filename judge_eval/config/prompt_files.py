@@ -4,8 +4,6 @@ What comes out still has to pass `run_config.parse`; here each prompt only learn
 so that what is wrong with it can be said of that place.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterator

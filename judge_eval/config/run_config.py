@@ -4,8 +4,6 @@ The shape is PathScore's. What `parse` returns is complete, every default filled
 stored config means the same later.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from decimal import Decimal
 from types import MappingProxyType

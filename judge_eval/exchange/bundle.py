@@ -4,8 +4,6 @@ docs/importing.md describes their order and fields. They are checked strictly: w
 be written into the database but for what only the database knows.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Annotated, Any, BinaryIO, Final, Literal, Self, TypeAlias

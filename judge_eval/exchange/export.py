@@ -4,8 +4,6 @@ All is read a chunk at a time, votes up to the head that the project's ledger ha
 is voted meanwhile is in the next export. The number of queries is the same for every chunk.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence

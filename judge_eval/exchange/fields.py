@@ -1,7 +1,5 @@
 """One raw value of a file into one checked value of a row; what cannot be is `Unfit`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo

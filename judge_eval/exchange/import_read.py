@@ -4,8 +4,6 @@ What it says is put together in a scratch file and compared with the database, w
 at: a source that is large, slow or wrong holds up nobody and leaves nothing behind.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager

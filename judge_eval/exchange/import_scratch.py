@@ -4,8 +4,6 @@ What is written comes from here in an order that never changes, so the number of
 written says where to go on.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator

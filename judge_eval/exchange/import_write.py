@@ -4,8 +4,6 @@ A new run shows only when all of it is there. Votes come behind all verdicts: so
 the verdicts on its pair, whatever stood first in the files.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Collection, Iterator, Sequence

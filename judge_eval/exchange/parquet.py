@@ -1,7 +1,5 @@
 """Parquet files, read batch by batch; the only module that imports pyarrow."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 

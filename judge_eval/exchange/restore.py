@@ -5,8 +5,6 @@ already, in another project, everything gets a new one. It is written in steps, 
 when all of it is there.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, suppress

@@ -1,7 +1,5 @@
 """The rows of a bundle: rubrics, runs, judges, outputs, pairs, verdicts, voters, flags."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby

@@ -4,8 +4,6 @@ A row is denormalised and anything but the pair may be absent. It holds a vote, 
 both, or neither: then it only declares a pair.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

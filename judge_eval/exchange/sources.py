@@ -1,7 +1,5 @@
 """Records out of files of four formats, one at a time and in bounded memory."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator
 from pathlib import PurePath

@@ -1,7 +1,5 @@
 """What imports and bundles are written with: short steps with room for votes between them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Findings are computed in the background, not too often, and kept for whoever looks."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

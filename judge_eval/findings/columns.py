@@ -4,8 +4,6 @@ A column is declared once, in `GROUPS`: the page, CSV and JSON follow, and `term
 few of them. What it means is told in `_board_method.html`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal

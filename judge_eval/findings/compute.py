@@ -1,7 +1,5 @@
 """All figures of a run from its outcomes, and their charts: pure, and the same every time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any

@@ -1,7 +1,5 @@
 """What people and judges said in a run: as arrays for its figures, as labels for score files."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What is known of a run's votes and verdicts: as it is computed, stored, shown and given away."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator

@@ -1,7 +1,5 @@
 """Judges by overall agreement, whether findings say it already or the counts of this moment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The Alt-Test tab: who may take a person's place, and how many items such a test takes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """The board of a run: its judges' figures, as of some vote, beside what is live."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A run before it starts: the forms, what it will do and cost, a judge tried, and deletion."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """What the pages of a run's findings share, and what they show as files to take away."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The models that wrote the outputs: ranked by people and by each judge, side by side."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The pairs of a run as a list, and one of them: its outputs, verdicts, calls and votes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What a voter is told after a vote: each judge's verdict, and what the vote did to its rating."""
 
-from __future__ import annotations
-
 import re
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """The list of runs, one run's progress, actions and voters; what views of runs share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal

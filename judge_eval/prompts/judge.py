@@ -4,8 +4,6 @@ What a judge is told is versioned: a change of wording is a change of competitor
 is a new entry in ``VERSIONS``. "Output A" is what stands first *here*.
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ A judge is asked about "Output A" and "Output B", whatever stands there. What it
 docs/scoring.md.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import fmean

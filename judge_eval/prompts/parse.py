@@ -9,8 +9,6 @@ A reply is hostile text: every scan goes forward only and no expression here bac
 time is linear in its length.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

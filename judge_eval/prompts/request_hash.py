@@ -7,8 +7,6 @@ stands there as the shortest decimal text that reads back as the same float, a w
 integer: a temperature of 0, 0.0 and -0.0 is the same question.
 """
 
-from __future__ import annotations
-
 import math
 from base64 import b64decode
 from collections.abc import Mapping, Sequence

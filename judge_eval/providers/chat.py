@@ -1,7 +1,5 @@
 """Ask a model behind an OpenAI-compatible endpoint, once: who calls decides about another try."""
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Sequence

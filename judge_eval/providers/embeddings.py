@@ -3,8 +3,6 @@
 A text that has no usable vector gets the reason in its place; nothing is ever made up for it.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, TypeAlias

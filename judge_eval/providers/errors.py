@@ -1,7 +1,5 @@
 """Why a call to a model failed: in plain words, whether to try again, and when."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The line to a provider: bounded in time and in size, and nobody else learns the key."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import io

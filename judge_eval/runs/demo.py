@@ -1,7 +1,5 @@
 """The demo: two runs of pairs that were drawn and written beforehand, and no votes at all."""
 
-from __future__ import annotations
-
 import json
 import secrets
 from pathlib import Path

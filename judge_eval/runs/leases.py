@@ -6,8 +6,6 @@ so many calls at once and a minute, and may pause models. What a call may cost i
 run's budget before it is made, and settled after it.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

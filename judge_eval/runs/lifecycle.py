@@ -1,7 +1,5 @@
 """What people do with a run: they draft, start, stop, resume, retry, copy and delete it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """How far a run is: what was asked, what came, what failed, what it cost, how long it will take."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass

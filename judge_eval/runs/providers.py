@@ -1,7 +1,5 @@
 """Whom to ask, and what it costs: endpoints from the settings or the admin."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from decimal import Decimal

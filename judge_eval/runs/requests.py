@@ -1,7 +1,5 @@
 """What a call asks, word for word, and the key under which its reply is stored."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 from functools import lru_cache

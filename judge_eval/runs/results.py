@@ -1,7 +1,5 @@
 """What came of calls, written down once: done, failed with a reason, or to be tried again."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Votes that a script makes up, to try a run out with nobody there: never in a run of people."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random

@@ -1,7 +1,5 @@
 """How a run gets on by itself: what can be done next is asked for, and it enters its next state."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from datetime import timedelta
 from uuid import UUID

@@ -5,8 +5,6 @@ come from earlier runs, so what is said of them is no verdict of any run: each c
 among all others, and becomes an event.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -2,8 +2,6 @@
 pair are final, which opens it for voting.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from functools import partial

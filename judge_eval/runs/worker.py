@@ -4,8 +4,6 @@ It claims, writes and renews the leases for all of them, so a call costs the dat
 the broker nothing. The threads talk to providers and to nobody else.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import threading

@@ -4,8 +4,6 @@ The weighted mean of components in [0, 1], unless a gate is not fully met: then 
 its rank correlation with people's votes, per calendar quarter of the votes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What a composite is made of: weights with reasons, gates, and where components come from."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

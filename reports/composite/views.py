@@ -1,7 +1,5 @@
 """The composite of a run: its components first, then what they come to, and whether it holds."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Final

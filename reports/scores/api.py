@@ -1,7 +1,5 @@
 """Score files by REST: asked for, waited for, fetched."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 from uuid import UUID

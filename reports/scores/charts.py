@@ -5,8 +5,6 @@ has several. Where several metrics would have one name, such as the accuracy on 
 unique name of each stands behind it, and none has the plain name.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

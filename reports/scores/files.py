@@ -1,7 +1,5 @@
 """What files of a report are called, and a folder that is whole or as it was before."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Score files that are asked for over the web: made by a worker, kept as a zip."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The report as one page that needs nothing else: no server, no network, no other file."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256

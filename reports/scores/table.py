@@ -1,7 +1,5 @@
 """The judges of a run against their figures: as one table, in words, CSV, text and JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The page of a run's score files: ask for them, wait, fetch them, see the latest figures."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required

@@ -3,8 +3,6 @@
 A public format is a module with `fits`, which knows a record of it, and `rows`; it is named here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from types import ModuleType

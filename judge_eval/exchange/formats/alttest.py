@@ -6,8 +6,6 @@ These are labels of items, not votes on pairs. The files are by custom called
 Source: Alt-Test, arXiv 2501.10970.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import PurePath

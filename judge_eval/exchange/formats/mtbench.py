@@ -13,8 +13,6 @@ consistent.
 Source: MT-bench, arXiv 2306.05685.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import BinaryIO
 

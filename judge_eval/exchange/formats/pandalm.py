@@ -20,8 +20,6 @@ A few responses are the JSON values true and false; they are read as the texts `
 Source: PandaLM, arXiv 2306.05087.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePath

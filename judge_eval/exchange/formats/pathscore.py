@@ -8,8 +8,6 @@ the run's order of judges.
 Source: the PathScore judge evaluation; the exact rules stand in docs/scoring.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
