@@ -4,8 +4,6 @@ The row says how far an import has come. Who works on it holds a lease, which ev
 writes renews or fails by; so what is written is written once, whoever goes on with it.
 """
 
-from __future__ import annotations
-
 import logging
 import shutil
 import subprocess
@@ -26,7 +24,7 @@ from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from humanjudge.lib import leases
-from humanjudge.lib.validation import ConfigError, ConfigInvalid, validated
+from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.exchange import mapping
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.formats import read as read_file
@@ -75,12 +73,12 @@ def form_of(
         mapping.parse(columns)
     if file_format not in (None, *get_args(Format)):
         why = f"{file_format!r} is not one of {', '.join(get_args(Format))}"
-        raise ConfigInvalid([ConfigError("format", why)])
+        raise ConfigInvalid.at("format", why)
     try:
         for source in () if file_format else sources:
             format_of(source.name)
     except UnknownFormat as error:
-        raise ConfigInvalid([ConfigError("format", str(error))]) from error
+        raise ConfigInvalid.at("format", str(error)) from error
     return {"options": options, "mapping": columns, "format": file_format}
 
 

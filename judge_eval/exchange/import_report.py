@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, computed_f
 
 from humanjudge.lib.strict_json import NotJson, loads
 from humanjudge.lib.text import number_of
-from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, Text
+from humanjudge.lib.validation import ConfigInvalid, Part, Text
 from judge_eval.exchange.rows import Kind, LeftOut, RowError
 from voting.choices import Choice
 
@@ -63,7 +63,7 @@ def json_text(path: str, text: str) -> object:
     try:
         return loads(text)
     except NotJson as error:
-        raise ConfigInvalid([ConfigError(path, str(error))]) from error
+        raise ConfigInvalid.at(path, str(error)) from error
 
 
 class ImportReport(BaseModel):

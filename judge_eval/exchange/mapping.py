@@ -1,8 +1,6 @@
 """Which column of a file is which field of a row, how its values read, and the mapping of these
 as people write it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -295,7 +293,7 @@ def parse(config: object) -> ColumnMapping:
     humanjudge.lib.validation.ConfigInvalid: mapping.votes: unknown; did you mean 'vote'?
     """
     if not isinstance(config, Mapping):
-        raise ConfigInvalid([ConfigError("mapping", "must be an object of columns by field")])
+        raise ConfigInvalid.at("mapping", "must be an object of columns by field")
     parser = _Parser()
     names = [*FIELDS, LABELS, JUDGES]
     for name in config:

@@ -23,7 +23,7 @@ LONGEST: Final = 300
 MOST_OFFERED: Final = 150
 
 
-class SliceInvalid(Problem):
+class SliceInvalid(Problem, ValueError):
     """No part of a run is called that; a page that is asked for one answers with why."""
 
     code = 400

@@ -1,7 +1,5 @@
 """Where embeddings come from: a provider of the admin, an endpoint, or a local folder."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from typing import Annotated, Final
@@ -9,7 +7,7 @@ from typing import Annotated, Final
 from django.core.exceptions import ValidationError
 from pydantic import AfterValidator, Field
 
-from humanjudge.lib.validation import ConfigError, ConfigInvalid, Line, Name, Part, validated
+from humanjudge.lib.validation import ConfigInvalid, Line, Name, Part, validated
 from judge_eval.models import Provider, validate_base_url, validate_key_variable
 from judge_eval.providers.embeddings import EmbeddingClient
 from judge_eval.runs import providers
@@ -90,12 +88,12 @@ def make_embedder(
     """
     chosen = [name for name in _KINDS if name in options]
     if len(chosen) != 1:
-        raise ConfigInvalid([ConfigError(path, f"must name exactly one of {', '.join(_KINDS)}")])
+        raise ConfigInvalid.at(path, f"must name exactly one of {', '.join(_KINDS)}")
     place = f"{path}.{chosen[0]}"
     if chosen != ["provider"] and not is_trusted:
         words = "is taken from the command line only; name a provider"
-        raise ConfigInvalid([ConfigError(place, words)])
+        raise ConfigInvalid.at(place, words)
     try:
         return validated(_KINDS[chosen[0]], dict(options), path=path).embedder()
     except EncoderMissing as missing:
-        raise ConfigInvalid([ConfigError(place, str(missing))]) from missing
+        raise ConfigInvalid.at(place, str(missing)) from missing

@@ -3,8 +3,6 @@
 An item is an output. However many sources there are, each kind is one query for the whole run.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -237,7 +235,7 @@ def read_config(run: Run, text: str) -> CompositeConfig:
     try:
         data = strict_json.loads(text)
     except strict_json.NotJson as error:
-        raise ConfigInvalid([ConfigError("", f"It is {error}.")]) from error
+        raise ConfigInvalid.at("", f"It is {error}.") from error
     config, names = parse(data, needs_sources=True), judge_names(run)
     errors = [
         ConfigError(

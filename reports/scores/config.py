@@ -1,7 +1,5 @@
 """Which figures a report shall hold: read from a file or a request, checked, made into scorers."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -88,7 +86,7 @@ def whole(data: object) -> Options:
     if isinstance(data, list):
         return {"metrics": data}
     if not isinstance(data, dict | None):
-        raise _invalid("", "must be an object with a list of metrics")
+        raise ConfigInvalid.at("", "must be an object with a list of metrics")
     return data or {}
 
 
@@ -152,20 +150,20 @@ def _made(metric: _Metric, path: str, reach: Reach) -> stats.MetricConfig:
 def _scorer(name: str, options: Options, path: str, reach: Reach) -> stats.Scorer:
     resamples, embedder = options.get("resamples", 0), options.get("embedder")
     if isinstance(resamples, int) and resamples > MOST_RESAMPLES:
-        raise _invalid(f"{path}.options.resamples", f"must be at most {MOST_RESAMPLES:,}")
+        raise ConfigInvalid.at(f"{path}.options.resamples", f"must be at most {MOST_RESAMPLES:,}")
     with _refused(f"{path}.scorer", ValueError):
         factory = _factory(name, reach.folder)
     if "embedder" in options:
         place = f"{path}.options.embedder"
         if not isinstance(embedder, dict):
-            raise _invalid(place, "must be an object")
+            raise ConfigInvalid.at(place, "must be an object")
         others = {key: value for key, value in options.items() if key != "embedder"}
         options = others | {"embed": reach.embed(embedder, path=place)}
     with _refused(f"{path}.options", TypeError, ValueError):
         scorer = factory(**options)
     if not isinstance(scorer, stats.Scorer) or not is_safe(getattr(scorer, "scorer_name", None)):
         message = "makes no Scorer with a scorer_name of letters, digits and . _ + - alone"
-        raise _invalid(f"{path}.scorer", f"{name} {message}")
+        raise ConfigInvalid.at(f"{path}.scorer", f"{name} {message}")
     return scorer
 
 
@@ -211,14 +209,14 @@ def _read(path: Path, where: str) -> object:
     try:
         text = path.read_bytes()[: MOST_BYTES + 1]
         if len(text) > MOST_BYTES:
-            raise _invalid(where, f"{path} has more than {MOST_BYTES:,} bytes")
+            raise ConfigInvalid.at(where, f"{path} has more than {MOST_BYTES:,} bytes")
         if path.suffix.lower() == ".json":
             return strict_json.loads(text.decode("utf-8-sig"))
         return yaml.load(text, _StrictLoader)  # noqa: S506  it is a SafeLoader
     except OSError as error:
-        raise _invalid(where, f"{path} cannot be read: {error.strerror}") from error
+        raise ConfigInvalid.at(where, f"{path} cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, strict_json.NotJson, yaml.YAMLError, RecursionError) as error:
-        raise _invalid(where, f"{path} cannot be read: {error}") from error
+        raise ConfigInvalid.at(where, f"{path} cannot be read: {error}") from error
 
 
 def _import_modules(modules: object, folder: Path | None) -> None:
@@ -226,7 +224,7 @@ def _import_modules(modules: object, folder: Path | None) -> None:
         return
     if folder is None:
         message = "code is named on the command line only; here the setting SCORER_MODULES names it"
-        raise _invalid("modules", message)
+        raise ConfigInvalid.at("modules", message)
     for number, name in enumerate(modules if isinstance(modules, list) else ()):
         with _refused(f"modules[{number}]", ValueError), _importing(name, folder):
             import_module(name)
@@ -258,8 +256,4 @@ def _refused(path: str, *kinds: type[Exception]) -> Iterator[None]:
     try:
         yield
     except kinds as error:
-        raise _invalid(path, str(error)) from error
-
-
-def _invalid(path: str, message: str) -> ConfigInvalid:
-    return ConfigInvalid([ConfigError(path, message)])
+        raise ConfigInvalid.at(path, str(error)) from error

@@ -1,7 +1,5 @@
 """From a run to a report of its figures, as files in a folder that is there already."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +8,7 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from humanjudge.charts.draw import ChartRefused
-from humanjudge.lib.validation import ConfigError, ConfigInvalid
+from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.findings.load import WINNER, RunLabels, labels_of
 from judge_eval.models import Run, Verdict
 from judge_eval.stats import MetricConfig, Results, ScoreResult, among_people, score
@@ -73,7 +71,7 @@ def make_report(run: Run, data: object, folder: Path, reach: Reach = NOTHING) ->
     except ChartRefused as refused:
         if config.vega_config is None:
             raise ScoringFailed(str(refused)) from refused
-        raise ConfigInvalid([ConfigError("vega_config", str(refused))]) from refused
+        raise ConfigInvalid.at("vega_config", str(refused)) from refused
     _write(report, source, folder, drawings)
     return report
 
