@@ -30,7 +30,6 @@ class SliceInvalid(Problem, ValueError):
 
     def __init__(self, why: str) -> None:
         super().__init__(self.code, why)
-        self.message = f"{why[:1].upper()}{why[1:]}."
 
 
 @dataclass(frozen=True)
