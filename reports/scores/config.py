@@ -1,5 +1,7 @@
 """Which figures a report shall hold: read from a file or a request, checked, made into scorers."""
 
+from __future__ import annotations  # names of `stats` would load NumPy
+
 import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress

@@ -1,5 +1,7 @@
 """The judges of a run against their figures: as one table, in words, CSV, text and JSON."""
 
+from __future__ import annotations  # names of `stats` would load NumPy
+
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

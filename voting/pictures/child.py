@@ -8,6 +8,8 @@ It imports the renderer first and nothing else of the product, then gives up wha
 does not need, and only then reads the drawing. Keep its imports few: they are half its time.
 """
 
+from __future__ import annotations
+
 import os
 import resource
 import sys
