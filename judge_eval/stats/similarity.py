@@ -26,7 +26,7 @@ from judge_eval.stats.pairs import (
 )
 
 BEST_MATCH: Final = "best match"
-BATCH_SIZE: Final = 64
+BATCH_SIZE: Final = 100
 EXTRA: Final = "requirements-local-embeddings.txt"
 _WEIGHTS: Final = ("model.safetensors", "0_StaticEmbedding/model.safetensors")
 Texts: TypeAlias = tuple[str, ...]

@@ -152,7 +152,9 @@ def test_an_import_goes_on_with_another_worker_when_its_own_is_killed(site, sett
     eventually(lambda: Import.objects.get(pk=job.pk).state == "done", 90)
 
     run = Run.objects.get()
-    assert (run.state, written()) == ("voting", 4 * number)
+    # Complete as soon as a sweep has seen that every pair has its vote.
+    assert run.state in ("voting", "complete")
+    assert written() == 4 * number
     names = Item.objects.filter(queue=run.queue_id).values_list("external_id", flat=True)
     assert sorted(names) == sorted(f"p{n}" for n in range(number))
     assert Inference.objects.count() == 2 * number
