@@ -101,7 +101,7 @@ class TestBatches:
         people = {"ann": {f"q{n}": f"text number {n}" for n in range(150)}}
         found = semantic_similarity(people["ann"], people, client(endpoint))
         sent = [request["body"]["input"] for request in model.requests]
-        assert [len(texts) for texts in sent] == [64, 64, 22]
+        assert [len(texts) for texts in sent] == [100, 50]
         assert [text for texts in sent for text in texts] == sorted(people["ann"].values())
         assert found.figure.value == pytest.approx(1)
 
