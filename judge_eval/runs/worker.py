@@ -200,14 +200,16 @@ class _Worker:
     def _begin(self, question: Question, kept: Call | None) -> bool:
         """Begin a call, or say here what comes of it; False where its run cannot pay for it."""
         call, reason = question.call, ""
-        if kept is not None and not question.problem:
+        is_tried = call.purpose == Call.Purpose.TRYOUT
+        # Whether a judge answers now is what is tried: what it said before does not tell.
+        if kept is not None and not question.problem and not is_tried:
             reply = results.reply_of(kept)
             self._came.answers.append(Answer(question, reply=reply, stored=kept))
         elif providers.lacks_key(question.provider):
             reason = f"the workers' environment has no {question.provider.key_variable}"
         elif _is_paid(question):
             (self._pool.ask if call.lease else self._pool.set_aside)(question)
-        elif call.purpose != Call.Purpose.TRYOUT:
+        elif not is_tried:
             return False
         else:
             reason = "This call could pass the budget, so it was not made."

@@ -18,6 +18,7 @@ from tests.helpers.run_maker import (
     ask,
     asked_of,
     attempt,
+    go_on,
     make_config,
     make_provider,
     make_started,
@@ -91,6 +92,16 @@ def test_it_is_asked_what_the_run_would_ask(at):
     pairs = [Inference.objects.filter(pk__in=ids) for ids in _sides(came.pairs)]
     stored = [{output.output.encode() for output in pair} for pair in pairs]
     assert {frozenset(each) for each in shown} == {frozenset(each) for each in stored}
+
+
+def test_it_is_asked_though_it_has_said_the_same_before(at):
+    made = {"judges": [JUDGE], "verdict_orders": "both"}
+    earlier = go_on(make_started(at, **made))
+    draft = lifecycle.create(earlier.queue.project, make_config(**made))
+    at.control(reset=True)
+    came = try_it(draft)
+    assert len(came.pairs) == len(asked_of(at, JUDGE)) == 2
+    assert all(told["latency_ms"] is not None for told in came.told.values())
 
 
 def _sides(pairs):
