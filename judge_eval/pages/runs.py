@@ -37,6 +37,8 @@ from voting.forms import InviteForm
 from voting.models import Invite, Item, Picture
 
 DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
+# What the calls of a run bring.
+THINGS: dict[str, str] = {Call.Purpose.GENERATE: "outputs", Call.Purpose.JUDGE: "verdicts"}
 # Of a model that has answered nothing.
 CONSEQUENCES = {
     Call.Purpose.GENERATE: "Without its outputs there are no pairs of this model.",
@@ -126,7 +128,7 @@ def runs(request: HttpRequest) -> HttpResponse:
 def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[Context]:
     """Return a line for each model and role of some runs, those that generate first."""
     rows = (
-        Call.objects.filter(run__in=runs, purpose__in=CONSEQUENCES)
+        Call.objects.filter(run__in=runs, purpose__in=THINGS)
         .values("run", "purpose", "provider", "model")
         .annotate(
             total=Count("pk"),
@@ -143,7 +145,8 @@ def calls_by_model(runs: Iterable[UUID] | QuerySet[Any, Any]) -> list[Context]:
             last_failed=Max("pk", filter=Q(state=FAILED)),
         )
     )
-    return [dict(row) for row in rows.order_by("purpose", "provider", "model")]
+    in_order = rows.order_by("purpose", "provider", "model")
+    return [row | {"things": THINGS[row["purpose"]]} for row in in_order]
 
 
 def alarms(calls: Iterable[Context]) -> list[Context]:
@@ -159,7 +162,7 @@ def alarms(calls: Iterable[Context]) -> list[Context]:
     last = Call.objects.filter(pk__in=[row["last_failed"] for row in silent])
     reasons = dict(last.values_list("pk", "error"))  # as a rule it is the reason of all
     return [
-        {name: row[name] for name in ("run", "purpose", "provider", "model", "failed")}
+        {name: row[name] for name in ("run", "things", "provider", "model", "failed")}
         | {"consequence": CONSEQUENCES[row["purpose"]], "reason": reasons[row["last_failed"]]}
         for row in silent
     ]
