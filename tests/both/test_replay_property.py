@@ -94,7 +94,8 @@ class World:
         decide(item.pk, action, self.voters[0], after=latest and latest.uid)
 
     def reverse(self, number):
-        decisions = Entry.objects.filter(kind="decision").exclude(payload__action="reverse")
+        decisions = Entry.objects.filter(project=self.project, kind="decision")
+        decisions = decisions.exclude(payload__action="reverse")
         with suppress(AlreadyDecided):
             if decision := decisions.order_by("-pk")[number : number + 1].first():
                 reverse(decision.uid, self.voters[0])

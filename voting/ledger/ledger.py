@@ -215,10 +215,9 @@ def append(project_id: UUID, entries: Sequence[Entry]) -> None:
             batch = entries[start : start + settings.SEAL_BATCH]
             _fill_in(batch)
             _seal(project, batch)
-            # Votes first: their keys are not known before, and a retraction behind one holds its
-            # key.
-            late = [entry for entry in batch if entry.kind == Entry.Kind.RETRACTION]
-            Entry.objects.bulk_create(e for e in batch if e.kind != Entry.Kind.RETRACTION)
+            # What is taken back first: its key is not known before, and what is behind holds it.
+            late = [entry for entry in batch if entry.target is not None]
+            Entry.objects.bulk_create(entry for entry in batch if entry.target is None)
             Entry.objects.bulk_create(late)
 
 
@@ -285,9 +284,10 @@ def _mark_retracted(batch: Sequence[Fact]) -> None:
 
 def reverses(entry: Fact) -> bool:
     """Say whether an entry is the decision of a curator that takes another one back."""
-    if entry.kind != Entry.Kind.DECISION or entry.target is None or not entry.payload:
+    target = entry.target if entry.kind == Entry.Kind.DECISION else None
+    if target is None or target.kind != Entry.Kind.DECISION:
         return False
-    return bool(entry.payload["action"] == "reverse")
+    return isinstance(entry.payload, Mapping) and entry.payload.get("action") == "reverse"
 
 
 def decided_items(batch: Iterable[Fact]) -> set[UUID]:
