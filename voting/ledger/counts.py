@@ -1,13 +1,13 @@
 """How many votes that count each item has, and for what."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from functools import cache
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, F, Q, QuerySet
 
-from voting.kinds import COMPARISON
+from voting.kinds import kind_of
 from voting.ledger.bulk_sql import key, update_many
 from voting.ledger.decisions import EXCLUDED, Standing
 from voting.ledger.ledger import Difference, Fact, correct, decided_items, standing_of
@@ -23,8 +23,6 @@ _PRETEND = _STANDING & Q(simulated=True)
 # Votes of people who had seen the verdicts; boards count them apart.
 UNBLINDED = _STANDING & Q(simulated=False, unblinded=True)
 COUNTED = _PEOPLES & Q(queue__is_simulated=False) | _PRETEND & Q(queue__is_simulated=True)
-
-TALLY = COMPARISON.tally
 
 
 def counted_in(queue: Queue) -> Q:
@@ -50,30 +48,28 @@ def _is_of_its_kind(vote: Fact, is_simulated: bool) -> bool:
     return vote.simulated if is_simulated else not (vote.simulated or vote.unblinded)
 
 
-@cache
-def _places(choice: str, left_side: str) -> tuple[int, ...]:
-    return tuple(map(TALLY.index, COMPARISON.counted_in(choice, left_side)))
+def _add(tally: list[int], votes: int, counted: Sequence[int]) -> None:
+    for place, number in enumerate(counted):
+        tally[place] += votes * number
 
 
-def _add(tally: list[int], votes: int, choice: str, left_side: str) -> None:
-    for place in _places(choice, left_side):
-        tally[place] += votes
-
-
-def _tallies(counted: QuerySet[Entry]) -> dict[UUID, list[int]]:
-    tallies: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
-    kinds = counted.values_list("item", "choice", "left_side").annotate(Count("pk"))
-    for item, choice, left, votes in kinds:
-        assert item is not None  # filtered
-        _add(tallies[item], votes, choice, left)
+def _tallies(counted: QuerySet[Entry], queues: Mapping[UUID, Queue]) -> dict[UUID, list[int]]:
+    tallies: dict[UUID, list[int]] = {}
+    said = counted.values_list("item", "queue", "choice", "left_side", "value")
+    for pk, queue, *vote, votes in said.annotate(Count("pk")):
+        assert pk is not None and queue is not None  # noqa: PT018  they are votes
+        amounts = kind_of(queues[queue]).counted(*vote)
+        _add(tallies.setdefault(pk, [0] * len(amounts)), votes, amounts)
     return tallies
 
 
-def _settled(unusable: str, wanted: int, stands: Standing) -> tuple[str, int]:
-    """Return why an item cannot be voted on, and the votes it wants, as curators have decided."""
-    other = "" if unusable == EXCLUDED else unusable
-    more = stands.votes_wanted
-    return EXCLUDED if stands.is_excluded else other, wanted if more is None else more
+def _settled(unusable: str, wanted: int, stands: Standing) -> dict[str, Any]:
+    """Return what curators' decisions make of an item, which is so now."""
+    other, more = "" if unusable == EXCLUDED else unusable, stands.votes_wanted
+    return {
+        "unusable": EXCLUDED if stands.is_excluded else other,
+        "votes_wanted": wanted if more is None else more,
+    }
 
 
 class VoteCounts:
@@ -88,51 +84,60 @@ class VoteCounts:
     def read(self, batch: Sequence[Fact]) -> None:
         self.batch, self.first_seq = batch, batch[0].seq or 0
         votes = [entry.target or entry for entry in batch]
-        queues = Queue.objects.filter(pk__in={vote.queue_id for vote in votes if vote.queue_id})
-        self.pretend = set(queues.filter(is_simulated=True).values_list("pk", flat=True))
+        self.queues = Queue.objects.in_bulk({vote.queue_id for vote in votes} - {None})
         self.queue_of = {vote.item_id: vote.queue_id for vote in votes if vote.item_id}
-        rows = Item.objects.filter(pk__in=self.queue_of).values_list(
-            "pk", "unusable", "votes_wanted", "turn", *TALLY
-        )
+        columns = dict.fromkeys(c for queue in self.queues.values() for c in kind_of(queue).tally)
+        rows = Item.objects.filter(pk__in=self.queue_of)
         # Under the project's lock: only sealing changes them.
-        self.items = {row[0]: row[1:] for row in rows}
+        names = ("pk", "unusable", "votes_wanted", "turn", *columns)
+        self.items = {row["pk"]: row for row in rows.values(*names)}
         self.stands: dict[UUID, Standing] = {}
         if decided := decided_items(batch):
             self.stands = standing_of(self.project, decided, batch)
-            self.sealed = _tallies(Entry.objects.filter(COUNTED, item__in=decided))
+            sealed = Entry.objects.filter(COUNTED, item__in=decided)
+            self.sealed = _tallies(sealed, self.queues)
 
     def compute(self) -> None:
-        self.change: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
-        # A decision may change what all votes on its item count, so these are counted anew.
-        for item in self.stands:
-            _, _, _, *old = self.items[item]
-            self.change[item] = [n - had for n, had in zip(self.sealed[item], old, strict=True)]
+        # A decision may change whether votes on its item count: these are counted anew.
+        self.change = {pk: self._miscounted(pk) for pk in self.stands}
         for entry in self.batch:
             vote = entry.target or entry
-            is_simulated = vote.queue_id in self.pretend
-            if entry.item_id and counts(entry, is_simulated=is_simulated):
-                _add(self.change[entry.item_id], 1, entry.choice, entry.left_side)
-            elif vote.item_id is None or vote.item_id in self.stands:
+            queue = self.queues.get(vote.queue_id) if vote.queue_id else None
+            if vote.item_id is None or queue is None:
                 continue
-            elif uncounts(entry, self.first_seq, is_simulated=is_simulated):
-                _add(self.change[vote.item_id], -1, vote.choice, vote.left_side)
+            is_simulated = queue.is_simulated
+            is_new = counts(entry, is_simulated=is_simulated)
+            is_gone = uncounts(entry, self.first_seq, is_simulated=is_simulated)
+            if is_new or (is_gone and vote.item_id not in self.stands):
+                counted = kind_of(queue).counted(vote.choice, vote.left_side, vote.value)
+                change = self.change.setdefault(vote.item_id, [0] * len(counted))
+                _add(change, 1 if is_new else -1, counted)
+
+    def _miscounted(self, item: UUID) -> list[int]:
+        """Return what is missing in the counts of an item."""
+        tally = kind_of(self.queues[self.queue_of[item]]).tally
+        sealed, row = self.sealed.get(item, [0] * len(tally)), self.items[item]
+        return [votes - row[name] for name, votes in zip(tally, sealed, strict=True)]
 
     def write(self) -> None:
-        rows, settled = [], []
+        rows: dict[tuple[str, ...], list[tuple[object, ...]]] = defaultdict(list)
         done: Counter[UUID | None] = Counter()
         begun = []
         for pk, by in self.change.items():
-            unusable, wanted, turn, *old = self.items[pk]
-            new = [had + more for had, more in zip(old, by, strict=True)]
-            rows.append((*new, key(pk)))
-            unusable, wants = _settled(unusable, wanted, self.stands.get(pk, Standing()))
+            item, queue = self.items[pk], self.queue_of[pk]
+            tally = kind_of(self.queues[queue]).tally
+            new = [item[name] + more for name, more in zip(tally, by, strict=True)]
+            rows[tally].append((*new, key(pk)))
+            before, after = item["votes_wanted"], item["votes_wanted"]
             if pk in self.stands:
-                settled.append((unusable, wants, key(pk)))
-            done[self.queue_of[pk]] += (new[0] >= wants) - (old[0] >= wanted)
-            if turn >= FRESH:
+                settled = _settled(item["unusable"], before, self.stands[pk])
+                rows[tuple(settled)].append((*settled.values(), key(pk)))
+                after = settled["votes_wanted"]
+            done[queue] += (new[0] >= after) - (item["votes"] >= before)
+            if item["turn"] >= FRESH:
                 begun.append(pk)
-        update_many(Item, TALLY, rows)
-        update_many(Item, ("unusable", "votes_wanted"), settled)
+        for tally, some in rows.items():
+            update_many(Item, tally, some)
         for queue, by_items in done.items():
             if queue and by_items:
                 Queue.objects.filter(pk=queue).update(done=F("done") + by_items)
@@ -151,22 +156,24 @@ class VoteCounts:
 
     def rebuild(self, *, write: bool) -> Iterator[Difference]:
         decisions = Entry.objects.filter(project=self.project, kind=Entry.Kind.DECISION)
-        items = set(decisions.filter(item__isnull=False).values_list("item", flat=True))
-        stands = standing_of(self.project, items, ())
+        decided = set(decisions.filter(item__isnull=False).values_list("item", flat=True))
+        stands = standing_of(self.project, decided, ())
         excluded = {item for item in stands if stands[item].is_excluded}
         yield from self._rebuild_marks(excluded, write=write)
-        tallies = _tallies(Entry.objects.filter(COUNTED, project=self.project, item__isnull=False))
-        done: Counter[UUID] = Counter()
-        for row in Item.objects.filter(queue__project=self.project):
-            of_item = stands.get(row.pk, Standing())
-            unusable, wanted = _settled(row.unusable, row.votes_wanted, of_item)
-            done[row.queue_id] += tallies[row.pk][0] >= wanted
-            replayed: dict[str, object] = dict(zip(TALLY, tallies[row.pk], strict=True))
-            replayed |= {"unusable": unusable, "votes_wanted": wanted}
-            yield from correct(row, f"comparison {row.pk}", replayed, write=write)
-        for queue in Queue.objects.filter(project=self.project):
-            replayed = {"done": done[queue.pk]}
-            yield from correct(queue, f"queue {queue.pk}", replayed, write=write)
+        queues = Queue.objects.in_bulk(
+            Queue.objects.filter(project=self.project).values_list("pk", flat=True)
+        )
+        counted = Entry.objects.filter(COUNTED, project=self.project, item__isnull=False)
+        tallies, done = _tallies(counted, queues), Counter[UUID]()
+        for item in Item.objects.filter(queue__project=self.project):
+            columns = kind_of(queues[item.queue_id]).tally
+            tally = tallies.get(item.pk, [0] * len(columns))
+            settled = _settled(item.unusable, item.votes_wanted, stands.get(item.pk, Standing()))
+            done[item.queue_id] += tally[0] >= settled["votes_wanted"]
+            replayed = dict(zip(columns, tally, strict=True)) | settled
+            yield from correct(item, f"comparison {item.pk}", replayed, write=write)
+        for row in queues.values():
+            yield from correct(row, f"queue {row.pk}", {"done": done[row.pk]}, write=write)
 
     def _rebuild_marks(self, excluded: Collection[UUID], *, write: bool) -> Iterator[Difference]:
         votes = Entry.objects.filter(project=self.project, kind=Entry.Kind.VOTE, seq__isnull=False)
