@@ -22,8 +22,10 @@ from judge_eval.findings.cache import PartUnknown, TooManyParts
 from judge_eval.findings.slices import SliceInvalid
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.selectors import Ambiguous
+from reports.review.api import router as review
 from reports.scores.api import router as scores
 from reports.scores.jobs import ScoresRefused
+from voting.curating import AlreadyDecided, CannotDecide
 from voting.services import VoteConflict, VotingClosed
 
 api = NinjaAPI(
@@ -37,12 +39,15 @@ api = NinjaAPI(
 for router in (judge_eval, events, transfer, runs, scores):
     api.add_router("/runs", router)
 api.add_router("/imports", imports)
+api.add_router("/review", review)
 
 
 # The status of what is refused wherever it is asked for.
 REFUSED: Final[dict[type[Exception], int]] = {
     PartUnknown: 404,
+    AlreadyDecided: 409,
     Ambiguous: 409,
+    CannotDecide: 409,
     ImportRefused: 409,
     LifecycleRefused: 409,
     ScoresRefused: 409,

@@ -129,7 +129,7 @@ def count_waiting(user: services.Visitor) -> str:
 @login_required
 def review_list(request: HtmxRequest) -> HttpResponse:
     filters = _filters(request)
-    newest = decisions_on(OuterRef("item_id")).values("uid")[:1]  # type: ignore[arg-type]
+    newest = decisions_on(OuterRef("item_id")).values("uid")[:1]
     reviews = filters.reviews().annotate(
         prompt=Left("item__a__prompt", LETTERS), after=Subquery(newest)
     )
