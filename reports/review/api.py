@@ -1,15 +1,16 @@
 """What waits for a curator by REST, and decisions on it."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 from uuid import UUID
 
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
-from ninja import Schema, Status
+from ninja import Body, Schema, Status
 from ninja.errors import HttpError
 from pydantic import Field
 
+from humanjudge.lib.validation import Text
 from judge_eval.access import can
 from judge_eval.api.access import BLIND, KeyRouter, key_of
 from judge_eval.models import Run
@@ -48,13 +49,33 @@ class Reviews(Schema):
     next_cursor: int | None
 
 
-class DecisionIn(Schema):
-    """`after` is the latest decision that the curator knows of; `reverse` takes that one back."""
+Why: TypeAlias = Annotated[Text, Field(max_length=services.LONGEST_WHY)]
 
-    action: Action
-    why: Annotated[str, Field(max_length=services.LONGEST_WHY)] = ""
+
+class SettleIn(Schema):
+    """`after` is the latest decision that the curator knows of; `votes` are those of a round."""
+
+    action: Literal["exclude", "keep", "another_round"]
+    why: Why | None = None
     votes: Annotated[int, Field(ge=1, le=MOST_VOTES)] | None = None
     after: UUID | None = None
+
+
+class NoteIn(Schema):
+    action: Literal["note"]
+    why: Why
+    after: UUID | None = None
+
+
+class ReverseIn(Schema):
+    """`after` is the decision that is taken back."""
+
+    action: Literal["reverse"]
+    why: Why | None = None
+    after: UUID
+
+
+DecisionIn: TypeAlias = Annotated[SettleIn | NoteIn | ReverseIn, Field(discriminator="action")]
 
 
 class DecisionOut(Schema):
@@ -104,22 +125,21 @@ def _out(review: Any) -> dict[str, Any]:
 
 
 @router.post("/{item_id}/decisions", response={201: DecisionOut})
-def decide(request: HttpRequest, item_id: UUID, body: DecisionIn) -> Any:
+def decide(request: HttpRequest, item_id: UUID, body: Annotated[DecisionIn, Body()]) -> Any:
     """Decide on an item; 409 where somebody else has decided since the one that `after` names.
 
-    `note` needs a `why`; `another_round` may say how many `votes` more. `reverse` takes back the
-    decision that `after` names.
+    `another_round` may say how many `votes` more. `reverse` takes back the decision that `after`
+    names.
     """
     api_key = key_of(request, ApiKey.Scope.MANAGE)
     review = _review(api_key, item_id)
     item, curator = review.item, voter_of_key(review.project_id, api_key)
-    if body.action == "note" and not body.why.strip():
-        raise HttpError(422, "why: a note needs a text")
-    if body.action == "reverse":
-        made = services.reverse(_named(review, body.after), curator, body.why)
+    if isinstance(body, ReverseIn):
+        made = services.reverse(_named(review, body.after), curator, body.why or "")
     else:
+        votes = body.votes if isinstance(body, SettleIn) else None
         made = services.decide(
-            item, body.action, curator, body.why, after=body.after, votes=body.votes
+            item, body.action, curator, body.why or "", after=body.after, votes=votes
         )
     return Status(201, {"id": made.uid, "item": item.pk, "action": body.action, "at": made.at})
 
@@ -134,8 +154,8 @@ def _review(api_key: ApiKey, item_id: UUID) -> Review:
     return review
 
 
-def _named(review: Review, uid: UUID | None) -> Entry:
-    decision = decisions_on(review.item_id).filter(uid=uid).first() if uid else None
+def _named(review: Review, uid: UUID) -> Entry:
+    decision = decisions_on(review.item_id).filter(uid=uid).first()
     if decision is None:
-        raise HttpError(422, "after: which decision? There is none of this number on the item")
+        raise HttpError(404, f"there is no decision {uid} on this item")
     return decision
