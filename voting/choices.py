@@ -82,3 +82,10 @@ def row_of(choice: str) -> ChoiceRow:
 def short_name(choice: str) -> str:
     """Return what a choice, or a verdict that is none, is called within a sentence."""
     return TABLE[choice].short if choice in TABLE else choice
+
+
+def quality_of(choice: str, value: int | None) -> float | None:
+    """Return what a vote says of quality, in [0, 1]; None where it says nothing of it."""
+    if value is not None:
+        return value / 1_000_000
+    return (0.0 if choice == "both_bad" else 1.0) if choice in TABLE else None

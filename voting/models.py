@@ -127,6 +127,7 @@ class Queue(Identified):
 
     project = ForeignKey(Project, models.PROTECT, related_name="queues")
     name = models.CharField(max_length=200)
+    kind = models.CharField(max_length=10, default="comparison", editable=False)
     rubric = ForeignKey(VoterPrompt, models.PROTECT, related_name="queues")
     ballot = models.JSONField(default=list, help_text="Choices offered, see voting.choices.")
     votes_per_item = models.PositiveSmallIntegerField(default=1)
@@ -507,8 +508,17 @@ class Entry(models.Model):
                 condition=Q(kind="vote", seq__isnull=False),
                 name="entry_sealed_votes",
             ),
+            # Quality scores take votes in the order of their own times.
+            Index(
+                fields=["project", "at", "seq"],
+                condition=Q(kind="vote", seq__isnull=False),
+                name="entry_votes_in_time",
+            ),
             Index(
                 fields=["queue", "item", "seq"], condition=Q(kind="verdicts"), name="entry_verdicts"
+            ),
+            Index(
+                fields=["project", "seq"], condition=Q(kind="parameters"), name="entry_parameters"
             ),
             Index(fields=["inference"], condition=Q(inference__isnull=False), name="entry_of_item"),
         ]
