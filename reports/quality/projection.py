@@ -10,7 +10,7 @@ from math import isclose
 from typing import Any, Final, Self, TypeAlias
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from judge_eval.stats.elo import graph_stride
 from reports.models import Quality, QualityPoint
@@ -259,6 +259,16 @@ def keep(quality: Quality, standings: Iterable[Standing]) -> None:
         )
         for standing in standings
     )
+
+
+def history(quality: Quality) -> list[Standing]:
+    """Return where the fold stood behind each vote, or behind every so many, and at last."""
+    stride = graph_stride(quality.votes)
+    kept = quality.points.alias(rest=F("votes") % stride).filter(rest=0).order_by("votes")
+    standings = [*kept.values_list("standing", flat=True)]
+    if quality.votes % stride:
+        standings.append(quality.standing)
+    return [Standing(**standing) for standing in standings]
 
 
 # --- replay -------------------------------------------------------------------------------------
