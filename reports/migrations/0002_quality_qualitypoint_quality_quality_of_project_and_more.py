@@ -5,47 +5,81 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('reports', '0001_composite'),
-        ('voting', '0003_entry_entry_votes_in_time_entry_entry_parameters'),
+        ("reports", "0001_composite"),
+        ("voting", "0003_entry_entry_votes_in_time_entry_entry_parameters"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Quality',
+            name="Quality",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('series', models.CharField(choices=[('items', 'Items'), ('pairs', 'Pairs')], max_length=5)),
-                ('score', models.FloatField()),
-                ('freshness', models.FloatField(default=0.0)),
-                ('votes', models.PositiveIntegerField(default=0)),
-                ('passes', models.PositiveIntegerField(default=0)),
-                ('last_vote_at', models.DateTimeField(null=True)),
-                ('standing', models.JSONField()),
-                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='qualities', to='voting.project')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "series",
+                    models.CharField(
+                        choices=[("items", "Items"), ("pairs", "Pairs")], max_length=5
+                    ),
+                ),
+                ("score", models.FloatField()),
+                ("freshness", models.FloatField(default=0.0)),
+                ("votes", models.PositiveIntegerField(default=0)),
+                ("passes", models.PositiveIntegerField(default=0)),
+                ("last_vote_at", models.DateTimeField(null=True)),
+                ("standing", models.JSONField()),
+                (
+                    "project",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="qualities",
+                        to="voting.project",
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'qualities',
+                "verbose_name_plural": "qualities",
             },
         ),
         migrations.CreateModel(
-            name='QualityPoint',
+            name="QualityPoint",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField()),
-                ('seq', models.BigIntegerField()),
-                ('votes', models.PositiveIntegerField()),
-                ('standing', models.JSONField()),
-                ('quality', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='points', to='reports.quality')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                ("seq", models.BigIntegerField()),
+                ("votes", models.PositiveIntegerField()),
+                ("standing", models.JSONField()),
+                (
+                    "quality",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="points",
+                        to="reports.quality",
+                    ),
+                ),
             ],
         ),
         migrations.AddConstraint(
-            model_name='quality',
-            constraint=models.UniqueConstraint(fields=('project', 'series'), name='quality_of_project'),
+            model_name="quality",
+            constraint=models.UniqueConstraint(
+                fields=("project", "series"), name="quality_of_project"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='qualitypoint',
-            constraint=models.UniqueConstraint(fields=('quality', 'at', 'seq'), name='quality_point'),
+            model_name="qualitypoint",
+            constraint=models.UniqueConstraint(
+                fields=("quality", "at", "seq"), name="quality_point"
+            ),
         ),
     ]

@@ -1,7 +1,6 @@
 """The pages of projects: their quality scores, live, and the settings that these are made by."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django import forms
@@ -17,7 +16,7 @@ from humanjudge.charts.quality_graph import Point, QualityGraph, quality_graph
 from humanjudge.http import Context, HtmxRequest
 from humanjudge.lib.tables import DASH, percent, span
 from humanjudge.lib.text import duration, number_of
-from humanjudge.lib.validation import ConfigInvalid
+from humanjudge.lib.validation import ConfigInvalid, validated
 from judge_eval.models import Run
 from judge_eval.stats.estimate import wilson
 from reports.models import Quality
@@ -215,6 +214,8 @@ def _presets() -> list[tuple[str, str]]:
 class SettingsForm(forms.Form):
     """What a project's quality score is made by; the values are checked as those of the API are."""
 
+    parameters = DEFAULT
+
     decay = forms.ChoiceField(
         label="Lambda: how fast earlier votes lose weight when new ones come",
         choices=_presets,
@@ -239,18 +240,20 @@ class SettingsForm(forms.Form):
         label="Give today's reputations of voters to their earlier votes, too", required=False
     )
 
-    def changes(self) -> Mapping[str, Any]:
-        """Return what was chosen, by the names of the parameters."""
-        values = {name: self.cleaned_data[name] for name in Parameters.model_fields}
-        chosen = self.cleaned_data["decay"]
+    def clean(self) -> None:
+        got = {n: self.cleaned_data[n] for n in Parameters.model_fields if n in self.cleaned_data}
+        chosen = self.cleaned_data.get("decay", "0.01/second")
         if chosen != OTHER:
             rate, _, unit = chosen.partition("/")
-            values |= {"decay_rate": float(rate), "decay_unit": unit}
-        return values
-
-    def refuse(self, invalid: ConfigInvalid) -> None:
-        for error in invalid.errors:
-            self.add_error(error.path, f"{error.message[:1].upper()}{error.message[1:]}.")
+            got |= {"decay_rate": float(rate), "decay_unit": unit}
+        elif got.get("decay_rate", 0) is None:
+            self.add_error("decay_rate", "Give another lambda, or choose one of those above.")
+            got.pop("decay_rate")
+        try:
+            self.parameters = validated(Parameters, got)
+        except ConfigInvalid as invalid:
+            for error in invalid.errors:
+                self.add_error(error.path, f"{error.message[:1].upper()}{error.message[1:]}.")
 
 
 class ProjectForm(SettingsForm):
@@ -272,25 +275,18 @@ def initial_values(parameters: Parameters) -> Context:
 def change_settings(request: HttpRequest, project_id: UUID) -> HttpResponse:
     project = get_object_or_404(Project, pk=project_id)
     form = SettingsForm(request.POST, label_suffix="")
-    if form.is_valid() and _changed(request, project, form):
+    if form.is_valid():
+        _change(request, project, form)
         return redirect("project-quality", project.pk)
     context = _live_context(project) | {"form": form, "seen": "none"}
     return render(request, "reports/quality.html", context, status=422)
 
 
-def _changed(request: HttpRequest, project: Project, form: SettingsForm) -> bool:
+def _change(request: HttpRequest, project: Project, form: SettingsForm) -> None:
     assert request.user.is_authenticated  # by the view
-    try:
-        change(
-            project,
-            form.changes(),
-            voter_of_user(project, request.user),
-            apply_reputations=form.cleaned_data.get("apply_reputations", False),
-        )
-    except ConfigInvalid as invalid:
-        form.refuse(invalid)
-        return False
-    return True
+    restate = form.cleaned_data.get("apply_reputations", False)
+    by = voter_of_user(project, request.user)
+    change(project, dict(form.parameters), by, apply_reputations=restate)
 
 
 @never_cache
@@ -298,14 +294,14 @@ def _changed(request: HttpRequest, project: Project, form: SettingsForm) -> bool
 @login_required
 def new_project(request: HttpRequest) -> HttpResponse:
     """The form of a new project; of lambdas it preselects one that suits most."""
-    first = PRESETS[0]
-    suggested = DEFAULT.model_copy(update={"decay_rate": first.rate, "decay_unit": first.unit})
+    suggested = DEFAULT.model_copy(
+        update={"decay_rate": PRESETS[0].rate, "decay_unit": PRESETS[0].unit}
+    )
     form = ProjectForm(request.POST or None, initial=initial_values(suggested), label_suffix="")
     if request.method == "POST" and form.is_valid():
         with transaction.atomic():
             project = Project.objects.create(name=form.cleaned_data["name"])
-            if _changed(request, project, form):
-                return redirect("project-quality", project.pk)
-            transaction.set_rollback(True)
+            _change(request, project, form)
+        return redirect("project-quality", project.pk)
     status = 422 if form.errors else 200
     return render(request, "reports/new_project.html", {"form": form}, status=status)

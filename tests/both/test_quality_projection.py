@@ -19,16 +19,26 @@ from reports.quality.score import SECONDS, step
 from tests.helpers.together import together
 from tests.makers import (
     entry_of,
+    make_item,
     make_many_votes,
+    make_queue,
     make_run,
     make_vote,
     make_voter,
     pairs_of,
     seal_all,
 )
+from voting.assignment import ballot_for
+from voting.kinds import Further
 from voting.ledger import ledger
 from voting.models import Entry, Project, Voter
-from voting.services import NothingToUndo, VoteConflict, record_exposure, undo_last_vote
+from voting.services import (
+    NothingToUndo,
+    VoteConflict,
+    cast_vote,
+    record_exposure,
+    undo_last_vote,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +53,8 @@ def reference(project):
     """Fold all votes of people that stand, batch by batch, and return score, freshness, votes."""
     parameters = parameters_of(project)
     votes = Entry.objects.filter(kind="vote", project=project, seq__isnull=False)
-    standing = votes.filter(retracted_seq__isnull=True, simulated=False).order_by("at", "seq")
+    votes = votes.filter(retracted_seq__isnull=True, simulated=False, queue__kind="comparison")
+    standing = votes.order_by("at", "seq")
     score, freshness = parameters.initial_score, 0.0
     batches = []
     window = timedelta(seconds=parameters.batch_window)
@@ -135,6 +146,38 @@ def test_a_side_or_a_tie_passes_and_both_bad_is_a_flag():
         study.vote(seconds, choice)
     study.seal()
     assert (quality_of(study.project).votes, quality_of(study.project).passes) == (4, 3)
+
+
+def make_item_vote(queue, *, choice="pass", value=None, ago=0):
+    item = queue.items.first() or make_item(queue)
+    voter = Voter.objects.create(project=queue.project)
+    further = Further(value=value) if value is not None else None
+    vote = cast_vote(ballot_for(voter, queue, item), choice, further=further)
+    Entry.objects.filter(uid=vote.uid).update(at=timezone.now() - timedelta(seconds=ago))
+
+
+def test_single_items_have_a_score_of_their_own_and_grades_count():
+    study = Study()
+    queue = make_queue(study.project, kind="pass_flag", ballot=["pass", "flag"])
+    study.vote(3300, "both_bad")
+    make_item_vote(queue, choice="pass", value=700_000, ago=3600 - 10)
+    make_item_vote(queue, choice="flag", value=0, ago=3600 - 20)
+    study.seal()
+    items, pairs = quality_of(study.project, "items"), quality_of(study.project, "pairs")
+    assert (items.votes, items.passes, pairs.votes, pairs.passes) == (2, 1, 1, 0)
+    assert items.standing["worth"] == 0.0
+    [first, _] = projection.history(items)
+    assert first.worth == 0.7
+    assert pairs.score == pytest.approx(step(0.5, 3300, 0.01, [0]).score)
+
+
+def test_a_category_is_no_quality_whatever_its_words_are():
+    queue = make_queue(kind="category", ballot=["pass", "A"])
+    for word in ("pass", "A"):
+        make_item_vote(queue, choice=word)
+    seal_all(queue.project)
+    assert not Quality.objects.exists()
+    assert ledger.replay(queue.project, write=False) == []
 
 
 @pytest.mark.parametrize("undone", [0, 2, 4], ids=["first", "middle", "last"])
