@@ -183,7 +183,11 @@ SCORER_MODULES: list[str] = env.list("SCORER_MODULES", [])
 # Votes younger than this wait for the next round, so that a batch is in the order of its times.
 SEAL_WINDOW_MS = 40
 SEAL_BATCH = 1000
-LEDGER_PROJECTIONS = ["voting.ledger.counts.VoteCounts", "judge_eval.ratings.projection.JudgeElo"]
+LEDGER_PROJECTIONS = [
+    "voting.ledger.counts.VoteCounts",
+    "judge_eval.ratings.projection.JudgeElo",
+    "reports.quality.projection.QualityScore",
+]
 
 VOTES_PER_SECOND = env.float("VOTES_PER_SECOND", 10.0)
 VOTES_BURST = env.int("VOTES_BURST", 60)

@@ -13,7 +13,14 @@ class ReportsConfig(AppConfig):
             import_module(module)
 
 
-def run_tabs(request: HttpRequest) -> dict[str, tuple[tuple[str, str, str, bool], ...]]:
-    """Tell every template the tabs of a run that are here: key, title, page, is it for readers."""
+def run_tabs(request: HttpRequest) -> dict[str, tuple[tuple[str | bool, ...], ...]]:
+    """Tell every template which pages are here, as those below cannot know.
+
+    Of a run: key, title, page, is it for readers. Of the whole site: title and page.
+    """
     composite = ("composite", "Composite", "run-composite", True)
-    return {"run_tabs": (composite, ("scores", "Score files", "run-scores", False))}
+    of_runs = (("quality", "Quality", "run-quality", False), composite)
+    return {
+        "run_tabs": (*of_runs, ("scores", "Score files", "run-scores", False)),
+        "site_pages": (("Projects", "projects"),),
+    }

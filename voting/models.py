@@ -524,8 +524,17 @@ class Entry(models.Model):
                 condition=Q(kind="vote", seq__isnull=False),
                 name="entry_sealed_votes",
             ),
+            # Quality scores take votes in the order of their own times.
+            Index(
+                fields=["project", "at", "seq"],
+                condition=Q(kind="vote", seq__isnull=False),
+                name="entry_votes_in_time",
+            ),
             Index(
                 fields=["queue", "item", "seq"], condition=Q(kind="verdicts"), name="entry_verdicts"
+            ),
+            Index(
+                fields=["project", "seq"], condition=Q(kind="parameters"), name="entry_parameters"
             ),
         ]
 
