@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from judge_eval.models import Run
-from voting.models import Project
+from voting.models import Item, Project
 
 
 class CompositeDefinition(models.Model):
@@ -108,3 +108,31 @@ class QualityPoint(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["quality", "at", "seq"], name="quality_point")
         ]
+
+
+class Review(models.Model):
+    """An item that waits for a curator, or did once: made of votes, flags and decisions alone."""
+
+    item = models.OneToOneField(Item, models.CASCADE, related_name="review")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    # Of votes in [0, 1]; choices between words have none.
+    variance = models.FloatField(null=True)
+    is_divided = models.BooleanField(default=False)
+    flags = models.PositiveIntegerField(default=0)
+    # Of the newest flag.
+    category = models.CharField(max_length=60, blank=True, db_default="")
+    # What stands of all decisions on it.
+    decided = models.CharField(max_length=13, blank=True, db_default="")
+    waits = models.BooleanField(default=False)
+    since = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name = "item to review"
+        verbose_name_plural = "items to review"
+        indexes: ClassVar = [
+            models.Index(fields=["since"], condition=Q(waits=True), name="review_waits"),
+            models.Index(fields=["project", "since"], name="review_of_project"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item_id}: {'waits' if self.waits else self.decided or 'settled'}"
