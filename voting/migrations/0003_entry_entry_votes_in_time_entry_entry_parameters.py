@@ -4,18 +4,25 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('voting', '0002_single_items'),
+        ("voting", "0002_single_items"),
     ]
 
     operations = [
         migrations.AddIndex(
-            model_name='entry',
-            index=models.Index(condition=models.Q(('kind', 'vote'), ('seq__isnull', False)), fields=['project', 'at', 'seq'], name='entry_votes_in_time'),
+            model_name="entry",
+            index=models.Index(
+                condition=models.Q(("kind", "vote"), ("seq__isnull", False)),
+                fields=["project", "at", "seq"],
+                name="entry_votes_in_time",
+            ),
         ),
         migrations.AddIndex(
-            model_name='entry',
-            index=models.Index(condition=models.Q(('kind', 'parameters')), fields=['project', 'seq'], name='entry_parameters'),
+            model_name="entry",
+            index=models.Index(
+                condition=models.Q(("kind", "parameters")),
+                fields=["project", "seq"],
+                name="entry_parameters",
+            ),
         ),
     ]
