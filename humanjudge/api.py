@@ -22,8 +22,9 @@ from judge_eval.findings.cache import PartUnknown, TooManyParts
 from judge_eval.findings.slices import SliceInvalid
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.selectors import Ambiguous
+from reports.grandjury import api as grandjury
 from reports.grandjury.analysis import VoteInvalid
-from reports.grandjury.api import figures, scoring
+from reports.grandjury.services import EnrollmentRefused
 from reports.scores.api import router as scores
 from reports.scores.jobs import ScoresRefused
 from voting.services import VoteConflict, VotingClosed
@@ -48,7 +49,7 @@ grandjury_api = NinjaAPI(
     urls_namespace="grandjury",
     docs_url="/docs",
 )
-for router in (figures, scoring):
+for router in grandjury.ROUTERS:
     grandjury_api.add_router("", router)
 
 
@@ -56,6 +57,7 @@ for router in (figures, scoring):
 REFUSED: Final[dict[type[Exception], int]] = {
     PartUnknown: 404,
     Ambiguous: 409,
+    EnrollmentRefused: 409,
     ImportRefused: 409,
     LifecycleRefused: 409,
     ScoresRefused: 409,

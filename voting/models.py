@@ -276,6 +276,7 @@ class ApiKey(models.Model):
         VOTE = "vote", "vote as the key's own voter"
         VERDICTS = "verdicts", "see verdicts before voting"
         MANAGE = "manage", "make, start, stop, import and export runs"
+        INGEST = "ingest", "log traces, as the key's own model"
 
     kind = models.CharField(max_length=6, choices=Kind, default=Kind.SCRIPT, editable=False)
     name = models.CharField(max_length=100)

@@ -6,6 +6,7 @@ vote rows as `results(detail="votes")` brings them are known too: `trace_id` for
 `verdict` (pass or flag) for `vote`, `created_at` for `vote_time`.
 """
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -223,7 +224,7 @@ class _Row:
             value = self._values.get(_ALSO.get(field, field), _MISSING)
         if value is _MISSING:
             raise self.invalid(field, "is missing")
-        return None if isinstance(value, float) and value != value else value
+        return None if isinstance(value, float) and math.isnan(value) else value
 
     def name(self, field: str) -> str:
         value = self.value(field)
@@ -255,8 +256,17 @@ def _name(value: object) -> str:
 
 
 def _vote(value: object) -> object:
-    word = value.strip().lower() if isinstance(value, str) else ""
-    return _WORDS.get(word, value) if isinstance(value, str) else value
+    """Read what a table has as text: a word for true or false, a number, nothing."""
+    if not isinstance(value, str):
+        return value
+    word = value.strip().lower()
+    if word in _WORDS:
+        return _WORDS[word]
+    try:
+        number = float(word)
+    except ValueError:
+        return value
+    return None if math.isnan(number) else number
 
 
 def _start(row: _Row, length: timedelta) -> datetime:

@@ -1,0 +1,211 @@
+"""The writers of the GrandJury protocol: models and their keys, enrolments, traces."""
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.text import slugify
+
+from judge_eval.models import Board, Run
+from judge_eval.services import create_queue, wants_overlap
+from reports.models import Benchmark, Enrollment, Trace, TracedModel
+from voting.keys import create_key, revoke
+from voting.models import ApiKey, Inference, Item, Project, Queue, prompt_key
+from voting.order import fresh_turn
+
+RUBRIC: Final = "Is this output good enough to be used as it is? Pass it, or flag what is wrong."
+MODEL_SCOPES: Final = (ApiKey.Scope.INGEST, ApiKey.Scope.READ)
+PERSON_SCOPES: Final = (ApiKey.Scope.READ, ApiKey.Scope.MANAGE)
+_LONGEST_SLUG: Final = 60
+
+
+class EnrollmentRefused(Exception):
+    """The benchmark does not take this model; the text says why."""
+
+
+# --- models, their keys and where their traces go -----------------------------------------------
+
+
+def create_model(
+    owner: User,
+    project: Project | None,
+    name: str,
+    *,
+    kind: str = "sdk",
+    description: str = "",
+    metadata: Mapping[str, Any] | None = None,
+) -> tuple[TracedModel, str]:
+    """Make a model that sends its traces to a project; return it and its key, told only now.
+
+    Without a project it is one of its owner's own, where all such models of theirs are.
+    """
+    with transaction.atomic():
+        model = TracedModel.objects.create(
+            project=project or _project_of(owner),
+            owner=owner,
+            name=name,
+            slug=_free_slug(TracedModel.objects.all(), name, otherwise="model"),
+            type=kind,
+            description=description,
+            metadata=metadata or {},
+            publishable_key=f"gj_pub_{secrets.token_hex(12)}",
+        )
+        Enrollment.objects.create(model=model, benchmark=benchmark_of(model.project, owner))
+        return model, renew_key(model)
+
+
+def _project_of(owner: User) -> Project:
+    name = f"Models of {owner.get_username()}"[:200]
+    named = Project.objects.filter(name=name, traced_models__owner=owner).first()
+    return named or Project.objects.create(name=name)
+
+
+def renew_key(model: TracedModel) -> str:
+    """Give a model a new key, which is told only now; the one that it had is good no more."""
+    with transaction.atomic():
+        revoke_key(model)
+        model.api_key, text = create_key(
+            model.name[:100],
+            MODEL_SCOPES,
+            model.project,
+            kind=ApiKey.Kind.MODEL,
+            user=model.owner,
+        )
+        model.save(update_fields=["api_key"])
+    return text
+
+
+def revoke_key(model: TracedModel) -> None:
+    if model.api_key is not None:
+        revoke(model.api_key)
+
+
+def create_person_key(
+    user: User, name: str, scopes: Iterable[str], project: Project | None
+) -> tuple[ApiKey, str]:
+    return create_key(name, list(scopes), project, kind=ApiKey.Kind.PERSON, user=user)
+
+
+def benchmark_of(project: Project, owner: User | None) -> Benchmark:
+    """Return where the models of a project send their traces; the first makes it."""
+    with transaction.atomic():
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        found = Benchmark.objects.filter(project=project).first()
+        return found or Benchmark.objects.create(
+            project=project,
+            queue=_queue_of_traces(project),
+            slug=_free_slug(Benchmark.objects.all(), project.name, otherwise="benchmark"),
+            owner=owner,
+        )
+
+
+def _queue_of_traces(project: Project) -> Queue:
+    """Make the queue of a project's traces, as a run: with invites, progress and a board."""
+    name = f"Traces: {project.name}"[:200]
+    queue = create_queue(
+        project,
+        name,
+        RUBRIC,
+        kind=Queue.Kind.PASS_FLAG,
+        ballot=["pass", "flag"],
+        more_may_come=True,
+    )
+    run = Run.objects.create(queue=queue, name=name, state=Run.State.VOTING)
+    Board.objects.create(run=run)
+    return queue
+
+
+def _free_slug(rows: QuerySet[Any], name: str, *, otherwise: str) -> str:
+    slug = slugify(name)[:_LONGEST_SLUG].strip("-_") or otherwise
+    is_taken = rows.filter(slug=slug).exists()
+    return f"{slug}-{secrets.token_hex(3)}" if is_taken else slug
+
+
+def open_to_enrolment(benchmark: Benchmark, is_open: bool) -> None:
+    Benchmark.objects.filter(pk=benchmark.pk).update(is_open=is_open)
+
+
+def enroll(model: TracedModel, benchmark: Benchmark) -> Enrollment:
+    """Send a model's traces to a benchmark too; the second time changes nothing."""
+    found = model.enrollments.filter(benchmark=benchmark).first()
+    if found is not None:
+        return found
+    if not benchmark.is_open:
+        raise EnrollmentRefused(f"{benchmark.slug} is not open to enrolment")
+    return Enrollment.objects.get_or_create(model=model, benchmark=benchmark)[0]
+
+
+# --- traces -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TraceIn:
+    """One output that a model's client has sent."""
+
+    trace_id: str
+    prompt: str
+    output: str
+    # What else the client has said of it.
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+def ingest(api_key: ApiKey, sent: TraceIn) -> bool:
+    """Put a trace before the voters of all that the key's model is enrolled in.
+
+    Return whether it is new; one that is known already changes nothing.
+    """
+    # In one order for all, since each queue is locked until the transaction ends.
+    enrollments = Enrollment.objects.filter(model__api_key=api_key).order_by("benchmark__queue")
+    wanted = list(enrollments.select_related("model", "benchmark__queue"))
+    known = Trace.objects.filter(enrollment__in=wanted, trace_id=sent.trace_id)
+    if known.exists():
+        return False
+    try:
+        with transaction.atomic():
+            for enrollment in wanted:
+                _put(enrollment, sent)
+    except IntegrityError:
+        # The same trace at the same moment: the other one was first.
+        if not known.exists():
+            raise
+        return False
+    return True
+
+
+def _put(enrollment: Enrollment, sent: TraceIn) -> None:
+    queue = enrollment.benchmark.queue
+    output = Inference.objects.create(
+        project_id=queue.project_id,
+        prompt=sent.prompt,
+        output=sent.output,
+        kind=Inference.Kind.TEXT,
+        generator=enrollment.model.name,
+        metadata=sent.metadata,
+    )
+    item = _open_item(queue, output)
+    Trace.objects.create(enrollment=enrollment, trace_id=sent.trace_id, item=item)
+
+
+def _open_item(queue: Queue, output: Inference) -> Item:
+    """Put an output behind all others of its queue, whose lock is held to the end."""
+    Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
+    last = queue.items.order_by("-position").values_list("position", flat=True).first()
+    prompt = prompt_key(output.prompt)
+    item = Item(
+        queue=queue,
+        position=0 if last is None else last + 1,
+        prompt_key=prompt,
+        turn=fresh_turn(queue.pk, prompt),
+        a=output,
+        opened_at=timezone.now(),
+    )
+    overlaps = wants_overlap(settings.SECRET_KEY, item.pk, queue.overlap_share)
+    item.votes_wanted = queue.overlap_votes if overlaps else queue.votes_per_item
+    item.save(force_insert=True)
+    return item
