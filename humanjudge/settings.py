@@ -75,6 +75,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "humanjudge.http.start_page",
                 "reports.apps.run_tabs",
+                "reports.apps.site_pages",
             ],
             "builtins": ["django_htmx.templatetags.django_htmx", "humanjudge.lib.markdown"],
         },

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
+from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -76,6 +76,24 @@ def find_benchmark(text: str) -> Benchmark | None:
     """Return a benchmark by its slug, or the identifier of its project or of its queue."""
     found = Benchmark.objects.filter(_named(text, "project", "queue"))
     return found.select_related("project", "queue").first()
+
+
+def models_of_user(user: User) -> QuerySet[TracedModel]:
+    enrolled = Prefetch(
+        "enrollments",
+        Enrollment.objects.select_related("benchmark__project", "benchmark__queue__run"),
+    )
+    models = TracedModel.objects.filter(owner=user).select_related("api_key", "project")
+    return models.prefetch_related(enrolled).order_by("created_at", "pk")
+
+
+def keys_of_user(user: User) -> QuerySet[ApiKey]:
+    keys = ApiKey.objects.filter(user=user, kind=ApiKey.Kind.PERSON)
+    return keys.select_related("project").order_by("created_at", "pk")
+
+
+def benchmarks_of_user(user: User) -> QuerySet[Benchmark]:
+    return Benchmark.objects.filter(owner=user).select_related("project").order_by("pk")
 
 
 def open_benchmarks() -> QuerySet[Benchmark]:
