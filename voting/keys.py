@@ -50,7 +50,8 @@ def revoke(key: ApiKey) -> None:
     ApiKey.objects.filter(pk=key.pk, revoked_at__isnull=True).update(revoked_at=timezone.now())
 
 
-_LOADED: Final = ("id", "name", "kind", "prefix", "scopes", "project_id", "user_id")
+# In the order of the model's fields.
+_LOADED: Final = ("id", "kind", "name", "prefix", "scopes", "project_id", "user_id")
 # Written by hand and planned once: it stands before every request of a script.
 _VALID = """
     SELECT secret_sha256, last_used_at IS NULL OR last_used_at < %s,
@@ -58,6 +59,7 @@ _VALID = """
     FROM voting_apikey
     WHERE prefix = %s AND kind = %s AND revoked_at IS NULL
       AND (expires_at IS NULL OR expires_at > %s)
+      AND (user_id IS NULL OR EXISTS (SELECT 1 FROM auth_user WHERE id = user_id AND is_active))
 """
 
 
@@ -79,5 +81,5 @@ def find_key(token: str, *kinds: str) -> ApiKey | None:
         return None
     if is_use_due:
         ApiKey.objects.filter(pk=pk).update(last_used_at=now)
-    values = (pk, name, kind, prefix, json.loads(scopes), project and UUID(str(project)), user)
+    values = (pk, kind, name, prefix, json.loads(scopes), project and UUID(str(project)), user)
     return ApiKey.from_db(connection.alias, _LOADED, values)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, time
 from typing import Annotated, Any, Final, Literal, TypeAlias
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Field, Query, Schema, Status
@@ -19,7 +20,7 @@ from judge_eval.api.access import KeyRouter, key_of
 from reports.grandjury import analysis, selectors, services
 from reports.grandjury.selectors import MOST_ROWS, Row, Window
 from reports.grandjury.services import TraceIn
-from reports.models import Benchmark, TracedModel
+from reports.models import Benchmark, Enrollment, TracedModel
 from voting.models import ApiKey
 
 EITHER_KEY: Final = (ApiKey.Kind.MODEL, ApiKey.Kind.PERSON)
@@ -261,6 +262,10 @@ class ModelDetail(ModelRow):
     created_at: datetime
     enrollments: list[EnrollmentRow]
 
+    @staticmethod
+    def resolve_enrollments(model: TracedModel) -> QuerySet[Enrollment]:
+        return selectors.enrollments_of(model)
+
 
 class ModelIn(Schema):
     name: Name
@@ -327,15 +332,7 @@ def my_models(request: HttpRequest) -> Any:
 @models.get("/models/{model_id}", response=ModelDetail)
 def model(request: HttpRequest, model_id: Named) -> Any:
     """A model, and the benchmarks that it is enrolled in."""
-    found = model_named(key_of(request, ApiKey.Scope.READ), model_id)
-    return ModelRow.from_orm(found).model_dump() | {
-        "type": found.type,
-        "description": found.description,
-        "metadata": found.metadata,
-        "publishable_key": found.publishable_key,
-        "created_at": found.created_at,
-        "enrollments": selectors.enrollments_of(found),
-    }
+    return model_named(key_of(request, ApiKey.Scope.READ), model_id)
 
 
 @models.post("/models", response=MadeModel)
@@ -464,7 +461,7 @@ def _trace(row: Row, *, by_slug: bool) -> Row:
 
 def _vote(row: Row) -> Row:
     return row | {
-        "voter_name": row["voter_id"],
+        "voter_id": row["voter_name"],
         "flag_category": row["flag_category"] or None,
         "feedback": row["comment"] or None,
     }

@@ -157,7 +157,7 @@ def vote_rows(traces: QuerySet[Trace], reader: int | None, window: Window) -> li
             "item",
             "comment",
             trace_id=F("item__trace__trace_id"),
-            voter_id=F("voter__pseudonym"),
+            voter_name=F("voter__pseudonym"),
             verdict=F("choice"),
             flag_category=F("category"),
             created_at=F("at"),

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
@@ -13,11 +12,10 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from judge_eval.models import Board, Run
-from judge_eval.services import create_queue, wants_overlap
+from judge_eval.services import add_items, create_queue
 from reports.models import Benchmark, Enrollment, Trace, TracedModel
 from voting.keys import create_key, revoke
-from voting.models import ApiKey, Inference, Item, Project, Queue, prompt_key
-from voting.order import fresh_turn
+from voting.models import ApiKey, Inference, Project, Queue
 
 RUBRIC: Final = "Is this output good enough to be used as it is? Pass it, or flag what is wrong."
 MODEL_SCOPES: Final = (ApiKey.Scope.INGEST, ApiKey.Scope.READ)
@@ -128,7 +126,8 @@ def _free_slug(rows: QuerySet[Any], name: str, *, otherwise: str) -> str:
 
 
 def open_to_enrolment(benchmark: Benchmark, is_open: bool) -> None:
-    Benchmark.objects.filter(pk=benchmark.pk).update(is_open=is_open)
+    benchmark.is_open = is_open
+    benchmark.save(update_fields=["is_open"])
 
 
 def enroll(model: TracedModel, benchmark: Benchmark) -> Enrollment:
@@ -188,24 +187,7 @@ def _put(enrollment: Enrollment, sent: TraceIn) -> None:
         generator=enrollment.model.name,
         metadata=sent.metadata,
     )
-    item = _open_item(queue, output)
-    Trace.objects.create(enrollment=enrollment, trace_id=sent.trace_id, item=item)
-
-
-def _open_item(queue: Queue, output: Inference) -> Item:
-    """Put an output behind all others of its queue, whose lock is held to the end."""
+    # Its lock is held to the end: places in a queue have no gaps.
     Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
-    last = queue.items.order_by("-position").values_list("position", flat=True).first()
-    prompt = prompt_key(output.prompt)
-    item = Item(
-        queue=queue,
-        position=0 if last is None else last + 1,
-        prompt_key=prompt,
-        turn=fresh_turn(queue.pk, prompt),
-        a=output,
-        opened_at=timezone.now(),
-    )
-    overlaps = wants_overlap(settings.SECRET_KEY, item.pk, queue.overlap_share)
-    item.votes_wanted = queue.overlap_votes if overlaps else queue.votes_per_item
-    item.save(force_insert=True)
-    return item
+    [item] = add_items(queue, [[output]], opened_at=timezone.now())
+    Trace.objects.create(enrollment=enrollment, trace_id=sent.trace_id, item=item)
