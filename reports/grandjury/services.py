@@ -4,17 +4,20 @@ import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
+from django.db.backends.utils import CursorWrapper
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.text import slugify
 
 from judge_eval.models import Board, Run
-from judge_eval.services import add_items, create_queue
+from judge_eval.services import create_queue, new_item
 from reports.models import Benchmark, Enrollment, Trace, TracedModel
 from voting.keys import create_key, revoke
+from voting.ledger.bulk_sql import insert, key, pipelined, prepared
 from voting.models import ApiKey, Inference, Project, Queue
 
 RUBRIC: Final = "Is this output good enough to be used as it is? Pass it, or flag what is wrong."
@@ -154,40 +157,65 @@ class TraceIn:
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
+# By hand: a model may log hundreds of traces in a second. In one order for all, since each queue
+# is locked until the transaction ends.
+_ENROLLED = """
+    SELECT enrollment.id, model.name, queue.id, queue.project_id, queue.votes_per_item,
+           queue.overlap_share, queue.overlap_votes
+    FROM reports_tracedmodel AS model
+    JOIN reports_enrollment AS enrollment ON enrollment.model_id = model.id
+    JOIN reports_benchmark AS benchmark ON benchmark.id = enrollment.benchmark_id
+    JOIN voting_queue AS queue ON queue.id = benchmark.queue_id
+    WHERE model.api_key_id = %s ORDER BY queue.id
+"""
+_LOCK = {
+    "postgresql": "SELECT 1 FROM voting_queue WHERE id = %s FOR NO KEY UPDATE",
+    "sqlite": "",  # the transaction is the lock
+}
+_NEXT = "(SELECT COALESCE(MAX(position) + 1, 0) FROM voting_item WHERE queue_id = %s)"
+
+
 def ingest(api_key: ApiKey, sent: TraceIn) -> bool:
     """Put a trace before the voters of all that the key's model is enrolled in.
 
     Return whether it is new; one that is known already changes nothing.
     """
-    # In one order for all, since each queue is locked until the transaction ends.
-    enrollments = Enrollment.objects.filter(model__api_key=api_key).order_by("benchmark__queue")
-    wanted = list(enrollments.select_related("model", "benchmark__queue"))
-    known = Trace.objects.filter(enrollment__in=wanted, trace_id=sent.trace_id)
-    if known.exists():
-        return False
-    try:
-        with transaction.atomic():
-            for enrollment in wanted:
-                _put(enrollment, sent)
-    except IntegrityError:
-        # The same trace at the same moment: the other one was first.
-        if not known.exists():
-            raise
-        return False
+    with prepared() as cursor:
+        cursor.execute(_ENROLLED, [api_key.pk])
+        enrolled = [
+            (UUID(str(pk)), model, _queue(*about)) for pk, model, *about in cursor.fetchall()
+        ]
+        try:
+            with transaction.atomic(), pipelined():
+                for enrollment, model, queue in enrolled:
+                    _put(cursor, sent, enrollment, model, queue)
+        except IntegrityError:
+            ids = [enrollment for enrollment, *_ in enrolled]
+            if not Trace.objects.filter(enrollment__in=ids, trace_id=sent.trace_id).exists():
+                raise
+            return False
     return True
 
 
-def _put(enrollment: Enrollment, sent: TraceIn) -> None:
-    queue = enrollment.benchmark.queue
-    output = Inference.objects.create(
+def _queue(pk: object, project: object, *rules: Any) -> Queue:
+    wanted = dict(zip(("votes_per_item", "overlap_share", "overlap_votes"), rules, strict=True))
+    return Queue(id=UUID(str(pk)), project_id=UUID(str(project)), **wanted)
+
+
+def _put(cursor: CursorWrapper, sent: TraceIn, enrollment: UUID, model: str, queue: Queue) -> None:
+    output = Inference(
         project_id=queue.project_id,
         prompt=sent.prompt,
         output=sent.output,
         kind=Inference.Kind.TEXT,
-        generator=enrollment.model.name,
+        generator=model,
         metadata=sent.metadata,
     )
-    # Its lock is held to the end: places in a queue have no gaps.
-    Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)
-    [item] = add_items(queue, [[output]], opened_at=timezone.now())
-    Trace.objects.create(enrollment=enrollment, trace_id=sent.trace_id, item=item)
+    item = new_item(queue, 0, output)
+    item.opened_at = timezone.now()
+    insert(cursor, Trace(enrollment_id=enrollment, trace_id=sent.trace_id, item=item))
+    insert(cursor, output)
+    # Last: others wait for the lock from here on. Places in a queue have no gaps.
+    if lock := _LOCK[connection.vendor]:
+        cursor.execute(lock, [key(queue.pk)])
+    insert(cursor, item, position=(_NEXT, key(queue.pk)))
