@@ -105,15 +105,19 @@ def wants_overlap(key: str, item: object, share: float) -> bool:
 
 def add_items(queue: Queue, new: Sequence[Sequence[Inference]]) -> list[Item]:
     """Put items of one output or two behind those that a queue has; the caller holds its lock."""
-    items = []
-    for position, (a, *others) in enumerate(new, start=_next_position(queue.items.all())):
-        key, b = prompt_key(a.prompt), others[0] if others else None
-        turn = fresh_turn(queue.pk, key)
-        item = Item(queue=queue, position=position, prompt_key=key, turn=turn, a=a, b=b)
-        overlaps = wants_overlap(settings.SECRET_KEY, item.pk, queue.overlap_share)
-        item.votes_wanted = queue.overlap_votes if overlaps else queue.votes_per_item
-        items.append(item)
+    first = _next_position(queue.items.all())
+    items = [new_item(queue, position, *each) for position, each in enumerate(new, start=first)]
     return Item.objects.bulk_create(items, batch_size=1000)
+
+
+def new_item(queue: Queue, position: int, a: Inference, b: Inference | None = None) -> Item:
+    """Return an item, not saved and not open yet, with as many votes as its queue wants."""
+    key = prompt_key(a.prompt)
+    turn = fresh_turn(queue.pk, key)
+    item = Item(queue=queue, position=position, prompt_key=key, turn=turn, a=a, b=b)
+    overlaps = wants_overlap(settings.SECRET_KEY, item.pk, queue.overlap_share)
+    item.votes_wanted = queue.overlap_votes if overlaps else queue.votes_per_item
+    return item
 
 
 def _next_position(rows: QuerySet[Any]) -> int:

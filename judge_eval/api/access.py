@@ -1,6 +1,6 @@
 """What every endpoint begins with: whose key it is, what it may do, and which run is meant."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final, TypeAlias
 
 from django.db.models import QuerySet
@@ -47,15 +47,25 @@ class Counts(Schema):
 
 
 class KeyAuth(HttpBearer):
+    """Lets in who has a key of these kinds."""
+
+    def __init__(self, *kinds: str) -> None:
+        super().__init__()
+        self._kinds = kinds
+
     def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
-        return find_key(token)
+        return find_key(token, *self._kinds)
 
 
 class KeyRouter(Router):
-    """Operations for who has a key. What each may be refused with is declared here, for all."""
+    """Operations for who has a key. What each may be refused with is declared here, for all.
 
-    def __init__(self, tag: str) -> None:
-        super().__init__(auth=KeyAuth(), tags=[tag])
+    Without kinds of keys the operations are public.
+    """
+
+    def __init__(self, tag: str, kinds: Sequence[str] = (ApiKey.Kind.SCRIPT,)) -> None:
+        super().__init__(auth=KeyAuth(*kinds) if kinds else None, tags=[tag])
+        self._refused = {400, 422, 500, 503} | ({401, 403} if kinds else {429})
 
     def add_api_operation(
         self,
@@ -68,7 +78,7 @@ class KeyRouter(Router):
     ) -> None:
         """Add an operation; `response` has its answers, and those refusals that others have not."""
         answers = response if isinstance(response, dict) else {200: response}
-        refused = {400, 401, 403, 422, 500, 503}
+        refused = set(self._refused)
         if "{" in path:
             refused |= {404, 409}
         if methods != ["GET"]:
