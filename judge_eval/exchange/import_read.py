@@ -221,7 +221,7 @@ class _Reading:
     def _pairs(self, rows: Sequence[Row]) -> list[tuple[Row, UUID]]:
         """Take in what rows say of their pairs; return those without a fault, with their pairs."""
         # New pairs are kept, and then stand in the run, in the order of the rows.
-        names = list(dict.fromkeys(row.pair for row in rows))
+        names = list(dict.fromkeys(row.item for row in rows))
         drafts = {draft.name: draft for draft in self._scratch.drafts(names)}
         unmet = set(names) - drafts.keys()
         stored = {draft.name: draft for draft in self._stored(unmet)}
@@ -236,8 +236,8 @@ class _Reading:
         taken = []
         for row in rows:
             with self._reported(row):
-                texts[row.pair] |= drafts[row.pair].take(row)
-                taken.append((row, drafts[row.pair].pk))
+                texts[row.item] |= drafts[row.item].take(row)
+                taken.append((row, drafts[row.item].pk))
         for name in names:
             draft = drafts[name]
             is_changed = draft.known != before[name]
@@ -358,7 +358,7 @@ class _Reading:
                 for columns in (stated, before)
             )
             if value is not None and value != known:
-                why = f"{quote(value)}, but {name} said {quote(known)} on pair {row.pair!r} before"
+                why = f"{quote(value)}, but {name} said {quote(known)} on pair {row.item!r} before"
                 raise Misfit(_FIELDS.get(column, column), why)
         self._report.already[f"{table}s"] += 1
         return False
