@@ -16,7 +16,7 @@ ONE: Final = 1_000_000
 NONE: Final = "none"
 # More different answers, or longer ones, are texts of people's own.
 MOST_CATEGORIES: Final = 20
-LONGEST_CATEGORY: Final = 60
+LONGEST_WORD: Final = 60
 MOST_CHOICES: Final = 200
 LONGEST_SET: Final = 500
 HIGHEST_RATING: Final = 10
@@ -82,10 +82,17 @@ def _category(raw: Label) -> Answer:
 def _word(raw: Label) -> str:
     if isinstance(raw, tuple):
         raise Unfit("must be one label, not a list")
-    word = _spelt(raw)
-    if len(word) > fields.MAX_NAME:
-        raise Unfit(f"longer than {fields.MAX_NAME} characters")
+    return _checked(_spelt(raw))
+
+
+def _checked(word: str) -> str:
+    if not _is_short(word):
+        raise Unfit(f"{fields.shorten(word)!r} is not one line of 1 to {LONGEST_WORD} characters")
     return word
+
+
+def _is_short(word: str) -> bool:
+    return 0 < len(word) <= LONGEST_WORD and word.isprintable()
 
 
 def _spelt(raw: Label) -> str:
@@ -102,8 +109,8 @@ def _rating(raw: Label) -> Answer:
 
 
 def _labels(raw: Label) -> Answer:
-    given = raw if isinstance(raw, tuple) else fields.words(_word(raw))
-    words = sorted({word.strip() for word in given} - {""})
+    given = raw if isinstance(raw, tuple) else fields.words(_spelt(raw))
+    words = sorted(_checked(word) for word in {word.strip() for word in given} - {""})
     if wrong := next((word for word in words if fields.SEPARATOR in word), None):
         raise Unfit(f"{fields.shorten(wrong)!r} holds {fields.SEPARATOR!r}")
     joined = fields.SEPARATOR.join(words) or NONE
@@ -158,9 +165,9 @@ class Answers:
             )
         self.graded |= number is not None and 0 < number < 1
         for word in label if isinstance(label, tuple) else (_spelt(label),):
-            self._are_short &= len(word) <= LONGEST_CATEGORY
+            self._are_short &= _is_short(word)
             if len(self._words) <= MOST_CHOICES:
-                self._words.add(word[: fields.MAX_NAME])
+                self._words.add(word[:LONGEST_WORD])
 
     @property
     def kind(self) -> VoteKind:

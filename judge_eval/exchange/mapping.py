@@ -151,7 +151,9 @@ class ColumnMapping:
 
 
 def converter_of(group: str, shape: Shape) -> Converter:
-    return {LABELS: fields.label, METADATA: fields.fact}.get(group, shape.answer)
+    if group == LABELS:
+        return fields.label
+    return fields.fact if group == METADATA else shape.answer
 
 
 def _own_group(

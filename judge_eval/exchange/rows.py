@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_origin, get_ty
 from pydantic import Field
 
 from judge_eval.exchange import fields
-from judge_eval.exchange.fields import Label
+from judge_eval.exchange.fields import Converter, Label
 from voting.choices import Choice, Side
 
 Kind = Literal["svg", "text", "code"]
@@ -81,10 +81,10 @@ _OF_A_ROW: Final = {
 _PAIR: Final = "pair"
 _ITEM: Final = "item"
 # What checks the raw values of each column: of a file of pairs, and of one of single items.
-FIELDS: Final[dict[str, fields.Converter]] = {
+FIELDS: Final[dict[str, Converter]] = {
     _PAIR if name == "item" else name: convert for name, convert in _OF_A_ROW.items()
 }
-ITEM_FIELDS: Final[dict[str, fields.Converter]] = {
+ITEM_FIELDS: Final[dict[str, Converter]] = {
     **{name: _OF_A_ROW[name] for name in (_ITEM, "prompt", "prompt_id", "tags", "kind", "cluster")},
     "generator": fields.name,
     "output": fields.output,
@@ -263,8 +263,8 @@ def assemble_single(
         _drop(given, _OF_A_SINGLE_VOTE, constants, "stands without a vote")
     elif "voter" not in given:
         raise Misfit("voter", "missing: a vote must name its voter")
-    verdict = {name: given.pop(name) for name in _OF_A_SINGLE_VERDICT if name in given}
-    vote = {name: given.pop(name) for name in _OF_A_SINGLE_VOTE if name in given}
+    verdict: Values = {name: given.pop(name) for name in _OF_A_SINGLE_VERDICT if name in given}
+    vote: Values = {name: given.pop(name) for name in _OF_A_SINGLE_VOTE if name in given}
     for statement, answer in ((verdict, "verdict"), (vote, "vote")):
         if statement:
             main = statement.pop(answer, None if labels else statement.get("score"))
@@ -353,6 +353,12 @@ def _name_by(what: str, values: Values, names: Collection[str], outputs: Collect
     return sha256(json.dumps(telling, sort_keys=True).encode()).hexdigest()[:32]
 
 
+def column_of(row: Row, name: str) -> str:
+    """Return what a field of a row is called in its file."""
+    columns = {field: column for column, field in _STORED_AS.items() if column != _PAIR}
+    return columns.get(name, name) if row.is_single else name
+
+
 # --- what a file is about -----------------------------------------------------------------------
 
 
@@ -367,10 +373,10 @@ class Shape:
 
     name: str
     outputs_in_words: str
-    fields: Mapping[str, fields.Converter]
+    fields: Mapping[str, Converter]
     about: Collection[str]
     outputs: Collection[str]
-    answer: fields.Converter
+    answer: Converter
     stated: Collection[str]
     needs: Mapping[str, Sequence[str]]
     assemble: Callable[[str, int, Values, Mapping[str, Label], Collection[str]], Iterator[Row]]
