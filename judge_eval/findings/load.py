@@ -19,7 +19,8 @@ from judge_eval.selectors import UNPRICED
 from judge_eval.stats import Annotations
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED, Codes, Counts, OutcomesTable
 from voting.choices import CHOICES, SWAPPED, VERDICTS
-from voting.ledger.counts import TALLY, counted_in
+from voting.kinds import COMPARISON
+from voting.ledger.counts import counted_in
 from voting.models import Entry
 
 ROWS_AT_ONCE = 20_000
@@ -33,7 +34,7 @@ Labels = dict[str, dict[Hashable, str]]
 # The same with whatever else was answered: by who, task and item.
 TaskLabels = dict[str, dict[str, dict[Hashable, object]]]
 WINNER: Final = "winner"
-_TALLY = TALLY[1:]  # the votes of all choices are their sum
+_TALLY = COMPARISON.tally[1:]  # the votes of all choices are their sum
 _CODES: dict[str, int] = {choice: code for code, choice in enumerate(VERDICTS)}
 
 

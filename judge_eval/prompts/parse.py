@@ -17,7 +17,7 @@ from html import unescape
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from humanjudge.lib.text import excerpt
-from voting.choices import TABLE, Choice
+from voting.choices import CHOICES, TABLE, Choice
 
 _Object: TypeAlias = dict[str, Any]
 
@@ -46,7 +46,7 @@ _FENCE_LINE: Final = re.compile(r"[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*+)")
 LONGEST_REASON: Final = 500
 # "both bad" is how people say it; nothing else is stretched.
 _WINNERS: Final = {
-    name.lower(): choice for choice, row in TABLE.items() for name in (choice, row.short)
+    name.lower(): choice for choice in CHOICES for name in (choice, TABLE[choice].short)
 }
 # A brace that begins a JSON object, not one of prose or of a formula.
 _BRACE: Final = re.compile(r'\{(?=[ \t\r\n]*+(?:["}]|\Z))')
