@@ -53,6 +53,17 @@ RUBRICS: Final = MappingProxyType[Kind, str](
         "and to change. Length and comments are not a merit in themselves.",
     }
 )
+SINGLE_RUBRICS: Final = MappingProxyType[str, str](
+    {
+        "pass_flag": "Is this good enough to be used as it is? Pass what is right and does what "
+        "was asked, including any limit on length or form; flag what is wrong, unsafe or beside "
+        "the point.",
+        "category": "Which of these labels fits best?",
+        "rating": "How good is this? 1: of no use. 3: usable, with faults. 5: nothing to improve. "
+        "First check that it is right and does what was asked; then weigh how clear it is.",
+        "labels": "Which of these labels fit? Several may, or none.",
+    }
+)
 
 
 def _decimal(value: object) -> Decimal:

@@ -118,8 +118,18 @@ class Asked:
         return {
             "kind": kind,
             "ballot": self._ballot or self._answers.ballot(kind),
-            "options": {name: value for name, value in options.items() if value != USUAL_JSON[name]},
+            "options": {
+                name: value for name, value in options.items() if value != USUAL_JSON[name]
+            },
         }
+
+
+def answered(stated: Columns, choice: str) -> Columns:
+    """Return a vote or verdict with its answer in place of a choice, where that is not known."""
+    labels = dict(stated["labels"] or {})
+    if MAIN not in labels:
+        return stated
+    return stated | {choice: labels.pop(MAIN), "labels": labels or None}
 
 
 def _plain(label: Label) -> Any:

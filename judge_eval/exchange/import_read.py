@@ -18,7 +18,7 @@ from django.db.models.functions import MD5, Concat, Left
 
 from humanjudge.lib.validation import validated
 from judge_eval.exchange import fields
-from judge_eval.exchange.asked import Asked
+from judge_eval.exchange.asked import Asked, Columns, answered
 from judge_eval.exchange.import_report import (
     GONE,
     MOST_ERRORS,
@@ -40,7 +40,6 @@ from judge_eval.exchange.import_scratch import (
 from judge_eval.exchange.import_write import (
     CHANGES,
     NOTED,
-    Columns,
     imported_fingerprint,
     lacking_outputs,
     lacking_text,
@@ -190,7 +189,9 @@ class _Reading:
         if row.is_single != self._is_single:
             is_made_of = "single items" if self._is_single else "pairs"
             what = "a single item" if row.is_single else "a pair"
-            raise Misfit(None, f"{what}; this run is made of {is_made_of}")
+            why = f"{what}; this run is made of {is_made_of}"
+            self._report.fail(RowError(row.file, row.line, None, why, is_fatal=True))
+            raise RowsWrong(self._report)
         if kept := row.metadata.keys() & {*NOTED, *KEPT}:
             why = "is a name that is kept here: give it another one"
             raise Misfit(f"metadata.{min(kept)}", why)
@@ -203,17 +204,20 @@ class _Reading:
                 raise Misfit("labels", f"the name of a task {error}") from error
         if row.is_single:
             self._asked.take(row)
-        elif not self._is_fixed:
+        else:
+            self._check_choices(row)
+        if row.judge and self._judge(row.judge) is None:
+            why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
+            raise Misfit("judge", why)
+
+    def _check_choices(self, row: Row) -> None:
+        if not self._is_fixed:
             self._ballot |= {choice for choice in (row.vote, row.verdict) if choice}
         elif row.vote and row.vote not in self._ballot:
             ballot = ", ".join(in_order(self._ballot))
             raise Misfit("vote", f"{quote(row.vote)} is not on the ballot: {ballot}")
         if row.judge:
-            if not row.is_single:
-                _check_verdict(row, self._verdict(row), self._options.inconsistent)
-            if self._judge(row.judge) is None:
-                why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
-                raise Misfit("judge", why)
+            _check_verdict(row, self._verdict(row), self._options.inconsistent)
 
     def take(self, rows: Sequence[Row]) -> None:
         taken = self._pairs(rows)
@@ -405,6 +409,10 @@ class _Reading:
                 self._report.new[f"{table}s"] += 1
                 return True
             before = json.loads(self._scratch.statement(table, name, pair.hex))
+        stated, before = (
+            answered(stated, _COMPARED[table][0]),
+            answered(before, _COMPARED[table][0]),
+        )
         for column in _COMPARED[table]:
             # What is not stated contradicts nothing; but of a verdict it says that it failed.
             unstated = "failed" if column == "winner" else None

@@ -61,7 +61,7 @@ class PairDraft:
     """What is known of one pair or single item: what is stored, and what rows have added.
 
     `known` goes by the names of `OF_A_PAIR`, with the `mark` of an output, and `metadata`; what
-    nobody has stated is not there. A pair that is not stored yet has no `position`. One that was not imported
+    nobody has stated is not there. What is not stored yet has no `position`. What was not imported
     `is_fixed`: rows may name it, and add nothing to it. `changes` are those of drawings, in words.
     """
 

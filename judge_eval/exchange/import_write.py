@@ -56,6 +56,9 @@ NOTED: Final = ("prompt_id", "cluster")
 # What was changed in it before it was stored, in words, as a call keeps it of what it brought.
 CHANGES: Final = "changes"
 
+# Of a queue that asks for a free text.
+OPEN_QUESTION: Final = "What is right and what is wrong with this? Say it in a sentence or two."
+
 # Rows of a table of the scratch file.
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
 
@@ -128,7 +131,9 @@ class Writing:
         return run
 
     def _usual_rubric(self, rules: Columns) -> str:
-        return SINGLE_RUBRICS[rules["kind"]] if "kind" in rules else RUBRICS[self._kind]
+        if "kind" not in rules:
+            return RUBRICS[self._kind]
+        return SINGLE_RUBRICS.get(rules["kind"], OPEN_QUESTION)
 
     def _judge(self, run: Run, name: str) -> Judge:
         fingerprint = imported_fingerprint(name, self._options.source)

@@ -130,16 +130,12 @@ class ColumnMapping:
 
     def unused(self, columns: Iterable[str]) -> list[str]:
         named = self.named()
-        prefixes = tuple(_PREFIXES[group] for group in self._own_groups())
-        if self.groups is None:
-            named |= {LABELS, METADATA} & {*self._own_groups()}
+        own = groups_of(self.shape) if self.groups is None else []
+        if own:
+            named |= {LABELS, METADATA} & {*own}
             named -= {alias for name, alias in _ALIASES.items() if name in columns}
+        prefixes = tuple(_PREFIXES[group] for group in own)
         return [each for each in columns if not (each in named or each.startswith(prefixes))]
-
-    def _own_groups(self) -> list[str]:
-        if self.groups is not None:
-            return []
-        return [group for group in _PREFIXES if group != METADATA or self.shape is ITEMS]
 
     def _group(self, group: str, record: Values) -> Iterator[tuple[str, object]]:
         sources = self.groups.get(group, {}) if self.groups is not None else None
@@ -148,6 +144,10 @@ class ColumnMapping:
         for name, source in sources.items():
             if (value := source.read(record)) is not None:
                 yield name, value
+
+
+def groups_of(shape: Shape) -> list[str]:
+    return [group for group in _PREFIXES if group != METADATA or shape is ITEMS]
 
 
 def converter_of(group: str, shape: Shape) -> Converter:
@@ -345,8 +345,8 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
     """
     if not isinstance(config, Mapping):
         raise ConfigInvalid.at("mapping", "must be an object of columns by field")
-    shape, parser = shape or shape_of(config) or PAIRS, _Parser()
-    groups = [group for group in _PREFIXES if group != METADATA or shape is ITEMS]
+    shape, parser = shape or shape_of(config) or _fitting(config), _Parser()
+    groups = groups_of(shape)
     names = [*shape.fields, *groups]
     for name in config:
         if name not in names:
@@ -368,6 +368,12 @@ def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
     if parser.errors:
         raise ConfigInvalid(parser.errors)
     return ColumnMapping(tuple(columns), parsed, shape)
+
+
+def _fitting(config: Mapping[str, object]) -> Shape:
+    """Return the shape that knows all fields of a mapping; of pairs, where neither does."""
+    shapes = (PAIRS, ITEMS)
+    return next((s for s in shapes if {*s.fields, *groups_of(s)} >= config.keys()), PAIRS)
 
 
 class _Parser:
