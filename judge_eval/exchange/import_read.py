@@ -238,6 +238,9 @@ class _Reading:
         if is_open and self._lacking:
             raise ImportRefused(lacking_text(self._lacking, self._noun))
         rules = self._rules()
+        if self._is_single:
+            for counts in (report.new, report.already):
+                counts.pop("pairs", None)
         self._scratch.finish()
         settled = self._options.model_copy(update={"baselines": self._wants_baselines})
         read = {

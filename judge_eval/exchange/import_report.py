@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal
 from uuid import UUID
 
@@ -28,8 +29,9 @@ from voting.kinds import Word
 MOST_LISTED: Final = 1000
 # Of a source that is to be right in every row, no more is read after so many that are wrong.
 MOST_ERRORS: Final = 100
-WHAT: Final = ("pairs", "judges", "verdicts", "voters", "votes")
-_NOTHING: Final = Counter(dict.fromkeys(WHAT, 0))
+# What is counted; of what a run is made, pairs or single items.
+WHAT: Final = ("judges", "verdicts", "voters", "votes")
+_NOTHING: Final = Counter(dict.fromkeys(("pairs", *WHAT), 0))
 GONE: Final = "The run is gone, or it was not imported to its end."
 SIMULATED: Final = "This run holds simulated votes only; import into another one."
 
@@ -120,6 +122,11 @@ class ImportReport(BaseModel):
     @property
     def run_id(self) -> UUID | None:
         return self.runs[0] if self.runs else None
+
+    @property
+    def counted(self) -> Sequence[str]:
+        """What it counts, by name: pairs, or single items in their place."""
+        return ("pairs" if "pairs" in self.new else "items", *WHAT)
 
     @property
     def failures(self) -> int:

@@ -4,8 +4,18 @@ from datetime import UTC, datetime
 
 import pytest
 
+from judge_eval.exchange.export import export_run
 from judge_eval.exchange.import_report import ImportOptions
-from judge_eval.models import Verdict
+from judge_eval.models import Run, Verdict
+from tests.helpers.bundles import (
+    as_file,
+    changed,
+    empty_the_instance,
+    facts_of,
+    numbers_of,
+    restore,
+    restored,
+)
 from tests.helpers.imports import (
     added,
     assert_whole,
@@ -210,3 +220,42 @@ def test_what_is_wrong_is_named_by_row_and_column(records, errors):
 def test_an_import_may_settle_the_epsilon_of_the_alt_test():
     assert imported(item(1)).epsilon == 0.2
     assert imported(item(1), epsilon=0.15, name="Skilled").epsilon == 0.15
+
+
+@pytest.mark.parametrize("kind, ballot, given, stored", KINDS)
+def test_a_run_of_every_kind_goes_out_and_comes_in_again(kind, ballot, given, stored):
+    run = imported(
+        item(1, metadata={"latency": 3}),
+        item(2),
+        *(vote(n, "ann", answer, comment="so") for n, answer in enumerate(given, start=1)),
+        *(verdict(n, "j", answer) for n, answer in enumerate(given, start=1)),
+        vote(1, "bob", given[1], labels={"sure": "yes"}),
+        {"item": "i2", "judge": "k", "error": "refused"},
+        epsilon=0.1,
+    )
+    before, numbers = facts_of(run), numbers_of(run)
+    assert before["queue"]["kind"] == kind
+    lines = list(export_run(run))
+    empty_the_instance()
+    [back] = restored(lines)
+    assert (facts_of(back), numbers_of(back)) == (before, numbers)
+    assert_whole(back.queue.project)
+
+
+@pytest.mark.parametrize(
+    "record, fields, why",
+    [
+        ("vote", {"choice": "maybe"}, "only what passes or is flagged has a value"),
+        ("vote", {"choice": "A", "value": None}, "'A' is no vote on its item"),
+        ("entry", {"payload": None}, "it says nothing"),
+        ("run", {"ballot": ["pass", "maybe"]}, "no ballot of the kind pass_flag: pass, maybe"),
+        ("run", {"options": {"tusk": "x"}}, "Extra inputs are not permitted"),
+    ],
+)
+def test_a_bundle_of_items_that_was_changed_is_refused(record, fields, why):
+    run = imported(item(1), vote(1, "ann", "pass"), verdict(1, "j", "flag"))
+    lines = changed(list(export_run(run)), record, **fields)
+    empty_the_instance()
+    report = restore(as_file(lines), "run.jsonl")
+    assert why in errors_of(report)[0]
+    assert not Run.objects.exists()
