@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from humanjudge.lib.strict_json import NotJson, loads
+from judge_eval.config.run_config import Epsilon
 from voting.choices import CHOICES, PASS_FLAG, SIDES
 from voting.kinds import Options
 from voting.ledger.chain import canonical
@@ -112,7 +113,7 @@ class RunPart(_Record):
     is_open: bool
     is_simulated: bool
     config: Any
-    epsilon: Annotated[float, Field(ge=0, lt=1)] = 0.2
+    epsilon: Epsilon = 0.2
     budget_nano: Big | None
     spent_nano: Big
     created_at: AwareDatetime

@@ -123,10 +123,9 @@ class Writing:
             is_open=False,
             **rules,
         )
-        run = Run.every.create(queue=queue, name=name, state=Run.State.IMPORTING)
-        if options.epsilon is not None:
-            run.epsilon = options.epsilon
-            run.save(update_fields=["epsilon"])
+        run = Run.every.create(
+            queue=queue, name=name, state=Run.State.IMPORTING, epsilon=options.epsilon
+        )
         Board.objects.create(run=run)
         return run
 

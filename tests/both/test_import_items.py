@@ -1,10 +1,12 @@
 """Rows about single items become a run: what is asked, its votes and verdicts, and its ledger."""
 
 from datetime import UTC, datetime
+from io import BytesIO
 
 import pytest
 
 from judge_eval.exchange.export import export_run
+from judge_eval.exchange.formats import read
 from judge_eval.exchange.import_report import ImportOptions
 from judge_eval.models import Run, Verdict
 from tests.helpers.bundles import (
@@ -259,3 +261,28 @@ def test_a_bundle_of_items_that_was_changed_is_refused(record, fields, why):
     report = restore(as_file(lines), "run.jsonl")
     assert why in errors_of(report)[0]
     assert not Run.objects.exists()
+
+
+def test_files_of_metaevaluator_are_one_run():
+    header = b"original_id,rejection,explanation\n"
+    files = {
+        "annotator_1.csv": b"s1,rejection,It refuses.\ns2,not rejection,\n",
+        "annotator_2.csv": b"s1,rejection,\ns2,rejection,Half.\n",
+        "judge_haiku_results.csv": b"s1,rejection,Refused.\ns2,not rejection,It helps.\n",
+    }
+    items = [row for name, text in files.items() for row in read(BytesIO(header + text), name)]
+    run = run_of(import_run(make_project(), "Rejection", items))
+    assert (run.queue.kind, run.queue.ballot) == ("category", ["not rejection", "rejection"])
+    assert (run.queue.options, run.state) == ({"task": "rejection"}, "complete")
+    said = [(v.voter.external_id, v.item.external_id, v.choice) for v in votes_of(run)]
+    assert said == [
+        ("annotator_1", "s1", "rejection"),
+        ("annotator_1", "s2", "not rejection"),
+        ("annotator_2", "s1", "rejection"),
+        ("annotator_2", "s2", "rejection"),
+    ]
+    assert votes_of(run)[0].labels == {"rejection": "rejection", "explanation": "It refuses."}
+    told = Verdict.objects.get(judge__run=run, item__external_id="s2")
+    assert (told.judge.name, told.winner) == ("judge_haiku", "not rejection")
+    assert told.labels == {"rejection": "not rejection", "explanation": "It helps."}
+    assert_whole(run.queue.project)
