@@ -53,6 +53,17 @@ RUBRICS: Final = MappingProxyType[Kind, str](
         "and to change. Length and comments are not a merit in themselves.",
     }
 )
+SINGLE_RUBRICS: Final = MappingProxyType[str, str](
+    {
+        "pass_flag": "Is this good enough to be used as it is? Pass what is right and does what "
+        "was asked, including any limit on length or form; flag what is wrong, unsafe or beside "
+        "the point.",
+        "category": "Which of these labels fits best?",
+        "rating": "How good is this? 1: of no use. 3: usable, with faults. 5: nothing to improve. "
+        "First check that it is right and does what was asked; then weigh how clear it is.",
+        "labels": "Which of these labels fit? Several may, or none.",
+    }
+)
 
 
 def _decimal(value: object) -> Decimal:
@@ -64,6 +75,8 @@ def _decimal(value: object) -> Decimal:
 Long: TypeAlias = Annotated[Text, Field(max_length=20_000)]
 Provider: TypeAlias = Annotated[Line, Field(max_length=50)]
 Temperature: TypeAlias = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None
+# How much worse than a person a judge may be in the Alt-Test.
+Epsilon: TypeAlias = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 Tokens: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
 Votes: TypeAlias = Annotated[int, Field(ge=1, le=100)]
 Usd: TypeAlias = Annotated[
@@ -175,6 +188,7 @@ class RunConfig(Part):
     judging: Judging = Judging()
     provider: Provider = DEFAULT_PROVIDER
     budget_usd: Usd | None = None
+    epsilon: Epsilon = 0.2
 
     @property
     def providers(self) -> set[str]:

@@ -9,12 +9,11 @@ import numpy as np
 from humanjudge.charts.draw import svg
 from humanjudge.charts.plots import Curve, Estimate, heat_map, intervals, lines
 from humanjudge.charts.spec import RATING, SHARE, Axis, Reference, Spec
+from judge_eval.findings.alt_test import alt_tests
 from judge_eval.findings.load import RunOutcomes, Spent
 from judge_eval.findings.model import (
     PEOPLE,
-    AgainstPerson,
     AltTest,
-    AltTestJudge,
     Claims,
     DisputedPair,
     JudgeFindings,
@@ -22,8 +21,7 @@ from judge_eval.findings.model import (
     Models,
     RunFindings,
 )
-from judge_eval.models import Judge
-from judge_eval.stats import PASSES, AltTestResult, AltTestSettings, advice, alt_test, in_words
+from judge_eval.stats import PASSES
 from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
@@ -39,18 +37,10 @@ from judge_eval.stats.judge_figures import (
 )
 from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import WRONG, Codes, OutcomesTable
-from voting.choices import VERDICTS
 
 START = Reference(1000, "start")
 MOST_DISPUTED = 12
 MOST_MODELS = 100
-# Everybody is tested; of very many people only some are listed one by one.
-MOST_LISTED = 200
-TOO_FEW = "too few items that others voted on too"
-SOME = (
-    "This page compares one of every {} items: all {:,} votes would take too long here. "
-    "Score files take all of them."
-)
 
 
 def findings(outcomes: RunOutcomes) -> RunFindings:
@@ -101,7 +91,9 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
             ),
         )
     models, models_why = _models(outcomes)
-    alt_test, alt_test_why = _alt_test(outcomes)
+    alt_test, alt_test_why, further = alt_tests(
+        outcomes.run, judges, outcomes.tasks, outcomes.as_of.votes
+    )
     alike: Any = same_verdict(table.verdicts)
     return RunFindings(
         as_of=outcomes.as_of,
@@ -116,6 +108,7 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
         models_why=models_why,
         alt_test=alt_test,
         alt_test_why=alt_test_why,
+        further_alt_tests=further,
         **({"parts": outcomes.parts} if outcomes.parts else {}),
     )
 
@@ -180,72 +173,6 @@ def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
     return Models(names=names, boards=boards), None
 
 
-def _alt_test(outcomes: RunOutcomes) -> tuple[AltTest | None, str | None]:
-    people, every, settings = outcomes.chosen, outcomes.every, AltTestSettings()
-    if len(people) < settings.min_humans:
-        voted = f"{len(people)} {'person' if len(people) == 1 else 'people'}"
-        return None, f"The test takes {settings.takes}; {voted} voted."
-    voted_on = {position for chosen in people.values() for position in chosen}
-    positions = outcomes.positions.tolist()
-    labels = {
-        str(judge.pk): {
-            place: VERDICTS[code]
-            for place, code in zip(positions, codes.tolist(), strict=True)
-            if code >= 0 and place in voted_on
-        }
-        for judge, codes in zip(outcomes.judges, outcomes.table.verdicts.T, strict=True)
-    }
-    results = alt_test(labels, people, settings)
-    lines = (line for result in results.values() for line in advice(result, settings))
-    return AltTest(
-        judges=[_alt_test_judge(judge, results[str(judge.pk)]) for judge in outcomes.judges],
-        advice=list(dict.fromkeys(lines)),
-        left_out=[SOME.format(every, outcomes.as_of.votes)] if every > 1 else [],
-        epsilon=f"{settings.epsilon:.2f}",
-        humans=len(people),
-        choices=len({choice for chosen in people.values() for choice in chosen.values()}),
-        items=max((result.items for result in results.values()), default=0),
-    ), None
-
-
-def _alt_test_judge(judge: Judge, result: AltTestResult) -> AltTestJudge:
-    rates = {key: rate.value for key, rate in result.winning_rate.items()}
-    people = [
-        AgainstPerson(
-            name=name,
-            why=None,
-            items=against.n,
-            judge=against.judge_advantage,
-            human=against.human_advantage,
-            p=dict(against.p_values),
-            rejected=dict(against.rejected),
-        )
-        for name, against in result.by_human.items()
-    ]
-    people += [AgainstPerson(name=n, why=TOO_FEW, items=i) for n, i in result.untested.items()]
-    # Of very many people those with the most items are listed.
-    listed = sorted(people, key=lambda person: -person.items)[:MOST_LISTED]
-    return AltTestJudge(
-        id=str(judge.pk),
-        name=judge.name,
-        is_baseline=judge.is_baseline,
-        winning_rates=rates if any(rate is not None for rate in rates.values()) else None,
-        passes=result.passes,
-        advantage=result.advantage_probability.value,
-        advantage_interval=result.advantage_probability.interval or None,
-        words=in_words(result),
-        humans=sorted(listed, key=lambda person: person.name),
-        tested=len(result.by_human),
-        untested=len(result.untested),
-        left_out=[
-            f"{gap.count:,} {gap.what.removesuffix('s') if gap.count == 1 else gap.what}: {gap.why}"
-            for gap in result.left_out
-            if gap.what != "humans"
-        ],
-        items=result.items,
-    )
-
-
 # --- charts -------------------------------------------------------------------------------------
 
 
@@ -260,7 +187,10 @@ def charts_of(findings: RunFindings) -> dict[str, str]:
         "agreement": _intervals(overall, "Overall agreement with people", SHARE, beside),
         "ratings": _intervals(ratings, "Bradley-Terry rating of the judges", RATING, START),
         "same_verdict": _same_verdict(findings),
-        "winning_rates": _winning_rates(findings.alt_test),
+        **{
+            findings.rate_charts[task]: _winning_rates(test)
+            for task, test in findings.alt_tests.items()
+        },
     }
     if models := findings.models:
         named = zip(models.names, models.boards[0].ratings, strict=True)
@@ -289,10 +219,10 @@ def _same_verdict(findings: RunFindings) -> Spec | None:
     return heat_map(names, shares, title="Judges with each other", text=words)
 
 
-def _winning_rates(test: AltTest | None) -> Spec | None:
+def _winning_rates(test: AltTest) -> Spec | None:
     curves = [
         Curve(judge.name, [(float(key), rate) for key, rate in rates.items()], judge.is_baseline)
-        for judge in (test.judges if test else ())
+        for judge in test.judges
         if (rates := judge.winning_rates)
     ]
     passes, title = Reference(PASSES, "passes"), "Share of people a judge wins against"
