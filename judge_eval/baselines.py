@@ -3,19 +3,24 @@
 A judge that does not beat *longer wins* has learned nothing. Baselines answer in the same orders
 as the run's judges, and are scored alike: asked in both, *always first* contradicts itself on every
 pair.
+
+Of single items the floor is whoever always gives the same answer. Which label people give most is
+known only after they have voted, and a verdict must depend on no vote; so there is a baseline for
+each label, and always to say the most frequent one is the best of them, whichever it turns out to
+be.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from voting.pictures.screening import element_count
 
 
 class Opinion(NamedTuple):
-    """What a baseline says of a pair as it is shown, A first, and the one line of why."""
+    """What a baseline says of an item, of a pair as it is shown, A first; and why, in one line."""
 
-    winner: Literal["A", "B", "tie"]
+    winner: str
     reason: str
 
 
@@ -63,3 +68,44 @@ BLIND: Final = frozenset({"always-first", "random"})
 
 def names_for(kind: str) -> list[str]:
     return [name for name in BASELINES if kind == "svg" or name != "more-elements-wins"]
+
+
+# --- single items -------------------------------------------------------------------------------
+
+RANDOM: Final = "random"
+# In a run's config: a baseline for every label of the ballot.
+MOST_FREQUENT: Final = "most-frequent"
+_ALWAYS: Final = "always-"
+
+
+def always(choice: str) -> str:
+    """Name the baseline that always gives this answer.
+
+    >>> always("flag")
+    'always-flag'
+    """
+    return f"{_ALWAYS}{choice}"
+
+
+def names_for_single(ballot: Sequence[str]) -> list[str]:
+    """Name all baselines of single items with these choices.
+
+    >>> names_for_single(["pass", "flag"])
+    ['always-pass', 'always-flag', 'random']
+    """
+    return [*map(always, ballot), RANDOM]
+
+
+def opinion_of_single(name: str, ballot: Sequence[str], seed: str) -> Opinion | None:
+    """Return what a baseline says of a single item, whatever stands there; None: no such baseline.
+
+    One of all choices alike is *random*'s, the same for the same seed.
+
+    >>> opinion_of_single("always-flag", ["pass", "flag"], "seed")
+    Opinion(winner='flag', reason='It always says so.')
+    """
+    if name == RANDOM:
+        return Opinion(Random(seed).choice(ballot), "It was drawn by lot.")  # noqa: S311
+    said = name.removeprefix(_ALWAYS)
+    is_known = name.startswith(_ALWAYS) and said in ballot
+    return Opinion(said, "It always says so.") if is_known else None

@@ -13,7 +13,7 @@ from pydantic import Field, PlainSerializer
 
 from humanjudge.lib.validation import Part
 from judge_eval.config.run_config import RunConfig
-from judge_eval.prompts.judge import Message, messages
+from judge_eval.prompts.judge import Asked, Message, messages
 
 # Our pictures measure at most 1024 x 1024. Published rules then give 765 tokens (GPT-4o), 1,032
 # (Gemini), 1,369 (Qwen-VL) and 1,399 (Claude); this is above them all. Some models count far
@@ -171,12 +171,11 @@ def _judging_tokens(config: RunConfig, picture_tokens: int) -> int:
     shown = picture_tokens if config.kind == "svg" else config.generation.max_tokens
     around = messages(
         config.judging.prompt_version,
+        Asked(config.ballot),
         kind=config.kind,
         prompt="",
         rubric=config.rubric,
-        ballot=config.ballot,
-        first="",
-        second="",
+        outputs=["", ""],
     )
     characters = sum(map(len, _texts(around)[0]))
     return sum(_tokens(characters + len(prompt.text)) + 2 * shown for prompt in config.prompts)

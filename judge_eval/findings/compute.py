@@ -38,7 +38,7 @@ from judge_eval.stats.judge_figures import (
     shares,
 )
 from judge_eval.stats.order_luck import order_luck
-from judge_eval.stats.outcomes_table import WRONG, Codes, OutcomesTable
+from judge_eval.stats.outcomes_table import Codes, OutcomesTable
 from voting.choices import VERDICTS
 
 START = Reference(1000, "start")
@@ -143,7 +143,7 @@ def same_verdict(verdicts: Codes) -> FloatArray:
 
     `verdicts` has shape (n_comparisons, n_judges); NaN where two never answered together.
     """
-    chose = [(verdicts == code).astype(np.float32) for code in range(WRONG + 1)]
+    chose = [(verdicts == code).astype(np.float32) for code in range(verdicts.max(initial=-1) + 1)]
     answered = (verdicts >= 0).astype(np.float32)
     same, both = sum(one.T @ one for one in chose), answered.T @ answered
     with np.errstate(invalid="ignore"):

@@ -118,16 +118,16 @@ def _question(call: Call, provider: Provider) -> Question:
         messages = judge.generation_messages(config.kind, config.prompts[call.prompt].text)
     else:
         first, second = item.seen(left=call.order[0])
+        asked = judge.Asked(queue.ballot)
         messages = judge.messages(
             config.judging.prompt_version,
+            asked,
             kind=config.kind,
             prompt=item.a.prompt,
             rubric=queue.rubric.text,
-            ballot=queue.ballot,
-            first=_as_shown(first),
-            second=_as_shown(second),
+            outputs=[_as_shown(first), _as_shown(second)],
         )
-        schema = judge.schema(queue.ballot)
+        schema = judge.schema(asked)
         # By what is shown, so that a copy of a run asks the same questions: which output is A
         # there is drawn anew. Equal outputs are told apart by nothing else.
         is_first = first.output < second.output
@@ -148,7 +148,7 @@ def _question(call: Call, provider: Provider) -> Question:
     if call.is_repaired:
         # Go on from a reply that was no verdict; a lost worker or connection starts nothing anew.
         try:
-            parse_verdict(call.reply, queue.ballot)
+            parse_verdict(call.reply, asked)
         except ReplyUnreadable as unreadable:
             problem = str(unreadable)
             messages = judge.repair(messages, call.reply, problem)

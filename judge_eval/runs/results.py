@@ -11,6 +11,7 @@ from django.db.models import JSONField, Model
 from django.utils import timezone
 
 from judge_eval.models import Call
+from judge_eval.prompts.judge import Asked
 from judge_eval.prompts.parse import ReplyUnreadable, extract, parse_verdict
 from judge_eval.providers.chat import ChatReply
 from judge_eval.providers.errors import RAW_LIMIT, CallFailed
@@ -236,7 +237,7 @@ def _read(question: Question, reply: ChatReply) -> Fields:
     """Return what a call has to keep of a reply, or raise ReplyUnreadable."""
     call, config = question.call, question.config
     if call.purpose != Call.Purpose.GENERATE:
-        verdict = parse_verdict(reply.text, call.run.queue.ballot)
+        verdict = parse_verdict(reply.text, Asked(call.run.queue.ballot))
         return {"reply": reply.text, **verdict._asdict()}
     extracted = extract(reply.text, config.kind)
     assert call.prompt is not None  # the database says so

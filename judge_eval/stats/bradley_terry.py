@@ -27,7 +27,7 @@ from judge_eval.stats.bootstrap import (
 from judge_eval.stats.elo import START
 from judge_eval.stats.estimate import Rating, best_first, require
 from judge_eval.stats.outcomes_table import Codes
-from voting.choices import CHOICES, TABLE
+from voting.choices import TABLE
 
 POINTS: Final = 400 / math.log(10)
 PRIOR: Final = 0.5
@@ -266,10 +266,10 @@ def as_votes(verdicts: Codes) -> IntArray:
 
     Examples
     --------
-    >>> as_votes(np.array([1, -1], dtype=np.int8)).tolist()
+    >>> as_votes(np.array([1, -1], dtype=np.int16)).tolist()
     [[0, 1, 0, 0], [0, 0, 0, 0]]
     """
-    return np.asarray(verdicts[:, None] == np.arange(len(CHOICES)), dtype=np.int64)
+    return np.asarray(verdicts[:, None] == np.arange(len(_HALVES)), dtype=np.int64)
 
 
 def model_board(

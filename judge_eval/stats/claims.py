@@ -57,7 +57,7 @@ def strict_majority(votes: IntArray) -> Codes:
     [0, -1, -1]
     """
     has_one = 2 * votes.max(axis=1) > votes.sum(axis=1)
-    return np.where(has_one, votes.argmax(axis=1), NO_MAJORITY).astype(np.int8)
+    return np.where(has_one, votes.argmax(axis=1), NO_MAJORITY).astype(np.int16)
 
 
 def claims(table: OutcomesTable) -> Claims:
@@ -65,7 +65,7 @@ def claims(table: OutcomesTable) -> Claims:
 
     Examples
     --------
-    >>> votes, verdicts = np.tile([1, 0, 0, 0], (6, 1)), np.tile(np.int8([0, 1]), (6, 1))
+    >>> votes, verdicts = np.tile([1, 0, 0, 0], (6, 1)), np.tile(np.int16([0, 1]), (6, 1))
     >>> table = OutcomesTable(votes, verdicts)
     >>> found = claims(table)
     >>> found.beats.tolist(), found.p[0, 1].item()

@@ -99,14 +99,14 @@ def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
     Examples
     --------
     >>> votes = np.array([[1, 0, 0, 0]] * 8 + [[0, 1, 0, 0]] * 4)
-    >>> table = OutcomesTable(votes, np.tile(np.int8([0, -1]), (12, 1)))
+    >>> table = OutcomesTable(votes, np.tile(np.int16([0, -1]), (12, 1)))
     >>> one, other = overall_agreement(table, np.arange(12))
     >>> round(one.value, 3), round(one.low, 3), round(one.high, 3), one.method, other.value
     (0.667, 0.391, 0.862, 'wilson', 0.0)
     """
     asked = table.verdicts != NOT_ASKED
     votes = np.where(asked, table.votes.sum(axis=1, keepdims=True), 0)
-    return _by_prompt(table.right(), votes, prompts)
+    return shares_by_prompt(table.right(), votes, prompts)
 
 
 def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share]:
@@ -118,7 +118,7 @@ def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share
 
     Examples
     --------
-    >>> first = np.tile(np.array([0, 1], dtype=np.int8), (12, 1, 1))
+    >>> first = np.tile(np.array([0, 1], dtype=np.int16), (12, 1, 1))
     >>> [share] = per_answer(np.tile([1, 0, 0, 0], (12, 1)), first, np.arange(12))
     >>> share.value, share.trials
     (0.5, 24)
@@ -127,11 +127,22 @@ def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share
     codes = np.maximum(answers, 0).astype(np.intp)
     one, other = (np.take_along_axis(votes, codes[:, :, order], axis=1) for order in range(2))
     trials = 2 * known * votes.sum(axis=1, keepdims=True)
-    return _by_prompt(np.where(known, one + other, 0), trials, prompts)
+    return shares_by_prompt(np.where(known, one + other, 0), trials, prompts)
 
 
-def _by_prompt(right: IntArray, votes: IntArray, prompts: IntArray) -> list[Share]:
-    """Return shares of counts of shape (n_comparisons, n_judges)."""
+def shares_by_prompt(right: IntArray, votes: IntArray, prompts: IntArray) -> list[Share]:
+    """Make shares of votes, of counts of shape (n_comparisons, n_shares), with their intervals.
+
+    The interval is that of `overall_agreement`. `prompts`, of shape (n_comparisons,), numbers what
+    is taken as independent.
+
+    Examples
+    --------
+    >>> right, votes = np.array([[3, 2, 1, 3, 0, 2, 3, 1, 2, 3]]).T, np.full((10, 1), 3)
+    >>> [share] = shares_by_prompt(right, votes, np.arange(10))
+    >>> round(share.value, 6), round(share.low, 6), round(share.high, 6), share.method
+    (0.666667, 0.392234, 0.861072, 'prompts')
+    """
     number = np.unique(prompts, return_inverse=True)[1]
     sums = np.zeros((3, int(number.max(initial=-1)) + 1, right.shape[1]))
     for total, values in zip(sums, (right, votes, votes > 0), strict=True):
@@ -240,7 +251,7 @@ def habits(
 
     Examples
     --------
-    >>> same = np.array([[1], [1], [0], [-1]], dtype=np.int8)
+    >>> same = np.array([[1], [1], [0], [-1]], dtype=np.int16)
     >>> first, sided = np.array([[1], [1], [2], [1]]), np.array([[2], [2], [2], [1]])
     >>> [consistency], [first] = habits(same, first, sided, np.random.default_rng(1))
     >>> round(consistency.value, 3), consistency.trials, round(first.value, 3)
@@ -276,7 +287,7 @@ def judge_figures(
     --------
     >>> from judge_eval.stats.claims import claims
     >>> votes = np.array([[1, 0, 0, 0]] * 8 + [[0, 1, 0, 0]] * 2)
-    >>> table = OutcomesTable(votes, np.tile(np.int8([0, 1]), (10, 1)))
+    >>> table = OutcomesTable(votes, np.tile(np.int16([0, 1]), (10, 1)))
     >>> one, other = judge_figures(table, claims(table), np.random.default_rng(1))
     >>> round(one.rating.value), one.rating.rank, one.ties, one.agreement.value
     (1112, 1, 'a', 0.8)
