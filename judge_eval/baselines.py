@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final, NamedTuple
 
+from voting.kinds import NO_LABELS, joined
 from voting.pictures.screening import element_count
 
 
@@ -76,6 +77,16 @@ RANDOM: Final = "random"
 # In a run's config: a baseline for every label of the ballot.
 MOST_FREQUENT: Final = "most-frequent"
 _ALWAYS: Final = "always-"
+_BY_LOT: Final = "It was drawn by lot."
+
+
+def is_baseline(name: str) -> bool:
+    """Say whether no model can be called this, as a baseline of pairs or single items is.
+
+    >>> is_baseline("longer-wins"), is_baseline("always-flag"), is_baseline("gpt-5")
+    (True, True, False)
+    """
+    return name in BASELINES or name == MOST_FREQUENT or name.startswith(_ALWAYS)
 
 
 def always(choice: str) -> str:
@@ -87,25 +98,29 @@ def always(choice: str) -> str:
     return f"{_ALWAYS}{choice}"
 
 
-def names_for_single(ballot: Sequence[str]) -> list[str]:
-    """Name all baselines of single items with these choices.
+def names_for_single(kind: str, ballot: Sequence[str]) -> list[str]:
+    """Name all baselines of single items of this kind with these choices.
 
-    >>> names_for_single(["pass", "flag"])
+    >>> names_for_single("pass_flag", ["pass", "flag"])
     ['always-pass', 'always-flag', 'random']
     """
-    return [*map(always, ballot), RANDOM]
+    return [*map(always, ballot), *([always(NO_LABELS)] if kind == "labels" else []), RANDOM]
 
 
-def opinion_of_single(name: str, ballot: Sequence[str], seed: str) -> Opinion | None:
+def opinion_of_single(name: str, kind: str, ballot: Sequence[str], seed: str) -> Opinion | None:
     """Return what a baseline says of a single item, whatever stands there; None: no such baseline.
 
-    One of all choices alike is *random*'s, the same for the same seed.
+    *random* says each of the choices equally often, or each of all sets of labels; the same for the
+    same seed.
 
-    >>> opinion_of_single("always-flag", ["pass", "flag"], "seed")
+    >>> opinion_of_single("always-flag", "pass_flag", ["pass", "flag"], "seed")
     Opinion(winner='flag', reason='It always says so.')
     """
-    if name == RANDOM:
-        return Opinion(Random(seed).choice(ballot), "It was drawn by lot.")  # noqa: S311
-    said = name.removeprefix(_ALWAYS)
-    is_known = name.startswith(_ALWAYS) and said in ballot
-    return Opinion(said, "It always says so.") if is_known else None
+    if name not in names_for_single(kind, ballot):
+        return None
+    if name != RANDOM:
+        return Opinion(name.removeprefix(_ALWAYS), "It always says so.")
+    chance = Random(seed)  # noqa: S311  no secret
+    if kind == "labels":
+        return Opinion(joined(word for word in ballot if chance.random() < 0.5), _BY_LOT)
+    return Opinion(chance.choice(ballot), _BY_LOT)

@@ -93,8 +93,8 @@ def wants_overlap(key: str, item: object, share: float) -> bool:
     return keyed_number(key, "overlap", item) < share * 2**64
 
 
-def add_items(queue: Queue, pairs: Sequence[tuple[Inference, Inference]]) -> list[Item]:
-    """Put pairs behind those that a queue has; the caller holds its lock."""
+def add_items(queue: Queue, pairs: Sequence[tuple[Inference, Inference | None]]) -> list[Item]:
+    """Put pairs, or single items, behind those that a queue has; the caller holds its lock."""
     items = []
     for position, (a, b) in enumerate(pairs, start=_next_position(queue.items.all())):
         key = prompt_key(a.prompt)

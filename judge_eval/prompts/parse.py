@@ -12,13 +12,14 @@ time is linear in its length.
 import json
 import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from html import unescape
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from humanjudge.lib.text import excerpt
 from judge_eval.prompts.judge import Asked
-from voting.choices import TABLE
+from voting.choices import CHOICES, TABLE
+from voting.kinds import joined
 
 _Object: TypeAlias = dict[str, Any]
 
@@ -47,10 +48,9 @@ _FENCE_LINE: Final = re.compile(r"[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*+)")
 LONGEST_REASON: Final = 500
 # A graded verdict passes from this score on, as a graded vote does.
 PASSES_FROM: Final = 0.5
-NO_LABEL: Final = "none"
 # "both bad" is how people say it; nothing else is stretched.
 _WINNERS: Final = {
-    name.lower(): choice for choice, row in TABLE.items() for name in (choice, row.short)
+    name.lower(): choice for choice in CHOICES for name in (choice, TABLE[choice].short)
 }
 # A brace that begins a JSON object, not one of prose or of a formula.
 _BRACE: Final = re.compile(r'\{(?=[ \t\r\n]*+(?:["}]|\Z))')
@@ -349,15 +349,6 @@ def parse_verdict(reply: str, asked: Asked) -> ParsedVerdict:
         return ParsedVerdict(answer, _grade(verdict, answer, asked), None, _reason(verdict))
     scores = _score(verdict, "score_a"), _score(verdict, "score_b")
     return ParsedVerdict(_winner(verdict, asked), *scores, _reason(verdict))
-
-
-def joined(labels: Collection[str]) -> str:
-    """Write a set of labels as votes and verdicts hold it.
-
-    >>> joined({"rude", "long"}), joined([])
-    ('long;rude', 'none')
-    """
-    return ";".join(sorted(labels)) or NO_LABEL
 
 
 class _Repeated(_Object):

@@ -271,9 +271,14 @@ def _coverage(payloads: Iterable[Payload]) -> tuple[Counter[str], Counter[str]]:
 
 
 def _answers(run: Run, payloads: Mapping[UUID, Payload]) -> dict[UUID, tuple[int, ...]]:
-    """Count, as `ANSWERS` are, what judges say of pairs; people need not agree with baselines."""
+    """Count, as `ANSWERS` are, what judges say of items; people need not agree with baselines.
+
+    Only pairs, and items that are passed or flagged, have columns for what may be said of them.
+    """
     baselines = run.judges.filter(provider=Judge.BASELINE).values_list("pk", flat=True)
     left_aside, answers = set(map(str, baselines)), {}
+    if run.queue.kind not in FIXED_KINDS:
+        return dict.fromkeys(payloads, (0,) * len(ANSWERS))
     for pair, payload in payloads.items():
         said = [each["winner"] for each in payload["verdicts"] if each["judge"] not in left_aside]
         answers[pair] = tuple(map(said.count, VERDICTS))

@@ -30,7 +30,6 @@ from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, OutcomesTable
 NOTHING: Final = Share(None, None, None, 0, 0, 0, why="there is nothing to count")
 FEWEST_PROMPTS: Final = 10
 TOO_FEW_PROMPTS: Final = f"votes on fewer than {FEWEST_PROMPTS} prompts do not tell how sure it is"
-TOO_FEW_PAIRS: Final = f"votes on fewer than {FEWEST_PROMPTS} pairs do not tell how sure it is"
 
 
 def shares(
@@ -157,8 +156,7 @@ def _share_by_prompt(right: FloatArray, votes: FloatArray, pairs: FloatArray) ->
     value, prompts = good / total, len(votes)
     is_plain = total == comparisons == prompts
     if prompts < FEWEST_PROMPTS:
-        why = TOO_FEW_PAIRS if is_plain else TOO_FEW_PROMPTS
-        return Share(value, None, None, good, total, comparisons, why=why)
+        return Share(value, None, None, good, total, comparisons, why=TOO_FEW_PROMPTS)
     if is_plain or good in (0, total):
         low, high = wilson(value * prompts, prompts) or (None, None)
         return Share(value, low, high, good, total, comparisons, "wilson")
