@@ -123,8 +123,9 @@ def _has_been_asked(voter: Voter, run: Run) -> bool:
 
 
 def board_address(queue: Queue, user: AbstractBaseUser | AnonymousUser) -> str:
-    run: Run = queue.run
-    return reverse("run", args=[run.pk]) if user.is_authenticated or run.is_shared else ""
+    run = Run.objects.filter(queue=queue).first()
+    is_readable = run is not None and (user.is_authenticated or run.is_shared)
+    return reverse("run", args=[run.pk]) if run is not None and is_readable else ""
 
 
 def reveal_address(vote: UUID) -> str:

@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from judge_eval.stats import elo
-from voting.choices import LABELS, WRONG
+from voting.kinds import LONGEST_CHOICE
 from voting.models import ApiKey, Inference, Item, Project, Queue
 
 # Instead of a provider's name: a baseline, or a judge whose verdicts were imported.
@@ -180,7 +180,7 @@ class Verdict(models.Model):
     item = models.ForeignKey(Item, models.PROTECT, related_name="verdicts")
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
     order = models.CharField(max_length=4, choices=Order, default=Order.STORED)
-    winner = models.CharField(max_length=8, choices=[*LABELS.items(), (WRONG, WRONG)], blank=True)
+    winner = models.CharField(max_length=LONGEST_CHOICE, blank=True)
     # Whether both orders agreed; empty where only one was asked.
     consistent = models.BooleanField(null=True, blank=True)
     # What was picked in each order as it stood there, with one vote of several samples.
@@ -264,7 +264,7 @@ class Call(models.Model):
     changes = models.JSONField(default=list)
     is_repaired = models.BooleanField(default=False)
     error = models.TextField(blank=True)
-    winner = models.CharField(max_length=8, choices=LABELS.items(), blank=True)
+    winner = models.CharField(max_length=LONGEST_CHOICE, blank=True)
     score_a = models.FloatField(null=True)
     score_b = models.FloatField(null=True)
     reason = models.TextField(blank=True)

@@ -69,6 +69,16 @@ def create_run(
     return run
 
 
+def create_study(
+    project: Project, name: str, rubric: str, *, kind: str, ballot: Sequence[str], **rules: Any
+) -> Run:
+    """Make a run of single items that come later, open for voting; judges may join it."""
+    queue = create_queue(project, name, rubric, kind=kind, ballot=list(ballot), **rules)
+    run = Run.objects.create(queue=queue, name=name, state=Run.State.VOTING)
+    Board.objects.create(run=run)
+    return run
+
+
 def create_queue(project: Project, name: str, rubric: str, **rules: Any) -> Queue:
     """Make a queue of votes with the last rubric of this name, or a new version of another text."""
     named = name[: VoterPrompt._meta.get_field("name").max_length]
@@ -93,11 +103,11 @@ def wants_overlap(key: str, item: object, share: float) -> bool:
     return keyed_number(key, "overlap", item) < share * 2**64
 
 
-def add_items(queue: Queue, pairs: Sequence[tuple[Inference, Inference | None]]) -> list[Item]:
-    """Put pairs, or single items, behind those that a queue has; the caller holds its lock."""
+def add_items(queue: Queue, new: Sequence[Sequence[Inference]]) -> list[Item]:
+    """Put items of one output or two behind those that a queue has; the caller holds its lock."""
     items = []
-    for position, (a, b) in enumerate(pairs, start=_next_position(queue.items.all())):
-        key = prompt_key(a.prompt)
+    for position, (a, *others) in enumerate(new, start=_next_position(queue.items.all())):
+        key, b = prompt_key(a.prompt), others[0] if others else None
         turn = fresh_turn(queue.pk, key)
         item = Item(queue=queue, position=position, prompt_key=key, turn=turn, a=a, b=b)
         overlaps = wants_overlap(settings.SECRET_KEY, item.pk, queue.overlap_share)

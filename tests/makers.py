@@ -26,6 +26,7 @@ from voting.models import (
     Queue,
     Voter,
     VoterPrompt,
+    prompt_key,
 )
 from voting.order import fresh_turn
 from voting.pictures.store import store
@@ -56,6 +57,21 @@ def make_inference(project, output="An answer", generator="generator", **fields)
     fields.setdefault("kind", "text")
     fields.setdefault("prompt", "A question")
     return Inference.objects.create(project=project, output=output, generator=generator, **fields)
+
+
+def make_item(queue, output="An answer", *, prompt="A question", is_open=True, **fields):
+    """Return an item of one output, open for voting."""
+    key = prompt_key(prompt)
+    return Item.objects.create(
+        queue=queue,
+        position=queue.items.count(),
+        prompt_key=key,
+        turn=fresh_turn(queue.pk, key),
+        a=make_inference(queue.project, output, prompt=prompt),
+        votes_wanted=queue.votes_per_item,
+        opened_at=timezone.now() if is_open else None,
+        **fields,
+    )
 
 
 def make_run(

@@ -86,6 +86,8 @@ class QueueForm(ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         rubrics = VoterPrompt.objects.filter(project=self.instance.project_id)
         cast("ModelChoiceField[VoterPrompt]", self.fields["rubric"]).queryset = rubrics
+        if kind_of(self.instance) is not COMPARISON:
+            del self.fields["ballot"]  # settled when the queue is made
 
     def clean_ballot(self) -> list[Choice]:
         chosen = self.cleaned_data["ballot"]

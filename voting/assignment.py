@@ -231,6 +231,8 @@ def ballot_for(voter: Voter, queue: Queue, item: Item) -> Ballot:
         item=item.pk,
         voter=voter.pk,
         rubric=queue.rubric_id,
-        left=left_side(settings.SECRET_KEY, voter.pk, item.pk),
+        left=left_side(settings.SECRET_KEY, voter.pk, item.pk) if item.b_id else "",
         choices=tuple(queue.ballot),
+        kind=queue.kind,
+        options=queue.options,
     )

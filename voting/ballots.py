@@ -1,14 +1,16 @@
 """Signed ballots: what a page may say about one item without the server looking anything up."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
+from typing import Any, Literal
 from uuid import UUID
 
 from django.core import signing
 
-from voting.choices import Choice, Side
-from voting.kinds import kind_of
+from voting.choices import Side
+from voting.kinds import DEFAULT_OPTIONS, Answer, Options, Posted, kind_of
 
 MAX_AGE = timedelta(hours=24)
 
@@ -27,12 +29,16 @@ class Ballot:
     item: UUID
     voter: UUID
     rubric: int
-    left: Side
-    choices: tuple[Choice, ...]
+    # Of a pair; a single output has no sides.
+    left: Side | Literal[""]
+    choices: tuple[str, ...]
+    kind: str = "comparison"
+    options: Mapping[str, Any] = field(default_factory=dict)
 
-    def choice(self, position: str) -> Choice | None:
-        choice = kind_of(self).choice_at(position, self.left)
-        return choice if choice in self.choices else None
+    def answer(self, posted: Posted) -> Answer:
+        """Return what a form says; raise AnswerInvalid for what this ballot does not offer."""
+        options = Options.model_validate(self.options) if self.options else DEFAULT_OPTIONS
+        return kind_of(self).answer(posted, self.choices, options, self.left)
 
 
 @cache
@@ -43,16 +49,21 @@ def _signer() -> signing.TimestampSigner:
 def issue(ballot: Ballot) -> str:
     identifiers = (ballot.uid, ballot.project, ballot.queue, ballot.item, ballot.voter)
     return _signer().sign_object(
-        [*(i.hex for i in identifiers), ballot.rubric, ballot.left, ",".join(ballot.choices)]
+        [
+            *(i.hex for i in identifiers),
+            *(ballot.rubric, ballot.left, ballot.choices, ballot.kind, ballot.options),
+        ]
     )
 
 
 def read(token: str) -> Ballot:
     try:
-        *identifiers, rubric, left, choices = _signer().unsign_object(token, max_age=MAX_AGE)
+        *identifiers, rubric, left, choices, kind, options = _signer().unsign_object(
+            token, max_age=MAX_AGE
+        )
         uid, project, queue, item, voter = (UUID(hex=text) for text in identifiers)
     except signing.SignatureExpired as error:
         raise BallotInvalid("this page is a day old; reload it to go on voting") from error
-    except signing.BadSignature as error:
+    except (signing.BadSignature, ValueError) as error:  # one of an earlier version has less
         raise BallotInvalid("this ballot was not issued here; reload the page") from error
-    return Ballot(uid, project, queue, item, voter, rubric, left, tuple(choices.split(",")))
+    return Ballot(uid, project, queue, item, voter, rubric, left, tuple(choices), kind, options)

@@ -10,8 +10,10 @@ from typing import Final, Literal, cast, get_args
 
 Side = Literal["A", "B"]
 Choice = Literal["A", "B", "tie", "both_bad"]
+# Of a single output.
+PassFlag = Literal["pass", "flag"]
 # What a choice is called where it is not known which output is A: on the voting page.
-Position = Literal["left", "right", "tie", "both_bad"]
+Position = Literal["left", "right", "tie", "both_bad", "pass", "flag"]
 # What a judge's verdict may be beside the choices: right for no vote.
 Wrong = Literal["wrong"]
 WRONG: Final[Wrong] = "wrong"
@@ -32,20 +34,51 @@ class ChoiceRow:
     keys: str
     key_names: str
     # The choice that says the same when the outputs change sides.
-    swapped: Choice
+    swapped: Choice | PassFlag
     # What it says of A and of B, in [0, 1]. Where both are 0 it does not say which is better.
     grades: tuple[float, float]
+    # What a vote for it is worth in a quality score: whether there is an output good enough.
+    quality: float
 
 
 # In the order in which ballots and figures name them.
-TABLE: Final[dict[Choice, ChoiceRow]] = {
+TABLE: Final[dict[Choice | PassFlag, ChoiceRow]] = {
     "A": ChoiceRow(
-        "A is better", "A", "left", "Left", "is better", "←1", "ArrowLeft 1", "B", (1.0, 0.0)
+        label="A is better",
+        short="A",
+        position="left",
+        spoken="Left",
+        rest="is better",
+        keys="←1",
+        key_names="ArrowLeft 1",
+        swapped="B",
+        grades=(1.0, 0.0),
+        quality=1.0,
     ),
     "B": ChoiceRow(
-        "B is better", "B", "right", "Right", "is better", "→2", "ArrowRight 2", "A", (0.0, 1.0)
+        label="B is better",
+        short="B",
+        position="right",
+        spoken="Right",
+        rest="is better",
+        keys="→2",
+        key_names="ArrowRight 2",
+        swapped="A",
+        grades=(0.0, 1.0),
+        quality=1.0,
     ),
-    "tie": ChoiceRow("tie", "tie", "tie", "Tie", "", "↑4", "ArrowUp 4", "tie", (0.5, 0.5)),
+    "tie": ChoiceRow(
+        label="tie",
+        short="tie",
+        position="tie",
+        spoken="Tie",
+        rest="",
+        keys="↑4",
+        key_names="ArrowUp 4",
+        swapped="tie",
+        grades=(0.5, 0.5),
+        quality=1.0,
+    ),
     "both_bad": ChoiceRow(
         label="both bad",
         short="both bad",
@@ -56,19 +89,49 @@ TABLE: Final[dict[Choice, ChoiceRow]] = {
         key_names="ArrowDown 3",
         swapped="both_bad",
         grades=(0.0, 0.0),
+        quality=0.0,
+    ),
+    "pass": ChoiceRow(
+        label="pass",
+        short="pass",
+        position="pass",
+        spoken="Pass",
+        rest="",
+        keys="→P",
+        key_names="ArrowRight p",
+        swapped="pass",
+        grades=(1.0, 0.0),
+        quality=1.0,
+    ),
+    "flag": ChoiceRow(
+        label="flag",
+        short="flag",
+        position="flag",
+        spoken="Flag",
+        rest="",
+        keys="←F",
+        key_names="ArrowLeft f",
+        swapped="flag",
+        grades=(0.0, 0.0),
+        quality=0.0,
     ),
 }
-CHOICES: Final = tuple(TABLE)
-VERDICTS: Final = (*CHOICES, WRONG)
+# Of a pair, and of a single output that passes or is flagged; other items have words of their own.
+CHOICES: Final[tuple[Choice, ...]] = get_args(Choice)
+PASS_FLAG: Final[tuple[PassFlag, ...]] = get_args(PassFlag)
+FIXED: Final = (*CHOICES, *PASS_FLAG)
+# In the order of the codes that figures have for them.
+VERDICTS: Final = (*CHOICES, WRONG, *PASS_FLAG)
 # The columns of an item that count votes, and judges' verdicts.
-VOTES_FOR: Final = {choice: f"votes_{choice.lower()}" for choice in CHOICES}
-ANSWERS: Final = tuple(f"answers_{verdict.lower()}" for verdict in VERDICTS)
+VOTES_FOR: Final = {choice: f"votes_{choice.lower()}" for choice in FIXED}
+ANSWERS_FOR: Final = {verdict: f"answers_{verdict.lower()}" for verdict in VERDICTS}
+ANSWERS: Final = tuple(ANSWERS_FOR.values())
 # Every ballot offers the two sides.
 SIDES: Final[tuple[Side, ...]] = get_args(Side)
 WITHOUT_SIDE: Final = tuple(choice for choice in CHOICES if choice not in SIDES)
 DEFAULT_BALLOT: Final[tuple[Choice, ...]] = ("A", "B", "both_bad")
 LABELS: Final[dict[str, str]] = {choice: row.label for choice, row in TABLE.items()}
-SWAPPED: Final = {choice: row.swapped for choice, row in TABLE.items()}
+SWAPPED: Final = {c: cast(Choice, TABLE[c].swapped) for c in CHOICES}
 
 
 def in_order(choices: Collection[str]) -> list[Choice]:
@@ -76,7 +139,23 @@ def in_order(choices: Collection[str]) -> list[Choice]:
 
 
 def row_of(choice: str) -> ChoiceRow:
-    return TABLE[cast(Choice, choice)]
+    return TABLE[cast(Choice | PassFlag, choice)]
+
+
+def quality_of(choice: str, value: int | None) -> float | None:
+    """Return what a vote says of quality, in [0, 1]; None where it says nothing of it.
+
+    `value` is that of a graded vote, in millionths.
+
+    Examples
+    --------
+    >>> quality_of("tie", None), quality_of("flag", 0), quality_of("pass", 700_000)
+    (1.0, 0.0, 0.7)
+    >>> quality_of("off-topic", None)
+    """
+    if value is not None:
+        return value / 1_000_000
+    return row_of(choice).quality if choice in TABLE else None
 
 
 def short_name(choice: str) -> str:

@@ -4,21 +4,131 @@ Ballot, assignment, undo, skip, flag, exposure, reveal and progress know items o
 queue are of one kind, and `kind_of` says of which.
 """
 
-from collections.abc import Collection, Sequence
-from typing import Final
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import zip_longest
+from typing import Annotated, Any, Final, TypeAlias
 
-from voting.choices import LABELS, SIDES, TABLE, VOTES_FOR, WITHOUT_SIDE, Choice, ChoiceRow, row_of
+from pydantic import Field
+
+from humanjudge.lib.validation import Line, Part
+from voting.choices import (
+    CHOICES,
+    LABELS,
+    PASS_FLAG,
+    SIDES,
+    TABLE,
+    VOTES_FOR,
+    WITHOUT_SIDE,
+    ChoiceRow,
+    row_of,
+)
+
+ONE: Final = 1_000_000
+# What stands for a set of no labels, and between the labels of a set.
+NO_LABELS: Final = "none"
+SEPARATOR: Final = ";"
+RATINGS: Final = ("1", "2", "3", "4", "5")
+LONGEST_COMMENT: Final = 2000
+# Of what is kept of a vote or a verdict: all labels of a set together.
+LONGEST_CHOICE: Final = 500
+# An answer to a task beside the choice.
+Label: TypeAlias = str | int | float | list[str]
+# What a form has sent, by the names of its fields.
+Posted: TypeAlias = Mapping[str, str]
+Word = Annotated[Line, Field(max_length=60)]
+
+
+class AnswerInvalid(ValueError):
+    """An answer that the ballot does not offer: which field, and why."""
+
+    def __init__(self, field: str, why: str) -> None:
+        super().__init__(f"{field}: {why}")
+
+
+class Criterion(Part):
+    """One of several things by which an output passes; each is answered by itself."""
+
+    name: Word
+    graded: bool = False
+    weight: Annotated[float, Field(ge=0)] = 1.0
+    # Where it does not pass in full, nothing else counts.
+    gate: bool = False
+
+
+class Options(Part):
+    """What a queue asks of a single output, beside its rubric and its choices."""
+
+    # What is asked for, as files and figures name it.
+    task: Word = "label"
+    graded: bool = False
+    flag_categories: Annotated[tuple[Word, ...], Field(strict=False, max_length=9)] = (
+        "incorrect",
+        "unsafe",
+        "off-topic",
+        "format",
+        "other",
+    )
+    criteria: Annotated[tuple[Criterion, ...], Field(strict=False, max_length=20)] = ()
+
+
+DEFAULT_OPTIONS: Final = Options()
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """What a vote says beside its choice."""
+
+    # Between 0 and 1, in millionths.
+    value: int | None = None
+    # Of a flag.
+    category: str = ""
+    comment: str = ""
+    # Answers by task or criterion.
+    labels: Mapping[str, Label] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    choice: str
+    further: Further | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """A word of a ballot, with what the page asks of a `ChoiceRow`."""
+
+    position: str
+    spoken: str
+    keys: str
+    rest: str = ""
+
+    @property
+    def key_names(self) -> str:
+        return self.keys
 
 
 class Comparison:
     """Two outputs for one prompt: which is better, or neither."""
 
-    # How one item stands on the voting page.
+    # How one item stands on the voting page, and what it is called there.
     template: Final = "voting/_pair.html"
+    noun: Final = "pair"
+    # Of its outputs as they stand on a page.
+    names: Sequence[str] = ("Left output", "Right output")
+    # What the ledger calls it.
+    subject: Final = "comparison"
     # The columns of an item that count its votes: all of them first, at last, of the votes for a
     # side, how many saw it on the left or right, and how many chose the left.
-    tally: Final = ("votes", *VOTES_FOR.values(), "votes_sided", "votes_left")
-    labels: Final = LABELS
+    tally: tuple[str, ...] = (
+        "votes",
+        *(VOTES_FOR[choice] for choice in CHOICES),
+        "votes_sided",
+        "votes_left",
+    )
+    labels: Final = {choice: LABELS[choice] for choice in CHOICES}
     # What every ballot offers.
     required: Final = SIDES
 
@@ -26,7 +136,14 @@ class Comparison:
         """Return the choices of a ballot in the order of the page: a side's stands on that side."""
         return [row_of(choice) for choice in ("A", *WITHOUT_SIDE, "B") if choice in ballot]
 
-    def choice_at(self, position: str, left: str) -> Choice | None:
+    def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
+        """Return what a form says, in terms of the stored item; raise AnswerInvalid."""
+        choice = self.choice_at(posted.get("choice", ""), left)
+        if choice is None or choice not in ballot:
+            raise AnswerInvalid("choice", "this ballot does not offer it")
+        return Answer(choice)
+
+    def choice_at(self, position: str, left: str) -> str | None:
         """Translate what was pressed into the stored item's A and B; None for any other word.
 
         Examples
@@ -34,9 +151,9 @@ class Comparison:
         >>> COMPARISON.choice_at("left", "B"), COMPARISON.choice_at("both_bad", "B")
         ('B', 'both_bad')
         """
-        for choice, row in TABLE.items():
-            if row.position == position:
-                return choice if left == "A" else row.swapped
+        for choice in CHOICES:
+            if TABLE[choice].position == position:
+                return choice if left == "A" else TABLE[choice].swapped
         return None
 
     def spoken(self, choice: str, left: str) -> str:
@@ -50,16 +167,209 @@ class Comparison:
         row = row_of(choice)
         return (row if left == "A" else TABLE[row.swapped]).spoken
 
-    def counted_in(self, choice: str, left_side: str) -> tuple[str, ...]:
+    def labelled(self, choice: str, options: Options) -> dict[str, Label]:
+        return {}
+
+    @cache  # noqa: B019  there is one for all
+    def counted(self, choice: str, left_side: str, value: int | None) -> tuple[int, ...]:
+        """Return what one vote adds to each column of `tally`."""
         names = ["votes", *(column for code, column in VOTES_FOR.items() if code == choice)]
         if left_side and choice in SIDES:
             names += ["votes_sided", "votes_left"] if choice == left_side else ["votes_sided"]
-        return tuple(names)
+        return tuple(int(column in names) for column in self.tally)
 
 
+class Single:
+    """One output, and a question about it that a word of the ballot answers."""
+
+    template: Final = "voting/_item.html"
+    noun: Final = "item"
+    names: Sequence[str] = ("Output",)
+    subject: Final = "item"
+    tally: tuple[str, ...] = ("votes",)
+    required: tuple[str, ...] = ()
+
+    def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
+        choice = _offered("choice", posted.get("choice", ""), ballot)
+        return Answer(choice, self._further(posted, labels=self.labelled(choice, options)))
+
+    def labelled(self, choice: str, options: Options) -> dict[str, Label]:
+        """Return what a choice says as labels of the task: what a vote or a verdict keeps."""
+        return {options.task: choice}
+
+    def buttons(self, ballot: Collection[str]) -> Sequence[ChoiceRow | Button]:
+        """Return the choices in their order; the first nine have keys."""
+        keys = "123456789"[: len(ballot)]
+        return [Button(word, word, key) for word, key in zip_longest(ballot, keys, fillvalue="")]
+
+    def spoken(self, choice: str, left: str) -> str:
+        return choice
+
+    def counted(self, choice: str, left_side: str, value: int | None) -> tuple[int, ...]:
+        return (1,)
+
+    def _further(self, posted: Posted, **given: Any) -> Further:
+        comment = posted.get("comment", "").strip()
+        if len(comment) > LONGEST_COMMENT:
+            raise AnswerInvalid("comment", f"longer than {LONGEST_COMMENT} characters")
+        return Further(comment=_storable("comment", comment), **given)
+
+
+class PassFlag(Single):
+    """One output that passes or is flagged, or is graded between the two."""
+
+    tally = ("votes", *(VOTES_FOR[choice] for choice in PASS_FLAG), "value_sum", "value_squares")
+    required = PASS_FLAG
+
+    def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
+        """Return a vote with its value: of the criteria, the grade, or the choice itself."""
+        labels: dict[str, Label] = {}
+        if options.criteria:
+            labels = {
+                each.name: _grade(f"criterion.{each.name}", posted, is_graded=each.graded)
+                for each in options.criteria
+            }
+            value = combined(options.criteria, labels)
+        elif options.graded:
+            value = _grade("value", posted, is_graded=True)
+        else:
+            value = row_of(_offered("choice", posted.get("choice", ""), PASS_FLAG)).quality
+        choice = PASS_FLAG[value < 0.5]
+        category = posted.get("category", "") if choice == "flag" else ""
+        if category:
+            _offered("category", category, options.flag_categories)
+        further = {"value": round(value * ONE), "category": category, "labels": labels}
+        return Answer(choice, self._further(posted, **further))
+
+    def labelled(self, choice: str, options: Options) -> dict[str, Label]:
+        return {}
+
+    def buttons(self, ballot: Collection[str]) -> Sequence[ChoiceRow | Button]:
+        return [row_of(choice) for choice in ("flag", "pass")]
+
+    def spoken(self, choice: str, left: str) -> str:
+        return row_of(choice).spoken
+
+    def counted(self, choice: str, left_side: str, value: int | None) -> tuple[int, ...]:
+        is_pass, worth = choice == "pass", value or 0
+        return (1, int(is_pass), int(not is_pass), worth, worth * worth)
+
+
+class Rating(Single):
+    """One output, and how good it is from 1 to 5."""
+
+    def labelled(self, choice: str, options: Options) -> dict[str, Label]:
+        return {options.task: int(choice)}
+
+
+class Labels(Single):
+    """One output, and which of some labels fit it. The choices come in one field, separated."""
+
+    def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
+        chosen = {word for word in posted.get("choice", "").split(SEPARATOR) if word}
+        choice = joined(_offered("choice", word, ballot) for word in chosen - {NO_LABELS})
+        return Answer(choice, self._further(posted, labels=self.labelled(choice, options)))
+
+    def labelled(self, choice: str, options: Options) -> dict[str, Label]:
+        """
+        Examples
+        --------
+        >>> KINDS["labels"].labelled("long;rude", Options(task="faults"))
+        {'faults': ['long', 'rude']}
+        """
+        return {options.task: [] if choice == NO_LABELS else choice.split(SEPARATOR)}
+
+
+class Text(Single):
+    """One output, and a free text about it."""
+
+    def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
+        text = _storable("text", posted.get("text", "").strip())
+        if not 0 < len(text) <= LONGEST_COMMENT:
+            raise AnswerInvalid("text", f"between 1 and {LONGEST_COMMENT} characters")
+        return Answer("", self._further(posted, labels={options.task: text}))
+
+
+Kind: TypeAlias = Comparison | Single
 COMPARISON: Final = Comparison()
+KINDS: Final[Mapping[str, Kind]] = {
+    "comparison": COMPARISON,
+    "pass_flag": PassFlag(),
+    "category": Single(),
+    "rating": Rating(),
+    "labels": Labels(),
+    "text": Text(),
+}
 
 
-def kind_of(of: object) -> Comparison:
-    """Return the kind of a queue, an item or a ballot. Only pairs can be voted on so far."""
-    return COMPARISON
+def kind_of(of: Any) -> Kind:
+    """Return the kind of a queue or a ballot: of all its items."""
+    return KINDS[of.kind]
+
+
+def is_single(queue: Any) -> bool:
+    """Say whether the items of a queue are single outputs."""
+    return isinstance(kind_of(queue), Single)
+
+
+def is_fixed(queue: Any) -> bool:
+    """Say whether an item has a column for each choice that its votes and verdicts can be."""
+    return len(kind_of(queue).tally) > 1
+
+
+def joined(labels: Iterable[str]) -> str:
+    """Write a set of labels as votes and verdicts hold it.
+
+    Examples
+    --------
+    >>> joined({"rude", "long"}), joined([])
+    ('long;rude', 'none')
+    """
+    return SEPARATOR.join(sorted(labels)) or NO_LABELS
+
+
+def combined(criteria: Sequence[Criterion], grades: Mapping[str, Any]) -> float:
+    """Return the value of a vote on several criteria: 0 where a gate fails, else a weighted mean.
+
+    Source: SCORING, composite with hard gates.
+
+    Examples
+    --------
+    >>> safe = Criterion(name="safe", gate=True, weight=0.0)
+    >>> funny, short = Criterion(name="funny", weight=0.6), Criterion(name="short", weight=0.4)
+    >>> combined([safe, funny, short], {"safe": 1.0, "funny": 0.9, "short": 0.7})
+    0.82
+    >>> combined([safe, funny, short], {"safe": 0.0, "funny": 1.0, "short": 1.0})
+    0.0
+    """
+    if any(each.gate and grades[each.name] < 1 for each in criteria):
+        return 0.0
+    total = sum(each.weight for each in criteria)
+    if not total:
+        return 1.0
+    return float(sum(each.weight * grades[each.name] for each in criteria) / total)
+
+
+def _offered(field: str, word: str, offered: Collection[str]) -> str:
+    if word not in offered:
+        raise AnswerInvalid(field, "this ballot does not offer it")
+    return word
+
+
+def _grade(field: str, posted: Posted, *, is_graded: bool) -> float:
+    raw = posted.get(field, "")
+    if not is_graded:
+        return row_of(_offered(field, raw, PASS_FLAG)).quality
+    try:
+        grade = float(raw)
+    except ValueError:
+        raise AnswerInvalid(field, "must be a number between 0 and 1") from None
+    if not 0 <= grade <= 1:
+        raise AnswerInvalid(field, "must be between 0 and 1")
+    return grade
+
+
+def _storable(field: str, text: str) -> str:
+    if re.search("[\0\ud800-\udfff]", text):
+        raise AnswerInvalid(field, "holds a character that cannot be stored")
+    return text

@@ -18,7 +18,8 @@ from django.db.models.functions import Cast, Coalesce, NullIf
 from django.utils import timezone
 from django.utils.functional import cached_property
 
-from voting.choices import ANSWERS, LABELS, VOTES_FOR
+from voting.choices import ANSWERS, ANSWERS_FOR, FIXED, PASS_FLAG, VOTES_FOR
+from voting.kinds import LONGEST_CHOICE
 from voting.ledger import chain
 
 
@@ -126,7 +127,19 @@ class Queue(Identified):
         NEVER = "never", "never"
 
     project = ForeignKey(Project, models.PROTECT, related_name="queues")
+
+    class Kind(models.TextChoices):
+        COMPARISON = "comparison", "which of two outputs is better"
+        PASS_FLAG = "pass_flag", "pass or flag one output"
+        CATEGORY = "category", "one category for each output"
+        RATING = "rating", "a rating from 1 to 5"
+        LABELS = "labels", "a set of labels for each output"
+        TEXT = "text", "a free text about each output"
+
     name = models.CharField(max_length=200)
+    # What all its items are, and with what the votes on them are cast: see voting.kinds.
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.COMPARISON, editable=False)
+    options = models.JSONField(default=dict, blank=True, editable=False)
     rubric = ForeignKey(VoterPrompt, models.PROTECT, related_name="queues")
     ballot = models.JSONField(default=list, help_text="Choices offered, see voting.choices.")
     votes_per_item = models.PositiveSmallIntegerField(default=1)
@@ -162,9 +175,7 @@ def prompt_key(prompt: str) -> str:
 
 
 _COMPARED = F("votes") * reduce(add, map(F, ANSWERS))
-_ALIKE = (
-    F(votes) * F(answers) for votes, answers in zip(VOTES_FOR.values(), ANSWERS, strict=False)
-)
+_ALIKE = (F(VOTES_FOR[choice]) * F(ANSWERS_FOR[choice]) for choice in FIXED)
 _DIFFERING = reduce(sub, _ALIKE, _COMPARED)
 _DISAGREEMENT = Coalesce(
     Cast(_DIFFERING, models.FloatField()) / NullIf(Cast(_COMPARED, models.FloatField()), 0.0), -1.0
@@ -172,7 +183,9 @@ _DISAGREEMENT = Coalesce(
 
 
 class Item(models.Model):
-    """Two outputs for one prompt. It opens for voting when every judge's verdict is final."""
+    """What is voted on: two outputs for one prompt, or one. It opens for voting when every judge's
+    verdict is final.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     queue = ForeignKey(Queue, models.PROTECT, related_name="items", db_index=False)
@@ -195,12 +208,19 @@ class Item(models.Model):
     votes_both_bad = models.PositiveIntegerField(default=0, editable=False)
     votes_sided = models.PositiveIntegerField(default=0, editable=False)
     votes_left = models.PositiveIntegerField(default=0, editable=False)
+    votes_pass = models.PositiveIntegerField(default=0, editable=False)
+    votes_flag = models.PositiveIntegerField(default=0, editable=False)
+    # Sums of the votes' values, in millionths, and of the squares of these.
+    value_sum = models.PositiveBigIntegerField(default=0, editable=False)
+    value_squares = models.PositiveBigIntegerField(default=0, editable=False)
     # How many judges answered so, baselines left aside; kept by judge_eval.ratings.projection.
     answers_a = models.PositiveIntegerField(default=0, editable=False)
     answers_b = models.PositiveIntegerField(default=0, editable=False)
     answers_tie = models.PositiveIntegerField(default=0, editable=False)
     answers_both_bad = models.PositiveIntegerField(default=0, editable=False)
     answers_wrong = models.PositiveIntegerField(default=0, editable=False)
+    answers_pass = models.PositiveIntegerField(default=0, editable=False)
+    answers_flag = models.PositiveIntegerField(default=0, editable=False)
     # Every answer set beside every vote: how many differ, and which share of all, -1 where there
     # is none. The database itself keeps them, as pairs are sorted by them.
     differing = models.GeneratedField(
@@ -250,9 +270,13 @@ class Item(models.Model):
         assert self.b is not None
         return self.a, self.b
 
-    def seen(self, left: str) -> tuple[Inference, Inference]:
-        a, b = self.pair
-        return (b, a) if left == "B" else (a, b)
+    @property
+    def outputs(self) -> list[Inference]:
+        return [self.a] if self.b is None else [self.a, self.b]
+
+    def seen(self, left: str) -> list[Inference]:
+        """Return the outputs as they stand on a page with this one on the left."""
+        return self.outputs[::-1] if left == "B" else self.outputs
 
     @property
     def compared(self) -> int:
@@ -431,13 +455,13 @@ class Entry(models.Model):
 
     queue = ForeignKey(Queue, models.PROTECT, null=True, related_name="+", db_index=False)
     item = ForeignKey(Item, models.PROTECT, null=True, related_name="+")
-    inference = ForeignKey(Inference, models.PROTECT, null=True, related_name="+", db_index=False)
     voter = ForeignKey(Voter, models.PROTECT, null=True, related_name="+", db_index=False)
 
-    # A vote: a choice on a pair, or a value in millionths on an item.
-    choice = models.CharField(max_length=8, choices=LABELS.items(), db_default="")
+    # A vote: a choice of the ballot, of which the empty one is a free text's. A vote that passes or
+    # flags has a value in millionths, and a flag may have a category.
+    choice = models.CharField(max_length=LONGEST_CHOICE, db_default="")
     value = models.PositiveIntegerField(null=True)
-    category = models.CharField(max_length=10, db_default="")
+    category = models.CharField(max_length=60, db_default="")
     left_side = models.CharField(max_length=1, db_default="")
     rubric = ForeignKey(VoterPrompt, models.PROTECT, null=True, related_name="+", db_index=False)
     elapsed_ms = models.PositiveIntegerField(null=True)
@@ -472,11 +496,6 @@ class Entry(models.Model):
                 name="one_vote_per_item",
             ),
             UniqueConstraint(
-                fields=["voter", "inference"],
-                condition=Q(kind="vote", retracted=False, inference__isnull=False),
-                name="one_vote_per_inference",
-            ),
-            UniqueConstraint(
                 fields=["target"], condition=Q(kind="retraction"), name="one_retraction_per_vote"
             ),
             CheckConstraint(
@@ -487,13 +506,9 @@ class Entry(models.Model):
             CheckConstraint(
                 name="entry_shape",
                 condition=Q(
-                    Q(kind="vote", voter__isnull=False, rubric__isnull=False)
-                    & (
-                        Q(item__isnull=False, inference__isnull=True, value__isnull=True)
-                        & ~Q(choice="")
-                        | Q(item__isnull=True, inference__isnull=False, choice="")
-                        & Q(value__isnull=False, value__lte=1_000_000)
-                    )
+                    Q(kind="vote", voter__isnull=False, rubric__isnull=False, item__isnull=False)
+                    & (~Q(choice="") | Q(payload__isnull=False))
+                    & (Q(value__isnull=True) | Q(value__lte=1_000_000) & Q(choice__in=PASS_FLAG))
                 )
                 | Q(kind="retraction", voter__isnull=False, target__isnull=False)
                 | Q(kind="verdicts", item__isnull=False, payload__isnull=False)
@@ -510,7 +525,6 @@ class Entry(models.Model):
             Index(
                 fields=["queue", "item", "seq"], condition=Q(kind="verdicts"), name="entry_verdicts"
             ),
-            Index(fields=["inference"], condition=Q(inference__isnull=False), name="entry_of_item"),
         ]
 
     def __str__(self) -> str:

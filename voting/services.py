@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from time import monotonic, sleep
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import IntegrityError, connection, transaction
@@ -13,6 +14,8 @@ from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
 from voting.ballots import Ballot
+from voting.kinds import Further
+from voting.ledger import ledger
 from voting.ledger.bulk_sql import key, prepared
 from voting.ledger.scheduler import nudge
 from voting.models import ApiKey, Assignment, Entry, Exposure, Flag, Item, Queue, Voter
@@ -35,7 +38,8 @@ class VoteConflict(Exception):
     """The voter has already answered otherwise; what was recorded stands."""
 
     def __init__(self, recorded: RecordedVote) -> None:
-        super().__init__(f"this pair was already voted on: {recorded.choice} is recorded")
+        choice = recorded.choice or "another answer"
+        super().__init__(f"this was already voted on: {choice} is recorded")
         self.recorded = recorded
 
 
@@ -57,9 +61,9 @@ class NothingToUndo(Exception):
 # vote's kind: people's, or a script's pretend votes.
 _INSERT = """
     INSERT INTO voting_entry (uid, project_id, kind, at, queue_id, item_id, voter_id,
-                              choice, left_side, rubric_id, elapsed_ms, simulated)
+                              choice, left_side, rubric_id, elapsed_ms, simulated {columns})
     SELECT %s, queue.project_id, 'vote', %s, queue.id, %s, voter.id,
-           %s, %s, %s, CAST(%s AS integer), queue.is_simulated
+           %s, %s, %s, CAST(%s AS integer), queue.is_simulated {values}
     FROM voting_queue AS queue JOIN voting_voter AS voter ON voter.project_id = queue.project_id
     WHERE queue.id = %s AND queue.is_open AND queue.is_simulated = %s
       AND voter.id = %s AND voter.blocked_at IS NULL
@@ -89,7 +93,26 @@ _OFFERS = {
 # While a queue's kind is being decided its row is locked: a vote waits for that, and PostgreSQL
 # then reads the row again. The row's foreign keys ask for the same lock, so it costs nothing.
 _LOCKS = {"postgresql": "FOR KEY SHARE OF queue", "sqlite": ""}
-_INSERTS = {vendor: _INSERT.format(lock=lock) for vendor, lock in _LOCKS.items()}
+# What a vote on a single output says beside its choice, and how each database takes it.
+_FURTHER = {
+    "value": "CAST(%s AS integer)",
+    "category": "%s",
+    "comment": "%s",
+    "comment_sha256": "%s",
+    "salt": "%s",
+    "labels": "CAST(%s AS {json})",
+    "payload": "CAST(%s AS {json})",
+}
+_JSON = {"postgresql": "jsonb", "sqlite": "text"}
+_INSERTS = {
+    (vendor, bool(further)): _INSERT.format(
+        lock=lock,
+        columns=", ".join(["", *further]),
+        values=", ".join(["", *further.values()]).format(json=_JSON[vendor]),
+    )
+    for vendor, lock in _LOCKS.items()
+    for further in ({}, _FURTHER)
+}
 _INSERTS_BY_KEY = {
     vendor: _INSERT_BY_KEY.format(lock=lock, offers=_OFFERS[vendor])
     for vendor, lock in _LOCKS.items()
@@ -97,22 +120,27 @@ _INSERTS_BY_KEY = {
 
 
 def cast_vote(
-    ballot: Ballot, choice: str, elapsed_ms: int | None = None, *, left: str | None = None
+    ballot: Ballot,
+    choice: str,
+    elapsed_ms: int | None = None,
+    *,
+    left: str | None = None,
+    further: Further | None = None,
 ) -> RecordedVote:
     """Record a vote made with a ballot; the same ballot again returns the first answer.
 
     A script is told A and B and is shown no sides: for it `left` is empty.
     """
+    side = ballot.left if left is None else left
     with prepared() as cursor:
-        side = ballot.left if left is None else left
-        if _insert(cursor, ballot, choice, left=side, elapsed_ms=elapsed_ms):
+        if _insert(cursor, ballot, choice, left=side, elapsed_ms=elapsed_ms, further=further):
             transaction.on_commit(partial(nudge, ballot.project))
             return RecordedVote(ballot.uid, ballot.item, choice)
-    first = _first_answer(ballot, choice)
+    first = _first_answer(ballot, choice, further)
     if first is None:
         insist_on_open(ballot.queue, ballot.voter, simulated=False)
         # It was undone between the INSERT and here: there is no conflict any more.
-        return cast_vote(ballot, choice, elapsed_ms, left=left)
+        return cast_vote(ballot, choice, elapsed_ms, left=left, further=further)
     return first
 
 
@@ -149,15 +177,35 @@ def _insert(
     left: str = "",
     elapsed_ms: int | None = None,
     simulated: bool = False,
+    further: Further | None = None,
 ) -> bool:
     at = connection.ops.adapt_datetimefield_value(timezone.now())
-    about = (choice, left, ballot.rubric, elapsed_ms, key(ballot.queue), simulated)
-    values = (key(ballot.uid), at, key(ballot.item), *about, key(ballot.voter))
-    cursor.execute(_INSERTS[connection.vendor], values)
+    said = (choice, left, ballot.rubric, elapsed_ms, *_values(further))
+    where = (key(ballot.queue), simulated, key(ballot.voter))
+    values = (key(ballot.uid), at, key(ballot.item), *said, *where)
+    cursor.execute(_INSERTS[connection.vendor, further is not None], values)
     return bool(cursor.rowcount == 1)
 
 
-def _first_answer(ballot: Ballot, choice: str) -> RecordedVote | None:
+def _values(further: Further | None) -> list[Any]:
+    if further is None:
+        return []
+    labels = dict(further.labels) or None
+    columns = {
+        "value": further.value,
+        "category": further.category,
+        "comment": further.comment,
+        "labels": labels,
+        **ledger.hidden(further.comment, labels),
+    }
+    in_json = ("labels", "payload")
+    return [
+        json.dumps(columns[name]) if name in in_json and columns[name] else columns[name]
+        for name in _FURTHER
+    ]
+
+
+def _first_answer(ballot: Ballot, choice: str, further: Further | None) -> RecordedVote | None:
     votes = Entry.objects.filter(kind=Entry.Kind.VOTE, voter=ballot.voter)
     standing = votes.filter(item=ballot.item, retracted=False)
     first = votes.filter(uid=ballot.uid).first() or standing.first()
@@ -166,9 +214,14 @@ def _first_answer(ballot: Ballot, choice: str) -> RecordedVote | None:
     if first.simulated:
         raise VotingClosed(_ONLY_SIMULATED)
     recorded = RecordedVote(first.uid, ballot.item, first.choice, repeated=True)
-    if first.choice != choice:
+    if first.choice != choice or (further and _differs(first, further)):
         raise VoteTakenBack if first.retracted else VoteConflict(recorded)
     return recorded
+
+
+def _differs(vote: Entry, further: Further) -> bool:
+    labels = dict(further.labels) or None
+    return (vote.value, vote.labels, vote.category) != (further.value, labels, further.category)
 
 
 def insist_on_open(queue_id: UUID, voter_id: UUID, *, simulated: bool) -> None:

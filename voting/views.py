@@ -22,7 +22,7 @@ from humanjudge.lib.ratelimit import RateLimit
 from voting import ballots, services, voters
 from voting.assignment import ballot_for, give_back, next_pairs
 from voting.forms import FlagForm, JoinForm, UndoForm
-from voting.kinds import kind_of
+from voting.kinds import AnswerInvalid, Options, kind_of
 from voting.models import Entry, Flag, Item, Queue, Voter
 from voting.pictures.store import stored_path
 from voting.selectors import has_seen_verdicts, own_votes, progress, standing_votes, taken_back
@@ -101,10 +101,10 @@ def _uuids(text: str) -> list[UUID]:
 
 
 def on_page(voter: Voter, queue: Queue, item: Item) -> Context:
-    """Return what a voter is shown of an item: never more than the two outputs."""
+    """Return what a voter is shown of an item: never more than its outputs."""
     ballot = ballot_for(voter, queue, item)
-    left, right = item.seen(ballot.left)
-    return {"item": item, "left": left, "right": right, "token": ballots.issue(ballot)}
+    shown = dict(zip(("left", "right"), item.seen(ballot.left), strict=False))
+    return {"item": item, **shown, "token": ballots.issue(ballot)}
 
 
 def _context(
@@ -117,6 +117,7 @@ def _context(
         "pairs": [on_page(voter, queue, item) for item in items],
         "kind": kind,
         "buttons": kind.buttons(queue.ballot),
+        "options": Options.model_validate(queue.options),
         "flag_categories": Flag.Category.choices,
     }
     if with_progress:
@@ -177,9 +178,10 @@ def leave(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     """Record one vote: one INSERT, and nothing else is asked of the database here."""
     ballot = _ballot(request, queue_id)
-    choice = ballot.choice(request.POST.get("choice", ""))
-    if choice is None:
-        raise Problem(422, "choice: this ballot does not offer it")
+    try:
+        answer = ballot.answer(request.POST)
+    except AnswerInvalid as invalid:
+        raise Problem(422, str(invalid)) from invalid
     if not limit.allow(ballot.voter):
         raise Problem(429, "Too many votes in a moment. This one was not recorded; go on.")
     # The clock of a browser is kept when it makes sense, and never a reason to lose a vote.
@@ -187,10 +189,11 @@ def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     is_time = elapsed.isdecimal() and len(elapsed) <= 9
     elapsed_ms = min(int(elapsed), LONGEST_LOOK_MS) if is_time else None
     try:
-        recorded = services.cast_vote(ballot, choice, elapsed_ms)
+        recorded = services.cast_vote(ballot, answer.choice, elapsed_ms, further=answer.further)
     except services.VoteConflict as conflict:
         stands = kind_of(ballot).spoken(conflict.recorded.choice, ballot.left)
-        text = f"You chose {stands} on this pair before, and that stands. Undo it to change it."
+        about = f"{stands} on this {kind_of(ballot).noun}" if stands else "otherwise"
+        text = f"You chose {about} before, and that stands. Undo it to change it."
         raise Problem(409, text) from conflict
     except services.VoteTakenBack as taken:
         text = "ballot: its vote was taken back; reload the page for a new ballot"
@@ -260,13 +263,14 @@ def my_votes(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 def _as_seen(vote: Entry, queue: Queue) -> Context:
     assert vote.item is not None  # only votes on items are listed
     side = vote.left_side or "A"
-    left, right = vote.item.seen(side)
     return {
         "vote": vote,
         "prompt": vote.item.a.prompt,
-        "chosen": kind_of(queue).spoken(vote.choice, side),
-        "left": left.picture,
-        "right": right.picture,
+        "chosen": kind_of(queue).spoken(vote.choice, side) or vote.labels,
+        "pictures": [
+            (name, output.picture)
+            for name, output in zip(kind_of(queue).names, vote.item.seen(side), strict=True)
+        ],
         "reveal_url": _reveal_address(vote.uid),
     }
 

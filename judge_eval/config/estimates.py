@@ -182,7 +182,9 @@ def _judging_tokens(config: RunConfig, picture_tokens: int) -> int:
         outputs=[""] * outputs,
     )
     characters = sum(map(len, _texts(around)[0]))
-    return sum(_tokens(characters + len(prompt.text)) + outputs * shown for prompt in config.prompts)
+    return sum(
+        _tokens(characters + len(prompt.text)) + outputs * shown for prompt in config.prompts
+    )
 
 
 def _tokens(characters: int) -> int:

@@ -199,7 +199,6 @@ class _Sealed(_Record):
     at: AwareDatetime
     run: UUID | None
     comparison: UUID | None
-    inference: UUID | None
     voter: Pseudonym | None
 
 
@@ -225,10 +224,8 @@ class Vote(_Sealed):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        of_pair = (self.comparison is not None, self.choice != "")
-        of_output = (self.inference is not None, self.value is not None)
-        if {of_pair, of_output} != {(True, True), (False, False)}:
-            raise ValueError("a vote is a choice on a pair, or a value on an output")
+        if self.comparison is None or not (self.choice or self.labels_sha256):
+            raise ValueError("a vote is a choice or an answer on an item")
         return self
 
 

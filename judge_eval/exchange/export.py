@@ -20,7 +20,7 @@ from humanjudge.lib.text import harmless
 from judge_eval.exchange import bundle
 from judge_eval.models import Call, Run, Verdict
 from judge_eval.selectors import UNPRICED
-from voting.choices import row_of
+from voting.choices import quality_of, row_of
 from voting.ledger.chain import timestamp
 from voting.ledger.counts import COUNTED
 from voting.models import Entry, Flag, Inference, Item, Project, Voter, VoterPrompt
@@ -156,7 +156,6 @@ def _ledger(sealed: QuerySet[Entry], runs: dict[UUID, UUID]) -> Iterator[bundle.
             "at": entry.at,
             "run": runs[entry.queue_id] if entry.queue_id else None,
             "comparison": entry.item_id,
-            "inference": entry.inference_id,
             "voter": entry.voter.pseudonym if entry.voter else None,
         }
         if entry.kind == Entry.Kind.VOTE:
@@ -183,10 +182,10 @@ def _vote(entry: Entry, retracted_at: datetime | None, common: dict[str, Any]) -
 _CELLS: Final[dict[str, Callable[[Any], object]]] = {
     "seq": lambda vote: vote.seq,
     "voted_at": lambda vote: timestamp(vote.at),
-    "pair": lambda vote: vote.item_id or vote.inference_id,
-    "pair_name": lambda vote: vote.item.external_id if vote.item else "",
-    "generator_a": lambda vote: vote.item.pair[0].generator if vote.item else "",
-    "generator_b": lambda vote: vote.item.pair[1].generator if vote.item else "",
+    "pair": lambda vote: vote.item_id,
+    "pair_name": lambda vote: vote.item.external_id,
+    "generator_a": lambda vote: vote.item.a.generator,
+    "generator_b": lambda vote: vote.item.b.generator if vote.item.b else "",
     "choice": lambda vote: vote.choice,
     "value": lambda vote: vote.value,
     "category": lambda vote: vote.category,
@@ -230,11 +229,14 @@ def grandjury_votes(run: Run) -> Iterator[str]:
     yield _line(VOTE_COLUMNS)
     counted = Entry.objects.filter(COUNTED & Q(simulated=False), queue=run.queue_id)
     for vote in in_chunks(counted.select_related("voter", "rubric", "item"), "seq"):
-        assert vote.voter is not None  # it is a vote
-        grades = [(vote.inference_id, (vote.value or 0) / 1_000_000)]
-        if vote.item is not None:
+        assert vote.voter is not None and vote.item is not None  # noqa: PT018  it is a vote
+        if vote.item.b_id:
             sides = (vote.item.a_id, vote.item.b_id)
             grades = list(zip(sides, row_of(vote.choice).grades, strict=True))
+        elif (quality := quality_of(vote.choice, vote.value)) is not None:
+            grades = [(vote.item.a_id, quality)]
+        else:
+            continue
         for output, grade in grades:
             yield _line(
                 (output, float(grade), vote.voter.pseudonym, timestamp(vote.at), vote.rubric)

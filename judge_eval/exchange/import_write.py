@@ -5,7 +5,6 @@ the verdicts on its pair, whatever stood first in the files.
 """
 
 import json
-import secrets
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -358,14 +357,9 @@ def _labels(row: Row) -> Columns | None:
 def _vote(stated: Columns, now: datetime) -> Entry:
     """Make a vote, cast now if it states no time, without its voter and its pair."""
     at = stated.pop("at")
-    vote, salt = Entry(kind=Entry.Kind.VOTE, **stated), secrets.token_hex(16)
-    vote.at = datetime.fromisoformat(at) if at else now
-    # What erasing a person empties stands beside salted hashes of it, which the chain holds.
-    if vote.comment:
-        vote.salt, vote.comment_sha256 = salt, chain.salted_hash(salt, vote.comment)
-    if vote.labels:
-        vote.salt, vote.payload = salt, {"labels_sha256": ledger.labels_sha256(salt, vote.labels)}
-    return vote
+    hidden = ledger.hidden(stated["comment"], stated["labels"])
+    at = datetime.fromisoformat(at) if at else now
+    return Entry(kind=Entry.Kind.VOTE, at=at, **stated, **hidden)
 
 
 def voters_of(project: UUID | None, names: Collection[str]) -> dict[str, Voter]:

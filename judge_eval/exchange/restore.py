@@ -310,9 +310,6 @@ class Rehearsal(Ledger):
         # What stands in the ledger already and could contradict these lines.
         entries, number = Entry.objects.select_related("voter"), self._rows.number
         self._keep_known(entries.filter(uid__in=[number(record.id) for _, record in lines]))
-        rated = [number(record.inference) for _, record in lines if record.inference]
-        standing = entries.filter(kind=Entry.Kind.VOTE, retracted=False, inference__in=rated)
-        self._keep_known(standing.filter(project=self._rows.project))
         for (line, stated), entry in zip(lines, self._entries(lines), strict=True):
             self._keep(line, entry)
             self._check_hash(line, stated, entry)
@@ -358,11 +355,10 @@ class Rehearsal(Ledger):
 
 def _row(entry: Entry) -> tuple[object, ...]:
     is_vote = entry.kind == Entry.Kind.VOTE
-    thing = entry.item_id or entry.inference_id
     return (
         entry.uid.hex,
         entry.kind,
         entry.voter and entry.voter.pseudonym,
-        thing and thing.hex,
+        entry.item_id and entry.item_id.hex,
         is_vote and entry.retracted is not True,
     )

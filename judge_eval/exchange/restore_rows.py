@@ -25,7 +25,7 @@ _OF_QUEUE: Final = set(
 _OF_RUN: Final = set("name note budget_nano spent_nano created_at started_at".split())
 
 # What a record calls otherwise than its row.
-_COLUMNS: Final = {"a": "a_id", "b": "b_id", "inference": "inference_id", "comparison": "item_id"}
+_COLUMNS: Final = {"a": "a_id", "b": "b_id", "comparison": "item_id"}
 
 Columns: TypeAlias = dict[str, Any]
 Lines: TypeAlias = Sequence[tuple[int, Any]]
@@ -75,7 +75,7 @@ class Rows:
             found = {getattr(stated, field, None) for _, stated in lines for field in fields}
             return {self.number(old): old for old in found if old}
 
-        pairs, outputs = named("comparison"), named("a", "b", "inference")
+        pairs, outputs = named("comparison"), named("a", "b")
         mine = Item.objects.filter(queue__in=[run.queue_id for run in self.runs.values()])
         self._queues = dict(mine.filter(pk__in=pairs).values_list("pk", "queue_id"))
         stored = Inference.objects.filter(project=self.project, pk__in=outputs)
@@ -88,7 +88,6 @@ class Rows:
             "judge": self.judges,
             "a": found,
             "b": found,
-            "inference": found,
             "comparison": {pairs[pk]: pk for pk in self._queues},
             "voter": self.voters,
         }

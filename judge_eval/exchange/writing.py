@@ -16,7 +16,7 @@ from judge_eval.exchange import import_scratch
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.models import Call, Import, Judge, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
-from voting.models import ApiKey, Entry, Flag, Inference, Item, Picture, Project, Queue
+from voting.models import ApiKey, Flag, Inference, Item, Picture, Project, Queue
 from voting.pictures.store import source_address
 from voting.services import record_exposure
 from voting.voters import voter_of_key
@@ -112,7 +112,6 @@ def remove_unused(outputs: Collection[UUID]) -> None:
     users = (
         Item.objects.filter(a=OuterRef("pk")),
         Item.objects.filter(b=OuterRef("pk")),
-        Entry.objects.filter(inference=OuterRef("pk")),
         Call.objects.filter(inference=OuterRef("pk")),
     )
     unused = [~Exists(rows) for rows in users]

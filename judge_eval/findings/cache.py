@@ -16,6 +16,7 @@ from humanjudge.celery import enqueue
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.slices import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.models import Board, Findings, Run
+from voting.kinds import kind_of
 
 # A worker that was killed in the middle leaves its findings to others after this time.
 LEASE = timedelta(minutes=2)

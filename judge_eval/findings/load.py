@@ -143,9 +143,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         models=np.array([[number[a], number[b]] for a, b in writers]).reshape(-1, 2),
         parts=None
         if part.kind
-        else Parts(
-            tags=tags.most_common(), generators=generators, is_single=is_single(run.queue)
-        ),
+        else Parts(tags=tags.most_common(), generators=generators, is_single=is_single(run.queue)),
         chosen=chosen,
         every=every,
     )
@@ -172,7 +170,8 @@ def _choices(run: Run, votes: QuerySet[Entry]) -> tuple[str, ...]:
 def _items(run: Run, part: Slice) -> tuple[Counts, Counts, list[tuple[str, str]], Counter[str]]:
     """Return position and tally of each item, its prompt, its outputs' writers, all tags."""
     open_ones = part.pairs(run).filter(opened_at__isnull=False, unusable="")
-    tally = kind_of(run.queue).tally[1:]  # all votes are the sum of those for the choices
+    # All votes are the sum of those for the choices.
+    tally = [name for name in kind_of(run.queue).tally[1:] if name.startswith("votes_")]
     names = ("position", *tally, "prompt_key", "a__generator", "b__generator", "a__tags")
     rows, prompts, writers, tags = [], [], [], Counter[str]()
     found = open_ones.order_by("position").values_list(*names)

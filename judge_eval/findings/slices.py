@@ -130,7 +130,9 @@ class Parts(BaseModel):
         """
         groups = {
             "Prompts tagged": [(f"tag:{tag}", f"{tag} ({pairs:,})") for tag, pairs in self.tags],
-            f"{'Outputs' if self.is_single else 'Pairs with an output'} of": [(f"generator:{name}", name) for name in self.generators],
+            f"{'Outputs' if self.is_single else 'Pairs with an output'} of": [
+                (f"generator:{name}", name) for name in self.generators
+            ],
         }
         for title, choices in groups.items():
             groups[title] = [choice for choice in choices if len(choice[0]) <= LONGEST]

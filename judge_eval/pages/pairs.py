@@ -115,7 +115,10 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
         "majority": LABELS.get(majority, ""),
         "verdicts": rows,
         "asked": [row for row in rows if row["calls"]],
-        "votes": votes.select_related("voter").order_by("id"),
+        "votes": [
+            {"vote": vote, "said": LABELS.get(vote.choice, vote.choice)}
+            for vote in votes.select_related("voter").order_by("id")
+        ],
         "tab": "pairs",
     }
     return render(request, "judge_eval/pair.html", context)
@@ -184,7 +187,8 @@ def _verdict_row(verdict: Verdict, majority: str) -> Context:
     rate, calls = verdict.sample_consistency, verdict.calls.all()
     return {
         "verdict": verdict,
-        "winner": verdict.get_winner_display() or ("no verdict" if verdict.error else ""),
+        "winner": LABELS.get(verdict.winner, verdict.winner)
+        or ("no verdict" if verdict.error else ""),
         # None where the judge chose nothing, or no choice has more than half of the votes.
         "agrees": verdict.winner == majority if verdict.winner and majority else None,
         "stored": picks.get(False, ""),

@@ -15,7 +15,7 @@ from judge_eval.models import Verdict
 from judge_eval.pages.pairs import picks_of, scores_in_words
 from judge_eval.selectors import verdicts_on
 from voting.choices import WRONG
-from voting.kinds import kind_of
+from voting.kinds import COMPARISON, Kind, kind_of
 from voting.models import Entry, Item, Queue
 from voting.selectors import progress
 from voting.services import record_exposure
@@ -60,12 +60,13 @@ def as_seen(reason: str, left: str) -> str:
 def judge_lines(vote: Entry, item: Item) -> list[Context]:
     """Return what each judge said of a pair, as it stood on the screen of who voted."""
     left = "A" if vote.left_side != "B" else "B"
-    return [_judge_line(verdict, vote.choice, left) for verdict in verdicts_on(item)]
+    kind = kind_of(vote.queue)
+    return [_judge_line(verdict, vote.choice, left, kind) for verdict in verdicts_on(item)]
 
 
-def _judge_line(verdict: Verdict, chosen: str, left: str) -> Context:
+def _judge_line(verdict: Verdict, chosen: str, left: str, kind: Kind) -> Context:
     said = {"": "no verdict", WRONG: "no choice"}.get(verdict.winner)
-    picked = said or kind_of(verdict).spoken(verdict.winner, left)
+    picked = said or kind.spoken(verdict.winner, left)
     scores = (verdict.score_a, verdict.score_b)
     numbers = scores_in_words(*scores if left == "A" else reversed(scores))
     # A judge that saw the pair the other way round calls A what is B.
@@ -90,7 +91,7 @@ def _consistency(verdict: Verdict, picked: str, left: str) -> str:
         return "The same in both orders."
     counts = {"Tie": "a tie", "no choice": "wrong"}.get(picked, picked)
     contradiction = f"It contradicted itself, which counts as {counts}"
-    orders = [kind_of(verdict).spoken(pick.meant, left) for pick in picks_of(verdict)]
+    orders = [COMPARISON.spoken(pick.meant, left) for pick in picks_of(verdict)]
     if len(orders) < 2:
         return f"{contradiction}."
     return f"{contradiction}: {orders[0]} in one order, {orders[1]} with the sides swapped."

@@ -15,6 +15,7 @@ from django.db.models.functions import Cast
 from judge_eval.models import Board, Checkpoint, Judge, JudgeRating, RatingPoint, Run
 from judge_eval.stats import elo
 from voting.choices import ANSWERS, VERDICTS
+from voting.kinds import is_fixed
 from voting.ledger.bulk_sql import executemany, key, prepared, update_many
 from voting.ledger.counts import counted_in, counts, uncounts
 from voting.ledger.ledger import Difference, Fact, correct
@@ -277,7 +278,7 @@ def _answers(run: Run, payloads: Mapping[UUID, Payload]) -> dict[UUID, tuple[int
     """
     baselines = run.judges.filter(provider=Judge.BASELINE).values_list("pk", flat=True)
     left_aside, answers = set(map(str, baselines)), {}
-    if run.queue.kind not in FIXED_KINDS:
+    if not is_fixed(run.queue):
         return dict.fromkeys(payloads, (0,) * len(ANSWERS))
     for pair, payload in payloads.items():
         said = [each["winner"] for each in payload["verdicts"] if each["judge"] not in left_aside]

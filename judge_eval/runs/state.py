@@ -98,9 +98,7 @@ def pair_outputs(run: Run, config: RunConfig) -> bool:
     return len(prompts) == PROMPTS_AT_ONCE
 
 
-def _missing_pairs(
-    run: Run, calls: QuerySet[Call]
-) -> Sequence[tuple[Inference, Inference | None]]:
+def _missing_pairs(run: Run, calls: QuerySet[Call]) -> Sequence[Sequence[Inference]]:
     outputs: dict[int | None, dict[UUID, Inference]] = defaultdict(dict)
     for call in calls.filter(state=Call.State.DONE).select_related("inference").order_by("pk"):
         assert call.inference is not None  # it is done
@@ -109,7 +107,7 @@ def _missing_pairs(
     if is_single(run.queue):
         known = set(Item.objects.filter(queue=run.queue_id, a__in=made).values_list("a", flat=True))
         single = (output for by_pk in outputs.values() for output in by_pk.values())
-        return [(output, None) for output in single if output.pk not in known]
+        return [[output] for output in single if output.pk not in known]
     pairs = Item.objects.filter(queue=run.queue_id, a__in=made).values_list("a", "b")
     paired = set(map(frozenset, pairs))
     return [

@@ -148,9 +148,7 @@ def _done(item: Item, raw: dict[str, ParsedVerdict]) -> Fields:
     return fields
 
 
-def _majority(
-    verdict: Verdict, order: str, samples: Sequence[Call]
-) -> tuple[ParsedVerdict, float]:
+def _majority(verdict: Verdict, order: str, samples: Sequence[Call]) -> tuple[ParsedVerdict, float]:
     of_one = is_single(verdict.item.queue)
     most = majority(
         [
@@ -230,7 +228,9 @@ def answer_of_baseline(verdict: Verdict, verdict_orders: str | None) -> Fields:
         order: _opinion(judge, item, order)
         for order in orders_of(verdict, verdict_orders or "both")
     }
-    said = {order: ParsedVerdict(each.winner, reason=each.reason) for order, each in raw.items() if each}
+    said = {
+        order: ParsedVerdict(each.winner, reason=each.reason) for order, each in raw.items() if each
+    }
     if not said:
         error = f"no provider answers for {judge.name!r}"
         return {"state": Verdict.State.FAILED, "error": error}

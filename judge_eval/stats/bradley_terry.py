@@ -40,7 +40,7 @@ _NUMBERS_AT_ONCE: Final = 200_000
 # Equal ratings come out of the solver equal to about 1e-9 points.
 _SAME: Final = 1e-6
 # What a vote for each choice comes to for A and for B, in halves; none for both rates no model.
-_HALVES: Final = np.array([[round(2 * grade) for grade in row.grades] for row in TABLE.values()])
+_HALVES: Final = np.array([[round(2 * grade) for grade in TABLE[c].grades] for c in CHOICES])
 
 
 class NotConverged(ArithmeticError):

@@ -253,7 +253,9 @@ class _Words:
 
 def _beside_people(judge: Share, people: Share, noun: str) -> list[str]:
     if judge.value is None or people.value is None:
-        return [f"no two people have voted on the same {noun}, so how far people agree is not known"]
+        return [
+            f"no two people have voted on the same {noun}, so how far people agree is not known"
+        ]
     percents = []
     for share in (judge, people):
         text = f"{100 * (share.value or 0):.1f} %"

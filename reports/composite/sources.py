@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Case, Count, Q, QuerySet, Sum, When
 from django.db.models.functions import TruncQuarter
 
 from humanjudge.lib import strict_json
@@ -182,8 +182,9 @@ class Outputs:
     @cached_property
     def _labelled_votes(self) -> list[tuple[UUID | None, UUID | None, Any]]:
         # Votes on pairs of other runs in the project are about other runs.
-        own = self._votes.filter(Q(queue=self._run.queue_id) | Q(inference__isnull=False))
-        return list(own.exclude(labels=None).values_list("item", "inference", "labels"))
+        own = self._votes.filter(Q(queue=self._run.queue_id) | Q(item__b__isnull=True))
+        output = Case(When(item__b__isnull=True, then="item__a"))
+        return list(own.exclude(labels=None).values_list("item", output, "labels"))
 
     @property
     def _votes(self) -> QuerySet[Entry]:
@@ -195,8 +196,8 @@ class Outputs:
 
     @cached_property
     def _passes(self) -> list[tuple[datetime, UUID, float, int]]:
-        votes = self._votes.filter(inference__isnull=False).annotate(quarter=_QUARTER)
-        rows = votes.values_list("quarter", "inference").annotate(Sum("value"), Count("pk"))
+        votes = self._votes.filter(value__isnull=False).annotate(quarter=_QUARTER)
+        rows = votes.values_list("quarter", "item__a").annotate(Sum("value"), Count("pk"))
         return [(at, pk, total / ONE, n) for at, pk, total, n in rows if pk in self.pairs]
 
     def _wins(self) -> Iterator[tuple[datetime, UUID, float, int]]:

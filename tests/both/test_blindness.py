@@ -214,9 +214,12 @@ def test_ballots_hold_identifiers_and_nothing_else():
     tokens = ballots_in(response)
     assert tokens
     for token in tokens:
-        *identifiers, rubric, left, choices = signing.loads(token, salt="voting.ballot")
+        *identifiers, rubric, left, choices, kind, options = signing.loads(
+            token, salt="voting.ballot"
+        )
         assert [len(identifier) for identifier in identifiers] == [32] * 5
-        assert (rubric, choices) == (study.run.queue.rubric_id, "A,B,tie,both_bad")
+        assert (rubric, choices) == (study.run.queue.rubric_id, ["A", "B", "tie", "both_bad"])
+        assert (kind, options) == ("comparison", {})
         assert left in ("A", "B")
 
 

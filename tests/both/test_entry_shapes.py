@@ -8,8 +8,9 @@ from django.utils import timezone
 
 from tests.makers import (
     entry_of,
-    make_inference,
+    make_item,
     make_project,
+    make_queue,
     make_run,
     make_vote,
     make_voter,
@@ -25,11 +26,12 @@ pytestmark = pytest.mark.django_db
 def a_scene():
     run = make_run()
     project = run.queue.project
+    queue = make_queue(project, kind="pass_flag", ballot=["pass", "flag"])
     return {
         "run": run,
         "voter": make_voter(run),
         "pair": pairs_of(run)[0],
-        "item": make_inference(project),
+        "item": make_item(queue),
         "rubric": run.queue.rubric,
         "project": project,
     }
@@ -41,8 +43,9 @@ def write(scene, kind, **fields):
 
 
 def item_vote(scene, **fields):
-    given = {"voter": scene["voter"], "inference": scene["item"], "rubric": scene["rubric"]}
-    return write(scene, "vote", **(given | fields))
+    item = scene["item"]
+    given = {"voter": scene["voter"], "item": item, "queue": item.queue, "choice": "pass"}
+    return write(scene, "vote", **(given | {"rubric": scene["rubric"]} | fields))
 
 
 def pair_vote(scene, **fields):
@@ -64,22 +67,21 @@ def sealed(scene, entry):
 def test_a_vote_on_an_item(value, category):
     scene = a_scene()
     content = sealed(scene, item_vote(scene, value=value, category=category, elapsed_ms=400))
-    assert content["inference"] == str(scene["item"].pk)
+    assert content["item"] == str(scene["item"].pk)
     assert (content["value"], content["category"]) == (value, category or None)
-    assert "choice" not in content
-    assert "comparison" not in content
+    assert content["choice"] == "pass"
+    assert content.keys().isdisjoint({"comparison", "left"})
 
 
 def test_a_vote_on_an_item_can_be_retracted_and_cast_again():
     scene = a_scene()
-    vote = item_vote(scene, value=0, category="unsafe", queue=scene["run"].queue)
+    vote = item_vote(scene, value=0, category="unsafe")
     seal_all(scene["project"])
     vote.retracted = True
     vote.save(update_fields=["retracted"])
-    retraction = write(
-        scene, "retraction", voter=scene["voter"], target=vote, inference=scene["item"]
-    )
-    item_vote(scene, value=1_000_000, queue=scene["run"].queue)
+    about = {"voter": scene["voter"], "item": scene["item"], "queue": vote.queue}
+    retraction = write(scene, "retraction", target=vote, **about)
+    item_vote(scene, value=1_000_000)
     assert sealed(scene, retraction)["target"] == str(vote.uid)
     vote.refresh_from_db()
     assert vote.retracted_seq == vote.seq + 1
@@ -123,11 +125,11 @@ def test_a_decision_about_one_entry_names_it():
     [
         {"voter": None},
         {"rubric": None},
-        {"value": None},
         {"value": 1_000_001},
         {"value": -1},
-        {"choice": "A"},
-        {"inference": None},
+        {"choice": "relevant"},
+        {"choice": "", "value": None},
+        {"item": None},
     ],
     ids=str,
 )
@@ -146,10 +148,13 @@ def test_a_misshapen_vote_on_a_pair_is_refused(changed):
         pair_vote(a_scene(), **changed)
 
 
-def test_a_vote_on_a_pair_and_an_item_is_refused():
+def test_a_free_text_is_a_vote_by_what_its_hash_says():
     scene = a_scene()
-    with pytest.raises(IntegrityError):
-        pair_vote(scene, inference=scene["item"])
+    queue = make_queue(scene["project"], kind="text", ballot=[])
+    given = {"item": make_item(queue), "queue": queue, "choice": ""}
+    labels = {"labels": {"why": "It is short"}, "payload": {"labels_sha256": "5f" * 32}}
+    content = sealed(scene, item_vote(scene, **given, **labels))
+    assert (content["choice"], content["labels"], content["value"]) == ("", "5f" * 32, None)
 
 
 def test_a_kind_that_nobody_knows_is_refused():

@@ -79,7 +79,6 @@ def test_a_vote_says_all_that_is_known_of_it():
         "run": str(run.pk),
         "voter": stored.voter.pseudonym,
         "comparison": str(stored.item_id),
-        "inference": None,
         "choice": "B",
         "value": None,
         "category": "",

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voting.ballots import MAX_AGE, Ballot, BallotInvalid, issue, read
+from voting.kinds import AnswerInvalid
 
 BALLOT = Ballot(
     uid=UUID(int=1),
@@ -79,17 +80,29 @@ def _clock(base62_now, later):
 
 
 def test_a_button_is_what_it_says_when_sides_are_swapped():
-    assert [BALLOT.choice(position) for position in ("left", "right", "both_bad")] == [
-        "B",
-        "A",
-        "both_bad",
-    ]
-    assert replace(BALLOT, left="A").choice("left") == "A"
+    pressed = ("left", "right", "both_bad")
+    assert [chosen(BALLOT, position) for position in pressed] == ["B", "A", "both_bad"]
+    assert chosen(replace(BALLOT, left="A"), "left") == "A"
 
 
-def test_what_the_ballot_does_not_offer_is_no_choice():
-    assert BALLOT.choice("tie") is None
-    assert replace(BALLOT, choices=("tie",)).choice("left") is None
+def chosen(ballot, position):
+    return ballot.answer({"choice": position}).choice
+
+
+@pytest.mark.parametrize(
+    "ballot, pressed", [(BALLOT, "tie"), (replace(BALLOT, choices=("tie",)), "left")]
+)
+def test_what_the_ballot_does_not_offer_is_no_choice(ballot, pressed):
+    with pytest.raises(AnswerInvalid, match="choice: this ballot does not offer it"):
+        chosen(ballot, pressed)
+
+
+def test_a_ballot_of_an_earlier_version_is_refused():
+    token = signing.TimestampSigner(salt="voting.ballot").sign_object(
+        ["0" * 32] * 5 + [1, "A", "A,B"]
+    )
+    with pytest.raises(BallotInvalid):
+        read(token)
 
 
 def test_a_ballot_fits_the_form():

@@ -2,12 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from functools import cache
 from uuid import UUID
 
 from django.db.models import Count, F, Q
 
-from voting.kinds import COMPARISON
+from voting.kinds import kind_of
 from voting.ledger.bulk_sql import key, update_many
 from voting.ledger.ledger import Difference, Fact, correct
 from voting.models import Entry, Item, Project, Queue
@@ -20,8 +19,6 @@ _STANDING = Q(kind=Entry.Kind.VOTE, seq__isnull=False, retracted_seq__isnull=Tru
 _PEOPLES = _STANDING & Q(simulated=False, unblinded=False)
 _PRETEND = _STANDING & Q(simulated=True)
 COUNTED = _PEOPLES & Q(queue__is_simulated=False) | _PRETEND & Q(queue__is_simulated=True)
-
-TALLY = COMPARISON.tally
 
 
 def counted_in(queue: Queue) -> Q:
@@ -46,14 +43,9 @@ def _is_of_its_kind(vote: Fact, is_simulated: bool) -> bool:
     return vote.simulated if is_simulated else not (vote.simulated or vote.unblinded)
 
 
-@cache
-def _places(choice: str, left_side: str) -> tuple[int, ...]:
-    return tuple(map(TALLY.index, COMPARISON.counted_in(choice, left_side)))
-
-
-def _add(tally: list[int], votes: int, choice: str, left_side: str) -> None:
-    for place in _places(choice, left_side):
-        tally[place] += votes
+def _add(tally: list[int], votes: int, counted: Sequence[int]) -> None:
+    for place, number in enumerate(counted):
+        tally[place] += votes * number
 
 
 class VoteCounts:
@@ -65,37 +57,42 @@ class VoteCounts:
     def read(self, batch: Sequence[Fact]) -> None:
         self.batch, self.first_seq = batch, batch[0].seq or 0
         votes = [entry.target or entry for entry in batch]
-        queues = Queue.objects.filter(pk__in={vote.queue_id for vote in votes if vote.queue_id})
-        self.pretend = set(queues.filter(is_simulated=True).values_list("pk", flat=True))
+        self.queues = Queue.objects.in_bulk({vote.queue_id for vote in votes} - {None})
         self.queue_of = {vote.item_id: vote.queue_id for vote in votes if vote.item_id}
-        rows = Item.objects.filter(pk__in=self.queue_of).values_list(
-            "pk", "votes_wanted", "turn", *TALLY
-        )
+        columns = dict.fromkeys(c for queue in self.queues.values() for c in kind_of(queue).tally)
+        rows = Item.objects.filter(pk__in=self.queue_of)
         # Under the project's lock: only sealing changes them.
-        self.items = {row[0]: row for row in rows}
+        self.items = {row["pk"]: row for row in rows.values("pk", "votes_wanted", "turn", *columns)}
 
     def compute(self) -> None:
-        self.change: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
+        self.change: dict[UUID, list[int]] = {}
         for entry in self.batch:
             vote = entry.target or entry
-            is_simulated = vote.queue_id in self.pretend
-            if entry.item_id and counts(entry, is_simulated=is_simulated):
-                _add(self.change[entry.item_id], 1, entry.choice, entry.left_side)
-            elif vote.item_id and uncounts(entry, self.first_seq, is_simulated=is_simulated):
-                _add(self.change[vote.item_id], -1, vote.choice, vote.left_side)
+            queue = self.queues.get(vote.queue_id) if vote.queue_id else None
+            if vote.item_id is None or queue is None:
+                continue
+            is_simulated = queue.is_simulated
+            is_new = counts(entry, is_simulated=is_simulated)
+            if is_new or uncounts(entry, self.first_seq, is_simulated=is_simulated):
+                counted = kind_of(queue).counted(vote.choice, vote.left_side, vote.value)
+                change = self.change.setdefault(vote.item_id, [0] * len(counted))
+                _add(change, 1 if is_new else -1, counted)
 
     def write(self) -> None:
-        rows = []
+        rows: dict[tuple[str, ...], list[tuple[object, ...]]] = defaultdict(list)
         done: Counter[UUID | None] = Counter()
         begun = []
         for pk, by in self.change.items():
-            _, wanted, turn, *old = self.items[pk]
-            new = [had + more for had, more in zip(old, by, strict=True)]
-            rows.append((*new, key(pk)))
-            done[self.queue_of[pk]] += (new[0] >= wanted) - (old[0] >= wanted)
-            if turn >= FRESH:
+            item, queue = self.items[pk], self.queue_of[pk]
+            tally = kind_of(self.queues[queue]).tally
+            new = [item[name] + more for name, more in zip(tally, by, strict=True)]
+            rows[tally].append((*new, key(pk)))
+            wanted = item["votes_wanted"]
+            done[queue] += (new[0] >= wanted) - (item["votes"] >= wanted)
+            if item["turn"] >= FRESH:
                 begun.append(pk)
-        update_many(Item, TALLY, rows)
+        for tally, some in rows.items():
+            update_many(Item, tally, some)
         for queue, by_items in done.items():
             if queue and by_items:
                 Queue.objects.filter(pk=queue).update(done=F("done") + by_items)
@@ -113,18 +110,22 @@ class VoteCounts:
             waiting.filter(votes__lt=F("votes_wanted")).update(turn=self.first_seq)
 
     def rebuild(self, *, write: bool) -> Iterator[Difference]:
-        tallies: dict[UUID, list[int]] = defaultdict(lambda: [0] * len(TALLY))
+        tallies: dict[UUID, list[int]] = {}
+        queues = Queue.objects.in_bulk(
+            Queue.objects.filter(project=self.project).values_list("pk", flat=True)
+        )
         counted = Entry.objects.filter(COUNTED, project=self.project, item__isnull=False)
-        kinds = counted.values_list("item", "choice", "left_side").annotate(Count("pk"))
-        for item, choice, left, votes in kinds:
-            assert item is not None  # filtered
-            _add(tallies[item], votes, choice, left)
+        said = counted.values_list("item", "queue", "choice", "left_side", "value")
+        for pk, queue, *vote, votes in said.annotate(Count("pk")):
+            assert pk is not None and queue is not None  # noqa: PT018  filtered
+            amounts = kind_of(queues[queue]).counted(*vote)
+            _add(tallies.setdefault(pk, [0] * len(amounts)), votes, amounts)
         done: Counter[UUID] = Counter()
-        for row in Item.objects.filter(queue__project=self.project):
-            tally = tallies[row.pk]
-            done[row.queue_id] += tally[0] >= row.votes_wanted
-            replayed = dict(zip(TALLY, tally, strict=True))
-            yield from correct(row, f"comparison {row.pk}", replayed, write=write)
-        for queue in Queue.objects.filter(project=self.project):
-            replayed = {"done": done[queue.pk]}
-            yield from correct(queue, f"queue {queue.pk}", replayed, write=write)
+        for item in Item.objects.filter(queue__project=self.project):
+            columns = kind_of(queues[item.queue_id]).tally
+            tally = tallies.get(item.pk, [0] * len(columns))
+            done[item.queue_id] += tally[0] >= item.votes_wanted
+            replayed = dict(zip(columns, tally, strict=True))
+            yield from correct(item, f"comparison {item.pk}", replayed, write=write)
+        for row in queues.values():
+            yield from correct(row, f"queue {row.pk}", {"done": done[row.pk]}, write=write)

@@ -7,6 +7,7 @@ UPDATEs make one number per entry of it. What was voted elsewhere is appended, s
 """
 
 import json
+import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime, timedelta
@@ -22,9 +23,10 @@ from django.db.models.expressions import DatabaseDefault
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
+from voting.kinds import COMPARISON, Kind, kind_of
 from voting.ledger import chain
 from voting.ledger.bulk_sql import executemany, insist, update_many
-from voting.models import Entry, Exposure, Project, Voter, VoterPrompt
+from voting.models import Entry, Exposure, Project, Queue, Voter, VoterPrompt
 
 # What sealing writes into an entry.
 SETTLED = ("seq", "hash", "reputation", "unblinded")
@@ -44,7 +46,6 @@ class EntryRow:
     at: datetime
     queue_id: UUID | None
     item_id: UUID | None
-    inference_id: UUID | None
     voter_id: UUID | None
     rubric_id: int | None
     target_id: int | None
@@ -60,6 +61,7 @@ class EntryRow:
     payload: Any
     exposed: bool
 
+    queue: Queue | None = None
     voter: Voter | None = None
     rubric: VoterPrompt | None = None
     target: "Entry | EntryRow | None" = None
@@ -140,9 +142,7 @@ def content(entry: Fact) -> chain.Content:
     if entry.queue_id:
         fields["queue"] = str(entry.queue_id)
     if entry.item_id:
-        fields["comparison"] = str(entry.item_id)
-    if entry.inference_id:
-        fields["inference"] = str(entry.inference_id)
+        fields[_kind(entry).subject] = str(entry.item_id)
     if entry.voter is not None:
         fields["voter"] = entry.voter.pseudonym
     if entry.target is not None:
@@ -152,6 +152,10 @@ def content(entry: Fact) -> chain.Content:
     else:
         fields["payload"] = entry.payload
     return fields
+
+
+def _kind(entry: Fact) -> Kind:
+    return kind_of(entry.queue) if entry.queue else COMPARISON
 
 
 def _vote_content(entry: Fact) -> chain.Content:
@@ -167,15 +171,29 @@ def _vote_content(entry: Fact) -> chain.Content:
     if entry.payload:
         # Only where there are any: votes without further answers hash as they always did.
         fields["labels"] = entry.payload["labels_sha256"]
-    if entry.item_id:
+    if _kind(entry) is COMPARISON:
         return fields | {"choice": entry.choice, "left": entry.left_side or None}
-    return fields | {"value": entry.value, "category": entry.category or None}
+    of_one = {"choice": entry.choice, "value": entry.value, "category": entry.category or None}
+    return fields | of_one
 
 
 def labels_sha256(salt: str, labels: Mapping[str, object]) -> str:
     """Return what stands in the chain for the answers to further tasks; floats are their texts."""
     plain = {task: repr(said) if isinstance(said, float) else said for task, said in labels.items()}
     return chain.salted_hash(salt, chain.canonical(plain).decode())
+
+
+def hidden(comment: str, labels: Mapping[str, object] | None) -> dict[str, Any]:
+    """Return what a vote keeps of its free texts in the chain, and the salt of their hashes.
+
+    Erasing a person empties texts and salt, and the chain still verifies.
+    """
+    salt = secrets.token_hex(16) if comment or labels else ""
+    return {
+        "salt": salt,
+        "comment_sha256": chain.salted_hash(salt, comment) if comment else "",
+        "payload": {"labels_sha256": labels_sha256(salt, labels)} if labels else None,
+    }
 
 
 def seal(project_id: UUID, *, now: datetime | None = None) -> int:
@@ -221,7 +239,12 @@ def append(project_id: UUID, entries: Sequence[Entry]) -> None:
 
 
 def _fetch_related(entries: Sequence[Fact]) -> None:
-    related: dict[str, type[Model]] = {"voter": Voter, "rubric": VoterPrompt, "target": Entry}
+    related: dict[str, type[Model]] = {
+        "queue": Queue,
+        "voter": Voter,
+        "rubric": VoterPrompt,
+        "target": Entry,
+    }
     for name, model in related.items():
         keys = [getattr(entry, f"{name}_id") for entry in entries]
         rows = model._default_manager.in_bulk(set(keys) - {None})
