@@ -310,19 +310,26 @@ def _conflicts(config: Plain) -> Iterator[tuple[Place, str]]:
                 yield (key, number, "id"), f"{excerpt(name, 60)} stands twice"
             seen.add(name)
     yield from _conflicts_of_baselines(config)
-    models, ballot, items = config.get("models"), config.get("ballot"), config.get("items")
+    models, items = config.get("models"), config.get("items")
     least = 1 if config.get("mode") == "standard" or items else 2
     if isinstance(models, list) and len(models) < least:
         yield ("models",), f"has {len(models)}, the least is {least}"
     if isinstance(items, dict):
         yield from _conflicts_of_items(items)
+    yield from _conflicts_of_ballot(config.get("ballot"), is_single=isinstance(items, dict))
+
+
+def _conflicts_of_ballot(ballot: object, *, is_single: bool) -> Iterator[tuple[Place, str]]:
+    if not isinstance(ballot, list | tuple):
+        return
+    if is_single:
         if ballot:
-            yield ("ballot",), "is what a pair is voted on with; single items have items.choices"
-    elif isinstance(ballot, list | tuple):
-        twice = [n for n, each in enumerate(ballot[:10]) if each in ballot[:n]]
-        yield from ((("ballot", n), "stands twice") for n in twice)
-        if not all(side in ballot for side in SIDES):
-            yield ("ballot",), "must offer A and B"
+            yield ("ballot",), "is of pairs; single items are voted on with items.choices"
+        return
+    twice = [n for n, each in enumerate(ballot[:10]) if each in ballot[:n]]
+    yield from ((("ballot", n), "stands twice") for n in twice)
+    if not all(side in ballot for side in SIDES):
+        yield ("ballot",), "must offer A and B"
 
 
 def _conflicts_of_items(items: Plain) -> Iterator[tuple[Place, str]]:
@@ -334,7 +341,7 @@ def _conflicts_of_items(items: Plain) -> Iterator[tuple[Place, str]]:
         yield from ((("items", "choices", n), why) for n, why in _wrong_words(kind, words))
     elif words:
         yield place, f"{kind} has choices of its own"
-    for name in ("graded", "criteria", "flag_categories"):
+    for name in ("graded", "criteria"):
         if items.get(name) and kind != "pass_flag":
             yield ("items", name), "is of items that are passed or flagged"
 

@@ -22,6 +22,7 @@ from judge_eval.findings.model import (
     JudgeFindings,
     ModelBoard,
     Models,
+    OfLabel,
     PassRates,
     RunFindings,
 )
@@ -72,6 +73,7 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
     luck = order_luck(table, _rng(outcomes, 4))
     overall = overall_agreement(table, outcomes.prompts)
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
+    flags = _flag_rates(outcomes)
     computed = [
         asdict(figure)
         | {
@@ -111,7 +113,6 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
             ),
         )
     models, models_why = _models(outcomes)
-    flags = _flag_rates(outcomes)
     alt_test, alt_test_why = _alt_test(outcomes)
     alike: Any = same_verdict(table.verdicts)
     return RunFindings(
@@ -200,7 +201,7 @@ def _confusion(outcomes: RunOutcomes) -> Confusion | None:
                 judge=str(judge.pk),
                 counts=counts.tolist(),
                 labels=[
-                    {"label": label} | asdict(of_label[place])
+                    OfLabel(label=label, **asdict(of_label[place]))
                     for label, of_label in zip(choices, rates, strict=True)
                 ],
             )
@@ -218,11 +219,11 @@ def _pass_rates(outcomes: RunOutcomes) -> list[PassRates] | None:
         return None
     passed, votes = table.votes[:, :1], table.votes.sum(axis=1, keepdims=True)
     said, answered = 1 * (table.verdicts == 0), 1 * (table.verdicts >= 0)
-    by_all = np.hstack([passed, said]), np.hstack([votes, answered])
+    right, trials = np.hstack([passed, said]), np.hstack([votes, answered])
     found = []
     for place, name in enumerate(outcomes.generators):
         own = number == place
-        people, *judges = shares_by_prompt(*(a[own] for a in by_all), outcomes.prompts[own])
+        people, *judges = shares_by_prompt(right[own], trials[own], outcomes.prompts[own])
         found.append(PassRates(name=name, outputs=own.sum(), people=people, judges=judges))
     return [found[place] for place in best_first([each.people.value for each in found])]
 

@@ -76,7 +76,7 @@ class Claims(Figures):
     unlabelled: int
 
 
-class LabelRates(Figures):
+class OfLabel(Figures):
     """How well a judge finds a label that people gave."""
 
     label: str
@@ -89,7 +89,7 @@ class ConfusionMatrix(Figures):
 
     judge: str
     counts: Counts
-    labels: list[LabelRates]
+    labels: list[OfLabel]
 
 
 class Confusion(Figures):

@@ -128,11 +128,10 @@ class Parts(BaseModel):
         >>> Parts(tags=[("animals", 3), ("b" * 301, 1)]).of_pairs
         {'Prompts tagged': [('tag:animals', 'animals (3)')]}
         """
+        whose = f"{'Outputs' if self.is_single else 'Pairs with an output'} of"
         groups = {
             "Prompts tagged": [(f"tag:{tag}", f"{tag} ({pairs:,})") for tag, pairs in self.tags],
-            f"{'Outputs' if self.is_single else 'Pairs with an output'} of": [
-                (f"generator:{name}", name) for name in self.generators
-            ],
+            whose: [(f"generator:{name}", name) for name in self.generators],
         }
         for title, choices in groups.items():
             groups[title] = [choice for choice in choices if len(choice[0]) <= LONGEST]

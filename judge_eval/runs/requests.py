@@ -119,13 +119,12 @@ def _question(call: Call, provider: Provider) -> Question:
     config, queue, verdict = _config(call.run_id), call.run.queue, call.verdict
     item = verdict.item if verdict else call.item
     how = config.judging if item else config.generation
-    schema, order, problem = None, "", ""
+    schema, order, problem, asked = None, "", "", asked_of(queue)
     if item is None:
         assert call.prompt is not None  # the database says so
         messages = judge.generation_messages(config.kind, config.prompts[call.prompt].text)
     else:
         shown = item.seen(left=call.order[0]) if item.b else [item.a]
-        asked = asked_of(queue)
         messages = judge.messages(
             config.judging.prompt_version,
             asked,

@@ -129,7 +129,7 @@ def _fields(verdict: Verdict, calls: Sequence[Call]) -> Fields:
 
 def _done(item: Item, raw: dict[str, ParsedVerdict]) -> Fields:
     answer, queue = answer_in(raw), item.queue
-    fields = {
+    fields: Fields = {
         "state": Verdict.State.DONE,
         "order": Verdict.Order.BOTH if len(raw) == 2 else next(iter(raw)),
         "winner": answer.winner,
@@ -224,12 +224,14 @@ def answer_of_baseline(verdict: Verdict, verdict_orders: str | None) -> Fields:
     """
     judge, item = verdict.judge, verdict.item
     started = perf_counter()
-    raw = {
+    opinions = {
         order: _opinion(judge, item, order)
         for order in orders_of(verdict, verdict_orders or "both")
     }
     said = {
-        order: ParsedVerdict(each.winner, reason=each.reason) for order, each in raw.items() if each
+        order: ParsedVerdict(opinion.winner, reason=opinion.reason)
+        for order, opinion in opinions.items()
+        if opinion
     }
     if not said:
         error = f"no provider answers for {judge.name!r}"
@@ -246,8 +248,8 @@ def _opinion(judge: Judge, item: Item, order: str) -> Opinion | None:
     if item.b is None:
         return opinion_of_single(judge.name, item.queue.kind, item.queue.ballot, seed)
     baseline = BASELINES.get(judge.name)
-    shown = (output.output for output in item.seen(left=order[0]))
-    return baseline(*shown, seed) if baseline else None
+    first, second = (output.output for output in item.seen(left=order[0]))
+    return baseline(first, second, seed) if baseline else None
 
 
 def orders_of(verdict: Verdict, verdict_orders: str) -> Sequence[str]:
