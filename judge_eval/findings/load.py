@@ -114,7 +114,8 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         tally = tally * (np.arange(columns) < len(part.choices))
         codes = np.where(codes >= len(part.choices), NOT_ASKED, codes)
         answers = np.where(answers < len(part.choices), answers, NOT_ASKED)
-    sided = rows[:, -2:] if run.queue.kind == Queue.Kind.COMPARISON else np.zeros_like(rows[:, :2])
+    is_pair = run.queue.kind == Queue.Kind.COMPARISON
+    sided = rows[:, -2:] if is_pair else np.zeros((len(rows), 2), dtype=np.int64)
     generators = sorted({name for pair in writers for name in pair if name})
     number = {name: n for n, name in enumerate(generators)} | {"": -1}
     return RunOutcomes(
