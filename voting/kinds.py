@@ -170,13 +170,18 @@ class Comparison:
     def labelled(self, choice: str, options: Options) -> dict[str, Label]:
         return {}
 
-    @cache  # noqa: B019  there is one for all
     def counted(self, choice: str, left_side: str, value: int | None) -> tuple[int, ...]:
         """Return what one vote adds to each column of `tally`."""
-        names = ["votes", *(column for code, column in VOTES_FOR.items() if code == choice)]
-        if left_side and choice in SIDES:
-            names += ["votes_sided", "votes_left"] if choice == left_side else ["votes_sided"]
-        return tuple(int(column in names) for column in self.tally)
+        return _counted_of_pair(choice, left_side)
+
+
+# Sealing asks for thousands in a second.
+@cache
+def _counted_of_pair(choice: str, left_side: str) -> tuple[int, ...]:
+    names = ["votes", *(column for code, column in VOTES_FOR.items() if code == choice)]
+    if left_side and choice in SIDES:
+        names += ["votes_sided", "votes_left"] if choice == left_side else ["votes_sided"]
+    return tuple(int(column in names) for column in Comparison.tally)
 
 
 class Single:
