@@ -332,7 +332,8 @@ def _conflicts(config: Plain) -> Iterator[tuple[Place, str]]:
 
 def _conflicts_of_numbers(config: Plain) -> Iterator[tuple[Place, str]]:
     is_given = config.get("outputs") == "given"
-    least = 1 if config.get("mode") == "standard" or config.get("items") else 2
+    one_is_enough = config.get("mode") == "standard" or config.get("items") is not None
+    least = 1 if one_is_enough else 2
     for key, lowest in (("models", least), ("prompts", 1)):
         listed = config.get(key)
         number = len(listed) if isinstance(listed, list) else lowest
