@@ -151,9 +151,7 @@ class RunForm(ProjectForm):
         required=False,
         widget=forms.Textarea(attrs={"rows": 6}),
     )
-    votes_per_pair = _number(
-        "Votes per pair", "Or per item, where each output is asked about by itself."
-    )
+    votes_per_pair = _number("Votes per pair", "Or per item, where outputs are not paired.")
     overlap_share = _number(
         "Of 100 pairs, how many get more votes",
         "So that the agreement between people can be measured.",
