@@ -108,14 +108,19 @@ def run_of(api_key: ApiKey, run_id: str) -> Run:
     return run
 
 
-def project_for(api_key: ApiKey, wanted: str, *, may_be_new: bool = False) -> Project:
+def project_for(
+    api_key: ApiKey, wanted: str, *, may_be_new: bool = False, usual: str = ""
+) -> Project:
     """Return the project with this name or identifier, or else the only one that a key knows.
 
+    Where that is one of several, nothing that is wanted means the `usual` one.
     With `may_be_new`, a key of all projects that asks for one that there is not is given it.
     """
     known = Project.objects.order_by("created_at")
     if api_key.project_id:
         known = known.filter(pk=api_key.project_id)
+    if not wanted and known.count() > 1:
+        wanted = usual
     row = by_prefix(known, wanted)
     named = known.filter(name=wanted) if wanted else known
     fitting = known.filter(pk=row.pk) if row else named
