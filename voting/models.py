@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from voting.choices import ANSWERS, ANSWERS_FOR, FIXED, PASS_FLAG, VOTES_FOR
+from voting.kinds import LONGEST_CHOICE, kind_of
 from voting.ledger import chain
 
 
@@ -168,8 +169,10 @@ class Queue(Identified):
     def __str__(self) -> str:
         return f"{self.name} ({self.project.name})"
 
-
-LONGEST_CHOICE = 500
+    @property
+    def noun(self) -> str:
+        """What its items are called on pages."""
+        return kind_of(self).noun
 
 
 def prompt_key(prompt: str) -> str:

@@ -47,7 +47,10 @@ Prices = Mapping[tuple[str, str], Price]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How many outputs, pairs and calls for a verdict a run has; baselines make no call."""
+    """How many outputs, pairs and calls for a verdict a run has; baselines make no call.
+
+    Of a run of single items `pairs` counts these.
+    """
 
     generations: int
     pairs: int
@@ -92,9 +95,9 @@ def plan(config: RunConfig) -> Plan:
     >>> plan(parse(config))
     Plan(generations=2, pairs=1, verdict_calls=2)
     """
-    pairs = len(config.prompts) * comb(len(config.models), 2)
+    pairs = len(config.prompts) * comb(len(config.models), 1 if config.items else 2)
     judges = sum(not judge.is_baseline for judge in config.judges)
-    orders = 2 if config.verdict_orders == "both" else 1
+    orders = 2 if config.verdict_orders == "both" and not config.items else 1
     return Plan(
         generations=len(config.prompts) * len(config.models),
         pairs=pairs,
@@ -169,17 +172,19 @@ def reservation(messages_tokens: int, max_tokens: int, price: Price) -> Decimal:
 
 def _judging_tokens(config: RunConfig, picture_tokens: int) -> int:
     shown = picture_tokens if config.kind == "svg" else config.generation.max_tokens
+    outputs = 1 if config.items else 2
     around = messages(
         config.judging.prompt_version,
+        config.asked,
         kind=config.kind,
         prompt="",
         rubric=config.rubric,
-        ballot=config.ballot,
-        first="",
-        second="",
+        outputs=[""] * outputs,
     )
     characters = sum(map(len, _texts(around)[0]))
-    return sum(_tokens(characters + len(prompt.text)) + 2 * shown for prompt in config.prompts)
+    return sum(
+        _tokens(characters + len(prompt.text)) + outputs * shown for prompt in config.prompts
+    )
 
 
 def _tokens(characters: int) -> int:

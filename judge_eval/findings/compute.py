@@ -16,10 +16,14 @@ from judge_eval.findings.model import (
     AltTest,
     AltTestJudge,
     Claims,
+    Confusion,
+    ConfusionMatrix,
     DisputedPair,
     JudgeFindings,
     ModelBoard,
     Models,
+    OfLabel,
+    PassRates,
     RunFindings,
 )
 from judge_eval.models import Judge
@@ -28,6 +32,7 @@ from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.claims import summary
+from judge_eval.stats.confusion import LabelRates, confusion_matrices, label_rates
 from judge_eval.stats.estimate import Rating, Share, best_first
 from judge_eval.stats.judge_figures import (
     among_people,
@@ -36,14 +41,18 @@ from judge_eval.stats.judge_figures import (
     overall_agreement,
     per_answer,
     shares,
+    shares_by_prompt,
 )
 from judge_eval.stats.order_luck import order_luck
-from judge_eval.stats.outcomes_table import WRONG, Codes, OutcomesTable
-from voting.choices import VERDICTS
+from judge_eval.stats.outcomes_table import Codes, OutcomesTable
+from voting.choices import WRONG
+from voting.kinds import Options, is_single, kind_of
+from voting.models import Queue
 
 START = Reference(1000, "start")
 MOST_DISPUTED = 12
 MOST_MODELS = 100
+MOST_LABELS = 12
 # Everybody is tested; of very many people only some are listed one by one.
 MOST_LISTED = 200
 TOO_FEW = "too few items that others voted on too"
@@ -64,6 +73,7 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
     luck = order_luck(table, _rng(outcomes, 4))
     overall = overall_agreement(table, outcomes.prompts)
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
+    flags = _flag_rates(outcomes)
     computed = [
         asdict(figure)
         | {
@@ -76,6 +86,7 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
             "first_position": first_position[place],
             "order_luck": None if luck is None else float(luck[place]),
         }
+        | (asdict(flags[place]) if flags else {})
         | _prices(outcomes.spent[place], figure.agreement.value)
         for place, (judge, figure) in enumerate(zip(judges, figures, strict=True))
     ]
@@ -96,6 +107,7 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
                 for n, (each, figure) in enumerate(zip(single, figures, strict=True))
                 if each.value is not None and figure.agreement.value is not None
             },
+            noun=kind_of(outcomes.run.queue).noun,
             beside_people=(
                 (figures[only[0]].beside_people, among.votes) if len(only) == 1 else None
             ),
@@ -116,6 +128,8 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
         models_why=models_why,
         alt_test=alt_test,
         alt_test_why=alt_test_why,
+        confusion=_confusion(outcomes),
+        pass_rates=_pass_rates(outcomes),
         **({"parts": outcomes.parts} if outcomes.parts else {}),
     )
 
@@ -143,7 +157,7 @@ def same_verdict(verdicts: Codes) -> FloatArray:
 
     `verdicts` has shape (n_comparisons, n_judges); NaN where two never answered together.
     """
-    chose = [(verdicts == code).astype(np.float32) for code in range(WRONG + 1)]
+    chose = [(verdicts == code).astype(np.float32) for code in range(verdicts.max(initial=-1) + 1)]
     answered = (verdicts >= 0).astype(np.float32)
     same, both = sum(one.T @ one for one in chose), answered.T @ answered
     with np.errstate(invalid="ignore"):
@@ -164,8 +178,60 @@ def _disputed(outcomes: RunOutcomes) -> list[DisputedPair]:
     ]
 
 
+# --- single items -------------------------------------------------------------------------------
+
+
+def _flag_rates(outcomes: RunOutcomes) -> list[LabelRates]:
+    """Return how well judges find what people flag; nothing where items are not flagged."""
+    if outcomes.run.queue.kind != Queue.Kind.PASS_FLAG:
+        return []
+    return label_rates(outcomes.table, outcomes.prompts, outcomes.choices.index("flag"))
+
+
+def _confusion(outcomes: RunOutcomes) -> Confusion | None:
+    """Set what judges said beside what people said; of very many labels nobody reads a matrix."""
+    table, choices = outcomes.table, outcomes.choices
+    if not is_single(outcomes.run.queue) or len(choices) > MOST_LABELS:
+        return None
+    rates = [label_rates(table, outcomes.prompts, code) for code in range(len(choices))]
+    return Confusion(
+        choices=list(choices),
+        judges=[
+            ConfusionMatrix(
+                judge=str(judge.pk),
+                counts=counts.tolist(),
+                labels=[
+                    OfLabel(label=label, **asdict(of_label[place]))
+                    for label, of_label in zip(choices, rates, strict=True)
+                ],
+            )
+            for place, (judge, counts) in enumerate(
+                zip(outcomes.judges, confusion_matrices(table), strict=True)
+            )
+        ],
+    )
+
+
+def _pass_rates(outcomes: RunOutcomes) -> list[PassRates] | None:
+    """Return how often the outputs of each generator pass, best first by people."""
+    queue, table, number = outcomes.run.queue, outcomes.table, outcomes.models[:, 0]
+    if queue.kind != Queue.Kind.PASS_FLAG or len(outcomes.generators) > MOST_MODELS:
+        return None
+    passed, votes = table.votes[:, :1], table.votes.sum(axis=1, keepdims=True)
+    said, answered = 1 * (table.verdicts == 0), 1 * (table.verdicts >= 0)
+    right, trials = np.hstack([passed, said]), np.hstack([votes, answered])
+    found = []
+    for place, name in enumerate(outcomes.generators):
+        own = number == place
+        people, *judges = shares_by_prompt(right[own], trials[own], outcomes.prompts[own])
+        found.append(PassRates(name=name, outputs=own.sum(), people=people, judges=judges))
+    return [found[place] for place in best_first([each.people.value for each in found])]
+
+
 def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
     names, judges = outcomes.generators, outcomes.judges
+    if is_single(outcomes.run.queue):
+        return None, "Outputs are voted on by themselves here, so no two models are compared."
     if len(names) < 2:
         return None, "The pairs name fewer than two generators."
     if len(names) > MOST_MODELS:
@@ -185,17 +251,23 @@ def _alt_test(outcomes: RunOutcomes) -> tuple[AltTest | None, str | None]:
     if len(people) < settings.min_humans:
         voted = f"{len(people)} {'person' if len(people) == 1 else 'people'}"
         return None, f"The test takes {settings.takes}; {voted} voted."
+    typed = [_typed(choice, outcomes.run.queue) for choice in (*outcomes.choices, WRONG)]
+    by_choice = dict(zip((*outcomes.choices, WRONG), typed, strict=True))
+    answers = {
+        name: {place: by_choice[choice] for place, choice in chosen.items()}
+        for name, chosen in people.items()
+    }
     voted_on = {position for chosen in people.values() for position in chosen}
     positions = outcomes.positions.tolist()
     labels = {
         str(judge.pk): {
-            place: VERDICTS[code]
+            place: typed[code]
             for place, code in zip(positions, codes.tolist(), strict=True)
             if code >= 0 and place in voted_on
         }
         for judge, codes in zip(outcomes.judges, outcomes.table.verdicts.T, strict=True)
     }
-    results = alt_test(labels, people, settings)
+    results = alt_test(labels, answers, settings)
     lines = (line for result in results.values() for line in advice(result, settings))
     return AltTest(
         judges=[_alt_test_judge(judge, results[str(judge.pk)]) for judge in outcomes.judges],
@@ -206,6 +278,12 @@ def _alt_test(outcomes: RunOutcomes) -> tuple[AltTest | None, str | None]:
         choices=len({choice for chosen in people.values() for choice in chosen.values()}),
         items=max((result.items for result in results.values()), default=0),
     ), None
+
+
+def _typed(choice: str, queue: Queue) -> object:
+    """Return a choice as the test compares it: a rating as a number, labels as a set."""
+    options = Options.model_validate(queue.options)
+    return next(iter(kind_of(queue).labelled(choice, options).values()), choice)
 
 
 def _alt_test_judge(judge: Judge, result: AltTestResult) -> AltTestJudge:

@@ -127,12 +127,11 @@ def _draft(run: Run) -> Context:
         "judge_messages": _texts(
             judge.messages(
                 config.judging.prompt_version,
+                judge.Asked(run.queue.ballot),
                 kind=config.kind,
                 prompt=config.prompts[0].text,
                 rubric=run.queue.rubric.text,
-                ballot=run.queue.ballot,
-                first=b"1" if is_svg else "⟨the first output⟩",
-                second=b"2" if is_svg else "⟨the second output⟩",
+                outputs=[b"1", b"2"] if is_svg else ["⟨the first output⟩", "⟨the second output⟩"],
             )
         ),
         "generating": _how(config.generation.temperature, config.generation.max_tokens),

@@ -53,7 +53,7 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
         people = f"{of.people:,} {'person' if of.people == 1 else 'people'}"
         as_of = (
             f"As of {number_of(of.votes, 'vote')} by {people} on {of.voted:,} of "
-            f"{of.comparisons:,} pairs, ledger entry {of.seq:,}"
+            f"{of.comparisons:,} {run.queue.noun}s, ledger entry {of.seq:,}"
         )
         if row.seq < run.board.seq:
             since = 0 if part.kind else run.board.votes - of.votes

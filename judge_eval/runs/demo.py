@@ -10,7 +10,7 @@ from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 
-from judge_eval.baselines import names_for
+from judge_eval.baselines import names_for, names_for_single
 from judge_eval.demo import content
 from judge_eval.models import Run
 from judge_eval.services import create_run
@@ -72,7 +72,7 @@ def make_jokes(project: Project) -> Run:
         JOKES,
         content.jokes(),
         rubric=content.rubric("jokes"),
-        baselines=[],
+        baselines=names_for_single(Queue.Kind.PASS_FLAG, PASS_FLAG),
         kind=Queue.Kind.PASS_FLAG,
         ballot=PASS_FLAG,
         options={"flag_categories": FLAG_CATEGORIES},

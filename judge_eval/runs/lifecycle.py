@@ -52,11 +52,14 @@ def create(project: Project | str, config: RunConfig) -> Run:
     with transaction.atomic():
         if isinstance(project, str):
             project = Project.objects.create(name=project)
+        items = config.items
         queue = create_queue(
             project,
             config.name,
             config.rubric,
-            ballot=list(config.ballot),
+            kind=config.asked.kind,
+            options=items.options if items else {},
+            ballot=list(config.asked.ballot),
             votes_per_item=config.votes_per_pair,
             overlap_share=config.overlap.share,
             overlap_votes=config.overlap.votes,

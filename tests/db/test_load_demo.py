@@ -88,7 +88,7 @@ def test_home_leads_anybody_into_the_demo_until_its_invites_are_withdrawn(access
     assert "Jokes</a>, item by item" in home()
 
 
-def test_baselines_judge_both_and_elements_are_counted_only_in_drawings(access_file):
+def test_baselines_judge_all_and_elements_are_counted_only_in_drawings(access_file):
     demo.load(access_file)
     judges = Judge.objects.order_by("run__name", "position").values_list("run__name", "name")
     assert list(judges) == [
@@ -99,6 +99,9 @@ def test_baselines_judge_both_and_elements_are_counted_only_in_drawings(access_f
         ("Drawings", "random"),
         ("Drawings", "longer-wins"),
         ("Drawings", "more-elements-wins"),
+        ("Jokes", "always-pass"),
+        ("Jokes", "always-flag"),
+        ("Jokes", "random"),
     ]
 
 
