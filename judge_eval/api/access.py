@@ -20,7 +20,7 @@ from voting.services import wait_until_sealed
 from voting.voters import voter_of_key
 
 BLIND: Final = (
-    "you still have pairs to vote on, and this would tell you what others think; "
+    "you still have {noun}s to vote on, and this would tell you what others think; "
     "vote first, or use a key with the scope 'verdicts'"
 )
 OWN_VOTES_SECONDS = 0.5
@@ -153,4 +153,4 @@ def own_votes(api_key: ApiKey, run: Run) -> tuple[Voter, bool]:
 def keep_blind(api_key: ApiKey, run: Run) -> None:
     """Refuse what tells a key what others think that is still to vote without knowing."""
     if not can(api_key, "see board", run):
-        raise HttpError(403, BLIND)
+        raise HttpError(403, BLIND.format(noun=run.queue.noun))

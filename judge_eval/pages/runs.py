@@ -41,7 +41,7 @@ DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
 THINGS: dict[str, str] = {Call.Purpose.GENERATE: "outputs", Call.Purpose.JUDGE: "verdicts"}
 # Of a model that has answered nothing.
 CONSEQUENCES = {
-    Call.Purpose.GENERATE: "Without its outputs there are no pairs of this model.",
+    Call.Purpose.GENERATE: "Without its outputs there is nothing of this model to vote on.",
     Call.Purpose.JUDGE: "It has given no verdict: votes will say nothing about this judge.",
 }
 BUDGET = forms.DecimalField(required=False, min_value=Decimal("1e-9"), max_value=MOST_USD)
@@ -53,9 +53,9 @@ EVENTS = 8
 UNLISTED_EVENTS = ("call_failed", "tried")
 STATES = {
     Run.State.GENERATING: "Outputs are being asked for.",
-    Run.State.JUDGING: "Outputs are drawn, paired and judged.",
-    Run.State.VOTING: "Every pair that can be voted on is open.",
-    Run.State.COMPLETE: "Every pair has enough votes.",
+    Run.State.JUDGING: "Outputs are drawn and judged.",
+    Run.State.VOTING: "Every {noun} that can be voted on is open.",
+    Run.State.COMPLETE: "Every {noun} has enough votes.",
 }
 View: TypeAlias = Callable[..., HttpResponse]
 
@@ -198,8 +198,9 @@ def _context(run: Run) -> Context:
     out = sum(model["out"] for model in models)
     is_waiting = out or progress.outputs.waiting or progress.calls.waiting
     failed = progress.outputs.failed + progress.calls.failed
+    state = STATES.get(Run.State(run.state), "")
     shown = {
-        "state_in_words": run.note or STATES.get(Run.State(run.state), ""),
+        "state_in_words": run.note or state.format(noun=run.queue.noun),
         "alarms": alarms(models),
         "paused": _paused(models) if is_waiting else [],
         "actions": {

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth import authenticate
 from django.test import Client
 
-from judge_eval.models import Judge, Run
+from judge_eval.models import Judge, Run, Verdict
 from judge_eval.runs import demo
 from judge_eval.runs.state import advance
 from tests.helpers.pages import ballots_in
@@ -116,7 +116,8 @@ def test_it_is_loaded_once(access_file):
 def test_what_was_cleared_away_or_renamed_does_not_come_back(access_file):
     demo.load(access_file)
     [jokes] = runs_of("Jokes").values()
-    jokes.board.delete()
+    Verdict.objects.filter(judge__run=jokes).delete()
+    jokes.judges.all().delete()
     jokes.delete()
     Project.objects.filter(name="Demo").update(name="Tried out")
     assert not demo.load(access_file)
