@@ -125,6 +125,11 @@ class Run(models.Model):
         return self.name
 
     @property
+    def is_given(self) -> bool:
+        """Whether its outputs were brought here: nothing can be generated again."""
+        return self.config is None or self.config.get("outputs") == "given"
+
+    @property
     def budget_usd(self) -> Decimal | None:
         return None if self.budget_nano is None else Decimal(self.budget_nano) / 1_000_000_000
 

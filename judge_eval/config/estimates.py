@@ -97,12 +97,17 @@ def plan(config: RunConfig) -> Plan:
     """
     pairs = len(config.prompts) * comb(len(config.models), 1 if config.items else 2)
     judges = sum(not judge.is_baseline for judge in config.judges)
-    orders = 2 if config.verdict_orders == "both" and not config.items else 1
     return Plan(
         generations=len(config.prompts) * len(config.models),
         pairs=pairs,
-        verdict_calls=pairs * judges * orders * config.judging.samples,
+        verdict_calls=pairs * judges * calls_per_verdict(config),
     )
+
+
+def calls_per_verdict(config: RunConfig) -> int:
+    """Return how often a judge is asked about one item: in each order, for each sample."""
+    orders = 2 if config.verdict_orders == "both" and not config.items else 1
+    return orders * config.judging.samples
 
 
 def estimate(config: RunConfig, prices: Prices) -> Estimate:
@@ -130,7 +135,7 @@ def estimate(config: RunConfig, prices: Prices) -> Estimate:
     for judge in judges:
         price, calls = prices.get(judge), plan(config).verdict_calls // len(judges)
         tokens = _judging_tokens(config, price.picture_tokens if price else PICTURE_TOKENS)
-        tokens *= calls // prompts
+        tokens *= calls // max(prompts, 1)
         lines.append(line("judge", judge, calls, tokens, config.judging.max_tokens))
     known = sum((line.usd for line in lines if line.usd is not None), Decimal(0))
     unpriced = tuple(dict.fromkeys(line.model for line in lines if line.usd is None))

@@ -190,6 +190,16 @@ _Prompt = Annotated[
 ]
 
 
+class JoiningJudges(Part):
+    """Judges that are asked about the items that a run has already, and how."""
+
+    judges: Annotated[tuple[_Judge, ...], Field(strict=False, min_length=1, max_length=50)]
+    provider: Provider = DEFAULT_PROVIDER
+    # Of a run whose judges are imported; others go on as their config says.
+    judging: Judging = Judging()
+    budget_usd: Usd | None = None
+
+
 class RunConfig(Part):
     """A config that is right and complete; `parse` makes them."""
 
@@ -203,8 +213,11 @@ class RunConfig(Part):
     ]
     judges: Annotated[tuple[_Judge, ...], Field(strict=False, min_length=1, max_length=50)]
     prompts: Annotated[
-        tuple[_Prompt, ...], Field(strict=False, min_length=1, max_length=MOST_PROMPTS)
+        tuple[_Prompt, ...],
+        Field(strict=False, max_length=MOST_PROMPTS, json_schema_extra={"minItems": 1}),
     ]
+    # Given ones were imported or logged: nothing is generated, and judges joined later.
+    outputs: Literal["generated", "given"] = "generated"
     rubric: Long = ""
     # None: outputs are compared in pairs.
     items: Items | None = None
@@ -310,13 +323,23 @@ def _conflicts(config: Plain) -> Iterator[tuple[Place, str]]:
                 yield (key, number, "id"), f"{excerpt(name, 60)} stands twice"
             seen.add(name)
     yield from _conflicts_of_baselines(config)
-    models, items = config.get("models"), config.get("items")
-    least = 1 if config.get("mode") == "standard" or items else 2
-    if isinstance(models, list) and len(models) < least:
-        yield ("models",), f"has {len(models)}, the least is {least}"
+    yield from _conflicts_of_numbers(config)
+    items = config.get("items")
     if isinstance(items, dict):
         yield from _conflicts_of_items(items)
     yield from _conflicts_of_ballot(config.get("ballot"), is_single=isinstance(items, dict))
+
+
+def _conflicts_of_numbers(config: Plain) -> Iterator[tuple[Place, str]]:
+    is_given = config.get("outputs") == "given"
+    least = 1 if config.get("mode") == "standard" or config.get("items") else 2
+    for key, lowest in (("models", least), ("prompts", 1)):
+        listed = config.get(key)
+        number = len(listed) if isinstance(listed, list) else lowest
+        if is_given and listed:
+            yield (key,), "are of outputs that are generated; these were given"
+        elif not is_given and number < lowest:
+            yield (key,), f"has {number}, the least is {lowest}"
 
 
 def _conflicts_of_ballot(ballot: object, *, is_single: bool) -> Iterator[tuple[Place, str]]:

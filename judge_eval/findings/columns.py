@@ -242,10 +242,10 @@ def columns_of(kind: str) -> list[Column]:
     return [column for column in COLUMNS if column.kind in ("", kind)]
 
 
-# Files begin with what judges are listed by.
+# Files begin with what judges are listed by, and end with what only some items have.
 _FILES: Final = {
     name: attribute
-    for column in sorted(COLUMNS, key=lambda column: column.figure != "overall")
+    for column in sorted(COLUMNS, key=lambda c: (c.figure != "overall", c.kind == "pass_flag"))
     for name, attribute in column.files.items()
 }
 FILE_COLUMNS: Final = ("judge_id", "name", "kind", *_FILES)

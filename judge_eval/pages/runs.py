@@ -207,7 +207,7 @@ def _context(run: Run) -> Context:
             "stop": run.state in (*Run.AT_WORK, Run.State.VOTING),
             "resume": run.state == Run.State.STOPPED,
             "retry": lifecycle.can_retry(run),
-            "duplicate": run.config is not None,
+            "duplicate": not run.is_given,
         },
     }
     parts = [

@@ -118,6 +118,30 @@ def _missing_pairs(run: Run, calls: QuerySet[Call]) -> Sequence[Sequence[Inferen
     ]
 
 
+def want_verdicts(run: Run, judges: Sequence[Judge]) -> int:
+    """Let judges be asked about the items of a run that they were not asked about; count these."""
+    wanted = []
+    for judge in judges:
+        known = Verdict.objects.filter(judge=judge, item=OuterRef("pk"))
+        items = run.queue.items.filter(~Exists(known), unusable="").order_by("position")
+        wanted += [Verdict(judge=judge, item_id=pk) for pk in items.values_list("pk", flat=True)]
+    Verdict.objects.bulk_create(wanted, batch_size=1000)
+    return len(wanted)
+
+
+def want_verdicts_on_new_items() -> None:
+    """Let the judges of runs whose items come one by one be asked about those that came since."""
+    for run in Run.objects.filter(config__outputs="given", state=Run.State.VOTING):
+        newest = run.queue.items.order_by("-position").filter(unusable="").first()
+        if newest is None or newest.verdicts.exclude(judge__provider="imported").exists():
+            continue
+        with transaction.atomic():
+            held = locked().get(pk=run.pk)
+            asked = held.judges.exclude(provider="imported").order_by("position")
+            if held.state == Run.State.VOTING and want_verdicts(held, list(asked)):
+                _enter(held, Run.State.JUDGING)
+
+
 def unasked_verdicts(run: Run) -> QuerySet[Verdict]:
     """Return the verdicts of models for which no call has been made."""
     asked = Call.objects.filter(verdict=OuterRef("pk"))
