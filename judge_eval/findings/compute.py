@@ -282,6 +282,8 @@ def _alt_test(outcomes: RunOutcomes) -> tuple[AltTest | None, str | None]:
 
 def _typed(choice: str, queue: Queue) -> object:
     """Return a choice as the test compares it: a rating as a number, labels as a set."""
+    if choice == WRONG:
+        return choice
     options = Options.model_validate(queue.options)
     return next(iter(kind_of(queue).labelled(choice, options).values()), choice)
 
@@ -363,7 +365,7 @@ def _same_verdict(findings: RunFindings) -> Spec | None:
     names, shares = [judge.name for judge in findings.judges], findings.same_verdict
     if len(names) < 2 or all(cell is None for row in shares for cell in row):
         return None
-    words = "share of pairs on which both said the same"
+    words = "share of what both answered on which they said the same"
     return heat_map(names, shares, title="Judges with each other", text=words)
 
 

@@ -5,12 +5,12 @@ import re
 import pytest
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from judge_eval.baselines import names_for_single
 from judge_eval.demo.content import jokes
 from judge_eval.runs.state import advance
 from judge_eval.services import create_run
+from reports.composite.sources import Outputs, example, read_config
 from tests.helpers.pages import text_of
 from tests.helpers.run_findings import compute
 from tests.makers import (
@@ -23,7 +23,7 @@ from tests.makers import (
 )
 from voting.assignment import ballot_for
 from voting.kinds import Options, kind_of
-from voting.models import Assignment, Entry
+from voting.models import Entry
 from voting.services import cast_vote
 from voting.voters import invite_token
 
@@ -39,9 +39,11 @@ STUDIES = {
     "text": ([], {}, [{"text": "Too long."}, {"text": "Fine."}]),
 }
 OF_A_RUN = (
-    *("run", "run-progress", "run-calls", "run-pairs", "run-alt-test", "run-items-needed"),
-    *("run-models", "run-voting", "run-composite", "run-scores"),
+    *("run", "run-progress", "run-calls", "run-pairs", "run-models", "run-voting"),
+    *("run-composite", "run-scores"),
 )
+# These explain what an item is, pairs included.
+THAT_EXPLAIN = ("run-alt-test", "run-items-needed")
 SPOKEN = re.compile(r'\s(?:aria-label|alt|title|placeholder|data-summary)="([^"]*)"')
 PEOPLE = 3
 
@@ -101,11 +103,31 @@ def test_no_page_of_single_items_fails_or_speaks_of_pairs(study, are_there_votes
     lead = user_client()
     for name in OF_A_RUN:
         assert_of_items(lead, reverse(name, args=[run.pk]))
+    for name in THAT_EXPLAIN:
+        assert lead.get(reverse(name, args=[run.pk])).status_code == 200
     assert_of_items(lead, reverse("run-pairs", args=[run.pk]) + "?sort=disagreement")
     assert_of_items(lead, reverse("run-pair", args=[run.pk, run.queue.items.first().pk]))
-    listed = text_of(lead.get("/runs/"))
-    assert "Vote on items" in listed or are_there_votes
-    assert "Vote on pairs" not in listed
+    listed = assert_of_items(lead, "/runs/")
+    assert "Vote on items of" in text_of(listed)
+
+
+@pytest.mark.parametrize(
+    "study, passed",
+    [("pass_flag", {1 / 3, 2 / 3}), ("rating", {None})],
+    indirect=["study"],
+)
+def test_a_composite_of_single_items_starts_from_what_people_pass(study, passed):
+    run, said = study
+    vote_on_all(run, said)
+    saved = user_client().post(
+        reverse("save-composite", args=[run.pk]), {"config": example(run)}, follow=True
+    )
+    assert saved.status_code == 200
+    assert "Change the composite" in text_of(saved)
+    config = read_config(run, example(run))
+    found = Outputs(run, [config]).components(config)
+    assert found.keys() == set(run.queue.items.values_list("a", flat=True))
+    assert {each["preferred"] for each in found.values()} == passed
 
 
 def test_a_voter_of_single_items_reads_nothing_of_pairs(study):
