@@ -281,7 +281,7 @@ def _same_verdict(findings: RunFindings) -> Spec | None:
     names, shares = [judge.name for judge in findings.judges], findings.same_verdict
     if len(names) < 2 or all(cell is None for row in shares for cell in row):
         return None
-    words = "share of pairs on which both said the same"
+    words = "share of what both answered on which they said the same"
     return heat_map(names, shares, title="Judges with each other", text=words)
 
 
