@@ -186,6 +186,7 @@ SEAL_BATCH = 1000
 LEDGER_PROJECTIONS = [
     "voting.ledger.counts.VoteCounts",
     "judge_eval.ratings.projection.JudgeElo",
+    "reports.quality.projection.QualityScore",
     "reports.review.projection.ReviewList",
 ]
 

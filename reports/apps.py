@@ -21,10 +21,15 @@ def run_tabs(request: HttpRequest) -> dict[str, tuple[tuple[object, ...], ...]]:
     """
     from reports.review.views import count_waiting  # models are not loaded before
 
-    composite = ("composite", "Composite", "run-composite", True)
     # Asked for where a page shows it, so that other answers cost no query.
     waiting = SimpleLazyObject(lambda: count_waiting(request.user))
+    composite = ("composite", "Composite", "run-composite", True)
+    of_runs = (("quality", "Quality", "run-quality", False), composite)
     return {
-        "run_tabs": (composite, ("scores", "Score files", "run-scores", False)),
-        "site_pages": (("Review", "review", waiting),),
+        "run_tabs": (*of_runs, ("scores", "Score files", "run-scores", False)),
+        "site_pages": (
+            ("Projects", "projects", 0),
+            ("Models", "traced-models", 0),
+            ("Review", "review", waiting),
+        ),
     }

@@ -134,8 +134,9 @@ class Rows:
     def known(self, name, path):
         """Return the identifier of a row of which the operation at this path can do its work."""
         run = RUNS.get(path.rpartition("/")[2], "voted")
-        rows = {"import_id": "job", "report_id": "report", "item_id": "reviewed"}
-        return str(getattr(self, rows.get(name, run)).pk)
+        rows = {"import_id": "job", "report_id": "report", "project_id": "project"}
+        row = (rows | {"item_id": "reviewed"}).get(name, run)
+        return str(getattr(self, row).pk)
 
     def answer(self, case):
         """Ask, with rows that exist where the case does not try others, and check the answer."""

@@ -20,6 +20,8 @@ from voting.order import FRESH
 _STANDING = Q(kind=Entry.Kind.VOTE, seq__isnull=False, retracted_seq__isnull=True, excluded=False)
 _PEOPLES = _STANDING & Q(simulated=False, unblinded=False)
 _PRETEND = _STANDING & Q(simulated=True)
+# A quality score asks what people think of outputs, not who judges well: a vote need not be blind.
+OF_PEOPLE = _STANDING & Q(simulated=False)
 # Votes of people who had seen the verdicts; boards count them apart.
 UNBLINDED = _STANDING & Q(simulated=False, unblinded=True)
 COUNTED = _PEOPLES & Q(queue__is_simulated=False) | _PRETEND & Q(queue__is_simulated=True)
@@ -32,8 +34,17 @@ def counted_in(queue: Queue) -> Q:
 
 def counts(entry: Fact, *, is_simulated: bool) -> bool:
     """Say of a numbered entry what `COUNTED` says of a row; the flag is its queue's."""
-    is_standing = entry.kind == Entry.Kind.VOTE and entry.retracted_seq is None
-    return is_standing and not entry.excluded and _is_of_its_kind(entry, is_simulated)
+    return _stands(entry) and _is_of_its_kind(entry, is_simulated)
+
+
+def is_of_people(entry: Fact) -> bool:
+    """Say of a numbered entry what `OF_PEOPLE` says of a row."""
+    return _stands(entry) and not entry.simulated
+
+
+def _stands(entry: Fact) -> bool:
+    is_vote = entry.kind == Entry.Kind.VOTE
+    return is_vote and entry.retracted_seq is None and not entry.excluded
 
 
 def uncounts(entry: Fact, first_seq: int, *, is_simulated: bool) -> bool:
