@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from reports.models import Review
+from reports.quality.parameters import change
 from reports.review.services import decide, reverse
 from tests.helpers.scene import assert_sound, make_scene
 from tests.helpers.together import only, together
@@ -168,6 +169,17 @@ def test_pretend_votes_are_nobodys_dispute():
         )
     seal_all(pair.queue.project)
     assert waiting() == set()
+
+
+def test_what_is_ambiguous_is_the_projects_own_affair():
+    item = single("pass_flag", ("pass", 900_000), ("pass", 800_000), ("pass", 600_000))
+    assert waiting() == set()
+    change(item.queue.project, {"critical_variance": 0.01}, Voter.objects.all()[0])
+    seal_all(item.queue.project)
+    assert review_of(item).waits
+    change(item.queue.project, {"min_votes": 4}, Voter.objects.all()[0])
+    seal_all(item.queue.project)
+    assert not review_of(item).waits
 
 
 def test_a_replay_finds_a_list_that_is_not_as_it_must_be():
