@@ -187,6 +187,7 @@ LEDGER_PROJECTIONS = [
     "voting.ledger.counts.VoteCounts",
     "judge_eval.ratings.projection.JudgeElo",
     "reports.quality.projection.QualityScore",
+    "reports.review.projection.ReviewList",
 ]
 
 VOTES_PER_SECOND = env.float("VOTES_PER_SECOND", 10.0)
@@ -197,6 +198,8 @@ LEASE_MINUTES = 5
 # What voting pages link to in the app above theirs: functions of that app return the addresses.
 BOARD_ADDRESS = "judge_eval.access.board_address"
 REVEAL_ADDRESS = "judge_eval.access.reveal_address"
+# What is told of an item that a voter has flagged.
+FLAGGED = "reports.review.services.flagged"
 
 # What waits for its body takes no thread: see humanjudge.rsgi.
 WEB_THREADS = env.int("WEB_THREADS", 4)
