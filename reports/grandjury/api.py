@@ -21,6 +21,8 @@ from reports.grandjury import analysis, selectors, services
 from reports.grandjury.selectors import MOST_ROWS, Row, Window
 from reports.grandjury.services import TraceIn
 from reports.models import Benchmark, Enrollment, TracedModel
+from reports.quality.parameters import DEFAULT, parameters_of
+from reports.quality.score import SECONDS, step
 from voting.models import ApiKey
 
 EITHER_KEY: Final = (ApiKey.Kind.MODEL, ApiKey.Kind.PERSON)
@@ -159,34 +161,15 @@ def evaluate(request: HttpRequest, body: EvaluateIn) -> Any:
     given = body.previous_timestamp
     previous = given if given.tzinfo else given.replace(tzinfo=UTC)
     now = timezone.now()
-    rate, unit = parameters_of(api_key.project_id)
-    elapsed = max((now - previous).total_seconds(), 0) / SECONDS[unit]
-    score, freshness = step(
-        body.previous_score, elapsed, rate, body.votes, body.reputations or None
-    )
+    rule = parameters_of(api_key.project) if api_key.project else DEFAULT
+    elapsed = max((now - previous).total_seconds(), 0) / SECONDS[rule.decay_unit]
+    weights = body.reputations or None
+    made = step(body.previous_score, elapsed, rule.decay_rate, body.votes, weights)
     return {
-        "score": score,
-        "freshness": freshness,
+        "score": made.score,
+        "freshness": made.freshness,
         "timestamp": max(now, previous) if body.votes else previous,
     }
-
-
-SECONDS = {"second": 1, "hour": 3600, "day": 86_400}
-
-
-def parameters_of(project: Any) -> tuple[float, str]:
-    return 0.01, "second"
-
-
-def step(
-    previous: float, elapsed: float, rate: float, votes: list[float], reputations: Any
-) -> tuple[float, float]:
-    weights = reputations or [1.0] * len(votes)
-    if not votes:
-        return previous, 0.0
-    decay = math.exp(-rate * elapsed)
-    mean = sum(w * v for w, v in zip(weights, votes, strict=True)) / sum(weights)
-    return decay * previous + (1 - decay) * mean, 1 - decay
 
 
 # --- traces: outputs that a model logs ----------------------------------------------------------

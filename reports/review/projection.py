@@ -10,8 +10,8 @@ from django.db.models import Count, QuerySet
 from django.utils import timezone
 
 from reports.models import Review
+from reports.quality.parameters import is_settings, parameters_of
 from reports.review.ambiguity import (
-    DEFAULT,
     Decided,
     Limits,
     is_ambiguous,
@@ -46,9 +46,10 @@ class Votes(NamedTuple):
     is_divided: bool
 
 
-def limits_of(project: Project) -> Limits:
-    """Return what a project calls ambiguous."""
-    return DEFAULT
+def limits_of(project: Project, batch: Sequence[Fact] = ()) -> Limits:
+    """Return what a project calls ambiguous, or will behind a batch that is being sealed."""
+    parameters = parameters_of(project, batch)
+    return Limits(parameters.critical_variance, parameters.min_votes)
 
 
 def _votes_on(items: Collection[UUID], limits: Limits, new: Choices) -> dict[UUID, Votes]:
@@ -124,7 +125,12 @@ def _columns(votes: Votes, flags: Sequence[Flag], decided: Decided | None) -> di
     }
 
 
-def update(project: Project, items: Iterable[UUID], new: Choices | None = None) -> None:
+def update(
+    project: Project,
+    items: Iterable[UUID],
+    new: Choices | None = None,
+    limits: Limits | None = None,
+) -> None:
     """Bring up to date what is known of items that wait or did.
 
     Whoever changes votes, flags or decisions calls this behind it, so the row is locked before
@@ -139,7 +145,7 @@ def update(project: Project, items: Iterable[UUID], new: Choices | None = None) 
             Review.objects.select_for_update(no_key=True).filter(item__in=due).order_by("item_id")
         )
         reviews = list(locked)
-        expected = _expected(due, limits_of(project), new or {})
+        expected = _expected(due, limits or limits_of(project), new or {})
         now, rows = timezone.now(), []
         for review in reviews:
             columns = expected[review.item_id]
@@ -173,14 +179,23 @@ class ReviewList:
                 self.new[entry.item_id][entry.choice] += 1
         items = {entry.item_id for entry in batch if entry.item_id is not None}
         # The counts of items are those behind this batch: `VoteCounts` has written them.
-        self.due = _are_due(items, limits_of(self.project), self.new)
+        self.limits = limits_of(self.project, batch)
+        if any(map(is_settings, batch)):
+            # Other limits may hold: all that was voted on is looked at again.
+            voted = Item.objects.filter(queue__project=self.project, votes__gt=0)
+            items.update(voted.values_list("pk", flat=True))
+        looked_at = sorted(items)
+        self.due = [
+            sorted(_are_due(looked_at[start : start + CHUNK], self.limits, self.new))
+            for start in range(0, len(looked_at), CHUNK)
+        ]
 
     def compute(self) -> None:
         """Nothing is left to do: what is due is read again behind a lock."""
 
     def write(self) -> None:
-        if self.due:
-            update(self.project, self.due, self.new)
+        for some in filter(None, self.due):
+            update(self.project, some, self.new, self.limits)
 
     def rebuild(self, *, write: bool) -> Iterator[Difference]:
         items = Item.objects.filter(queue__project=self.project).order_by("pk")

@@ -7,8 +7,10 @@ from django.test import Client
 from django.utils import timezone
 
 from reports.grandjury import api
-from tests.makers import key_client, make_key
+from reports.quality.parameters import change
+from tests.makers import key_client, make_key, make_project, seal_all
 from tests.pure.test_grandjury_analysis import ROWS, SHARES, VOTERS
+from voting.models import Voter
 
 pytestmark = pytest.mark.django_db
 
@@ -129,6 +131,18 @@ def test_without_votes_nothing_moves():
     at = "2026-01-01T00:00:00Z"
     found = evaluated(previous_score=0.72, previous_timestamp=at, votes=[], reputations=[])
     assert found == {"score": 0.72, "freshness": 0.0, "timestamp": at}
+
+
+def test_a_key_of_a_project_steps_by_its_parameters():
+    project = make_project()
+    by = Voter.objects.create(project=project)
+    change(project, {"decay_rate": 0.1, "decay_unit": "day"}, by)
+    seal_all(project)
+    client = key_client(make_key("read", kind="gj_pat", project=project)[1])
+    body = {"previous_score": 0.72, "previous_timestamp": ago(days=3), "votes": [0.9, 0.8, 0.6]}
+    found = post("evaluate", body, client).json()
+    assert found["score"] == pytest.approx(0.732095, abs=1e-5)
+    assert found["freshness"] == pytest.approx(0.259182, abs=1e-4)
 
 
 def test_a_time_to_come_counts_as_now():
