@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, QuerySet
+from django.db.models import Count
 from django.utils import timezone
 
 from reports.models import Review
@@ -177,30 +177,23 @@ class ReviewList:
         for entry in batch:
             if entry.item_id and counts(entry, is_simulated=entry.queue_id in pretend):
                 self.new[entry.item_id][entry.choice] += 1
-        items = {entry.item_id for entry in batch if entry.item_id is not None}
-        # The counts of items are those behind this batch: `VoteCounts` has written them.
         self.limits = limits_of(self.project, batch)
-        if any(map(is_settings, batch)):
-            # Other limits may hold: all that was voted on is looked at again.
-            voted = Item.objects.filter(queue__project=self.project, votes__gt=0)
-            items.update(voted.values_list("pk", flat=True))
-        looked_at = sorted(items)
-        self.due = [
-            sorted(_are_due(looked_at[start : start + CHUNK], self.limits, self.new))
-            for start in range(0, len(looked_at), CHUNK)
-        ]
+        # The counts of items are those behind this batch: `VoteCounts` has written them.
+        some = [sorted({entry.item_id for entry in batch if entry.item_id is not None})]
+        # Other limits may hold behind new settings: everything is looked at again.
+        chunks = _all_items(self.project) if any(map(is_settings, batch)) else some
+        self.due = [due for chunk in chunks if (due := _are_due(chunk, self.limits, self.new))]
 
     def compute(self) -> None:
         """Nothing is left to do: what is due is read again behind a lock."""
 
     def write(self) -> None:
-        for some in filter(None, self.due):
-            update(self.project, some, self.new, self.limits)
+        for items in self.due:
+            update(self.project, items, self.new, self.limits)
 
     def rebuild(self, *, write: bool) -> Iterator[Difference]:
-        items = Item.objects.filter(queue__project=self.project).order_by("pk")
-        for some in _chunks(items.values_list("pk", flat=True)):
-            yield from self._rebuild(some, write=write)
+        for items in _all_items(self.project):
+            yield from self._rebuild(items, write=write)
 
     def _rebuild(self, items: Sequence[UUID], *, write: bool) -> Iterator[Difference]:
         limits = limits_of(self.project)
@@ -213,7 +206,9 @@ class ReviewList:
             yield from correct(review, f"review of {item}", columns, write=write)
 
 
-def _chunks(keys: QuerySet[Item, UUID]) -> Iterator[list[UUID]]:
+def _all_items(project: Project) -> Iterator[list[UUID]]:
+    """Yield the items of a project, so many at a time."""
+    keys = Item.objects.filter(queue__project=project).order_by("pk").values_list("pk", flat=True)
     chunk = list(keys[:CHUNK])
     while chunk:
         yield chunk

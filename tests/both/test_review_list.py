@@ -183,6 +183,17 @@ def test_pretend_votes_are_nobodys_dispute():
     assert waiting() == set()
 
 
+def test_what_is_ambiguous_is_the_projects_own_affair():
+    item = single("pass_flag", ("pass", 900_000), ("pass", 800_000), ("pass", 600_000))
+    assert waiting() == set()
+    change(item.queue.project, {"critical_variance": 0.01}, Voter.objects.all()[0])
+    seal_all(item.queue.project)
+    assert review_of(item).waits
+    change(item.queue.project, {"min_votes": 4}, Voter.objects.all()[0])
+    seal_all(item.queue.project)
+    assert not review_of(item).waits
+
+
 def test_a_replay_finds_a_list_that_is_not_as_it_must_be():
     pair, _ = a_disputed_pair()
     Review.objects.update(waits=False, is_divided=False)

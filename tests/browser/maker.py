@@ -73,6 +73,22 @@ def flags(*, queue):
     return list(Flag.objects.filter(item__queue=queue).values("category", "comment"))
 
 
+def dispute(*, queue):
+    """Let three people vote three different things on every item; seal that."""
+    queue = Queue.objects.get(pk=queue)
+    items = queue.items.order_by("position")
+    for choice in ("A", "B", "tie"):
+        voter = Voter.objects.create(project=queue.project, name=f"for {choice}")
+        for item in items:
+            makers.make_vote(voter, item, choice)
+    makers.seal_all(queue.project)
+
+
+def decisions(*, queue):
+    entries = Entry.objects.filter(queue=queue, kind="decision").order_by("pk")
+    return [[str(e.item_id), e.payload["action"], e.comment] for e in entries]
+
+
 def set_queue(*, queue, **fields):
     Queue.objects.filter(pk=queue).update(**fields)
 
@@ -135,6 +151,8 @@ ANSWERS = {
         new_run,
         votes,
         flags,
+        dispute,
+        decisions,
         set_queue,
         set_comparison,
         block_voters,
