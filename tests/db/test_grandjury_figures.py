@@ -7,8 +7,8 @@ from django.test import Client
 from django.utils import timezone
 
 from reports.grandjury import api
+from tests.helpers.recorded_votes import ROWS, SHARES, VOTERS
 from tests.makers import key_client, make_key
-from tests.pure.test_grandjury_analysis import ROWS, SHARES, VOTERS
 
 pytestmark = pytest.mark.django_db
 
