@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Field, Query, Schema, Status
 from ninja.errors import HttpError
-from pydantic import AfterValidator
+from pydantic import AfterValidator, StrictBool, StrictFloat, StrictInt
 
 from humanjudge.http import Problem
 from humanjudge.lib.ratelimit import RateLimit
@@ -37,10 +37,10 @@ benchmarks = KeyRouter("benchmarks", EITHER_KEY)
 leaderboards = KeyRouter("benchmarks", kinds=())
 ROUTERS: Final = (figures, scoring, traces, models, benchmarks, leaderboards)
 
-Identifier: TypeAlias = int | str
+Identifier: TypeAlias = StrictInt | StrictFloat | str
 Share: TypeAlias = float | dict[str, float]
-Unit: TypeAlias = Annotated[float, Field(ge=0, le=1)]
-Reputation: TypeAlias = Annotated[float, Field(gt=0, le=1_000_000)]
+Unit: TypeAlias = Annotated[float, Field(strict=True, ge=0, le=1)]
+Reputation: TypeAlias = Annotated[float, Field(strict=True, gt=0, le=1_000_000)]
 
 
 def insist_on_patience(request: HttpRequest) -> None:
@@ -59,8 +59,8 @@ class VotesIn(Schema):
 
 
 class HistogramIn(VotesIn):
-    duration_minutes: int = Field(60, ge=1, le=analysis.MOST_MINUTES)
-    gross: bool = True
+    duration_minutes: int = Field(60, strict=True, ge=1, le=analysis.MOST_MINUTES)
+    gross: StrictBool = True
 
 
 class PopulationIn(VotesIn):
@@ -69,11 +69,11 @@ class PopulationIn(VotesIn):
 
 
 class CompletenessIn(PopulationIn):
-    gross: bool = False
+    gross: StrictBool = False
 
 
 class MajorityIn(VotesIn):
-    good_vote: bool | float | str = True
+    good_vote: StrictBool | StrictInt | StrictFloat | str = True
     threshold: Unit = 0.5
 
 
@@ -135,7 +135,7 @@ def votes_distribution(request: HttpRequest, body: DistributionIn) -> Any:
 class EvaluateIn(Schema):
     previous_score: Unit
     previous_timestamp: datetime
-    votes: list[Unit]
+    votes: list[Unit | StrictBool]
     reputations: list[Reputation] = []
 
 
@@ -191,7 +191,7 @@ def step(
 
 # --- traces: outputs that a model logs ----------------------------------------------------------
 
-Whole: TypeAlias = Annotated[int, Field(ge=0, le=10**15)]
+Whole: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=10**15)]
 # An identifier or a slug. What is none of either is answered as one that is not known.
 Named: TypeAlias = Annotated[str, Field(pattern="^[0-9A-Za-z_-]{1,80}$")]
 
@@ -362,9 +362,7 @@ def make_model(request: HttpRequest, response: HttpResponse, body: ModelIn) -> A
 
 
 @models.post("/models/{model_id}/enroll/{benchmark_id}", response=Enrolled)
-def enroll(
-    request: HttpRequest, model_id: Named, benchmark_id: Named, body: EnrollIn | None = None
-) -> Any:
+def enroll(request: HttpRequest, model_id: Named, benchmark_id: Named, body: EnrollIn) -> Any:
     """Send a model's traces to a benchmark too. The second time is answered as the first."""
     found = model_named(person_key(request), model_id)
     enrollment = services.enroll(found, benchmark_named(benchmark_id))
