@@ -25,6 +25,7 @@ from judge_eval.selectors import Ambiguous
 from reports.grandjury import api as grandjury
 from reports.grandjury.analysis import VoteInvalid
 from reports.grandjury.services import EnrollmentRefused
+from reports.quality.api import router as quality
 from reports.scores.api import router as scores
 from reports.scores.jobs import ScoresRefused
 from voting.services import VoteConflict, VotingClosed
@@ -40,6 +41,7 @@ api = NinjaAPI(
 for router in (judge_eval, events, transfer, runs, scores):
     api.add_router("/runs", router)
 api.add_router("/imports", imports)
+api.add_router("/projects", quality)
 
 # What the public client `grandjury` asks for, at the addresses that it has built in.
 grandjury_api = NinjaAPI(

@@ -59,15 +59,38 @@ def make_inference(project, output="An answer", generator="generator", **fields)
     return Inference.objects.create(project=project, output=output, generator=generator, **fields)
 
 
+def make_passes(run, said, *, at=None, **fields):
+    """Seal votes that pass or flag outputs, in a queue of their own: (output, value in [0, 1])."""
+    queue = make_queue(run.queue.project, kind="pass_flag", ballot=["pass", "flag"])
+    items = {output: make_item(queue, output) for output, _ in said}
+    rows = [
+        {
+            "queue": queue,
+            "voter": make_voter(run),
+            "item": items[output],
+            "choice": "pass" if value >= 0.5 else "flag",
+            "value": round(value * 1_000_000),
+            "rubric": queue.rubric,
+            "at": at or timezone.now(),
+            **fields,
+        }
+        for output, value in said
+    ]
+    make_many_entries(run, "vote", rows)
+    seal_all(run.queue.project)
+
+
 def make_item(queue, output="An answer", *, prompt="A question", is_open=True, **fields):
     """Return an item of one output, open for voting."""
+    if isinstance(output, str):
+        output = make_inference(queue.project, output, prompt=prompt)
     key = prompt_key(prompt)
     return Item.objects.create(
         queue=queue,
         position=queue.items.count(),
         prompt_key=key,
         turn=fresh_turn(queue.pk, key),
-        a=make_inference(queue.project, output, prompt=prompt),
+        a=output,
         votes_wanted=queue.votes_per_item,
         opened_at=timezone.now() if is_open else None,
         **fields,
@@ -100,6 +123,21 @@ def make_run(
     make_judges(run, names or [f"judge-{n}" for n in range(len(says[0]))], baselines=baselines)
     comparisons = make_items(queue, len(says), votes_wanted=votes_wanted)
     _make_verdicts(run, dict(zip(comparisons, says, strict=True)))
+    seal_all(queue.project)
+    return run
+
+
+def make_single_run(
+    says, *, names=None, kind="pass_flag", ballot=("pass", "flag"), shared=False, **queue_fields
+):
+    """Return a run of single items that are open: `says` is, for each, what each judge says."""
+    queue = make_queue(kind=kind, ballot=list(ballot), **queue_fields)
+    run = Run.objects.create(queue=queue, name="A run of items", state="voting", is_shared=shared)
+    Board.objects.create(run=run)
+    make_judges(run, names or [f"judge-{n}" for n in range(len(says[0]))], baselines=())
+    prompts = {n: {"prompt": f"Question {n}"} for n in range(len(says))}
+    items = [make_item(queue, f"Answer {n}", **prompts[n]) for n in prompts]
+    _make_verdicts(run, dict(zip(items, says, strict=True)))
     seal_all(queue.project)
     return run
 

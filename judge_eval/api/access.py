@@ -20,7 +20,7 @@ from voting.services import wait_until_sealed
 from voting.voters import voter_of_key
 
 BLIND: Final = (
-    "you still have pairs to vote on, and this would tell you what others think; "
+    "you still have {noun}s to vote on, and this would tell you what others think; "
     "vote first, or use a key with the scope 'verdicts'"
 )
 OWN_VOTES_SECONDS = 0.5
@@ -118,14 +118,19 @@ def run_of(api_key: ApiKey, run_id: str) -> Run:
     return run
 
 
-def project_for(api_key: ApiKey, wanted: str, *, may_be_new: bool = False) -> Project:
+def project_for(
+    api_key: ApiKey, wanted: str, *, may_be_new: bool = False, usual: str = ""
+) -> Project:
     """Return the project with this name or identifier, or else the only one that a key knows.
 
+    Where that is one of several, nothing that is wanted means the `usual` one.
     With `may_be_new`, a key of all projects that asks for one that there is not is given it.
     """
     known = Project.objects.order_by("created_at")
     if api_key.project_id:
         known = known.filter(pk=api_key.project_id)
+    if not wanted and known.count() > 1:
+        wanted = usual
     row = by_prefix(known, wanted)
     named = known.filter(name=wanted) if wanted else known
     fitting = known.filter(pk=row.pk) if row else named
@@ -158,4 +163,4 @@ def own_votes(api_key: ApiKey, run: Run) -> tuple[Voter, bool]:
 def keep_blind(api_key: ApiKey, run: Run) -> None:
     """Refuse what tells a key what others think that is still to vote without knowing."""
     if not can(api_key, "see board", run):
-        raise HttpError(403, BLIND)
+        raise HttpError(403, BLIND.format(noun=run.queue.noun))
