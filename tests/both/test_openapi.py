@@ -54,8 +54,8 @@ django = get_wsgi_application()
 
 
 def application(environ, start_response):
-    """Close every answer, as a server does."""
-    answer = django(environ, start_response)
+    """Say who asks and close every answer, as a server does."""
+    answer = django({"REMOTE_ADDR": "192.0.2.1"} | environ, start_response)
     try:
         return [b"".join(answer)]
     finally:
