@@ -25,6 +25,7 @@ from judge_eval.config.run_config import Epsilon
 from voting.choices import CHOICES, PASS_FLAG, SIDES
 from voting.kinds import Options
 from voting.ledger.chain import canonical
+from voting.ledger.decisions import Decision
 from voting.models import LONGEST_CHOICE
 
 FORMAT: Final = "humanjudge"
@@ -257,6 +258,9 @@ class EntryPart(_Sealed):
     kind: Literal["retraction", "verdicts", "decision", "parameters", "erasure"]
     target: UUID | None
     payload: Annotated[Any, AfterValidator(_hashable)]
+    # Why a curator decided so: the payload holds its salted hash.
+    comment: str = ""
+    salt: Annotated[str, Field(max_length=32)] = ""
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -266,6 +270,8 @@ class EntryPart(_Sealed):
             raise ValueError("a pair is of a run")
         if self.kind != "retraction" and self.payload is None:
             raise ValueError("it says nothing")
+        if self.kind == "decision" and self.comparison:
+            Decision.model_validate(self.payload)
         return self
 
 
