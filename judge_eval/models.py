@@ -13,7 +13,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from judge_eval.stats import elo
-from voting.models import LONGEST_CHOICE, ApiKey, Inference, Item, Project, Queue
+from voting.kinds import LONGEST_CHOICE
+from voting.models import ApiKey, Inference, Item, Project, Queue
 
 # Instead of a provider's name: a baseline, or a judge whose verdicts were imported.
 NOT_ASKED = ("baseline", "imported")
@@ -129,6 +130,11 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_given(self) -> bool:
+        """Whether its outputs were brought here: nothing can be generated again."""
+        return self.config is None or self.config.get("outputs") == "given"
 
     @property
     def budget_usd(self) -> Decimal | None:

@@ -127,6 +127,21 @@ def make_run(
     return run
 
 
+def make_single_run(
+    says, *, names=None, kind="pass_flag", ballot=("pass", "flag"), shared=False, **queue_fields
+):
+    """Return a run of single items that are open: `says` is, for each, what each judge says."""
+    queue = make_queue(kind=kind, ballot=list(ballot), **queue_fields)
+    run = Run.objects.create(queue=queue, name="A run of items", state="voting", is_shared=shared)
+    Board.objects.create(run=run)
+    make_judges(run, names or [f"judge-{n}" for n in range(len(says[0]))], baselines=())
+    prompts = {n: {"prompt": f"Question {n}"} for n in range(len(says))}
+    items = [make_item(queue, f"Answer {n}", **prompts[n]) for n in prompts]
+    _make_verdicts(run, dict(zip(items, says, strict=True)))
+    seal_all(queue.project)
+    return run
+
+
 def make_judges(run, names, *, first=0, baselines=None):
     judges = Judge.objects.bulk_create(
         Judge(

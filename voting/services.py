@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from voting.ballots import Ballot
-from voting.kinds import Further
+from voting.kinds import Answer, Further
 from voting.ledger import ledger
 from voting.ledger.bulk_sql import key, prepared
 from voting.ledger.scheduler import nudge
@@ -259,10 +259,13 @@ def refuse_after_people(queue: Queue) -> None:
         raise VotingClosed("People have voted in this run; make another run for simulated votes.")
 
 
-def cast_simulated_votes(queue: Queue, votes: Iterable[tuple[Ballot, str]]) -> int:
+def cast_simulated_votes(queue: Queue, votes: Iterable[tuple[Ballot, Answer]]) -> int:
     with transaction.atomic():
         with prepared() as cursor:
-            recorded = sum(_insert(cursor, *vote, simulated=True) for vote in votes)
+            recorded = sum(
+                _insert(cursor, ballot, said.choice, simulated=True, further=said.further)
+                for ballot, said in votes
+            )
         transaction.on_commit(partial(nudge, queue.project_id))
     return recorded
 

@@ -23,10 +23,9 @@ from pydantic import (
 from humanjudge.lib.strict_json import NotJson, loads
 from judge_eval.config.run_config import Epsilon
 from voting.choices import CHOICES, PASS_FLAG, SIDES
-from voting.kinds import Options
+from voting.kinds import LONGEST_CHOICE, Options
 from voting.ledger.chain import canonical
 from voting.ledger.decisions import Decision
-from voting.models import LONGEST_CHOICE
 
 FORMAT: Final = "humanjudge"
 # A run's config holds all its prompts in one line.

@@ -15,10 +15,14 @@ from judge_eval.findings.model import (
     PEOPLE,
     AltTest,
     Claims,
+    Confusion,
+    ConfusionMatrix,
     DisputedPair,
     JudgeFindings,
     ModelBoard,
     Models,
+    OfLabel,
+    PassRates,
     RunFindings,
 )
 from judge_eval.stats import PASSES
@@ -26,6 +30,7 @@ from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.claims import summary
+from judge_eval.stats.confusion import LabelRates, confusion_matrices, label_rates
 from judge_eval.stats.estimate import Rating, Share, best_first
 from judge_eval.stats.judge_figures import (
     among_people,
@@ -34,13 +39,17 @@ from judge_eval.stats.judge_figures import (
     overall_agreement,
     per_answer,
     shares,
+    shares_by_prompt,
 )
 from judge_eval.stats.order_luck import order_luck
-from judge_eval.stats.outcomes_table import WRONG, Codes, OutcomesTable
+from judge_eval.stats.outcomes_table import Codes, OutcomesTable
+from voting.kinds import is_single, kind_of
+from voting.models import Queue
 
 START = Reference(1000, "start")
 MOST_DISPUTED = 12
 MOST_MODELS = 100
+MOST_LABELS = 12
 
 
 def findings(outcomes: RunOutcomes) -> RunFindings:
@@ -54,6 +63,7 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
     luck = order_luck(table, _rng(outcomes, 4))
     overall = overall_agreement(table, outcomes.prompts)
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
+    flags = _flag_rates(outcomes)
     computed = [
         asdict(figure)
         | {
@@ -66,6 +76,7 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
             "first_position": first_position[place],
             "order_luck": None if luck is None else float(luck[place]),
         }
+        | (asdict(flags[place]) if flags else {})
         | _prices(outcomes.spent[place], figure.agreement.value)
         for place, (judge, figure) in enumerate(zip(judges, figures, strict=True))
     ]
@@ -86,6 +97,7 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
                 for n, (each, figure) in enumerate(zip(single, figures, strict=True))
                 if each.value is not None and figure.agreement.value is not None
             },
+            noun=kind_of(outcomes.run.queue).noun,
             beside_people=(
                 (figures[only[0]].beside_people, among.votes) if len(only) == 1 else None
             ),
@@ -109,6 +121,8 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
         alt_test=alt_test,
         alt_test_why=alt_test_why,
         further_alt_tests=further,
+        confusion=_confusion(outcomes),
+        pass_rates=_pass_rates(outcomes),
         **({"parts": outcomes.parts} if outcomes.parts else {}),
     )
 
@@ -136,7 +150,7 @@ def same_verdict(verdicts: Codes) -> FloatArray:
 
     `verdicts` has shape (n_comparisons, n_judges); NaN where two never answered together.
     """
-    chose = [(verdicts == code).astype(np.float32) for code in range(WRONG + 1)]
+    chose = [(verdicts == code).astype(np.float32) for code in range(verdicts.max(initial=-1) + 1)]
     answered = (verdicts >= 0).astype(np.float32)
     same, both = sum(one.T @ one for one in chose), answered.T @ answered
     with np.errstate(invalid="ignore"):
@@ -157,8 +171,60 @@ def _disputed(outcomes: RunOutcomes) -> list[DisputedPair]:
     ]
 
 
+# --- single items -------------------------------------------------------------------------------
+
+
+def _flag_rates(outcomes: RunOutcomes) -> list[LabelRates]:
+    """Return how well judges find what people flag; nothing where items are not flagged."""
+    if outcomes.run.queue.kind != Queue.Kind.PASS_FLAG:
+        return []
+    return label_rates(outcomes.table, outcomes.prompts, outcomes.choices.index("flag"))
+
+
+def _confusion(outcomes: RunOutcomes) -> Confusion | None:
+    """Set what judges said beside what people said; of very many labels nobody reads a matrix."""
+    table, choices = outcomes.table, outcomes.choices
+    if not is_single(outcomes.run.queue) or len(choices) > MOST_LABELS:
+        return None
+    rates = [label_rates(table, outcomes.prompts, code) for code in range(len(choices))]
+    return Confusion(
+        choices=list(choices),
+        judges=[
+            ConfusionMatrix(
+                judge=str(judge.pk),
+                counts=counts.tolist(),
+                labels=[
+                    OfLabel(label=label, **asdict(of_label[place]))
+                    for label, of_label in zip(choices, rates, strict=True)
+                ],
+            )
+            for place, (judge, counts) in enumerate(
+                zip(outcomes.judges, confusion_matrices(table), strict=True)
+            )
+        ],
+    )
+
+
+def _pass_rates(outcomes: RunOutcomes) -> list[PassRates] | None:
+    """Return how often the outputs of each generator pass, best first by people."""
+    queue, table, number = outcomes.run.queue, outcomes.table, outcomes.models[:, 0]
+    if queue.kind != Queue.Kind.PASS_FLAG or len(outcomes.generators) > MOST_MODELS:
+        return None
+    passed, votes = table.votes[:, :1], table.votes.sum(axis=1, keepdims=True)
+    said, answered = 1 * (table.verdicts == 0), 1 * (table.verdicts >= 0)
+    right, trials = np.hstack([passed, said]), np.hstack([votes, answered])
+    found = []
+    for place, name in enumerate(outcomes.generators):
+        own = number == place
+        people, *judges = shares_by_prompt(right[own], trials[own], outcomes.prompts[own])
+        found.append(PassRates(name=name, outputs=own.sum(), people=people, judges=judges))
+    return [found[place] for place in best_first([each.people.value for each in found])]
+
+
 def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
     names, judges = outcomes.generators, outcomes.judges
+    if is_single(outcomes.run.queue):
+        return None, "Outputs are voted on by themselves here, so no two models are compared."
     if len(names) < 2:
         return None, "The pairs name fewer than two generators."
     if len(names) > MOST_MODELS:
@@ -215,7 +281,7 @@ def _same_verdict(findings: RunFindings) -> Spec | None:
     names, shares = [judge.name for judge in findings.judges], findings.same_verdict
     if len(names) < 2 or all(cell is None for row in shares for cell in row):
         return None
-    words = "share of pairs on which both said the same"
+    words = "share of what both answered on which they said the same"
     return heat_map(names, shares, title="Judges with each other", text=words)
 
 

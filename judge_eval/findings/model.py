@@ -10,6 +10,7 @@ from judge_eval.stats.estimate import AmongPeople, Rating, Share
 PEOPLE: Final = "people"
 # What is asked of pairs; further tasks have names of their own.
 WINNER: Final = "winner"
+NO_FLAGS: Final = Share(None, None, None, 0, 0, 0, why="items are not passed or flagged here")
 
 
 def _plain(array: Any) -> Any:
@@ -39,6 +40,9 @@ class JudgeFindings(Figures):
     beside_people: Share
     per_answer: Share
     coverage: Share
+    # Of items that are passed or flagged: how well it finds flags, and spares the others.
+    sensitivity: Share = NO_FLAGS
+    specificity: Share = NO_FLAGS
     consistency: Share
     first_position: Share
     order_luck: float | None
@@ -72,6 +76,38 @@ class Claims(Figures):
     together: Counts
     labelled: int
     unlabelled: int
+
+
+class OfLabel(Figures):
+    """How well a judge finds a label that people gave."""
+
+    label: str
+    sensitivity: Share
+    specificity: Share
+
+
+class ConfusionMatrix(Figures):
+    """Of a judge: votes by what people said (rows) and by what it said, and last by no verdict."""
+
+    judge: str
+    counts: Counts
+    labels: list[OfLabel]
+
+
+class Confusion(Figures):
+    """What judges said beside what people said, by the choices that there are."""
+
+    choices: list[str]
+    judges: list[ConfusionMatrix]
+
+
+class PassRates(Figures):
+    """How often the outputs of one generator pass, by people and by judges in their order."""
+
+    name: str
+    outputs: int
+    people: Share
+    judges: list[Share]
 
 
 class DisputedPair(Figures):
@@ -165,6 +201,9 @@ class RunFindings(RankedJudges, extra="allow"):
     alt_test_why: str | None
     # By what else was answered beside the vote.
     further_alt_tests: list[AltTest] = []
+    # Of single items.
+    confusion: Confusion | None = None
+    pass_rates: list[PassRates] | None = None
     parts: Parts | None = None
 
     @property

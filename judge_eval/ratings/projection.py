@@ -15,6 +15,7 @@ from django.db.models.functions import Cast
 from judge_eval.models import Board, Checkpoint, Judge, JudgeRating, RatingPoint, Run
 from judge_eval.stats import elo
 from voting.choices import ANSWERS, VERDICTS
+from voting.kinds import is_fixed
 from voting.ledger.bulk_sql import executemany, key, prepared, update_many
 from voting.ledger.counts import UNBLINDED, counted_in, counts, uncounts
 from voting.ledger.ledger import Difference, Fact, correct, decided_items
@@ -284,9 +285,14 @@ def _coverage(payloads: Iterable[Payload]) -> tuple[Counter[str], Counter[str]]:
 
 
 def _answers(run: Run, payloads: Mapping[UUID, Payload]) -> dict[UUID, tuple[int, ...]]:
-    """Count, as `ANSWERS` are, what judges say of pairs; people need not agree with baselines."""
+    """Count, as `ANSWERS` are, what judges say of items; people need not agree with baselines.
+
+    Only pairs, and items that are passed or flagged, have columns for what may be said of them.
+    """
     baselines = run.judges.filter(provider=Judge.BASELINE).values_list("pk", flat=True)
     left_aside, answers = set(map(str, baselines)), {}
+    if not is_fixed(run.queue):
+        return dict.fromkeys(payloads, (0,) * len(ANSWERS))
     for pair, payload in payloads.items():
         said = [each["winner"] for each in payload["verdicts"] if each["judge"] not in left_aside]
         answers[pair] = tuple(map(said.count, VERDICTS))

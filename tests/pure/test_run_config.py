@@ -188,7 +188,7 @@ def test_all_errors_are_said_at_once_each_with_its_path():
         "generation.temperature: must be a number, not true or false",
         "judging.max_tokens: must be at least 1",
         "judging.samples: must be a whole number, not a decimal number",
-        "votes: unknown",
+        "votes: unknown; did you mean 'items'?",
         "judges[1]: 'j' stands twice",
         "prompts[1].id: 'a' stands twice",
         "ballot[2]: stands twice",
