@@ -8,7 +8,6 @@ from judge_eval.findings.slices import Parts
 from judge_eval.stats.estimate import AmongPeople, Rating, Share
 
 PEOPLE: Final = "people"
-NO_FLAGS: Final = Share(None, None, None, 0, 0, 0, why="items are not passed or flagged here")
 
 
 def _plain(array: Any) -> Any:
@@ -39,8 +38,8 @@ class JudgeFindings(Figures):
     per_answer: Share
     coverage: Share
     # Of items that are passed or flagged: how well it finds flags, and spares the others.
-    sensitivity: Share = NO_FLAGS
-    specificity: Share = NO_FLAGS
+    sensitivity: Share
+    specificity: Share
     consistency: Share
     first_position: Share
     order_luck: float | None

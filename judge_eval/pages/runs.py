@@ -196,9 +196,9 @@ def _context(run: Run) -> Context:
     out = sum(model["out"] for model in models)
     is_waiting = out or progress.outputs.waiting or progress.calls.waiting
     failed = progress.outputs.failed + progress.calls.failed
+    in_words = STATES.get(Run.State(run.state), "").format(noun=run.queue.noun)
     shown = {
-        "state_in_words": run.note
-        or STATES.get(Run.State(run.state), "").format(noun=run.queue.noun),
+        "state_in_words": run.note or in_words,
         "alarms": alarms(models),
         "paused": _paused(models) if is_waiting else [],
         "actions": {

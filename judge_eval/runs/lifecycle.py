@@ -87,10 +87,11 @@ def config_of(run: Run) -> RunConfig:
 
 def copied(run: Run) -> RunConfig:
     """Return the config of a run for a copy of it, with a name that says so."""
+    config = config_of(run)
     if run.is_given:
-        raise LifecycleRefused("The outputs of this run were given; it has no copy.")
+        raise LifecycleRefused("The outputs of this run were given; it cannot be copied.")
     longest = Run._meta.get_field("name").max_length or 0
-    return config_of(run).model_copy(update={"name": f"{run.name[: longest - 7]} (copy)"})
+    return config.model_copy(update={"name": f"{run.name[: longest - 7]} (copy)"})
 
 
 def start(run_id: UUID) -> Run:
