@@ -22,6 +22,7 @@ from judge_eval.findings.cache import PartUnknown, TooManyParts
 from judge_eval.findings.slices import SliceInvalid
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.selectors import Ambiguous
+from reports.quality.api import router as quality
 from reports.scores.api import router as scores
 from reports.scores.jobs import ScoresRefused
 from voting.services import VoteConflict, VotingClosed
@@ -37,6 +38,7 @@ api = NinjaAPI(
 for router in (judge_eval, events, transfer, runs, scores):
     api.add_router("/runs", router)
 api.add_router("/imports", imports)
+api.add_router("/projects", quality)
 
 
 # The status of what is refused wherever it is asked for.

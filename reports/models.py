@@ -8,6 +8,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from judge_eval.models import Run
+from voting.models import Item, Project
 
 
 class CompositeDefinition(models.Model):
@@ -64,3 +65,74 @@ class ScoreReport(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id}: {self.state}"
+
+
+class Quality(models.Model):
+    """What votes on one kind of items come to in a project; kept by reports.quality.projection."""
+
+    class Series(models.TextChoices):
+        ITEMS = "items"
+        PAIRS = "pairs"
+
+    id: int
+    project = models.ForeignKey(Project, models.CASCADE, related_name="qualities", db_index=False)
+    series = models.CharField(max_length=5, choices=Series)
+    score = models.FloatField()
+    freshness = models.FloatField(default=0.0)
+    votes = models.PositiveIntegerField(default=0)
+    passes = models.PositiveIntegerField(default=0)
+    last_vote_at = models.DateTimeField(null=True)
+    # Where the fold goes on: see reports.quality.score.Standing.
+    standing = models.JSONField()
+
+    class Meta:
+        verbose_name_plural = "qualities"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "series"], name="quality_of_project")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.series} of {self.project_id}: {self.score:.3f}"
+
+
+class QualityPoint(models.Model):
+    """Where the fold stood behind some vote: a point of the chart, and a place to go on from."""
+
+    quality = models.ForeignKey(Quality, models.CASCADE, related_name="points", db_index=False)
+    at = models.DateTimeField()
+    seq = models.BigIntegerField()
+    votes = models.PositiveIntegerField()
+    standing = models.JSONField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["quality", "at", "seq"], name="quality_point")
+        ]
+
+
+class Review(models.Model):
+    """An item that waits for a curator, or did once: made of votes, flags and decisions alone."""
+
+    item = models.OneToOneField(Item, models.CASCADE, related_name="review")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    # Of votes in [0, 1]; choices between words have none.
+    variance = models.FloatField(null=True)
+    is_divided = models.BooleanField(default=False)
+    flags = models.PositiveIntegerField(default=0)
+    # Of the newest flag.
+    category = models.CharField(max_length=60, blank=True, db_default="")
+    # What stands of all decisions on it.
+    decided = models.CharField(max_length=13, blank=True, db_default="")
+    waits = models.BooleanField(default=False)
+    since = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name = "item to review"
+        verbose_name_plural = "items to review"
+        indexes: ClassVar = [
+            models.Index(fields=["since"], condition=Q(waits=True), name="review_waits"),
+            models.Index(fields=["project", "since"], name="review_of_project"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item_id}: {'waits' if self.waits else self.decided or 'settled'}"

@@ -1,12 +1,25 @@
 from django.urls import path
 
 from humanjudge.http import on_demand
+from reports.quality import views as quality
+from reports.review import views as review
 
 # These pages know every scorer or draw ranks with NumPy, which no other page needs.
 _made, _scores = "reports.composite.views", "reports.scores.views"
+_project = "projects/<uuid:project_id>/quality"
 _run, _zip = "runs/<uuid:run_id>", "scores/<uuid:report_id>/download"
 
 urlpatterns = [
+    path("projects/", quality.projects, name="projects"),
+    path("projects/new/", quality.new_project, name="new-project"),
+    path(f"{_project}/", quality.project_quality, name="project-quality"),
+    path(f"{_project}/settings", quality.change_settings, name="change-quality-settings"),
+    path(f"{_run}/quality/", quality.run_quality, name="run-quality"),
+    path("review/", review.review_list, name="review"),
+    path("review/decide", review.decide_many, name="decide-many"),
+    path("review/<uuid:item_id>/", review.review_item, name="review-item"),
+    path("review/<uuid:item_id>/decide", review.decide_one, name="decide"),
+    path("review/decisions/<uuid:uid>/reverse", review.reverse_decision, name="reverse-decision"),
     path(f"{_run}/composite/", on_demand(f"{_made}.run_composite"), name="run-composite"),
     path(f"{_run}/composite/save", on_demand(f"{_made}.save_composite"), name="save-composite"),
     path(f"{_run}/scores/", on_demand(f"{_scores}.run_scores"), name="run-scores"),

@@ -235,7 +235,7 @@ class Item(models.Model):
         expression=_DISAGREEMENT, output_field=models.FloatField(), db_persist=True
     )
     opened_at = models.DateTimeField(null=True, blank=True)
-    # Why it can never be voted on, for instance a drawing that cannot be rendered.
+    # Why it is left out: a drawing that cannot be rendered, or a curator who excluded it.
     unusable = models.TextField(blank=True)
     # Pairs are handed out by this number, the lowest first; see voting.order.
     turn = models.BigIntegerField(editable=False)
@@ -255,7 +255,7 @@ class Item(models.Model):
             # Pairs that want votes, in the order in which they are handed out.
             Index(
                 fields=["queue", "turn", "position"],
-                condition=Q(opened_at__isnull=False, votes__lt=F("votes_wanted")),
+                condition=Q(opened_at__isnull=False, unusable="", votes__lt=F("votes_wanted")),
                 name="item_turns",
             ),
             Index(fields=["queue", "prompt_key"], name="item_prompts"),
@@ -438,8 +438,8 @@ class Flag(models.Model):
 class Entry(models.Model):
     """One fact of a project's ledger. It is inserted unsealed; voting.ledger.ledger seals it.
 
-    A sealed entry is never changed in anything its hash covers. `retracted` and `retracted_seq`
-    are not covered: they say that a later entry names this one.
+    A sealed entry is never changed in anything its hash covers. `retracted`, `retracted_seq` and
+    `excluded` are not covered: they say what later entries make of this one.
     """
 
     class Kind(models.TextChoices):
@@ -485,6 +485,8 @@ class Entry(models.Model):
     target = ForeignKey("self", models.PROTECT, null=True, related_name="+", db_index=False)
     retracted = models.BooleanField(db_default=False)
     retracted_seq = models.BigIntegerField(null=True)
+    # A vote on what a curator's decision excludes, as long as that stands.
+    excluded = models.BooleanField(db_default=False)
 
     # Every other kind says what it has to say here.
     payload = models.JSONField(null=True)
@@ -502,6 +504,9 @@ class Entry(models.Model):
             ),
             UniqueConstraint(
                 fields=["target"], condition=Q(kind="retraction"), name="one_retraction_per_vote"
+            ),
+            UniqueConstraint(
+                fields=["target"], condition=Q(kind="decision"), name="one_reversal_per_decision"
             ),
             CheckConstraint(
                 name="entry_sealed_whole",
@@ -527,9 +532,19 @@ class Entry(models.Model):
                 condition=Q(kind="vote", seq__isnull=False),
                 name="entry_sealed_votes",
             ),
+            # Quality scores take votes in the order of their own times.
+            Index(
+                fields=["project", "at", "seq"],
+                condition=Q(kind="vote", seq__isnull=False),
+                name="entry_votes_in_time",
+            ),
             Index(
                 fields=["queue", "item", "seq"], condition=Q(kind="verdicts"), name="entry_verdicts"
             ),
+            Index(
+                fields=["project", "seq"], condition=Q(kind="parameters"), name="entry_parameters"
+            ),
+            Index(fields=["project", "item"], condition=Q(kind="decision"), name="entry_decisions"),
         ]
 
     def __str__(self) -> str:

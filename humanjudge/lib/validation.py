@@ -208,6 +208,7 @@ _MESSAGES: Final = {
     "invalid_key": "unknown",
     "greater_than": "must be greater than {gt:,}",
     "greater_than_equal": "must be at least {ge:,}",
+    "less_than": "must be less than {lt:,}",
     "less_than_equal": "must be at most {le:,}",
     "too_short": "has {length:,}, the least is {min_length:,}",
     "too_long": "has {length:,}, the most is {max_length:,}",

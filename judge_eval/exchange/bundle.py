@@ -23,6 +23,7 @@ from pydantic import (
 from humanjudge.lib.strict_json import NotJson, loads
 from voting.choices import Choice, Wrong
 from voting.ledger.chain import canonical
+from voting.ledger.decisions import Decision
 
 FORMAT: Final = "humanjudge"
 # A run's config holds all its prompts in one line.
@@ -234,6 +235,9 @@ class EntryPart(_Sealed):
     kind: Literal["retraction", "verdicts", "decision", "parameters", "erasure"]
     target: UUID | None
     payload: Annotated[Any, AfterValidator(_hashable)]
+    # Why a curator decided so: the payload holds its salted hash.
+    comment: str = ""
+    salt: Annotated[str, Field(max_length=32)] = ""
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -243,6 +247,8 @@ class EntryPart(_Sealed):
             raise ValueError("a pair is of a run")
         if self.kind != "retraction" and self.payload is None:
             raise ValueError("it says nothing")
+        if self.kind == "decision" and self.comparison:
+            Decision.model_validate(self.payload)
         return self
 
 

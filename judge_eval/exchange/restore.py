@@ -246,6 +246,9 @@ class Ledger:
         target = self._known.get(self._rows.number(stated.target)) if stated.target else None
         if stated.kind == "retraction":
             _retract(line, target, fields.get("voter"))
+        if stated.kind == "decision" and stated.comparison:
+            fields["comment_sha256"] = _why(line, stated)
+            _reverse(line, stated, target)
         if stated.target:
             fields["target"] = target or lacks(line, "target", stated.target)
         if stated.kind == "verdicts":
@@ -286,6 +289,23 @@ def _retract(line: int, target: Entry | None, voter: Voter | None) -> None:
     if target.retracted is True:
         raise BundleError(line, "target", "was taken back before")
     # Nothing that follows in this chunk may take it back again.
+    target.retracted = True
+
+
+def _why(line: int, stated: bundle.EntryPart) -> str:
+    digest = stated.payload.get("why", "")
+    if stated.comment and chain.salted_hash(stated.salt, stated.comment) != digest:
+        raise BundleError(line, "payload.why", "is not the hash of what was said")
+    return str(digest)
+
+
+def _reverse(line: int, stated: bundle.EntryPart, target: Entry | None) -> None:
+    if stated.payload.get("action") != "reverse":
+        return
+    if not target or target.kind != Entry.Kind.DECISION:
+        raise BundleError(line, "target", "is no decision")
+    if target.retracted is True:
+        raise BundleError(line, "target", "was reversed before")
     target.retracted = True
 
 
@@ -338,7 +358,7 @@ class Rehearsal(Ledger):
             if "uid" in str(error):
                 raise BundleError(line, "id", f"{entry.uid} is here already") from error
             raise BundleError(line, "voter", "has voted on this before") from error
-        if entry.kind == Entry.Kind.RETRACTION and entry.target:
+        if entry.target and (entry.kind == Entry.Kind.RETRACTION or ledger.reverses(entry)):
             gone = [entry.target.uid.hex]
             self._db.execute("UPDATE entry SET stands = FALSE WHERE uid = ?", gone)
 
@@ -354,11 +374,11 @@ class Rehearsal(Ledger):
 
 
 def _row(entry: Entry) -> tuple[object, ...]:
-    is_vote = entry.kind == Entry.Kind.VOTE
+    can_stand = entry.kind in (Entry.Kind.VOTE, Entry.Kind.DECISION)
     return (
         entry.uid.hex,
         entry.kind,
         entry.voter and entry.voter.pseudonym,
         entry.item_id and entry.item_id.hex,
-        is_vote and entry.retracted is not True,
+        can_stand and entry.retracted is not True,
     )

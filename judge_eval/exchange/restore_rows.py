@@ -15,6 +15,7 @@ from judge_eval.exchange import bundle as records
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.writing import close_undrawn, give_pictures
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
+from voting.ledger.decisions import EXCLUDED
 from voting.models import Flag, Inference, Item, Project, Queue, Voter, VoterPrompt
 from voting.order import fresh_turn
 
@@ -208,6 +209,8 @@ class Rows:
             columns = self.columns(*line)
             queue = columns.pop("run").queue
             turn = fresh_turn(queue.pk, columns["prompt_key"])
+            if columns["unusable"] == EXCLUDED:
+                columns["unusable"] = ""  # the ledger says so again
             new.append(Item(queue=queue, turn=turn, **columns))
         Item.objects.bulk_create(new)
 

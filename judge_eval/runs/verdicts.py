@@ -271,7 +271,9 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
 
     With `amend`, those of open ones are put there again if one is another than before.
     """
-    wanted = Q(unusable="") if amend else Q(unusable="", opened_at__isnull=True)
+    is_open = Q(opened_at__isnull=False)
+    # One that a curator excluded stays open behind that, and its verdicts stay up to date.
+    wanted = Q(unusable="") | is_open if amend else Q(unusable="") & ~is_open
     # No savepoint: who has begun a transaction wants all of it or none.
     with transaction.atomic(savepoint=False):
         items = (

@@ -23,6 +23,7 @@ from voting.models import Entry
 # Why votes and verdicts are not counted.
 _ENDS: Final = {
     "retracted": "{was} taken back",
+    "left_out": "{was} excluded by a curator",
     "seen": "{was} not blind, or {is_} not of this run's kind",
     "unsealed": "{was} not yet sealed when this was made",
     Verdict.State.FAILED: "failed",
@@ -95,9 +96,11 @@ def _scored(
 
 
 def _not_counted(run: Run) -> list[tuple[int, str, str]]:
+    stands = Q(retracted_seq__isnull=True, seq__isnull=False)
     votes = Entry.objects.filter(queue=run.queue_id, kind=Entry.Kind.VOTE).aggregate(
         retracted=Count("pk", Q(retracted_seq__isnull=False)),
-        seen=Count("pk", Q(retracted_seq__isnull=True, seq__isnull=False) & ~counted_in(run.queue)),
+        left_out=Count("pk", stands & Q(excluded=True)),
+        seen=Count("pk", stands & Q(excluded=False) & ~counted_in(run.queue)),
         unsealed=Count("pk", Q(seq__isnull=True)),
     )
     verdicts = Verdict.objects.filter(judge__run=run).exclude(state=Verdict.State.DONE)

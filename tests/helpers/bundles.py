@@ -21,6 +21,7 @@ from judge_eval.models import (
     Verdict,
 )
 from judge_eval.selectors import board
+from reports.models import Review
 from tests.helpers.run_findings import compute
 from voting.models import (
     Assignment,
@@ -50,6 +51,7 @@ EVERYTHING = [
     Verdict,
     Judge,
     Run,
+    Review,
     Flag,
     Exposure,
     Assignment,
