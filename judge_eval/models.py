@@ -110,6 +110,8 @@ class Run(models.Model):
     budget_nano = models.BigIntegerField(null=True, blank=True)
     spent_nano = models.BigIntegerField(default=0)
     reserved_nano = models.BigIntegerField(default=0)
+    # How much worse than a person a judge may be in the Alt-Test: settled before anybody looks.
+    epsilon = models.FloatField(default=0.2)
     # Boards and pair pages need a login until the owner shares them.
     is_shared = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -120,6 +122,11 @@ class Run(models.Model):
 
     class Meta:
         base_manager_name = "every"
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                name="run_epsilon_is_a_share", condition=Q(epsilon__gte=0, epsilon__lt=1)
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name

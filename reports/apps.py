@@ -27,5 +27,9 @@ def run_tabs(request: HttpRequest) -> dict[str, tuple[tuple[object, ...], ...]]:
     of_runs = (("quality", "Quality", "run-quality", False), composite)
     return {
         "run_tabs": (*of_runs, ("scores", "Score files", "run-scores", False)),
-        "site_pages": (("Projects", "projects", 0), ("Review", "review", waiting)),
+        "site_pages": (
+            ("Projects", "projects", 0),
+            ("Models", "traced-models", 0),
+            ("Review", "review", waiting),
+        ),
     }

@@ -3,12 +3,13 @@
 import uuid
 from typing import ClassVar
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
 from judge_eval.models import Run
-from voting.models import Item, Project
+from voting.models import ApiKey, Identified, Item, Project, Queue
 
 
 class CompositeDefinition(models.Model):
@@ -136,3 +137,74 @@ class Review(models.Model):
 
     def __str__(self) -> str:
         return f"{self.item_id}: {'waits' if self.waits else self.decided or 'settled'}"
+
+
+class Benchmark(models.Model):
+    """Where the models of a project send their traces: its queue of pass and flag.
+
+    Models of other projects may enrol while it is open.
+    """
+
+    project = models.OneToOneField(Project, models.PROTECT, related_name="benchmark")
+    queue = models.OneToOneField(Queue, models.PROTECT, related_name="benchmark")
+    slug = models.SlugField(max_length=80, unique=True)
+    is_open = models.BooleanField(default=False)
+    # Who reads the votes on all its models.
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+
+    def __str__(self) -> str:
+        return self.project.name
+
+
+class TracedModel(Identified):
+    """One source of outputs, with a key of its own to log them: a model of the protocol."""
+
+    project = models.ForeignKey(Project, models.PROTECT, related_name="traced_models")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="traced_models"
+    )
+    name = models.CharField(max_length=200)
+    slug = models.SlugField(max_length=80, unique=True)
+    type = models.CharField(max_length=40, default="sdk")
+    description = models.TextField(blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+    # It names the model and opens nothing.
+    publishable_key = models.CharField(max_length=40, unique=True, editable=False)
+    api_key = models.OneToOneField(
+        ApiKey, models.SET_NULL, null=True, editable=False, related_name="traced_model"
+    )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Enrollment(Identified):
+    """A model sends its traces to a benchmark."""
+
+    model = models.ForeignKey(TracedModel, models.CASCADE, related_name="enrollments")
+    benchmark = models.ForeignKey(Benchmark, models.PROTECT, related_name="enrollments")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["model", "benchmark"], name="enrollment_once")
+        ]
+
+
+class Trace(models.Model):
+    """An output that a model has logged, by the name that its client gave it."""
+
+    enrollment = models.ForeignKey(
+        Enrollment, models.PROTECT, related_name="traces", db_index=False
+    )
+    trace_id = models.CharField(max_length=200)
+    item = models.OneToOneField(Item, models.PROTECT, related_name="trace")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["enrollment", "trace_id"], name="trace_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.trace_id

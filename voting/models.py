@@ -293,12 +293,21 @@ class Item(models.Model):
 class ApiKey(models.Model):
     """A key for scripts. Only its hash is kept, so it can be shown exactly once."""
 
+    class Kind(models.TextChoices):
+        """What a key's text begins with."""
+
+        SCRIPT = "hj", "a script"
+        MODEL = "gj_sk", "a model"
+        PERSON = "gj_pat", "a person"
+
     class Scope(models.TextChoices):
         READ = "read", "read runs and results"
         VOTE = "vote", "vote as the key's own voter"
         VERDICTS = "verdicts", "see verdicts before voting"
         MANAGE = "manage", "make, start, stop, import and export runs"
+        INGEST = "ingest", "log traces, as the key's own model"
 
+    kind = models.CharField(max_length=6, choices=Kind, default=Kind.SCRIPT, editable=False)
     name = models.CharField(max_length=100)
     prefix = models.CharField(max_length=12, unique=True, editable=False)
     secret_sha256 = models.CharField(max_length=64, editable=False)
@@ -306,7 +315,12 @@ class ApiKey(models.Model):
     project = ForeignKey(
         Project, models.CASCADE, null=True, blank=True, help_text="Empty: every project."
     )
+    # Of a person's key: whose it is.
+    user = ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, null=True, editable=False, related_name="+"
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
 

@@ -291,7 +291,9 @@ def import_files(
     skip_errors: bool,
     **named: str | None,
 ) -> Printed:
-    """Import pairs, verdicts and votes from CSV, JSON, JSONL or Parquet, or one exported bundle.
+    """Import pairs or single items with verdicts and votes, or one exported bundle.
+
+    Files are CSV, JSON, JSONL or Parquet; what OPTIONS may hold, docs/importing.md says.
 
     Nothing is imported where one row is wrong, and nothing twice.
     """

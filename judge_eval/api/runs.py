@@ -230,11 +230,12 @@ def estimate(request: HttpRequest) -> Any:
 def create_demo(request: HttpRequest, body: DemoRequest | None = None) -> Any:
     """Make another run of the demo's stored outputs, judged by the baselines: no model is asked.
 
-    `kind` is `svg` (the default) or `text`; the body may be left out.
+    `kind` is `svg` (the default) or `text`; the body may be left out. Of several projects it joins
+    the demo's, unless it names another.
     """
     api_key = key_of(request, MANAGE)
     wanted = body or DemoRequest()
-    project = project_for(api_key, wanted.project)
+    project = project_for(api_key, wanted.project, usual=demo.PROJECT)
     run = demo.make_run(project, wanted.kind, wanted.name or demo.RUNS[wanted.kind])
     pairs, nothing = run.queue.items.count(), Decimal(0)
     costs = {"plan": Plan(0, pairs, 0), "estimate": Estimate(nothing, nothing, (), ())}

@@ -87,6 +87,8 @@ def _decimal(value: object) -> Decimal:
 Long: TypeAlias = Annotated[Text, Field(max_length=20_000)]
 Provider: TypeAlias = Annotated[Line, Field(max_length=50)]
 Temperature: TypeAlias = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None
+# How much worse than a person a judge may be in the Alt-Test.
+Epsilon: TypeAlias = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 Tokens: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
 Votes: TypeAlias = Annotated[int, Field(ge=1, le=100)]
 Usd: TypeAlias = Annotated[
@@ -233,6 +235,7 @@ class RunConfig(Part):
     judging: Judging = Judging()
     provider: Provider = DEFAULT_PROVIDER
     budget_usd: Usd | None = None
+    epsilon: Epsilon = 0.2
 
     @property
     def providers(self) -> set[str]:

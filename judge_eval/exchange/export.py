@@ -28,7 +28,8 @@ from voting.models import Entry, Flag, Inference, Item, Project, Voter, VoterPro
 # Outputs are long.
 AT_ONCE: Final = 200
 _OF_QUEUE: Final = set(
-    "ballot votes_per_item overlap_share overlap_votes reveal is_open is_simulated".split()
+    "kind options ballot votes_per_item overlap_share overlap_votes reveal is_open "
+    "is_simulated".split()
 )
 
 Part = TypeVar("Part", bound=BaseModel)

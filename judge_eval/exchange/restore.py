@@ -6,7 +6,7 @@ when all of it is there.
 """
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import groupby, islice
 from typing import Any, BinaryIO, Final, TypeAlias
@@ -23,11 +23,11 @@ from judge_eval.exchange.import_scratch import pieces
 from judge_eval.exchange.restore_rows import Columns, Lines, Rows, Start, lacks
 from judge_eval.exchange.writing import counted, finish, note, remove, remove_unused, step
 from judge_eval.models import Import, Run
-from voting.choices import VERDICTS
+from voting.choices import CHOICES, PASS_FLAG, WRONG
 from voting.ledger import chain, ledger
-from voting.models import Entry, Project, Voter, VoterPrompt
+from voting.models import Entry, Project, Queue, Voter, VoterPrompt
 
-_COUNTED: Final = {"judge": "judges", "comparison": "pairs", "verdict": "verdicts", "vote": "votes"}
+_COUNTED: Final = {"judge": "judges", "verdict": "verdicts", "vote": "votes"}
 
 Numbered: TypeAlias = tuple[int, Any]
 
@@ -119,7 +119,7 @@ class Restoring:
                 reason = str(error).partition("\n")[0]
                 why = f"lines {first} to {last} cannot be stored: {reason}"
                 raise BundleError(first, None, why) from error
-        counted = (_COUNTED.get(record.type) for _, record in chunk)
+        counted = (_counted_as(record) for _, record in chunk)
         self._report.new.update(filter(None, counted))
 
     def take_back(self) -> bool:
@@ -165,6 +165,12 @@ class Restoring:
 
         for _, alike in groupby(lines, key=kind):
             yield from pieces(alike, _text_of)
+
+
+def _counted_as(record: Any) -> str | None:
+    if record.type == "comparison":
+        return "pairs" if record.b else "items"
+    return _COUNTED.get(record.type)
 
 
 def _text_of(line: Numbered) -> int:
@@ -236,6 +242,8 @@ class Ledger:
         if labels and ledger.labels_sha256(salt, labels) != stated.labels_sha256:
             raise BundleError(line, "labels_sha256", "is not the hash of what was said")
         fields = self._fields(line, stated)
+        if stated.choice not in _offered(fields["queue"], stated.choice):
+            raise BundleError(line, "choice", f"{stated.choice!r} is no vote on its item")
         if stated.labels_sha256:
             fields["payload"] = {"labels_sha256": stated.labels_sha256}
         rubric = self._rows.rubric(line, stated.rubric)
@@ -278,9 +286,16 @@ class Ledger:
         run = stated.run and self._rows.runs.get(stated.run)
         if judge.run != run or judge.position != item["position"]:
             raise BundleError(line, "payload", f"judge {judge.name} has no such place in this run")
-        if item["winner"] not in (*VERDICTS, None):
+        if item["winner"] not in (*_offered(judge.run.queue, item["winner"]), WRONG, None):
             raise BundleError(line, "payload", f"{item['winner']!r} is no verdict")
         return {**item, "judge": str(judge.pk)}
+
+
+def _offered(queue: Queue, said: str | None) -> Sequence[str | None]:
+    """Return what may be said of an item; where words are free, whatever `said` is."""
+    if queue.kind == Queue.Kind.COMPARISON:
+        return CHOICES
+    return PASS_FLAG if queue.kind == Queue.Kind.PASS_FLAG else (said,)
 
 
 def _retract(line: int, target: Entry | None, voter: Voter | None) -> None:

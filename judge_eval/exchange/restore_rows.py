@@ -21,9 +21,10 @@ from voting.order import fresh_turn
 
 UNASKED: Final = "no verdict had come when the run was exported"
 _OF_QUEUE: Final = set(
-    "name ballot votes_per_item overlap_share overlap_votes reveal is_simulated".split()
+    "name kind options ballot votes_per_item overlap_share overlap_votes reveal "
+    "is_simulated".split()
 )
-_OF_RUN: Final = set("name note budget_nano spent_nano created_at started_at".split())
+_OF_RUN: Final = set("name note epsilon budget_nano spent_nano created_at started_at".split())
 
 # What a record calls otherwise than its row.
 _COLUMNS: Final = {"a": "a_id", "b": "b_id", "comparison": "item_id"}

@@ -9,12 +9,11 @@ import numpy as np
 from humanjudge.charts.draw import svg
 from humanjudge.charts.plots import Curve, Estimate, heat_map, intervals, lines
 from humanjudge.charts.spec import RATING, SHARE, Axis, Reference, Spec
+from judge_eval.findings.alt_test import alt_tests
 from judge_eval.findings.load import RunOutcomes, Spent
 from judge_eval.findings.model import (
     PEOPLE,
-    AgainstPerson,
     AltTest,
-    AltTestJudge,
     Claims,
     Confusion,
     ConfusionMatrix,
@@ -26,8 +25,7 @@ from judge_eval.findings.model import (
     PassRates,
     RunFindings,
 )
-from judge_eval.models import Judge
-from judge_eval.stats import PASSES, AltTestResult, AltTestSettings, advice, alt_test, in_words
+from judge_eval.stats import PASSES
 from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
@@ -45,8 +43,7 @@ from judge_eval.stats.judge_figures import (
 )
 from judge_eval.stats.order_luck import order_luck
 from judge_eval.stats.outcomes_table import Codes, OutcomesTable
-from voting.choices import WRONG
-from voting.kinds import Options, is_single, kind_of
+from voting.kinds import is_single, kind_of
 from voting.models import Queue
 
 START = Reference(1000, "start")
@@ -54,13 +51,6 @@ MOST_DISPUTED = 12
 MOST_MODELS = 100
 MOST_LABELS = 12
 NO_FLAGS = Share(None, None, None, 0, 0, 0, why="items are not passed or flagged here")
-# Everybody is tested; of very many people only some are listed one by one.
-MOST_LISTED = 200
-TOO_FEW = "too few items that others voted on too"
-SOME = (
-    "This page compares one of every {} items: all {:,} votes would take too long here. "
-    "Score files take all of them."
-)
 
 
 def findings(outcomes: RunOutcomes) -> RunFindings:
@@ -114,7 +104,9 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
             ),
         )
     models, models_why = _models(outcomes)
-    alt_test, alt_test_why = _alt_test(outcomes)
+    alt_test, alt_test_why, further = alt_tests(
+        outcomes.run, judges, outcomes.tasks, outcomes.as_of.votes
+    )
     alike: Any = same_verdict(table.verdicts)
     return RunFindings(
         as_of=outcomes.as_of,
@@ -129,6 +121,7 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
         models_why=models_why,
         alt_test=alt_test,
         alt_test_why=alt_test_why,
+        further_alt_tests=further,
         confusion=_confusion(outcomes),
         pass_rates=_pass_rates(outcomes),
         **({"parts": outcomes.parts} if outcomes.parts else {}),
@@ -247,84 +240,6 @@ def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
     return Models(names=names, boards=boards), None
 
 
-def _alt_test(outcomes: RunOutcomes) -> tuple[AltTest | None, str | None]:
-    people, every, settings = outcomes.chosen, outcomes.every, AltTestSettings()
-    if len(people) < settings.min_humans:
-        voted = f"{len(people)} {'person' if len(people) == 1 else 'people'}"
-        return None, f"The test takes {settings.takes}; {voted} voted."
-    typed = [_typed(choice, outcomes.run.queue) for choice in (*outcomes.choices, WRONG)]
-    by_choice = dict(zip((*outcomes.choices, WRONG), typed, strict=True))
-    answers = {
-        name: {place: by_choice[choice] for place, choice in chosen.items()}
-        for name, chosen in people.items()
-    }
-    voted_on = {position for chosen in people.values() for position in chosen}
-    positions = outcomes.positions.tolist()
-    labels = {
-        str(judge.pk): {
-            place: typed[code]
-            for place, code in zip(positions, codes.tolist(), strict=True)
-            if code >= 0 and place in voted_on
-        }
-        for judge, codes in zip(outcomes.judges, outcomes.table.verdicts.T, strict=True)
-    }
-    results = alt_test(labels, answers, settings)
-    lines = (line for result in results.values() for line in advice(result, settings))
-    return AltTest(
-        judges=[_alt_test_judge(judge, results[str(judge.pk)]) for judge in outcomes.judges],
-        advice=list(dict.fromkeys(lines)),
-        left_out=[SOME.format(every, outcomes.as_of.votes)] if every > 1 else [],
-        epsilon=f"{settings.epsilon:.2f}",
-        humans=len(people),
-        choices=len({choice for chosen in people.values() for choice in chosen.values()}),
-        items=max((result.items for result in results.values()), default=0),
-    ), None
-
-
-def _typed(choice: str, queue: Queue) -> object:
-    """Return a choice as the test compares it: a rating as a number, labels as a set."""
-    options = Options.model_validate(queue.options)
-    return next(iter(kind_of(queue).labelled(choice, options).values()), choice)
-
-
-def _alt_test_judge(judge: Judge, result: AltTestResult) -> AltTestJudge:
-    rates = {key: rate.value for key, rate in result.winning_rate.items()}
-    people = [
-        AgainstPerson(
-            name=name,
-            why=None,
-            items=against.n,
-            judge=against.judge_advantage,
-            human=against.human_advantage,
-            p=dict(against.p_values),
-            rejected=dict(against.rejected),
-        )
-        for name, against in result.by_human.items()
-    ]
-    people += [AgainstPerson(name=n, why=TOO_FEW, items=i) for n, i in result.untested.items()]
-    # Of very many people those with the most items are listed.
-    listed = sorted(people, key=lambda person: -person.items)[:MOST_LISTED]
-    return AltTestJudge(
-        id=str(judge.pk),
-        name=judge.name,
-        is_baseline=judge.is_baseline,
-        winning_rates=rates if any(rate is not None for rate in rates.values()) else None,
-        passes=result.passes,
-        advantage=result.advantage_probability.value,
-        advantage_interval=result.advantage_probability.interval or None,
-        words=in_words(result),
-        humans=sorted(listed, key=lambda person: person.name),
-        tested=len(result.by_human),
-        untested=len(result.untested),
-        left_out=[
-            f"{gap.count:,} {gap.what.removesuffix('s') if gap.count == 1 else gap.what}: {gap.why}"
-            for gap in result.left_out
-            if gap.what != "humans"
-        ],
-        items=result.items,
-    )
-
-
 # --- charts -------------------------------------------------------------------------------------
 
 
@@ -339,7 +254,10 @@ def charts_of(findings: RunFindings) -> dict[str, str]:
         "agreement": _intervals(overall, "Overall agreement with people", SHARE, beside),
         "ratings": _intervals(ratings, "Bradley-Terry rating of the judges", RATING, START),
         "same_verdict": _same_verdict(findings),
-        "winning_rates": _winning_rates(findings.alt_test),
+        **{
+            findings.rate_charts[task]: _winning_rates(test)
+            for task, test in findings.alt_tests.items()
+        },
     }
     if models := findings.models:
         named = zip(models.names, models.boards[0].ratings, strict=True)
@@ -364,14 +282,14 @@ def _same_verdict(findings: RunFindings) -> Spec | None:
     names, shares = [judge.name for judge in findings.judges], findings.same_verdict
     if len(names) < 2 or all(cell is None for row in shares for cell in row):
         return None
-    words = "share of pairs on which both said the same"
+    words = "share of what both answered on which they said the same"
     return heat_map(names, shares, title="Judges with each other", text=words)
 
 
-def _winning_rates(test: AltTest | None) -> Spec | None:
+def _winning_rates(test: AltTest) -> Spec | None:
     curves = [
         Curve(judge.name, [(float(key), rate) for key, rate in rates.items()], judge.is_baseline)
-        for judge in (test.judges if test else ())
+        for judge in test.judges
         if (rates := judge.winning_rates)
     ]
     passes, title = Reference(PASSES, "passes"), "Share of people a judge wins against"

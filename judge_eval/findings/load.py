@@ -1,6 +1,6 @@
 """What people and judges said in a run: as arrays for its figures, as labels for score files."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from django.db.models import BigIntegerField, Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Round
 
+from judge_eval.findings.alt_test import WINNER, TaskAnswers, answers_of
 from judge_eval.findings.model import AsOf
 from judge_eval.findings.slices import WHOLE, Parts, Slice
 from judge_eval.models import Board, Call, Judge, Run, Verdict
@@ -26,14 +27,8 @@ from voting.models import Entry, Queue
 ROWS_AT_ONCE = 20_000
 # Calls are paid for the whole run: set against a part's agreement that is no price of it.
 OF_THE_WHOLE = "Prices and times are those of the whole run; a part has none of its own."
-# Votes in memory for the Alt-Test, and votes times judges: more keep a worker for most of a minute.
-MOST_VOTES = 200_000
-MOST_ANSWERS = 1_200_000
-# What each person or judge said of the pairs at some positions.
-Labels = dict[str, dict[Hashable, str]]
-# The same with whatever else was answered: by who, task and item.
+# What everybody answered: by who, task and item.
 TaskLabels = dict[str, dict[str, dict[Hashable, object]]]
-WINNER: Final = "winner"
 SCORE: Final = "score"
 
 
@@ -53,8 +48,8 @@ class RunOutcomes(NamedTuple):
     items' places in the run, `prompts` their prompts by number, `models` who wrote A and B by
     number; a single item has no B. `answers` are what a judge answered in each of two orders, as
     `judge_figures.per_answer` takes them, `habits` what `judge_figures.habits` takes. `sided` are
-    people's votes for a side, and `left` those for what stood left. `chosen` is who chose what, on
-    one of `every` so many pairs.
+    people's votes for a side, and `left` those for what stood left. `tasks` are everybody's answers
+    to what was asked, and to whatever else was.
     """
 
     run: Run
@@ -72,8 +67,7 @@ class RunOutcomes(NamedTuple):
     generators: list[str]
     models: Counts
     parts: Parts | None
-    chosen: Labels
-    every: int
+    tasks: list[TaskAnswers]
 
 
 @contextmanager
@@ -105,7 +99,6 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     inside, votes = rows[:, 0], _votes(run, part)
     choices = _choices(run, votes)
     verdicts = _verdicts(run, choices, int(inside.max(initial=-1)) + 1, len(judges))[inside]
-    chosen, every = _chosen(votes, inside, len(judges))
     columns = len(choices)
     tally = rows[:, 1 : 1 + columns] if is_fixed(run.queue) else _counted(votes, inside, choices)
     codes, answers = verdicts[:, :, 0], verdicts[:, :, 4:]
@@ -145,8 +138,7 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         parts=None
         if part.kind
         else Parts(tags=tags.most_common(), generators=generators, is_single=is_single(run.queue)),
-        chosen=chosen,
-        every=every,
+        tasks=answers_of(run, part, votes, set(inside.tolist()), len(judges)),
     )
 
 
@@ -253,21 +245,6 @@ def _spent(judges: list[Judge]) -> Iterator[Spent]:
             why = f"The price of {unpriced} of its calls is not known."
         total = None if why else sum(nano or 0 for nano in nanos) / 1e9
         yield Spent(total, why, time / timed / 1_000_000 if timed else None, number)
-
-
-def _chosen(votes: QuerySet[Entry], positions: Counts, judges: int) -> tuple[Labels, int]:
-    """Return who chose what, by pseudonym and position; of very many votes on every few pairs."""
-    rows = votes.filter(voter__isnull=False)
-    most = min(MOST_VOTES, MOST_ANSWERS // max(1, judges))
-    every = max(1, -(-rows.count() // max(1, most)))
-    if every > 1:
-        rows = rows.annotate(turn=F("item__position") % every).filter(turn=0)
-    inside, chosen = set(positions.tolist()), defaultdict[str, dict[Hashable, str]](dict)
-    names = ("voter__pseudonym", "item__position", "choice")
-    for pseudonym, position, choice in rows.values_list(*names).iterator(ROWS_AT_ONCE):
-        if position in inside:
-            chosen[pseudonym][position] = choice
-    return chosen, every
 
 
 # --- for score files ----------------------------------------------------------------------------

@@ -163,6 +163,9 @@ class AltTestJudge(Figures):
 
 
 class AltTest(Figures):
+    """May a judge take a person's place, by their answers to one task?"""
+
+    task: str = "winner"
     judges: list[AltTestJudge]
     advice: list[str]
     left_out: list[str]
@@ -193,10 +196,26 @@ class RunFindings(RankedJudges, extra="allow"):
     models_why: str | None
     alt_test: AltTest | None
     alt_test_why: str | None
+    # By what else was answered beside the vote.
+    further_alt_tests: list[AltTest] = []
     # Of single items.
     confusion: Confusion | None = None
     pass_rates: list[PassRates] | None = None
     parts: Parts | None = None
+
+    @property
+    def alt_tests(self) -> dict[str, AltTest]:
+        """The Alt-Test by each task that was answered: first, where there is one, by the vote."""
+        asked = [self.alt_test] if self.alt_test else []
+        return {test.task: test for test in (*asked, *self.further_alt_tests)}
+
+    @property
+    def rate_charts(self) -> dict[str, str]:
+        """What the charts of winning rates are kept under, by task."""
+        return {
+            task: f"winning_rates_{number}" if number > 1 else "winning_rates"
+            for number, task in enumerate(self.alt_tests, start=1)
+        }
 
     def stored(self) -> dict[str, object]:
         """Return it as JSON holds it; what was not computed is not there."""

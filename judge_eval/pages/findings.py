@@ -156,12 +156,13 @@ def _board_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow
 
 
 def _alt_test_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
-    judges = figures.alt_test.judges if figures.alt_test else []
-    keys = sorted({key for judge in judges for key in judge.winning_rates or {}})
+    every = [(test.task, judge) for test in figures.alt_tests.values() for judge in test.judges]
+    keys = sorted({key for _, judge in every for key in judge.winning_rates or {}})
     rows = []
-    for judge in judges:
+    for task, judge in every:
         low, high = judge.advantage_interval or (None, None)
         row: FileRow = {
+            "task": task,
             "judge_id": judge.id,
             "name": judge.name,
             "kind": "baseline" if judge.is_baseline else "judge",

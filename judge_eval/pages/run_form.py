@@ -164,6 +164,12 @@ class RunForm(ProjectForm):
         "The run stops before it is passed. Empty: no limit.",
         forms.FloatField,
     )
+    epsilon = _number(
+        "Epsilon of the Alt-Test",
+        "How much worse than a person a judge may be: 0.2 beside experts, 0.15 beside skilled "
+        "people, 0.1 beside crowd workers.",
+        forms.FloatField,
+    )
     generation_temperature = _number("Temperature", "Empty: none is sent.", forms.FloatField)
     generation_max_tokens = _number("Max output tokens")
     judging_temperature = _number("Temperature", "Empty: none is sent.", forms.FloatField)

@@ -71,7 +71,11 @@ def create(project: Project | str, config: RunConfig) -> Run:
         )
         budget = None if config.budget_usd is None else providers.nano(config.budget_usd)
         run = Run.objects.create(
-            queue=queue, name=config.name, config=config.as_dict(), budget_nano=budget
+            queue=queue,
+            name=config.name,
+            config=config.as_dict(),
+            budget_nano=budget,
+            epsilon=config.epsilon,
         )
         Board.objects.create(run=run)
         add_judges(run, [judge_of(run, config, spec) for spec in config.judges])

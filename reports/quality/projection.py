@@ -10,7 +10,7 @@ from math import isclose
 from typing import Any, Final, Self, TypeAlias
 from uuid import UUID
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Field, Func, Q, QuerySet
 
 from judge_eval.stats.elo import graph_stride
 from reports.models import Quality, QualityPoint
@@ -27,7 +27,7 @@ from voting.ledger.counts import OF_PEOPLE, is_of_people
 from voting.ledger.ledger import Difference, Fact
 from voting.models import Entry, Project, Queue, Voter
 
-CHUNK: Final = 2_000
+CHUNK: Final = 10_000
 # The fold can go on from its standing behind every so many votes: a power of two, as the steps
 # of a chart are.
 CHECKPOINT_EVERY: Final = 128
@@ -39,19 +39,30 @@ SERIES: Final[dict[str, str]] = {
 _KINDS: Final = {series: kind for kind, series in SERIES.items()}
 # Where a vote stands in the order in which votes are folded: its time in microseconds, its number.
 Place: TypeAlias = tuple[int, int]
-EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
-START: Final[Place] = (microseconds(EARLIEST), 0)
+START: Final[Place] = (microseconds(datetime.min.replace(tzinfo=UTC)), 0)
 
 
 def is_kept(votes: int) -> bool:
-    """Say whether the standing behind so many votes is kept; it depends on their number alone.
+    """Say whether the standing behind so many votes is kept; it depends on their number alone."""
+    return votes % _step(votes) == 0
+
+
+def kept_numbers(votes: int) -> Iterator[int]:
+    """Return behind which of so many votes the standing is kept.
 
     Examples
     --------
-    >>> [n for n in range(1, 1000) if is_kept(n)][126:132]
-    [127, 128, 130, 132, 134, 136]
+    >>> list(kept_numbers(1000))[125:131]
+    [126, 127, 128, 130, 132, 134]
     """
-    return votes % min(graph_stride(votes), CHECKPOINT_EVERY) == 0
+    number = 1
+    while number <= votes:
+        yield number
+        number += _step(number + 1)
+
+
+def _step(votes: int) -> int:
+    return min(graph_stride(votes), CHECKPOINT_EVERY)
 
 
 @dataclass(frozen=True)
@@ -83,8 +94,8 @@ class Settings:
 
     def vote(
         self,
+        at: int,
         seq: int,
-        at: datetime,
         choice: str,
         value: int | None,
         reputation: int | None,
@@ -92,16 +103,37 @@ class Settings:
     ) -> Vote:
         if seq < self.before and voter:
             reputation = self.reputations.get(voter, reputation)
-        weight = ONE if reputation is None else reputation
-        return Vote(microseconds(at), seq, quality_of(choice, value) or 0.0, weight / ONE)
+        weight = 1.0 if reputation is None else reputation / ONE
+        return Vote(at, seq, quality_of(choice, value) or 0.0, weight)
 
     def vote_of(self, entry: Fact) -> Vote:
-        numbered = entry.seq or 0, entry.at, entry.choice, entry.value
+        numbered = microseconds(entry.at), entry.seq or 0, entry.choice, entry.value
         return self.vote(*numbered, entry.reputation, entry.voter_id)
 
 
 def is_settings(entry: Fact) -> bool:
     return entry.kind == Entry.Kind.PARAMETERS and KEY in (entry.payload or {})
+
+
+class Microseconds(Func):
+    """A time as `microseconds` gives it: a million of them are read in a third of the time."""
+
+    # Of no type: what the database sends is an integer, and is taken as it is.
+    output_field = Field()
+    template = "(EXTRACT(EPOCH FROM %(expressions)s) * 1000000)::bigint"
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        # Of the seconds alone: the database would round their fraction.
+        whole = "strftime('%%%%s', substr(%(expressions)s, 1, 19)) * 1000000"
+        rest = "CAST(substr(substr(%(expressions)s, 21) || '000000', 1, 6) AS integer)"
+        return self.as_sql(compiler, connection, template=f"({whole} + {rest})", **context)
+
+
+def behind(at: int, seq: int) -> Q:
+    """Say of rows with a time and a number that they stand behind a place."""
+    # The first part alone finds them in an index.
+    time = time_of(at)
+    return Q(at__gte=time) & (Q(at__gt=time) | Q(seq__gt=seq))
 
 
 def votes_in_time(project: Project, series: str) -> QuerySet[Entry]:
@@ -115,12 +147,14 @@ def stored_votes(
 ) -> Iterator[Vote]:
     """Read votes chunk by chunk, from behind those that a fold has counted."""
     votes = votes_in_time(project, series)
-    columns: Any = votes.values_list("seq", "at", "choice", "value", "reputation", "voter_id")
-    seq, at = after.seq, time_of(after.at) if after.votes else EARLIEST
-    while rows := list(columns.filter(Q(at__gt=at) | Q(seq__gt=seq), at__gte=at)[:CHUNK]):
+    columns: Any = votes.values_list(
+        Microseconds("at"), "seq", "choice", "value", "reputation", "voter_id"
+    )
+    at, seq = after.place if after.votes else START
+    while rows := list(columns.filter(behind(at, seq))[:CHUNK]):
         for row in rows:
             yield settings.vote(*row)
-        seq, at = rows[-1][:2]
+        at, seq = rows[-1][:2]
         if len(rows) < CHUNK:
             return
 
@@ -218,9 +252,9 @@ class _Part:
         points, at = self.quality.points.all(), time_of(place[0])
         before = points.filter(Q(at__lt=at) | Q(at=at, seq__lt=place[1]))
         last = before.order_by("-at", "-seq").first()
-        behind = Q(at__gt=last.at) | Q(at=last.at, seq__gt=last.seq) if last else Q()
-        points.filter(behind).delete()
-        return Standing(**last.standing) if last else None
+        standing = Standing(**last.standing) if last else None
+        points.filter(behind(*(standing.place if standing else START))).delete()
+        return standing
 
     def count(self) -> None:
         count = folding(self.rule)
@@ -317,7 +351,7 @@ def _replayed(project: Project, series: str, settings: Settings) -> tuple[Standi
     if not len(votes):
         return begin, []
     found = course(votes["at"], votes["seq"], votes["worth"], votes["reputation"], settings.rule)
-    points = [found.standing(number) for number in range(1, len(votes) + 1) if is_kept(number)]
+    points = [found.standing(number) for number in kept_numbers(len(votes))]
     return found.standing(len(votes)), points
 
 

@@ -1,7 +1,7 @@
 """A project's quality score follows its ledger: votes in any order, undos, late ones, settings."""
 
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from reports.models import Quality, QualityPoint
 from reports.quality import projection
 from reports.quality.parameters import DEFAULT, Parameters, change, parameters_of, settings_of
-from reports.quality.score import SECONDS, step
+from reports.quality.score import SECONDS, microseconds, step
 from tests.helpers.together import together
 from tests.makers import (
     entry_of,
@@ -354,9 +354,24 @@ def test_a_late_vote_refolds_from_the_point_before_it():
     study.seal()
     found = quality_of(study.project)
     assert found.points.order_by("votes").first().pk == first.pk
-    assert [n for n in range(1, found.votes + 1) if projection.is_kept(n)] == list(
-        found.points.order_by("votes").values_list("votes", flat=True)
-    )
+    kept = found.points.order_by("votes").values_list("votes", flat=True)
+    assert list(kept) == list(projection.kept_numbers(found.votes))
+
+
+@pytest.mark.parametrize("votes", [0, 1, 127, 128, 129, 130, 1000, 40_000])
+def test_what_is_kept_while_votes_come_is_what_a_replay_keeps(votes):
+    kept = [number for number in range(1, votes + 1) if projection.is_kept(number)]
+    assert list(projection.kept_numbers(votes)) == kept
+
+
+def test_times_are_read_from_the_database_to_the_microsecond():
+    study = Study()
+    for micros in (0, 1, 999_499, 999_500, 999_999):
+        at = datetime(2026, 2, 28, 23, 59, 59, micros, tzinfo=UTC)
+        entry = Entry.objects.get(uid=study.vote(0).uid)
+        Entry.objects.filter(pk=entry.pk).update(at=at)
+        [found] = Entry.objects.filter(pk=entry.pk).values_list(projection.Microseconds("at"))
+        assert found == (microseconds(at),)
 
 
 TAMPERING = {

@@ -294,3 +294,33 @@ def test_unknown_items_and_decisions_are_404():
     assert client.get(f"/review/{nobody}/").status_code == 404
     assert client.post(f"/review/{nobody}/decide", {"action": "keep"}).status_code == 404
     assert client.post(f"/review/decisions/{nobody}/reverse").status_code == 404
+
+
+# --- the admin ----------------------------------------------------------------------------------
+
+
+def post_in_admin(client, action, reviews, **more):
+    chosen = {"action": action, "_selected_action": [review.pk for review in reviews]}
+    return client.post("/admin/reports/review/", chosen | more, follow=True)
+
+
+@pytest.mark.parametrize(
+    "action, decided",
+    [("keep_them", "keep"), ("exclude_them", "exclude"), ("ask_again", "another_round")],
+)
+def test_staff_decide_in_the_admin_once_they_confirm(action, decided):
+    pairs = disputed(pairs=2)
+    User.objects.create(username="root", is_staff=True, is_superuser=True)
+    client = user_client("root")
+    listed = client.get("/admin/reports/review/?waits__exact=1").content.decode()
+    assert all(page_of(pair) in listed for pair in pairs)
+    reviews = list(Review.objects.all())
+    asked = post_in_admin(client, action, reviews)
+    assert "can be reversed" in text_of(asked)
+    assert not Entry.objects.filter(kind="decision").exists()
+    assert ": 2." in text_of(post_in_admin(client, action, reviews, confirmed="yes"))
+    made = Entry.objects.filter(kind="decision")
+    assert {(entry.item_id, entry.payload["action"]) for entry in made} == {
+        (pair.pk, decided) for pair in pairs
+    }
+    assert not Review.objects.filter(waits=True).exists()

@@ -126,6 +126,7 @@ def facts_of(run):
     entries = Entry.objects.filter(queue=run.queue_id, seq__isnull=False).order_by("seq")
     view = board(run)
     return {
+        "epsilon": run.epsilon,
         "judges": list(judges.values_list("position", "name", "provider", "fingerprint")),
         "ratings": list(ratings.values_list("elo", "agree", "disagree", "asked", "answered")),
         "coverage": [(row.judge.name, row.coverage) for row in view.rows],
@@ -178,6 +179,8 @@ def facts_of(run):
                 "item__position",
                 "voter__pseudonym",
                 "choice",
+                "value",
+                "category",
                 "left_side",
                 "rubric__text",
                 "elapsed_ms",
@@ -193,6 +196,8 @@ def facts_of(run):
             )
         ),
         "queue": Queue.objects.values(
+            "kind",
+            "options",
             "ballot",
             "votes_per_item",
             "overlap_share",
