@@ -24,6 +24,8 @@ from judge_eval.services import add_judges, create_queue, judge_of
 from voting.models import Item, Picture, Project, Queue
 
 AT_ONCE = 1000
+# All items are there, so judges can join.
+JOINABLE = (Run.State.VOTING, Run.State.COMPLETE)
 # What an import notes in the metadata of an output that its source does not hold.
 OUTPUT_ABSENT = "output_absent"
 # What is asked again is as if it had never been asked. What a call has cost stays, and so does the
@@ -205,8 +207,7 @@ def add_judges_to(run_id: UUID, joining: JoiningJudges) -> int:
     Its outputs may have been imported, or logged by a client. Items that are open stay open: the
     verdicts that come are new entries of the ledger.
     """
-    ready = (Run.State.VOTING, Run.State.COMPLETE)
-    with _locked(run_id, *ready, otherwise="judges join it once its items are open") as run:
+    with _locked(run_id, *JOINABLE, otherwise="judges join it once its items are open") as run:
         config = _joined(run, joining)
         if in_the_way := obstacles(config, cost_of(config)):
             raise LifecycleRefused(" ".join(in_the_way))
