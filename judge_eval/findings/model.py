@@ -10,7 +10,6 @@ from judge_eval.stats.estimate import AmongPeople, Rating, Share
 PEOPLE: Final = "people"
 # What is asked of pairs; further tasks have names of their own.
 WINNER: Final = "winner"
-NO_FLAGS: Final = Share(None, None, None, 0, 0, 0, why="items are not passed or flagged here")
 
 
 def _plain(array: Any) -> Any:
@@ -41,8 +40,8 @@ class JudgeFindings(Figures):
     per_answer: Share
     coverage: Share
     # Of items that are passed or flagged: how well it finds flags, and spares the others.
-    sensitivity: Share = NO_FLAGS
-    specificity: Share = NO_FLAGS
+    sensitivity: Share
+    specificity: Share
     consistency: Share
     first_position: Share
     order_luck: float | None

@@ -48,6 +48,15 @@ def new_run(*, kind="text", long=False, failed_drawing=False, **options):
             source_sha256=run.pk.hex * 2, state="failed", error="the drawing takes too long"
         )
         outputs.filter(generator="generator-0").update(kind="svg", picture=picture)
+    return _known(run)
+
+
+def new_single_run(**options):
+    """A run of single items; `options` are those of `makers.make_single_run`."""
+    return _known(makers.make_single_run(**options))
+
+
+def _known(run):
     invite = makers.make_invite(run)
     return {
         "queue": str(run.queue_id),
@@ -149,6 +158,7 @@ ANSWERS = {
     function.__name__: function
     for function in (
         new_run,
+        new_single_run,
         votes,
         flags,
         dispute,
