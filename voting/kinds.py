@@ -224,7 +224,9 @@ class PassFlag(Single):
         elif options.graded:
             value = _grade("value", posted, is_graded=True)
         else:
-            value = row_of(_offered("choice", posted.get("choice", ""), PASS_FLAG)).quality
+            # Whoever says why, flags.
+            said = posted.get("choice") or "flag" * bool(posted.get("category"))
+            value = row_of(_offered("choice", said, PASS_FLAG)).quality
         choice = PASS_FLAG[value < 0.5]
         category = posted.get("category", "") if choice == "flag" else ""
         if category:
@@ -246,6 +248,10 @@ class PassFlag(Single):
 class Rating(Single):
     """One output, and how good it is from 1 to 5."""
 
+    def buttons(self, ballot: Collection[str]) -> Sequence[ChoiceRow | Button]:
+        ends = {"1": "lowest", "5": "highest"}
+        return [Button(word, word, word, ends.get(word, "")) for word in ballot]
+
     def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
         choice = _offered("choice", posted.get("choice", ""), ballot)
         return Answer(choice, self._further(posted, options, labels={options.task: int(choice)}))
@@ -253,6 +259,15 @@ class Rating(Single):
 
 class Labels(Single):
     """One output, and which of some labels fit it. The choices come in one field, separated."""
+
+    def spoken(self, choice: str, left: str) -> str:
+        """
+        Examples
+        --------
+        >>> KINDS["labels"].spoken("long;rude", ""), KINDS["labels"].spoken("none", "")
+        ('long, rude', 'none of these')
+        """
+        return "none of these" if choice == NO_LABELS else choice.replace(SEPARATOR, ", ")
 
     def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
         chosen = {word for word in posted.get("choice", "").split(SEPARATOR) if word}

@@ -20,6 +20,7 @@ from tests.helpers.imports import assert_whole, import_into, import_run, run_of
 from tests.makers import elos_of, judges_of, make_project, make_vote, make_voter, seal_all
 from voting.assignment import next_pairs
 from voting.models import Entry, Item
+from voting.questions import question_of
 from voting.views import on_page
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -200,7 +201,7 @@ def test_pandalm_is_open_for_voting_and_people_vote_on_its_texts():
     pairs = next_pairs(person, run.queue, [], 10, timezone.now())[0]
     assert len(pairs) == 10
     for pair in pairs:
-        sides = on_page(person, run.queue, pair)
+        sides = on_page(person, run.queue, pair, question_of(run.queue))
         assert {sides["left"], sides["right"]} == {pair.a, pair.b}
         make_vote(person, pair, "A", at=timezone.now() - timedelta(seconds=1))
     seal_all(run.queue.project)
