@@ -60,6 +60,8 @@ class Question:
     # Why an output is flagged: each flags it at once.
     reasons: Sequence[Mark] = ()
     fields: Sequence[Field] = ()
+    # The same, where only all fields together tell whether it is flagged.
+    why: Field | None = None
     takes_comment: bool = True
     # Something may be wrong with an item that is no vote: a curator looks at it.
     takes_doubts: bool = True
@@ -71,7 +73,7 @@ class Question:
     @property
     def is_long(self) -> bool:
         """Whether it is too high to stay in view on a phone."""
-        return len(self.fields) > 1
+        return len(self.fields) > 1 or len(self.buttons) > _MOST_IN_A_ROW
 
     @property
     def on_touch(self) -> str:
@@ -93,6 +95,7 @@ class Question:
         return [*lines, *self.field_keys, *(_COMMENT if self.takes_comment else ())]
 
 
+_MOST_IN_A_ROW: Final = 5
 _NO_REASON: Final[KeyLines] = [("Flag without a reason", ["Enter"])]
 _COMMENT: Final[KeyLines] = [("Comment", ["C"])]
 _SEND: Final[KeyLines] = [("Send", ["Enter"])]
@@ -104,12 +107,12 @@ _OF_TEXT: Final[KeyLines] = [("Write", ["Enter"]), ("Send what is written", ["Ct
 _TENTHS: Final = tuple(f"{tenth / 10:g}" for tenth in range(11))
 
 
-def question_of(queue: Queue, vote: Entry | None = None, left: str = "") -> Question:
+def question_of(queue: Queue, vote: Entry | None = None) -> Question:
     """Return what is asked of each item of a queue; `vote` is one that was taken back."""
     question = _QUESTIONS[queue.kind](queue, {} if vote is None else posted_of(vote))
     if vote is None:
         return question
-    return replace(question, said=posted_of(vote), before=f"{said_in_words(vote, left)} before.")
+    return replace(question, said=posted_of(vote), before=f"{said_in_words(vote)} before.")
 
 
 def _of_pair(queue: Queue, said: Posted) -> Question:
@@ -126,7 +129,8 @@ def _of_pass_flag(queue: Queue, said: Posted) -> Question:
         buttons = kind_of(queue).buttons(queue.ballot)
         return Question(CHOICES, buttons=buttons, reasons=_reasons(options), takes_doubts=False)
     keys = _OF_GRADES if any(each.is_scale for each in fields) else _OF_CRITERIA
-    return Question(FIELDS, fields=fields, field_keys=keys, takes_doubts=False)
+    why = _why(options, said)
+    return Question(FIELDS, fields=fields, field_keys=keys, why=why, takes_doubts=False)
 
 
 def _of_labels(queue: Queue, said: Posted) -> Question:
@@ -161,6 +165,14 @@ def _title(queue: Queue) -> str:
 def _reasons(options: Options) -> list[Mark]:
     words = zip(options.flag_categories, _DIGITS, strict=False)
     return [Mark(word, word, f"Flag, {word}", key, key) for word, key in words]
+
+
+def _why(options: Options, said: Posted) -> Field | None:
+    marks = [
+        Mark(word, word, f"Flag, {word}", is_chosen=said.get("category") == word)
+        for word in options.flag_categories
+    ]
+    return Field("category", "If it is flagged, why?", marks) if marks else None
 
 
 def _grades(options: Options, said: Posted) -> list[Field]:
@@ -200,13 +212,14 @@ def _together(*notes: str) -> str:
 
 
 def _scale(name: str, label: str, note: str, said: Posted) -> Field:
-    keys = ["0F", *_DIGITS, "P"]
-    names = ["0 f", *_DIGITS, "p"]
     subject = "" if name == "value" else f"{label}: "
+    keys = {"0": ("0F", "0 f"), "1": ("P", "p")}
     marks = [
-        Mark(tenth, tenth.lstrip("0") or "0", f"{subject}{tenth}", *of, said.get(name) == tenth)
-        for tenth, *of in zip(_TENTHS, keys, names, strict=True)
+        Mark(tenth, digit, f"{subject}{tenth}", *keys.get(tenth, (digit[1:], digit[1:])))
+        for tenth in _TENTHS
+        for digit in [tenth[-2:]]
     ]
+    marks = [replace(mark, is_chosen=said.get(name) == mark.value) for mark in marks]
     return Field(name, label, marks, note)
 
 
@@ -215,47 +228,49 @@ def _scale(name: str, label: str, note: str, said: Posted) -> Field:
 
 def posted_of(vote: Entry) -> dict[str, str]:
     """Return a vote on a single output as the form that it was cast with had it."""
-    labels = vote.labels or {}
     posted = {"choice": vote.choice, "category": vote.category, "comment": vote.comment}
     if vote.value is not None:
         posted["value"] = f"{vote.value / ONE:g}"
-        posted |= {f"criterion.{name}": _graded(vote, name) for name in labels}
+        posted |= {f"criterion.{name}": said for name, said in _by_criterion(vote).items()}
     elif not vote.choice:
-        posted["text"] = "".join(map(str, labels.values()))
+        posted["text"] = _text_of(vote)
     return posted
 
 
-def _graded(vote: Entry, name: str) -> str:
-    assert vote.queue is not None and vote.labels is not None  # noqa: PT018  as it has criteria
-    number = vote.labels[name]
-    criteria = {each.name: each for each in options_of(vote.queue).criteria}
-    if criteria[name].graded:
-        return f"{number:g}"
-    return "pass" if number else "flag"
-
-
-def in_words(vote: Entry, left: str = "") -> str:
-    """Return what a vote says as its voter is told it, whoever chose it on which side."""
+def _by_criterion(vote: Entry) -> dict[str, str]:
     assert vote.queue is not None  # a vote on an item has one
-    spoken = kind_of(vote.queue).spoken(vote.choice, left or vote.left_side or "A")
+    labels = vote.labels or {}
+    return {
+        each.name: f"{labels[each.name]:g}" if each.graded else PASS_FLAG[labels[each.name] < 1]
+        for each in options_of(vote.queue).criteria
+        if each.name in labels
+    }
+
+
+def _text_of(vote: Entry) -> str:
+    return "".join(map(str, (vote.labels or {}).values()))
+
+
+def in_words(vote: Entry) -> str:
+    """Return what a vote says, as it stood on the screen of who voted."""
+    assert vote.queue is not None  # a vote on an item has one
+    spoken = kind_of(vote.queue).spoken(vote.choice, vote.left_side or "A")
     if vote.value is not None:
         return _value_in_words(vote, spoken)
-    if vote.choice:
-        return spoken
-    return excerpt("".join(map(str, (vote.labels or {}).values()))) if vote.labels else "something"
+    return spoken if vote.choice else excerpt(_text_of(vote))
 
 
 def _value_in_words(vote: Entry, spoken: str) -> str:
     assert vote.queue is not None and vote.value is not None  # noqa: PT018  see in_words
-    details = [f"{name} {_graded(vote, name)}" for name in vote.labels or {}]
+    details = [f"{name} {said}" for name, said in _by_criterion(vote).items()]
     if not details and options_of(vote.queue).graded:
         details = [f"{vote.value / ONE:g}"]
     details += [vote.category] if vote.category else []
     return f"{spoken} ({', '.join(details)})" if details else spoken
 
 
-def said_in_words(vote: Entry, left: str = "") -> str:
-    return f"You {'chose' if vote.choice else 'wrote'} {in_words(vote, left)}"
+def said_in_words(vote: Entry) -> str:
+    return f"You {'chose' if vote.choice else 'wrote'} {in_words(vote)}"
 
 
 def asked_in_words(queue: Queue) -> str:

@@ -51,7 +51,7 @@
 
   // A click leaves the focus where it is, so that keys go on with what is open.
   pairs.addEventListener("mousedown", (event) => {
-    if (event.target.closest(".mark")) event.preventDefault();
+    if (event.target.closest(".pick")) event.preventDefault();
   });
 
   // The page says itself what is missing, beside the button and to a screen reader.
