@@ -59,15 +59,38 @@ def make_inference(project, output="An answer", generator="generator", **fields)
     return Inference.objects.create(project=project, output=output, generator=generator, **fields)
 
 
+def make_passes(run, said, *, at=None, **fields):
+    """Seal votes that pass or flag outputs, in a queue of their own: (output, value in [0, 1])."""
+    queue = make_queue(run.queue.project, kind="pass_flag", ballot=["pass", "flag"])
+    items = {output: make_item(queue, output) for output, _ in said}
+    rows = [
+        {
+            "queue": queue,
+            "voter": make_voter(run),
+            "item": items[output],
+            "choice": "pass" if value >= 0.5 else "flag",
+            "value": round(value * 1_000_000),
+            "rubric": queue.rubric,
+            "at": at or timezone.now(),
+            **fields,
+        }
+        for output, value in said
+    ]
+    make_many_entries(run, "vote", rows)
+    seal_all(run.queue.project)
+
+
 def make_item(queue, output="An answer", *, prompt="A question", is_open=True, **fields):
     """Return an item of one output, open for voting."""
+    if isinstance(output, str):
+        output = make_inference(queue.project, output, prompt=prompt)
     key = prompt_key(prompt)
     return Item.objects.create(
         queue=queue,
         position=queue.items.count(),
         prompt_key=key,
         turn=fresh_turn(queue.pk, key),
-        a=make_inference(queue.project, output, prompt=prompt),
+        a=output,
         votes_wanted=queue.votes_per_item,
         opened_at=timezone.now() if is_open else None,
         **fields,

@@ -33,7 +33,7 @@ class Ballot:
     left: Side | Literal[""]
     choices: tuple[str, ...]
     kind: str = "comparison"
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def answer(self, posted: Posted) -> Answer:
         """Return what a form says; raise AnswerInvalid for what this ballot does not offer."""

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import zip_longest
+from math import fsum
 from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import Field
@@ -165,13 +166,18 @@ class Comparison:
         row = row_of(choice)
         return (row if left == "A" else TABLE[row.swapped]).spoken
 
-    @cache  # noqa: B019  there is one for all
     def counted(self, choice: str, left_side: str, value: int | None) -> tuple[int, ...]:
         """Return what one vote adds to each column of `tally`."""
-        names = ["votes", *(column for code, column in VOTES_FOR.items() if code == choice)]
-        if left_side and choice in SIDES:
-            names += ["votes_sided", "votes_left"] if choice == left_side else ["votes_sided"]
-        return tuple(int(column in names) for column in self.tally)
+        return _counted_of_pair(choice, left_side)
+
+
+# Sealing asks for thousands in a second.
+@cache
+def _counted_of_pair(choice: str, left_side: str) -> tuple[int, ...]:
+    names = ["votes", *(column for code, column in VOTES_FOR.items() if code == choice)]
+    if left_side and choice in SIDES:
+        names += ["votes_sided", "votes_left"] if choice == left_side else ["votes_sided"]
+    return tuple(int(column in names) for column in Comparison.tally)
 
 
 class Single:
@@ -312,17 +318,18 @@ def combined(criteria: Sequence[Criterion], grades: Mapping[str, Any]) -> float:
     --------
     >>> safe = Criterion(name="safe", gate=True, weight=0.0)
     >>> funny, short = Criterion(name="funny", weight=0.6), Criterion(name="short", weight=0.4)
-    >>> combined([safe, funny, short], {"safe": 1.0, "funny": 0.9, "short": 0.7})
+    >>> round(combined([safe, funny, short], {"safe": 1.0, "funny": 0.9, "short": 0.7}), 6)
     0.82
     >>> combined([safe, funny, short], {"safe": 0.0, "funny": 1.0, "short": 1.0})
     0.0
     """
     if any(each.gate and grades[each.name] < 1 for each in criteria):
         return 0.0
-    total = sum(each.weight for each in criteria)
+    total = fsum(each.weight for each in criteria)
     if not total:
         return 1.0
-    return float(sum(each.weight * grades[each.name] for each in criteria) / total)
+    # Each product is made of a share, so that no rounding leaves [0, 1] by more than the last bit.
+    return min(1.0, fsum(each.weight / total * grades[each.name] for each in criteria))
 
 
 def _offered(field: str, word: str, offered: Collection[str]) -> str:

@@ -16,9 +16,8 @@ from reports.models import CompositeDefinition
 from tests.helpers.pages import queries_of, text_of
 from tests.helpers.run_findings import compute
 from tests.makers import (
-    make_many_entries,
     make_many_votes,
-    make_queue,
+    make_passes,
     make_run,
     make_vote,
     make_voter,
@@ -64,17 +63,6 @@ def make_scored(*, pairs=2, shared=False, defined=True, **changes):
     if defined:
         store(run, parse(CONFIG | changes, needs_sources=True))
     return run
-
-
-def make_passes(run, values, at=None):
-    queue = make_queue(run.queue.project, name="items")
-    rows = [
-        {"queue": queue, "voter": make_voter(run), "inference": item, "value": value}
-        | {"rubric": queue.rubric, "at": at or timezone.now()}
-        for item, value in values
-    ]
-    make_many_entries(run, "vote", rows)
-    seal_all(run.queue.project)
 
 
 def cells(html, tag):
@@ -168,9 +156,9 @@ class TestDrift:
     def test_by_quarter_with_n_and_votes(self):
         run = make_scored(pairs=8)
         outputs = [side for pair in pairs_of(run)[1:] for side in (pair.a, pair.b)]
-        passes = [(item, 1_000_000 * (n % 2 == 0)) for n, item in enumerate(outputs)]
+        passes = [(item, n % 2 == 0) for n, item in enumerate(outputs)]
         disliked = [passes[0][0], outputs[1]]
-        passes += [(item, 500_000) for item in disliked]
+        passes += [(item, 0.5) for item in disliked]
         make_passes(run, passes, at=timezone.now().replace(year=2025, month=5))
         text = text_of(user_client().get(page_of(run)))
         assert "In 2025 Q2 the composite ranks items as people do" in text
@@ -180,7 +168,7 @@ class TestDrift:
 
     def test_too_little_is_said_and_no_number_is_made_up(self):
         run = make_scored()
-        make_passes(run, [(pairs_of(run)[0].a, 1_000_000)])
+        make_passes(run, [(pairs_of(run)[0].a, 1)])
         text = text_of(user_client().get(page_of(run)))
         assert "it takes 3 items that people voted on, there are 1" in text
 
@@ -312,6 +300,6 @@ def test_the_number_of_queries_does_not_grow():
     counts = []
     for pairs in (1, 500):
         run = make_scored(pairs=pairs)
-        make_passes(run, [(pair.a, 1_000_000) for pair in pairs_of(run)])
+        make_passes(run, [(pair.a, 1) for pair in pairs_of(run)])
         counts.append(queries_of(user_client(), page_of(run)))
     assert counts[0] == counts[1]

@@ -26,9 +26,9 @@ from tests.makers import (
     make_inference,
     make_many_entries,
     make_many_votes,
+    make_passes,
     make_picture,
     make_project,
-    make_queue,
     make_run,
     make_vote,
     make_voter,
@@ -57,25 +57,6 @@ def component(run, about):
     """What one source says of each output: those of the pairs in order, first and second."""
     found = Outputs(run, [config(it=about)]).components(config(it=about))
     return [values["it"] for values in found.values()]
-
-
-def make_passes(run, said, *, at=None, **fields):
-    """Pass and flag votes in a queue of their own: (item, value in [0, 1])."""
-    queue = make_queue(run.queue.project, name="items")
-    rows = [
-        {
-            "queue": queue,
-            "voter": make_voter(run),
-            "inference": item,
-            "value": round(value * 1_000_000),
-            "rubric": queue.rubric,
-            **({"at": at} if at else {}),
-            **fields,
-        }
-        for item, value in said
-    ]
-    make_many_entries(run, "vote", rows)
-    seal_all(run.queue.project)
 
 
 class TestWinRate:

@@ -10,7 +10,7 @@ from voting.choices import CHOICES, TABLE
 from voting.kinds import COMPARISON
 from voting.order import keyed_number, left_side
 
-AT = {row.position: row.spoken for row in TABLE.values()}
+AT = {TABLE[choice].position: TABLE[choice].spoken for choice in CHOICES}
 lefts = st.sampled_from(["A", "B"])
 positions = st.sampled_from(list(AT))
 
