@@ -71,6 +71,9 @@ class Options(Part):
         "other",
     )
     criteria: Annotated[tuple[Criterion, ...], Field(strict=False, max_length=20)] = ()
+    # Where people disagree an item wants so many votes more: see voting.disputes.
+    extra_votes: Annotated[int, Field(ge=0, le=100)] = 0
+    critical_variance: Annotated[float, Field(gt=0, lt=0.25)] = 0.05
 
 
 DEFAULT_OPTIONS: Final = Options()

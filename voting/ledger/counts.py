@@ -1,12 +1,13 @@
 """How many votes that count each item has, and for what."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
 from django.db.models import Count, F, Q
 
-from voting.kinds import kind_of
+from voting.disputes import Vote, extra_votes
+from voting.kinds import Options, kind_of
 from voting.ledger.bulk_sql import key, update_many
 from voting.ledger.ledger import Difference, Fact, correct
 from voting.models import Entry, Item, Project, Queue
@@ -48,8 +49,33 @@ def _add(tally: list[int], votes: int, counted: Sequence[int]) -> None:
         tally[place] += votes * number
 
 
+def _asking(queues: Mapping[UUID, Queue]) -> dict[UUID | None, Options]:
+    """Return the options of those queues where disputed items want more votes."""
+    options = {pk: Options.model_validate(row.options) for pk, row in queues.items() if row.options}
+    return {pk: each for pk, each in options.items() if each.extra_votes}
+
+
+def _votes_on(items: Q) -> dict[UUID, list[Vote]]:
+    votes: dict[UUID, list[Vote]] = defaultdict(list)
+    sealed = Entry.objects.filter(COUNTED, items, item__isnull=False).order_by("seq")
+    for item, choice, value in sealed.values_list("item", "choice", "value"):
+        assert item is not None  # filtered
+        votes[item].append((choice, value))
+    return votes
+
+
+def _extra(wanted: int, extra: int, votes: Sequence[Vote], options: Options) -> dict[str, int]:
+    """Return how many votes an item wants now that these count, and how many of them as extra."""
+    first = wanted - extra
+    more = extra_votes(votes, first, options.extra_votes, options.critical_variance)
+    return {"votes_wanted": first + more, "extra_votes": more}
+
+
 class VoteCounts:
-    """Keeps the counts of votes on `Item`, its turn, and `Queue.done`: how many are done."""
+    """Keeps the counts of votes on `Item`, its turn, and `Queue.done`: how many are done.
+
+    It asks for more votes on disputed items, where the queue's options say so.
+    """
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -62,7 +88,11 @@ class VoteCounts:
         columns = dict.fromkeys(c for queue in self.queues.values() for c in kind_of(queue).tally)
         rows = Item.objects.filter(pk__in=self.queue_of)
         # Under the project's lock: only sealing changes them.
-        self.items = {row["pk"]: row for row in rows.values("pk", "votes_wanted", "turn", *columns)}
+        names = ("pk", "votes_wanted", "extra_votes", "turn", *columns)
+        self.items = {row["pk"]: row for row in rows.values(*names)}
+        self.asking = _asking(self.queues)
+        asked = [item for item, queue in self.queue_of.items() if queue in self.asking]
+        self.votes_on = _votes_on(Q(item__in=asked)) if asked else {}
 
     def compute(self) -> None:
         self.change: dict[UUID, list[int]] = {}
@@ -77,6 +107,8 @@ class VoteCounts:
                 counted = kind_of(queue).counted(vote.choice, vote.left_side, vote.value)
                 change = self.change.setdefault(vote.item_id, [0] * len(counted))
                 _add(change, 1 if is_new else -1, counted)
+            if is_new and queue.pk in self.asking:
+                self.votes_on[vote.item_id].append((vote.choice, vote.value))
 
     def write(self) -> None:
         rows: dict[tuple[str, ...], list[tuple[object, ...]]] = defaultdict(list)
@@ -87,8 +119,12 @@ class VoteCounts:
             tally = kind_of(self.queues[queue]).tally
             new = [item[name] + more for name, more in zip(tally, by, strict=True)]
             rows[tally].append((*new, key(pk)))
-            wanted = item["votes_wanted"]
-            done[queue] += (new[0] >= wanted) - (item["votes"] >= wanted)
+            before = wanted = item["votes_wanted"]
+            if queue in self.asking:
+                extra = _extra(before, item["extra_votes"], self.votes_on[pk], self.asking[queue])
+                wanted = extra["votes_wanted"]
+                rows[tuple(extra)].append((*extra.values(), key(pk)))
+            done[queue] += (new[0] >= wanted) - (item["votes"] >= before)
             if item["turn"] >= FRESH:
                 begun.append(pk)
         for tally, some in rows.items():
@@ -121,11 +157,16 @@ class VoteCounts:
             amounts = kind_of(queues[queue]).counted(*vote)
             _add(tallies.setdefault(pk, [0] * len(amounts)), votes, amounts)
         done: Counter[UUID] = Counter()
+        asking = _asking(queues)
+        votes_on = _votes_on(Q(queue__in=asking)) if asking else {}
         for item in Item.objects.filter(queue__project=self.project):
             columns = kind_of(queues[item.queue_id]).tally
             tally = tallies.get(item.pk, [0] * len(columns))
-            done[item.queue_id] += tally[0] >= item.votes_wanted
             replayed = dict(zip(columns, tally, strict=True))
+            if options := asking.get(item.queue_id):
+                votes = votes_on.get(item.pk, [])
+                replayed |= _extra(item.votes_wanted, item.extra_votes, votes, options)
+            done[item.queue_id] += tally[0] >= replayed.get("votes_wanted", item.votes_wanted)
             yield from correct(item, f"comparison {item.pk}", replayed, write=write)
         for row in queues.values():
             yield from correct(row, f"queue {row.pk}", {"done": done[row.pk]}, write=write)
