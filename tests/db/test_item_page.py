@@ -41,11 +41,11 @@ STUDIES = {
     ),
     "category": (WORDS, {"choice": "dark"}),
     "rating": (RATING, {"choice": "4", "comment": "Nearly"}),
-    "labels": (LABELS, {"choice": ["long", "rude"]}),
+    "labels": (LABELS, {"choice": ["rude", "long"]}),
     "no labels": (LABELS, {}),
     "text": (TEXT, {"text": "Two lines\nof it"}),
 }
-pytest_studies = pytest.mark.parametrize("study, said", STUDIES.values(), ids=STUDIES)
+each_study = pytest.mark.parametrize("study, said", STUDIES.values(), ids=STUDIES)
 
 
 class Sitting:
@@ -84,7 +84,7 @@ def filled_in(page):
     return held
 
 
-@pytest_studies
+@each_study
 def test_a_vote_is_sent_by_a_plain_form(study, said):
     sitting = Sitting(**study)
     page = sitting.page()
@@ -103,11 +103,11 @@ def test_a_vote_is_sent_by_a_plain_form(study, said):
     assert Entry.objects.filter(kind="vote").count() == 1
 
 
-@pytest_studies
+@each_study
 def test_an_undo_brings_the_item_back_with_what_was_said(study, said):
     sitting = Sitting(**study)
     sitting.send(said)
-    vote = Entry.objects.get()
+    vote = Entry.objects.get(kind="vote")
     back = sitting.send({}, action="undo")
     words = "wrote" if "text" in said else "chose"
     assert f"You {words} " in text_of(back)
@@ -116,10 +116,8 @@ def test_an_undo_brings_the_item_back_with_what_was_said(study, said):
         name: values[0] if len(values) == 1 else values for name, values in filled_in(back).items()
     }
     # Buttons hold nothing: what was pressed is said in words.
-    pressed = {"pass_flag", "category", "rating"} if "options" not in study else set()
     if not first_form(back)[0].count("data-send"):
         said = {name: value for name, value in said.items() if name == "comment"}
-    assert pressed is not None
     assert held == said
     again = {name: values for name, values in posted_of(vote).items() if values}
     queue = vote.queue
@@ -136,15 +134,13 @@ def test_with_scripts_an_undo_brings_it_back_alike():
     assert "You chose rude before." in text_of(back)
 
 
-@pytest_studies
+@each_study
 def test_nothing_but_the_answer_keeps_anybody_from_skipping(study, said):
     sitting = Sitting(**study)
     [skip] = [tag["tag"] for tag in first_form(sitting.page())[1] if "data-skip" in tag["tag"]]
     assert "formnovalidate" in skip
-    before = ballots_in(sitting.page())
     sitting.send({}, action="skip")
     assert not Entry.objects.exists()
-    assert len(before) == 2 * (1 + ("kind" in study)) or before
 
 
 @pytest.mark.parametrize(
@@ -167,16 +163,18 @@ def test_an_invite_says_what_is_asked_and_of_how_many(study, words):
     assert run.queue.rubric.text in text
 
 
-@pytest_studies
+@each_study
 @pytest.mark.parametrize("items", [0, 1, 2])
 def test_a_page_of_items_never_speaks_of_pairs(study, said, items):
-    sitting = Sitting(items, says=[["", ""]] * items, **study)
+    sitting = Sitting(items, says=[[None, None]] * items, **study)
     seen = text_of(sitting.page())
     if items:
         after = sitting.send(said)
         seen += text_of(after)
         seen += text_of(sitting.client.get(f"{sitting.address}mine"))
-        seen += text_of(sitting.client.get(f"/reveal/{Entry.objects.latest('id').uid}/"))
+        seen += text_of(
+            sitting.client.get(f"/reveal/{Entry.objects.filter(kind='vote').latest('id').uid}/")
+        )
     body = sitting.page().content.decode()
     seen += " ".join(re.findall(r'aria-label="([^"]*)"', body))
     assert not re.search(r"\bpairs?\b|\bA\b|\bB\b|comparison|both_bad|\blabel\b", seen)
@@ -218,9 +216,9 @@ def test_my_votes_say_what_was_chosen(said, words):
 )
 def test_the_reveal_says_who_agrees(study, said, words):
     says = [["rude", "long;rude"] if study is LABELS else ["pass", "flag"]] * 2
-    sitting = Sitting(says=[["", ""]] * 2 if study is TEXT else says, **study)
+    sitting = Sitting(says=[[None, None]] * 2 if study is TEXT else says, **study)
     sitting.send(said)
-    text = text_of(sitting.client.get(f"/reveal/{Entry.objects.get().uid}/"))
+    text = text_of(sitting.client.get(f"/reveal/{Entry.objects.get(kind='vote').uid}/"))
     assert words in text
     assert "Output: generator" in text
     assert "Next item" in text
@@ -229,7 +227,7 @@ def test_the_reveal_says_who_agrees(study, said, words):
 
 
 def test_the_study_with_the_most_criteria_can_be_voted_on():
-    names = [f"{'\N{GREEK SMALL LETTER ALPHA}' * 56}{n:02}" for n in range(20)]
+    names = ["\N{GREEK SMALL LETTER ALPHA}" * 56 + f"{n:02}" for n in range(20)]
     sitting = Sitting(options={"criteria": [{"name": name} for name in names]})
     after = sitting.send({f"criterion.{name}": "pass" for name in names})
     assert "Your vote was recorded" in text_of(after)
