@@ -15,7 +15,9 @@
   for (const button of document.querySelectorAll("[data-toggle]")) {
     const kept = remembered(button.dataset.toggle);
     if (kept !== null) button.setAttribute("aria-pressed", kept);
-    button.addEventListener("click", () => {
+    button.addEventListener("click", ({ detail }) => {
+      // A pointer was here: Enter is for the item, not for this switch.
+      if (detail) button.blur();
       const on = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", on);
       remembered(button.dataset.toggle, on);
