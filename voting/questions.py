@@ -109,10 +109,10 @@ _TENTHS: Final = tuple(f"{tenth / 10:g}" for tenth in range(11))
 
 def question_of(queue: Queue, vote: Entry | None = None) -> Question:
     """Return what is asked of each item of a queue; `vote` is one that was taken back."""
-    question = _QUESTIONS[queue.kind](queue, {} if vote is None else posted_of(vote))
     if vote is None:
-        return question
-    return replace(question, said=posted_of(vote), before=f"{said_in_words(vote)} before.")
+        return _QUESTIONS[queue.kind](queue, {})
+    said, before = posted_of(vote), f"{said_in_words(vote)} before."
+    return replace(_QUESTIONS[queue.kind](queue, said), said=said, before=before)
 
 
 def _of_pair(queue: Queue, said: Posted) -> Question:
@@ -273,31 +273,42 @@ def said_in_words(vote: Entry) -> str:
     return f"You {'chose' if vote.choice else 'wrote'} {in_words(vote)}"
 
 
-def asked_in_words(queue: Queue) -> str:
-    """Return what a voter will be asked to do, before the first item is seen."""
-    options, words = options_of(queue), listed_or(queue.ballot)
+def asked_in_words(queue: Queue, items: int) -> str:
+    """Return what a voter will be asked to do, and how often, before the first item is seen."""
+    return f"{_asked(queue)}. {_how_many(items, kind_of(queue).noun)}".strip()
+
+
+def _asked(queue: Queue) -> str:
     if queue.kind == "comparison":
-        return "You will see two outputs for one prompt and say which is better."
+        return "You will see two outputs for one prompt and say which is better"
+    words = _offered(queue.ballot)
     asked = {
+        "pass_flag": _asked_of_one(options_of(queue)),
         "category": f"choose what fits it: {words}",
         "rating": "rate it, from 1, the lowest, to 5, the highest",
         "labels": f"choose whichever of these fit it: {words}. None is an answer too",
         "text": "answer in your own words",
-        "pass_flag": "say whether it passes, or flag it",
-    }[queue.kind]
-    if queue.kind == "pass_flag" and options.criteria:
+    }
+    return f"You will see one output at a time and {asked[queue.kind]}"
+
+
+def _asked_of_one(options: Options) -> str:
+    if options.criteria:
         names = listed(_named(each) for each in options.criteria)
-        asked = f"answer {number_of(len(options.criteria), 'question')} about it: {names}"
-    elif queue.kind == "pass_flag" and options.graded:
-        asked = "grade it, from 0 to 1, which is as good as it can be"
-    return f"You will see one output at a time and {asked}."
-
-
-def listed_or(words: Sequence[str]) -> str:
-    """Join words as one offers them: A, B or C."""
-    *before, last = words or [""]
-    return f"{', '.join(before)} or {last}" if before else last
+        return f"answer {number_of(len(options.criteria), 'question')} about it: {names}"
+    if options.graded:
+        return "grade it, from 0 to 1, which is as good as it can be"
+    return "say whether it passes, or flag it"
 
 
 def _named(criterion: Criterion) -> str:
     return f"{criterion.name} (must pass)" if criterion.gate else criterion.name
+
+
+def _offered(words: Sequence[str]) -> str:
+    *before, last = words or [""]
+    return f"{', '.join(before)} or {last}" if before else last
+
+
+def _how_many(items: int, noun: str) -> str:
+    return f"There {'is' if items == 1 else 'are'} {number_of(items, noun)}." if items else ""

@@ -19,7 +19,6 @@ from django_htmx.http import trigger_client_event
 
 from humanjudge.http import Context, HtmxRequest, Problem
 from humanjudge.lib.ratelimit import RateLimit
-from humanjudge.lib.text import number_of
 from voting import ballots, services, voters
 from voting.assignment import ballot_for, give_back, next_pairs
 from voting.forms import FlagForm, JoinForm, UndoForm
@@ -77,9 +76,7 @@ def join_by_invite(request: HtmxRequest, token: str) -> HttpResponse:
     _, items, _ = queue_counts(invite.queue)
     context = {
         "queue": invite.queue,
-        "asked": asked_in_words(invite.queue),
-        "items": items and number_of(items, kind_of(invite.queue).noun),
-        "are": "is" if items == 1 else "are",
+        "asked": asked_in_words(invite.queue, items),
         "form": form,
         "known": known,
     }
