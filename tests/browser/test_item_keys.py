@@ -170,12 +170,12 @@ def test_a_comment_is_written_beside_any_vote_and_comes_back_with_an_undo(produc
 def test_a_vote_that_is_refused_comes_back_with_all_that_was_said(product, study):
     run, page = study({"options": CRITERIA})
     item = first_pair(page)
-    product.ask("set_queue", queue=run["queue"], is_open=False)
+    page.route("**/ballot", lambda route: route.fulfill(status=500, body="Out of order"))
     press(page, "p 9 f Enter")
-    expect(page.locator("#notice")).to_contain_text("Voting has closed")
+    expect(page.locator("#notice")).to_contain_text("Not counted")
     assert first_pair(page) == item
     expect(page.locator(f"{ITEM} :checked")).to_have_count(3)
-    product.ask("set_queue", queue=run["queue"], is_open=True)
+    page.unroute("**/ballot")
     page.wait_for_timeout(800)
     press(page, "Enter")
     [vote] = product.eventually_votes(run, 1)
