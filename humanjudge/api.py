@@ -22,6 +22,10 @@ from judge_eval.findings.cache import PartUnknown, TooManyParts
 from judge_eval.findings.slices import SliceInvalid
 from judge_eval.runs.lifecycle import LifecycleRefused
 from judge_eval.selectors import Ambiguous
+from reports.grandjury import api as grandjury
+from reports.grandjury.analysis import VoteInvalid
+from reports.grandjury.services import EnrollmentRefused
+from reports.quality.api import router as quality
 from reports.scores.api import router as scores
 from reports.scores.jobs import ScoresRefused
 from voting.services import VoteConflict, VotingClosed
@@ -37,12 +41,25 @@ api = NinjaAPI(
 for router in (judge_eval, events, transfer, runs, scores):
     api.add_router("/runs", router)
 api.add_router("/imports", imports)
+api.add_router("/projects", quality)
+
+# What the public client `grandjury` asks for, at the addresses that it has built in.
+grandjury_api = NinjaAPI(
+    title="HumanJudge: GrandJury protocol",
+    version="1",
+    description="Traces, models, benchmarks and figures of votes, as the client `grandjury` asks.",
+    urls_namespace="grandjury",
+    docs_url="/docs",
+)
+for router in grandjury.ROUTERS:
+    grandjury_api.add_router("", router)
 
 
 # The status of what is refused wherever it is asked for.
 REFUSED: Final[dict[type[Exception], int]] = {
     PartUnknown: 404,
     Ambiguous: 409,
+    EnrollmentRefused: 409,
     ImportRefused: 409,
     LifecycleRefused: 409,
     ScoresRefused: 409,
@@ -52,6 +69,7 @@ REFUSED: Final[dict[type[Exception], int]] = {
     ConfigInvalid: 422,
     SliceInvalid: 422,
     ValidationError: 422,
+    VoteInvalid: 422,
     TooManyParts: 429,
 }
 # What is said of it, where that is not the exception's own text.
@@ -61,6 +79,7 @@ DETAILS: Final[dict[type[Exception], Callable[[Any], object]]] = {
     ValidationError: lambda invalid: [
         {"path": _path(error["loc"]), "message": error["msg"]} for error in invalid.errors
     ],
+    VoteInvalid: lambda vote: [{"path": f"data.{vote.row}.{vote.field}", "message": vote.message}],
 }
 
 
@@ -70,10 +89,13 @@ def _path(places: Sequence[str | int]) -> str:
     return ".".join(map(str, rest[1:] if source == "body" else rest))
 
 
-def refused(request: HttpRequest, error: Any, *, kind: type[Exception]) -> HttpResponse:
+def refused(
+    request: HttpRequest, error: Any, *, by: NinjaAPI, kind: type[Exception]
+) -> HttpResponse:
     detail = DETAILS.get(kind, str)(error)
-    return api.create_response(request, {"detail": detail}, status=REFUSED[kind])
+    return by.create_response(request, {"detail": detail}, status=REFUSED[kind])
 
 
-for kind in REFUSED:
-    api.add_exception_handler(kind, partial(refused, kind=kind))
+for each in (api, grandjury_api):
+    for kind in REFUSED:
+        each.add_exception_handler(kind, partial(refused, by=each, kind=kind))

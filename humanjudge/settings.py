@@ -183,7 +183,12 @@ SCORER_MODULES: list[str] = env.list("SCORER_MODULES", [])
 # Votes younger than this wait for the next round, so that a batch is in the order of its times.
 SEAL_WINDOW_MS = 40
 SEAL_BATCH = 1000
-LEDGER_PROJECTIONS = ["voting.ledger.counts.VoteCounts", "judge_eval.ratings.projection.JudgeElo"]
+LEDGER_PROJECTIONS = [
+    "voting.ledger.counts.VoteCounts",
+    "judge_eval.ratings.projection.JudgeElo",
+    "reports.quality.projection.QualityScore",
+    "reports.review.projection.ReviewList",
+]
 
 VOTES_PER_SECOND = env.float("VOTES_PER_SECOND", 10.0)
 VOTES_BURST = env.int("VOTES_BURST", 60)
@@ -193,6 +198,8 @@ LEASE_MINUTES = 5
 # What voting pages link to in the app above theirs: functions of that app return the addresses.
 BOARD_ADDRESS = "judge_eval.access.board_address"
 REVEAL_ADDRESS = "judge_eval.access.reveal_address"
+# What is told of an item that a voter has flagged.
+FLAGGED = "reports.review.services.flagged"
 
 # What waits for its body takes no thread: see humanjudge.rsgi.
 WEB_THREADS = env.int("WEB_THREADS", 4)

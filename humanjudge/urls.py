@@ -4,11 +4,12 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
-from humanjudge.api import api
+from humanjudge.api import api, grandjury_api
 from humanjudge.health import healthz
 
 # Addresses are tried one after another: what is asked for most stands first.
 urlpatterns = [
+    path("api/v1/", grandjury_api.urls),
     path("api/", api.urls),
     path("", include("voting.urls")),
     path("", include("judge_eval.urls")),

@@ -26,10 +26,10 @@ from voting.voters import voter_here, voter_of_key, voter_of_user
 Action = Literal["see board", "see pair", "see calls"]
 LOGIN = "log in"
 VOTE_FIRST = (
-    "You still have pairs to vote on, and the board would tell you what others think. "
+    "You still have {noun}s to vote on, and the board would tell you what others think. "
     "Vote first; evaluators can log in."
 )
-PAIR_IS_OPEN = "You have not voted on this pair yet. Its page opens once you have."
+PAIR_IS_OPEN = "You have not voted on this {noun} yet. Its page opens once you have."
 
 
 def can(who: HttpRequest | ApiKey, action: Action, run: Run) -> bool:
@@ -51,12 +51,12 @@ def _obstacle(request: HttpRequest, action: Action, run: Run, pair: Item | None 
     Not even a login helps a voter who has the pair open: it is the same pair of eyes.
     """
     if pair is not None and pairs_to_vote_on(request, run, [pair.pk]):
-        return PAIR_IS_OPEN
+        return PAIR_IS_OPEN.format(noun=run.queue.noun)
     if request.user.is_authenticated:
         return ""
     voter = voter_of_run(request, run)
     if voter is not None and has_pairs_left(voter, run):
-        return VOTE_FIRST
+        return VOTE_FIRST.format(noun=run.queue.noun)
     return "" if run.is_shared and action != "see calls" else LOGIN
 
 

@@ -3,19 +3,25 @@
 A judge that does not beat *longer wins* has learned nothing. Baselines answer in the same orders
 as the run's judges, and are scored alike: asked in both, *always first* contradicts itself on every
 pair.
+
+Of single items the floor is whoever always gives the same answer. Which label people give most is
+known only after they have voted, and a verdict must depend on no vote; so there is a baseline for
+each label, and always to say the most frequent one is the best of them, whichever it turns out to
+be.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
+from voting.kinds import NO_LABELS, joined
 from voting.pictures.screening import element_count
 
 
 class Opinion(NamedTuple):
-    """What a baseline says of a pair as it is shown, A first, and the one line of why."""
+    """What a baseline says of an item, of a pair as it is shown, A first; and why, in one line."""
 
-    winner: Literal["A", "B", "tie"]
+    winner: str
     reason: str
 
 
@@ -63,3 +69,58 @@ BLIND: Final = frozenset({"always-first", "random"})
 
 def names_for(kind: str) -> list[str]:
     return [name for name in BASELINES if kind == "svg" or name != "more-elements-wins"]
+
+
+# --- single items -------------------------------------------------------------------------------
+
+RANDOM: Final = "random"
+# In a run's config: a baseline for every label of the ballot.
+MOST_FREQUENT: Final = "most-frequent"
+_ALWAYS: Final = "always-"
+_BY_LOT: Final = "It was drawn by lot."
+
+
+def is_baseline(name: str) -> bool:
+    """Say whether no model can be called this, as a baseline of pairs or single items is.
+
+    >>> is_baseline("longer-wins"), is_baseline("always-flag"), is_baseline("gpt-5")
+    (True, True, False)
+    """
+    return name in BASELINES or name == MOST_FREQUENT or name.startswith(_ALWAYS)
+
+
+def always(choice: str) -> str:
+    """Name the baseline that always gives this answer.
+
+    >>> always("flag")
+    'always-flag'
+    """
+    return f"{_ALWAYS}{choice}"
+
+
+def names_for_single(kind: str, ballot: Sequence[str]) -> list[str]:
+    """Name all baselines of single items of this kind with these choices.
+
+    >>> names_for_single("pass_flag", ["pass", "flag"])
+    ['always-pass', 'always-flag', 'random']
+    """
+    return [*map(always, ballot), *([always(NO_LABELS)] if kind == "labels" else []), RANDOM]
+
+
+def opinion_of_single(name: str, kind: str, ballot: Sequence[str], seed: str) -> Opinion | None:
+    """Return what a baseline says of a single item, whatever stands there; None: no such baseline.
+
+    *random* says each of the choices equally often, or each of all sets of labels; the same for the
+    same seed.
+
+    >>> opinion_of_single("always-flag", "pass_flag", ["pass", "flag"], "seed")
+    Opinion(winner='flag', reason='It always says so.')
+    """
+    if name not in names_for_single(kind, ballot):
+        return None
+    if name != RANDOM:
+        return Opinion(name.removeprefix(_ALWAYS), "It always says so.")
+    chance = Random(seed)  # noqa: S311  no secret
+    if kind == "labels":
+        return Opinion(joined(word for word in ballot if chance.random() < 0.5), _BY_LOT)
+    return Opinion(chance.choice(ballot), _BY_LOT)

@@ -13,7 +13,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from judge_eval.stats import elo
-from voting.models import LONGEST_CHOICE, ApiKey, Inference, Item, Project, Queue
+from voting.kinds import LONGEST_CHOICE
+from voting.models import ApiKey, Inference, Item, Project, Queue
 
 # Instead of a provider's name: a baseline, or a judge whose verdicts were imported.
 NOT_ASKED = ("baseline", "imported")
@@ -109,6 +110,8 @@ class Run(models.Model):
     budget_nano = models.BigIntegerField(null=True, blank=True)
     spent_nano = models.BigIntegerField(default=0)
     reserved_nano = models.BigIntegerField(default=0)
+    # How much worse than a person a judge may be in the Alt-Test: settled before anybody looks.
+    epsilon = models.FloatField(default=0.2)
     # Boards and pair pages need a login until the owner shares them.
     is_shared = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -119,9 +122,19 @@ class Run(models.Model):
 
     class Meta:
         base_manager_name = "every"
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                name="run_epsilon_is_a_share", condition=Q(epsilon__gte=0, epsilon__lt=1)
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_given(self) -> bool:
+        """Whether its outputs were brought here: nothing can be generated again."""
+        return self.config is None or self.config.get("outputs") == "given"
 
     @property
     def budget_usd(self) -> Decimal | None:

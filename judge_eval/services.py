@@ -17,6 +17,7 @@ from judge_eval.demo.content import DemoPrompt
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
 from judge_eval.prompts.request_hash import judge_fingerprint
 from voting.choices import DEFAULT_BALLOT
+from voting.kinds import COMPARISON, kind_of
 from voting.ledger.chain import canonical
 from voting.models import Inference, Item, Picture, Project, Queue, VoterPrompt, prompt_key
 from voting.order import fresh_turn, keyed_number
@@ -38,12 +39,15 @@ def create_run(
     ballot: Sequence[str] = DEFAULT_BALLOT,
     **rules: Any,
 ) -> Run:
-    """Write a run of outputs that are there already, and let the workers begin."""
+    """Write a run of outputs that are there already, and let the workers begin.
+
+    Of a `kind` of single items each output is one; otherwise those of a prompt are paired.
+    """
     with transaction.atomic():
         queue = create_queue(project, name, rubric, ballot=list(ballot), **rules)
         run = Run.objects.create(queue=queue, name=name, state=Run.State.JUDGING)
         Board.objects.create(run=run)
-        pairs: list[tuple[Inference, Inference]] = []
+        new: list[Sequence[Inference]] = []
         for prompt in prompts:
             outputs = [
                 Inference(
@@ -58,10 +62,10 @@ def create_run(
                 for output in prompt.outputs
             ]
             by_pk = {output.pk: output for output in Inference.objects.bulk_create(outputs)}
-            pairs += [(by_pk[a], by_pk[b]) for a, b in all_pairs(list(by_pk), settings.SECRET_KEY)]
-        # Neighbours in the list would otherwise be pairs of one prompt.
-        Random(str(queue.pk)).shuffle(pairs)  # noqa: S311  an order, not a secret
-        items = add_items(queue, pairs)
+            new += [[by_pk[pk] for pk in shown] for shown in _shown_together(queue, list(by_pk))]
+        # Neighbours in the list would otherwise be of one prompt.
+        Random(str(queue.pk)).shuffle(new)  # noqa: S311  an order, not a secret
+        items = add_items(queue, new)
         judges = add_judges(run, [baseline(run, name) for name in baselines])
         verdicts = [Verdict(judge=judge, item=item) for item in items for judge in judges]
         Verdict.objects.bulk_create(verdicts, batch_size=1000)
@@ -90,6 +94,11 @@ def create_queue(project: Project, name: str, rubric: str, **rules: Any) -> Queu
     return Queue.objects.create(project=project, name=name, rubric=last, **rules)
 
 
+def _shown_together(queue: Queue, outputs: Sequence[Output]) -> Sequence[Sequence[Output]]:
+    is_pair = kind_of(queue) is COMPARISON
+    return all_pairs(outputs, settings.SECRET_KEY) if is_pair else [[one] for one in outputs]
+
+
 def all_pairs(outputs: Sequence[Output], key: str) -> list[tuple[Output, Output]]:
     """Pair every output of one prompt with every other; a keyed hash decides who is A."""
     return [
@@ -105,15 +114,19 @@ def wants_overlap(key: str, item: object, share: float) -> bool:
 
 def add_items(queue: Queue, new: Sequence[Sequence[Inference]]) -> list[Item]:
     """Put items of one output or two behind those that a queue has; the caller holds its lock."""
-    items = []
-    for position, (a, *others) in enumerate(new, start=_next_position(queue.items.all())):
-        key, b = prompt_key(a.prompt), others[0] if others else None
-        turn = fresh_turn(queue.pk, key)
-        item = Item(queue=queue, position=position, prompt_key=key, turn=turn, a=a, b=b)
-        overlaps = wants_overlap(settings.SECRET_KEY, item.pk, queue.overlap_share)
-        item.votes_wanted = queue.overlap_votes if overlaps else queue.votes_per_item
-        items.append(item)
+    first = _next_position(queue.items.all())
+    items = [new_item(queue, position, *each) for position, each in enumerate(new, start=first)]
     return Item.objects.bulk_create(items, batch_size=1000)
+
+
+def new_item(queue: Queue, position: int, a: Inference, b: Inference | None = None) -> Item:
+    """Return an item, not saved and not open yet, with as many votes as its queue wants."""
+    key = prompt_key(a.prompt)
+    turn = fresh_turn(queue.pk, key)
+    item = Item(queue=queue, position=position, prompt_key=key, turn=turn, a=a, b=b)
+    overlaps = wants_overlap(settings.SECRET_KEY, item.pk, queue.overlap_share)
+    item.votes_wanted = queue.overlap_votes if overlaps else queue.votes_per_item
+    return item
 
 
 def _next_position(rows: QuerySet[Any]) -> int:

@@ -51,6 +51,7 @@ def sweep() -> None:
             # One run that cannot go on must not hold up the others.
             logger.exception("run %s cannot go on", run_id)
     state.complete_voted_runs()
+    state.want_verdicts_on_new_items()
     import_jobs.ask_again_for_lost()
 
 

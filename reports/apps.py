@@ -3,6 +3,7 @@ from importlib import import_module
 from django.apps import AppConfig
 from django.conf import settings
 from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
 
 
 class ReportsConfig(AppConfig):
@@ -13,7 +14,22 @@ class ReportsConfig(AppConfig):
             import_module(module)
 
 
-def run_tabs(request: HttpRequest) -> dict[str, tuple[tuple[str, str, str, bool], ...]]:
-    """Tell every template the tabs of a run that are here: key, title, page, is it for readers."""
+def run_tabs(request: HttpRequest) -> dict[str, tuple[tuple[object, ...], ...]]:
+    """Tell every template which pages are here, as those below cannot know.
+
+    Of a run: key, title, page, is it for readers. Of the whole site: title, page, how much waits.
+    """
+    from reports.review.views import count_waiting  # models are not loaded before
+
+    # Asked for where a page shows it, so that other answers cost no query.
+    waiting = SimpleLazyObject(lambda: count_waiting(request.user))
     composite = ("composite", "Composite", "run-composite", True)
-    return {"run_tabs": (composite, ("scores", "Score files", "run-scores", False))}
+    of_runs = (("quality", "Quality", "run-quality", False), composite)
+    return {
+        "run_tabs": (*of_runs, ("scores", "Score files", "run-scores", False)),
+        "site_pages": (
+            ("Projects", "projects", 0),
+            ("Models", "traced-models", 0),
+            ("Review", "review", waiting),
+        ),
+    }

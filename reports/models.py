@@ -3,11 +3,13 @@
 import uuid
 from typing import ClassVar
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
 from judge_eval.models import Run
+from voting.models import ApiKey, Identified, Item, Project, Queue
 
 
 class CompositeDefinition(models.Model):
@@ -64,3 +66,145 @@ class ScoreReport(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id}: {self.state}"
+
+
+class Quality(models.Model):
+    """What votes on one kind of items come to in a project; kept by reports.quality.projection."""
+
+    class Series(models.TextChoices):
+        ITEMS = "items"
+        PAIRS = "pairs"
+
+    id: int
+    project = models.ForeignKey(Project, models.CASCADE, related_name="qualities", db_index=False)
+    series = models.CharField(max_length=5, choices=Series)
+    score = models.FloatField()
+    freshness = models.FloatField(default=0.0)
+    votes = models.PositiveIntegerField(default=0)
+    passes = models.PositiveIntegerField(default=0)
+    last_vote_at = models.DateTimeField(null=True)
+    # Where the fold goes on: see reports.quality.score.Standing.
+    standing = models.JSONField()
+
+    class Meta:
+        verbose_name_plural = "qualities"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "series"], name="quality_of_project")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.series} of {self.project_id}: {self.score:.3f}"
+
+
+class QualityPoint(models.Model):
+    """Where the fold stood behind some vote: a point of the chart, and a place to go on from."""
+
+    quality = models.ForeignKey(Quality, models.CASCADE, related_name="points", db_index=False)
+    at = models.DateTimeField()
+    seq = models.BigIntegerField()
+    votes = models.PositiveIntegerField()
+    standing = models.JSONField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["quality", "at", "seq"], name="quality_point")
+        ]
+
+
+class Review(models.Model):
+    """An item that waits for a curator, or did once: made of votes, flags and decisions alone."""
+
+    item = models.OneToOneField(Item, models.CASCADE, related_name="review")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    # Of votes in [0, 1]; choices between words have none.
+    variance = models.FloatField(null=True)
+    is_divided = models.BooleanField(default=False)
+    flags = models.PositiveIntegerField(default=0)
+    # Of the newest flag.
+    category = models.CharField(max_length=60, blank=True, db_default="")
+    # What stands of all decisions on it.
+    decided = models.CharField(max_length=13, blank=True, db_default="")
+    waits = models.BooleanField(default=False)
+    since = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name = "item to review"
+        verbose_name_plural = "items to review"
+        indexes: ClassVar = [
+            models.Index(fields=["since"], condition=Q(waits=True), name="review_waits"),
+            models.Index(fields=["project", "since"], name="review_of_project"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item_id}: {'waits' if self.waits else self.decided or 'settled'}"
+
+
+class Benchmark(models.Model):
+    """Where the models of a project send their traces: its queue of pass and flag.
+
+    Models of other projects may enrol while it is open.
+    """
+
+    project = models.OneToOneField(Project, models.PROTECT, related_name="benchmark")
+    queue = models.OneToOneField(Queue, models.PROTECT, related_name="benchmark")
+    slug = models.SlugField(max_length=80, unique=True)
+    is_open = models.BooleanField(default=False)
+    # Who reads the votes on all its models.
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+
+    def __str__(self) -> str:
+        return self.project.name
+
+
+class TracedModel(Identified):
+    """One source of outputs, with a key of its own to log them: a model of the protocol."""
+
+    project = models.ForeignKey(Project, models.PROTECT, related_name="traced_models")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="traced_models"
+    )
+    name = models.CharField(max_length=200)
+    slug = models.SlugField(max_length=80, unique=True)
+    type = models.CharField(max_length=40, default="sdk")
+    description = models.TextField(blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+    # It names the model and opens nothing.
+    publishable_key = models.CharField(max_length=40, unique=True, editable=False)
+    api_key = models.OneToOneField(
+        ApiKey, models.SET_NULL, null=True, editable=False, related_name="traced_model"
+    )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Enrollment(Identified):
+    """A model sends its traces to a benchmark."""
+
+    model = models.ForeignKey(TracedModel, models.CASCADE, related_name="enrollments")
+    benchmark = models.ForeignKey(Benchmark, models.PROTECT, related_name="enrollments")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["model", "benchmark"], name="enrollment_once")
+        ]
+
+
+class Trace(models.Model):
+    """An output that a model has logged, by the name that its client gave it."""
+
+    enrollment = models.ForeignKey(
+        Enrollment, models.PROTECT, related_name="traces", db_index=False
+    )
+    trace_id = models.CharField(max_length=200)
+    item = models.OneToOneField(Item, models.PROTECT, related_name="trace")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["enrollment", "trace_id"], name="trace_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.trace_id

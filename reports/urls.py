@@ -1,15 +1,36 @@
 from django.urls import path
 
 from humanjudge.http import on_demand
+from reports.grandjury import pages
+from reports.quality import views as quality
+from reports.review import views as review
 
 # These pages know every scorer or draw ranks with NumPy, which no other page needs.
 _made, _scores = "reports.composite.views", "reports.scores.views"
+_project = "projects/<uuid:project_id>/quality"
 _run, _zip = "runs/<uuid:run_id>", "scores/<uuid:report_id>/download"
 
 urlpatterns = [
+    path("projects/", quality.projects, name="projects"),
+    path("projects/new/", quality.new_project, name="new-project"),
+    path(f"{_project}/", quality.project_quality, name="project-quality"),
+    path(f"{_project}/settings", quality.change_settings, name="change-quality-settings"),
+    path(f"{_run}/quality/", quality.run_quality, name="run-quality"),
+    path("review/", review.review_list, name="review"),
+    path("review/decide", review.decide_many, name="decide-many"),
+    path("review/<uuid:item_id>/", review.review_item, name="review-item"),
+    path("review/<uuid:item_id>/decide", review.decide_one, name="decide"),
+    path("review/decisions/<uuid:uid>/reverse", review.reverse_decision, name="reverse-decision"),
     path(f"{_run}/composite/", on_demand(f"{_made}.run_composite"), name="run-composite"),
     path(f"{_run}/composite/save", on_demand(f"{_made}.save_composite"), name="save-composite"),
     path(f"{_run}/scores/", on_demand(f"{_scores}.run_scores"), name="run-scores"),
     path(f"{_run}/scores/ask", on_demand(f"{_scores}.ask_for_scores"), name="ask-for-scores"),
+    path("models/", pages.models_page, name="traced-models"),
+    path("models/new", pages.make_model, name="make-model"),
+    path("models/keys/new", pages.make_person_key, name="make-person-key"),
+    path("models/keys/<int:key_id>/revoke", pages.revoke_person_key, name="revoke-person-key"),
+    path("models/<uuid:model_id>/key", pages.renew_model_key, name="renew-model-key"),
+    path("models/<uuid:model_id>/revoke", pages.revoke_model_key, name="revoke-model-key"),
+    path("models/benchmarks/<int:benchmark_id>", pages.open_benchmark, name="open-benchmark"),
     path(f"{_run}/{_zip}", on_demand(f"{_scores}.download_scores"), name="download-scores"),
 ]

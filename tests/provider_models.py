@@ -5,11 +5,15 @@ Standard library only: a bench must not measure this side. Models are determinis
 - `judge-first` and `judge-second` always pick that position, `judge-long` the longer output,
   `judge-tie` and `judge-bad` always say so; any other name decides by a hash of its own name and
   of the two contents, whatever their order (for pictures: of their bytes);
-- a request that shows no two outputs is one to generate: an SVG in a fence with prose around it
+- of a single output `judge-first` and `judge-second` give the first and second choice that they are
+  offered, any other name one that a hash of its name and the content draws; `judge-careful` the
+  last one where the content has an even number of characters, otherwise the first;
+- a request that shows no output is one to generate: an SVG in a fence with prose around it
   where the word SVG stands in it, otherwise a few sentences. Both differ from model to model.
 
 The two outputs are the two pictures of a request, or what stands between the marked lines of the
-judges' prompt, or between tags as `<output_a>` and `<output_b>`.
+judges' prompt, or between tags as `<output_a>` and `<output_b>`. A single one is the only picture,
+or what stands between marked lines as "the output".
 """
 
 import base64
@@ -61,6 +65,8 @@ def completion(request: Request) -> Answer:
     outputs = outputs_shown(request.body.get("messages", []))
     if outputs:
         return chat(request, verdict(request, *_opinion(request.model, *outputs)))
+    if single := single_shown(request.body.get("messages", [])):
+        return chat(request, _answer(request, *single))
     if "response_format" in request.body:
         return error(400, "A verdict is asked for, but the messages show no two outputs.")
     return chat(request, _generated(request.model, _prompt(request)))
@@ -139,6 +145,38 @@ def outputs_shown(messages: list) -> tuple[bytes, bytes] | None:
         if found.keys() == {"A", "B"}:
             return found["A"].encode(), found["B"].encode()
     return None
+
+
+_SINGLE = re.compile(
+    r"^(?P<mark>\S+ \w+) begin the output\n(?P<text>.*?)\n(?P=mark) end the output",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def single_shown(messages: list) -> tuple[bytes, str] | None:
+    """Return the one output that a request asks to judge, and what it is told first, or None."""
+    parts = [part for message in messages for part in _parts(message)]
+    told = str(parts[0].get("text", "")) if parts else ""
+    pictures = [part["image_url"]["url"] for part in parts if part.get("type") == "image_url"]
+    if len(pictures) == 1:
+        return base64.b64decode(pictures[0].partition(",")[2]), told
+    found = _SINGLE.search("\n".join(str(part.get("text", "")) for part in parts))
+    return (found["text"].encode(), told) if found else None
+
+
+def _answer(request: Request, content: bytes, told: str) -> str:
+    offered = re.findall(r'^- "(.*?)"', told, re.MULTILINE)
+    number = int.from_bytes(_draw(request.model, content)[:4], "big")
+    place = number % len(offered)
+    if "judge-first" in request.model or "judge-second" in request.model:
+        place = int("judge-second" in request.model)
+    elif "judge-careful" in request.model:
+        place = 0 if len(content) % 2 else len(offered) - 1
+    answer: object = offered[place]
+    if '"answer": a list' in told:
+        answer = [word for at, word in enumerate(offered) if number >> at & 1]
+    said = {"answer": answer, "reason": f"By the rule of {request.model}."}
+    return json.dumps(said | ({"score": 0.75 - place / 2} if '"score": ' in told else {}))
 
 
 def _parts(message: dict) -> list[dict]:

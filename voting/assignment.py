@@ -26,7 +26,8 @@ PORTION = 50
 # counted, since PostgreSQL would gather all votes of a voter for a NOT EXISTS before it begins, and
 # compared by size: of an equality it expects so few rows that it sorts all pairs to find them.
 _OPEN = """
-    pair.queue_id = %(queue)s AND pair.opened_at IS NOT NULL AND pair.votes < pair.votes_wanted
+    pair.queue_id = %(queue)s AND pair.opened_at IS NOT NULL AND pair.unusable = ''
+    AND pair.votes < pair.votes_wanted
     AND 1 > (SELECT COUNT(*) FROM voting_entry AS own
              WHERE own.voter_id = %(voter)s AND own.item_id = pair.id
                AND own.kind = 'vote' AND NOT own.retracted)

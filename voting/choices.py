@@ -139,7 +139,8 @@ def in_order(choices: Collection[str]) -> list[Choice]:
 
 
 def row_of(choice: str) -> ChoiceRow:
-    return TABLE[cast(Choice | PassFlag, choice)]
+    # As text: made anew for each of a million votes, the type would cost more than the look-up.
+    return TABLE[cast("Choice | PassFlag", choice)]
 
 
 def quality_of(choice: str, value: int | None) -> float | None:

@@ -1,10 +1,12 @@
 """API keys: made once, kept as a hash, checked in constant time."""
 
 import json
+import re
 import secrets
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection
@@ -13,7 +15,9 @@ from django.utils import timezone
 from voting.ledger.bulk_sql import prepared
 from voting.models import ApiKey, Project
 
-_MARK = "hj"
+# The last use is written no more often: most requests of a script only read the key's row.
+USE_NOTED_EVERY: Final = timedelta(minutes=1)
+_SHAPE: Final = re.compile(f"({'|'.join(ApiKey.Kind.values)})_([0-9a-f]+)_([ -~]+)")
 
 
 def create_key(
@@ -21,44 +25,61 @@ def create_key(
     scopes: Sequence[str],
     project: Project | None = None,
     expires_at: datetime | None = None,
+    *,
+    kind: str = ApiKey.Kind.SCRIPT,
+    user: Any = None,
 ) -> tuple[ApiKey, str]:
     """Return the new key's row and the key itself, which cannot be had again."""
     prefix, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
     row = ApiKey.objects.create(
         name=name,
+        kind=kind,
         prefix=prefix,
         # The secret has 256 random bits, so a fast hash is as safe as a slow one.
         secret_sha256=sha256(secret.encode()).hexdigest(),
         scopes=list(scopes),
         project=project,
         expires_at=expires_at,
+        user=user,
     )
-    return row, f"{_MARK}_{prefix}_{secret}"
+    return row, f"{kind}_{prefix}_{secret}"
 
 
+def revoke(key: ApiKey) -> None:
+    """Let nobody in by a key any more; the first time counts."""
+    ApiKey.objects.filter(pk=key.pk, revoked_at__isnull=True).update(revoked_at=timezone.now())
+
+
+# In the order of the model's fields.
+_LOADED: Final = ("id", "kind", "name", "prefix", "scopes", "project_id", "user_id")
 # Written by hand and planned once: it stands before every request of a script.
 _VALID = """
-    SELECT secret_sha256, id, name, scopes, project_id FROM voting_apikey
-    WHERE prefix = %s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %s)
+    SELECT secret_sha256, last_used_at IS NULL OR last_used_at < %s,
+           id, name, scopes, project_id, user_id
+    FROM voting_apikey
+    WHERE prefix = %s AND kind = %s AND revoked_at IS NULL
+      AND (expires_at IS NULL OR expires_at > %s)
+      AND (user_id IS NULL OR EXISTS (SELECT 1 FROM auth_user WHERE id = user_id AND is_active))
 """
 
 
-def find_key(token: str) -> ApiKey | None:
-    """Return the valid key behind a token, None for anything else."""
-    mark, _, rest = token.partition("_")
-    prefix, _, secret = rest.partition("_")
-    if mark != _MARK or not secret or not token.isprintable():
+def find_key(token: str, *kinds: str) -> ApiKey | None:
+    """Return the valid key of one of these kinds behind a token, None for anything else."""
+    shape = _SHAPE.fullmatch(token)
+    if shape is None or shape[1] not in kinds:
         return None
-    now = connection.ops.adapt_datetimefield_value(timezone.now())
+    kind, prefix, secret = shape.groups()
+    now = timezone.now()
+    unused_since, at = map(connection.ops.adapt_datetimefield_value, (now - USE_NOTED_EVERY, now))
     with prepared() as cursor:
-        cursor.execute(_VALID, [prefix, now])
+        cursor.execute(_VALID, [unused_since, prefix, kind, at])
         row = cursor.fetchone()
     if row is None:
         return None
-    kept, pk, name, scopes, project = row
+    kept, is_use_due, pk, name, scopes, project, user = row
     if not secrets.compare_digest(kept, sha256(secret.encode()).hexdigest()):
         return None
-    values = (pk, name, prefix, json.loads(scopes), project and UUID(str(project)))
-    return ApiKey.from_db(
-        connection.alias, ("id", "name", "prefix", "scopes", "project_id"), values
-    )
+    if is_use_due:
+        ApiKey.objects.filter(pk=pk).update(last_used_at=now)
+    values = (pk, kind, name, prefix, json.loads(scopes), project and UUID(str(project)), user)
+    return ApiKey.from_db(connection.alias, _LOADED, values)

@@ -5,7 +5,7 @@ queue are of one kind, and `kind_of` says of which.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import zip_longest
@@ -33,6 +33,8 @@ NO_LABELS: Final = "none"
 SEPARATOR: Final = ";"
 RATINGS: Final = ("1", "2", "3", "4", "5")
 LONGEST_COMMENT: Final = 2000
+# Of what is kept of a vote or a verdict: all labels of a set together.
+LONGEST_CHOICE: Final = 500
 # An answer to a task beside the choice.
 Label: TypeAlias = str | int | float | list[str]
 # What a form has sent, by the names of its fields.
@@ -169,6 +171,9 @@ class Comparison:
         row = row_of(choice)
         return (row if left == "A" else TABLE[row.swapped]).spoken
 
+    def labelled(self, choice: str, options: Options) -> dict[str, Label]:
+        return {}
+
     def counted(self, choice: str, left_side: str, value: int | None) -> tuple[int, ...]:
         """Return what one vote adds to each column of `tally`."""
         return _counted_of_pair(choice, left_side)
@@ -195,7 +200,11 @@ class Single:
 
     def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
         choice = _offered("choice", posted.get("choice", ""), ballot)
-        return Answer(choice, self._further(posted, options, labels={options.task: choice}))
+        return Answer(choice, self._further(posted, labels=self.labelled(choice, options)))
+
+    def labelled(self, choice: str, options: Options) -> dict[str, Label]:
+        """Return what a choice says as labels of the task: what a vote or a verdict keeps."""
+        return {options.task: choice}
 
     def buttons(self, ballot: Collection[str]) -> Sequence[ChoiceRow | Button]:
         """Return the choices in their order; the first nine have keys."""
@@ -208,7 +217,7 @@ class Single:
     def counted(self, choice: str, left_side: str, value: int | None) -> tuple[int, ...]:
         return (1,)
 
-    def _further(self, posted: Posted, options: Options, **given: Any) -> Further:
+    def _further(self, posted: Posted, **given: Any) -> Further:
         comment = posted.get("comment", "").strip()
         if len(comment) > LONGEST_COMMENT:
             raise AnswerInvalid("comment", f"longer than {LONGEST_COMMENT} characters")
@@ -241,7 +250,10 @@ class PassFlag(Single):
         if category:
             _offered("category", category, options.flag_categories)
         further = {"value": round(value * ONE), "category": category, "labels": labels}
-        return Answer(choice, self._further(posted, options, **further))
+        return Answer(choice, self._further(posted, **further))
+
+    def labelled(self, choice: str, options: Options) -> dict[str, Label]:
+        return {}
 
     def buttons(self, ballot: Collection[str]) -> Sequence[ChoiceRow | Button]:
         return [row_of(choice) for choice in ("flag", "pass")]
@@ -261,9 +273,8 @@ class Rating(Single):
         ends = {"1": "lowest", "5": "highest"}
         return [Button(word, word, word, ends.get(word, "")) for word in ballot]
 
-    def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
-        choice = _offered("choice", posted.get("choice", ""), ballot)
-        return Answer(choice, self._further(posted, options, labels={options.task: int(choice)}))
+    def labelled(self, choice: str, options: Options) -> dict[str, Label]:
+        return {options.task: int(choice)}
 
 
 class Labels(Single):
@@ -280,9 +291,17 @@ class Labels(Single):
 
     def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
         chosen = {word for word in posted.get("choice", "").split(SEPARATOR) if word}
-        labels = sorted(_offered("choice", word, ballot) for word in chosen - {NO_LABELS})
-        further = self._further(posted, options, labels={options.task: labels})
-        return Answer(SEPARATOR.join(labels) or NO_LABELS, further)
+        choice = joined(_offered("choice", word, ballot) for word in chosen - {NO_LABELS})
+        return Answer(choice, self._further(posted, labels=self.labelled(choice, options)))
+
+    def labelled(self, choice: str, options: Options) -> dict[str, Label]:
+        """
+        Examples
+        --------
+        >>> KINDS["labels"].labelled("long;rude", Options(task="faults"))
+        {'faults': ['long', 'rude']}
+        """
+        return {options.task: [] if choice == NO_LABELS else choice.split(SEPARATOR)}
 
 
 class Text(Single):
@@ -292,7 +311,7 @@ class Text(Single):
         text = _storable("text", posted.get("text", "").strip())
         if not 0 < len(text) <= LONGEST_COMMENT:
             raise AnswerInvalid("text", f"between 1 and {LONGEST_COMMENT} characters")
-        return Answer("", self._further(posted, options, labels={options.task: text}))
+        return Answer("", self._further(posted, labels={options.task: text}))
 
 
 Kind: TypeAlias = Comparison | Single
@@ -310,6 +329,27 @@ KINDS: Final[Mapping[str, Kind]] = {
 def kind_of(of: Any) -> Kind:
     """Return the kind of a queue or a ballot: of all its items."""
     return KINDS[of.kind]
+
+
+def is_single(queue: Any) -> bool:
+    """Say whether the items of a queue are single outputs."""
+    return isinstance(kind_of(queue), Single)
+
+
+def is_fixed(queue: Any) -> bool:
+    """Say whether an item has a column for each choice that its votes and verdicts can be."""
+    return len(kind_of(queue).tally) > 1
+
+
+def joined(labels: Iterable[str]) -> str:
+    """Write a set of labels as votes and verdicts hold it.
+
+    Examples
+    --------
+    >>> joined({"rude", "long"}), joined([])
+    ('long;rude', 'none')
+    """
+    return SEPARATOR.join(sorted(labels)) or NO_LABELS
 
 
 def combined(criteria: Sequence[Criterion], grades: Mapping[str, Any]) -> float:

@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from voting.choices import ANSWERS, ANSWERS_FOR, FIXED, PASS_FLAG, VOTES_FOR
+from voting.kinds import LONGEST_CHOICE, kind_of
 from voting.ledger import chain
 
 
@@ -168,8 +169,10 @@ class Queue(Identified):
     def __str__(self) -> str:
         return f"{self.name} ({self.project.name})"
 
-
-LONGEST_CHOICE = 500
+    @property
+    def noun(self) -> str:
+        """What its items are called on pages."""
+        return kind_of(self).noun
 
 
 def prompt_key(prompt: str) -> str:
@@ -234,7 +237,7 @@ class Item(models.Model):
         expression=_DISAGREEMENT, output_field=models.FloatField(), db_persist=True
     )
     opened_at = models.DateTimeField(null=True, blank=True)
-    # Why it can never be voted on, for instance a drawing that cannot be rendered.
+    # Why it is left out: a drawing that cannot be rendered, or a curator who excluded it.
     unusable = models.TextField(blank=True)
     # Pairs are handed out by this number, the lowest first; see voting.order.
     turn = models.BigIntegerField(editable=False)
@@ -254,7 +257,7 @@ class Item(models.Model):
             # Pairs that want votes, in the order in which they are handed out.
             Index(
                 fields=["queue", "turn", "position"],
-                condition=Q(opened_at__isnull=False, votes__lt=F("votes_wanted")),
+                condition=Q(opened_at__isnull=False, unusable="", votes__lt=F("votes_wanted")),
                 name="item_turns",
             ),
             Index(fields=["queue", "prompt_key"], name="item_prompts"),
@@ -292,12 +295,21 @@ class Item(models.Model):
 class ApiKey(models.Model):
     """A key for scripts. Only its hash is kept, so it can be shown exactly once."""
 
+    class Kind(models.TextChoices):
+        """What a key's text begins with."""
+
+        SCRIPT = "hj", "a script"
+        MODEL = "gj_sk", "a model"
+        PERSON = "gj_pat", "a person"
+
     class Scope(models.TextChoices):
         READ = "read", "read runs and results"
         VOTE = "vote", "vote as the key's own voter"
         VERDICTS = "verdicts", "see verdicts before voting"
         MANAGE = "manage", "make, start, stop, import and export runs"
+        INGEST = "ingest", "log traces, as the key's own model"
 
+    kind = models.CharField(max_length=6, choices=Kind, default=Kind.SCRIPT, editable=False)
     name = models.CharField(max_length=100)
     prefix = models.CharField(max_length=12, unique=True, editable=False)
     secret_sha256 = models.CharField(max_length=64, editable=False)
@@ -305,7 +317,12 @@ class ApiKey(models.Model):
     project = ForeignKey(
         Project, models.CASCADE, null=True, blank=True, help_text="Empty: every project."
     )
+    # Of a person's key: whose it is.
+    user = ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, null=True, editable=False, related_name="+"
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
 
@@ -437,8 +454,8 @@ class Flag(models.Model):
 class Entry(models.Model):
     """One fact of a project's ledger. It is inserted unsealed; voting.ledger.ledger seals it.
 
-    A sealed entry is never changed in anything its hash covers. `retracted` and `retracted_seq`
-    are not covered: they say that a later entry names this one.
+    A sealed entry is never changed in anything its hash covers. `retracted`, `retracted_seq` and
+    `excluded` are not covered: they say what later entries make of this one.
     """
 
     class Kind(models.TextChoices):
@@ -484,6 +501,8 @@ class Entry(models.Model):
     target = ForeignKey("self", models.PROTECT, null=True, related_name="+", db_index=False)
     retracted = models.BooleanField(db_default=False)
     retracted_seq = models.BigIntegerField(null=True)
+    # A vote on what a curator's decision excludes, as long as that stands.
+    excluded = models.BooleanField(db_default=False)
 
     # Every other kind says what it has to say here.
     payload = models.JSONField(null=True)
@@ -501,6 +520,9 @@ class Entry(models.Model):
             ),
             UniqueConstraint(
                 fields=["target"], condition=Q(kind="retraction"), name="one_retraction_per_vote"
+            ),
+            UniqueConstraint(
+                fields=["target"], condition=Q(kind="decision"), name="one_reversal_per_decision"
             ),
             CheckConstraint(
                 name="entry_sealed_whole",
@@ -526,9 +548,19 @@ class Entry(models.Model):
                 condition=Q(kind="vote", seq__isnull=False),
                 name="entry_sealed_votes",
             ),
+            # Quality scores take votes in the order of their own times.
+            Index(
+                fields=["project", "at", "seq"],
+                condition=Q(kind="vote", seq__isnull=False),
+                name="entry_votes_in_time",
+            ),
             Index(
                 fields=["queue", "item", "seq"], condition=Q(kind="verdicts"), name="entry_verdicts"
             ),
+            Index(
+                fields=["project", "seq"], condition=Q(kind="parameters"), name="entry_parameters"
+            ),
+            Index(fields=["project", "item"], condition=Q(kind="decision"), name="entry_decisions"),
         ]
 
     def __str__(self) -> str:

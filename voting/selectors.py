@@ -41,7 +41,7 @@ def has_seen_verdicts(voter: Voter, item: Item) -> bool:
 def open_to(voter: Voter, queue: Queue) -> QuerySet[Item]:
     """Items that want votes and that this voter has not voted on."""
     return _not_voted_on(voter).filter(
-        queue=queue, opened_at__isnull=False, votes__lt=F("votes_wanted")
+        queue=queue, opened_at__isnull=False, unusable="", votes__lt=F("votes_wanted")
     )
 
 
@@ -110,7 +110,7 @@ def _are(number: int) -> str:
 
 
 def unusable_pairs(queue: Queue) -> QuerySet[Item]:
-    """Pairs that can never be voted on; the condition is that of a partial index."""
+    """Pairs that cannot be voted on; the condition is that of a partial index."""
     return Item.objects.filter(~Q(unusable=""), queue=queue)
 
 

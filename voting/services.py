@@ -9,12 +9,14 @@ from time import monotonic, sleep
 from typing import Any
 from uuid import UUID, uuid4
 
+from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from voting.ballots import Ballot
-from voting.kinds import Further
+from voting.kinds import Answer, Further
 from voting.ledger import ledger
 from voting.ledger.bulk_sql import key, prepared
 from voting.ledger.scheduler import nudge
@@ -79,7 +81,7 @@ _INSERT_BY_KEY = """
     FROM voting_item AS pair
     JOIN voting_queue AS queue ON queue.id = pair.queue_id
     JOIN voting_voter AS voter ON voter.project_id = queue.project_id
-    WHERE pair.id = %s AND pair.opened_at IS NOT NULL
+    WHERE pair.id = %s AND pair.opened_at IS NOT NULL AND pair.unusable = ''
       AND queue.id = %s AND queue.is_open AND NOT queue.is_simulated AND {offers}
       AND queue.project_id = COALESCE(%s, queue.project_id)
       AND voter.api_key_id = %s AND voter.blocked_at IS NULL
@@ -257,10 +259,13 @@ def refuse_after_people(queue: Queue) -> None:
         raise VotingClosed("People have voted in this run; make another run for simulated votes.")
 
 
-def cast_simulated_votes(queue: Queue, votes: Iterable[tuple[Ballot, str]]) -> int:
+def cast_simulated_votes(queue: Queue, votes: Iterable[tuple[Ballot, Answer]]) -> int:
     with transaction.atomic():
         with prepared() as cursor:
-            recorded = sum(_insert(cursor, *vote, simulated=True) for vote in votes)
+            recorded = sum(
+                _insert(cursor, ballot, said.choice, simulated=True, further=said.further)
+                for ballot, said in votes
+            )
         transaction.on_commit(partial(nudge, queue.project_id))
     return recorded
 
@@ -346,8 +351,11 @@ def skip(ballot: Ballot) -> None:
 
 def flag(voter: Voter, item: UUID, category: str, comment: str) -> Flag:
     """Put a voter's doubt about a pair before the curators; a second flag replaces the first."""
-    given = {"category": category, "comment": comment}
-    return Flag.objects.update_or_create(voter=voter, item_id=item, defaults=given)[0]
+    given = {"category": category, "comment": comment, "created_at": timezone.now()}
+    with transaction.atomic():
+        made, _ = Flag.objects.update_or_create(voter=voter, item_id=item, defaults=given)
+        import_string(settings.FLAGGED)(made)
+    return made
 
 
 def record_exposure(voter: UUID, items: Iterable[UUID], seen_at: datetime) -> None:

@@ -131,6 +131,8 @@ def erase(voter: Voter) -> None:
     now = timezone.now()
     with transaction.atomic():
         Entry.objects.filter(voter=voter).update(comment="", salt="", labels=None)
+        decisions = Entry.objects.filter(project=voter.project_id, kind=Entry.Kind.DECISION)
+        decisions.filter(payload__by=voter.pseudonym).update(comment="", salt="")
         Flag.objects.filter(voter=voter).update(comment="")
         for invite in Invite.objects.filter(guests=voter):
             invite.guests.remove(voter)

@@ -14,7 +14,7 @@ import click
 from humanjudge.cli import lines
 from humanjudge.cli.client import CODES, Client, Code, Failed, connect, given, run_path, trying
 from humanjudge.lib import strict_json
-from voting.choices import CHOICES
+from voting.choices import FIXED
 from voting.ledger import chain
 
 Printed: TypeAlias = tuple[object, Iterable[str]]
@@ -192,7 +192,7 @@ for change in CHANGES:
 
 @command("judge-eval-vote")
 @click.argument("run")
-@click.argument("choice", default=AUTO, type=click.Choice([*CHOICES, AUTO]))
+@click.argument("choice", default=AUTO, metavar=f"[{'|'.join([*FIXED, 'LABEL', AUTO])}]")
 @click.option("--limit", type=click.IntRange(min=1), help="Vote on so many pairs at most.")
 @click.option("--seed", default=0, show_default=True, help="The same seed makes the same votes.")
 @click.option("--task", help="Cast one real vote, on this pair, as the key's own voter.")
@@ -291,7 +291,9 @@ def import_files(
     skip_errors: bool,
     **named: str | None,
 ) -> Printed:
-    """Import pairs, verdicts and votes from CSV, JSON, JSONL or Parquet, or one exported bundle.
+    """Import pairs or single items with verdicts and votes, or one exported bundle.
+
+    Files are CSV, JSON, JSONL or Parquet; what OPTIONS may hold, docs/importing.md says.
 
     Nothing is imported where one row is wrong, and nothing twice.
     """

@@ -28,13 +28,15 @@ def duration(seconds: float) -> str:
 
     Examples
     --------
-    >>> duration(8.2), duration(90), duration(7_500)
-    ('9 s', '2 min', '2 h 5 min')
+    >>> duration(8.2), duration(90), duration(7_500), duration(250_000)
+    ('9 s', '2 min', '2 h 5 min', '3 days')
     """
     if seconds <= 60:
         return f"{max(1, math.ceil(seconds))} s"
     minutes = math.ceil(seconds / 60)
     hours, rest = divmod(minutes, 60)
+    if hours >= 48:
+        return f"{round(hours / 24)} days"
     return f"{hours} h {rest} min" if hours else f"{minutes} min"
 
 

@@ -1,5 +1,6 @@
 """What people configure, checked by pydantic: every mistake at once, each with its path."""
 
+import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -59,13 +60,31 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-def _check_text(text: str) -> str:
-    if not text.strip():
-        raise PydanticKnownError("string_too_short", {"min_length": 1})
+def _check_storable(text: str) -> str:
     # No database stores the one, and UTF-8 cannot write the other.
     if "\0" in text or re.search("[\ud800-\udfff]", text):
         raise PydanticCustomError("text", _UNSTORABLE)
     return text
+
+
+def _check_text(text: str) -> str:
+    if not text.strip():
+        raise PydanticKnownError("string_too_short", {"min_length": 1})
+    return _check_storable(text)
+
+
+def _check_json(value: object) -> object:
+    """Look into all of a JSON value, however deep it is."""
+    left = [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, str):
+            _check_storable(each)
+        elif isinstance(each, float) and not math.isfinite(each):
+            raise PydanticKnownError("finite_number")
+        elif isinstance(each, dict | list):
+            left += [*each, *(each.values() if isinstance(each, dict) else ())]
+    return value
 
 
 def _check_line(text: str) -> str:
@@ -74,6 +93,9 @@ def _check_line(text: str) -> str:
     return text
 
 
+# Text and JSON objects of any kind that a database can store.
+Storable: TypeAlias = Annotated[str, AfterValidator(_check_storable)]
+StorableJson: TypeAlias = Annotated[dict[str, Any], AfterValidator(_check_json)]
 # Text of any number of lines that is not blank; it is not stripped.
 Text: TypeAlias = Annotated[
     str, AfterValidator(_check_text), Field(json_schema_extra={"minLength": 1, "pattern": r"\S"})
@@ -208,6 +230,7 @@ _MESSAGES: Final = {
     "invalid_key": "unknown",
     "greater_than": "must be greater than {gt:,}",
     "greater_than_equal": "must be at least {ge:,}",
+    "less_than": "must be less than {lt:,}",
     "less_than_equal": "must be at most {le:,}",
     "too_short": "has {length:,}, the least is {min_length:,}",
     "too_long": "has {length:,}, the most is {max_length:,}",

@@ -1,6 +1,6 @@
 """What every endpoint begins with: whose key it is, what it may do, and which run is meant."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final, TypeAlias
 
 from django.db.models import QuerySet
@@ -20,7 +20,7 @@ from voting.services import wait_until_sealed
 from voting.voters import voter_of_key
 
 BLIND: Final = (
-    "you still have pairs to vote on, and this would tell you what others think; "
+    "you still have {noun}s to vote on, and this would tell you what others think; "
     "vote first, or use a key with the scope 'verdicts'"
 )
 OWN_VOTES_SECONDS = 0.5
@@ -47,15 +47,25 @@ class Counts(Schema):
 
 
 class KeyAuth(HttpBearer):
+    """Lets in who has a key of these kinds."""
+
+    def __init__(self, *kinds: str) -> None:
+        super().__init__()
+        self._kinds = kinds
+
     def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
-        return find_key(token)
+        return find_key(token, *self._kinds)
 
 
 class KeyRouter(Router):
-    """Operations for who has a key. What each may be refused with is declared here, for all."""
+    """Operations for who has a key. What each may be refused with is declared here, for all.
 
-    def __init__(self, tag: str) -> None:
-        super().__init__(auth=KeyAuth(), tags=[tag])
+    Without kinds of keys the operations are public.
+    """
+
+    def __init__(self, tag: str, kinds: Sequence[str] = (ApiKey.Kind.SCRIPT,)) -> None:
+        super().__init__(auth=KeyAuth(*kinds) if kinds else None, tags=[tag])
+        self._refused = {400, 422, 500, 503} | ({401, 403} if kinds else {429})
 
     def add_api_operation(
         self,
@@ -68,7 +78,7 @@ class KeyRouter(Router):
     ) -> None:
         """Add an operation; `response` has its answers, and those refusals that others have not."""
         answers = response if isinstance(response, dict) else {200: response}
-        refused = {400, 401, 403, 422, 500, 503}
+        refused = set(self._refused)
         if "{" in path:
             refused |= {404, 409}
         if methods != ["GET"]:
@@ -108,14 +118,19 @@ def run_of(api_key: ApiKey, run_id: str) -> Run:
     return run
 
 
-def project_for(api_key: ApiKey, wanted: str, *, may_be_new: bool = False) -> Project:
+def project_for(
+    api_key: ApiKey, wanted: str, *, may_be_new: bool = False, usual: str = ""
+) -> Project:
     """Return the project with this name or identifier, or else the only one that a key knows.
 
+    Where that is one of several, nothing that is wanted means the `usual` one.
     With `may_be_new`, a key of all projects that asks for one that there is not is given it.
     """
     known = Project.objects.order_by("created_at")
     if api_key.project_id:
         known = known.filter(pk=api_key.project_id)
+    if not wanted and known.count() > 1:
+        wanted = usual
     row = by_prefix(known, wanted)
     named = known.filter(name=wanted) if wanted else known
     fitting = known.filter(pk=row.pk) if row else named
@@ -148,4 +163,4 @@ def own_votes(api_key: ApiKey, run: Run) -> tuple[Voter, bool]:
 def keep_blind(api_key: ApiKey, run: Run) -> None:
     """Refuse what tells a key what others think that is still to vote without knowing."""
     if not can(api_key, "see board", run):
-        raise HttpError(403, BLIND)
+        raise HttpError(403, BLIND.format(noun=run.queue.noun))

@@ -1,4 +1,4 @@
-"""Runs in and out by REST: files with rows of pairs, verdicts and votes, or whole bundles."""
+"""Runs in and out by REST: files with rows of items, verdicts and votes, or whole bundles."""
 
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final, Literal, cast, get_args
@@ -89,7 +89,7 @@ ACCEPTED: Final = {202: Imported, 429: Problem}
 
 @router.post("/import", response=ACCEPTED, openapi_extra=_multipart(_NEW))
 def import_new(request: HttpRequest, response: HttpResponse) -> Any:
-    """Make a run of files: rows of pairs, verdicts and votes, or one bundle that was exported.
+    """Make a run of files: rows of pairs or single items with verdicts and votes, or one bundle.
 
     `name` names the run and `project` its project, by name or identifier (a new one is made for a
     key of all projects); a bundle brings both.
@@ -122,7 +122,7 @@ def import_new(request: HttpRequest, response: HttpResponse) -> Any:
 
 @router.post("/{run_id}/import", response=ACCEPTED, openapi_extra=_multipart({}))
 def import_more(request: HttpRequest, response: HttpResponse, run_id: Prefix) -> Any:
-    """Add pairs, verdicts and votes to a run. What it holds already is not added again."""
+    """Add items, verdicts and votes to a run. What it holds already is not added again."""
     api_key = key_of(request, MANAGE)
     run, files = run_of(api_key, run_id), _files(request)
     if bundle.is_bundle(files[0].stream):

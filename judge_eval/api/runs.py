@@ -17,11 +17,10 @@ from humanjudge.lib import strict_json
 from humanjudge.lib.validation import ConfigInvalid, Name, Part, json_schema, validated
 from judge_eval.api.access import Counts, Json, KeyRouter, Prefix, key_of, project_for, run_of
 from judge_eval.config.estimates import Estimate, Plan, plan
-from judge_eval.config.run_config import RunConfig, Usd, parse
+from judge_eval.config.run_config import JoiningJudges, RunConfig, Usd, parse
 from judge_eval.models import Run
 from judge_eval.runs import demo, lifecycle, simulation
 from judge_eval.runs.progress import Cost, Work, progress_of
-from voting.choices import Choice
 from voting.models import ApiKey, Item
 from voting.voters import voter_of_key
 
@@ -55,6 +54,10 @@ class Created(State, Estimated):
 
 class Retried(State):
     calls: int
+
+
+class Joined(State):
+    verdicts: int
 
 
 class Listed(State, Counts):
@@ -118,7 +121,7 @@ WHOLE = BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_intege
 
 
 class SimulateIn(BaseModel, strict=True):
-    choice: Literal[Choice, "auto"] = "auto"
+    choice: str = "auto"
     limit: Annotated[int, Field(ge=1), WHOLE] | None = None
     seed: Annotated[int, WHOLE] = 0
 
@@ -140,17 +143,22 @@ CONFIG = {"requestBody": {"required": True, "content": _CONTENT}}
 
 
 def _config(request: HttpRequest) -> tuple[RunConfig, Beside]:
-    """Read a config and what stands beside it; a body that is too large is not read."""
+    """Read a config and what stands beside it."""
+    data = _body(request)
+    named = Beside.model_fields.keys() & data if isinstance(data, dict) else set()
+    beside = validated(Beside, {name: data.pop(name) for name in sorted(named)})
+    return parse(data), beside
+
+
+def _body(request: HttpRequest) -> Any:
+    """Read what was sent as JSON; a body that is too large is not read."""
     length = request.headers.get("Content-Length", "")
     if length.isdecimal() and int(length) > MOST_BYTES:
         raise HttpError(413, f"a config of more than {MOST_BYTES:,} bytes")
     try:
-        data: Any = strict_json.loads(request.read())
+        return strict_json.loads(request.read())
     except strict_json.NotJson as error:
         raise ConfigInvalid.at("", f"the body is not JSON: {error}") from error
-    named = Beside.model_fields.keys() & data if isinstance(data, dict) else set()
-    beside = validated(Beside, {name: data.pop(name) for name in sorted(named)})
-    return parse(data), beside
 
 
 def _estimated(config: RunConfig) -> Json:
@@ -222,11 +230,12 @@ def estimate(request: HttpRequest) -> Any:
 def create_demo(request: HttpRequest, body: DemoRequest | None = None) -> Any:
     """Make another run of the demo's stored outputs, judged by the baselines: no model is asked.
 
-    `kind` is `svg` (the default) or `text`; the body may be left out.
+    `kind` is `svg` (the default) or `text`; the body may be left out. Of several projects it joins
+    the demo's, unless it names another.
     """
     api_key = key_of(request, MANAGE)
     wanted = body or DemoRequest()
-    project = project_for(api_key, wanted.project)
+    project = project_for(api_key, wanted.project, usual=demo.PROJECT)
     run = demo.make_run(project, wanted.kind, wanted.name or demo.RUNS[wanted.kind])
     pairs, nothing = run.queue.items.count(), Decimal(0)
     costs = {"plan": Plan(0, pairs, 0), "estimate": Estimate(nothing, nothing, (), ())}
@@ -265,6 +274,22 @@ def resume(request: HttpRequest, run_id: Prefix, body: Resume | None = None) -> 
     return lifecycle.resume(_managed(request, run_id).pk, body.budget_usd if body else None)
 
 
+_JUDGES = json_schema(JoiningJudges)
+_JOINING = {"requestBody": {"required": True, "content": {"application/json": {"schema": _JUDGES}}}}
+
+
+@router.post("/{run_id}/judges", response=Joined, openapi_extra=_JOINING)
+def add_judges(request: HttpRequest, run_id: Prefix) -> Any:
+    """Ask more judges about the items that a run has; `verdicts` says how many are wanted.
+
+    Its outputs may have been imported, or logged by a client; what comes later is judged too.
+    """
+    run = _managed(request, run_id)
+    wanted = lifecycle.add_judges_to(run.pk, validated(JoiningJudges, _body(request)))
+    run.refresh_from_db()
+    return State.from_orm(run).model_dump() | {"verdicts": wanted}
+
+
 @router.post("/{run_id}/retry", response=Retried)
 def retry(request: HttpRequest, run_id: Prefix) -> Any:
     """Ask again for everything that failed; `calls` says how many calls and drawings that is."""
@@ -295,7 +320,7 @@ def simulate(request: HttpRequest, run_id: Prefix, body: SimulateIn) -> Any:
     api_key = key_of(request, VOTE, MANAGE)
     run = run_of(api_key, run_id)
     choices = (*run.queue.ballot, simulation.AUTO)
-    if body.choice not in choices:
+    if body.choice not in choices or not run.queue.ballot:
         raise HttpError(422, f"choice: {body.choice!r} is none of {', '.join(choices)}")
     voter = voter_of_key(run.queue.project_id, api_key)
     return simulation.simulate(run, voter, body.choice, limit=body.limit, seed=body.seed)

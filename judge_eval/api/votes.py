@@ -36,8 +36,9 @@ from judge_eval.models import Run, Verdict
 from judge_eval.selectors import board, by_prefix, pairs_at
 from judge_eval.stats.estimate import best_first
 from voting.assignment import ballot_for
-from voting.choices import CHOICES
-from voting.models import ApiKey, Item
+from voting.choices import CHOICES, FIXED, PassFlag
+from voting.kinds import NO_LABELS, SEPARATOR, AnswerInvalid, Options, Posted, is_single
+from voting.models import ApiKey, Item, Queue
 from voting.selectors import open_to, progress
 from voting.services import (
     RecordedVote,
@@ -52,9 +53,11 @@ MOST_TASKS = 200
 
 
 class Task(Schema):
+    """A pair, or a single item, which has only an A."""
+
     id: UUID
     gen_a_id: UUID
-    gen_b_id: UUID
+    gen_b_id: UUID | None = None
     prompt_text: str
     kind: str
     svg_a: str | None = None
@@ -69,17 +72,52 @@ class Mine(Schema):
     left: int = Field(alias="left_for_me")
 
 
+class Asked(Options):
+    """What is asked of each item, and what may be answered; options are those of single items."""
+
+    kind: str
+    choices: list[str]
+
+
 class Pending(Counts):
     tasks: list[Task]
+    asked: Asked
     mine: Mine
     simulated: bool
     next_cursor: int | None
 
 
+Grade = Annotated[float, Field(ge=0, le=1)]
+_LABELS: Any = {"type": "array", "items": {"type": "string"}}
+
+
 class VoteIn(Schema):
+    """A vote. Of a single item `winner` is one of the choices, or a list of labels.
+
+    What is graded has a `value` between 0 and 1 instead; a flag may have a `category`; `criteria`
+    are answered one by one, and free text by `text`. A `comment` may stand beside each.
+    """
+
     task_id: Prefix
     # Which of them the run's ballot has, it says itself.
-    winner: Annotated[str, WithJsonSchema({"type": "string", "enum": list(CHOICES)})]
+    winner: Annotated[
+        str | int | list[str],
+        WithJsonSchema({"anyOf": [{"type": "string", "examples": list(FIXED)}, _LABELS]}),
+    ] = ""
+    value: Grade | None = None
+    category: str = ""
+    criteria: dict[str, Grade | PassFlag] = {}
+    text: str = ""
+    comment: str = ""
+
+    def posted(self) -> Posted:
+        """Return it as a form of the voting page would say it."""
+        choice = self.winner
+        chosen = SEPARATOR.join(choice) or NO_LABELS if isinstance(choice, list) else str(choice)
+        answers = {"choice": chosen, "category": self.category, "text": self.text}
+        value = {} if self.value is None else {"value": str(self.value)}
+        criteria = {f"criterion.{name}": str(each) for name, each in self.criteria.items()}
+        return answers | value | criteria | {"comment": self.comment}
 
 
 class VoteOut(Schema):
@@ -180,7 +218,7 @@ def pending(
     cursor: int = -1,
     verdicts: bool = True,
 ) -> Any:
-    """Pairs that want votes and that this key has not voted on.
+    """Items that want votes and that this key has not voted on: pairs, or single outputs.
 
     `verdicts` is there only for a key with the scope `verdicts`; what such a key then votes is
     kept, but not counted for the judges, since it was not blind. `verdicts=false` leaves them out.
@@ -201,6 +239,7 @@ def pending(
     so_far = progress(voter, run.queue)
     return {
         "tasks": tasks,
+        "asked": run.queue.options | {"kind": run.queue.kind, "choices": run.queue.ballot},
         "mine": so_far,
         "total": so_far.total,
         "done": so_far.done,
@@ -210,18 +249,13 @@ def pending(
     }
 
 
-def _task(pair: Item) -> Json:
-    a, b = pair.pair
-    what = "svg" if a.kind == "svg" else "text"
-    return {
-        "id": pair.pk,
-        "gen_a_id": pair.a_id,
-        "gen_b_id": pair.b_id,
-        "prompt_text": a.prompt,
-        "kind": a.kind,
-        f"{what}_a": a.output,
-        f"{what}_b": b.output,
-    }
+def _task(item: Item) -> Json:
+    a, what = item.a, "svg" if item.a.kind == "svg" else "text"
+    task = {"id": item.pk, "gen_a_id": item.a_id, "prompt_text": a.prompt, "kind": a.kind}
+    task[f"{what}_a"] = a.output
+    if item.b is not None:
+        task |= {"gen_b_id": item.b_id, f"{what}_b": item.b.output}
+    return task
 
 
 def _verdict(verdict: Verdict) -> Json:
@@ -244,7 +278,10 @@ def vote(request: HttpRequest, run_id: Prefix, body: VoteIn) -> Any:
     api_key = key_of(request, ApiKey.Scope.VOTE)
     if not limit.allow(api_key.prefix):
         raise HttpError(429, "too many votes in a moment; this one was not recorded")
-    recorded = _cast_at_once(api_key, run_id, body) or _cast(api_key, run_id, body)
+    try:
+        recorded = _cast_at_once(api_key, run_id, body) or _cast(api_key, run_id, body)
+    except AnswerInvalid as invalid:
+        raise HttpError(422, str(invalid)) from invalid
     return {
         "ok": True,
         "task_id": recorded.item,
@@ -257,17 +294,21 @@ def vote(request: HttpRequest, run_id: Prefix, body: VoteIn) -> Any:
 
 def _cast_at_once(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote | None:
     """Record the vote with one statement, if nothing speaks against it: four times as fast."""
+    if body.winner not in CHOICES:
+        return None
     try:
-        queue, item = _queue_of(UUID(run_id)), UUID(body.task_id)
+        (queue, kind), item = _queue_of(UUID(run_id)), UUID(body.task_id)
     except (ValueError, Run.DoesNotExist):
         return None  # a prefix, or no run
-    return cast_key_vote(api_key, queue, item, body.winner) if body.winner in CHOICES else None
+    # A label may be called as a side is.
+    is_pair = kind == Queue.Kind.COMPARISON
+    return cast_key_vote(api_key, queue, item, str(body.winner)) if is_pair else None
 
 
 @lru_cache(maxsize=1000)
-def _queue_of(run: UUID) -> UUID:
-    """Return the queue of a run, which it has for life."""
-    return Run.objects.values_list("queue", flat=True).get(pk=run)
+def _queue_of(run: UUID) -> tuple[UUID, str]:
+    """Return the queue of a run and its kind, which it has for life."""
+    return Run.objects.values_list("queue", "queue__kind").get(pk=run)
 
 
 def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
@@ -276,12 +317,15 @@ def _cast(api_key: ApiKey, run_id: str, body: VoteIn) -> RecordedVote:
     item = by_prefix(Item.objects.filter(queue=run.queue_id), body.task_id)
     if item is None:
         raise HttpError(404, f"this run has no task {body.task_id!r}")
-    if item.opened_at is None:
+    if item.opened_at is None or item.unusable:
         raise HttpError(409, item.unusable or "this task is not open for voting yet")
     ballot = ballot_for(voter_of_key(run.queue.project_id, api_key), run.queue, item)
-    if body.winner not in ballot.choices:
-        raise HttpError(422, f"winner: {body.winner!r} is none of {', '.join(ballot.choices)}")
-    return cast_vote(ballot, body.winner, left="")
+    if not is_single(run.queue):
+        if body.winner not in ballot.choices:
+            raise HttpError(422, f"winner: {body.winner!r} is none of {', '.join(ballot.choices)}")
+        return cast_vote(ballot, str(body.winner), left="")
+    answer = ballot.answer(body.posted())
+    return cast_vote(ballot, answer.choice, left="", further=answer.further)
 
 
 @router.get("/{run_id}/judge-eval/results", response=Results)

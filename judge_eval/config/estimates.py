@@ -47,7 +47,10 @@ Prices = Mapping[tuple[str, str], Price]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How many outputs, pairs and calls for a verdict a run has; baselines make no call."""
+    """How many outputs, pairs and calls for a verdict a run has; baselines make no call.
+
+    Of a run of single items `pairs` counts these.
+    """
 
     generations: int
     pairs: int
@@ -92,14 +95,19 @@ def plan(config: RunConfig) -> Plan:
     >>> plan(parse(config))
     Plan(generations=2, pairs=1, verdict_calls=2)
     """
-    pairs = len(config.prompts) * comb(len(config.models), 2)
+    pairs = len(config.prompts) * comb(len(config.models), 1 if config.items else 2)
     judges = sum(not judge.is_baseline for judge in config.judges)
-    orders = 2 if config.verdict_orders == "both" else 1
     return Plan(
         generations=len(config.prompts) * len(config.models),
         pairs=pairs,
-        verdict_calls=pairs * judges * orders * config.judging.samples,
+        verdict_calls=pairs * judges * calls_per_verdict(config),
     )
+
+
+def calls_per_verdict(config: RunConfig) -> int:
+    """Return how often a judge is asked about one item: in each order, for each sample."""
+    orders = 2 if config.verdict_orders == "both" and not config.items else 1
+    return orders * config.judging.samples
 
 
 def estimate(config: RunConfig, prices: Prices) -> Estimate:
@@ -127,7 +135,7 @@ def estimate(config: RunConfig, prices: Prices) -> Estimate:
     for judge in judges:
         price, calls = prices.get(judge), plan(config).verdict_calls // len(judges)
         tokens = _judging_tokens(config, price.picture_tokens if price else PICTURE_TOKENS)
-        tokens *= calls // prompts
+        tokens *= calls // max(prompts, 1)
         lines.append(line("judge", judge, calls, tokens, config.judging.max_tokens))
     known = sum((line.usd for line in lines if line.usd is not None), Decimal(0))
     unpriced = tuple(dict.fromkeys(line.model for line in lines if line.usd is None))
@@ -169,17 +177,19 @@ def reservation(messages_tokens: int, max_tokens: int, price: Price) -> Decimal:
 
 def _judging_tokens(config: RunConfig, picture_tokens: int) -> int:
     shown = picture_tokens if config.kind == "svg" else config.generation.max_tokens
+    outputs = 1 if config.items else 2
     around = messages(
         config.judging.prompt_version,
+        config.asked,
         kind=config.kind,
         prompt="",
         rubric=config.rubric,
-        ballot=config.ballot,
-        first="",
-        second="",
+        outputs=[""] * outputs,
     )
     characters = sum(map(len, _texts(around)[0]))
-    return sum(_tokens(characters + len(prompt.text)) + 2 * shown for prompt in config.prompts)
+    return sum(
+        _tokens(characters + len(prompt.text)) + outputs * shown for prompt in config.prompts
+    )
 
 
 def _tokens(characters: int) -> int:

@@ -4,7 +4,7 @@ The shape is PathScore's. What `parse` returns is complete, every default filled
 stored config means the same later.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
@@ -25,9 +25,17 @@ from humanjudge.lib.validation import (
     one_of,
     validated,
 )
-from judge_eval.baselines import BASELINES, names_for
+from judge_eval.baselines import (
+    BASELINES,
+    MOST_FREQUENT,
+    is_baseline,
+    names_for,
+    names_for_single,
+)
 from judge_eval.prompts import judge
-from voting.choices import CHOICES, DEFAULT_BALLOT, SIDES, Choice
+from judge_eval.prompts.judge import Asked
+from voting.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG, SIDES, Choice
+from voting.kinds import LONGEST_CHOICE, NO_LABELS, RATINGS, SEPARATOR, Options, Word
 
 __all__ = ["ConfigError", "ConfigInvalid", "RunConfig", "parse"]
 
@@ -53,6 +61,21 @@ RUBRICS: Final = MappingProxyType[Kind, str](
         "and to change. Length and comments are not a merit in themselves.",
     }
 )
+# The choices of items that have their own.
+_FIXED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {"pass_flag": PASS_FLAG, "rating": RATINGS}
+)
+SINGLE_RUBRICS: Final = MappingProxyType[str, str](
+    {
+        "pass_flag": "Is this good enough to be used as it is? Pass what is right and does what "
+        "was asked, including any limit on length or form; flag what is wrong, unsafe or beside "
+        "the point.",
+        "category": "Which of these labels fits best?",
+        "rating": "How good is this? 1: of no use. 3: usable, with faults. 5: nothing to improve. "
+        "First check that it is right and does what was asked; then weigh how clear it is.",
+        "labels": "Which of these labels fit? Several may, or none.",
+    }
+)
 
 
 def _decimal(value: object) -> Decimal:
@@ -64,6 +87,8 @@ def _decimal(value: object) -> Decimal:
 Long: TypeAlias = Annotated[Text, Field(max_length=20_000)]
 Provider: TypeAlias = Annotated[Line, Field(max_length=50)]
 Temperature: TypeAlias = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None
+# How much worse than a person a judge may be in the Alt-Test.
+Epsilon: TypeAlias = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 Tokens: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
 Votes: TypeAlias = Annotated[int, Field(ge=1, le=100)]
 Usd: TypeAlias = Annotated[
@@ -140,11 +165,41 @@ class Overlap(Part):
     votes: Votes = 3
 
 
+class Items(Options):
+    """Single items: what people and judges are asked about each output by itself.
+
+    >>> Items(kind="rating").offered
+    ('1', '2', '3', '4', '5')
+    """
+
+    kind: Literal["pass_flag", "category", "rating", "labels"] = "pass_flag"
+    choices: Annotated[tuple[Word, ...], Field(strict=False, max_length=50)] = ()
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        return _FIXED.get(self.kind, self.choices)
+
+    @property
+    def options(self) -> Plain:
+        """What a queue of such items keeps."""
+        return self.model_dump(mode="json", include={*Options.model_fields})
+
+
 _Model = Annotated[ModelSpec, BeforeValidator(alone("id"), json_schema_input_type=Name | ModelSpec)]
 _Judge = Annotated[JudgeSpec, BeforeValidator(alone("id"), json_schema_input_type=Name | JudgeSpec)]
 _Prompt = Annotated[
     PromptSpec, BeforeValidator(alone("text"), json_schema_input_type=Long | PromptSpec)
 ]
+
+
+class JoiningJudges(Part):
+    """Judges that are asked about the items that a run has already, and how."""
+
+    judges: Annotated[tuple[_Judge, ...], Field(strict=False, min_length=1, max_length=50)]
+    provider: Provider = DEFAULT_PROVIDER
+    # Of a run whose judges are imported; others go on as their config says.
+    judging: Judging = Judging()
+    budget_usd: Usd | None = None
 
 
 class RunConfig(Part):
@@ -160,9 +215,14 @@ class RunConfig(Part):
     ]
     judges: Annotated[tuple[_Judge, ...], Field(strict=False, min_length=1, max_length=50)]
     prompts: Annotated[
-        tuple[_Prompt, ...], Field(strict=False, min_length=1, max_length=MOST_PROMPTS)
+        tuple[_Prompt, ...],
+        Field(strict=False, max_length=MOST_PROMPTS, json_schema_extra={"minItems": 1}),
     ]
+    # Given ones were imported or logged: nothing is generated, and judges joined later.
+    outputs: Literal["generated", "given"] = "generated"
     rubric: Long = ""
+    # None: outputs are compared in pairs.
+    items: Items | None = None
     ballot: Annotated[
         tuple[Choice, ...],
         Field(strict=False, max_length=len(CHOICES), json_schema_extra={"uniqueItems": True}),
@@ -175,11 +235,19 @@ class RunConfig(Part):
     judging: Judging = Judging()
     provider: Provider = DEFAULT_PROVIDER
     budget_usd: Usd | None = None
+    epsilon: Epsilon = 0.2
 
     @property
     def providers(self) -> set[str]:
         """Who is asked."""
         return {self.provider} | {j.provider for j in self.judges if not j.is_baseline}
+
+    @property
+    def asked(self) -> Asked:
+        """What a judge is asked about each item."""
+        if self.items is None:
+            return Asked(self.ballot)
+        return Asked(self.items.offered, self.items.kind, is_graded=self.items.graded)
 
     def as_dict(self) -> Plain:
         """Return the config as JSON can hold it, such that it parses back to an equal one."""
@@ -207,20 +275,31 @@ def parse(data: object) -> RunConfig:
         prompt if prompt.id else prompt.model_copy(update={"id": str(number)})
         for number, prompt in enumerate(config.prompts, start=1)
     )
-    judges = tuple(
-        each
-        if each.provider
-        else JudgeSpec(id=each.id, provider=BASELINE if each.id in BASELINES else config.provider)
-        for each in config.judges
-    )
+    items = config.items
+    rubric = SINGLE_RUBRICS[items.kind] if items else RUBRICS[config.kind]
+    ballot = () if items else config.ballot
     return config.model_copy(
         update={
             "prompts": prompts,
-            "judges": judges,
-            "rubric": config.rubric or RUBRICS[config.kind],
-            "ballot": tuple(choice for choice in CHOICES if choice in config.ballot),
+            "judges": tuple(_judges(config)),
+            "rubric": config.rubric or rubric,
+            "ballot": tuple(choice for choice in CHOICES if choice in ballot),
         }
     )
+
+
+def _judges(config: RunConfig) -> Iterator[JudgeSpec]:
+    """Say who is asked where, and that a label is said by a baseline of its own."""
+    names = {judge.id for judge in config.judges}
+    for judge_ in config.judges:
+        if config.items and judge_.id == MOST_FREQUENT:
+            constant = names_for_single(config.items.kind, config.items.offered)[:-1]
+            yield from (JudgeSpec(id=n, provider=BASELINE) for n in constant if n not in names)
+        elif judge_.provider:
+            yield judge_
+        else:
+            provider = BASELINE if is_baseline(judge_.id) else config.provider
+            yield JudgeSpec(id=judge_.id, provider=provider)
 
 
 def _objects(config: Plain, key: str) -> Iterator[tuple[int, Plain]]:
@@ -247,29 +326,96 @@ def _conflicts(config: Plain) -> Iterator[tuple[Place, str]]:
                 yield (key, number, "id"), f"{excerpt(name, 60)} stands twice"
             seen.add(name)
     yield from _conflicts_of_baselines(config)
-    models, ballot = config.get("models"), config.get("ballot")
-    least = 1 if config.get("mode") == "standard" else 2
-    if isinstance(models, list) and len(models) < least:
-        yield ("models",), f"has {len(models)}, the least is {least}"
-    if isinstance(ballot, list | tuple):
-        twice = [n for n, each in enumerate(ballot[:10]) if each in ballot[:n]]
-        yield from ((("ballot", n), "stands twice") for n in twice)
-        if not all(side in ballot for side in SIDES):
-            yield ("ballot",), "must offer A and B"
+    yield from _conflicts_of_numbers(config)
+    items = config.get("items")
+    if isinstance(items, dict):
+        yield from _conflicts_of_items(items)
+    yield from _conflicts_of_ballot(config.get("ballot"), is_single=isinstance(items, dict))
+
+
+def _conflicts_of_numbers(config: Plain) -> Iterator[tuple[Place, str]]:
+    is_given = config.get("outputs") == "given"
+    one_is_enough = config.get("mode") == "standard" or config.get("items") is not None
+    least = 1 if one_is_enough else 2
+    for key, lowest in (("models", least), ("prompts", 1)):
+        listed = config.get(key)
+        number = len(listed) if isinstance(listed, list) else lowest
+        if is_given and listed:
+            yield (key,), "are of outputs that are generated; these were given"
+        elif not is_given and number < lowest:
+            yield (key,), f"has {number}, the least is {lowest}"
+
+
+def _conflicts_of_ballot(ballot: object, *, is_single: bool) -> Iterator[tuple[Place, str]]:
+    if not isinstance(ballot, list | tuple):
+        return
+    if is_single:
+        if ballot:
+            yield ("ballot",), "is of pairs; single items are voted on with items.choices"
+        return
+    twice = [n for n, each in enumerate(ballot[:10]) if each in ballot[:n]]
+    yield from ((("ballot", n), "stands twice") for n in twice)
+    if not all(side in ballot for side in SIDES):
+        yield ("ballot",), "must offer A and B"
+
+
+def _conflicts_of_items(items: Plain) -> Iterator[tuple[Place, str]]:
+    kind, words = items.get("kind", "pass_flag"), _words(items)
+    place: Place = ("items", "choices")
+    if kind in ("category", "labels"):
+        if len(words) < 2:
+            yield place, f"has {len(words)}, the least is 2"
+        yield from ((("items", "choices", n), why) for n, why in _wrong_words(kind, words))
+    elif words:
+        yield place, f"{kind} has choices of its own"
+    for name in ("graded", "criteria"):
+        if items.get(name) and kind != "pass_flag":
+            yield ("items", name), "is of items that are passed or flagged"
+
+
+def _wrong_words(kind: str, words: list[str]) -> Iterator[tuple[int, str]]:
+    for number, word in enumerate(words):
+        if word in words[:number]:
+            yield number, "stands twice"
+        if kind == "labels" and word == NO_LABELS:
+            yield number, f"{NO_LABELS} is what is kept where no label fits"
+        if kind == "labels" and SEPARATOR in word:
+            yield number, f"must not hold {SEPARATOR!r}, which stands between the labels of a set"
+    if kind == "labels" and len(SEPARATOR.join(words)) > LONGEST_CHOICE:
+        yield 0, f"all of them together are longer than {LONGEST_CHOICE} characters"
 
 
 def _conflicts_of_baselines(config: Plain) -> Iterator[tuple[Place, str]]:
     if _line(config, "provider") == BASELINE:
         yield ("provider",), "is what baselines are asked through; no model answers there"
     for number, model in _objects(config, "models"):
-        if (name := _line(model, "id")) in BASELINES:
+        if is_baseline(name := _line(model, "id")):
             yield ("models", number, "id"), f"{name} is a baseline: it judges and generates nothing"
-    kind = config.get("kind", "svg")
     for number, each in _objects(config, "judges"):
         name = _line(each, "id")
-        if kind in KINDS and name in BASELINES and name not in names_for(kind):
-            words = f"{name} judges drawings only; the kind of this run is {kind}"
-            yield ("judges", number, "id"), words
-        if "provider" in each and (_line(each, "provider") == BASELINE) != (name in BASELINES):
+        if is_baseline(name) and (why := _misplaced(name, config)):
+            yield ("judges", number, "id"), f"{name} {why}"
+        if "provider" in each and (_line(each, "provider") == BASELINE) != is_baseline(name):
             words = f"{BASELINE} is the provider of all baselines and no others"
             yield ("judges", number, "provider"), words
+
+
+def _misplaced(name: str, config: Plain) -> str:
+    """Say why a run has no place for a baseline; nothing where it has."""
+    kind, items = config.get("kind", "svg"), config.get("items")
+    if isinstance(items, dict):
+        item_kind = str(items.get("kind", "pass_flag"))
+        offered = _FIXED.get(item_kind, _words(items))
+        known = [*names_for_single(item_kind, offered), MOST_FREQUENT]
+        return "" if name in known else f"is none of the baselines here: {', '.join(known)}"
+    if name not in BASELINES:
+        return "judges single items only"
+    if kind in KINDS and name not in names_for(kind):
+        return f"judges drawings only; the kind of this run is {kind}"
+    return ""
+
+
+def _words(items: Plain) -> list[str]:
+    choices = items.get("choices")
+    listed = choices if isinstance(choices, list | tuple) else ()
+    return [each.strip() for each in listed if isinstance(each, str)]

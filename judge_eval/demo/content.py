@@ -1,16 +1,18 @@
 """Read the demo's prompts, outputs and rubrics from the files beside this module.
 
 Each kind has a folder: ``index.json`` fixes the order and the tags, ``rubric.txt`` is what
-voters are asked, and each prompt is a folder with ``prompt.txt`` and one file per generator.
+voters are asked, and each prompt is a folder with ``prompt.txt`` and one file per generator. Jokes
+are short: ``jokes.jsonl`` has one for each prompt, as it could be imported too.
 """
 
 import json
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 Kind = Literal["svg", "text"]
+Folder = Kind | Literal["jokes"]
 
 SUFFIX: Final[dict[Kind, str]] = {"svg": ".svg", "text": ".md"}
 
@@ -57,7 +59,30 @@ def load(kind: Kind) -> tuple[DemoPrompt, ...]:
     return tuple(_prompt(folder, kind, entry["slug"], tuple(entry["tags"])) for entry in index)
 
 
-def rubric(kind: Kind) -> str:
+def jokes() -> tuple[DemoPrompt, ...]:
+    """Return thirty jokes of one line, each the only output for its prompt.
+
+    Examples
+    --------
+    >>> [(joke.text, len(joke.outputs)) for joke in jokes()][0]
+    ('Tell a one-line joke about printers.', 1)
+    """
+    lines = _text(_folder("jokes").joinpath("jokes.jsonl")).splitlines()
+    return tuple(_joke(json.loads(line)) for line in lines)
+
+
+def _joke(row: dict[str, Any]) -> DemoPrompt:
+    output = DemoOutput(generator=row["model"], output=row["output"])
+    return DemoPrompt(
+        slug=row["id"],
+        text=row["prompt"],
+        kind="text",
+        tags=tuple(row["tags"]),
+        outputs=(output,),
+    )
+
+
+def rubric(kind: Folder) -> str:
     """Return what voters on this kind are asked, without a trailing newline.
 
     Examples
@@ -86,7 +111,7 @@ def _prompt(folder: Traversable, kind: Kind, slug: str, tags: tuple[str, ...]) -
     )
 
 
-def _folder(kind: Kind) -> Traversable:
+def _folder(kind: Folder) -> Traversable:
     return files(__package__).joinpath(kind)
 
 

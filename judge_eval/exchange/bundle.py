@@ -21,8 +21,11 @@ from pydantic import (
 )
 
 from humanjudge.lib.strict_json import NotJson, loads
-from voting.choices import Choice, Wrong
+from judge_eval.config.run_config import Epsilon
+from voting.choices import CHOICES, PASS_FLAG, SIDES
+from voting.kinds import LONGEST_CHOICE, Options
 from voting.ledger.chain import canonical
+from voting.ledger.decisions import Decision
 
 FORMAT: Final = "humanjudge"
 # A run's config holds all its prompts in one line.
@@ -38,6 +41,13 @@ Small: TypeAlias = Annotated[int, Field(ge=0, le=32_767)]
 Whole: TypeAlias = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Positive: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Big: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)]
+# What a person or a judge may choose: of a single item, a word of its ballot.
+Chosen: TypeAlias = Annotated[str, Field(max_length=LONGEST_CHOICE)]
+
+
+def _asked(options: dict[str, Any]) -> dict[str, Any]:
+    Options.model_validate(options)
+    return options
 
 
 def _hashable(payload: Any) -> Any:
@@ -84,7 +94,7 @@ class Rubric(_Record):
 
 
 class RunPart(_Record):
-    """A run and the rules of voting on its pairs. Only a draft's config is taken over."""
+    """A run and the rules of voting on its items. Only a draft's config is taken over."""
 
     type: Literal["run"] = "run"
     id: UUID
@@ -93,7 +103,9 @@ class RunPart(_Record):
     state: Literal["draft", "generating", "judging", "voting", "complete", "stopped", "failed"]
     note: str
     rubric: RubricRef
-    ballot: list[Choice]
+    kind: Literal["comparison", "pass_flag", "category", "rating", "labels", "text"] = "comparison"
+    options: Annotated[dict[str, Any], AfterValidator(_asked)] = {}
+    ballot: list[Chosen]
     votes_per_item: Annotated[int, Field(ge=1, le=32_767)]
     overlap_share: Annotated[float, Field(ge=0, le=1)]
     overlap_votes: Annotated[int, Field(ge=1, le=32_767)]
@@ -101,10 +113,19 @@ class RunPart(_Record):
     is_open: bool
     is_simulated: bool
     config: Any
+    epsilon: Epsilon = 0.2
     budget_nano: Big | None
     spent_nano: Big
     created_at: AwareDatetime
     started_at: AwareDatetime | None
+
+    @model_validator(mode="after")
+    def _offers_what_it_asks(self) -> Self:
+        of_kind = {"comparison": CHOICES, "pass_flag": PASS_FLAG}.get(self.kind, self.ballot)
+        least = {"comparison": SIDES, "pass_flag": PASS_FLAG}.get(self.kind, ())
+        if not {*least} <= {*self.ballot} <= {*of_kind}:
+            raise ValueError(f"no ballot of the kind {self.kind}: {', '.join(self.ballot)}")
+        return self
 
 
 class JudgePart(_Record):
@@ -139,7 +160,7 @@ class Pair(_Record):
     external_id: Name
     prompt_key: Annotated[str, Field(min_length=1, max_length=200)]
     a: UUID
-    b: UUID
+    b: UUID | None
     votes_wanted: Small
     opened_at: AwareDatetime | None
     unusable: str
@@ -153,7 +174,7 @@ class VerdictPart(_Record):
     comparison: UUID
     state: Literal["waiting", "done", "failed"]
     order: Literal["AB", "BA", "both"]
-    winner: Literal[Choice, Wrong, ""]
+    winner: Chosen
     consistent: bool | None
     picks: list[Any]
     first_picks: Small | None
@@ -206,9 +227,9 @@ class Vote(_Sealed):
     type: Literal["vote"] = "vote"
     run: UUID
     voter: Pseudonym
-    choice: Literal[Choice, ""]
+    choice: Chosen
     value: Annotated[int, Field(ge=0, le=1_000_000)] | None
-    category: Annotated[str, Field(max_length=10)]
+    category: Annotated[str, Field(max_length=60)]
     left_side: Literal["A", "B", ""]
     rubric: RubricRef
     elapsed_ms: Whole | None
@@ -226,6 +247,8 @@ class Vote(_Sealed):
     def _is_whole(self) -> Self:
         if self.comparison is None or not (self.choice or self.labels_sha256):
             raise ValueError("a vote is a choice or an answer on an item")
+        if self.value is not None and self.choice not in PASS_FLAG:
+            raise ValueError("only what passes or is flagged has a value")
         return self
 
 
@@ -234,6 +257,9 @@ class EntryPart(_Sealed):
     kind: Literal["retraction", "verdicts", "decision", "parameters", "erasure"]
     target: UUID | None
     payload: Annotated[Any, AfterValidator(_hashable)]
+    # Why a curator decided so: the payload holds its salted hash.
+    comment: str = ""
+    salt: Annotated[str, Field(max_length=32)] = ""
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -243,6 +269,8 @@ class EntryPart(_Sealed):
             raise ValueError("a pair is of a run")
         if self.kind != "retraction" and self.payload is None:
             raise ValueError("it says nothing")
+        if self.kind == "decision" and self.comparison:
+            Decision.model_validate(self.payload)
         return self
 
 

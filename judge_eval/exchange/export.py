@@ -28,7 +28,8 @@ from voting.models import Entry, Flag, Inference, Item, Project, Voter, VoterPro
 # Outputs are long.
 AT_ONCE: Final = 200
 _OF_QUEUE: Final = set(
-    "ballot votes_per_item overlap_share overlap_votes reveal is_open is_simulated".split()
+    "kind options ballot votes_per_item overlap_share overlap_votes reveal is_open "
+    "is_simulated".split()
 )
 
 Part = TypeVar("Part", bound=BaseModel)
@@ -161,8 +162,10 @@ def _ledger(sealed: QuerySet[Entry], runs: dict[UUID, UUID]) -> Iterator[bundle.
         if entry.kind == Entry.Kind.VOTE:
             yield _vote(entry, entry.retracted_at, common)
         else:
-            common |= {"kind": entry.kind, "payload": entry.payload}
-            yield bundle.EntryPart(**common, target=entry.target.uid if entry.target else None)
+            target = entry.target.uid if entry.target else None
+            names = ("kind", "payload", "comment", "salt")
+            common |= {name: getattr(entry, name) for name in names}
+            yield bundle.EntryPart(**common, target=target)
 
 
 def _vote(entry: Entry, retracted_at: datetime | None, common: dict[str, Any]) -> bundle.Vote:
@@ -199,6 +202,7 @@ _CELLS: Final[dict[str, Callable[[Any], object]]] = {
     "unblinded": lambda vote: vote.unblinded,
     "simulated": lambda vote: vote.simulated,
     "retracted": lambda vote: vote.retracted_seq is not None,
+    "excluded": lambda vote: vote.excluded,
     "hash": lambda vote: bytes(vote.hash).hex(),
 }
 COLUMNS: Final = tuple(_CELLS)

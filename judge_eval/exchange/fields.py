@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from math import isfinite
 from typing import Final, TypeAlias
 
@@ -122,6 +122,15 @@ def score(raw: object) -> float | None:
     return float(value)
 
 
+def share(raw: object) -> float | None:
+    value = number(raw)
+    if value is None:
+        return None
+    if not 0 <= value <= 1:
+        raise Unfit(f"{value} is not within 0..1")
+    return float(value)
+
+
 def moment(raw: object, zone: tzinfo | None = None) -> datetime | None:
     """Return in UTC an ISO 8601 time of a day; `zone` is that of times that name none."""
     at = _parsed(raw) if isinstance(raw, str) else raw
@@ -182,6 +191,26 @@ def label(raw: object) -> Label | None:
     if isinstance(raw, list | tuple):
         return words(raw)
     raise Unfit(f"must be a text, a number, a truth value or a list, not {_kind_of(raw)}")
+
+
+def fact(raw: object) -> object:
+    """Return a value as JSON and a database can hold it."""
+    try:
+        return _fact(raw)
+    except RecursionError as error:
+        raise Unfit("is nested too deeply") from error
+
+
+def _fact(raw: object) -> object:
+    if isinstance(raw, dict):
+        return {output(name): _fact(value) for name, value in raw.items()}
+    if isinstance(raw, list):
+        return [_fact(value) for value in raw]
+    if isinstance(raw, bool) or raw is None:
+        return raw
+    if isinstance(raw, int | float):
+        return number(raw)
+    return raw.isoformat() if isinstance(raw, date) else output(raw)
 
 
 def shorten(raw: str) -> str:

@@ -39,11 +39,11 @@ from judge_eval.exchange.import_report import (
 from judge_eval.exchange.import_scratch import Scratch
 from judge_eval.exchange.import_write import Writing
 from judge_eval.exchange.restore import Restoring
-from judge_eval.exchange.rows import Broken, Item, RowError
+from judge_eval.exchange.rows import ITEMS, PAIRS, Broken, Item, RowError, Shape
 from judge_eval.exchange.sources import Format, UnknownFormat, format_of
 from judge_eval.exchange.writing import LEASE, LeaseLost, mine, note, remove
 from judge_eval.models import Import, Run
-from voting.models import Entry
+from voting.models import Entry, Queue
 
 MOST_ATTEMPTS: Final = 3
 # What no worker has taken up by then was lost on its way to the workers.
@@ -68,9 +68,9 @@ def form_of(
     sources: Sequence[Source], options: object, columns: object, file_format: str | None
 ) -> dict[str, Any]:
     """Return what is stated beside files, checked, as an import keeps it; raises ConfigInvalid."""
-    validated(ImportOptions, options)
+    how = validated(ImportOptions, options)
     if columns is not None:
-        mapping.parse(columns)
+        mapping.parse(columns, _shape(how.vote_kind))
     if file_format not in (None, *get_args(Format)):
         why = f"{file_format!r} is not one of {', '.join(get_args(Format))}"
         raise ConfigInvalid.at("format", why)
@@ -243,15 +243,24 @@ def _files(job: Import) -> Iterator[Sequence[Source]]:
 
 def _items(job: Import, files: Sequence[Source]) -> Iterator[Item]:
     stated, file_format = job.form["mapping"], job.form["format"]
-    columns = mapping.parse(stated) if stated is not None else None
+    kind = job.run.queue.kind if job.run else job.form["options"].get("vote_kind")
+    shape = _shape(kind)
+    columns = mapping.parse(stated, shape) if stated is not None else None
     for source in () if job.is_local else files:
         if (file_format or format_of(source.name)) == "parquet":
             with suppress(Broken):  # which reading will tell as it tells every fault
                 _refuse_large(source)
             source.stream.seek(0)
     return chain.from_iterable(
-        [read_file(source.stream, source.name, columns, file_format) for source in files]
+        [read_file(source.stream, source.name, columns, file_format, shape) for source in files]
     )
+
+
+def _shape(vote_kind: str | None) -> Shape | None:
+    """Return what rows are about where that is known before they are looked at."""
+    if vote_kind is None:
+        return None
+    return PAIRS if vote_kind == Queue.Kind.COMPARISON else ITEMS
 
 
 def _refuse_large(source: Source) -> None:

@@ -7,9 +7,10 @@ at: a source that is large, slow or wrong holds up nobody and leaves nothing beh
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice
 from typing import Any, Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db.models import Q, QuerySet, TextField
@@ -17,6 +18,7 @@ from django.db.models.functions import MD5, Concat, Left
 
 from humanjudge.lib.validation import validated
 from judge_eval.exchange import fields
+from judge_eval.exchange.asked import Asked, Columns, answered
 from judge_eval.exchange.import_report import (
     GONE,
     MOST_ERRORS,
@@ -36,11 +38,12 @@ from judge_eval.exchange.import_scratch import (
     text_of,
 )
 from judge_eval.exchange.import_write import (
+    CHANGES,
     NOTED,
-    Columns,
     imported_fingerprint,
     lacking_outputs,
     lacking_text,
+    single_verdict_of,
     verdict_of,
     vote_of,
     voters_of,
@@ -49,27 +52,29 @@ from judge_eval.exchange.rows import (
     OUTPUTS,
     Item,
     JudgeOrder,
-    LabelRow,
     LeftOut,
     Misfit,
     Note,
     Row,
     RowError,
+    column_of,
 )
 from judge_eval.exchange.writing import counted
 from judge_eval.models import Import, Run, Verdict
 from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from voting.choices import DEFAULT_BALLOT, WRONG, in_order
-from voting.models import Entry
+from voting.models import Entry, Queue
 from voting.models import Item as Pair
 
 # The columns that two statements of one thing must have in common.
 _COMPARED: Final = {
     "verdict": "winner error score_a score_b consistent picks feedback labels".split(),
-    "vote": "choice at comment left_side labels".split(),
+    "vote": "choice value at category comment left_side labels".split(),
 }
 _FIELDS: Final = {"winner": "verdict", "choice": "vote", "at": "voted_at"}
 
+# In an output's metadata, beside what sources say of it.
+KEPT: Final = (OUTPUT_ABSENT, CHANGES)
 LOOKED_AT: Final = 20
 # Many more are a wrong column: every vote keeps the standing of every judge.
 MOST_JUDGES: Final = 200
@@ -135,6 +140,10 @@ class _Reading:
         self._ballot = set(run.queue.ballot if run else options.ballot or DEFAULT_BALLOT)
         last = self._queue.items.order_by("-position") if self._queue else Pair.objects.none()
         self._kind = options.kind or last.values_list("a__kind", flat=True).first() or "text"
+        # Whether it is of single items; of a new run, stated or as its first row says.
+        kind = run.queue.kind if run else options.vote_kind
+        self._is_single = kind and kind != Queue.Kind.COMPARISON
+        self._asked = Asked(options, self._queue)
         # How many pairs of the run will have no outputs.
         self._lacking = lacking_outputs(self._queue).count() if self._queue else 0
         # By their fingerprints, in their places; those that the run is to get have no key yet.
@@ -155,25 +164,37 @@ class _Reading:
                 self._order(item)
             elif isinstance(item, RowError):
                 self._report.fail(item)
-            elif self._fits(item) and isinstance(item, Row):
+            elif self._fits(item):
                 yield item
             if self._report.failures >= MOST_ERRORS and not self._options.skip_errors:
                 raise RowsWrong(self._report, is_cut=True)
 
     @contextmanager
-    def _reported(self, row: Row | LabelRow) -> Iterator[None]:
+    def _reported(self, row: Row) -> Iterator[None]:
         try:
             yield
         except Misfit as error:
             self._report.fail(RowError(row.file, row.line, error.field, error.why))
 
-    def _fits(self, row: Row | LabelRow) -> bool:
+    def _fits(self, row: Row) -> bool:
         failures = self._report.failures
         with self._reported(row):
-            if isinstance(row, LabelRow):
-                raise Misfit(None, "a label of an item that is no pair; a run is made of pairs")
+            self._check_shape(row)
             self._check(row)
         return self._report.failures == failures
+
+    def _check_shape(self, row: Row) -> None:
+        if self._is_single is None:
+            self._is_single = row.is_single
+        if row.is_single != self._is_single:
+            is_made_of = "single items" if self._is_single else "pairs"
+            what = "a single item" if row.is_single else "a pair"
+            why = f"{what}; this run is made of {is_made_of}"
+            self._report.fail(RowError(row.file, row.line, None, why, is_fatal=True))
+            raise RowsWrong(self._report)
+        if kept := row.metadata.keys() & {*NOTED, *KEPT}:
+            why = "is a name that is kept here: give it another one"
+            raise Misfit(f"metadata.{min(kept)}", why)
 
     def _check(self, row: Row) -> None:
         for task in row.labels:
@@ -181,6 +202,15 @@ class _Reading:
                 fields.output(task)
             except fields.Unfit as error:
                 raise Misfit("labels", f"the name of a task {error}") from error
+        if row.is_single:
+            self._asked.take(row)
+        else:
+            self._check_choices(row)
+        if row.judge and self._judge(row.judge) is None:
+            why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
+            raise Misfit("judge", why)
+
+    def _check_choices(self, row: Row) -> None:
         if not self._is_fixed:
             self._ballot |= {choice for choice in (row.vote, row.verdict) if choice}
         elif row.vote and row.vote not in self._ballot:
@@ -188,9 +218,6 @@ class _Reading:
             raise Misfit("vote", f"{quote(row.vote)} is not on the ballot: {ballot}")
         if row.judge:
             _check_verdict(row, self._verdict(row), self._options.inconsistent)
-            if self._judge(row.judge) is None:
-                why = f"more than {MOST_JUDGES} judges in one run: is it the right column?"
-                raise Misfit("judge", why)
 
     def take(self, rows: Sequence[Row]) -> None:
         taken = self._pairs(rows)
@@ -202,42 +229,67 @@ class _Reading:
         has_stored = bool(self._queue and self._queue.items.exists())
         has_pairs = has_stored or self._scratch.count("pair") > 0
         if not report.failures and not has_pairs:
-            report.fail(RowError("", 0, None, "no row names a pair"))
+            what = "an item" if self._is_single else "a pair"
+            report.fail(RowError("", 0, None, f"no row names {what}"))
         is_skipping = self._options.skip_errors and not report.is_fatal
         if report.failures and not (is_skipping and has_pairs):
             raise RowsWrong(report)
         is_open = bool(self._queue and self._queue.is_open) if stated is None else stated
         if is_open and self._lacking:
-            raise ImportRefused(lacking_text(self._lacking))
+            raise ImportRefused(lacking_text(self._lacking, self._noun))
+        rules = self._rules()
+        if self._is_single:
+            for counts in (report.new, report.already):
+                counts.pop("pairs", None)
         self._scratch.finish()
-        ballot, baselines = in_order(self._ballot), self._wants_baselines
-        settled = self._options.model_copy(update={"ballot": ballot, "baselines": baselines})
-        read = {"options": settled.model_dump(), "report": report.model_dump(mode="json")}
+        settled = self._options.model_copy(update={"baselines": self._wants_baselines})
+        read = {
+            "options": settled.model_dump(),
+            "rules": rules,
+            "report": report.model_dump(mode="json"),
+        }
         to_write = sum(map(self._scratch.count, WRITTEN))
         return {"form": self._form | read, "to_write": to_write}
+
+    @property
+    def _noun(self) -> str:
+        return "item" if self._is_single else "pair"
+
+    def _rules(self) -> Columns:
+        """Return what the run's queue asks, as its columns hold it."""
+        if self._queue:
+            return {}
+        if not self._is_single:
+            return {"ballot": in_order(self._ballot)}
+        try:
+            return self._asked.rules()
+        except fields.Unfit as error:
+            self._report.fail(RowError("", 0, None, str(error)))
+            raise RowsWrong(self._report) from error
 
     # --- pairs ------------------------------------------------------------------------------------
 
     def _pairs(self, rows: Sequence[Row]) -> list[tuple[Row, UUID]]:
         """Take in what rows say of their pairs; return those without a fault, with their pairs."""
         # New pairs are kept, and then stand in the run, in the order of the rows.
-        names = list(dict.fromkeys(row.pair for row in rows))
+        names = list(dict.fromkeys(row.item for row in rows))
         drafts = {draft.name: draft for draft in self._scratch.drafts(names)}
         unmet = set(names) - drafts.keys()
         stored = {draft.name: draft for draft in self._stored(unmet)}
         new = unmet - stored.keys()
-        self._report.already["pairs"] += len(stored)
-        self._report.new["pairs"] += len(new)
+        self._report.already[f"{self._noun}s"] += len(stored)
+        self._report.new[f"{self._noun}s"] += len(new)
         drafts |= stored
         self._lacking -= sum(draft.lacks_output for draft in drafts.values())
-        drafts |= {name: PairDraft(name, {"kind": self._kind}) for name in new}
+        made = partial(PairDraft, is_single=bool(self._is_single))
+        drafts |= {name: made(name, {"kind": self._kind}) for name in new}
         before = {name: dict(draft.known) for name, draft in drafts.items()}
         texts: dict[str, dict[str, str]] = {name: {} for name in names}
         taken = []
         for row in rows:
             with self._reported(row):
-                texts[row.pair] |= drafts[row.pair].take(row)
-                taken.append((row, drafts[row.pair].pk))
+                texts[row.item] |= drafts[row.item].take(row)
+                taken.append((row, drafts[row.item].pk))
         for name in names:
             draft = drafts[name]
             is_changed = draft.known != before[name]
@@ -312,6 +364,9 @@ class _Reading:
                     self._scratch.insert("judged", pair.hex)
 
     def _verdict(self, row: Row) -> Columns:
+        if row.is_single:
+            labels = self._asked.statement(row)
+            return self._asked.settled(single_verdict_of(row, labels), "winner")
         return verdict_of(row, self._options.inconsistent)
 
     # --- votes ------------------------------------------------------------------------------------
@@ -338,7 +393,14 @@ class _Reading:
         for row, pair, name in votes:
             before = known.get((pair, voters[name].pk)) if name in voters else None
             with self._reported(row):
-                self._settle("vote", row, name, pair, vote_of(row), before)
+                self._settle("vote", row, name, pair, self._vote(row), before)
+
+    def _vote(self, row: Row) -> Columns:
+        stated = vote_of(row)
+        if row.is_single:
+            stated["labels"] = self._asked.statement(row)
+            return self._asked.settled(stated, "choice")
+        return stated
 
     def _settle(
         self, table: str, row: Row, name: str, pair: UUID, stated: Columns, before: Columns | None
@@ -350,6 +412,10 @@ class _Reading:
                 self._report.new[f"{table}s"] += 1
                 return True
             before = json.loads(self._scratch.statement(table, name, pair.hex))
+        stated, before = (
+            answered(stated, _COMPARED[table][0]),
+            answered(before, _COMPARED[table][0]),
+        )
         for column in _COMPARED[table]:
             # What is not stated contradicts nothing; but of a verdict it says that it failed.
             unstated = "failed" if column == "winner" else None
@@ -358,8 +424,9 @@ class _Reading:
                 for columns in (stated, before)
             )
             if value is not None and value != known:
-                why = f"{quote(value)}, but {name} said {quote(known)} on pair {row.pair!r} before"
-                raise Misfit(_FIELDS.get(column, column), why)
+                before_it = f"{name} said {quote(known)} on {self._noun} {row.item!r} before"
+                field = column_of(row, _FIELDS.get(column, column))
+                raise Misfit(field, f"{quote(value)}, but {before_it}")
         self._report.already[f"{table}s"] += 1
         return False
 
@@ -373,22 +440,32 @@ def _uuid(text: str) -> UUID | None:
 
 
 def _stored_draft(pair: Pair, marks: tuple[str, str]) -> PairDraft:
-    a, b = pair.pair
+    a, b = pair.a, pair.b
     known = {
         "kind": a.kind,
         "prompt": a.prompt,
         "tags": a.tags,
         "generator_a": a.generator,
-        "generator_b": b.generator,
+        "generator_b": b.generator if b else "",
         **{name: a.metadata.get(name) for name in NOTED},
     }
+    if b is None:
+        known["metadata"] = {k: v for k, v in a.metadata.items() if k not in (*NOTED, *KEPT)}
     known = {field: value for field, value in known.items() if value}
     for field, output, mark in zip(OUTPUTS, (a, b), marks, strict=True):
-        if not output.metadata.get(OUTPUT_ABSENT):
+        if output and not output.metadata.get(OUTPUT_ABSENT):
             known[field] = mark
-    is_fixed, is_open = pair.external_id == "", pair.opened_at is not None
-    name = pair.external_id or str(pair.pk)
-    return PairDraft(name, known, pair.pk, a.pk, b.pk, pair.position, is_fixed, is_open)
+    return PairDraft(
+        pair.external_id or str(pair.pk),
+        known,
+        pair.pk,
+        a.pk,
+        b.pk if b else uuid4(),
+        pair.position,
+        is_fixed=pair.external_id == "",
+        is_open=pair.opened_at is not None,
+        is_single=b is None,
+    )
 
 
 def _check_verdict(row: Row, made: Columns, rule: str) -> None:

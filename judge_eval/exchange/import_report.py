@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, computed_field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    computed_field,
+)
+from pydantic_core import PydanticCustomError
 
 from humanjudge.lib.strict_json import NotJson, loads
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import ConfigInvalid, Part, Text
+from judge_eval.config.run_config import Epsilon
+from judge_eval.exchange.answers import VoteKind
 from judge_eval.exchange.rows import Kind, LeftOut, RowError
-from voting.choices import Choice
+from voting.choices import CHOICES
+from voting.kinds import Word
 
 MOST_LISTED: Final = 1000
 # Of a source that is to be right in every row, no more is read after so many that are wrong.
 MOST_ERRORS: Final = 100
-WHAT: Final = ("pairs", "judges", "verdicts", "voters", "votes")
-_NOTHING: Final = Counter(dict.fromkeys(WHAT, 0))
+# What is counted; of what a run is made, pairs or single items.
+WHAT: Final = ("judges", "verdicts", "voters", "votes")
+_NOTHING: Final = Counter(dict.fromkeys(("pairs", *WHAT), 0))
 GONE: Final = "The run is gone, or it was not imported to its end."
 SIMULATED: Final = "This run holds simulated votes only; import into another one."
 
@@ -36,11 +50,21 @@ class ImportTooLarge(ImportRefused):
     status = 413
 
 
+def _offered(ballot: list[str], info: ValidationInfo) -> list[str]:
+    if info.data.get("vote_kind") in (None, "comparison"):
+        unknown = [word for word in ballot if word not in CHOICES]
+        if unknown:
+            words = f"{unknown[0]!r} is none of {', '.join(CHOICES)}; vote_kind says what else"
+            raise PydanticCustomError("ballot", "{words}", {"words": words})
+    return ballot
+
+
 class ImportOptions(Part):
     """How rows become a run; docs/importing.md says what each option does.
 
     Not given, `kind` is that of the run's other outputs or of the first row that says, `rubric` the
-    usual one of the kind, `ballot` the choices that occur and at least A, B and both_bad;
+    usual one of the kind, `ballot` the choices that occur and of pairs at least A, B and both_bad;
+    `vote_kind`, `task`, `graded` and `flag_categories` of single items are what the answers tell;
     `open_for_voting` opens a new run if every pair has its outputs; and `baselines` join a run with
     its first judges, unless the source states these in order: with more of them in play the ELO of
     all would be another than there.
@@ -48,7 +72,12 @@ class ImportOptions(Part):
 
     kind: Kind | None = None
     rubric: Annotated[Text, Field(max_length=20_000)] | None = None
-    ballot: Annotated[list[Choice], Field(min_length=2)] | None = None
+    vote_kind: Literal["comparison", VoteKind] | None = None
+    ballot: Annotated[list[Word], Field(min_length=2), AfterValidator(_offered)] | None = None
+    task: Word | None = None
+    graded: bool | None = None
+    flag_categories: Annotated[list[Word], Field(max_length=9)] | None = None
+    epsilon: Epsilon = 0.2
     votes_per_pair: Annotated[int, Field(ge=1, le=100)] = 1
     reveal: Literal["after_each", "at_end", "never"] = "after_each"
     open_for_voting: bool | None = None
@@ -56,6 +85,10 @@ class ImportOptions(Part):
     baselines: bool | None = None
     inconsistent: Literal["tie", "wrong", "decided"] = "tie"
     source: Annotated[str, StringConstraints(max_length=200)] = ""
+
+    @property
+    def single_kind(self) -> VoteKind | None:
+        return None if self.vote_kind == "comparison" else self.vote_kind
 
 
 def json_text(path: str, text: str) -> object:
@@ -90,6 +123,11 @@ class ImportReport(BaseModel):
     @property
     def run_id(self) -> UUID | None:
         return self.runs[0] if self.runs else None
+
+    @property
+    def counted(self) -> Sequence[str]:
+        """What it counts, by name: pairs, or single items in their place."""
+        return ("pairs" if "pairs" in self.new else "items", *WHAT)
 
     @property
     def failures(self) -> int:

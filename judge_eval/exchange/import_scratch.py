@@ -8,14 +8,16 @@ import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import md5
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from uuid import UUID, uuid4
 
 from pydantic import TypeAdapter
 
-from judge_eval.exchange.rows import OF_A_PAIR, OUTPUTS, Item, Misfit, Row
+from judge_eval.exchange.rows import OF_A_PAIR, OUTPUTS, Item, Misfit, Row, column_of
 from judge_eval.prompts.parse import with_namespaces
 
 # A chunk is held and written at once: so many rows, or fewer where their texts are long.
@@ -56,10 +58,10 @@ def quote(value: object) -> str:
 
 @dataclass(slots=True)
 class PairDraft:
-    """What is known of one pair: what is stored, and what rows have added.
+    """What is known of one pair or single item: what is stored, and what rows have added.
 
-    `known` goes by the names of `OF_A_PAIR`, with the `mark` of an output; what nobody has stated
-    is not there. A pair that is not stored yet has no `position`. One that was not imported
+    `known` goes by the names of `OF_A_PAIR`, with the `mark` of an output, and `metadata`; what
+    nobody has stated is not there. What is not stored yet has no `position`. What was not imported
     `is_fixed`: rows may name it, and add nothing to it. `changes` are those of drawings, in words.
     """
 
@@ -72,6 +74,8 @@ class PairDraft:
     is_fixed: bool = False
     is_open: bool = False
     is_changed: bool = False
+    is_single: bool = False
+    made_at: datetime | None = None
     changes: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def take(self, row: Row) -> dict[str, str]:
@@ -79,7 +83,8 @@ class PairDraft:
 
         Raises Misfit where it contradicts; then nothing of it is added.
         """
-        stated = {name: value for name in OF_A_PAIR if (value := getattr(row, name))}
+        names = (*OF_A_PAIR, "metadata")
+        stated = {name: value for name in names if (value := getattr(row, name))}
         stated |= {name: list(value) for name, value in stated.items() if isinstance(value, tuple)}
         texts: dict[str, str] = {}
         changes: dict[str, tuple[str, ...]] = {}
@@ -98,19 +103,29 @@ class PairDraft:
             if not is_guess and self.known.get(name, value) != value:
                 here, before = texts.get(name, value), self.known[name]
                 before = before[_MD5_LENGTH:] if name in texts else before
-                why = f"{quote(here)}, but pair {self.name!r} has {quote(before)}"
-                raise Misfit(name, why)
+                why = f"{quote(here)}, but {self.noun} {self.name!r} has {quote(before)}"
+                raise Misfit(column_of(row, name), why)
         if self.is_fixed:
             return {}
         new = {name: text for name, text in texts.items() if name not in self.known}
         self.is_changed |= any(self.known.get(name) != value for name, value in stated.items())
         self.known |= stated
         self.changes |= changes
+        self.made_at = self.made_at or row.made_at
         return new
 
     @property
+    def noun(self) -> str:
+        return "item" if self.is_single else "pair"
+
+    @property
+    def outputs(self) -> dict[str, UUID]:
+        """The numbers of its outputs by their sides."""
+        return {"a": self.a} if self.is_single else {"a": self.a, "b": self.b}
+
+    @property
     def lacks_output(self) -> bool:
-        return not self.known.keys() >= {*OUTPUTS}
+        return any(f"output_{side}" not in self.known for side in self.outputs)
 
 
 DRAFT: Final = TypeAdapter(PairDraft)
@@ -189,7 +204,8 @@ def text_of(item: Item) -> int:
     if not isinstance(item, Row):
         return 0
     texts = (item.prompt, item.output_a, item.output_b, item.feedback, item.error, item.comment)
-    return sum(len(text) for text in texts if text)
+    beside = (str(value) for value in (*item.metadata.values(), *item.labels.values()))
+    return sum(len(text) for text in chain(texts, beside) if text)
 
 
 def pieces(items: Iterable[AnyItem], text_of: Callable[[AnyItem], int]) -> Iterator[list[AnyItem]]:

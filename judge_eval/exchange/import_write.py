@@ -20,7 +20,8 @@ from humanjudge.celery import enqueue
 from humanjudge.lib.text import number_of
 from humanjudge.lib.validation import validated
 from judge_eval.baselines import BLIND, names_for
-from judge_eval.config.run_config import RUBRICS
+from judge_eval.config.run_config import RUBRICS, SINGLE_RUBRICS
+from judge_eval.exchange.asked import Asked, Columns
 from judge_eval.exchange.import_report import (
     GONE,
     SIMULATED,
@@ -38,6 +39,7 @@ from judge_eval.runs.lifecycle import OUTPUT_ABSENT
 from judge_eval.runs.verdicts import answer_of_baseline, verdicts_entry
 from judge_eval.services import add_judges, baseline, create_queue
 from voting.choices import WRONG
+from voting.kinds import kind_of
 from voting.ledger import chain, ledger
 from voting.models import Entry, Inference, Item, Picture, Project, Queue, Voter, prompt_key
 from voting.order import fresh_turn
@@ -45,15 +47,20 @@ from voting.order import fresh_turn
 # What stands for a provider where verdicts were given elsewhere.
 IMPORTED: Final = "imported"
 UNSEEN: Final = "an output was not imported"
-NOTHING_TO_SHOW: Final = "Its pairs came without their outputs, so nobody can vote on them here."
+NOTHING_TO_SHOW: Final = {
+    noun: f"Its {noun}s came without their outputs, so nobody can vote on them here."
+    for noun in ("pair", "item")
+}
 # In an output's metadata: what its pair was called in the source.
 NOTED: Final = ("prompt_id", "cluster")
 # What was changed in it before it was stored, in words, as a call keeps it of what it brought.
 CHANGES: Final = "changes"
 
+# Of a queue that asks for a free text.
+OPEN_QUESTION: Final = "What is right and what is wrong with this? Say it in a sentence or two."
+
 # Rows of a table of the scratch file.
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
-Columns: TypeAlias = dict[str, Any]
 
 
 class Writing:
@@ -106,19 +113,26 @@ class Writing:
             yield held
 
     def _create(self, project: Project) -> Run:
-        options, name = self._options, self._job.name
+        options, name, rules = self._options, self._job.name, self._job.form["rules"]
         queue = create_queue(
             project,
             name,
-            options.rubric or RUBRICS[self._kind],
-            ballot=options.ballot,
+            options.rubric or self._usual_rubric(rules),
             votes_per_item=options.votes_per_pair,
             reveal=options.reveal,
             is_open=False,
+            **rules,
         )
-        run = Run.every.create(queue=queue, name=name, state=Run.State.IMPORTING)
+        run = Run.every.create(
+            queue=queue, name=name, state=Run.State.IMPORTING, epsilon=options.epsilon
+        )
         Board.objects.create(run=run)
         return run
+
+    def _usual_rubric(self, rules: Columns) -> str:
+        if "kind" not in rules:
+            return RUBRICS[self._kind]
+        return SINGLE_RUBRICS.get(rules["kind"], OPEN_QUESTION)
 
     def _judge(self, run: Run, name: str) -> Judge:
         fingerprint = imported_fingerprint(name, self._options.source)
@@ -129,15 +143,17 @@ class Writing:
         texts: dict[UUID, str | None] = {}
         for _, facts, output_a, output_b in rows:
             draft = DRAFT.validate_json(facts)
-            texts |= {draft.a: output_a, draft.b: output_b}
+            texts |= dict(zip((draft.a, draft.b), (output_a, output_b), strict=True))
             drafts.append(draft)
         new = [draft for draft in drafts if draft.position is None]
         changed = [draft for draft in drafts if draft.position is not None and draft.is_changed]
-        outputs = Inference.objects.in_bulk([pk for d in changed for pk in (d.a, d.b)])
-        for pk in (pk for draft in new for pk in (draft.a, draft.b)):
-            outputs[pk] = Inference(pk=pk, project_id=queue.project_id)
+        outputs = Inference.objects.in_bulk([pk for d in changed for pk in d.outputs.values()])
+        for draft in new:
+            made = {"created_at": draft.made_at} if draft.made_at else {}
+            for pk in draft.outputs.values():
+                outputs[pk] = Inference(pk=pk, project_id=queue.project_id, **made)
         for draft in (*new, *changed):
-            for side, pk in (("a", draft.a), ("b", draft.b)):
+            for side, pk in draft.outputs.items():
                 _fill(outputs[pk], draft, side, texts[pk])
         give_pictures(outputs)
         Inference.objects.bulk_create(
@@ -161,7 +177,7 @@ class Writing:
             Verdict(
                 judge_id=judges[imported_fingerprint(name, self._options.source)],
                 item_id=UUID(hex=pair),
-                **json.loads(statement),
+                **self._settled(run, statement, "winner"),
             )
             for name, pair, statement in rows
         )
@@ -172,7 +188,8 @@ class Writing:
         items = Item.objects.filter(pk__in=pairs).select_related("a", "b").order_by("position")
         for item in items:
             item.queue = run.queue
-        self._answer_by_baselines(run, list(items))
+        if run.queue.kind == Queue.Kind.COMPARISON:
+            self._answer_by_baselines(run, list(items))
         by_pair: dict[UUID, list[Verdict]] = {pair: [] for pair in pairs}
         verdicts = Verdict.objects.filter(item__in=pairs).select_related("judge")
         for verdict in verdicts.order_by("judge__position"):
@@ -226,16 +243,23 @@ class Writing:
         voters |= {voter.external_id: voter for voter in Voter.objects.bulk_create(new)}
         entries = []
         for name, pair, statement in rows:
-            entry = _vote(json.loads(statement), self._now)
+            entry = _vote(self._settled(run, statement, "choice"), self._now)
             entry.project_id, entry.queue, entry.rubric = project, run.queue, run.queue.rubric
             entry.item_id = UUID(hex=pair)
             entry.voter, entry.reputation = voters[name], voters[name].reputation
             entries.append(entry)
         ledger.append(project, entries)
 
+    def _settled(self, run: Run, statement: str, choice: str) -> Columns:
+        stated: Columns = json.loads(statement)
+        if run.queue.kind == Queue.Kind.COMPARISON:
+            return stated
+        return Asked(self._options, run.queue).settled(stated, choice)
+
     def _open(self, run: Run) -> None:
         """Open pairs for voting, and the queue if it is to be, and set what the run does next."""
         queue, is_new = run.queue, bool(self._job.name)
+        noun = kind_of(queue).noun
         if not is_new and Queue.objects.filter(pk=queue.pk, is_simulated=True).exists():
             raise ImportRefused(SIMULATED)  # meanwhile; from now on no more: it has real votes
         is_waiting = _open_pairs(queue)
@@ -249,12 +273,12 @@ class Writing:
                 run.state = Run.State.COMPLETE
             else:
                 run.state = Run.State.VOTING
-            run.note = NOTHING_TO_SHOW if run.state == Run.State.COMPLETE else ""
+            run.note = NOTHING_TO_SHOW[noun] if run.state == Run.State.COMPLETE else ""
         run.save(update_fields=["state", "note"])
         if lacking:
-            note = f"Voting is closed: {_lacking(lacking)} that could be shown."
+            note = f"Voting is closed: {_lacking(lacking, noun)} that could be shown."
             self._report.notes.append(note)
-        new = (number_of(self._report.new[f"{it}s"], it) for it in ("pair", "verdict", "vote"))
+        new = (number_of(self._report.new[f"{it}s"], it) for it in (noun, "verdict", "vote"))
         run.record("imported", f"Imported: {', '.join(new)}.")
         if run.state == Run.State.JUDGING:
             enqueue("judge_eval.tasks.advance", str(run.pk))
@@ -264,7 +288,7 @@ class Writing:
         if is_open is None:
             is_open = not lacking if self._job.name else queue.is_open
         if is_open and lacking:
-            raise ImportRefused(lacking_text(lacking))
+            raise ImportRefused(lacking_text(lacking, kind_of(queue).noun))
         return is_open
 
 
@@ -281,6 +305,7 @@ def _fill(output: Inference, draft: PairDraft, side: str, text: str | None) -> N
     output.generator = known.get(f"generator_{side}", "")
     output.kind = known["kind"]
     output.metadata = {k: v for k, v in output.metadata.items() if k != OUTPUT_ABSENT}
+    output.metadata |= known.get("metadata", {})
     output.metadata |= {name: known[name] for name in NOTED if name in known}
     if f"output_{side}" not in known:
         output.metadata[OUTPUT_ABSENT] = True
@@ -292,9 +317,12 @@ def _fill(output: Inference, draft: PairDraft, side: str, text: str | None) -> N
 
 def _item(queue: Queue, draft: PairDraft) -> Item:
     known = draft.known
-    # Nothing is known to share a prompt that nobody told.
-    unnamed = prompt_key(known["prompt"]) if "prompt" in known else str(draft.pk)
-    key = known.get("cluster") or known.get("prompt_id") or unnamed
+    # Nothing is known to share a prompt that nobody told; a single item is its own.
+    key = str(draft.pk)
+    if not draft.is_single:
+        unnamed = prompt_key(known["prompt"]) if "prompt" in known else key
+        key = known.get("prompt_id") or unnamed
+    key = known.get("cluster") or key
     return Item(
         pk=draft.pk,
         queue=queue,
@@ -302,7 +330,7 @@ def _item(queue: Queue, draft: PairDraft) -> Item:
         prompt_key=key,
         turn=fresh_turn(queue.pk, key),
         a_id=draft.a,
-        b_id=draft.b,
+        b_id=draft.outputs.get("b"),
         votes_wanted=queue.votes_per_item,
     )
 
@@ -333,6 +361,21 @@ def verdict_of(row: Row, rule: str) -> Columns:
     }
 
 
+def single_verdict_of(row: Row, labels: Columns | None) -> Columns:
+    """Return the same of a verdict on a single item, but for what it says, which is in labels."""
+    return {
+        "state": Verdict.State.FAILED if row.error else Verdict.State.DONE,
+        "winner": "",
+        "consistent": None,
+        "picks": [],
+        "score_a": row.score_a,
+        "score_b": None,
+        "feedback": row.feedback or "",
+        "error": row.error or "",
+        "labels": labels,
+    }
+
+
 def _by_rule(winner: str, consistent: bool | None, rule: str) -> str:
     """Return what a tie of two orders that disagree counts as."""
     is_wrong = rule == "wrong" and consistent is False and winner == "tie"
@@ -344,6 +387,8 @@ def vote_of(row: Row) -> Columns:
     return {
         "at": row.voted_at and row.voted_at.isoformat(),
         "choice": row.vote,
+        "value": None,
+        "category": row.category or "",
         "left_side": row.left_side or "",
         "comment": row.comment or "",
         "labels": _labels(row),
@@ -373,15 +418,17 @@ def lacking_outputs(queue: Queue) -> QuerySet[Item]:
     return queue.items.filter(Q(**{a: True}) | Q(**{b: True}))
 
 
-def lacking_text(pairs: int) -> str:
+def lacking_text(number: int, noun: str) -> str:
     return (
-        f"{_lacking(pairs)}, so nobody can vote on them: "
+        f"{_lacking(number, noun)}, so nobody can vote on them: "
         "give the outputs, or close the run for voting."
     )
 
 
-def _lacking(pairs: int) -> str:
-    return f"{number_of(pairs, 'pair')} {'has' if pairs == 1 else 'have'} no outputs"
+def _lacking(number: int, noun: str) -> str:
+    has, output = ("has", "output") if number == 1 else ("have", "outputs")
+    what = "outputs" if noun == "pair" else output
+    return f"{number_of(number, noun)} {has} no {what}"
 
 
 def _open_pairs(queue: Queue) -> bool:

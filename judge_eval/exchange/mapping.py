@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
+from itertools import chain
 from typing import Annotated, Any, BinaryIO, Final, Literal, cast
 
 from pydantic import AfterValidator, Field
@@ -13,24 +14,33 @@ from humanjudge.lib.validation import ConfigError, ConfigInvalid, Part, meant, v
 from judge_eval.exchange import fields
 from judge_eval.exchange.fields import Converter, Label
 from judge_eval.exchange.rows import (
-    FIELDS,
-    OF_A_PAIR,
+    ITEMS,
+    PAIRS,
     Item,
     Misfit,
     Note,
     Row,
     RowError,
+    Shape,
     Values,
-    assemble,
-    name_by_content,
+    shape_of,
 )
 from judge_eval.exchange.sources import Record, records
 
 LABELS: Final = "labels"
 JUDGES: Final = "judges"
-VERDICT_OF: Final = "verdict."
-_NEEDS: Final = {"vote": "voter", "voter": "vote", "verdict": "judge", "pick_ab": "judge"}
-_STATED: Final = ("vote", "voter", "judge", "verdict", "error", "pick_ab", "pick_ba")
+VOTERS: Final = "voters"
+METADATA: Final = "metadata"
+# What the columns of several tasks, judges … begin with in a file that has our own names.
+_PREFIXES: Final = {
+    LABELS: "labels.",
+    JUDGES: "verdict.",
+    VOTERS: "vote.",
+    METADATA: "metadata.",
+}
+_ONE_OF: Final = {LABELS: "task", JUDGES: "judge", VOTERS: "voter", METADATA: "name"}
+# What others call columns of single items.
+_ALIASES: Final = {"item": "id", "generator": "model"}
 # Columns that nothing is made of are named so far.
 MOST_NAMED: Final = 20
 LONGEST_NAMED: Final = 40
@@ -40,24 +50,29 @@ LONGEST_NAMED: Final = 40
 class Column:
     """Where one value of a row comes from: a column of the file, or else the mapping itself.
 
-    `field` is a key of `FIELDS`, or ``labels.TASK``.
+    `field` is a column of ours, or ``labels.TASK``; `alias` is read where there is no `column`.
     """
 
     field: str
     column: str | None
     convert: Converter
     constant: object = None
+    alias: str | None = None
+
+    def found_in(self, record: Values) -> str | None:
+        return next((name for name in (self.column, self.alias) if name in record), None)
 
     def read(self, record: Values) -> object:
         if self.column is None:
             return self.constant
-        raw = record.get(self.column)
+        column = self.found_in(record)
+        raw = record.get(column or "")
         if raw is None:
             return None
         try:
             return self.convert(raw)
         except ValueError as error:
-            named = "" if self.column == self.field else f" (column {self.column!r})"
+            named = "" if column == self.field else f" (column {column!r})"
             raise Misfit(self.field, f"{error}{named}") from error
 
 
@@ -70,73 +85,101 @@ def _looked_up(meanings: Values, raw: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class ColumnMapping:
-    """How the records of one file become rows; made by `parse`.
+    """How the records of one file become rows about items of one shape; made by `parse`.
 
-    `labels` are columns by task; None takes a ``labels`` object and every column ``labels.TASK``.
-    `judges` are columns of verdicts by judge; None takes every column ``verdict.NAME``.
+    `groups` are columns of which there are as many as a file has: of labels by task, verdicts by
+    judge, votes by voter, metadata by name. None takes them by their own names: a ``labels`` object
+    and every column ``labels.TASK``, ``metadata`` in the same way, ``verdict.JUDGE`` and
+    ``vote.VOTER``.
     """
 
     columns: tuple[Column, ...]
-    labels: Mapping[str, Column] | None = None
-    judges: Mapping[str, Column] | None = None
+    groups: Mapping[str, Mapping[str, Column]] | None = None
+    shape: Shape = PAIRS
 
     def rows(self, file: str, record: Record) -> Iterator[Row | RowError]:
-        """Turn one record into rows, more where verdicts stand in columns; or say what is wrong."""
+        """Turn one record into rows, more where it holds statements of several; or say what is
+        wrong.
+        """
+        shape, raw = self.shape, record.values
         try:
-            values = {source.field: source.read(record.values) for source in self.columns}
-            labels = self._labels(record.values)
-            verdicts = list(self._verdicts(record.values))
+            values = {source.field: source.read(raw) for source in self.columns}
+            if shape is ITEMS:
+                values[METADATA] = dict(self._group(METADATA, raw)) or None
+            labels = cast("dict[str, Label]", dict(self._group(LABELS, raw)))
             constants = [source.field for source in self.columns if source.column is None]
-            if not any(s.field == "pair" and s.column in record.values for s in self.columns):
-                values["pair"] = name_by_content(values)
-            if not verdicts or any(values.get(field) is not None for field in _STATED):
-                yield assemble(file, record.line, values, labels, constants)
-            about = {field: values.get(field) for field in ("pair", *OF_A_PAIR)}
-            for judge, verdict in verdicts:
-                yield assemble(file, record.line, about | {"judge": judge, "verdict": verdict}, {})
+            if not any(s.field == shape.name and s.found_in(raw) for s in self.columns):
+                values[shape.name] = shape.name_by_content(values)
+            about = {name: values.get(name) for name in (shape.name, *shape.about)}
+            wide = [
+                about | {who: name, said: answer}
+                for group, who, said in ((JUDGES, "judge", "verdict"), (VOTERS, "voter", "vote"))
+                for name, answer in self._group(group, raw)
+            ]
+            if not wide or any(values.get(name) is not None for name in shape.stated):
+                yield from shape.assemble(file, record.line, values, labels, constants)
+            for statement in wide:
+                yield from shape.assemble(file, record.line, statement, {}, ())
         except Misfit as error:
             yield RowError(file, record.line, error.field, error.why)
 
     def named(self) -> set[str]:
-        every = [*self.columns, *(self.labels or {}).values(), *(self.judges or {}).values()]
-        return {source.column for source in every if source.column is not None}
+        groups = [group.values() for group in (self.groups or {}).values()]
+        every = chain(self.columns, *groups)
+        return {name for each in every for name in (each.column, each.alias) if name is not None}
 
     def unused(self, columns: Iterable[str]) -> list[str]:
-        named, prefixes = self.named(), []
-        if self.labels is None:
-            named.add(LABELS)
-            prefixes.append(f"{LABELS}.")
-        if self.judges is None:
-            prefixes.append(VERDICT_OF)
-        return [each for each in columns if not (each in named or each.startswith(tuple(prefixes)))]
+        named = self.named()
+        own = groups_of(self.shape) if self.groups is None else []
+        if own:
+            named |= {LABELS, METADATA} & {*own}
+            named -= {alias for name, alias in _ALIASES.items() if name in columns}
+        prefixes = tuple(_PREFIXES[group] for group in own)
+        return [each for each in columns if not (each in named or each.startswith(prefixes))]
 
-    def _labels(self, record: Values) -> dict[str, Label]:
-        labels = self.labels
-        if labels is None:
-            nested = record.get(LABELS)
-            if nested is not None and not isinstance(nested, Mapping):
-                raise Misfit(LABELS, "must be an object of answers by task")
-            tasks = {c.partition(".")[2]: v for c, v in record.items() if c.startswith("labels.")}
-            record = {**(nested or {}), **tasks}
-            labels = {task: Column(f"{LABELS}.{task}", task, fields.label) for task in record}
-        answers = ((task, source.read(record)) for task, source in labels.items())
-        return {task: cast(Label, answer) for task, answer in answers if answer is not None}
-
-    def _verdicts(self, record: Values) -> Iterator[tuple[str, object]]:
-        sources = self.judges
+    def _group(self, group: str, record: Values) -> Iterator[tuple[str, object]]:
+        sources = self.groups.get(group, {}) if self.groups is not None else None
         if sources is None:
-            columns = (name for name in record if name.startswith(VERDICT_OF))
-            sources = {
-                name.removeprefix(VERDICT_OF): Column(name, name, fields.choice) for name in columns
-            }
-        for judge, source in sources.items():
-            if (verdict := source.read(record)) is not None:
-                yield judge, verdict
+            record, sources = _own_group(group, record, converter_of(group, self.shape))
+        for name, source in sources.items():
+            if (value := source.read(record)) is not None:
+                yield name, value
 
 
-# Reads files whose columns have the names of our own fields.
+def groups_of(shape: Shape) -> list[str]:
+    return [group for group in _PREFIXES if group != METADATA or shape is ITEMS]
+
+
+def converter_of(group: str, shape: Shape) -> Converter:
+    if group == LABELS:
+        return fields.label
+    return fields.fact if group == METADATA else shape.answer
+
+
+def _own_group(
+    group: str, record: Values, convert: Converter
+) -> tuple[Values, Mapping[str, Column]]:
+    """Return the values of a group by name, and how they are read."""
+    prefix = _PREFIXES[group]
+    values = {c.removeprefix(prefix): v for c, v in record.items() if c.startswith(prefix)}
+    if group in (LABELS, METADATA) and (nested := record.get(group)) is not None:
+        if not isinstance(nested, Mapping):
+            what = "answers by task" if group == LABELS else "values by name"
+            raise Misfit(group, f"must be an object of {what}")
+        values = {**nested, **values}
+    return values, {name: Column(f"{prefix}{name}", name, convert) for name in values}
+
+
+# Read files whose columns have the names of our own fields.
 OWN_NAMES: Final = ColumnMapping(
-    tuple(Column(field, field, convert) for field, convert in FIELDS.items())
+    tuple(Column(name, name, convert) for name, convert in PAIRS.fields.items())
+)
+OWN_ITEM_NAMES: Final = ColumnMapping(
+    tuple(
+        Column(name, name, convert, alias=_ALIASES.get(name))
+        for name, convert in ITEMS.fields.items()
+    ),
+    shape=ITEMS,
 )
 
 
@@ -161,6 +204,11 @@ def own_row(file: str, line: int, values: Values) -> Row | RowError:
     """Build a row from raw values by field, with every check that a file of ours gets."""
     [row] = OWN_NAMES.rows(file, Record(line, dict(values)))
     return row
+
+
+def own_items(file: str, line: int, values: Values) -> Iterator[Row | RowError]:
+    """Build rows about a single item in the same way."""
+    return OWN_ITEM_NAMES.rows(file, Record(line, dict(values)))
 
 
 # --- a whole file -----------------------------------------------------------------------------
@@ -192,8 +240,8 @@ def rows(
             why = f"no record has a column {column!r}{_nearest(column, columns.last)}"
             yield RowError(file, line, None, why, is_fatal=True)
     if columns.unread:
-        guesses = (_nearest(column, FIELDS) for column in columns.unread)
-        guess = next(filter(None, guesses), "") if mapping is OWN_NAMES else ""
+        guesses = (_nearest(column, mapping.shape.fields) for column in columns.unread)
+        guess = next(filter(None, guesses), "") if mapping.groups is None else ""
         yield Note(file, f"not read: {_listed(list(columns.unread))}{guess}")
 
 
@@ -205,7 +253,7 @@ class _Columns:
         self._faults: set[str] = set()
         self.last: list[str] = []
         self.fault = ""
-        self.missing = set() if mapping is OWN_NAMES else mapping.named()
+        self.missing = set() if mapping.groups is None else mapping.named()
         self.unread: dict[str, None] = {}
 
     def look(self, columns: list[str]) -> str:
@@ -226,19 +274,21 @@ class _Columns:
 
 
 def _fault(columns: list[str], unread: list[str], mapping: ColumnMapping) -> str:
-    present = set(columns)
+    shape, present = mapping.shape, {*columns}
     if unread and len(unread) == len(columns):
-        return _unknown(columns)
-    if mapping is not OWN_NAMES:
+        return _unknown(columns, shape)
+    if mapping.groups is not None:
         return ""
-    if "pair" not in present:
-        if near := _nearest("pair", unread):
-            return f"no column is called 'pair'{near}"
-        if not present & {"prompt", "prompt_id"} and not {"output_a", "output_b"} <= present:
-            return "no column says which pair a row is about: neither pair, nor a prompt or outputs"
-    for field, needed in _NEEDS.items():
-        if field in present and needed not in present:
-            return f"beside {field!r} there is no column {needed!r}{_nearest(needed, unread)}"
+    present |= {LABELS} if any(name.startswith(_PREFIXES[LABELS]) for name in columns) else set()
+    if not present & {shape.name, _ALIASES.get(shape.name)}:
+        if near := _nearest(shape.name, unread):
+            return f"no column is called {shape.name!r}{near}"
+        if not present & {"prompt", "prompt_id"} and not {*shape.outputs} <= present:
+            what = f"neither {shape.name}, nor a prompt or {shape.outputs_in_words}"
+            return f"no column says which {shape.name} a row is about: {what}"
+    for name, needed in shape.needs.items():
+        if name in present and not present & {*needed}:
+            return f"beside {name!r} there is no column {needed[0]!r}{_nearest(needed[0], unread)}"
     return ""
 
 
@@ -248,12 +298,12 @@ def _nearest(column: str, names: Iterable[str]) -> str:
     return f": is it {by_lower[near[0]]!r}?" if near else ""
 
 
-def _unknown(columns: list[str]) -> str:
+def _unknown(columns: list[str], shape: Shape) -> str:
     why = f"nothing is known of its columns: {_listed(columns)}"
     other = next((sign for sign in ";\t|" if sign in columns[0]), None)
     if len(columns) == 1 and other:
         return f"{why}; commas stand between columns, not {other!r}"
-    return f"{why}; known are {', '.join(FIELDS)}"
+    return f"{why}; known are {', '.join(shape.fields)}"
 
 
 def _listed(columns: list[str]) -> str:
@@ -280,42 +330,50 @@ class _Source(Part):
     type: Literal["text", "number", "truth"] | None = None
 
 
-def parse(config: object) -> ColumnMapping:
+def parse(config: object, shape: Shape | None = None) -> ColumnMapping:
     """Check a mapping, as docs/importing.md describes it, and make it ready for use.
 
-    Raises ConfigInvalid with all that is wrong; its paths begin with ``mapping``.
+    It is one of pairs or of single items, as `shape` or else its fields say. Raises ConfigInvalid
+    with all that is wrong; its paths begin with ``mapping``.
 
     Examples
     --------
-    >>> parse({"pair": "idx", "votes": "x"})
+    >>> parse({"pair": "idx", "tag": "x"})
     Traceback (most recent call last):
         ...
-    humanjudge.lib.validation.ConfigInvalid: mapping.votes: unknown; did you mean 'vote'?
+    humanjudge.lib.validation.ConfigInvalid: mapping.tag: unknown; did you mean 'tags'?
     """
     if not isinstance(config, Mapping):
         raise ConfigInvalid.at("mapping", "must be an object of columns by field")
-    parser = _Parser()
-    names = [*FIELDS, LABELS, JUDGES]
+    shape, parser = shape or shape_of(config) or _fitting(config), _Parser()
+    groups = groups_of(shape)
+    names = [*shape.fields, *groups]
     for name in config:
         if name not in names:
             parser.refuse(name, f"unknown{meant(name, names)}")
     columns = [
-        parser.column(field, spec, FIELDS[field])
+        parser.column(field, spec, shape.fields[field])
         for field, spec in config.items()
-        if field in FIELDS
+        if field in shape.fields
     ]
-    groups = []
-    for group, of, convert in ((LABELS, "task", fields.label), (JUDGES, "judge", fields.choice)):
-        specs = config.get(group, {})
+    parsed = {}
+    for group in groups:
+        specs, convert = config.get(group, {}), converter_of(group, shape)
         if not isinstance(specs, Mapping):
-            parser.refuse(group, f"must be an object of columns by {of}")
+            parser.refuse(group, f"must be an object of columns by {_ONE_OF[group]}")
             specs = {}
-        groups.append(
-            {name: parser.column(f"{group}.{name}", spec, convert) for name, spec in specs.items()}
-        )
+        parsed[group] = {
+            name: parser.column(f"{group}.{name}", spec, convert) for name, spec in specs.items()
+        }
     if parser.errors:
         raise ConfigInvalid(parser.errors)
-    return ColumnMapping(tuple(columns), *groups)
+    return ColumnMapping(tuple(columns), parsed, shape)
+
+
+def _fitting(config: Mapping[str, object]) -> Shape:
+    """Return the shape that knows all fields of a mapping; of pairs, where neither does."""
+    shapes = (PAIRS, ITEMS)
+    return next((s for s in shapes if {*s.fields, *groups_of(s)} >= config.keys()), PAIRS)
 
 
 class _Parser:
@@ -357,11 +415,11 @@ class _Parser:
         stated, is_label = source.model_fields_set, field.startswith(f"{LABELS}.")
         if ("column" in stated) == ("value" in stated):
             self.refuse(field, "needs one of column and value")
-        elif "value" in stated and (field == "pair" or source.values):
+        elif "value" in stated and (field in ("pair", "item") or source.values):
             self.refuse(f"{field}.value", "cannot stand here: it is the same for every row")
         allowed = {
             "separator": is_label or field == "tags",
-            "timezone": field == "voted_at",
+            "timezone": field in ("voted_at", "time"),
             "type": is_label,
         }
         for setting in [name for name, belongs in allowed.items() if not belongs]:

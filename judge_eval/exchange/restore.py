@@ -6,7 +6,7 @@ when all of it is there.
 """
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import groupby, islice
 from typing import Any, BinaryIO, Final, TypeAlias
@@ -23,11 +23,11 @@ from judge_eval.exchange.import_scratch import pieces
 from judge_eval.exchange.restore_rows import Columns, Lines, Rows, Start, lacks
 from judge_eval.exchange.writing import counted, finish, note, remove, remove_unused, step
 from judge_eval.models import Import, Run
-from voting.choices import VERDICTS
+from voting.choices import CHOICES, PASS_FLAG, WRONG
 from voting.ledger import chain, ledger
-from voting.models import Entry, Project, Voter, VoterPrompt
+from voting.models import Entry, Project, Queue, Voter, VoterPrompt
 
-_COUNTED: Final = {"judge": "judges", "comparison": "pairs", "verdict": "verdicts", "vote": "votes"}
+_COUNTED: Final = {"judge": "judges", "verdict": "verdicts", "vote": "votes"}
 
 Numbered: TypeAlias = tuple[int, Any]
 
@@ -119,7 +119,7 @@ class Restoring:
                 reason = str(error).partition("\n")[0]
                 why = f"lines {first} to {last} cannot be stored: {reason}"
                 raise BundleError(first, None, why) from error
-        counted = (_COUNTED.get(record.type) for _, record in chunk)
+        counted = (_counted_as(record) for _, record in chunk)
         self._report.new.update(filter(None, counted))
 
     def take_back(self) -> bool:
@@ -165,6 +165,12 @@ class Restoring:
 
         for _, alike in groupby(lines, key=kind):
             yield from pieces(alike, _text_of)
+
+
+def _counted_as(record: Any) -> str | None:
+    if record.type == "comparison":
+        return "pairs" if record.b else "items"
+    return _COUNTED.get(record.type)
 
 
 def _text_of(line: Numbered) -> int:
@@ -236,6 +242,8 @@ class Ledger:
         if labels and ledger.labels_sha256(salt, labels) != stated.labels_sha256:
             raise BundleError(line, "labels_sha256", "is not the hash of what was said")
         fields = self._fields(line, stated)
+        if stated.choice not in _offered(fields["queue"], stated.choice):
+            raise BundleError(line, "choice", f"{stated.choice!r} is no vote on its item")
         if stated.labels_sha256:
             fields["payload"] = {"labels_sha256": stated.labels_sha256}
         rubric = self._rows.rubric(line, stated.rubric)
@@ -246,6 +254,9 @@ class Ledger:
         target = self._known.get(self._rows.number(stated.target)) if stated.target else None
         if stated.kind == "retraction":
             _retract(line, target, fields.get("voter"))
+        if stated.kind == "decision" and stated.comparison:
+            fields["comment_sha256"] = _why(line, stated)
+            _reverse(line, stated, target)
         if stated.target:
             fields["target"] = target or lacks(line, "target", stated.target)
         if stated.kind == "verdicts":
@@ -275,9 +286,16 @@ class Ledger:
         run = stated.run and self._rows.runs.get(stated.run)
         if judge.run != run or judge.position != item["position"]:
             raise BundleError(line, "payload", f"judge {judge.name} has no such place in this run")
-        if item["winner"] not in (*VERDICTS, None):
+        if item["winner"] not in (*_offered(judge.run.queue, item["winner"]), WRONG, None):
             raise BundleError(line, "payload", f"{item['winner']!r} is no verdict")
         return {**item, "judge": str(judge.pk)}
+
+
+def _offered(queue: Queue, said: str | None) -> Sequence[str | None]:
+    """Return what may be said of an item; where words are free, whatever `said` is."""
+    if queue.kind == Queue.Kind.COMPARISON:
+        return CHOICES
+    return PASS_FLAG if queue.kind == Queue.Kind.PASS_FLAG else (said,)
 
 
 def _retract(line: int, target: Entry | None, voter: Voter | None) -> None:
@@ -286,6 +304,23 @@ def _retract(line: int, target: Entry | None, voter: Voter | None) -> None:
     if target.retracted is True:
         raise BundleError(line, "target", "was taken back before")
     # Nothing that follows in this chunk may take it back again.
+    target.retracted = True
+
+
+def _why(line: int, stated: bundle.EntryPart) -> str:
+    digest = stated.payload.get("why", "")
+    if stated.comment and chain.salted_hash(stated.salt, stated.comment) != digest:
+        raise BundleError(line, "payload.why", "is not the hash of what was said")
+    return str(digest)
+
+
+def _reverse(line: int, stated: bundle.EntryPart, target: Entry | None) -> None:
+    if stated.payload.get("action") != "reverse":
+        return
+    if not target or target.kind != Entry.Kind.DECISION:
+        raise BundleError(line, "target", "is no decision")
+    if target.retracted is True:
+        raise BundleError(line, "target", "was reversed before")
     target.retracted = True
 
 
@@ -338,7 +373,7 @@ class Rehearsal(Ledger):
             if "uid" in str(error):
                 raise BundleError(line, "id", f"{entry.uid} is here already") from error
             raise BundleError(line, "voter", "has voted on this before") from error
-        if entry.kind == Entry.Kind.RETRACTION and entry.target:
+        if entry.target and (entry.kind == Entry.Kind.RETRACTION or ledger.reverses(entry)):
             gone = [entry.target.uid.hex]
             self._db.execute("UPDATE entry SET stands = FALSE WHERE uid = ?", gone)
 
@@ -354,11 +389,11 @@ class Rehearsal(Ledger):
 
 
 def _row(entry: Entry) -> tuple[object, ...]:
-    is_vote = entry.kind == Entry.Kind.VOTE
+    can_stand = entry.kind in (Entry.Kind.VOTE, Entry.Kind.DECISION)
     return (
         entry.uid.hex,
         entry.kind,
         entry.voter and entry.voter.pseudonym,
         entry.item_id and entry.item_id.hex,
-        is_vote and entry.retracted is not True,
+        can_stand and entry.retracted is not True,
     )

@@ -15,14 +15,16 @@ from judge_eval.exchange import bundle as records
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.writing import close_undrawn, give_pictures
 from judge_eval.models import Board, Judge, JudgeRating, Run, Verdict
+from voting.ledger.decisions import EXCLUDED
 from voting.models import Flag, Inference, Item, Project, Queue, Voter, VoterPrompt
 from voting.order import fresh_turn
 
 UNASKED: Final = "no verdict had come when the run was exported"
 _OF_QUEUE: Final = set(
-    "name ballot votes_per_item overlap_share overlap_votes reveal is_simulated".split()
+    "name kind options ballot votes_per_item overlap_share overlap_votes reveal "
+    "is_simulated".split()
 )
-_OF_RUN: Final = set("name note budget_nano spent_nano created_at started_at".split())
+_OF_RUN: Final = set("name note epsilon budget_nano spent_nano created_at started_at".split())
 
 # What a record calls otherwise than its row.
 _COLUMNS: Final = {"a": "a_id", "b": "b_id", "comparison": "item_id"}
@@ -208,6 +210,8 @@ class Rows:
             columns = self.columns(*line)
             queue = columns.pop("run").queue
             turn = fresh_turn(queue.pk, columns["prompt_key"])
+            if columns["unusable"] == EXCLUDED:
+                columns["unusable"] = ""  # the ledger says so again
             new.append(Item(queue=queue, turn=turn, **columns))
         Item.objects.bulk_create(new)
 

@@ -1,11 +1,12 @@
-"""What every source is turned into: one row is one statement about one pair.
+"""What every source is turned into: one row is one statement about one item.
 
-A row is denormalised and anything but the pair may be absent. It holds a vote, or a verdict, or
-both, or neither: then it only declares a pair.
+An item is a pair of outputs, or a single one. A row is denormalised and anything but the item may
+be absent. It holds a vote, or a verdict, or neither: then it only declares the item. Of a pair it
+may hold both.
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -14,7 +15,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_origin, get_ty
 from pydantic import Field
 
 from judge_eval.exchange import fields
-from judge_eval.exchange.fields import Label
+from judge_eval.exchange.fields import Converter, Label
 from voting.choices import Choice, Side
 
 Kind = Literal["svg", "text", "code"]
@@ -24,17 +25,21 @@ Values: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One statement about one pair, in the pair's stored orientation, and where it stands.
+    """One statement about one item, a pair in its stored orientation, and where it stands.
 
-    Its fields are called as columns are (docs/importing.md), each beside what checks its raw value.
-    `line` is that of a CSV or JSON Lines file, the number of the record elsewhere, from 1. Who
-    names a `judge` holds a verdict, who names a `voter` a vote, and `labels` belong to that one
-    statement. An output is None where the source holds no texts; an empty one was written so.
+    Its fields are called as columns of pairs are (docs/importing.md), each beside what checks its
+    raw value; `ITEM_FIELDS` are the columns of single items. `line` is that of a CSV or JSON Lines
+    file, the number of the record elsewhere, from 1. Who names a `judge` holds a verdict, who names
+    a `voter` a vote, and `labels` belong to that one statement. An output is None where the source
+    holds no texts; an empty one was written so.
+
+    What is said of an item that `is_single` stands in `labels`, the vote or verdict itself under
+    `MAIN`. Its output, who generated it and a judge's score from 0 to 1 are those of side A.
     """
 
     file: str
     line: int
-    pair: Annotated[str, fields.name]
+    item: Annotated[str, fields.name]
     prompt: Annotated[str | None, fields.text] = None
     prompt_id: Annotated[str | None, fields.name] = None
     tags: Annotated[tuple[str, ...], fields.words] = ()
@@ -60,33 +65,60 @@ class Row:
     left_side: Annotated[Side | None, fields.side] = None
     labels: Mapping[str, Label] = field(default_factory=dict)
     external_id: Annotated[str | None, fields.name] = None
+    is_single: bool = False
+    made_at: datetime | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    category: str | None = None
 
 
-FIELDS: Final[dict[str, fields.Converter]] = {
+# The answer to what a queue asks, among answers to further tasks.
+MAIN: Final = ""
+_OF_A_ROW: Final = {
     name: hint.__metadata__[0]
     for name, hint in get_type_hints(Row, include_extras=True).items()
     if get_origin(hint) is Annotated
 }
+_PAIR: Final = "pair"
+_ITEM: Final = "item"
+# What checks the raw values of each column: of a file of pairs, and of one of single items.
+FIELDS: Final[dict[str, Converter]] = {
+    _PAIR if name == "item" else name: convert for name, convert in _OF_A_ROW.items()
+}
+ITEM_FIELDS: Final[dict[str, Converter]] = {
+    **{name: _OF_A_ROW[name] for name in (_ITEM, "prompt", "prompt_id", "tags", "kind", "cluster")},
+    "generator": fields.name,
+    "output": fields.output,
+    "time": fields.moment,
+    "judge": fields.name,
+    "verdict": fields.label,
+    "score": fields.share,
+    "feedback": fields.text,
+    "error": fields.text,
+    "voter": fields.name,
+    "vote": fields.label,
+    "category": fields.name,
+    "voted_at": fields.moment,
+    "comment": fields.text,
+}
+_STORED_AS: Final = {
+    _PAIR: "item",
+    "generator": "generator_a",
+    "output": "output_a",
+    "score": "score_a",
+    "time": "made_at",
+}
 OUTPUTS: Final = ("output_a", "output_b")
-# What tells a pair from others in a file that has no names for them.
+# What tells an item from others in a file that has no names for them.
 _TELLING: Final = ("prompt", "prompt_id", "generator_a", "generator_b", *OUTPUTS)
+_TELLING_ITEMS: Final = ("prompt", "prompt_id", "generator", "output")
 OF_A_PAIR: Final = (*_TELLING, "tags", "kind", "cluster")
+OF_AN_ITEM: Final = (*_TELLING_ITEMS, "tags", "kind", "cluster", "time", "metadata")
 _PICKS: Final = ("pick_ab", "pick_ba")
 _OF_A_WINNER: Final = ("score_a", "score_b", "consistent")
 _OF_A_VERDICT: Final = ("judge", *_OF_A_WINNER, "feedback")
 _OF_A_VOTE: Final = ("voter", "voted_at", "comment", "left_side")
-
-
-@dataclass(frozen=True, slots=True)
-class LabelRow:
-    """One label that one annotator, a person or a judge, gave one item that is no pair."""
-
-    file: str
-    line: int
-    item: str
-    annotator: str
-    is_judge: bool
-    label: Label
+_OF_A_SINGLE_VERDICT: Final = ("judge", "verdict", "score", "feedback", "error")
+_OF_A_SINGLE_VOTE: Final = ("voter", "vote", "category", "voted_at", "comment")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +164,7 @@ class Note:
     text: str
 
 
-Item: TypeAlias = Row | LabelRow | JudgeOrder | LeftOut | Note | RowError
+Item: TypeAlias = Row | JudgeOrder | LeftOut | Note | RowError
 
 
 class Broken(ValueError):
@@ -184,15 +216,16 @@ def assemble(
     values: Values,
     labels: Mapping[str, Label],
     constants: Collection[str] = (),
-) -> Row:
-    """Build a row of checked values by field; what is None is not there. Raises Misfit.
+) -> Iterator[Row]:
+    """Build a row about a pair of checked values by column; what is None is not there.
 
-    `constants` are fields that every row of the file has, and that therefore claim no statement by
+    `constants` are columns that every row of the file has, and that therefore claim no statement by
     themselves: the judge's name in a file of one judge, on a row that it was not asked about.
+    Raises Misfit.
     """
     given = {name: value for name, value in values.items() if value is not None}
-    if "pair" not in given:
-        raise Misfit("pair", "missing: every row must name its pair")
+    if _PAIR not in given:
+        raise Misfit(_PAIR, "missing: every row must name its pair")
     has_verdict, has_vote = (
         not given.keys().isdisjoint(("verdict", "error", *_PICKS)),
         "vote" in given,
@@ -206,8 +239,62 @@ def assemble(
     elif "voter" not in given:
         raise Misfit("voter", "missing: a vote must name its voter")
     if labels and has_verdict == has_vote:
-        raise Misfit("labels", "must stand beside one vote or one verdict, to say whose they are")
-    return Row(file, line, **given, labels=dict(labels))
+        raise Misfit("labels", _WHOSE)
+    yield _row(file, line, given, labels)
+
+
+def assemble_single(
+    file: str,
+    line: int,
+    values: Values,
+    labels: Mapping[str, Label],
+    constants: Collection[str] = (),
+) -> Iterator[Row]:
+    """Build rows about a single item: one for its verdict, one for its vote; see `assemble`."""
+    given = {name: value for name, value in values.items() if value is not None}
+    if _ITEM not in given:
+        raise Misfit(_ITEM, "missing: every row must name its item")
+    has_verdict, has_vote = _statements(given, labels)
+    if has_verdict:
+        _check_single_verdict(given, constants)
+    else:
+        _drop(given, _OF_A_SINGLE_VERDICT, constants, "stands without a verdict or an error")
+    if not has_vote:
+        _drop(given, _OF_A_SINGLE_VOTE, constants, "stands without a vote")
+    elif "voter" not in given:
+        raise Misfit("voter", "missing: a vote must name its voter")
+    verdict: Values = {name: given.pop(name) for name in _OF_A_SINGLE_VERDICT if name in given}
+    vote: Values = {name: given.pop(name) for name in _OF_A_SINGLE_VOTE if name in given}
+    for statement, answer in ((verdict, "verdict"), (vote, "vote")):
+        if statement:
+            main = statement.pop(answer, None if labels else statement.get("score"))
+            answers = dict(labels) if main is None else {MAIN: main, **labels}
+            yield _row(file, line, given | statement, answers, is_single=True)
+    if not verdict and not vote:
+        yield _row(file, line, given, {}, is_single=True)
+
+
+_WHOSE: Final = "must stand beside one vote or one verdict, to say whose they are"
+
+
+def _statements(given: Values, labels: Mapping[str, Label]) -> tuple[bool, bool]:
+    """Say whether a row holds a verdict and a vote: answers to tasks alone are one of them."""
+    has_verdict, has_vote = (
+        not given.keys().isdisjoint(("verdict", "score", "error")),
+        "vote" in given,
+    )
+    if labels and not has_verdict and not has_vote:
+        has_verdict, has_vote = "judge" in given, "voter" in given
+    if labels and has_verdict == has_vote:
+        raise Misfit("labels", _WHOSE)
+    return has_verdict, has_vote
+
+
+def _row(
+    file: str, line: int, given: Values, labels: Mapping[str, Label], *, is_single: bool = False
+) -> Row:
+    stored = {_STORED_AS.get(name, name): value for name, value in given.items()}
+    return Row(file, line, **stored, labels=dict(labels), is_single=is_single)
 
 
 def _check_verdict(given: Values, constants: Collection[str]) -> None:
@@ -223,6 +310,15 @@ def _check_verdict(given: Values, constants: Collection[str]) -> None:
         _drop(given, _OF_A_WINNER, constants, "a failed verdict has none")
     if picks and given.get("consistent") not in (None, picks[0] == picks[1]):
         raise Misfit("consistent", f"the picks {picks[0]} and {picks[1]} say otherwise")
+
+
+def _check_single_verdict(given: Values, constants: Collection[str]) -> None:
+    if "judge" not in given:
+        raise Misfit("judge", "missing: a verdict must name its judge")
+    if "error" in given:
+        if "verdict" in given:
+            raise Misfit("error", "stands beside a verdict: it is one or the other")
+        _drop(given, ("score",), constants, "a failed verdict has none")
 
 
 def _drop(given: Values, names: Collection[str], constants: Collection[str], why: str) -> None:
@@ -241,7 +337,94 @@ def name_by_content(values: Values) -> str:
     >>> name_by_content({"prompt": "Why?", "generator_a": "x"})[:8]
     '13f63c69'
     """
-    telling = {name: values[name] for name in _TELLING if values.get(name) is not None}
-    if not telling.keys() & {"prompt", "prompt_id"} and not telling.keys() >= {*OUTPUTS}:
-        raise Misfit("pair", "missing, and neither a prompt nor outputs tell which pair it is")
+    return _name_by(_PAIR, values, _TELLING, OUTPUTS)
+
+
+def single_name_by_content(values: Values) -> str:
+    """Return the same for a single item."""
+    return _name_by(_ITEM, values, _TELLING_ITEMS, ("output",))
+
+
+def _name_by(what: str, values: Values, names: Collection[str], outputs: Collection[str]) -> str:
+    telling = {name: values[name] for name in names if values.get(name) is not None}
+    if not telling.keys() & {"prompt", "prompt_id"} and not telling.keys() >= {*outputs}:
+        none = "an output tells" if len(outputs) == 1 else "outputs tell"
+        raise Misfit(what, f"missing, and neither a prompt nor {none} which {what} it is")
     return sha256(json.dumps(telling, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def column_of(row: Row, name: str) -> str:
+    """Return what a field of a row is called in its file."""
+    columns = {field: column for column, field in _STORED_AS.items() if column != _PAIR}
+    return columns.get(name, name) if row.is_single else name
+
+
+# --- what a file is about -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Whether the rows of a file are about pairs or single items, and what follows from that.
+
+    `name` is the column that names what a row is about, `fields` check its columns, by `answer`
+    reads a vote or verdict that stands in a column of its own, and `needs` are columns that cannot
+    be without one of others.
+    """
+
+    name: str
+    outputs_in_words: str
+    fields: Mapping[str, Converter]
+    about: Collection[str]
+    outputs: Collection[str]
+    answer: Converter
+    stated: Collection[str]
+    needs: Mapping[str, Sequence[str]]
+    assemble: Callable[[str, int, Values, Mapping[str, Label], Collection[str]], Iterator[Row]]
+    name_by_content: Callable[[Values], str]
+
+
+PAIRS: Final = Shape(
+    name=_PAIR,
+    outputs_in_words="outputs",
+    fields=FIELDS,
+    about=OF_A_PAIR,
+    outputs=OUTPUTS,
+    answer=fields.choice,
+    stated=("vote", "voter", "judge", "verdict", "error", *_PICKS),
+    needs={"vote": ["voter"], "voter": ["vote"], "verdict": ["judge"], "pick_ab": ["judge"]},
+    assemble=assemble,
+    name_by_content=name_by_content,
+)
+ITEMS: Final = Shape(
+    name=_ITEM,
+    outputs_in_words="an output",
+    fields=ITEM_FIELDS,
+    about=OF_AN_ITEM,
+    outputs=("output",),
+    answer=fields.label,
+    stated=("vote", "voter", "judge", "verdict", "error", "score"),
+    needs={
+        "vote": ["voter"],
+        "voter": ["vote", "labels"],
+        "verdict": ["judge"],
+        "score": ["judge"],
+        "category": ["vote"],
+    },
+    assemble=assemble_single,
+    name_by_content=single_name_by_content,
+)
+
+
+def shape_of(columns: Collection[str]) -> Shape | None:
+    """Tell from the names of columns what rows are about; None where they do not say.
+
+    Examples
+    --------
+    >>> [shape and shape.name for shape in map(shape_of, (["output"], ["output_b"], ["prompt"]))]
+    ['item', 'pair', None]
+    """
+    of_pairs = {_PAIR, "generator_a", "generator_b", *OUTPUTS, *_PICKS}
+    for shape, names in ((PAIRS, of_pairs), (ITEMS, {_ITEM, "output"})):
+        if names & {*columns}:
+            return shape
+    return None

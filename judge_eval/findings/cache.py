@@ -16,6 +16,7 @@ from humanjudge.celery import enqueue
 from judge_eval.findings.model import RunFindings
 from judge_eval.findings.slices import WHOLE, Parts, Slice, SliceInvalid
 from judge_eval.models import Board, Findings, Run
+from voting.kinds import kind_of
 
 # A worker that was killed in the middle leaves its findings to others after this time.
 LEASE = timedelta(minutes=2)
@@ -95,7 +96,8 @@ def compute(run_id: UUID, part: str) -> bool:
         return False
     began = time.perf_counter()
     run = Run.objects.select_related("queue").get(pk=run_id)
-    computed = findings(outcomes_of(run, Slice.parse(part)))
+    wanted = Slice.parse(part, kind_of(run.queue).noun)
+    computed = findings(outcomes_of(run, wanted))
     charts = charts_of(computed)
     seconds = time.perf_counter() - began
     done = timezone.now()
@@ -148,7 +150,7 @@ def request_findings(run: Run, part: str) -> Request:
 
     Raises SliceInvalid, as PartUnknown or TooManyParts where it is not the address that is wrong.
     """
-    wanted = Slice.parse(part)
+    wanted = Slice.parse(part, kind_of(run.queue).noun)
     whole = findings_of(run, WHOLE)
     request = Request(wanted, whole, whole)
     if wanted.kind and request.parts is not None:

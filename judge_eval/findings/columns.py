@@ -19,11 +19,13 @@ from judge_eval.stats.estimate import Share
 Value = str | float | None
 
 PENDING = "Being computed from the votes; it appears here by itself within seconds."
-UNVOTED = "Nobody has voted on a pair that it has a verdict on."
-_UNASKED = "It has not been asked about a pair that is open for voting."
+UNVOTED = "Nobody has voted on what it has a verdict on."
+_UNASKED = "It has not been asked about anything that is open for voting."
 _ONE_ORDER = "It has not answered about a pair in both orders, or what it answered is not known."
 _NO_SIDE = "It has chosen no side, or in which order it saw the pairs is not known."
-_ALONE = "No two people have voted on the same pair."
+_ALONE = "Nobody has voted on what somebody else voted on."
+_UNFLAGGED = "It has no verdict on anything that people flagged."
+_UNPASSED = "It has no verdict on anything that people passed."
 _NO_SIDED_VOTE = "Nobody has voted for a side, or where it stood is not known."
 _METHODS: Final = {
     "wilson": "Wilson",
@@ -57,6 +59,8 @@ class Column:
     topic: str = ""
     group: str = ""
     is_of_parts: bool = True
+    # The kind of items that it is of; empty: of all.
+    kind: str = ""
 
 
 def share_cell(
@@ -164,9 +168,23 @@ GROUPS: Final[Mapping[str, Sequence[Column]]] = {
             _share_files("agreement", "agreement"),
         ),
         Column(
-            *("coverage", "Coverage", "% of pairs", "how-coverage"),
-            lambda judge: share_cell(judge.coverage, "pairs", _UNASKED),
+            *("coverage", "Coverage", "% answered", "how-coverage"),
+            lambda judge: share_cell(judge.coverage, "asked about", _UNASKED),
             _share_files("coverage", "coverage"),
+        ),
+    ),
+    "Flags": (
+        Column(
+            *("sensitivity", "Sensitivity", "% of flags", "how-flags"),
+            lambda judge: share_cell(judge.sensitivity, "flags", _UNFLAGGED),
+            _share_files("sensitivity", "sensitivity"),
+            kind="pass_flag",
+        ),
+        Column(
+            *("specificity", "Specificity", "% of passes", "how-flags"),
+            lambda judge: share_cell(judge.specificity, "passes", _UNPASSED),
+            _share_files("specificity", "specificity"),
+            kind="pass_flag",
         ),
     ),
     "Position bias": (
@@ -175,18 +193,21 @@ GROUPS: Final[Mapping[str, Sequence[Column]]] = {
             lambda judge: share_cell(judge.consistency, "pairs", _ONE_ORDER),
             _share_files("consistency", "consistency"),
             topic="answers in both orders",
+            kind="comparison",
         ),
         Column(
             *("single", "Per answer", "% of votes", "how-habits"),
             lambda judge: share_cell(judge.per_answer, "answers set beside votes", _ONE_ORDER),
             _share_files("agreement_per_answer", "per_answer"),
             topic="answers in both orders",
+            kind="comparison",
         ),
         Column(
             *("first", "First position", "% picked", "how-habits"),
             lambda judge: share_cell(judge.first_position, "answers for a side", _NO_SIDE),
             _share_files("first_position", "first_position"),
             topic="preference for what stands first",
+            kind="comparison",
         ),
     ),
     "Price": (
@@ -214,10 +235,17 @@ GROUPS: Final[Mapping[str, Sequence[Column]]] = {
 COLUMNS: Final = tuple(
     replace(column, group=title) for title, columns in GROUPS.items() for column in columns
 )
-# Files begin with what judges are listed by.
+
+
+def columns_of(kind: str) -> list[Column]:
+    """Return the columns that items of this kind have."""
+    return [column for column in COLUMNS if column.kind in ("", kind)]
+
+
+# Files begin with what judges are listed by, and end with what only some items have.
 _FILES: Final = {
     name: attribute
-    for column in sorted(COLUMNS, key=lambda column: column.figure != "overall")
+    for column in sorted(COLUMNS, key=lambda c: (c.figure != "overall", c.kind == "pass_flag"))
     for name, attribute in column.files.items()
 }
 FILE_COLUMNS: Final = ("judge_id", "name", "kind", *_FILES)
@@ -236,7 +264,7 @@ def live_cells(row: JudgeRating, judge: JudgeFindings | None) -> dict[str, Cell]
     cells = {"elo": Cell(f"{row.elo:.0f}", "" if luck is None else f"±{luck:.0f}")}
     for figure, successes, trials, counted, decimals in (
         ("agreement", row.agree, row.total, "votes", 1),
-        ("coverage", row.answered, row.asked, "pairs", 0),
+        ("coverage", row.answered, row.asked, "asked about", 0),
     ):
         if trials and not judge:
             title = f"{successes:,} of {trials:,} {counted}"
@@ -247,7 +275,7 @@ def live_cells(row: JudgeRating, judge: JudgeFindings | None) -> dict[str, Cell]
 
 def people_cells(pairs: Share, first: Share) -> dict[str, Cell]:
     """Show how often two people agree, and how often people pick what stands left."""
-    two = "times that two people voted on the same pair"
+    two = "times that two people voted on the same"
     return {
         "overall": share_cell(pairs, two, _ALONE, decimals=1, is_drawn=True),
         "first": share_cell(first, "votes for a side", _NO_SIDED_VOTE),

@@ -9,25 +9,28 @@ import numpy as np
 from humanjudge.charts.draw import svg
 from humanjudge.charts.plots import Curve, Estimate, heat_map, intervals, lines
 from humanjudge.charts.spec import RATING, SHARE, Axis, Reference, Spec
+from judge_eval.findings.alt_test import alt_tests
 from judge_eval.findings.load import RunOutcomes, Spent
 from judge_eval.findings.model import (
     PEOPLE,
-    AgainstPerson,
     AltTest,
-    AltTestJudge,
     Claims,
+    Confusion,
+    ConfusionMatrix,
     DisputedPair,
     JudgeFindings,
     ModelBoard,
     Models,
+    OfLabel,
+    PassRates,
     RunFindings,
 )
-from judge_eval.models import Judge
-from judge_eval.stats import PASSES, AltTestResult, AltTestSettings, advice, alt_test, in_words
+from judge_eval.stats import PASSES
 from judge_eval.stats.bootstrap import FloatArray
 from judge_eval.stats.bradley_terry import as_votes, model_board
 from judge_eval.stats.claims import claims as claims_of
 from judge_eval.stats.claims import summary
+from judge_eval.stats.confusion import LabelRates, confusion_matrices, label_rates
 from judge_eval.stats.estimate import Rating, Share, best_first
 from judge_eval.stats.judge_figures import (
     among_people,
@@ -36,21 +39,17 @@ from judge_eval.stats.judge_figures import (
     overall_agreement,
     per_answer,
     shares,
+    shares_by_prompt,
 )
 from judge_eval.stats.order_luck import order_luck
-from judge_eval.stats.outcomes_table import WRONG, Codes, OutcomesTable
-from voting.choices import VERDICTS
+from judge_eval.stats.outcomes_table import Codes, OutcomesTable
+from voting.kinds import is_single, kind_of
+from voting.models import Queue
 
 START = Reference(1000, "start")
 MOST_DISPUTED = 12
 MOST_MODELS = 100
-# Everybody is tested; of very many people only some are listed one by one.
-MOST_LISTED = 200
-TOO_FEW = "too few items that others voted on too"
-SOME = (
-    "This page compares one of every {} items: all {:,} votes would take too long here. "
-    "Score files take all of them."
-)
+MOST_LABELS = 12
 
 
 def findings(outcomes: RunOutcomes) -> RunFindings:
@@ -64,6 +63,7 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
     luck = order_luck(table, _rng(outcomes, 4))
     overall = overall_agreement(table, outcomes.prompts)
     single = per_answer(table.votes, outcomes.answers, outcomes.prompts)
+    flags = _flag_rates(outcomes)
     computed = [
         asdict(figure)
         | {
@@ -76,6 +76,7 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
             "first_position": first_position[place],
             "order_luck": None if luck is None else float(luck[place]),
         }
+        | (asdict(flags[place]) if flags else {})
         | _prices(outcomes.spent[place], figure.agreement.value)
         for place, (judge, figure) in enumerate(zip(judges, figures, strict=True))
     ]
@@ -96,12 +97,15 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
                 for n, (each, figure) in enumerate(zip(single, figures, strict=True))
                 if each.value is not None and figure.agreement.value is not None
             },
+            noun=kind_of(outcomes.run.queue).noun,
             beside_people=(
                 (figures[only[0]].beside_people, among.votes) if len(only) == 1 else None
             ),
         )
     models, models_why = _models(outcomes)
-    alt_test, alt_test_why = _alt_test(outcomes)
+    alt_test, alt_test_why, further = alt_tests(
+        outcomes.run, judges, outcomes.tasks, outcomes.as_of.votes
+    )
     alike: Any = same_verdict(table.verdicts)
     return RunFindings(
         as_of=outcomes.as_of,
@@ -116,6 +120,9 @@ def findings(outcomes: RunOutcomes) -> RunFindings:
         models_why=models_why,
         alt_test=alt_test,
         alt_test_why=alt_test_why,
+        further_alt_tests=further,
+        confusion=_confusion(outcomes),
+        pass_rates=_pass_rates(outcomes),
         **({"parts": outcomes.parts} if outcomes.parts else {}),
     )
 
@@ -143,7 +150,7 @@ def same_verdict(verdicts: Codes) -> FloatArray:
 
     `verdicts` has shape (n_comparisons, n_judges); NaN where two never answered together.
     """
-    chose = [(verdicts == code).astype(np.float32) for code in range(WRONG + 1)]
+    chose = [(verdicts == code).astype(np.float32) for code in range(verdicts.max(initial=-1) + 1)]
     answered = (verdicts >= 0).astype(np.float32)
     same, both = sum(one.T @ one for one in chose), answered.T @ answered
     with np.errstate(invalid="ignore"):
@@ -164,8 +171,60 @@ def _disputed(outcomes: RunOutcomes) -> list[DisputedPair]:
     ]
 
 
+# --- single items -------------------------------------------------------------------------------
+
+
+def _flag_rates(outcomes: RunOutcomes) -> list[LabelRates]:
+    """Return how well judges find what people flag; nothing where items are not flagged."""
+    if outcomes.run.queue.kind != Queue.Kind.PASS_FLAG:
+        return []
+    return label_rates(outcomes.table, outcomes.prompts, outcomes.choices.index("flag"))
+
+
+def _confusion(outcomes: RunOutcomes) -> Confusion | None:
+    """Set what judges said beside what people said; of very many labels nobody reads a matrix."""
+    table, choices = outcomes.table, outcomes.choices
+    if not is_single(outcomes.run.queue) or len(choices) > MOST_LABELS:
+        return None
+    rates = [label_rates(table, outcomes.prompts, code) for code in range(len(choices))]
+    return Confusion(
+        choices=list(choices),
+        judges=[
+            ConfusionMatrix(
+                judge=str(judge.pk),
+                counts=counts.tolist(),
+                labels=[
+                    OfLabel(label=label, **asdict(of_label[place]))
+                    for label, of_label in zip(choices, rates, strict=True)
+                ],
+            )
+            for place, (judge, counts) in enumerate(
+                zip(outcomes.judges, confusion_matrices(table), strict=True)
+            )
+        ],
+    )
+
+
+def _pass_rates(outcomes: RunOutcomes) -> list[PassRates] | None:
+    """Return how often the outputs of each generator pass, best first by people."""
+    queue, table, number = outcomes.run.queue, outcomes.table, outcomes.models[:, 0]
+    if queue.kind != Queue.Kind.PASS_FLAG or len(outcomes.generators) > MOST_MODELS:
+        return None
+    passed, votes = table.votes[:, :1], table.votes.sum(axis=1, keepdims=True)
+    said, answered = 1 * (table.verdicts == 0), 1 * (table.verdicts >= 0)
+    right, trials = np.hstack([passed, said]), np.hstack([votes, answered])
+    found = []
+    for place, name in enumerate(outcomes.generators):
+        own = number == place
+        people, *judges = shares_by_prompt(right[own], trials[own], outcomes.prompts[own])
+        found.append(PassRates(name=name, outputs=own.sum(), people=people, judges=judges))
+    return [found[place] for place in best_first([each.people.value for each in found])]
+
+
 def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
     names, judges = outcomes.generators, outcomes.judges
+    if is_single(outcomes.run.queue):
+        return None, "Outputs are voted on by themselves here, so no two models are compared."
     if len(names) < 2:
         return None, "The pairs name fewer than two generators."
     if len(names) > MOST_MODELS:
@@ -178,72 +237,6 @@ def _models(outcomes: RunOutcomes) -> tuple[Models | None, str | None]:
         about = {"by": by, "name": name, "is_baseline": is_baseline}
         boards.append(ModelBoard.model_validate(board).model_copy(update=about))
     return Models(names=names, boards=boards), None
-
-
-def _alt_test(outcomes: RunOutcomes) -> tuple[AltTest | None, str | None]:
-    people, every, settings = outcomes.chosen, outcomes.every, AltTestSettings()
-    if len(people) < settings.min_humans:
-        voted = f"{len(people)} {'person' if len(people) == 1 else 'people'}"
-        return None, f"The test takes {settings.takes}; {voted} voted."
-    voted_on = {position for chosen in people.values() for position in chosen}
-    positions = outcomes.positions.tolist()
-    labels = {
-        str(judge.pk): {
-            place: VERDICTS[code]
-            for place, code in zip(positions, codes.tolist(), strict=True)
-            if code >= 0 and place in voted_on
-        }
-        for judge, codes in zip(outcomes.judges, outcomes.table.verdicts.T, strict=True)
-    }
-    results = alt_test(labels, people, settings)
-    lines = (line for result in results.values() for line in advice(result, settings))
-    return AltTest(
-        judges=[_alt_test_judge(judge, results[str(judge.pk)]) for judge in outcomes.judges],
-        advice=list(dict.fromkeys(lines)),
-        left_out=[SOME.format(every, outcomes.as_of.votes)] if every > 1 else [],
-        epsilon=f"{settings.epsilon:.2f}",
-        humans=len(people),
-        choices=len({choice for chosen in people.values() for choice in chosen.values()}),
-        items=max((result.items for result in results.values()), default=0),
-    ), None
-
-
-def _alt_test_judge(judge: Judge, result: AltTestResult) -> AltTestJudge:
-    rates = {key: rate.value for key, rate in result.winning_rate.items()}
-    people = [
-        AgainstPerson(
-            name=name,
-            why=None,
-            items=against.n,
-            judge=against.judge_advantage,
-            human=against.human_advantage,
-            p=dict(against.p_values),
-            rejected=dict(against.rejected),
-        )
-        for name, against in result.by_human.items()
-    ]
-    people += [AgainstPerson(name=n, why=TOO_FEW, items=i) for n, i in result.untested.items()]
-    # Of very many people those with the most items are listed.
-    listed = sorted(people, key=lambda person: -person.items)[:MOST_LISTED]
-    return AltTestJudge(
-        id=str(judge.pk),
-        name=judge.name,
-        is_baseline=judge.is_baseline,
-        winning_rates=rates if any(rate is not None for rate in rates.values()) else None,
-        passes=result.passes,
-        advantage=result.advantage_probability.value,
-        advantage_interval=result.advantage_probability.interval or None,
-        words=in_words(result),
-        humans=sorted(listed, key=lambda person: person.name),
-        tested=len(result.by_human),
-        untested=len(result.untested),
-        left_out=[
-            f"{gap.count:,} {gap.what.removesuffix('s') if gap.count == 1 else gap.what}: {gap.why}"
-            for gap in result.left_out
-            if gap.what != "humans"
-        ],
-        items=result.items,
-    )
 
 
 # --- charts -------------------------------------------------------------------------------------
@@ -260,7 +253,10 @@ def charts_of(findings: RunFindings) -> dict[str, str]:
         "agreement": _intervals(overall, "Overall agreement with people", SHARE, beside),
         "ratings": _intervals(ratings, "Bradley-Terry rating of the judges", RATING, START),
         "same_verdict": _same_verdict(findings),
-        "winning_rates": _winning_rates(findings.alt_test),
+        **{
+            findings.rate_charts[task]: _winning_rates(test)
+            for task, test in findings.alt_tests.items()
+        },
     }
     if models := findings.models:
         named = zip(models.names, models.boards[0].ratings, strict=True)
@@ -285,14 +281,14 @@ def _same_verdict(findings: RunFindings) -> Spec | None:
     names, shares = [judge.name for judge in findings.judges], findings.same_verdict
     if len(names) < 2 or all(cell is None for row in shares for cell in row):
         return None
-    words = "share of pairs on which both said the same"
+    words = "share of what both answered on which they said the same"
     return heat_map(names, shares, title="Judges with each other", text=words)
 
 
-def _winning_rates(test: AltTest | None) -> Spec | None:
+def _winning_rates(test: AltTest) -> Spec | None:
     curves = [
         Curve(judge.name, [(float(key), rate) for key, rate in rates.items()], judge.is_baseline)
-        for judge in (test.judges if test else ())
+        for judge in test.judges
         if (rates := judge.winning_rates)
     ]
     passes, title = Reference(PASSES, "passes"), "Share of people a judge wins against"

@@ -1,7 +1,7 @@
 """What people and judges said in a run: as arrays for its figures, as labels for score files."""
 
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
 from typing import Any, Final, NamedTuple
@@ -12,30 +12,24 @@ from django.db import connection, transaction
 from django.db.models import BigIntegerField, Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Round
 
+from judge_eval.findings.alt_test import WINNER, TaskAnswers, answers_of
 from judge_eval.findings.model import AsOf
 from judge_eval.findings.slices import WHOLE, Parts, Slice
 from judge_eval.models import Board, Call, Judge, Run, Verdict
 from judge_eval.selectors import UNPRICED
 from judge_eval.stats import Annotations
 from judge_eval.stats.outcomes_table import FAILED, NOT_ASKED, Codes, Counts, OutcomesTable
-from voting.choices import CHOICES, SWAPPED, VERDICTS
-from voting.kinds import COMPARISON
+from voting.choices import CHOICES, PASS_FLAG, SWAPPED, WRONG
+from voting.kinds import ONE, Options, is_fixed, is_single, kind_of
 from voting.ledger.counts import counted_in
-from voting.models import Entry
+from voting.models import Entry, Queue
 
 ROWS_AT_ONCE = 20_000
 # Calls are paid for the whole run: set against a part's agreement that is no price of it.
 OF_THE_WHOLE = "Prices and times are those of the whole run; a part has none of its own."
-# Votes in memory for the Alt-Test, and votes times judges: more keep a worker for most of a minute.
-MOST_VOTES = 200_000
-MOST_ANSWERS = 1_200_000
-# What each person or judge said of the pairs at some positions.
-Labels = dict[str, dict[Hashable, str]]
-# The same with whatever else was answered: by who, task and item.
+# What everybody answered: by who, task and item.
 TaskLabels = dict[str, dict[str, dict[Hashable, object]]]
-WINNER: Final = "winner"
-_TALLY = COMPARISON.tally[1:]  # the votes of all choices are their sum
-_CODES: dict[str, int] = {choice: code for code, choice in enumerate(VERDICTS)}
+SCORE: Final = "score"
 
 
 class Spent(NamedTuple):
@@ -48,16 +42,18 @@ class Spent(NamedTuple):
 
 
 class RunOutcomes(NamedTuple):
-    """A run, or a part of it: one row per comparison that could be voted on.
+    """A run, or a part of it: one row per comparison or single item that could be voted on.
 
-    `positions` are the comparisons' places in the run, `prompts` their prompts by number, `models`
-    who wrote A and B by number. `answers` are what a judge answered in each of two orders, as
+    `choices` are what votes and verdicts may say, by their codes in `table`. `positions` are the
+    items' places in the run, `prompts` their prompts by number, `models` who wrote A and B by
+    number; a single item has no B. `answers` are what a judge answered in each of two orders, as
     `judge_figures.per_answer` takes them, `habits` what `judge_figures.habits` takes. `sided` are
-    people's votes for a side, and `left` those for what stood left. `chosen` is who chose what, on
-    one of `every` so many pairs.
+    people's votes for a side, and `left` those for what stood left. `tasks` are everybody's answers
+    to what was asked, and to whatever else was.
     """
 
     run: Run
+    choices: tuple[str, ...]
     as_of: AsOf
     judges: list[Judge]
     spent: list[Spent]
@@ -71,8 +67,7 @@ class RunOutcomes(NamedTuple):
     generators: list[str]
     models: Counts
     parts: Parts | None
-    chosen: Labels
-    every: int
+    tasks: list[TaskAnswers]
 
 
 @contextmanager
@@ -100,21 +95,25 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
     """Read a run, or a part of it, with a fixed number of queries."""
     seq = Board.objects.values_list("seq", flat=True).filter(run=run).first() or 0
     judges = list(run.judges.order_by("position"))
-    rows, prompts, writers, tags = _pairs(run, part)
-    inside, choices = rows[:, 0], len(part.choices)
-    verdicts = _verdicts(run, int(inside.max(initial=-1)) + 1, len(judges))[inside]
-    votes = _votes(run, part)
-    chosen, every = _chosen(votes, inside, len(judges))
-    # Any other vote of a part is none, any other verdict was not asked for.
-    tally = rows[:, 1:5] * (np.arange(len(CHOICES)) < choices)
+    rows, prompts, writers, tags = _items(run, part)
+    inside, votes = rows[:, 0], _votes(run, part)
+    choices = _choices(run, votes)
+    verdicts = _verdicts(run, choices, int(inside.max(initial=-1)) + 1, len(judges))[inside]
+    columns = len(choices)
+    tally = rows[:, 1 : 1 + columns] if is_fixed(run.queue) else _counted(votes, inside, choices)
     codes, answers = verdicts[:, :, 0], verdicts[:, :, 4:]
-    if choices < len(CHOICES):
-        codes = np.where(codes >= choices, NOT_ASKED, codes)
-        answers = np.where(answers < choices, answers, NOT_ASKED)
+    if part.kind == "ballot":
+        # Any other vote of a part is none, any other verdict was not asked for.
+        tally = tally * (np.arange(columns) < len(part.choices))
+        codes = np.where(codes >= len(part.choices), NOT_ASKED, codes)
+        answers = np.where(answers < len(part.choices), answers, NOT_ASKED)
+    is_pair = run.queue.kind == Queue.Kind.COMPARISON
+    sided = rows[:, -2:] if is_pair else np.zeros((len(rows), 2), dtype=np.int64)
     generators = sorted({name for pair in writers for name in pair if name})
     number = {name: n for n, name in enumerate(generators)} | {"": -1}
     return RunOutcomes(
         run=run,
+        choices=choices,
         as_of=AsOf(
             seq=seq,
             votes=int(tally.sum()),
@@ -129,43 +128,72 @@ def outcomes_of(run: Run, part: Slice = WHOLE) -> RunOutcomes:
         spent=[Spent() for _ in judges] if part.kind else list(_spent(judges)),
         positions=inside,
         prompts=prompts,
-        table=OutcomesTable(tally, codes.astype(np.int8)),
-        habits=(verdicts[:, :, 1].astype(np.int8), verdicts[:, :, 2], verdicts[:, :, 3]),
-        answers=answers.astype(np.int8),
-        sided=rows[:, 5],
-        left=rows[:, 6],
+        table=OutcomesTable(tally, codes.astype(np.int16)),
+        habits=(verdicts[:, :, 1].astype(np.int16), verdicts[:, :, 2], verdicts[:, :, 3]),
+        answers=answers.astype(np.int16),
+        sided=sided[:, 0],
+        left=sided[:, 1],
         generators=generators,
         models=np.array([[number[a], number[b]] for a, b in writers]).reshape(-1, 2),
-        parts=None if part.kind else Parts(tags=tags.most_common(), generators=generators),
-        chosen=chosen,
-        every=every,
+        parts=None
+        if part.kind
+        else Parts(tags=tags.most_common(), generators=generators, is_single=is_single(run.queue)),
+        tasks=answers_of(run, part, votes, set(inside.tolist()), len(judges)),
     )
 
 
 def _votes(run: Run, part: Slice) -> QuerySet[Entry]:
     votes = Entry.objects.filter(counted_in(run.queue), queue=run.queue_id)
     if part.kind:
-        votes = votes.filter(item__in=part.pairs(run), choice__in=part.choices)
-    return votes
+        votes = votes.filter(item__in=part.pairs(run))
+    return votes.filter(choice__in=part.choices) if part.kind == "ballot" else votes
 
 
-def _pairs(run: Run, part: Slice) -> tuple[Counts, Counts, list[tuple[str, str]], Counter[str]]:
-    """Return position and tally of each comparison, its prompt, its outputs' writers, all tags."""
+def _choices(run: Run, votes: QuerySet[Entry]) -> tuple[str, ...]:
+    """Return what votes and verdicts may say; of sets of labels, what they have said."""
+    queue = run.queue
+    if is_fixed(queue):
+        return CHOICES if queue.kind == Queue.Kind.COMPARISON else PASS_FLAG
+    by_judges = Verdict.objects.filter(judge__run=run).values_list("winner", flat=True).distinct()
+    said = {*votes.values_list("choice", flat=True).distinct(), *by_judges} - {""}
+    offered = () if queue.kind == Queue.Kind.LABELS else tuple(queue.ballot)
+    return (*offered, *sorted(said - {*offered})) or ("",)
+
+
+def _items(run: Run, part: Slice) -> tuple[Counts, Counts, list[tuple[str, str]], Counter[str]]:
+    """Return position and tally of each item, its prompt, its outputs' writers, all tags."""
     open_ones = part.pairs(run).filter(opened_at__isnull=False, unusable="")
-    names = ("position", *_TALLY, "prompt_key", "a__generator", "b__generator", "a__tags")
+    # All votes are the sum of those for the choices.
+    tally = [name for name in kind_of(run.queue).tally[1:] if name.startswith("votes_")]
+    names = ("position", *tally, "prompt_key", "a__generator", "b__generator", "a__tags")
     rows, prompts, writers, tags = [], [], [], Counter[str]()
     found = open_ones.order_by("position").values_list(*names)
     for *numbers, prompt, a, b, its_tags in found.iterator(ROWS_AT_ONCE):
         tags.update(set(its_tags))
         rows.append(numbers)
         prompts.append(prompt)
-        writers.append((a, b))
-    tallies = np.array(rows, dtype=np.int64).reshape(-1, 1 + len(_TALLY))
+        writers.append((a, b or ""))
+    tallies = np.array(rows, dtype=np.int64).reshape(-1, 1 + len(tally))
     return tallies, np.unique(prompts, return_inverse=True)[1], writers, tags
 
 
-def _verdicts(run: Run, places: int, judges: int) -> Counts:
-    """Return code, consistency, first and side picks, both answers, by comparison and judge."""
+def _counted(votes: QuerySet[Entry], positions: Counts, choices: Sequence[str]) -> Counts:
+    """Count the votes on items at some positions for each of the choices."""
+    places = {position: place for place, position in enumerate(positions.tolist())}
+    codes = {choice: code for code, choice in enumerate(choices)}
+    tally = np.zeros((len(positions), len(choices)), dtype=np.int64)
+    counts = votes.exclude(choice="").values_list("item__position", "choice").annotate(Count("pk"))
+    for position, choice, number in counts.iterator(ROWS_AT_ONCE):
+        if position in places:
+            tally[places[position], codes[choice]] = number
+    return tally
+
+
+def _verdicts(run: Run, choices: Sequence[str], places: int, judges: int) -> Counts:
+    """Return code, consistency, first and side picks, both answers, by item and judge."""
+    codes = {choice: code for code, choice in enumerate(choices)}
+    if run.queue.kind == Queue.Kind.COMPARISON:
+        codes[WRONG] = len(choices)
     table = np.tile(np.array([NOT_ASKED, -1, 0, 0, NOT_ASKED, NOT_ASKED]), (places, judges, 1))
     final = Verdict.objects.filter(judge__run=run, item__position__lt=places)
     names = ("winner", "consistent", "first_picks", "picks", "order")
@@ -178,9 +206,9 @@ def _verdicts(run: Run, places: int, judges: int) -> Counts:
             # A verdict from elsewhere may say that both orders agree, and nothing of each.
             both = (winner, SWAPPED.get(winner)) if consistent else tuple(picks)
             if len(both) == 2 and SWAPPED.keys() >= {*both}:
-                answers = (_CODES[both[0]], _CODES[SWAPPED[both[1]]])
+                answers = (codes[both[0]], codes[SWAPPED[both[1]]])
         table[place, judge] = (
-            _CODES.get(winner, FAILED),
+            codes.get(winner, FAILED),
             -1 if consistent is None else consistent,
             first or 0,
             0 if first is None else sum(pick in ("A", "B") for pick in picks),
@@ -219,21 +247,6 @@ def _spent(judges: list[Judge]) -> Iterator[Spent]:
         yield Spent(total, why, time / timed / 1_000_000 if timed else None, number)
 
 
-def _chosen(votes: QuerySet[Entry], positions: Counts, judges: int) -> tuple[Labels, int]:
-    """Return who chose what, by pseudonym and position; of very many votes on every few pairs."""
-    rows = votes.filter(voter__isnull=False)
-    most = min(MOST_VOTES, MOST_ANSWERS // max(1, judges))
-    every = max(1, -(-rows.count() // max(1, most)))
-    if every > 1:
-        rows = rows.annotate(turn=F("item__position") % every).filter(turn=0)
-    inside, chosen = set(positions.tolist()), defaultdict[str, dict[Hashable, str]](dict)
-    names = ("voter__pseudonym", "item__position", "choice")
-    for pseudonym, position, choice in rows.values_list(*names).iterator(ROWS_AT_ONCE):
-        if position in inside:
-            chosen[pseudonym][position] = choice
-    return chosen, every
-
-
 # --- for score files ----------------------------------------------------------------------------
 
 
@@ -242,7 +255,8 @@ class RunLabels(NamedTuple):
 
     Labels of judges are by their ids, in the run's order; those of humans by pseudonyms. A verdict
     that failed is None, a missing label, on each of the run's tasks: ``winner`` first, then
-    whatever else was answered with votes and verdicts, by name.
+    whatever else was answered with votes and verdicts, by name. Where single items are graded,
+    ``score`` is one of them, between 0 and 1.
     """
 
     judges: Annotations
@@ -263,29 +277,46 @@ def labels_of(run: Run, part: Slice = WHOLE, *, up_to: int | None = None) -> Run
     if up_to is not None:
         votes = votes.filter(seq__lte=up_to)
     if part.kind:
+        given = given.filter(item__in=part.pairs(run))
+    if part.kind == "ballot":
         # A verdict that failed is in any part of votes.
-        given = given.filter(item__in=part.pairs(run), winner__in=("", *part.verdicts))
+        given = given.filter(winner__in=("", *part.verdicts))
     humans: TaskLabels = {}
-    rows = votes.order_by("seq").values_list("item_id", "voter__pseudonym", "choice", "labels")
-    for pair, human, choice, labels in rows.iterator():
-        _note(humans.setdefault(human, {}), pair, choice, labels)
+    names = ("item_id", "voter__pseudonym", "choice", "labels", "value")
+    is_graded = _is_graded(run.queue)
+    for pair, human, choice, labels, value in votes.order_by("seq").values_list(*names).iterator():
+        score = value / ONE if is_graded and value is not None else None
+        _note(humans.setdefault(human, {}), pair, choice, labels, score)
     by_judge: TaskLabels = {str(judge.pk): {} for judge in judges}
     failed: list[tuple[str, UUID]] = []
-    told = given.order_by("item__position").values_list("item_id", "judge_id", "winner", "labels")
-    for pair, by, winner, labels in told.iterator():
+    about = ("item_id", "judge_id", "winner", "labels", "score_a")
+    for pair, by, winner, labels, score in given.order_by("item__position").values_list(*about):
         if winner:
-            _note(by_judge[str(by)], pair, winner, labels)
+            _note(by_judge[str(by)], pair, winner, labels, score if is_graded else None)
         else:
             failed.append((str(by), pair))
     others = {task for tasks in (*humans.values(), *by_judge.values()) for task in tasks}
     tasks = (WINNER, *sorted(others - {WINNER}))
     for (who, pair), task in product(failed, tasks):
         by_judge[who].setdefault(task, {})[str(pair)] = None
-    names = {str(judge.pk): judge.name for judge in judges}
     baselines = frozenset(str(judge.pk) for judge in judges if judge.is_baseline)
-    return RunLabels(by_judge, humans, names, baselines, tasks)
+    return RunLabels(
+        by_judge, humans, {str(judge.pk): judge.name for judge in judges}, baselines, tasks
+    )
 
 
-def _note(tasks: dict[str, dict[Hashable, object]], pair: UUID, winner: str, labels: Any) -> None:
-    for task, label in {**(labels or {}), WINNER: winner}.items():
+def _is_graded(queue: Queue) -> bool:
+    options = Options.model_validate(queue.options)
+    return options.graded or bool(options.criteria)
+
+
+def _note(
+    tasks: dict[str, dict[Hashable, object]],
+    pair: UUID,
+    winner: str,
+    labels: Any,
+    score: float | None,
+) -> None:
+    graded = {} if score is None else {SCORE: score}
+    for task, label in {**graded, **(labels or {}), WINNER: winner}.items():
         tasks.setdefault(task, {})[str(pair)] = label

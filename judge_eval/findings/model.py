@@ -8,6 +8,7 @@ from judge_eval.findings.slices import Parts
 from judge_eval.stats.estimate import AmongPeople, Rating, Share
 
 PEOPLE: Final = "people"
+NO_FLAGS: Final = Share(None, None, None, 0, 0, 0, why="items are not passed or flagged here")
 
 
 def _plain(array: Any) -> Any:
@@ -37,6 +38,9 @@ class JudgeFindings(Figures):
     beside_people: Share
     per_answer: Share
     coverage: Share
+    # Of items that are passed or flagged: how well it finds flags, and spares the others.
+    sensitivity: Share = NO_FLAGS
+    specificity: Share = NO_FLAGS
     consistency: Share
     first_position: Share
     order_luck: float | None
@@ -70,6 +74,38 @@ class Claims(Figures):
     together: Counts
     labelled: int
     unlabelled: int
+
+
+class OfLabel(Figures):
+    """How well a judge finds a label that people gave."""
+
+    label: str
+    sensitivity: Share
+    specificity: Share
+
+
+class ConfusionMatrix(Figures):
+    """Of a judge: votes by what people said (rows) and by what it said, and last by no verdict."""
+
+    judge: str
+    counts: Counts
+    labels: list[OfLabel]
+
+
+class Confusion(Figures):
+    """What judges said beside what people said, by the choices that there are."""
+
+    choices: list[str]
+    judges: list[ConfusionMatrix]
+
+
+class PassRates(Figures):
+    """How often the outputs of one generator pass, by people and by judges in their order."""
+
+    name: str
+    outputs: int
+    people: Share
+    judges: list[Share]
 
 
 class DisputedPair(Figures):
@@ -128,6 +164,9 @@ class AltTestJudge(Figures):
 
 
 class AltTest(Figures):
+    """May a judge take a person's place, by their answers to one task?"""
+
+    task: str = "winner"
     judges: list[AltTestJudge]
     advice: list[str]
     left_out: list[str]
@@ -158,7 +197,26 @@ class RunFindings(RankedJudges, extra="allow"):
     models_why: str | None
     alt_test: AltTest | None
     alt_test_why: str | None
+    # By what else was answered beside the vote.
+    further_alt_tests: list[AltTest] = []
+    # Of single items.
+    confusion: Confusion | None = None
+    pass_rates: list[PassRates] | None = None
     parts: Parts | None = None
+
+    @property
+    def alt_tests(self) -> dict[str, AltTest]:
+        """The Alt-Test by each task that was answered: first, where there is one, by the vote."""
+        asked = [self.alt_test] if self.alt_test else []
+        return {test.task: test for test in (*asked, *self.further_alt_tests)}
+
+    @property
+    def rate_charts(self) -> dict[str, str]:
+        """What the charts of winning rates are kept under, by task."""
+        return {
+            task: f"winning_rates_{number}" if number > 1 else "winning_rates"
+            for number, task in enumerate(self.alt_tests, start=1)
+        }
 
     def stored(self) -> dict[str, object]:
         """Return it as JSON holds it; what was not computed is not there."""

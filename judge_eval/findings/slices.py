@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from django.db import connection
@@ -46,27 +46,29 @@ class Slice:
 
     kind: str = ""
     value: str = ""
+    # What an item of the run is called.
+    noun: str = field(default="pair", compare=False)
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.value}" if self.kind else ""
 
     @classmethod
-    def parse(cls, text: str) -> Slice:
+    def parse(cls, text: str, noun: str = "pair") -> Slice:
         if not text:
-            return cls()
+            return cls(noun=noun)
         kind, _, value = text.partition(":")
         is_known = kind in KINDS and bool(value) and (kind != "ballot" or value == DECIDED)
         if not is_known or len(text) > LONGEST:
             short = text if len(text) <= 80 else f"{text[:80]}…"
             raise SliceInvalid(f"part: tag:…, generator:… or ballot:{DECIDED}, not {short!r}")
-        return cls(kind, value)
+        return cls(kind, value, noun)
 
     @property
     def in_words(self) -> str:
         return {
-            "": "all pairs",
+            "": f"all {self.noun}s",
             "tag": f"prompts tagged {self.value}",
-            "generator": f"pairs with {self.value}",
+            "generator": f"{self.noun}s {'with' if self.noun == 'pair' else 'by'} {self.value}",
             "ballot": "only votes and verdicts for A or B",
         }[self.kind]
 
@@ -104,8 +106,12 @@ class Parts(BaseModel):
 
     tags: list[tuple[str, int]] = []
     generators: list[str] = []
+    # Votes for a side there are of pairs only.
+    is_single: bool = False
 
     def __contains__(self, part: Slice) -> bool:
+        if part.kind == "ballot":
+            return not self.is_single
         values = {"tag": dict(self.tags), "generator": self.generators}
         return part.kind not in values or part.value in values[part.kind]
 
@@ -122,9 +128,10 @@ class Parts(BaseModel):
         >>> Parts(tags=[("animals", 3), ("b" * 301, 1)]).of_pairs
         {'Prompts tagged': [('tag:animals', 'animals (3)')]}
         """
+        whose = f"{'Outputs' if self.is_single else 'Pairs with an output'} of"
         groups = {
             "Prompts tagged": [(f"tag:{tag}", f"{tag} ({pairs:,})") for tag, pairs in self.tags],
-            "Pairs with an output of": [(f"generator:{name}", name) for name in self.generators],
+            whose: [(f"generator:{name}", name) for name in self.generators],
         }
         for title, choices in groups.items():
             groups[title] = [choice for choice in choices if len(choice[0]) <= LONGEST]
@@ -133,7 +140,8 @@ class Parts(BaseModel):
     @property
     def groups(self) -> Groups:
         sides = Slice("ballot", DECIDED)
-        return {"Votes": [(str(sides), sides.in_words)]} | self.of_pairs
+        votes = {} if self.is_single else {"Votes": [(str(sides), sides.in_words)]}
+        return votes | self.of_pairs
 
     @property
     def unlisted(self) -> int:

@@ -68,12 +68,15 @@ def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
     """The panel; htmx asks for it again while votes come in."""
     context = _context(request, run)
     # As many people as the run has, and the choices that they made.
-    test = context["findings"].alt_test if context["findings"] else None
+    tests = context["findings"].alt_tests if context["findings"] else {}
+    test = tests.get(context["task"])
     people, choices = (test.humans, test.choices) if test else (0, len(run.queue.ballot))
-    supposed = {
+    supposed: Context = {
         "humans": max(FEWEST_PEOPLE, min(MOST_PEOPLE, people)),
         "categories": max(2, min(MOST_CATEGORIES, choices)),
     }
+    if (allowed := epsilon_key(run.epsilon)) in EPSILONS:
+        supposed["allowed"] = allowed
     context["form"] = ItemsForm(initial=supposed, label_suffix="")
     return live_page(request, context, "alt_test")
 
@@ -81,16 +84,32 @@ def run_alt_test(request: HtmxRequest, run: Run) -> HttpResponse:
 def _context(request: HtmxRequest, run: Run) -> Context:
     wanted = request_findings(run, request.GET.get("part", ""))
     figures = wanted.findings
-    test = figures.alt_test if figures else None
-    epsilon = request.GET.get("epsilon", test.epsilon if test else DEFAULT_EPSILON)
-    if epsilon not in EPSILONS:
-        raise Problem(400, f"epsilon: one of {', '.join(EPSILONS)}.")
-    return findings_context(run, wanted, "alt-test") | {
+    tests = figures.alt_tests if figures else {}
+    task = request.GET.get("task") or next(iter(tests), "")
+    if tests and task not in tests:
+        raise Problem(400, f"task: one of {', '.join(tests)}.")
+    test = tests.get(task)
+    epsilons = epsilons_of(test, run.epsilon)
+    epsilon = request.GET.get("epsilon", epsilon_key(run.epsilon))
+    if epsilon not in epsilons:
+        raise Problem(400, f"epsilon: one of {', '.join(epsilons)}.")
+    context = findings_context(run, wanted, "alt-test")
+    chart = figures.rate_charts.get(task) if figures else None
+    return context | {
+        "task": task,
+        "tasks": [*tests] if len(tests) > 1 else [],
         "test": panel_of(test, epsilon, request.GET.get("judge", "")) if test else None,
+        "chart": context["charts"].get(chart),
         "why": figures.alt_test_why if figures else None,
         "guide": WHO.items(),
         "guide_closing": epsilon_advice().splitlines()[-1],
     }
+
+
+def epsilons_of(test: AltTest | None, settled: float) -> list[str]:
+    """Return every epsilon that a test was computed with; before that, those that it will be."""
+    stored = next((judge.winning_rates for judge in test.judges), None) if test else None
+    return sorted({*EPSILONS, epsilon_key(settled), *(stored or ())}, key=float)
 
 
 # --- the panel ----------------------------------------------------------------------------------
@@ -106,12 +125,13 @@ def panel_of(test: AltTest, epsilon: str, judge_id: str = "") -> Context:
     judges = sorted(test.judges, key=merit, reverse=True)
     asked = [judge for judge in judges if judge.id == judge_id]
     shown = asked or [judge for judge in judges if not judge.is_baseline] or judges
-    summary = _summary(judges, epsilon)
+    summary, epsilons = _summary(judges, epsilon), epsilons_of(test, float(test.epsilon))
     return {
         "epsilon": epsilon,
-        "epsilons": [(key, IN_SHORT.get(key, "")) for key in EPSILONS],
+        "epsilons": [(key, IN_SHORT.get(key, "")) for key in epsilons],
+        "settled": f"Epsilon {test.epsilon} was settled with the run.",
         "summary": summary,
-        "rates": _rates_table(judges, epsilon) if judges else None,
+        "rates": _rates_table(judges, epsilons, epsilon) if judges else None,
         "judges": judges,
         "chosen": _chosen(shown[0], test, epsilon) if shown else None,
         "advice": test.advice,
@@ -129,11 +149,11 @@ def _outcome(rate: float | None) -> str:
     return "passes" if rate >= PASSES else "fails"
 
 
-def _rates_table(judges: Sequence[AltTestJudge], epsilon: str) -> Table:
-    css = {key: "num chosen" if key == epsilon else "num" for key in EPSILONS}
+def _rates_table(judges: Sequence[AltTestJudge], epsilons: Sequence[str], epsilon: str) -> Table:
+    css = {key: "num chosen" if key == epsilon else "num" for key in epsilons}
     heads = [
         *(Head("Judge", css=""), Head(f"At {epsilon}", css="")),
-        *(Head(key, css=css[key]) for key in EPSILONS),
+        *(Head(key, css=css[key]) for key in epsilons),
         *(Head("Advantage probability, 95\N{NO-BREAK SPACE}%"), Head("People"), Head("Items")),
     ]
     rows = []
@@ -143,7 +163,7 @@ def _rates_table(judges: Sequence[AltTestJudge], epsilon: str) -> Table:
         cells = [
             name_cell(judge.name, tag="baseline" if judge.is_baseline else ""),
             text_cell(outcome, OUTCOMES[outcome]),
-            *(_rate_cell(_rate(judge, key), css[key]) for key in EPSILONS),
+            *(_rate_cell(_rate(judge, key), css[key]) for key in epsilons),
             MISSING if judge.advantage is None else Cell(f"{judge.advantage:.2f}", interval),
             *(Cell(f"{judge.tested}"), Cell(f"{judge.items}")),
         ]

@@ -24,8 +24,16 @@ from humanjudge.lib.text import listed, number_of
 from judge_eval import selectors
 from judge_eval.access import can, is_voting
 from judge_eval.findings.cache import Request, request_findings
-from judge_eval.findings.columns import COLUMNS, PENDING, Column, live_cells, people_cells
-from judge_eval.findings.model import RunFindings
+from judge_eval.findings.columns import (
+    COLUMNS,
+    PENDING,
+    Column,
+    columns_of,
+    live_cells,
+    people_cells,
+    share_cell,
+)
+from judge_eval.findings.model import ConfusionMatrix, RunFindings
 from judge_eval.findings.ranking import Ranking, ranking
 from judge_eval.findings.slices import WHOLE, Slice
 from judge_eval.models import JudgeRating, Run
@@ -39,6 +47,7 @@ OF_THE_WHOLE = "Prices and times are those of the whole run."
 # A matrix of more judges than these is folded away.
 MOST_UNFOLDED = 8
 PROMPT_LETTERS = 110
+NO_SUCH_VOTE = "There is no such vote on what it has a verdict on."
 # A row of the table: its name, what stands behind it, and its cells by the keys of the columns.
 Line = tuple[str, str, dict[str, Cell]]
 
@@ -75,7 +84,7 @@ def run_board(request: HtmxRequest, run: Run) -> HttpResponse:
         "spoken": spoken or f"{number_of(board.votes, 'vote')}.",
     }
     if figures and figures.as_of.votes:
-        context |= _matrices(figures, rows)
+        context |= _matrices(run, figures, rows) | _confusion(figures, rows)
     return live_page(request, context, "board")
 
 
@@ -89,16 +98,17 @@ def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> tuple[str, str,
             reverse("run-draft", args=[run.pk]),
         )
     why = "Every judge starts at 1000 and nothing moves until people vote."
+    noun = run.queue.noun
     if board.preparing:
         why += (
-            f" {board.preparing} of {board.total} pairs are still being drawn and judged; "
+            f" {board.preparing} of {board.total} {noun}s are still being drawn and judged; "
             "the others can be voted on already."
         )
     if not run.queue.is_open or run.state == Run.State.COMPLETE:
         return f"{why} Voting is over.", "", ""
     if not runs_it:
         return f"{why} Ask the owner of this run for an invite link to vote.", "", ""
-    return why, "Vote on pairs, or invite people", reverse("run-voting", args=[run.pk])
+    return why, f"Vote on {noun}s, or invite people", reverse("run-voting", args=[run.pk])
 
 
 # --- the table ----------------------------------------------------------------------------------
@@ -107,7 +117,7 @@ def _first_step(run: Run, board: BoardView, *, runs_it: bool) -> tuple[str, str,
 def _table(wanted: Request, run: Run, ranked: Ranking, judges: Sequence[JudgeRating]) -> Table:
     """Show judges by overall agreement: live, or of a part, which has no ELO and no price."""
     part, figures = wanted.part, wanted.findings
-    columns = [column for column in COLUMNS if column.is_of_parts or not part.kind]
+    columns = [c for c in columns_of(run.queue.kind) if c.is_of_parts or not part.kind]
     lines = _lines(ranked, judges, part)
     if figures and figures.as_of.votes:
         cells = people_cells(figures.among_people.pairs, figures.people_first_position)
@@ -179,7 +189,7 @@ def _row(columns: Sequence[Column], name: str, tag: str, cells: Mapping[str, Cel
 # --- judges against judges ----------------------------------------------------------------------
 
 
-def _matrices(figures: RunFindings, rows: Sequence[JudgeRating]) -> Context:
+def _matrices(run: Run, figures: RunFindings, rows: Sequence[JudgeRating]) -> Context:
     places = {judge.id: place for place, judge in enumerate(figures.judges)}
     order = [places[pk] for row in rows if (pk := str(row.judge.pk)) in places]
     if len(order) < 2:
@@ -203,12 +213,48 @@ def _matrices(figures: RunFindings, rows: Sequence[JudgeRating]) -> Context:
         return Cell(percent(same))
 
     beats = matrix("Row beats column: corrected p", names, order, claim)
-    alike = matrix("Same verdict: percent of the pairs that both answered", names, order, share)
+    same = f"Same verdict: percent of the {run.queue.noun}s that both answered"
+    alike = matrix(same, names, order, share)
     return {
         "claims": replace(beats, css="matrix", id="claims", caption=beats.label),
         "folded": f"{len(order)} judges against each other" if len(order) > MOST_UNFOLDED else "",
         "same_verdict": replace(alike, css="matrix", id="same-table", caption=alike.label),
     }
+
+
+def _confusion(figures: RunFindings, rows: Sequence[JudgeRating]) -> Context:
+    """Set what each judge said beside what people said, in the order of the board."""
+    found = figures.confusion
+    if found is None:
+        return {}
+    by_judge = {matrix.judge: matrix for matrix in found.judges}
+    tables = [
+        (row.judge.name, _confusion_table(row.judge.name, found.choices, of))
+        for row in rows
+        if (of := by_judge.get(str(row.judge.pk)))
+    ]
+    return {"confusion": tables}
+
+
+def _confusion_table(name: str, choices: Sequence[str], of: ConfusionMatrix) -> Table:
+    heads = [Head("People said", css=""), *map(Head, choices), Head("no verdict")]
+    heads += [Head("Sensitivity", "%"), Head("Specificity", "%")]
+    lines = []
+    for place, (choice, counts, rates) in enumerate(
+        zip(choices, of.counts, of.labels, strict=True)
+    ):
+        cells = [
+            Cell(f"{count:,}", css="num beats" if column == place else "num")
+            for column, count in enumerate(counts)
+        ]
+        shares = [
+            share_cell(rates.sensitivity, f"votes for {choice}", NO_SUCH_VOTE),
+            share_cell(rates.specificity, "other votes", NO_SUCH_VOTE),
+        ]
+        lines.append(Row(choice, [name_cell(choice), *cells, *shares]))
+    rows, notes = numbered(lines)
+    label = f"What {name} said beside what people said, in votes"
+    return Table(label, heads, rows, css="matrix", notes=notes)
 
 
 # --- pairs, and the curve -----------------------------------------------------------------------

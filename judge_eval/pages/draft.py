@@ -20,7 +20,7 @@ from humanjudge.lib.text import latency, number_of, usd
 from judge_eval import selectors
 from judge_eval.access import refusal
 from judge_eval.config.estimates import Estimate, plan
-from judge_eval.config.run_config import RUBRICS
+from judge_eval.config.run_config import RUBRICS, SINGLE_RUBRICS, RunConfig
 from judge_eval.models import Judge, Run
 from judge_eval.pages.pairs import scores_in_words
 from judge_eval.pages.run_form import ConfigForm, RunForm, empty_values, form_values
@@ -76,7 +76,8 @@ def _new_run(request: HttpRequest, *, as_config: bool) -> HttpResponse:
         projects = Project.objects.all()[:2]
         only = {"project": projects[0] if len(projects) == 1 else None}
         form = form_class(initial=only if as_config else empty_values() | only)
-    context = {"form": form, "source": source, "rubrics": dict(RUBRICS)}
+    rubrics = dict[str, str]([*RUBRICS.items(), *SINGLE_RUBRICS.items()])
+    context = {"form": form, "source": source, "rubrics": rubrics}
     template = "judge_eval/new_run_config.html" if as_config else "judge_eval/new_run.html"
     return render(request, template, context, status=status)
 
@@ -100,18 +101,20 @@ def run_draft(request: HtmxRequest, run: Run) -> HttpResponse:
 def _draft(run: Run) -> Context:
     config = lifecycle.config_of(run)
     cost, budget, overlap = lifecycle.cost_of(config), config.budget_usd, config.overlap
-    votes = f"{number_of(config.votes_per_pair, 'vote')} per pair"
+    noun, samples = run.queue.noun, config.judging.samples
+    votes = f"{number_of(config.votes_per_pair, 'vote')} per {noun}"
     if overlap.share:
-        votes += f", {overlap.votes} on {100 * overlap.share:.3g} % of the pairs"
+        votes += f", {overlap.votes} on {100 * overlap.share:.3g} % of the {noun}s"
     orders = "both orders" if config.verdict_orders == "both" else "one order"
-    samples, is_svg = config.judging.samples, config.kind == "svg"
+    asked = [] if config.items else [orders]
+    asked += [f"{samples} samples"] if samples > 1 else []
     return {
         "config": config,
         "plan": plan(config),
         "prompts": number_of(len(config.prompts), "prompt"),
         "first_prompts": config.prompts[:FIRST_PROMPTS],
         "more_prompts": max(len(config.prompts) - FIRST_PROMPTS, 0),
-        "orders": f"{orders}, {samples} samples" if samples > 1 else orders,
+        "orders": ", ".join(asked),
         "cost": _cost_in_words(cost),
         "budget": "no limit" if budget is None else usd(budget),
         "spent": usd(Decimal(run.spent_nano) / providers.NANO) if run.spent_nano else "",
@@ -127,21 +130,27 @@ def _draft(run: Run) -> Context:
         "judge_messages": _texts(
             judge.messages(
                 config.judging.prompt_version,
+                config.asked,
                 kind=config.kind,
                 prompt=config.prompts[0].text,
                 rubric=run.queue.rubric.text,
-                ballot=run.queue.ballot,
-                first=b"1" if is_svg else "⟨the first output⟩",
-                second=b"2" if is_svg else "⟨the second output⟩",
+                outputs=_places_of_outputs(config),
             )
         ),
         "generating": _how(config.generation.temperature, config.generation.max_tokens),
         "judging": f"prompt version {config.judging.prompt_version}, "
         + _how(config.judging.temperature, config.judging.max_tokens),
-        "ballot": ", ".join(LABELS[choice] for choice in config.ballot),
+        "ballot": ", ".join(LABELS.get(choice, choice) for choice in config.asked.ballot),
         "votes": votes,
         "has_pairs": bool(tryout.pairs_for(run)),
     }
+
+
+def _places_of_outputs(config: RunConfig) -> list[str | bytes]:
+    names = ["the output"] if config.items else ["the first output", "the second output"]
+    if config.kind == "svg":
+        return [name.encode() for name in names]
+    return [f"⟨{name}⟩" for name in names]
 
 
 def _cost_in_words(cost: Estimate) -> str:
@@ -182,6 +191,12 @@ def try_judge(request: HttpRequest, run: Run) -> HttpResponse:
     return redirect(f"{reverse('run-draft', args=[run.pk])}#tryout")
 
 
+def _makers(item: Item) -> str:
+    if item.b is None:
+        return f"By {item.a.generator}"
+    return f"A: {item.a.generator}, B: {item.b.generator}"
+
+
 def _tryout(request: HtmxRequest, run: Run) -> Context:
     """Return the last tryout of a run as who asks may see it."""
     last = tryout.latest(run)
@@ -198,7 +213,8 @@ def _tryout(request: HtmxRequest, run: Run) -> Context:
                 "told": told,
                 # A pair that is open to somebody must be voted on blind.
                 "is_closed": told and refusal(request, "see pair", pair.queue.run, pair),
-                "picked": LABELS.get(told.get("winner", ""), ""),
+                "picked": LABELS.get(told.get("winner", ""), told.get("winner", "")),
+                "made_by": _makers(pair),
                 "scores": scores_in_words(told.get("score_a"), told.get("score_b")),
                 "cost": "price not known" if nano is None else usd(Decimal(nano) / providers.NANO),
                 "latency": latency(told.get("latency_ms")),

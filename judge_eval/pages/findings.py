@@ -53,7 +53,7 @@ def findings_context(run: Run, request: Request, tab: str) -> Context:
         people = f"{of.people:,} {'person' if of.people == 1 else 'people'}"
         as_of = (
             f"As of {number_of(of.votes, 'vote')} by {people} on {of.voted:,} of "
-            f"{of.comparisons:,} pairs, ledger entry {of.seq:,}"
+            f"{of.comparisons:,} {run.queue.noun}s, ledger entry {of.seq:,}"
         )
         if row.seq < run.board.seq:
             since = 0 if part.kind else run.board.votes - of.votes
@@ -156,12 +156,13 @@ def _board_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow
 
 
 def _alt_test_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
-    judges = figures.alt_test.judges if figures.alt_test else []
-    keys = sorted({key for judge in judges for key in judge.winning_rates or {}})
+    every = [(test.task, judge) for test in figures.alt_tests.values() for judge in test.judges]
+    keys = sorted({key for _, judge in every for key in judge.winning_rates or {}})
     rows = []
-    for judge in judges:
+    for task, judge in every:
         low, high = judge.advantage_interval or (None, None)
         row: FileRow = {
+            "task": task,
             "judge_id": judge.id,
             "name": judge.name,
             "kind": "baseline" if judge.is_baseline else "judge",
@@ -175,8 +176,29 @@ def _alt_test_rows(run: Run, wanted: Request, figures: RunFindings) -> list[File
     return rows
 
 
+def _pass_rates_rows(figures: RunFindings) -> list[FileRow]:
+    named = [("people", "People"), *((judge.id, judge.name) for judge in figures.judges)]
+    return [
+        {
+            "board": by,
+            "board_name": name,
+            "model": of.name,
+            "outputs": of.outputs,
+            "pass_rate": share.value,
+            "pass_rate_low": share.low,
+            "pass_rate_high": share.high,
+            "passed": share.successes,
+            "n": share.trials,
+        }
+        for of in figures.pass_rates or ()
+        for (by, name), share in zip(named, [of.people, *of.judges], strict=True)
+    ]
+
+
 def _models_rows(run: Run, wanted: Request, figures: RunFindings) -> list[FileRow]:
     models = figures.models
+    if figures.pass_rates is not None:
+        return _pass_rates_rows(figures)
     return [
         {
             "board": board.by,

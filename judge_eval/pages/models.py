@@ -12,7 +12,8 @@ from humanjudge.http import Context, HtmxRequest
 from humanjudge.lib.tables import DASH, Cell, Head, Row, Table, name_cell
 from humanjudge.lib.text import listed, number_of
 from judge_eval.findings.cache import request_findings
-from judge_eval.findings.model import PEOPLE, ModelBoard, Models
+from judge_eval.findings.columns import share_cell
+from judge_eval.findings.model import PEOPLE, ModelBoard, Models, RunFindings
 from judge_eval.models import Run
 from judge_eval.pages.findings import findings_context, live_page, matrix
 from judge_eval.pages.runs import run_page
@@ -24,6 +25,8 @@ LEVELS = 10
 FAR = 4
 MOST_NAMES = 4
 MOST_LINES = 5
+UNVOTED = "Nobody has voted on its outputs."
+UNJUDGED = "It has given no verdict on its outputs."
 
 
 @run_page("see board")
@@ -36,11 +39,28 @@ def run_models(request: HtmxRequest, run: Run) -> HttpResponse:
     unvoted = "Nobody has voted on pairs of two generators yet"
     alone = "People do not vote in this run" if is_standard else unvoted
     context = findings_context(run, wanted, "models") | {
+        "pass_rates": _pass_rates_table(figures) if figures and figures.pass_rates else None,
         "models": boards_of(models, request.GET.get("by", "")) if models else None,
         "why": why or "Neither people nor judges have compared two generators here yet.",
         "alone": f"{alone}: these are the judges’ boards alone.",  # noqa: RUF001
     }
     return live_page(request, context, "models")
+
+
+def _pass_rates_table(figures: RunFindings) -> Table:
+    """Show how often the outputs of each model pass, by people and by each judge."""
+    heads = [Head("Model", css=""), Head("Outputs"), Head("People", "% passed")]
+    heads += [
+        Head(judge.name, css="turned muted" if judge.is_baseline else "turned")
+        for judge in figures.judges
+    ]
+    rows = []
+    for of in figures.pass_rates or ():
+        people = share_cell(of.people, "votes", UNVOTED, decimals=1)
+        judges = [share_cell(share, "verdicts", UNJUDGED) for share in of.judges]
+        cells = [Cell(f"{of.outputs:,}"), people, *(replace(cell, small="") for cell in judges)]
+        rows.append(Row(of.name, [name_cell(of.name or "not named"), *cells]))
+    return Table("How often the outputs of each model pass", heads, rows, id="pass-rates")
 
 
 def boards_of(models: Models, by: str = "") -> Context:

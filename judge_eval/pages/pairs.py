@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.core.paginator import Paginator
-from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
+from django.db.models import Count, Prefetch, Q, QuerySet, prefetch_related_objects
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
@@ -24,8 +24,10 @@ from judge_eval.models import Call, Run, Verdict
 from judge_eval.pages.runs import DONE, find_run, run_page
 from judge_eval.runs.providers import NANO
 from judge_eval.selectors import verdicts_on
-from voting.choices import LABELS, SWAPPED, VOTES_FOR, short_name
-from voting.models import Entry, Item
+from voting.choices import LABELS, SWAPPED, short_name
+from voting.kinds import ONE, is_single
+from voting.ledger.counts import counted_in
+from voting.models import Entry, Item, Queue
 
 PAIRS_PER_PAGE = 30
 DISPUTED = "disagreement"
@@ -40,8 +42,9 @@ def pairs_query(order: str, part: Slice) -> str:
     return f"?{query}" if query else ""
 
 
-def _wanted(request: HttpRequest) -> tuple[str, Slice]:
-    order, part = request.GET.get("sort", ""), Slice.parse(request.GET.get("part", ""))
+def _wanted(request: HttpRequest, run: Run) -> tuple[str, Slice]:
+    order = request.GET.get("sort", "")
+    part = Slice.parse(request.GET.get("part", ""), run.queue.noun)
     if order not in ORDERS or part.kind == "ballot":
         raise Problem(400, f"sort: {DISPUTED} or nothing; part: tag:… or generator:….")
     return order, part
@@ -49,9 +52,10 @@ def _wanted(request: HttpRequest) -> tuple[str, Slice]:
 
 @run_page("see board")
 def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
-    hides, (order, part) = is_voting(request, run), _wanted(request)
+    hides, (order, part) = is_voting(request, run), _wanted(request, run)
     if hides and order:
-        raise Problem(403, "You still have pairs to vote on: vote first, then sort them.")
+        noun = run.queue.noun
+        raise Problem(403, f"You still have {noun}s to vote on: vote first, then sort them.")
     # No more than the index holds: a deep page walks over all that come before it. Those of a part
     # are found by their outputs, all of them at once: to count them first would take as long again.
     places = part.pairs(run).order_by(*SORTED_BY[order]).values_list("position", flat=True)
@@ -75,7 +79,9 @@ def run_pairs(request: HtmxRequest, run: Run) -> HttpResponse:
         "orders": ORDERS,
         "has_ids": any(pair.external_id for pair in pairs),
         "has_pictures": any(pair.a.picture for pair in pairs[:1]),
-        "empty": "There are no such pairs." if part.kind else "This run has no pairs.",
+        "empty": f"There are no such {run.queue.noun}s."
+        if part.kind
+        else f"This run has no {run.queue.noun}s.",
         "tab": "pairs",
     }
     return render(request, "judge_eval/pairs.html", context)
@@ -93,13 +99,14 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
     pair = get_object_or_404(items, pk=item_id, queue=run.queue_id)
     if refused := refusal(request, "see pair", run, pair):
         return refused
-    (order, part), verdicts = _wanted(request), verdicts_on(pair)
+    (order, part), verdicts = _wanted(request, run), verdicts_on(pair)
     calls = Call.objects.defer("reply").order_by("order", "sample")
     prefetch_related_objects(verdicts, Prefetch("calls", calls))
-    # What more than half of the counted votes chose.
-    chosen = (c for c, column in VOTES_FOR.items() if 2 * getattr(pair, column) > pair.votes)
-    majority = next(chosen, "")
-    rows = [_verdict_row(verdict, majority) for verdict in verdicts]
+    majority = _majority(run.queue, pair)
+    rows = [
+        _verdict_row(verdict, majority) | {"labels": _labels_beside(run.queue, verdict.labels)}
+        for verdict in verdicts
+    ]
     votes = Entry.objects.filter(item=pair, kind=Entry.Kind.VOTE, retracted=False)
     onward, pairs = SORTED_BY[order], part.pairs(run)
     back = [name.removeprefix("-") if name.startswith("-") else f"-{name}" for name in onward]
@@ -108,20 +115,49 @@ def run_pair(request: HtmxRequest, run_id: UUID, item_id: UUID) -> HttpResponse:
         "pair": pair,
         "number": pair.position + 1,
         "query": pairs_query(order, part),
-        "nav_label": f"Pairs, {ORDERS[order]}, {part.in_words}",
+        "nav_label": f"{run.queue.noun.capitalize()}s, {ORDERS[order]}, {part.in_words}",
         "previous": _next(pairs, pair, back),
         "next": _next(pairs, pair, onward),
         "sides": _sides(pair),
-        "majority": LABELS.get(majority, ""),
+        "majority": LABELS.get(majority, majority),
+        "is_single": is_single(run.queue),
+        "has_scores": any(verdict.score_a is not None for verdict in verdicts),
         "verdicts": rows,
         "asked": [row for row in rows if row["calls"]],
         "votes": [
-            {"vote": vote, "said": LABELS.get(vote.choice, vote.choice)}
+            {
+                "vote": vote,
+                "said": _vote_in_words(vote),
+                "labels": _labels_beside(run.queue, vote.labels),
+            }
             for vote in votes.select_related("voter").order_by("id")
         ],
         "tab": "pairs",
     }
     return render(request, "judge_eval/pair.html", context)
+
+
+def _majority(queue: Queue, item: Item) -> str:
+    """Return what more than half of the counted votes chose; nothing where no choice has."""
+    votes = Entry.objects.filter(counted_in(queue), item=item).exclude(choice="")
+    chosen = votes.values_list("choice").annotate(n=Count("pk")).order_by("-n")
+    choice, number = chosen.first() or ("", 0)
+    return choice if 2 * number > item.votes else ""
+
+
+def _vote_in_words(vote: Entry) -> str:
+    """Return what a vote says; a grade that is between pass and flag stands behind it."""
+    said = LABELS.get(vote.choice, vote.choice)
+    if vote.category:
+        said += f": {vote.category}"
+    is_between = vote.value not in (None, 0, ONE)
+    return f"{said} ({(vote.value or 0) / ONE:g})" if is_between else said
+
+
+def _labels_beside(queue: Queue, labels: Context | None) -> Context | None:
+    """Return what was answered beside the choice, and not what the choice itself is."""
+    chosen = (Queue.Kind.CATEGORY, Queue.Kind.RATING, Queue.Kind.LABELS)
+    return None if queue.kind in chosen else labels
 
 
 def _next(pairs: QuerySet[Item], pair: Item, order: Sequence[str]) -> UUID | None:
@@ -139,10 +175,12 @@ def _next(pairs: QuerySet[Item], pair: Item, order: Sequence[str]) -> UUID | Non
 
 def _sides(pair: Item) -> list[Context]:
     sides = []
-    for side, output in zip("AB", pair.pair, strict=True):
+    for side, output in zip("AB", pair.outputs, strict=False):
         call = getattr(output, "call", None)
         changes = call.changes if call else output.metadata.get(CHANGES, [])
-        sides.append({"side": side, "output": output, "call": call, "changes": changes})
+        name = f"Output {side}" if pair.b else "Output"
+        about = {"side": side if pair.b else "", "name": name, "changes": changes}
+        sides.append(about | {"output": output, "call": call})
     return sides
 
 

@@ -15,7 +15,7 @@ from judge_eval.models import Verdict
 from judge_eval.pages.pairs import picks_of, scores_in_words
 from judge_eval.selectors import verdicts_on
 from voting.choices import WRONG
-from voting.kinds import COMPARISON, Kind, kind_of
+from voting.kinds import COMPARISON, kind_of
 from voting.models import Entry, Item, Queue
 from voting.questions import said_in_words
 from voting.selectors import progress
@@ -24,6 +24,7 @@ from voting.voters import voter_here
 
 # A reveal looks for the new ratings this often, ever more slowly: for about half a minute.
 LOOKS = 12
+NO_VERDICT = "no verdict"
 RETRACTED = "You have taken this vote back."
 UNBLINDED = (
     "You had seen what the judges said before you voted this way, so the vote is left out of "
@@ -59,29 +60,48 @@ def as_seen(reason: str, left: str) -> str:
 
 
 def judge_lines(vote: Entry, item: Item) -> list[Context]:
-    """Return what each judge said of a pair, as it stood on the screen of who voted."""
+    """Return what each judge said of an item, as it stood on the screen of who voted."""
     left = "A" if vote.left_side != "B" else "B"
-    kind = kind_of(vote.queue)
-    return [_judge_line(verdict, vote.choice, left, kind) for verdict in verdicts_on(item)]
+    of_one = item.b_id is None
+    return [
+        _judge_line(verdict, vote.choice)
+        | (_of_one(verdict, vote) if of_one else _of_pair(verdict, left))
+        for verdict in verdicts_on(item)
+    ]
 
 
-def _judge_line(verdict: Verdict, chosen: str, left: str, kind: Kind) -> Context:
-    said = {"": "no verdict", WRONG: "no choice"}.get(verdict.winner)
-    picked = said or kind.spoken(verdict.winner, left)
-    scores = (verdict.score_a, verdict.score_b)
-    numbers = scores_in_words(*scores if left == "A" else reversed(scores))
-    # A judge that saw the pair the other way round calls A what is B.
-    left_was_a = (left == "A") != (verdict.order == Verdict.Order.SWAPPED)
+def _judge_line(verdict: Verdict, chosen: str) -> Context:
     rate = verdict.sample_consistency
     return {
         "judge": verdict.judge,
         # None where there is no verdict.
         "agrees": verdict.winner == chosen if verdict.winner else None,
+        "samples": "" if rate is None else f"{percent(rate)} of its samples agree.",
+    }
+
+
+def _of_one(verdict: Verdict, vote: Entry) -> Context:
+    said = verdict.winner and kind_of(vote.queue).spoken(verdict.winner, "")
+    score = "" if verdict.score_a is None else f" ({verdict.score_a:g})"
+    return {
+        "picked": said or NO_VERDICT,
+        "in_words": f"said {said}{score}" if said else NO_VERDICT,
+        "reason": verdict.feedback or verdict.error,
+    }
+
+
+def _of_pair(verdict: Verdict, left: str) -> Context:
+    said = {"": NO_VERDICT, WRONG: "no choice"}.get(verdict.winner)
+    picked = said or COMPARISON.spoken(verdict.winner, left)
+    scores = (verdict.score_a, verdict.score_b)
+    numbers = scores_in_words(*scores if left == "A" else reversed(scores))
+    # A judge that saw the pair the other way round calls A what is B.
+    left_was_a = (left == "A") != (verdict.order == Verdict.Order.SWAPPED)
+    return {
         "picked": picked,
         "in_words": ("said " if verdict.winner else "") + picked + (numbers and f" ({numbers})"),
         "reason": as_seen(verdict.feedback, "A" if left_was_a else "B") or verdict.error,
         "consistency": _consistency(verdict, picked, left),
-        "samples": "" if rate is None else f"{percent(rate)} of its samples agree.",
     }
 
 
@@ -96,6 +116,14 @@ def _consistency(verdict: Verdict, picked: str, left: str) -> str:
     if len(orders) < 2:
         return f"{contradiction}."
     return f"{contradiction}: {orders[0]} in one order, {orders[1]} with the sides swapped."
+
+
+def _makers(item: Item, left: str) -> str:
+    """Say who wrote what was voted on."""
+    if item.b_id is None:
+        return item.a.generator and f"By {item.a.generator}"
+    one, other = item.seen(left)
+    return f"Left: {one.generator} · Right: {other.generator}"
 
 
 @never_cache
@@ -113,7 +141,8 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
     if queue.reveal == Queue.Reveal.NEVER:
         raise Problem(403, "What the judges said is not shown in this study.")
     if queue.reveal == Queue.Reveal.AT_END and progress(voter, queue).left_for_me:
-        raise Problem(403, "What the judges said is shown when you have voted on all your pairs.")
+        voted = f"when you have voted on all your {queue.noun}s"
+        raise Problem(403, f"What the judges said is shown {voted}.")
     # Before anything is shown: a vote cast after this moment is not blind.
     record_exposure(voter.pk, [item.pk], timezone.now())
     left, judges = "A" if vote.left_side != "B" else "B", judge_lines(vote, item)
@@ -132,11 +161,7 @@ def reveal(request: HtmxRequest, vote_uid: UUID) -> HttpResponse:
         "headline": headline,
         # All of it in a few words, for a screen reader.
         "spoken": " ".join([f"{headline.replace('; ', '. ')}.", *picks]),
-        "kind": kind_of(queue),
-        "made_by": " · ".join(
-            f"{name.removesuffix(' output')}: {output.generator}"
-            for name, output in zip(kind_of(queue).names, item.seen(left), strict=True)
-        ),
+        "made_by": _makers(item, left),
         "judges": judges,
         "note": RETRACTED if vote.retracted else UNBLINDED if vote.unblinded else "",
         "next_look": look + 1 if vote.seq is None and look < LOOKS else None,

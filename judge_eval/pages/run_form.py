@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from django import forms
@@ -15,11 +15,18 @@ from django.utils.html import format_html
 
 from humanjudge.http import Context
 from humanjudge.lib import strict_json
-from judge_eval.baselines import BASELINES, names_for
+from judge_eval.baselines import (
+    BASELINES,
+    MOST_FREQUENT,
+    RANDOM,
+    names_for,
+    names_for_single,
+)
 from judge_eval.config.prompt_files import FoundPrompt, PromptsUnreadable, from_file, from_lines
 from judge_eval.config.run_config import (
     DEFAULT_PROVIDER,
     RUBRICS,
+    SINGLE_RUBRICS,
     ConfigError,
     ConfigInvalid,
     RunConfig,
@@ -97,6 +104,23 @@ class RunForm(ProjectForm):
     kind = _one_of(
         "Kind of output", [("svg", "drawings (SVG)"), ("text", "texts"), ("code", "code")]
     )
+    # Pairs are compared where nothing else is said.
+    items_kind = forms.ChoiceField(
+        label="What people and judges are asked",
+        choices=[each for each in Queue.Kind.choices if each[0] != Queue.Kind.TEXT],
+        widget=forms.RadioSelect,
+        required=False,
+    )
+    items_choices = _lines("Categories or labels", "One per line, for the two that have their own.")
+    items_task = forms.CharField(
+        label="What is asked for",
+        help_text="A word for it, by which files and scores name it.",
+        max_length=60,
+        required=False,
+    )
+    items_graded = forms.BooleanField(
+        label="Votes and verdicts say how good it is, from 0 to 1", required=False
+    )
     models = _lines("Models that generate", "One per line, by the name that the provider knows.")
     provider = forms.ChoiceField(help_text="Models and judges are asked there.")
     prompts = _lines("Prompts", "One per line.", rows=7)
@@ -109,6 +133,10 @@ class RunForm(ProjectForm):
     baselines = _some_of(
         "Baselines, which know nothing: the floor of the board",
         [(n, n if n in names_for("text") else f"{n} (drawings only)") for n in BASELINES],
+    )
+    single_baselines = _some_of(
+        "Baselines, which know nothing: the floor of the board",
+        [(MOST_FREQUENT, "always the same answer: one for each choice"), (RANDOM, RANDOM)],
     )
     verdict_orders = _one_of(
         "Each judge is asked about a pair",
@@ -123,7 +151,7 @@ class RunForm(ProjectForm):
         required=False,
         widget=forms.Textarea(attrs={"rows": 6}),
     )
-    votes_per_pair = _number("Votes per pair")
+    votes_per_pair = _number("Votes per pair", "Or per item, where outputs are not paired.")
     overlap_share = _number(
         "Of 100 pairs, how many get more votes",
         "So that the agreement between people can be measured.",
@@ -134,6 +162,12 @@ class RunForm(ProjectForm):
     budget_usd = _number(
         "Budget in US dollars",
         "The run stops before it is passed. Empty: no limit.",
+        forms.FloatField,
+    )
+    epsilon = _number(
+        "Epsilon of the Alt-Test",
+        "How much worse than a person a judge may be: 0.2 beside experts, 0.15 beside skilled "
+        "people, 0.1 beside crowd workers.",
         forms.FloatField,
     )
     generation_temperature = _number("Temperature", "Empty: none is sent.", forms.FloatField)
@@ -176,7 +210,8 @@ class RunForm(ProjectForm):
                 prompts = from_file(file.name or "", file.read())
             except PromptsUnreadable as error:
                 self.add_error("prompts_file", f"This file cannot be read: {error}.")
-        baselines = [FoundPrompt(name, name) for name in got.get("baselines", [])]
+        chosen = got.get("single_baselines" if self._is_single else "baselines", [])
+        baselines = [FoundPrompt(name, name) for name in chosen]
         listed = {
             "models": from_lines(got.get("models", "")),
             "judges": from_lines(got.get("judges", "")) + baselines,
@@ -193,7 +228,9 @@ class RunForm(ProjectForm):
     def _plain(self) -> Context:
         """Return the config but for its lists, as it is written in JSON."""
         # A number that is no number is complained of already; here its default stands for it.
-        config: Context = {"ballot": [*SIDES, *self.cleaned_data.get("ballot", [])]}
+        config: Context = {"items": self._items(), "ballot": []}
+        if not self._is_single:
+            config["ballot"] = [*SIDES, *self.cleaned_data.get("ballot", [])]
         for field, value in self.cleaned_data.items():
             part, _, name = field.partition("_")
             # Without a temperature none is sent, which is not its default.
@@ -203,7 +240,25 @@ class RunForm(ProjectForm):
                 config.setdefault(field, value)
         rubric = config.pop("rubric", "").replace("\r\n", "\n")
         # Another kind's is the default of that kind.
-        return config if rubric in ("", *RUBRICS.values()) else config | {"rubric": rubric}
+        usual = ("", *RUBRICS.values(), *SINGLE_RUBRICS.values())
+        return config if rubric in usual else config | {"rubric": rubric}
+
+    @property
+    def _is_single(self) -> bool:
+        kind = self.cleaned_data.get("items_kind", "")
+        return kind not in ("", Queue.Kind.COMPARISON)
+
+    def _items(self) -> Context | None:
+        """Return what is asked of single items, as a config says it."""
+        got = self.cleaned_data
+        if not self._is_single:
+            return None
+        has_words = got["items_kind"] in (Queue.Kind.CATEGORY, Queue.Kind.LABELS)
+        lines = [each.entry for each in from_lines(got.get("items_choices", ""))]
+        task = {"task": got["items_task"]} if got.get("items_task") else {}
+        grades = got["items_kind"] == Queue.Kind.PASS_FLAG and got.get("items_graded", False)
+        words = {"choices": lines if has_words else [], "graded": grades}
+        return {"kind": got["items_kind"]} | words | task
 
     def _show(self, errors: Sequence[ConfigError], listed: Mapping[str, list[FoundPrompt]]) -> None:
         """Put each error beside the field that it is about, unless that was complained of."""
@@ -232,6 +287,8 @@ class RunForm(ProjectForm):
             message = f"{message[:1].upper()}{message[1:]}."
         if field == "prompts" and self.cleaned_data.get("prompts_file"):
             field = "prompts_file"
+        if field.startswith("items_choices["):
+            field = "items_choices"
         return (field, message) if field in self.fields else (None, f"{error}.")
 
 
@@ -249,6 +306,7 @@ def empty_values() -> Context:
     # Without pairs that several people vote on, nobody knows how well people agree.
     values = _values(parse(data | {"overlap": {"share": 0.2}}))
     values |= dict.fromkeys(("name", "models", "prompts"), "")
+    values |= {"single_baselines": [MOST_FREQUENT, RANDOM]}
     return values | {"provider": next(iter(provider_names()), "")}
 
 
@@ -268,6 +326,7 @@ def _values(config: RunConfig) -> Context:
         "judges": "\n".join(judge.id for judge in config.judges if not judge.is_baseline),
         "baselines": [name for name in BASELINES if name in chosen],
         "ballot": [choice for choice in config.ballot if choice not in SIDES],
+        **_values_of_items(config, chosen),
     }
     for part in PARTS:
         values |= {f"{part}_{name}": value for name, value in getattr(config, part)}
@@ -276,6 +335,22 @@ def _values(config: RunConfig) -> Context:
         name: f"{value:g}" if isinstance(value, float) else value
         for name, value in values.items()
         if name in RunForm.base_fields
+    }
+
+
+def _values_of_items(config: RunConfig, chosen: Collection[str]) -> Context:
+    items = config.items
+    if items is None:
+        return {"items_kind": Queue.Kind.COMPARISON}
+    *constant, _ = names_for_single(items.kind, items.offered)
+    baselines = [MOST_FREQUENT] if {*constant} <= {*chosen} else []
+    return {
+        "items_kind": items.kind,
+        "items_choices": "\n".join(items.choices),
+        "items_task": items.task,
+        "items_graded": items.graded,
+        "baselines": [],
+        "single_baselines": [*baselines, *([RANDOM] if RANDOM in chosen else [])],
     }
 
 

@@ -29,7 +29,7 @@ from judge_eval import selectors
 from judge_eval.access import Action, pairs_to_vote_on, refusal
 from judge_eval.config.run_config import MOST_USD
 from judge_eval.models import Call, Provider, Run, Verdict
-from judge_eval.runs import leases, lifecycle
+from judge_eval.runs import demo, leases, lifecycle
 from judge_eval.runs.progress import RunProgress, progress_of
 from judge_eval.runs.providers import NANO
 from voting import voters
@@ -41,7 +41,7 @@ DONE, FAILED, WAITING = Call.State.DONE, Call.State.FAILED, Call.State.WAITING
 THINGS: dict[str, str] = {Call.Purpose.GENERATE: "outputs", Call.Purpose.JUDGE: "verdicts"}
 # Of a model that has answered nothing.
 CONSEQUENCES = {
-    Call.Purpose.GENERATE: "Without its outputs there are no pairs of this model.",
+    Call.Purpose.GENERATE: "Without its outputs there is nothing of this model to vote on.",
     Call.Purpose.JUDGE: "It has given no verdict: votes will say nothing about this judge.",
 }
 BUDGET = forms.DecimalField(required=False, min_value=Decimal("1e-9"), max_value=MOST_USD)
@@ -53,9 +53,9 @@ EVENTS = 8
 UNLISTED_EVENTS = ("call_failed", "tried")
 STATES = {
     Run.State.GENERATING: "Outputs are being asked for.",
-    Run.State.JUDGING: "Outputs are drawn, paired and judged.",
-    Run.State.VOTING: "Every pair that can be voted on is open.",
-    Run.State.COMPLETE: "Every pair has enough votes.",
+    Run.State.JUDGING: "Outputs are drawn and judged.",
+    Run.State.VOTING: "Every {noun} that can be voted on is open.",
+    Run.State.COMPLETE: "Every {noun} has enough votes.",
 }
 View: TypeAlias = Callable[..., HttpResponse]
 
@@ -106,7 +106,9 @@ def run_action(view: View) -> View:
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    return redirect("runs") if request.user.is_authenticated else render(request, "home.html")
+    if request.user.is_authenticated:
+        return redirect("runs")
+    return render(request, "home.html", {"invites": demo.invites()})
 
 
 @require_safe
@@ -196,15 +198,16 @@ def _context(run: Run) -> Context:
     out = sum(model["out"] for model in models)
     is_waiting = out or progress.outputs.waiting or progress.calls.waiting
     failed = progress.outputs.failed + progress.calls.failed
+    state = STATES.get(Run.State(run.state), "")
     shown = {
-        "state_in_words": run.note or STATES.get(Run.State(run.state), ""),
+        "state_in_words": run.note or state.format(noun=run.queue.noun),
         "alarms": alarms(models),
         "paused": _paused(models) if is_waiting else [],
         "actions": {
             "stop": run.state in (*Run.AT_WORK, Run.State.VOTING),
             "resume": run.state == Run.State.STOPPED,
             "retry": lifecycle.can_retry(run),
-            "duplicate": run.config is not None,
+            "duplicate": not run.is_given,
         },
     }
     parts = [

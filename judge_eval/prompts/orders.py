@@ -1,14 +1,14 @@
 """One verdict out of several answers: both orders of a pair, several samples of a call.
 
 A judge is asked about "Output A" and "Output B", whatever stands there. What it answers is
-*raw*; a raw answer to a swapped pair is unswapped before it means anything. All rules stand in
-docs/scoring.md.
+*raw*; a raw answer to a swapped pair is unswapped before it means anything. A single item has one
+order, the stored one. All rules stand in docs/scoring.md.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from judge_eval.prompts.parse import ParsedVerdict
 from voting.choices import SWAPPED, Choice, short_name
@@ -22,12 +22,12 @@ class Combined(NamedTuple):
     was shown first.
     """
 
-    winner: Choice
+    winner: str
     consistent: bool | None
     score_a: float | None
     score_b: float | None
     reason: str
-    picks: tuple[Choice, ...]
+    picks: tuple[str, ...]
 
     @property
     def first_picks(self) -> int:
@@ -41,7 +41,7 @@ def swap(verdict: ParsedVerdict) -> ParsedVerdict:
     ParsedVerdict(winner='B', score_a=6.0, score_b=8.0, reason='')
     """
     winner, score_a, score_b, reason = verdict
-    return ParsedVerdict(SWAPPED[winner], score_b, score_a, reason)
+    return ParsedVerdict(SWAPPED[cast(Choice, winner)], score_b, score_a, reason)
 
 
 def combine(
@@ -57,7 +57,7 @@ def combine(
     """
     unswapped = swap(swapped)
     consistent = stored.winner == unswapped.winner
-    winner: Choice = stored.winner if consistent else "tie"
+    winner = stored.winner if consistent else "tie"
     sides = {stored.winner, unswapped.winner} - {"tie"}
     if is_decided_by_one and len(sides) == 1 and "both_bad" not in sides:
         (winner,) = sides
@@ -95,13 +95,15 @@ def answer_in(raw: Mapping[str, ParsedVerdict]) -> Combined:
     )
 
 
-def majority(samples: Sequence[ParsedVerdict | None]) -> tuple[ParsedVerdict, float] | None:
+def majority(
+    samples: Sequence[ParsedVerdict | None], *, otherwise: str = "tie"
+) -> tuple[ParsedVerdict, float] | None:
     """Make one raw answer of several to the same question; None is a sample that failed.
 
-    Return what more samples say than say anything else, with the reason of the first of them, or a
-    tie where no choice leads alone, with a reason that says so; scores are means of those given.
-    Beside it stands the share in (0, 1] that the most frequent choice has of the samples that
-    answered. None where none answered.
+    Return what more samples say than say anything else, with the reason of the first of them, or
+    `otherwise` where no choice leads alone, with a reason that says so; scores are means of those
+    given. Beside it stands the share in (0, 1] that the most frequent choice has of the samples
+    that answered. None where none answered.
 
     >>> majority([ParsedVerdict("A"), ParsedVerdict("B")])[0].reason
     'No majority: A 1, B 1.'
@@ -112,7 +114,7 @@ def majority(samples: Sequence[ParsedVerdict | None]) -> tuple[ParsedVerdict, fl
     counts = Counter(sample.winner for sample in answered).most_common()
     (winner, votes), *others = counts
     if others and others[0][1] == votes:
-        winner = "tie"
+        winner = otherwise
         told = ", ".join(f"{short_name(choice)} {count}" for choice, count in sorted(counts))
         reason = f"No majority: {told}."
     else:

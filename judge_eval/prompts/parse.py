@@ -12,12 +12,14 @@ time is linear in its length.
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from html import unescape
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from humanjudge.lib.text import excerpt
-from voting.choices import CHOICES, TABLE, Choice
+from judge_eval.prompts.judge import Asked
+from voting.choices import CHOICES, TABLE
+from voting.kinds import joined
 
 _Object: TypeAlias = dict[str, Any]
 
@@ -44,6 +46,8 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _THINK: Final = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 _FENCE_LINE: Final = re.compile(r"[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*+)")
 LONGEST_REASON: Final = 500
+# A graded verdict passes from this score on, as a graded vote does.
+PASSES_FROM: Final = 0.5
 # "both bad" is how people say it; nothing else is stretched.
 _WINNERS: Final = {
     name.lower(): choice for choice in CHOICES for name in (choice, TABLE[choice].short)
@@ -314,27 +318,37 @@ def _is_mention(text: str, tag: re.Match[str]) -> bool:
 
 
 class ParsedVerdict(NamedTuple):
-    """What a judge said, of the outputs as it was shown them; scores are from 0 to 10."""
+    """What a judge said, of the outputs as it was shown them.
 
-    winner: Choice
+    Scores are from 0 to 10. Of a single item `winner` is its answer, several labels sorted and
+    joined, and `score_a` its score, from 0 to 1.
+    """
+
+    winner: str
     score_a: float | None = None
     score_b: float | None = None
     reason: str = ""
 
 
-def parse_verdict(reply: str, ballot: Sequence[str]) -> ParsedVerdict:
+def parse_verdict(reply: str, asked: Asked) -> ParsedVerdict:
     """Return the verdict of a reply: one choice of the ballot; anything else is ReplyUnreadable.
 
     ``winner`` may be in any case, and ``both bad`` is ``both_bad``. Scores (0 to 10) and reason may
     be left out or null; a number in quotes is no number. Keys that nobody asked for are ignored; a
-    key that stands twice is not.
+    key that stands twice is not. Of a single item ``answer`` may be in any case too, and a rating a
+    number; a score that was asked for must be there, and must not contradict the answer.
 
-    >>> parse_verdict('Well. {"winner": "a", "score_a": 8, "reason": "Fuller."}', "AB")
+    >>> parse_verdict('Well. {"winner": "a", "score_a": 8, "reason": "Fuller."}', Asked("AB"))
     ParsedVerdict(winner='A', score_a=8.0, score_b=None, reason='Fuller.')
+    >>> parse_verdict('{"answer": ["rude", "long"]}', Asked(["long", "rude"], "labels")).winner
+    'long;rude'
     """
     verdict = _last_object(_said(reply))
+    if asked.is_single:
+        answer = _answer(verdict, asked)
+        return ParsedVerdict(answer, _grade(verdict, answer, asked), None, _reason(verdict))
     scores = _score(verdict, "score_a"), _score(verdict, "score_b")
-    return ParsedVerdict(_winner(verdict, ballot), *scores, _reason(verdict))
+    return ParsedVerdict(_winner(verdict, asked), *scores, _reason(verdict))
 
 
 class _Repeated(_Object):
@@ -379,28 +393,63 @@ def _last_object(text: str) -> _Object:
     return last
 
 
-def _winner(verdict: _Object, ballot: Sequence[str]) -> Choice:
+def _winner(verdict: _Object, asked: Asked) -> str:
     if "winner" not in verdict:
         raise ReplyUnreadable("its JSON object has no winner")
     stated = verdict["winner"]
     winner = _WINNERS.get(stated.strip().lower()) if isinstance(stated, str) else None
     quoted = excerpt(stated, 40) if isinstance(stated, str) else "it gives"
-    offered = ", ".join(ballot)
+    offered = ", ".join(asked.ballot)
     if winner is None:
         raise ReplyUnreadable(f"the winner {quoted} is none of {offered}")
-    if winner not in ballot:
+    if winner not in asked.ballot:
         raise ReplyUnreadable(f"the winner {quoted} is not on the ballot ({offered})")
     return winner
 
 
-def _score(verdict: _Object, key: str) -> float | None:
+def _answer(verdict: _Object, asked: Asked) -> str:
+    if "answer" not in verdict:
+        raise ReplyUnreadable("its JSON object has no answer")
+    stated = verdict["answer"]
+    if asked.kind != "labels":
+        return _choice(stated, asked)
+    if not isinstance(stated, list):
+        raise ReplyUnreadable("its answer is not a list of labels")
+    return joined({_choice(label, asked) for label in stated})
+
+
+def _choice(stated: object, asked: Asked) -> str:
+    """Return the choice of the ballot that was stated, in any case where that is unmistakable."""
+    text = str(stated) if isinstance(stated, int) and not isinstance(stated, bool) else stated
+    if not isinstance(text, str):
+        raise ReplyUnreadable("the answer it gives is not text")
+    word = text.strip()
+    same = [choice for choice in asked.ballot if choice.casefold() == word.casefold()]
+    if word not in asked.ballot and len(same) != 1:
+        offered = ", ".join(asked.ballot)
+        raise ReplyUnreadable(f"the answer {excerpt(text, 40)} is none of {offered}")
+    return word if word in asked.ballot else same[0]
+
+
+def _grade(verdict: _Object, answer: str, asked: Asked) -> float | None:
+    if not asked.is_graded:
+        return None
+    score = _score(verdict, "score", most=1)
+    if score is None:
+        raise ReplyUnreadable("its JSON object has no score")
+    if (score >= PASSES_FROM) != (answer == "pass"):
+        raise ReplyUnreadable(f"its score {score:g} does not go with {answer}")
+    return score
+
+
+def _score(verdict: _Object, key: str, most: int = 10) -> float | None:
     score = verdict.get(key)
     if score is None:
         return None
     if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
         raise ReplyUnreadable(f"its {key} is not a number")
-    if not 0 <= score <= 10:
-        raise ReplyUnreadable(f"its {key} is not between 0 and 10")
+    if not 0 <= score <= most:
+        raise ReplyUnreadable(f"its {key} is not between 0 and {most}")
     return float(score)
 
 

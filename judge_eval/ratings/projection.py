@@ -15,9 +15,10 @@ from django.db.models.functions import Cast
 from judge_eval.models import Board, Checkpoint, Judge, JudgeRating, RatingPoint, Run
 from judge_eval.stats import elo
 from voting.choices import ANSWERS, VERDICTS
+from voting.kinds import is_fixed
 from voting.ledger.bulk_sql import executemany, key, prepared, update_many
-from voting.ledger.counts import counted_in, counts, uncounts
-from voting.ledger.ledger import Difference, Fact, correct
+from voting.ledger.counts import UNBLINDED, counted_in, counts, uncounts
+from voting.ledger.ledger import Difference, Fact, correct, decided_items
 from voting.models import Entry, Item, Project
 
 CHUNK = 1_000
@@ -194,11 +195,14 @@ class _Batch:
             for entry in entries
             if entry.kind == Entry.Kind.VERDICTS and entry.item_id and entry.payload
         }
+        self.decided = decided_items(entries)
         self.board, _ = Board.objects.get_or_create(run=run)
-        self.fold = Fold.before(run, self._first_changed())
+        changed = self._first_changed()
+        self.fold = Fold.before(run, changed)
         self.fold.verdicts = {item: by_position(each) for item, each in self.payloads.items()}
-        # Votes that were counted before and are counted again.
-        self.is_recounted = self.fold.standings.votes != self.board.votes
+        # Votes of earlier batches that are counted again, or for the first time.
+        is_behind = self.fold.standings.votes != self.board.votes
+        self.is_recounted = is_behind or changed < (entries[0].seq or 0)
         if self.is_recounted:
             self.fold.forget_after()
             self.fold.count_stored()
@@ -212,8 +216,8 @@ class _Batch:
             for entry in self.entries
             if entry.target and uncounts(entry, first, is_simulated=is_simulated)
         ]
-        if self.payloads:
-            votes = Entry.objects.filter(counted_in(self.run.queue), item__in=self.payloads)
+        if items := self.payloads.keys() | self.decided:
+            votes = Entry.objects.filter(kind=Entry.Kind.VOTE, seq__isnull=False, item__in=items)
             seqs.append(votes.order_by("seq").values_list("seq", flat=True).first())
         return min([first, *filter(None, seqs)])
 
@@ -237,9 +241,17 @@ class _Batch:
             )
             self.fold.store()
         self.board.votes = standings.votes
-        self.board.unblinded += sum(map(_unblinded, self.entries))
+        self.board.unblinded = self._unblinded()
         self.board.seq = self.entries[-1].seq or 0
         self.board.save()
+
+    def _unblinded(self) -> int:
+        """Count the votes of people who had seen the verdicts; the batch is not stored yet."""
+        if not self.decided:
+            return self.board.unblinded + sum(map(_unblinded, self.entries))
+        sealed = Entry.objects.filter(UNBLINDED, queue=self.run.queue_id).count()
+        new = (e for e in self.entries if e.kind == Entry.Kind.VOTE and e.retracted_seq is None)
+        return sealed + sum(map(_unblinded, new))
 
     def _count_answers(self) -> None:
         before = _latest(_sealed_verdicts(self.run).filter(item__in=self.payloads))
@@ -257,7 +269,9 @@ class _Batch:
 def _unblinded(entry: Fact) -> int:
     """Return by how much an entry changes the votes of people who had seen the verdicts."""
     vote = entry.target if entry.kind == Entry.Kind.RETRACTION else entry
-    if vote is None or vote.kind != Entry.Kind.VOTE or not vote.unblinded or vote.simulated:
+    if vote is None or vote.kind != Entry.Kind.VOTE or not vote.unblinded:
+        return 0
+    if vote.simulated or vote.excluded:
         return 0
     return -1 if entry.kind == Entry.Kind.RETRACTION else 1
 
@@ -271,9 +285,14 @@ def _coverage(payloads: Iterable[Payload]) -> tuple[Counter[str], Counter[str]]:
 
 
 def _answers(run: Run, payloads: Mapping[UUID, Payload]) -> dict[UUID, tuple[int, ...]]:
-    """Count, as `ANSWERS` are, what judges say of pairs; people need not agree with baselines."""
+    """Count, as `ANSWERS` are, what judges say of items; people need not agree with baselines.
+
+    Only pairs, and items that are passed or flagged, have columns for what may be said of them.
+    """
     baselines = run.judges.filter(provider=Judge.BASELINE).values_list("pk", flat=True)
     left_aside, answers = set(map(str, baselines)), {}
+    if not is_fixed(run.queue):
+        return dict.fromkeys(payloads, (0,) * len(ANSWERS))
     for pair, payload in payloads.items():
         said = [each["winner"] for each in payload["verdicts"] if each["judge"] not in left_aside]
         answers[pair] = tuple(map(said.count, VERDICTS))
@@ -329,8 +348,7 @@ def _rebuild_ratings(
             "answered": answered[judge],
         }
         yield from correct(rating, f"judge {judge} of run {run.pk}", replayed, write=write)
-    votes = Entry.objects.filter(kind=Entry.Kind.VOTE, queue=run.queue_id, seq__isnull=False)
-    unblinded = votes.filter(retracted_seq__isnull=True, unblinded=True, simulated=False).count()
+    unblinded = Entry.objects.filter(UNBLINDED, queue=run.queue_id).count()
     own = Q(queue=run.queue_id) | Q(target__queue=run.queue_id)
     sealed = Entry.objects.filter(own, project=run.queue.project_id, seq__isnull=False)
     last = sealed.order_by("-seq").values_list("seq", flat=True).first() or 0

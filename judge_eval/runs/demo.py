@@ -1,4 +1,4 @@
-"""The demo: two runs of pairs that were drawn and written beforehand, and no votes at all."""
+"""The demo: two runs of pairs and one of single items, made beforehand, and no votes at all."""
 
 import json
 import secrets
@@ -8,33 +8,44 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.urls import reverse
+from django.utils import timezone
 
-from judge_eval.baselines import names_for
+from judge_eval.baselines import names_for, names_for_single
 from judge_eval.demo import content
 from judge_eval.models import Run
 from judge_eval.services import create_run
-from voting.choices import CHOICES, DEFAULT_BALLOT
+from voting.choices import CHOICES, DEFAULT_BALLOT, PASS_FLAG
 from voting.keys import create_key
-from voting.models import ApiKey, Invite, Project
-from voting.voters import invite_token
+from voting.kinds import kind_of
+from voting.models import ApiKey, Invite, Project, Queue
+from voting.voters import invite_token, refusal
 
 PROJECT = "Demo"
 SCOPES = [ApiKey.Scope.READ, ApiKey.Scope.VOTE]
 RUNS = {"svg": "Drawings", "text": "Answers"}
+# A project of its own and its run: a quality score is a project's.
+JOKES = "Jokes"
+FLAG_CATEGORIES = ("not funny", "not for work", "heard before", "makes no sense", "other")
+# What is made along with the demo is called so.
+FIRST_START = "made on first start"
 
 
 def load(access_file: Path) -> bool:
     """Load the demo once, and write down how to get in. Return whether anything was loaded."""
     with transaction.atomic():
-        if Run.objects.filter(queue__project__name=PROJECT).exists():
+        # Projects may be renamed or cleared away; a key is only ever revoked.
+        if ApiKey.objects.filter(name=FIRST_START).exists():
             return False
         project = Project.objects.create(name=PROJECT)
         runs = [make_run(project, kind, name) for kind, name in RUNS.items()]
+        runs.append(make_jokes(Project.objects.create(name=JOKES)))
+        for run in runs:
+            Invite.objects.create(queue=run.queue, label=FIRST_START)
         access = {
             "board": [{"name": r.name, "path": reverse("run", args=[r.pk])} for r in runs],
-            "invites": [{"name": r.name, "path": _invite(r)} for r in runs],
+            "invites": invites(),
             "admin": {**_admin(), "path": reverse("admin:index")},
-            "api_key": create_key("made on first start", SCOPES)[1],
+            "api_key": create_key(FIRST_START, SCOPES)[1],
             "api_key_scopes": SCOPES,
             "cli_key": create_key("the command line on this machine", list(ApiKey.Scope))[1],
         }
@@ -55,9 +66,32 @@ def make_run(project: Project, kind: Any, name: str) -> Run:
     )
 
 
-def _invite(run: Run) -> str:
-    invite = Invite.objects.create(queue=run.queue, label="made on first start")
-    return reverse("join", args=[invite_token(invite)])
+def make_jokes(project: Project) -> Run:
+    return create_run(
+        project,
+        JOKES,
+        content.jokes(),
+        rubric=content.rubric("jokes"),
+        baselines=names_for_single(Queue.Kind.PASS_FLAG, PASS_FLAG),
+        kind=Queue.Kind.PASS_FLAG,
+        ballot=PASS_FLAG,
+        options={"flag_categories": FLAG_CATEGORIES},
+    )
+
+
+def invites() -> list[dict[str, str]]:
+    """Return the ways in to the demo's runs, for anybody, until they are withdrawn."""
+    made = Invite.objects.filter(label=FIRST_START, queue__project__name__in=(PROJECT, JOKES))
+    now = timezone.now()
+    return [
+        {
+            "name": invite.queue.name,
+            "noun": kind_of(invite.queue).noun,
+            "path": reverse("join", args=[invite_token(invite)]),
+        }
+        for invite in made.select_related("queue").order_by("created_at")
+        if not refusal(invite, now)
+    ]
 
 
 def _admin() -> dict[str, str | None]:

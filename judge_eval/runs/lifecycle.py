@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -10,15 +11,17 @@ from django.db.models import Exists, OuterRef, ProtectedError, Q, QuerySet, Sum
 from django.utils import timezone
 
 from humanjudge.celery import enqueue
+from humanjudge.lib.text import listed
+from judge_eval.baselines import is_baseline
 from judge_eval.config.estimates import Estimate, estimate
-from judge_eval.config.run_config import RunConfig, parse
+from judge_eval.config.run_config import KINDS, JoiningJudges, RunConfig, parse
 from judge_eval.models import Board, Call, Judge, Run, Verdict
 from judge_eval.runs import leases, providers, state
 from judge_eval.runs.progress import RETRIED
 from judge_eval.runs.requests import Question, answered_by_another
 from judge_eval.selectors import used_pictures
 from judge_eval.services import add_judges, create_queue, judge_of
-from voting.models import Item, Picture, Project
+from voting.models import Item, Picture, Project, Queue
 
 AT_ONCE = 1000
 # What an import notes in the metadata of an output that its source does not hold.
@@ -52,11 +55,14 @@ def create(project: Project | str, config: RunConfig) -> Run:
     with transaction.atomic():
         if isinstance(project, str):
             project = Project.objects.create(name=project)
+        items = config.items
         queue = create_queue(
             project,
             config.name,
             config.rubric,
-            ballot=list(config.ballot),
+            kind=config.asked.kind,
+            options=items.options if items else {},
+            ballot=list(config.asked.ballot),
             votes_per_item=config.votes_per_pair,
             overlap_share=config.overlap.share,
             overlap_votes=config.overlap.votes,
@@ -65,7 +71,11 @@ def create(project: Project | str, config: RunConfig) -> Run:
         )
         budget = None if config.budget_usd is None else providers.nano(config.budget_usd)
         run = Run.objects.create(
-            queue=queue, name=config.name, config=config.as_dict(), budget_nano=budget
+            queue=queue,
+            name=config.name,
+            config=config.as_dict(),
+            budget_nano=budget,
+            epsilon=config.epsilon,
         )
         Board.objects.create(run=run)
         add_judges(run, [judge_of(run, config, spec) for spec in config.judges])
@@ -81,6 +91,8 @@ def config_of(run: Run) -> RunConfig:
 
 def copied(run: Run) -> RunConfig:
     """Return the config of a run for a copy of it, with a name that says so."""
+    if run.is_given:
+        raise LifecycleRefused("The outputs of this run were given; it has no copy.")
     longest = Run._meta.get_field("name").max_length or 0
     return config_of(run).model_copy(update={"name": f"{run.name[: longest - 7]} (copy)"})
 
@@ -175,7 +187,7 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
                 raise LifecycleRefused(f"{spent} are spent: give a larger budget to go on.")
         # Nobody can vote on outputs that were not given with their pairs.
         a, b = (Q(**{f"{side}__metadata__{OUTPUT_ABSENT}": True}) for side in "ab")
-        is_open = run.config is not None or not run.queue.items.filter(a | b).exists()
+        is_open = not run.is_given or not run.queue.items.filter(a | b).exists()
         state.set_state(run, _state_with_work(run), is_open=is_open)
         _go_on(run, "resumed", "The run goes on.")
     return run
@@ -184,6 +196,69 @@ def resume(run_id: UUID, budget_usd: Decimal | None = None) -> Run:
 def _state_with_work(run: Run) -> str:
     generating = run.calls.filter(purpose=Call.Purpose.GENERATE, state=Call.State.WAITING)
     return Run.State.GENERATING if generating.exists() else Run.State.JUDGING
+
+
+def add_judges_to(run_id: UUID, joining: JoiningJudges) -> int:
+    """Ask more judges about the items that a run has; return how many verdicts are wanted.
+
+    Its outputs may have been imported, or logged by a client. Items that are open stay open: the
+    verdicts that come are new entries of the ledger.
+    """
+    ready = (Run.State.VOTING, Run.State.COMPLETE)
+    with _locked(run_id, *ready, otherwise="judges join it once its items are open") as run:
+        config = _joined(run, joining)
+        if in_the_way := obstacles(config, cost_of(config)):
+            raise LifecycleRefused(" ".join(in_the_way))
+        known = set(run.judges.values_list("name", flat=True))
+        new = config.judges[len(run.config["judges"]) if run.config else 0 :]
+        if twice := [spec.id for spec in new if spec.id in known]:
+            raise LifecycleRefused(f"{listed(twice)} judged this run already.")
+        run.config = config.as_dict()
+        if joining.budget_usd is not None:
+            run.budget_nano = providers.nano(joining.budget_usd)
+        run.save(update_fields=["config"])
+        judges = add_judges(run, [judge_of(run, config, spec) for spec in new])
+        wanted = state.want_verdicts(run, judges)
+        state.set_state(run, Run.State.JUDGING)
+        text = f"{listed(judge.name for judge in judges)} joined the judges of this run."
+        _go_on(run, "judges_added", text)
+    return wanted
+
+
+def _joined(run: Run, joining: JoiningJudges) -> RunConfig:
+    """Return the config of a run with the judges that join it; of given outputs it is the first."""
+    joins = joining.model_dump(mode="json")
+    usual = joining.provider
+    budget = joins["budget_usd"] or (run.budget_usd and float(run.budget_usd))
+    config = run.config or _config_of_given(run) | {"judging": joins["judging"], "judges": []}
+    new = [
+        {"id": judge.id} | ({} if is_baseline(judge.id) else {"provider": judge.provider or usual})
+        for judge in joining.judges
+    ]
+    return parse(config | {"judges": [*config["judges"], *new], "budget_usd": budget})
+
+
+def _config_of_given(run: Run) -> dict[str, Any]:
+    queue = run.queue
+    kinds = set(queue.items.values_list("a__kind", flat=True).distinct())
+    if queue.kind == Queue.Kind.TEXT or not kinds or not kinds <= {*KINDS}:
+        raise LifecycleRefused("Judges are asked about texts, code and drawings, for no free text.")
+    is_pair = queue.kind == Queue.Kind.COMPARISON
+    has_words = queue.kind in (Queue.Kind.CATEGORY, Queue.Kind.LABELS)
+    items = {"kind": queue.kind, "choices": queue.ballot if has_words else [], **queue.options}
+    return {
+        "name": run.name,
+        "outputs": "given",
+        "kind": min(kinds),
+        "models": [],
+        "prompts": [],
+        "rubric": queue.rubric.text,
+        "items": None if is_pair else items,
+        "ballot": queue.ballot if is_pair else [],
+        "votes_per_pair": queue.votes_per_item,
+        "overlap": {"share": queue.overlap_share, "votes": queue.overlap_votes},
+        "reveal": queue.reveal,
+    }
 
 
 def retry_failed(run_id: UUID) -> int:

@@ -11,7 +11,7 @@ from django.db.models import Count, Min, Q, QuerySet, Sum
 from django.utils import timezone
 from pydantic import computed_field
 
-from judge_eval.config.estimates import Usd, plan
+from judge_eval.config.estimates import Usd, calls_per_verdict, plan
 from judge_eval.config.run_config import parse
 from judge_eval.models import Call, Run, Verdict
 from judge_eval.runs.providers import NANO
@@ -148,12 +148,11 @@ def _to_come(run: Run) -> Counter[str]:
     config = parse(run.config)
     unpaired = run.calls.filter(purpose=Call.Purpose.GENERATE, is_paired=False)
     prompts = unpaired.aggregate(n=Count("prompt", distinct=True))["n"]
-    planned, asked = plan(config), sum(not judge.is_baseline for judge in config.judges)
-    pairs = planned.pairs * prompts // len(config.prompts)
-    per_verdict = planned.verdict_calls // (planned.pairs * asked) if planned.verdict_calls else 0
+    asked = sum(not judge.is_baseline for judge in config.judges)
+    pairs = plan(config).pairs * prompts // max(len(config.prompts), 1)
     return Counter(
         verdicts=pairs * len(config.judges),
-        calls=(pairs * asked + unasked_verdicts(run).count()) * per_verdict,
+        calls=(pairs * asked + unasked_verdicts(run).count()) * calls_per_verdict(config),
         drawn=int(config.kind == "svg"),
     )
 

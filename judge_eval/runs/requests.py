@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from typing import TypeAlias
+from typing import TypeAlias, cast
 from uuid import UUID
 
 from django.core.files.storage import default_storage
@@ -20,7 +20,8 @@ from judge_eval.prompts.request_hash import request_hash
 from judge_eval.providers.chat import ChatRequest
 from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import providers
-from voting.models import Inference
+from voting.kinds import Options
+from voting.models import Inference, Queue
 from voting.pictures.store import stored_path
 
 logger = logging.getLogger(__name__)
@@ -73,6 +74,12 @@ class Question:
         return providers.nano(cost(prompt_tokens, completion_tokens, price))
 
 
+def asked_of(queue: Queue) -> judge.Asked:
+    """Return what judges are asked about the items of a queue, as people are."""
+    options = Options.model_validate(queue.options)
+    return judge.Asked(queue.ballot, cast(judge.ItemKind, queue.kind), is_graded=options.graded)
+
+
 def answered_by_another() -> Exists:
     """Say of a call whether another model has answered another call of its verdict."""
     answered = Call.objects.filter(verdict=OuterRef("verdict"), state=Call.State.DONE)
@@ -112,26 +119,26 @@ def _question(call: Call, provider: Provider) -> Question:
     config, queue, verdict = _config(call.run_id), call.run.queue, call.verdict
     item = verdict.item if verdict else call.item
     how = config.judging if item else config.generation
-    schema, order, problem = None, "", ""
+    schema, order, problem, asked = None, "", "", asked_of(queue)
     if item is None:
         assert call.prompt is not None  # the database says so
         messages = judge.generation_messages(config.kind, config.prompts[call.prompt].text)
     else:
-        first, second = item.seen(left=call.order[0])
+        shown = item.seen(left=call.order[0]) if item.b else [item.a]
         messages = judge.messages(
             config.judging.prompt_version,
+            asked,
             kind=config.kind,
             prompt=item.a.prompt,
             rubric=queue.rubric.text,
-            ballot=queue.ballot,
-            first=_as_shown(first),
-            second=_as_shown(second),
+            outputs=[_as_shown(output) for output in shown],
         )
-        schema = judge.schema(queue.ballot)
+        schema = judge.schema(asked)
         # By what is shown, so that a copy of a run asks the same questions: which output is A
         # there is drawn anew. Equal outputs are told apart by nothing else.
-        is_first = first.output < second.output
-        order = call.order if first.output == second.output else "AB" if is_first else "BA"
+        texts = [output.output for output in shown]
+        is_first = texts == sorted(texts)
+        order = call.order if len(set(texts)) == 1 else "AB" if is_first else "BA"
     key = request_hash(
         model=call.model,
         parameters={
@@ -148,7 +155,7 @@ def _question(call: Call, provider: Provider) -> Question:
     if call.is_repaired:
         # Go on from a reply that was no verdict; a lost worker or connection starts nothing anew.
         try:
-            parse_verdict(call.reply, queue.ballot)
+            parse_verdict(call.reply, asked)
         except ReplyUnreadable as unreadable:
             problem = str(unreadable)
             messages = judge.repair(messages, call.reply, problem)

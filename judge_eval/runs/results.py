@@ -15,8 +15,9 @@ from judge_eval.prompts.parse import ReplyUnreadable, extract, parse_verdict
 from judge_eval.providers.chat import ChatReply
 from judge_eval.providers.errors import RAW_LIMIT, CallFailed
 from judge_eval.runs import leases
-from judge_eval.runs.requests import Question, answered_by_another
+from judge_eval.runs.requests import Question, answered_by_another, asked_of
 from judge_eval.services import picture_of
+from voting.kinds import kind_of
 from voting.ledger.bulk_sql import update_many
 from voting.models import Inference
 
@@ -127,7 +128,8 @@ def _record(became: Sequence[tuple[Call, Fields]]) -> None:
     for call, fields in became:
         if call.pk in tried:
             told = {name: fields[name] for name in _TOLD if name in fields}
-            said = f"{call.model} was tried on pair {call.sample + 1}."
+            noun = kind_of(call.run.queue).noun
+            said = f"{call.model} was tried on {noun} {call.sample + 1}."
             model = fields.get("reported_model", "")
             call.run.record(TRIED, said, item=call.sample, model=model, **told)
         elif fields["state"] == Call.State.FAILED:
@@ -236,7 +238,7 @@ def _read(question: Question, reply: ChatReply) -> Fields:
     """Return what a call has to keep of a reply, or raise ReplyUnreadable."""
     call, config = question.call, question.config
     if call.purpose != Call.Purpose.GENERATE:
-        verdict = parse_verdict(reply.text, call.run.queue.ballot)
+        verdict = parse_verdict(reply.text, asked_of(call.run.queue))
         return {"reply": reply.text, **verdict._asdict()}
     extracted = extract(reply.text, config.kind)
     assert call.prompt is not None  # the database says so

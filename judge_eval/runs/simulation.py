@@ -6,6 +6,8 @@ from random import Random
 
 from judge_eval.models import Run
 from voting.assignment import ballot_for
+from voting.ballots import Ballot
+from voting.kinds import Answer, Options, is_single
 from voting.models import Voter
 from voting.selectors import open_to
 from voting.services import (
@@ -41,14 +43,27 @@ def simulate(run: Run, voter: Voter, choice: str, *, limit: int | None, seed: in
     pending = open_to(voter, run.queue)
     most = MOST_VOTES if limit is None else min(limit, MOST_VOTES)
     votes = [
-        (ballot_for(voter, run.queue, pair), chosen(choice, run.queue.ballot, seed, pair.position))
-        for pair in pending.only("position").order_by("position")[:most]
+        _vote(
+            ballot_for(voter, run.queue, item),
+            chosen(choice, run.queue.ballot, seed, item.position),
+        )
+        for item in pending.only("position").order_by("position")[:most]
     ]
     if votes:
         make_simulated(run.queue)
     batches = (votes[start : start + BATCH] for start in range(0, len(votes), BATCH))
     voted = sum(cast_simulated_votes(run.queue, batch) for batch in batches)
     return Simulated(voted, len(votes) - voted, pending.count())
+
+
+def _vote(ballot: Ballot, choice: str) -> tuple[Ballot, Answer]:
+    """Return what a choice comes to with a ballot: of a single item its value and labels too."""
+    if not is_single(ballot):
+        return ballot, Answer(choice)
+    criteria = Options.model_validate(ballot.options).criteria
+    grade = str(float(choice == "pass"))
+    posted = {f"criterion.{each.name}": grade if each.graded else choice for each in criteria}
+    return ballot, ballot.answer({"choice": choice, "value": grade} | posted)
 
 
 def chosen(choice: str, ballot: Sequence[str], seed: int, position: int) -> str:

@@ -1,6 +1,7 @@
 """How a run gets on by itself: what can be done next is asked for, and it enters its next state."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from judge_eval.providers.errors import CallFailed
 from judge_eval.runs import leases, results, verdicts
 from judge_eval.selectors import left_out, waiting_pictures
 from judge_eval.services import add_items, all_pairs
+from voting.kinds import is_single, kind_of
 from voting.models import Inference, Item, Picture
 
 # What the reason says of a pair that is left out because of a drawing.
@@ -75,6 +77,8 @@ def _hand_out_drawings(run: Run) -> None:
 def pair_outputs(run: Run, config: RunConfig) -> bool:
     """Pair the outputs of prompts that every model has answered, or failed to; each pair once.
 
+    Of single items each output is one.
+
     Return whether there may be more to pair.
     """
     generating = run.calls.filter(purpose=Call.Purpose.GENERATE)
@@ -94,12 +98,16 @@ def pair_outputs(run: Run, config: RunConfig) -> bool:
     return len(prompts) == PROMPTS_AT_ONCE
 
 
-def _missing_pairs(run: Run, calls: QuerySet[Call]) -> list[tuple[Inference, Inference]]:
+def _missing_pairs(run: Run, calls: QuerySet[Call]) -> Sequence[Sequence[Inference]]:
     outputs: dict[int | None, dict[UUID, Inference]] = defaultdict(dict)
     for call in calls.filter(state=Call.State.DONE).select_related("inference").order_by("pk"):
         assert call.inference is not None  # it is done
         outputs[call.prompt][call.inference.pk] = call.inference
     made = [pk for by_pk in outputs.values() for pk in by_pk]
+    if is_single(run.queue):
+        known = set(Item.objects.filter(queue=run.queue_id, a__in=made).values_list("a", flat=True))
+        single = (output for by_pk in outputs.values() for output in by_pk.values())
+        return [[output] for output in single if output.pk not in known]
     pairs = Item.objects.filter(queue=run.queue_id, a__in=made).values_list("a", "b")
     paired = set(map(frozenset, pairs))
     return [
@@ -108,6 +116,30 @@ def _missing_pairs(run: Run, calls: QuerySet[Call]) -> list[tuple[Inference, Inf
         for a, b in all_pairs(list(by_pk), settings.SECRET_KEY)
         if frozenset((a, b)) not in paired
     ]
+
+
+def want_verdicts(run: Run, judges: Sequence[Judge]) -> int:
+    """Let judges be asked about the items of a run that they were not asked about; count these."""
+    wanted = []
+    for judge in judges:
+        known = Verdict.objects.filter(judge=judge, item=OuterRef("pk"))
+        items = run.queue.items.filter(~Exists(known), unusable="").order_by("position")
+        wanted += [Verdict(judge=judge, item_id=pk) for pk in items.values_list("pk", flat=True)]
+    Verdict.objects.bulk_create(wanted, batch_size=1000)
+    return len(wanted)
+
+
+def want_verdicts_on_new_items() -> None:
+    """Let the judges of runs whose items come one by one be asked about those that came since."""
+    for run in Run.objects.filter(config__outputs="given", state=Run.State.VOTING):
+        newest = run.queue.items.order_by("-position").filter(unusable="").first()
+        if newest is None or newest.verdicts.exclude(judge__provider="imported").exists():
+            continue
+        with transaction.atomic():
+            held = locked().get(pk=run.pk)
+            asked = held.judges.exclude(provider="imported").order_by("position")
+            if held.state == Run.State.VOTING and want_verdicts(held, list(asked)):
+                _enter(held, Run.State.JUDGING)
 
 
 def unasked_verdicts(run: Run) -> QuerySet[Verdict]:
@@ -175,7 +207,8 @@ def _give_up_on_undrawable(run: Run) -> None:
         ).select_related(f"{side}__picture")
         for item in failed:
             picture = getattr(item, side).picture
-            reason = f"{side.upper()} {COULD_NOT_BE_DRAWN} {picture.error}"
+            name = side.upper() if item.b_id else "The output"
+            reason = f"{name} {COULD_NOT_BE_DRAWN} {picture.error}"
             if item.votes < item.votes_wanted:
                 item.unusable = reason
                 item.save(update_fields=["unusable"])
@@ -210,10 +243,12 @@ def _move_on(run: Run) -> None:
 
 
 def _end_without_pairs(run: Run) -> None:
-    config = run.config or {}
+    config, noun = run.config or {}, kind_of(run.queue).noun
     if run.queue.items.exists():
         reasons = [f"{pairs} × {why}" for why, pairs in left_out(run)[:REASONS]]  # noqa: RUF001
-        _enter(run, Run.State.FAILED, f"No pair can be shown. {'; '.join(reasons)}.")
+        _enter(run, Run.State.FAILED, f"No {noun} can be shown. {'; '.join(reasons)}.")
+    elif is_single(run.queue):
+        _enter(run, Run.State.FAILED, "No output came.")
     elif config.get("mode") != "standard" or len(config["models"]) > 1:
         _enter(run, Run.State.FAILED, "No two outputs of a prompt came, so there is no pair.")
     elif run.calls.filter(purpose=Call.Purpose.GENERATE, state=Call.State.DONE).exists():

@@ -17,11 +17,13 @@ from django.utils import timezone
 
 from humanjudge.celery import enqueue
 from humanjudge.lib.leases import free
+from humanjudge.lib.text import number_of
 from judge_eval.models import Call, Judge, Run, RunEvent, Verdict
 from judge_eval.runs import leases, providers, state
 from judge_eval.runs.demo import PROJECT as DEMO
 from judge_eval.runs.lifecycle import LifecycleRefused, config_of
 from judge_eval.runs.results import TRIED, Fields
+from voting.kinds import kind_of
 from voting.models import Item, Picture
 
 ASKED = "tryout"
@@ -57,7 +59,8 @@ def ask(run_id: UUID, judge_id: UUID) -> None:
         judge = _judge_to_try(run, judge_id)
         pairs = pairs_for(run)
         if not pairs:
-            raise LifecycleRefused("There are no pairs of this kind yet to try it on.")
+            noun = kind_of(run.queue).noun
+            raise LifecycleRefused(f"There are no {noun}s of this kind yet to try it on.")
         # Of an earlier one, what nobody has asked yet.
         run.calls.filter(free()).delete()
         Call.objects.bulk_create(
@@ -73,7 +76,7 @@ def ask(run_id: UUID, judge_id: UUID) -> None:
             )
             for place, pair in enumerate(pairs)
         )
-        number = f"{len(pairs)} pair{'s' if len(pairs) > 1 else ''}"
+        number = number_of(len(pairs), kind_of(run.queue).noun)
         chosen = {"judge": str(judge.pk), "pairs": [str(pair) for pair in pairs]}
         run.record(ASKED, f"{judge.name} is tried on {number}.", **chosen)
         enqueue("judge_eval.tasks.work")
@@ -102,10 +105,15 @@ def pairs_for(run: Run) -> list[UUID]:
 
     They are of different prompts as long as there are any.
     """
-    of_kind = Q(a__kind=config_of(run).kind, unusable="", queue__run__isnull=False)
-    drawn = Q(a__picture=None, b__picture=None) | Q(
-        a__picture__state=Picture.State.DONE, b__picture__state=Picture.State.DONE
+    config = config_of(run)
+    of_kind = Q(
+        a__kind=config.kind,
+        b__isnull=config.items is not None,
+        unusable="",
+        queue__run__isnull=False,
     )
+    undrawn = Picture.objects.exclude(state=Picture.State.DONE)
+    drawn = ~Q(a__picture__in=undrawn) & ~Q(b__picture__in=undrawn)
     usable = Item.objects.filter(of_kind, drawn).order_by("-queue__created_at", "position")
     for where in ({"queue__project": run.queue.project_id}, {"queue__project__name": DEMO}):
         pairs = list(usable.filter(**where).values_list("pk", "a__prompt")[:CHOICE_OF])

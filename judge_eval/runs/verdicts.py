@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from judge_eval.baselines import BASELINES
+from judge_eval.baselines import BASELINES, Opinion, opinion_of_single
 from judge_eval.config.run_config import RunConfig, parse
 from judge_eval.models import Call, Judge, Run, Verdict
 from judge_eval.prompts.orders import answer_in, majority
@@ -21,6 +21,7 @@ from judge_eval.prompts.parse import ParsedVerdict
 from judge_eval.runs.results import Fields, update_rows
 from judge_eval.selectors import ready_verdicts
 from judge_eval.services import add_judges, model_fingerprint
+from voting.kinds import Options, is_single, kind_of
 from voting.ledger.scheduler import nudge
 from voting.models import Entry, Item
 from voting.order import keyed_number
@@ -31,7 +32,7 @@ BASELINES_AT_ONCE = 100
 
 _WRITTEN = frozenset(
     "state judge order winner consistent picks first_picks sample_consistency score_a score_b "
-    "feedback error latency_ms decided_at".split()
+    "feedback error labels latency_ms decided_at".split()
 )
 _READ = (
     "verdict order sample state winner score_a score_b reason error reported_model "
@@ -51,7 +52,8 @@ def settle(verdicts: Collection[int]) -> None:
         assert call.verdict_id is not None  # it was asked for
         calls[call.verdict_id].append(call)
     ready = [pk for pk, some in calls.items() if all(c.state != Call.State.WAITING for c in some)]
-    final = list(Verdict.objects.filter(pk__in=ready).order_by("pk"))
+    asked = Verdict.objects.filter(pk__in=ready).select_related("item__queue")
+    final = list(asked.order_by("pk"))
     # One object for each judge: what it calls itself is found out once, for all its verdicts. The
     # config is large, and only a judge that calls itself something new needs it.
     about = Judge.objects.select_related("run").defer("run__config")
@@ -109,7 +111,7 @@ def _decide(decisions: Sequence[tuple[Verdict, Fields]]) -> None:
 def _fields(verdict: Verdict, calls: Sequence[Call]) -> Fields:
     try:
         samples = {
-            order: _majority(order, [call for call in calls if call.order == order])
+            order: _majority(verdict, order, [call for call in calls if call.order == order])
             for order in sorted({call.order for call in calls})
         }
         judge = _competitor(verdict, calls)
@@ -118,16 +120,16 @@ def _fields(verdict: Verdict, calls: Sequence[Call]) -> Fields:
     latencies = [call.latency_ms for call in calls if call.latency_ms is not None]
     several, rates = len(calls) > len(samples), [rate for _, rate in samples.values()]
     return {
-        **_done({order: raw for order, (raw, _) in samples.items()}),
+        **_done(verdict.item, {order: raw for order, (raw, _) in samples.items()}),
         "judge": judge,
         "sample_consistency": sum(rates) / len(rates) if several else None,
         "latency_ms": sum(latencies) if latencies else None,
     }
 
 
-def _done(raw: dict[str, ParsedVerdict]) -> Fields:
-    answer = answer_in(raw)
-    return {
+def _done(item: Item, raw: dict[str, ParsedVerdict]) -> Fields:
+    answer, queue = answer_in(raw), item.queue
+    fields: Fields = {
         "state": Verdict.State.DONE,
         "order": Verdict.Order.BOTH if len(raw) == 2 else next(iter(raw)),
         "winner": answer.winner,
@@ -138,21 +140,31 @@ def _done(raw: dict[str, ParsedVerdict]) -> Fields:
         "score_b": answer.score_b,
         "feedback": answer.reason,
     }
+    if is_single(queue):
+        # Nothing stood first.
+        options = Options.model_validate(queue.options)
+        labels = kind_of(queue).labelled(answer.winner, options)
+        fields |= {"first_picks": None, "picks": [], "labels": labels or None}
+    return fields
 
 
-def _majority(order: str, samples: Sequence[Call]) -> tuple[ParsedVerdict, float]:
+def _majority(verdict: Verdict, order: str, samples: Sequence[Call]) -> tuple[ParsedVerdict, float]:
+    of_one = is_single(verdict.item.queue)
     most = majority(
         [
-            ParsedVerdict(call.winner, call.score_a, call.score_b, call.reason)  # type: ignore[arg-type]
+            ParsedVerdict(call.winner, call.score_a, call.score_b, call.reason)
             if call.state == Call.State.DONE
             else None
             for call in samples
-        ]
+        ],
+        # No answer to a question about one output stands between the others.
+        otherwise="" if of_one else "tie",
     )
     if most is None:
-        raise _NoVerdict(
-            f"{Verdict.Order(order).label}: {next(call.error for call in samples if call.error)}"
-        )
+        why = next(call.error for call in samples if call.error)
+        raise _NoVerdict(why if of_one else f"{Verdict.Order(order).label}: {why}")
+    if not most[0].winner:
+        raise _NoVerdict(most[0].reason)
     return most
 
 
@@ -198,7 +210,7 @@ def _fingerprint(run: Run, judge: Judge, config: RunConfig) -> str:
 
 def answer_baselines(run: Run) -> bool:
     """Let baselines answer on pairs that are drawn; return whether there may be more of them."""
-    ready = ready_verdicts(run).select_related("judge", "item__a", "item__b")
+    ready = ready_verdicts(run).select_related("judge", "item__a", "item__b", "item__queue")
     waiting = list(ready.order_by("pk")[:BASELINES_AT_ONCE])
     orders = run.config and run.config["verdict_orders"]
     _decide([(verdict, answer_of_baseline(verdict, orders)) for verdict in waiting])
@@ -211,24 +223,39 @@ def answer_of_baseline(verdict: Verdict, verdict_orders: str | None) -> Fields:
     `verdict_orders` is the run's, by which its judges are asked; an imported run states none.
     """
     judge, item = verdict.judge, verdict.item
-    baseline = BASELINES.get(judge.name) if judge.is_baseline else None
-    if baseline is None:
+    started = perf_counter()
+    opinions = {
+        order: _opinion(judge, item, order)
+        for order in orders_of(verdict, verdict_orders or "both")
+    }
+    said = {
+        order: ParsedVerdict(opinion.winner, reason=opinion.reason)
+        for order, opinion in opinions.items()
+        if opinion
+    }
+    if not said:
         error = f"no provider answers for {judge.name!r}"
         return {"state": Verdict.State.FAILED, "error": error}
-    # A pair that is imported twice is the same pair, whatever its number here.
-    seed = item.external_id or str(item.pk)
-    a, b = (output.output for output in item.pair)
-    raw = {}
-    started = perf_counter()
-    for order in orders_of(verdict, verdict_orders or "both"):
-        shown = (a, b) if order == "AB" else (b, a)
-        opinion = baseline(*shown, f"{seed} {order}")
-        raw[order] = ParsedVerdict(opinion.winner, reason=opinion.reason)
-    return _done(raw) | {"latency_ms": (perf_counter() - started) * 1000}
+    return _done(item, said) | {"latency_ms": (perf_counter() - started) * 1000}
+
+
+def _opinion(judge: Judge, item: Item, order: str) -> Opinion | None:
+    """Return what a baseline says of an item as it is shown; None where there is no such one."""
+    if not judge.is_baseline:
+        return None
+    # An item that is imported twice is the same item, whatever its number here.
+    seed = f"{item.external_id or item.pk} {order}"
+    if item.b is None:
+        return opinion_of_single(judge.name, item.queue.kind, item.queue.ballot, seed)
+    baseline = BASELINES.get(judge.name)
+    first, second = (output.output for output in item.seen(left=order[0]))
+    return baseline(first, second, seed) if baseline else None
 
 
 def orders_of(verdict: Verdict, verdict_orders: str) -> Sequence[str]:
     """Return the orders in which a judge is shown a pair: both, or one that is drawn for ever."""
+    if verdict.item.b_id is None:
+        return ("AB",)
     if verdict_orders == "both":
         return ("AB", "BA")
     a, b = verdict.item.pair
@@ -244,7 +271,9 @@ def open_those_final(pairs: Collection[UUID], *, amend: bool = False) -> None:
 
     With `amend`, those of open ones are put there again if one is another than before.
     """
-    wanted = Q(unusable="") if amend else Q(unusable="", opened_at__isnull=True)
+    is_open = Q(opened_at__isnull=False)
+    # One that a curator excluded stays open behind that, and its verdicts stay up to date.
+    wanted = Q(unusable="") | is_open if amend else Q(unusable="") & ~is_open
     # No savepoint: who has begun a transaction wants all of it or none.
     with transaction.atomic(savepoint=False):
         items = (

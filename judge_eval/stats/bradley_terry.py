@@ -266,10 +266,10 @@ def as_votes(verdicts: Codes) -> IntArray:
 
     Examples
     --------
-    >>> as_votes(np.array([1, -1], dtype=np.int8)).tolist()
+    >>> as_votes(np.array([1, -1], dtype=np.int16)).tolist()
     [[0, 1, 0, 0], [0, 0, 0, 0]]
     """
-    return np.asarray(verdicts[:, None] == np.arange(len(CHOICES)), dtype=np.int64)
+    return np.asarray(verdicts[:, None] == np.arange(len(_HALVES)), dtype=np.int64)
 
 
 def model_board(

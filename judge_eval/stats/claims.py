@@ -57,7 +57,7 @@ def strict_majority(votes: IntArray) -> Codes:
     [0, -1, -1]
     """
     has_one = 2 * votes.max(axis=1) > votes.sum(axis=1)
-    return np.where(has_one, votes.argmax(axis=1), NO_MAJORITY).astype(np.int8)
+    return np.where(has_one, votes.argmax(axis=1), NO_MAJORITY).astype(np.int16)
 
 
 def claims(table: OutcomesTable) -> Claims:
@@ -65,7 +65,7 @@ def claims(table: OutcomesTable) -> Claims:
 
     Examples
     --------
-    >>> votes, verdicts = np.tile([1, 0, 0, 0], (6, 1)), np.tile(np.int8([0, 1]), (6, 1))
+    >>> votes, verdicts = np.tile([1, 0, 0, 0], (6, 1)), np.tile(np.int16([0, 1]), (6, 1))
     >>> table = OutcomesTable(votes, verdicts)
     >>> found = claims(table)
     >>> found.beats.tolist(), found.p[0, 1].item()
@@ -104,7 +104,7 @@ def _whole(values: FloatArray) -> IntArray:
 MOST_NAMES: Final = 6
 
 _NOBODY_TESTED: Final = (
-    "no judge has a verdict on a pair with a strict majority of votes, so none can be compared"
+    "no judge has a verdict on {} with a strict majority of votes, so none can be compared"
 )
 _BOTH: Final = {1: "", 2: "both", 3: "all three", 4: "all four", 5: "all five", 6: "all six"}
 
@@ -121,13 +121,15 @@ def summary(
     untested: Collection[int] = (),
     beside_people: tuple[Share, Share] | None = None,
     contradicting: Mapping[int, float] | None = None,
+    noun: str = "pair",
 ) -> str:
     """Say in one sentence what the votes show of these judges and baselines.
 
     `order` has the positions of all, best first. The `silent` have given no verdict at all, and the
     `untested` none on a pair with a strict majority. `beside_people` are a single judge's
     `JudgeFigures.beside_people` and `AmongPeople.votes`; `contradicting` are points of agreement
-    that a judge loses by contradicting itself, of which less than one is not said.
+    that a judge loses by contradicting itself, of which less than one is not said. What is voted on
+    is called `noun`.
 
     Examples
     --------
@@ -147,18 +149,18 @@ def summary(
         f"{words.some(those)} {'has' if len(those) == 1 else 'have'} given {what}"
         for those, what in (
             ([n for n in ranked if n in silent], "no verdict"),
-            (others, "none on a pair that counts here"),
+            (others, f"none on {_a(noun)} that counts here"),
         )
         if those
     ]
     if ranked and not tested:
-        clauses = [_NOBODY_TESTED]
+        clauses = [_NOBODY_TESTED.format(_a(noun))]
     elif len(judges) > 1:
         clauses = words.in_short() if len(judges) > MOST_NAMES else [*words.in_full()]
     elif judges:
         only = f"{names[judges[0]]} is the only judge"
         clauses = [f"{only} that can be compared" if absent else only]
-        clauses += _beside_people(*beside_people) if beside_people else []
+        clauses += _beside_people(*beside_people, noun) if beside_people else []
     else:
         nobody = "there are only baselines" if words.floor else "there are no judges"
         clauses = [] if absent else [nobody]
@@ -249,17 +251,23 @@ class _Words:
             yield f"by contradicting itself {_joined(texts)}"
 
 
-def _beside_people(judge: Share, people: Share) -> list[str]:
+def _beside_people(judge: Share, people: Share, noun: str) -> list[str]:
     if judge.value is None or people.value is None:
-        return ["no two people have voted on the same pair, so how far people agree is not known"]
+        return [
+            f"no two people have voted on the same {noun}, so how far people agree is not known"
+        ]
     percents = []
     for share in (judge, people):
         text = f"{100 * (share.value or 0):.1f} %"
         if share.low is not None and share.high is not None:
             text += f" (95 %: {100 * share.low:.0f} to {100 * share.high:.0f})"
         percents.append(text)
-    what = "of the votes on pairs that several people voted on it agrees with"
+    what = f"of the votes on {noun}s that several people voted on it agrees with"
     return [f"{what} {percents[0]}, and people among themselves on {percents[1]}"]
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _beat(subject: str, number: int, victims: str) -> str:

@@ -30,7 +30,6 @@ from judge_eval.stats.outcomes_table import NOT_ASKED, Codes, OutcomesTable
 NOTHING: Final = Share(None, None, None, 0, 0, 0, why="there is nothing to count")
 FEWEST_PROMPTS: Final = 10
 TOO_FEW_PROMPTS: Final = f"votes on fewer than {FEWEST_PROMPTS} prompts do not tell how sure it is"
-TOO_FEW_PAIRS: Final = f"votes on fewer than {FEWEST_PROMPTS} pairs do not tell how sure it is"
 
 
 def shares(
@@ -99,14 +98,14 @@ def overall_agreement(table: OutcomesTable, prompts: IntArray) -> list[Share]:
     Examples
     --------
     >>> votes = np.array([[1, 0, 0, 0]] * 8 + [[0, 1, 0, 0]] * 4)
-    >>> table = OutcomesTable(votes, np.tile(np.int8([0, -1]), (12, 1)))
+    >>> table = OutcomesTable(votes, np.tile(np.int16([0, -1]), (12, 1)))
     >>> one, other = overall_agreement(table, np.arange(12))
     >>> round(one.value, 3), round(one.low, 3), round(one.high, 3), one.method, other.value
     (0.667, 0.391, 0.862, 'wilson', 0.0)
     """
     asked = table.verdicts != NOT_ASKED
     votes = np.where(asked, table.votes.sum(axis=1, keepdims=True), 0)
-    return _by_prompt(table.right(), votes, prompts)
+    return shares_by_prompt(table.right(), votes, prompts)
 
 
 def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share]:
@@ -118,7 +117,7 @@ def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share
 
     Examples
     --------
-    >>> first = np.tile(np.array([0, 1], dtype=np.int8), (12, 1, 1))
+    >>> first = np.tile(np.array([0, 1], dtype=np.int16), (12, 1, 1))
     >>> [share] = per_answer(np.tile([1, 0, 0, 0], (12, 1)), first, np.arange(12))
     >>> share.value, share.trials
     (0.5, 24)
@@ -127,11 +126,22 @@ def per_answer(votes: IntArray, answers: Codes, prompts: IntArray) -> list[Share
     codes = np.maximum(answers, 0).astype(np.intp)
     one, other = (np.take_along_axis(votes, codes[:, :, order], axis=1) for order in range(2))
     trials = 2 * known * votes.sum(axis=1, keepdims=True)
-    return _by_prompt(np.where(known, one + other, 0), trials, prompts)
+    return shares_by_prompt(np.where(known, one + other, 0), trials, prompts)
 
 
-def _by_prompt(right: IntArray, votes: IntArray, prompts: IntArray) -> list[Share]:
-    """Return shares of counts of shape (n_comparisons, n_judges)."""
+def shares_by_prompt(right: IntArray, votes: IntArray, prompts: IntArray) -> list[Share]:
+    """Make shares of votes, of counts of shape (n_comparisons, n_shares), with their intervals.
+
+    The interval is that of `overall_agreement`. `prompts`, of shape (n_comparisons,), numbers what
+    is taken as independent.
+
+    Examples
+    --------
+    >>> right, votes = np.array([[3, 2, 1, 3, 0, 2, 3, 1, 2, 3]]).T, np.full((10, 1), 3)
+    >>> [share] = shares_by_prompt(right, votes, np.arange(10))
+    >>> round(share.value, 6), round(share.low, 6), round(share.high, 6), share.method
+    (0.666667, 0.392234, 0.861072, 'prompts')
+    """
     number = np.unique(prompts, return_inverse=True)[1]
     sums = np.zeros((3, int(number.max(initial=-1)) + 1, right.shape[1]))
     for total, values in zip(sums, (right, votes, votes > 0), strict=True):
@@ -146,8 +156,7 @@ def _share_by_prompt(right: FloatArray, votes: FloatArray, pairs: FloatArray) ->
     value, prompts = good / total, len(votes)
     is_plain = total == comparisons == prompts
     if prompts < FEWEST_PROMPTS:
-        why = TOO_FEW_PAIRS if is_plain else TOO_FEW_PROMPTS
-        return Share(value, None, None, good, total, comparisons, why=why)
+        return Share(value, None, None, good, total, comparisons, why=TOO_FEW_PROMPTS)
     if is_plain or good in (0, total):
         low, high = wilson(value * prompts, prompts) or (None, None)
         return Share(value, low, high, good, total, comparisons, "wilson")
@@ -240,7 +249,7 @@ def habits(
 
     Examples
     --------
-    >>> same = np.array([[1], [1], [0], [-1]], dtype=np.int8)
+    >>> same = np.array([[1], [1], [0], [-1]], dtype=np.int16)
     >>> first, sided = np.array([[1], [1], [2], [1]]), np.array([[2], [2], [2], [1]])
     >>> [consistency], [first] = habits(same, first, sided, np.random.default_rng(1))
     >>> round(consistency.value, 3), consistency.trials, round(first.value, 3)
@@ -276,7 +285,7 @@ def judge_figures(
     --------
     >>> from judge_eval.stats.claims import claims
     >>> votes = np.array([[1, 0, 0, 0]] * 8 + [[0, 1, 0, 0]] * 2)
-    >>> table = OutcomesTable(votes, np.tile(np.int8([0, 1]), (10, 1)))
+    >>> table = OutcomesTable(votes, np.tile(np.int16([0, 1]), (10, 1)))
     >>> one, other = judge_figures(table, claims(table), np.random.default_rng(1))
     >>> round(one.rating.value), one.rating.rank, one.ties, one.agreement.value
     (1112, 1, 'a', 0.8)

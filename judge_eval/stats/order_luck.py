@@ -39,7 +39,7 @@ def order_luck(
 
     Examples
     --------
-    >>> table = OutcomesTable(np.array([[3, 3, 0, 0]]), np.array([[0, 1]], dtype=np.int8))
+    >>> table = OutcomesTable(np.array([[3, 3, 0, 0]]), np.array([[0, 1]], dtype=np.int16))
     >>> order_luck(table, np.random.default_rng(3)).round(1).tolist()
     [5.3, 5.3]
     """

@@ -1,8 +1,9 @@
-"""What people chose and what judges said, counted by comparison: the input of every statistic.
+"""What people chose and what judges said, counted by item: the input of every statistic.
 
 A million votes on fifty thousand comparisons are fifty thousand rows of four counts. No figure of
 the board needs more: a vote is right for a judge when it names what the judge's verdict names
-(docs/scoring.md), so nothing depends on which person cast which vote, or when.
+(docs/scoring.md), so nothing depends on which person cast which vote, or when. The choices are
+those of pairs, pass and flag, or any labels: a table only counts them.
 """
 
 from dataclasses import dataclass
@@ -13,30 +14,28 @@ from numpy.typing import NDArray
 
 from judge_eval.stats.bootstrap import BoolArray, IntArray
 from judge_eval.stats.estimate import require
-from voting.choices import CHOICES
 
 FAILED: Final = -1
 NOT_ASKED: Final = -2
-# Behind the choices, as no vote is for it: a verdict that is wrong whatever people say.
-WRONG: Final = len(CHOICES)
 
 Counts = IntArray
-Codes = NDArray[np.int8]
+Codes = NDArray[np.int16]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OutcomesTable:
-    """Votes and verdicts, one row per comparison.
+    """Votes and verdicts, one row per comparison, or per single item.
 
-    `votes`, of shape (n_comparisons, 4), count for each of `CHOICES`. `verdicts`, of shape
-    (n_comparisons, n_judges), are positions in `CHOICES`, or `WRONG`, which is right for no vote;
-    `FAILED`, which is neither right nor wrong and lowers coverage, or `NOT_ASKED`.
+    `votes`, of shape (n_comparisons, n_choices), count for each choice. `verdicts`, of shape
+    (n_comparisons, n_judges), are positions of choices, or behind them all `n_choices`, which is
+    right for no vote; `FAILED`, which is neither right nor wrong and lowers coverage, or
+    `NOT_ASKED`.
 
     Examples
     --------
     Two people say A, one says tie; the first judge says A, the second tie, the third failed.
 
-    >>> table = OutcomesTable(np.array([[2, 0, 1, 0]]), np.array([[0, 2, FAILED]], dtype=np.int8))
+    >>> table = OutcomesTable(np.array([[2, 0, 1, 0]]), np.array([[0, 2, FAILED]], dtype=np.int16))
     >>> table.wins().tolist()
     [[0, 2, 0], [1, 0, 0], [0, 0, 0]]
     """
@@ -46,11 +45,15 @@ class OutcomesTable:
 
     def __post_init__(self) -> None:
         shapes = self.votes.shape, self.verdicts.shape
-        fitting = (len(self.votes), len(CHOICES)), (len(self.votes), *shapes[1][1:2])
-        is_known = (self.verdicts >= NOT_ASKED) & (self.verdicts <= WRONG)
-        require(shapes == fitting, f"votes and verdicts have shapes {shapes[0]} and {shapes[1]}")
+        fit = self.votes.ndim == self.verdicts.ndim == 2 and shapes[0][0] == shapes[1][0]
+        require(fit, f"votes and verdicts have shapes {shapes[0]} and {shapes[1]}")
+        is_known = (self.verdicts >= NOT_ASKED) & (self.verdicts <= self.n_choices)
         require((self.votes >= 0).all(), "a number of votes is negative")
         require(is_known.all(), "a verdict's code is unknown")
+
+    @property
+    def n_choices(self) -> int:
+        return int(self.votes.shape[1])
 
     @property
     def n_judges(self) -> int:
@@ -82,7 +85,7 @@ class OutcomesTable:
 
     def right(self) -> IntArray:
         """Return the votes that each verdict was right about, shape (n_comparisons, n_judges)."""
-        is_choice = (self.verdicts >= 0) & (self.verdicts != WRONG)
+        is_choice = (self.verdicts >= 0) & (self.verdicts < self.n_choices)
         column = np.where(is_choice, self.verdicts, 0).astype(np.intp)
         return np.where(is_choice, np.take_along_axis(self.votes, column, axis=1), 0)
 
@@ -95,9 +98,9 @@ class OutcomesTable:
 
         That is: some vote was right for the judge and wrong for another one, or the reverse.
         """
-        codes = range(len(CHOICES) + 1)
+        codes = range(self.n_choices + 1)
         said = np.stack([(self.verdicts == code).any(axis=1) for code in codes], 1)
-        backed = said[:, :WRONG] & (self.votes > 0)
+        backed = said[:, :-1] & (self.votes > 0)
         own_backed = self.right() > 0
         alone = said.sum(axis=1, keepdims=True) < 2
         others_backed = backed.sum(axis=1, keepdims=True) > own_backed
@@ -114,7 +117,7 @@ class OutcomesTable:
         # Floats multiply fast, and hold whole numbers exactly up to 2 ** 53.
         right = self.right().astype(np.float64)
         wins = right.T @ (self.verdicts >= 0).astype(np.float64)
-        for code in range(len(CHOICES)):
+        for code in range(self.n_choices):
             said = (self.verdicts == code).astype(np.float64)
             wins -= (right * said).T @ said
         return np.rint(wins).astype(np.int64)

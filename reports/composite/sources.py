@@ -32,7 +32,8 @@ from reports.composite.config import (
     parse,
 )
 from reports.models import CompositeDefinition
-from voting.choices import TABLE, VOTES_FOR, row_of
+from voting.choices import PASS_FLAG, TABLE, VOTES_FOR, row_of
+from voting.kinds import is_single
 from voting.ledger.counts import counted_in
 from voting.models import Entry, Inference, Item, Picture
 
@@ -45,17 +46,17 @@ _QUARTER = TruncQuarter("at", tzinfo=UTC)
 Sums: TypeAlias = Iterable[tuple[UUID, float, int]]
 
 
-class Pair(NamedTuple):
-    """The two outputs of a pair, and how many votes that count there are for each choice."""
+class Voted(NamedTuple):
+    """The outputs of an item, and how many votes that count there are for each choice."""
 
-    a: UUID
-    b: UUID
+    outputs: Sequence[UUID]
     votes: Mapping[str, int]
 
     def won(self, choice: str, count: int) -> Sums:
-        """Return what as many votes, or verdicts, come to: a win is 1, a tie half."""
-        for_a, for_b = row_of(choice).grades if choice in TABLE else (0.0, 0.0)
-        return (self.a, count * for_a, count), (self.b, count * for_b, count)
+        """Return what as many votes, or verdicts, come to: a win or a pass is 1, a tie half."""
+        grades = row_of(choice).grades if choice in TABLE else (0.0, 0.0)
+        # A single output has only the first grade.
+        return [(o, count * grade, count) for o, grade in zip(self.outputs, grades, strict=False)]
 
 
 class Outputs:
@@ -68,11 +69,11 @@ class Outputs:
     def __init__(self, run: Run, configs: Sequence[CompositeConfig], part: Slice = WHOLE) -> None:
         self._run, self._part = run, part
         self._judges = {judge for config in configs for judge in config.judges.values()}
-        self._compared = _pairs(run, part)
+        self._compared = _items(run, part)
         self.pairs: dict[UUID, list[UUID]] = {}
-        for pk, pair in self._compared.items():
-            self.pairs.setdefault(pair.a, []).append(pk)
-            self.pairs.setdefault(pair.b, []).append(pk)
+        for pk, item in self._compared.items():
+            for output in item.outputs:
+                self.pairs.setdefault(output, []).append(pk)
         if not part.kind:
             for output in sorted(self._inferences.values_list("pk", flat=True)):
                 self.pairs.setdefault(output, [])
@@ -89,8 +90,8 @@ class Outputs:
         sums: Sums
         match source:
             case OfOutput(kind="win_rate"):
-                pairs = self._compared.values()
-                sums = (one for p in pairs for each in p.votes.items() for one in p.won(*each))
+                items = self._compared.values()
+                sums = (one for i in items for each in i.votes.items() for one in i.won(*each))
             case OfOutput(kind="pass_rate"):
                 sums = (one[1:] for one in self._passes)
             case OfOutput():
@@ -151,16 +152,17 @@ class Outputs:
 
     def _of_verdicts(self, source: Score | OfVerdicts) -> Iterator[tuple[UUID, float, int]]:
         for verdict in self._verdicts[source.judge]:
-            if verdict.winner not in self._part.verdicts:
+            if self._part.kind == "ballot" and verdict.winner not in self._part.verdicts:
                 continue
-            pair = self._compared[verdict.item]
+            item = self._compared[verdict.item]
             if isinstance(source, Score):
-                yield from _scaled(source, [(pair.a, verdict.score_a), (pair.b, verdict.score_b)])
+                scores = (verdict.score_a, verdict.score_b)
+                yield from _scaled(source, zip(item.outputs, scores, strict=False))
             elif source.kind == "judge_wins":
-                yield from pair.won(verdict.winner, 1)
-            elif votes := sum(pair.votes.values()):
-                share = pair.votes.get(verdict.winner, 0) / votes
-                yield from ((pair.a, share, 1), (pair.b, share, 1))
+                yield from item.won(verdict.winner, 1)
+            elif votes := sum(item.votes.values()):
+                share = item.votes.get(verdict.winner, 0) / votes
+                yield from ((output, share, 1) for output in item.outputs)
 
     def _answers(self, source: Label) -> Iterator[tuple[UUID, object]]:
         """Yield what the answers to a further task say of which output.
@@ -176,8 +178,8 @@ class Outputs:
             if output is not None:
                 yield output, whole
             elif pk in self._compared and answers:
-                yield self._compared[pk].a, answers.get(f"{source.task}_a", whole)
-                yield self._compared[pk].b, answers.get(f"{source.task}_b", whole)
+                for side, about in zip("ab", self._compared[pk].outputs, strict=False):
+                    yield about, answers.get(f"{source.task}_{side}", whole)
 
     @cached_property
     def _labelled_votes(self) -> list[tuple[UUID | None, UUID | None, Any]]:
@@ -208,11 +210,15 @@ class Outputs:
                 yield from ((at, *won) for won in self._compared[pk].won(choice, count))
 
 
-def _pairs(run: Run, part: Slice) -> dict[UUID, Pair]:
-    counts = {choice: VOTES_FOR[choice] for choice in part.choices}
+def _items(run: Run, part: Slice) -> dict[UUID, Voted]:
+    counts = {choice: VOTES_FOR[choice] for choice in (*part.choices, *PASS_FLAG)}
+    rows = part.pairs(run).order_by("position").values("pk", "a", "b", *counts.values())
     return {
-        row["pk"]: Pair(row["a"], row["b"], {choice: row[name] for choice, name in counts.items()})
-        for row in part.pairs(run).order_by("position").values("pk", "a", "b", *counts.values())
+        row["pk"]: Voted(
+            [row[side] for side in "ab" if row[side]],
+            {choice: row[name] for choice, name in counts.items()},
+        )
+        for row in rows
     }
 
 
@@ -265,13 +271,14 @@ def example(run: Run) -> str:
         for place, name in enumerate([*names][:MOST_PROPOSED], start=1)
     }
     reason = PLACEHOLDER if sources else "What people choose is what the work is for."
-    sources = sources or {"preferred": {"from": "win_rate"}}
+    people = "pass_rate" if is_single(run.queue) else "win_rate"
+    sources = sources or {"preferred": {"from": people}}
     data = {
         "label": "first",
         "weights": {name: {"weight": 1, "reason": reason} for name in sources},
         "gates": ["rendered"],
         "sources": sources | {"rendered": {"from": "rendered"}},
-        "check": "win_rate",
+        "check": people,
     }
     return json.dumps(data, ensure_ascii=False, indent=2)
 

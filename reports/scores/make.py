@@ -9,7 +9,8 @@ from django.utils import timezone
 
 from humanjudge.charts.draw import ChartRefused
 from humanjudge.lib.validation import ConfigInvalid
-from judge_eval.findings.load import WINNER, RunLabels, labels_of
+from judge_eval.findings.alt_test import WINNER
+from judge_eval.findings.load import RunLabels, labels_of
 from judge_eval.models import Run, Verdict
 from judge_eval.stats import MetricConfig, Results, ScoreResult, among_people, score
 from reports.scores.charts import write_charts
@@ -23,6 +24,7 @@ from voting.models import Entry
 # Why votes and verdicts are not counted.
 _ENDS: Final = {
     "retracted": "{was} taken back",
+    "left_out": "{was} excluded by a curator",
     "seen": "{was} not blind, or {is_} not of this run's kind",
     "unsealed": "{was} not yet sealed when this was made",
     Verdict.State.FAILED: "failed",
@@ -95,9 +97,11 @@ def _scored(
 
 
 def _not_counted(run: Run) -> list[tuple[int, str, str]]:
+    stands = Q(retracted_seq__isnull=True, seq__isnull=False)
     votes = Entry.objects.filter(queue=run.queue_id, kind=Entry.Kind.VOTE).aggregate(
         retracted=Count("pk", Q(retracted_seq__isnull=False)),
-        seen=Count("pk", Q(retracted_seq__isnull=True, seq__isnull=False) & ~counted_in(run.queue)),
+        left_out=Count("pk", stands & Q(excluded=True)),
+        seen=Count("pk", stands & Q(excluded=False) & ~counted_in(run.queue)),
         unsealed=Count("pk", Q(seq__isnull=True)),
     )
     verdicts = Verdict.objects.filter(judge__run=run).exclude(state=Verdict.State.DONE)

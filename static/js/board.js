@@ -26,7 +26,9 @@
   const ago = (seconds) => {
     if (seconds < 60) return `${Math.max(1, Math.round(seconds))} s`;
     const minutes = Math.round(seconds / 60);
-    return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+    const hours = Math.floor(minutes / 60);
+    if (hours >= 48) return `${Math.round(hours / 24)} days`;
+    return hours ? `${hours} h ${minutes % 60} min` : `${minutes} min`;
   };
 
   document.addEventListener("htmx:beforeRequest", (event) => {
@@ -58,8 +60,9 @@
   });
 
   setInterval(() => {
-    const computed = document.getElementById("computed");
-    if (!computed || selects()) return;
-    computed.textContent = ago(Number(computed.dataset.seconds) + (Date.now() - shownAt) / 1000);
+    if (selects()) return;
+    for (const time of inBoard("time[data-seconds]")) {
+      time.textContent = ago(Number(time.dataset.seconds) + (Date.now() - shownAt) / 1000);
+    }
   }, TICK_MS);
 })();

@@ -1,4 +1,4 @@
-// Keys of the voting page, and its switches. A key clicks the button that shows it, and does nothing else.
+// Keys of the voting page and of curators' pages, and switches. A key clicks the button that shows it, and does nothing else.
 (() => {
   "use strict";
 
@@ -38,7 +38,7 @@
   }
 
   function buttonFor(wanted) {
-    const places = [document.querySelector("#pairs > .pair"), document.getElementById("end"), document.querySelector(".site")];
+    const places = [document.querySelector("#pairs > .pair"), document.getElementById("end"), document.querySelector("[data-keyed]"), document.querySelector(".site")];
     return places.flatMap((place) => [...(place?.querySelectorAll("[data-keys]") ?? [])])
       .find((button) => button.dataset.keys.split(" ").includes(wanted) && button.offsetParent && isItsTurn(button));
   }

@@ -1,4 +1,4 @@
-// The pages of a run's life: quiet while nobody looks, and the rubric that goes with the kind.
+// The pages of a run's life: quiet while nobody looks, and the rubric that goes with what is asked.
 (() => {
   "use strict";
 
@@ -21,10 +21,12 @@
   if (!data) return;
   const rubrics = JSON.parse(data.textContent);
   const rubric = document.getElementById("id_rubric");
-  for (const kind of document.querySelectorAll("[name=kind]")) {
-    kind.addEventListener("change", () => {
-      // What somebody wrote stays.
-      if (["", ...Object.values(rubrics)].includes(rubric.value.trim())) rubric.value = rubrics[kind.value];
+  const chosen = (name) => document.querySelector(`[name=${name}]:checked`)?.value;
+  for (const choice of document.querySelectorAll("[name=kind], [name=items_kind]")) {
+    choice.addEventListener("change", () => {
+      // What somebody wrote stays. Single items have rubrics of their own.
+      const usual = rubrics[chosen("items_kind")] ?? rubrics[chosen("kind")];
+      if (["", ...Object.values(rubrics)].includes(rubric.value.trim())) rubric.value = usual;
     });
   }
 })();

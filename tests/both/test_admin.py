@@ -100,7 +100,7 @@ def test_a_new_key_is_shown_once_and_works():
     data |= {"expires_at_0": "", "expires_at_1": "", "revoked_at_0": "", "revoked_at_1": ""}
     page = client.post("/admin/voting/apikey/add/", data)
     [token] = re.findall(r"hj_[0-9a-f]{8}_[\w-]+", page.content.decode())
-    assert find_key(token).scopes == ["read", "vote"]
+    assert find_key(token, "hj").scopes == ["read", "vote"]
     assert token not in client.get("/admin/voting/apikey/").content.decode()
     assert ApiKey.objects.count() == 1
     # No cookie carries it, readable or packed, and no store of sessions.

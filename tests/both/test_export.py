@@ -218,6 +218,7 @@ def test_the_table_of_votes_has_a_line_for_each():
         "unblinded": "False",
         "simulated": "False",
         "retracted": "False",
+        "excluded": "False",
         "hash": bytes(stored.hash).hex(),
     }
 

@@ -25,6 +25,7 @@ from tests.makers import (
     seal_all,
 )
 from tests.provider import provider
+from voting.curating import decide, reverse
 from voting.ledger import chain, ledger
 from voting.services import flag, undo_last_vote
 
@@ -50,6 +51,10 @@ def make_eventful_run(**fields):
         make_vote(two, pair, choice)
     seal_all(run.queue.project)
     undo_last_vote(two, run.queue)
+    copied = decide(pairs[0].pk, "exclude", one, "Both are copied.", after=None)
+    decide(pairs[2].pk, "exclude", one, after=None)
+    decide(pairs[1].pk, "another_round", one, after=None, votes=2)
+    reverse(copied.uid, two, "They are not.")
     flag(two, pairs[0].pk, "unsafe", "not for children")
     seal_all(run.queue.project)
     return run

@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from judge_eval.findings import cache, load
-from judge_eval.findings import compute as computing
+from judge_eval.findings import alt_test, cache
 from judge_eval.findings.slices import Slice
 from judge_eval.models import Board, Findings, Judge, Run, Verdict
 from tests.helpers.run_findings import compute
@@ -109,7 +108,7 @@ def test_of_very_many_votes_the_alt_test_takes_every_few_pairs_and_says_so(
     monkeypatch, limit, most
 ):
     run = voted_run(people=3, pairs=80)
-    monkeypatch.setattr(load, limit, most)
+    monkeypatch.setattr(alt_test, limit, most)
     found = computed(run).data["alt_test"]
     assert found["items"] == 40
     assert found["left_out"] == [
@@ -132,7 +131,7 @@ def test_everybody_is_compared_however_many_they_are(monkeypatch):
     assert found["left_out"] == []
     assert {human["items"] for human in judge["humans"]} == {30, 1}
     assert [human["items"] for human in judge["humans"] if human["why"]] == [1]
-    monkeypatch.setattr(computing, "MOST_LISTED", 5)
+    monkeypatch.setattr(alt_test, "MOST_LISTED", 5)
     listed = computed(run).data["alt_test"]["judges"][0]
     assert [human["items"] for human in listed["humans"]] == [30] * 5
     assert listed | {"humans": judge["humans"]} == judge

@@ -144,7 +144,7 @@ def test_a_vote_that_was_left_out_changes_the_numbers_behind_it():
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 WRONG = {
-    "choice: Input should be 'A', 'B', 'tie', 'both_bad' or ''": ("vote", {"choice": "left"}),
+    "choice: 'left' is no vote on its item": ("vote", {"choice": "left"}),
     "seq: Input should be a valid integer": ("vote", {"seq": "1"}),
     "at: Input should have timezone info": ("vote", {"at": "2026-01-01T00:00:00"}),
     "more: Extra inputs are not permitted": ("vote", {"more": 1}),
@@ -168,7 +168,7 @@ WRONG = {
     "runs: the places of the items of run RUN have gaps": ("comparison", {"position": 9}),
     "payload: judge judge-2 has no such place in this run": ("judge", {"position": 7}),
     "payload: 'left' is no verdict": ("entry", {"payload": "left"}),
-    "Value error, a vote is a choice on a pair": ("vote", {"choice": ""}),
+    "Value error, a vote is a choice or an answer on an item": ("vote", {"choice": ""}),
     "Value error, verdicts are on a pair": ("entry", {"comparison": None}),
     "Value error, it says nothing": ("entry", {"payload": None}),
     f"target: {NOWHERE} does not stand before it": ("entry", {"target": NOWHERE}),

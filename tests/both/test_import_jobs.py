@@ -63,6 +63,15 @@ pytestmark = pytest.mark.django_db
 
 PAIRS = range(9)
 SOURCE = study(PAIRS, voters=4)
+ITEMS = [
+    record
+    for n in PAIRS
+    for record in (
+        {"item": f"i{n}", "output": f"Answer {n}", "voter": f"v{n % 4}", "vote": "yes"},
+        {"item": f"i{n}", "judge": "x", "verdict": "no" if n % 2 else "yes"},
+        {"item": f"i{n}", "judge": "y", "verdict": "yes"},
+    )
+]
 
 
 def file_of(*records, name="rows.jsonl"):
@@ -112,7 +121,7 @@ def small_chunks(monkeypatch, settings):
 def said_of(run):
     """What an import wrote, without the numbers that differ from one to the other."""
     pairs = [
-        (p.position, p.external_id, p.a.output, p.b.output, p.opened_at is not None, p.votes)
+        (p.position, p.external_id, *(o.output for o in p.outputs), p.opened_at is None, p.votes)
         for p in pairs_of(run)
     ]
     votes = [(v.voter.external_id, v.item.external_id, v.choice) for v in votes_of(run)]
@@ -121,10 +130,11 @@ def said_of(run):
     return (run.state, run.queue.ballot, run.queue.is_open, pairs, votes, verdicts, judges)
 
 
-def test_a_worker_that_dies_at_any_step_is_followed_by_one_that_goes_on(small_chunks):
-    expected = said_of(imported(*SOURCE))
+@pytest.mark.parametrize("source", [SOURCE, ITEMS], ids=["pairs", "items"])
+def test_a_worker_that_dies_at_any_step_is_followed_by_one_that_goes_on(small_chunks, source):
+    expected = said_of(imported(*source))
     project, step = make_project("Other"), 0
-    asked(project, file_of(*SOURCE), baselines=False)
+    asked(project, file_of(*source), baselines=False)
     while True:
         step += 1
         job = import_jobs.claim()
@@ -143,8 +153,23 @@ def test_a_worker_that_dies_at_any_step_is_followed_by_one_that_goes_on(small_ch
     assert step > 5
     run = Run.objects.get(queue__project=project)
     assert said_of(run) == expected
-    assert_as_expected(run)
+    if source is SOURCE:
+        assert_as_expected(run)
     assert_whole(project)
+
+
+def test_a_run_of_items_says_what_a_file_without_their_columns_is_about():
+    run = imported({"item": "i1", "output": "x"})
+    text = b"prompt_id,id,voter,vote\np,i1,ann,pass\n"
+    asked(run.queue.project, Source("v.csv", io.BytesIO(text)), run=run)
+    worked()
+    assert Import.objects.get().report["new"]["votes"] == 1
+    asked(run.queue.project, file_of({"pair": "p", "voter": "a", "vote": "A"}), run=run)
+    worked()
+    report = Import.objects.latest("asked_at").report
+    assert [error["why"] for error in report["errors"]] == [
+        "a pair; this run is made of single items"
+    ]
 
 
 def test_exports_leave_out_a_run_that_is_still_being_imported(small_chunks):

@@ -11,7 +11,7 @@ from judge_eval.exchange.import_read import MOST_JUDGES
 from judge_eval.exchange.import_report import MOST_LISTED, ImportOptions, ImportRefused, RowsWrong
 from judge_eval.exchange.import_write import imported_fingerprint
 from judge_eval.exchange.mapping import parse
-from judge_eval.exchange.rows import JudgeOrder, LabelRow, LeftOut
+from judge_eval.exchange.rows import JudgeOrder, LeftOut
 from judge_eval.models import Judge, Run, RunEvent, Verdict
 from tests.helpers.imports import (
     assert_whole,
@@ -408,12 +408,10 @@ def test_what_a_source_leaves_out_is_listed():
     assert report.run_id
 
 
-def test_labels_of_what_is_no_pair_are_errors():
-    items = [*rows(pair(1)), LabelRow("l.json", 3, "item", "ann", False, "good")]
-    report = import_run(make_project(), "Labels", items)
-    assert errors_of(report) == [
-        "l.json:3: a label of an item that is no pair; a run is made of pairs"
-    ]
+def test_a_run_is_made_of_pairs_or_of_single_items_and_the_first_row_decides():
+    mixed = [*rows(pair(1)), *rows({"item": "i1", "output": "x"}), *rows({"item": "i2"})]
+    report = import_run(make_project(), "Mixed", mixed)
+    assert errors_of(report) == ["rows.jsonl:1: a single item; this run is made of pairs"]
     assert report.run_id is None
 
 

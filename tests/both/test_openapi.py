@@ -127,7 +127,8 @@ class Rows:
     def known(self, name, path):
         """Return the identifier of a row of which the operation at this path can do its work."""
         run = RUNS.get(path.rpartition("/")[2], "voted")
-        row = {"run_id": run, "import_id": "job", "report_id": "report"}[name]
+        rows = {"import_id": "job", "report_id": "report", "project_id": "project"}
+        row = rows.get(name, run)
         return str(getattr(self, row).pk)
 
     def answer(self, case):

@@ -17,6 +17,7 @@ from tests.makers import (
     make_voter,
     pairs_of,
 )
+from voting.curating import AlreadyDecided, decide, decisions_on, reverse
 from voting.ledger import chain, ledger
 from voting.models import Entry
 from voting.services import NothingToUndo, VoteConflict, record_exposure, undo_last_vote
@@ -35,6 +36,7 @@ choices = st.sampled_from(["A", "B", "tie", "both_bad"])
 winners = st.lists(st.none() | choices, min_size=JUDGES, max_size=JUDGES)
 run_number = st.integers(0, RUNS - 1)
 voter_number = st.integers(0, VOTERS - 1)
+actions = st.sampled_from(["exclude", "exclude", "keep", "another_round", "note"])
 pair_number = st.integers(0, PAIRS - 1)
 # Votes are the rule; everything else happens in between.
 vote = st.tuples(st.just("vote"), run_number, voter_number, pair_number, choices)
@@ -45,6 +47,8 @@ steps = st.one_of(
     st.tuples(st.just("undo"), run_number, voter_number),
     st.tuples(st.just("see"), run_number, voter_number, pair_number),
     st.tuples(st.just("change"), run_number, pair_number, winners),
+    st.tuples(st.just("decide"), run_number, pair_number, actions),
+    st.tuples(st.just("reverse"), st.integers(0, 5)),
     st.tuples(st.just("seal"), st.integers(1, 5)),
 )
 
@@ -83,6 +87,18 @@ class World:
 
     def change(self, run, pair, winners):
         change_verdicts(self.pairs[run][pair], winners)
+
+    def decide(self, run, pair, action):
+        item = self.pairs[run][pair]
+        latest = decisions_on(item.pk).first()
+        decide(item.pk, action, self.voters[0], after=latest and latest.uid)
+
+    def reverse(self, number):
+        decisions = Entry.objects.filter(project=self.project, kind="decision")
+        decisions = decisions.exclude(payload__action="reverse")
+        with suppress(AlreadyDecided):
+            if decision := decisions.order_by("-pk")[number : number + 1].first():
+                reverse(decision.uid, self.voters[0])
 
     def seal(self, size):
         """Seal one batch, which may end between a vote and its retraction."""

@@ -6,10 +6,13 @@ import pytest
 from django.test import Client
 
 from humanjudge.lib.ratelimit import RateLimit
+from judge_eval.findings.alt_test import answers_of
 from judge_eval.findings.model import AltTest, AltTestJudge
+from judge_eval.findings.slices import WHOLE
 from judge_eval.models import Findings
 from judge_eval.pages import alt_test
 from judge_eval.pages.alt_test import panel_of
+from tests.helpers.imports import imported
 from tests.helpers.pages import HTMX, queries_of, text_of
 from tests.helpers.run_findings import compute, voted_run
 from tests.makers import (
@@ -22,7 +25,7 @@ from tests.makers import (
     user_client,
     voter_client,
 )
-from voting.models import Voter
+from voting.models import Entry, Voter
 
 pytestmark = pytest.mark.django_db
 
@@ -224,6 +227,90 @@ def test_many_judges_are_counted_not_listed():
         judges=judges, advice=[], left_out=[], epsilon="0.20", humans=3, choices=2, items=40
     )
     assert panel_of(test, "0.20")["summary"] == "At epsilon 0.20: 20 of 20 judges pass."
+
+
+# --- tasks, and the epsilon of the run ----------------------------------------------------------
+
+
+def labelled_run(**options):
+    """Three people and a judge label 40 items: whether they are rude, and how good from 1 to 5."""
+
+    def labels(number, who):
+        # The judge differs from people about stars, and they differ from each other about rude.
+        rude = "yes" if (number + (who == "ann")) % 3 == 0 else "no"
+        return {"rude": rude, "stars": 1 + number % 5 if who == "judge" else 5 - number % 5}
+
+    people = [
+        {"item": f"i{n}", "voter": who, "labels": labels(n, who)}
+        for n in range(40)
+        for who in ("ann", "bob", "cem")
+    ]
+    judge = [{"item": f"i{n}", "judge": "j", "labels": labels(n, "judge")} for n in range(40)]
+    run = imported(*people, *judge, **options)
+    compute(run, charts=True)
+    return run
+
+
+def test_the_test_is_made_by_each_task_that_was_answered():
+    run = labelled_run()
+    response = shown(run)
+    assert response.context["tasks"] == ["rude", "stars"]
+    assert response.context["task"] == "rude"
+    by_rude = response.context["test"]["rates"].rows[0].cells
+    assert (by_rude[1].main, by_rude[-1].main) == ("passes", "40")
+    other = shown(run, task="stars")
+    assert other.context["task"] == "stars"
+    assert verdicts(other) == {"j": False}
+    charts = response.context["chart"], other.context["chart"]
+    assert None not in charts
+    assert charts[0] != charts[1]
+    refused = user_client().get(page_of(run), {"task": "tone"})
+    assert refused.status_code == 400
+    assert "task: one of rude, stars." in text_of(refused)
+
+
+def test_files_hold_every_task():
+    run = labelled_run()
+    lines = user_client().get(f"/runs/{run.pk}/tables/alt-test.csv").content.decode().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["task", "rude", "stars"]
+
+
+def test_the_epsilon_that_was_settled_with_the_run_decides():
+    run = labelled_run(epsilon=0.12)
+    response = shown(run)
+    assert response.context["test"]["epsilon"] == "0.12"
+    keys = [key for key, _ in response.context["test"]["epsilons"]]
+    assert keys == ["0.00", "0.05", "0.10", "0.12", "0.15", "0.20", "0.25", "0.30"]
+    text = text_of(response)
+    assert "Epsilon 0.12 was settled with the run." in text
+    assert "At epsilon 0.12: j passes." in text
+    assert shown(run, epsilon="0.20").context["test"]["epsilon"] == "0.20"
+
+
+def answers(*records):
+    run = imported({"item": "i1", "output": "x"}, *records)
+    [asked, *further] = answers_of(run, WHOLE, Entry.objects.filter(kind="vote"), {0}, judges=1)
+    said = [[*by.values()] for by in (asked.people, asked.judges)]
+    assert further == []
+    return [[answer for by_place in each for answer in by_place.values()] for each in said]
+
+
+@pytest.mark.parametrize(
+    "person, judge, compared",
+    [
+        ("pass", "flag", ["pass", "flag"]),
+        (0.7, 0.4, [0.7, 0.4]),
+        (4, 3, [4, 3]),
+        ("yes", "no", ["yes", "no"]),
+        (["b", "a"], [], [("a", "b"), ()]),
+        ("x" * 61, "y", ["x" * 61, "y"]),
+    ],
+)
+def test_answers_are_compared_as_what_they_are(person, judge, compared):
+    score = {"score": judge} if judge == 0.4 else {}
+    vote = {"item": "i1", "voter": "ann", "vote": person}
+    said = {"item": "i1", "judge": "j", "verdict": judge} | score
+    assert answers(vote, said) == [[each] for each in compared]
 
 
 # --- as of when, of which part, for whom --------------------------------------------------------

@@ -48,6 +48,26 @@ def test_files_become_a_run_in_a_project_that_is_made_if_need_be(write):
     ]
 
 
+def test_single_items_with_what_is_asked_of_them(write):
+    item = {"item": "i1", "output": "x"}
+    answers = [
+        item | {"voter": who, "labels": {"toxic": toxic, "looks": "good"}}
+        for who, toxic in (("ann", "yes"), ("bob", "no"))
+    ]
+    stated = ["--vote-kind", "category", "--ballot", "yes,no", "--task", "toxic"]
+    files = write("a.jsonl", *answers), "--project", "New", *stated, "--epsilon", "0.15"
+    out, complaints = command("import_run", *files)
+    run = Run.objects.select_related("queue").get()
+    assert (run.queue.kind, run.queue.ballot, run.epsilon) == ("category", ["yes", "no"], 0.15)
+    assert complaints == []
+    assert out[:2] == ["items: 1 new, 0 known", "judges: 0 new, 0 known"]
+    flagged = item | {"voter": "ann", "vote": "flag", "category": "rude"}
+    stated = ["--graded", "--flag-categories", "rude,wrong"]
+    command("import_run", write("b.jsonl", flagged), "--project", "New", *stated)
+    options = {"graded": True, "flag_categories": ["rude", "wrong"]}
+    assert Run.objects.get(name="b").queue.options == options
+
+
 def test_what_is_wrong_is_told_and_nothing_is_made(write):
     path = write("a.jsonl", vote(1, "ann", "left"))
     complaints = io.StringIO()

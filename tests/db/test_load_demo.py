@@ -1,4 +1,4 @@
-"""The demo: two runs of thirty pairs, the ways in, and not one vote."""
+"""The demo: two runs of thirty pairs, thirty single items, the ways in, and not one vote."""
 
 import json
 
@@ -6,10 +6,14 @@ import pytest
 from django.contrib.auth import authenticate
 from django.test import Client
 
-from judge_eval.models import Judge, Run
+from judge_eval.models import Judge, Run, Verdict
 from judge_eval.runs import demo
-from tests.makers import key_client
-from voting.models import ApiKey, Entry, Inference, Item
+from judge_eval.runs.state import advance
+from tests.helpers.pages import ballots_in
+from tests.makers import key_client, seal_all
+from voting.kinds import Options
+from voting.models import ApiKey, Entry, Inference, Invite, Item, Project
+from voting.voters import withdraw
 
 pytestmark = pytest.mark.django_db
 
@@ -19,9 +23,13 @@ def access_file(tmp_path):
     return tmp_path / "access.json"
 
 
+def runs_of(project):
+    return {run.name: run for run in Run.objects.filter(queue__project__name=project)}
+
+
 def test_two_runs_of_thirty_pairs_and_no_votes(access_file):
     assert demo.load(access_file)
-    runs = {run.name: run for run in Run.objects.all()}
+    runs = runs_of("Demo")
     assert set(runs) == {"Drawings", "Answers"}
     for run in runs.values():
         pairs = Item.objects.filter(queue=run.queue).select_related("a", "b")
@@ -31,7 +39,56 @@ def test_two_runs_of_thirty_pairs_and_no_votes(access_file):
     assert not Entry.objects.exists()
 
 
-def test_baselines_judge_both_and_elements_are_counted_only_in_drawings(access_file):
+def test_thirty_jokes_to_pass_or_flag_one_by_one_in_a_project_of_their_own(access_file):
+    demo.load(access_file)
+    [run] = runs_of("Jokes").values()
+    queue = run.queue
+    assert queue.rubric.text == "Is it funny, and would you tell it at work?"
+    assert (queue.kind, queue.ballot, queue.votes_per_item) == ("pass_flag", ["pass", "flag"], 1)
+    asked = Options.model_validate(queue.options)
+    assert asked.flag_categories == (
+        *("not funny", "not for work", "heard before", "makes no sense", "other"),
+    )
+    jokes = Item.objects.filter(queue=queue, b=None)
+    assert jokes.values("prompt_key").distinct().count() == jokes.count() == 30
+    assert jokes.values("a__generator").distinct().count() == 5
+
+
+def test_the_jokes_open_as_soon_as_a_worker_looks_at_the_run_and_a_voter_passes_one(access_file):
+    demo.load(access_file)
+    [run] = runs_of("Jokes").values()
+    advance(run.pk)
+    run.refresh_from_db()
+    assert run.state == Run.State.VOTING
+    [invite] = [invite for invite in demo.invites() if invite["name"] == "Jokes"]
+    voter = Client()
+    page = voter.post(invite["path"], {"name": "Ann"}, follow=True)
+    address = f"/vote/{run.queue_id}/ballot"
+    vote = {"ballot": ballots_in(page)[0], "choice": "pass", "elapsed_ms": "900"}
+    assert voter.post(address, vote, follow=True).status_code == 200
+    seal_all(run.queue.project)
+    assert Item.objects.filter(queue=run.queue, votes=1, votes_pass=1).count() == 1
+
+
+def home():
+    return Client().get("/").content.decode()
+
+
+def test_home_leads_anybody_into_the_demo_until_its_invites_are_withdrawn(access_file):
+    assert "/join/" not in home()
+    demo.load(access_file)
+    invites = json.loads(access_file.read_text())["invites"]
+    assert [invite["name"] for invite in invites] == ["Drawings", "Answers", "Jokes"]
+    page = home()
+    for invite in invites:
+        assert f'href="{invite["path"]}"' in page
+    for invite in Invite.objects.exclude(queue__name="Jokes"):
+        withdraw(invite)
+    assert home().count("/join/") == 1
+    assert "Jokes</a>, item by item" in home()
+
+
+def test_baselines_judge_all_and_elements_are_counted_only_in_drawings(access_file):
     demo.load(access_file)
     judges = Judge.objects.order_by("run__name", "position").values_list("run__name", "name")
     assert list(judges) == [
@@ -42,6 +99,9 @@ def test_baselines_judge_both_and_elements_are_counted_only_in_drawings(access_f
         ("Drawings", "random"),
         ("Drawings", "longer-wins"),
         ("Drawings", "more-elements-wins"),
+        ("Jokes", "always-pass"),
+        ("Jokes", "always-flag"),
+        ("Jokes", "random"),
     ]
 
 
@@ -49,8 +109,19 @@ def test_it_is_loaded_once(access_file):
     demo.load(access_file)
     before = access_file.read_text()
     assert not demo.load(access_file)
-    assert Run.objects.count() == 2
+    assert Run.objects.count() == 3
     assert access_file.read_text() == before
+
+
+def test_what_was_cleared_away_or_renamed_does_not_come_back(access_file):
+    demo.load(access_file)
+    [jokes] = runs_of("Jokes").values()
+    Verdict.objects.filter(judge__run=jokes).delete()
+    jokes.judges.all().delete()
+    jokes.delete()
+    Project.objects.filter(name="Demo").update(name="Tried out")
+    assert not demo.load(access_file)
+    assert Run.objects.count() == 2
 
 
 def test_the_ways_in_work_and_are_for_the_owners_eyes_only(access_file):
@@ -76,6 +147,7 @@ def test_the_key_of_the_command_line_may_do_everything(access_file):
     script = key_client(json.loads(access_file.read_text())["cli_key"])
     made = script.post("/api/runs/demo", {}, content_type="application/json")
     assert made.status_code == 201
+    assert made.json()["id"] in {str(run.pk) for run in runs_of("Demo").values()}
     url = f"/api/runs/{made.json()['id']}/judge-eval"
     assert script.get(f"{url}/pending").status_code == 200
     body = {"choice": "A"}
@@ -101,3 +173,4 @@ def test_without_its_keys_there_is_no_demo(tmp_path):
     with pytest.raises(OSError, match="no folder"):
         demo.load(tmp_path / "no folder" / "access.json")
     assert not Run.objects.exists()
+    assert demo.load(tmp_path / "access.json")

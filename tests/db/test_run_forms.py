@@ -65,6 +65,33 @@ def file(content, name="prompts.txt"):
     return SimpleUploadedFile(name, content if isinstance(content, bytes) else content.encode())
 
 
+@pytest.mark.parametrize(
+    "changes, items, judges",
+    [
+        ({"items_kind": "pass_flag", "items_graded": "on"}, {"graded": True}, ["pass", "flag"]),
+        ({"items_kind": "rating", "items_task": "stars"}, {"task": "stars"}, list("12345")),
+        (
+            {"items_kind": "category", "items_choices": "warm\r\n dry "},
+            *({"choices": ["warm", "dry"]}, ["warm", "dry"]),
+        ),
+    ],
+)
+def test_a_form_asks_about_single_items(changes, items, judges):
+    config = made(post(filled(models="model-a", **changes)))
+    assert config.items.kind == changes["items_kind"]
+    assert config.items.model_dump(mode="json").items() >= items.items()
+    names = [judge.id for judge in config.judges]
+    assert names == ["judge-long", *(f"always-{choice}" for choice in judges), "random"]
+    assert form_values(config)["items_kind"] == changes["items_kind"]
+
+
+def test_what_is_wrong_with_a_label_is_said_beside_the_labels():
+    said = errors_of(post(filled(items_kind="labels", items_choices="a;b\nc")))
+    assert "must not hold" in said["items_choices"][0].lower()
+    said = errors_of(post(filled(items_kind="category")))
+    assert said == {"items_choices": ["Has 0, the least is 2."]}
+
+
 def test_a_form_makes_a_draft():
     config = made(post(filled(budget_usd="2.5", overlap_share="15", judging_samples="3")))
     assert config.name == "Harbours"

@@ -82,7 +82,7 @@ def test_parts_figures_and_models_are_shown():
     assert "judge-x default verdicts 4 2 0 200 40 $0.000900 250 ms" in rows
     text = text_of(response)
     for figure in (
-        "Judging. Outputs are drawn, paired and judged.",
+        "Judging. Outputs are drawn and judged.",
         "Calls in the last minute 8",
         "Spent $0.00315 of $2.00",
         "Set aside for calls under way $0.0100",

@@ -225,6 +225,15 @@ def test_a_run_of_the_demo_is_made_of_stored_outputs_and_baselines(body):
     assert Verdict.objects.filter(judge__run=run).count() == 4 * 30
 
 
+def test_of_several_projects_a_run_of_the_demo_joins_that_of_the_demo():
+    make_project(), make_project("Demo"), make_project("Demo of something else")
+    browser = client()
+    assert post(browser, "/demo").status_code == 201
+    assert post(browser, "/demo", {"project": "Project"}).status_code == 201
+    names = Run.objects.order_by("created_at").values_list("queue__project__name", flat=True)
+    assert list(names) == ["Demo", "Project"]
+
+
 def test_each_demo_is_a_run_of_its_own_with_its_name():
     make_project()
     browser = client()

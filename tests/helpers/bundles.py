@@ -21,6 +21,7 @@ from judge_eval.models import (
     Verdict,
 )
 from judge_eval.selectors import board
+from reports.models import Review
 from tests.helpers.run_findings import compute
 from voting.models import (
     Assignment,
@@ -50,6 +51,7 @@ EVERYTHING = [
     Verdict,
     Judge,
     Run,
+    Review,
     Flag,
     Exposure,
     Assignment,
@@ -124,6 +126,7 @@ def facts_of(run):
     entries = Entry.objects.filter(queue=run.queue_id, seq__isnull=False).order_by("seq")
     view = board(run)
     return {
+        "epsilon": run.epsilon,
         "judges": list(judges.values_list("position", "name", "provider", "fingerprint")),
         "ratings": list(ratings.values_list("elo", "agree", "disagree", "asked", "answered")),
         "coverage": [(row.judge.name, row.coverage) for row in view.rows],
@@ -176,6 +179,8 @@ def facts_of(run):
                 "item__position",
                 "voter__pseudonym",
                 "choice",
+                "value",
+                "category",
                 "left_side",
                 "rubric__text",
                 "elapsed_ms",
@@ -191,6 +196,8 @@ def facts_of(run):
             )
         ),
         "queue": Queue.objects.values(
+            "kind",
+            "options",
             "ballot",
             "votes_per_item",
             "overlap_share",

@@ -21,7 +21,23 @@ def blind(votes):
 def standing_votes(run):
     entries = entries_of(run)
     retracted = {entry.target_id for entry in entries if entry.kind == "retraction"}
-    return [entry for entry in entries if entry.kind == "vote" and entry.pk not in retracted]
+    excluded = {item for item, action in latest_decisions(run).items() if action == "exclude"}
+    return [
+        entry
+        for entry in entries
+        if entry.kind == "vote" and entry.pk not in retracted and entry.item_id not in excluded
+    ]
+
+
+def latest_decisions(run):
+    """Map each item to what was decided of it last, reversals and notes left aside."""
+    decisions = [entry for entry in entries_of(run) if entry.kind == "decision"]
+    reversed_ones = {entry.target_id for entry in decisions}
+    return {
+        entry.item_id: entry.payload["action"]
+        for entry in decisions
+        if entry.payload["action"] not in ("note", "reverse") and entry.pk not in reversed_ones
+    }
 
 
 def latest_verdicts(run):
@@ -81,6 +97,7 @@ def expected(run):
         "board": (len(counted), len(standing) - len(counted)),
         "histories": histories,
         "points": points,
+        "left_out": {i for i, action in latest_decisions(run).items() if action == "exclude"},
     }
 
 
@@ -98,6 +115,7 @@ def stored(run):
             seq: tuple(standings[name] for name in ("votes", "elo", "agree", "disagree"))
             for seq, standings in checkpoints
         },
+        "left_out": set(run.queue.items.exclude(unusable="").values_list("pk", flat=True)),
         "points": dict(RatingPoint.objects.filter(run=run).values_list("votes", "ratings")),
     }
 

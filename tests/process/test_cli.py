@@ -20,6 +20,7 @@ CONFIG = {
     "models": ["model-a", "model-b"],
     "judges": ["longer-wins"],
     "prompts": ["Say hello."],
+    "project": "Demo",
 }
 WITHOUT = ("HUMANJUDGE_URL", "HUMANJUDGE_API_KEY", "PYTHONPATH")
 
@@ -317,11 +318,13 @@ MAPPING = {
 def test_a_table_is_imported_once_and_taken_out_again(shell, tmp_path):
     (tmp_path / "a table.csv").write_text(TABLE)
     (tmp_path / "mapping.json").write_text(json.dumps(MAPPING))
-    [line] = shell.lines("import", "a table.csv", "--mapping", "mapping.json")
+    words = ("import", "a table.csv", "--mapping", "mapping.json")
+    assert "which one?" in shell.refused(7, *words)
+    [line] = shell.lines(*words, "--project", "Demo")
     found = re.fullmatch(r"imported\|(\w{8})\|pairs\|2\|judges\|0\|verdicts\|0\|.*votes\|2", line)
     run = found[1]
     assert any(line.endswith("|name:a table") for line in shell.lines("list-runs"))
-    again = shell.lines("import", "a table.csv", "--mapping", "mapping.json", "--run", run)
+    again = shell.lines(*words, "--run", run)
     assert again[0].startswith(f"imported|{run}|pairs|0|")
 
     assert re.fullmatch(
@@ -337,6 +340,7 @@ def test_rows_that_are_wrong_are_named_and_may_be_left_out(shell, tmp_path):
     (tmp_path / "rows.csv").write_text(TABLE + "3,Say what,Yes,No,ann,perhaps\n")
     (tmp_path / "mapping.json").write_text(json.dumps(MAPPING))
     words = ("import", "rows.csv", "--mapping", "mapping.json", "--name", "Wrong rows")
+    words += ("--project", "Demo")
     said = shell.refused(7, *words)
     assert re.search(r"error\|.*nothing was imported: rows\.csv:4: ", said)
     lines = shell.lines(*words, "--skip-errors")

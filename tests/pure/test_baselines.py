@@ -5,7 +5,12 @@ from uuid import uuid4
 
 import pytest
 
-from judge_eval.baselines import BASELINES, names_for
+from judge_eval.baselines import (
+    BASELINES,
+    names_for,
+    names_for_single,
+    opinion_of_single,
+)
 
 ONE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><g/></svg>'
 THREE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><g/><g/><g/></svg>'
@@ -44,3 +49,19 @@ def test_the_coin_is_fair_and_falls_the_same_way_again():
 def test_elements_are_counted_only_in_drawings():
     assert names_for("svg") == ["always-first", "random", "longer-wins", "more-elements-wins"]
     assert names_for("text") == ["always-first", "random", "longer-wins"]
+
+
+@pytest.mark.parametrize("ballot", [["pass", "flag"], ["one", "two", "three"], list("12345")])
+def test_of_single_items_there_is_a_baseline_for_every_label_and_chance(ballot):
+    *constant, by_lot = names_for_single(ballot)
+    for name, label in zip(constant, ballot, strict=True):
+        assert {opinion_of_single(name, ballot, str(seed)).winner for seed in range(9)} == {label}
+    drawn = [opinion_of_single(by_lot, ballot, str(seed)).winner for seed in range(2000)]
+    assert drawn == [opinion_of_single(by_lot, ballot, str(seed)).winner for seed in range(2000)]
+    fair = len(drawn) / len(ballot)
+    assert all(0.8 * fair < drawn.count(label) < 1.2 * fair for label in ballot)
+
+
+@pytest.mark.parametrize("name", ["always-", "always-maybe", "longer-wins", "always-first", ""])
+def test_no_other_name_is_a_baseline_of_single_items(name):
+    assert opinion_of_single(name, ["pass", "flag"], "seed") is None

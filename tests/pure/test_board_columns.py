@@ -74,7 +74,7 @@ def test_files_begin_with_overall_agreement_and_keep_their_columns():
         [name, f"{name}_low", f"{name}_high", f"{name}_successes", f"{name}_n"]
         for name in (
             *("overall_agreement", "agreement", "coverage", "consistency"),
-            *("agreement_per_answer", "first_position"),
+            *("agreement_per_answer", "first_position", "sensitivity", "specificity"),
         )
     ]
     rating = ["", "_low", "_high", "_rank", "_best_rank", "_worst_rank"]
@@ -83,8 +83,9 @@ def test_files_begin_with_overall_agreement_and_keep_their_columns():
         *shares[0],
         *("ties", "elo", "elo_order_luck"),
         *(f"bradley_terry{part}" for part in rating),
-        *(name for names in shares[1:] for name in names),
+        *(name for names in shares[1:6] for name in names),
         *("cost_per_verdict_usd", "cost_per_correct_usd", "seconds_per_verdict"),
+        *(name for names in shares[6:] for name in names),
     ]
 
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from judge_eval.demo.content import DemoOutput, DemoPrompt, load, rubric
+from judge_eval.demo.content import DemoOutput, DemoPrompt, jokes, load, rubric
 
 SVG = "{http://www.w3.org/2000/svg}"
 GENERATORS = {
@@ -61,6 +61,20 @@ def test_no_output_names_a_generator(prompt: DemoPrompt):
     names = GENERATORS[prompt.kind] | {name.split("-")[0] for name in GENERATORS["svg"]}
     for output in prompt.outputs:
         assert not [name for name in names if name in output.output.lower()]
+
+
+def test_thirty_jokes_of_one_line_six_by_each_of_five_generators():
+    told = [(joke, *joke.outputs) for joke in jokes()]
+
+    assert len({joke.text for joke, _ in told}) == len({o.output for _, o in told}) == 30
+    made = Counter(output.generator for _, output in told)
+    assert sorted(made.values()) == [6] * 5
+    for joke, output in told:
+        assert joke.kind == "text"
+        assert 1 <= len(joke.tags) <= 2
+        assert 5 <= len(output.output.split()) <= 25
+        assert len(output.output.splitlines()) == 1
+        assert not [name for name in made if name.partition("-")[0] in output.output.lower()]
 
 
 @pytest.mark.parametrize("kind", KINDS)

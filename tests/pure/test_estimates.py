@@ -18,7 +18,7 @@ from judge_eval.config.estimates import (
     reservation,
 )
 from judge_eval.config.run_config import parse
-from judge_eval.prompts.judge import messages
+from judge_eval.prompts.judge import Asked, messages
 
 CHEAP = Price(input=Decimal("0.15"), output=Decimal("0.60"))
 DEAR = Price(input=Decimal(15), output=Decimal(75))
@@ -73,12 +73,11 @@ def test_an_estimate_by_hand():
     )
     told = messages(
         "1",
+        Asked(run.ballot),
         kind="svg",
         prompt="x" * 400,
         rubric="Which?",
-        ballot=run.ballot,
-        first=b"",
-        second=b"",
+        outputs=[b"", b""],
     )
     m, n, judge = estimate(
         run, {("default", "m"): CHEAP, ("default", "n"): DEAR, ("default", "j"): CHEAP}
@@ -148,7 +147,12 @@ def test_tokens_of_messages():
     texts = [{"role": "system", "content": "abcde"}, {"role": "user", "content": "é漢"}]
     assert most_tokens(texts, 1000) == 5 + 2 + 3 + 2 * 16
     told = messages(
-        "1", kind="svg", prompt="p", rubric="r", ballot=["A", "B"], first=b"x", second=b"y" * 9000
+        "1",
+        Asked(["A", "B"]),
+        kind="svg",
+        prompt="p",
+        rubric="r",
+        outputs=[b"x", b"y" * 9000],
     )
     assert 2000 < most_tokens(told, 1000) < 2000 + 9000
 

@@ -9,11 +9,12 @@ import pytest
 
 from judge_eval.exchange.formats import READERS, detect, read, recognised
 from judge_eval.exchange.formats.alttest import rows as alttest
+from judge_eval.exchange.formats.metaevaluator import rows as metaevaluator
 from judge_eval.exchange.formats.mtbench import rows as mtbench
 from judge_eval.exchange.formats.pandalm import rows as pandalm
 from judge_eval.exchange.formats.pathscore import rows as pathscore
 from judge_eval.exchange.mapping import parse
-from judge_eval.exchange.rows import OF_A_PAIR, JudgeOrder, LabelRow, LeftOut, Note, Row, RowError
+from judge_eval.exchange.rows import MAIN, OF_A_PAIR, JudgeOrder, LeftOut, Note, Row, RowError
 
 JUDGEMENT = {
     "judge": "expert_1",
@@ -74,8 +75,8 @@ def test_mtbench_people_vote_and_others_are_judges():
     vote, verdict = mtbench(jsonl(JUDGEMENT, JUDGEMENT | {"judge": "gpt4_pair"}), "h.jsonl")
     assert (vote.voter, vote.vote, vote.verdict) == ("expert_1", "B", None)
     assert (verdict.judge, verdict.verdict, verdict.vote) == ("gpt4_pair", "B", None)
-    assert vote.pair == verdict.pair
-    assert vote.pair == "81__alpaca__gpt-4__1"
+    assert vote.item == verdict.item
+    assert vote.item == "81__alpaca__gpt-4__1"
     assert (vote.prompt_id, vote.tags, vote.kind) == ("81__1", ("turn-1",), "text")
     assert vote.cluster == "81"
     assert vote.external_id == "81__alpaca__gpt-4__1__expert_1"
@@ -106,7 +107,7 @@ def test_mtbench_the_first_vote_of_a_person_on_two_models_stands():
     )
     assert first.vote == "B"
     assert left_out == LeftOut("h.jsonl", 2, "81__alpaca__gpt-4__1__expert_1 was stated before")
-    assert other_turn.pair == "81__alpaca__gpt-4__2"
+    assert other_turn.item == "81__alpaca__gpt-4__2"
 
 
 @pytest.mark.parametrize(
@@ -139,8 +140,8 @@ def test_pandalm_gives_a_vote_per_person_with_the_full_texts():
     ]
     assert [row.labels for row in found] == [{"result": "1"}, {"result": "2"}, {"result": "0"}]
     pair = found[0]
-    assert all(getattr(pair, name) == getattr(found[2], name) for name in ("pair", *OF_A_PAIR))
-    assert (pair.pair, pair.tags, pair.kind) == ("3", ("Mail",), "text")
+    assert all(getattr(pair, name) == getattr(found[2], name) for name in ("item", *OF_A_PAIR))
+    assert (pair.item, pair.tags, pair.kind) == ("3", ("Mail",), "text")
     assert pair.prompt == "Shorten.\n\nA long one."
     assert (pair.generator_a, pair.generator_b) == ("bloom-7b", "llama-7b")
     assert (pair.output_a, pair.output_b) == ("Short.", "")
@@ -156,7 +157,7 @@ def test_pandalm_instruction_without_input_and_responses_that_are_truth_values()
 def test_pandalm_results_of_a_judge(result, winner):
     name = "gpt-3.5-turbo-testset-v1.json"
     row = one(pandalm(as_json([RESULT | {"gpt_result": result}]), name))
-    assert (row.pair, row.judge, row.verdict) == ("3", "gpt-3.5-turbo", winner)
+    assert (row.item, row.judge, row.verdict) == ("3", "gpt-3.5-turbo", winner)
     assert row.feedback == "Crisp."
     assert row.labels == {"result": str(result), "reference": "S."}
 
@@ -187,20 +188,25 @@ def test_pandalm_broken_records_are_told(change, field):
 # --- Alt-Test -----------------------------------------------------------------------------------
 
 
-def test_alttest_labels_are_no_votes():
+def test_alttest_labels_are_votes_on_single_items():
     data = {"ann": {"1": "yes", "2": ["a", "b"]}, "bob": {}, "cy": {"1": 3, "2": None}}
-    assert list(alttest(as_json(data), "human_annotations.json")) == [
-        LabelRow("human_annotations.json", 1, "1", "ann", False, "yes"),
-        LabelRow("human_annotations.json", 2, "2", "ann", False, ("a", "b")),
-        LabelRow("human_annotations.json", 3, "1", "cy", False, 3),
-        LeftOut("human_annotations.json", 4, "cy gave 2 no label"),
+    name = "human_annotations.json"
+
+    def label(line, item, voter, given):
+        return Row(name, line, item, voter=voter, labels={MAIN: given}, is_single=True)
+
+    assert list(alttest(as_json(data), name)) == [
+        label(1, "1", "ann", "yes"),
+        label(2, "2", "ann", ("a", "b")),
+        label(3, "1", "cy", 3),
+        LeftOut(name, 4, "cy gave 2 no label"),
     ]
 
 
 def test_alttest_says_who_gave_the_labels():
     data = {"gpt": {"1": "yes"}}
-    assert one(alttest(as_json(data), "llm_annotations.json")).is_judge
-    assert not one(alttest(as_json(data), "human_annotations.json")).is_judge
+    assert one(alttest(as_json(data), "llm_annotations.json")).judge == "gpt"
+    assert one(alttest(as_json(data), "human_annotations.json")).voter == "gpt"
 
 
 @pytest.mark.parametrize(
@@ -219,6 +225,72 @@ def test_alttest_broken_files_are_told(data, row, why):
     assert error.why.startswith(why)
 
 
+# --- MetaEvaluator ------------------------------------------------------------------------------
+
+CSV = b"original_id,rejection,explanation\ns1,rejection,It refuses.\ns2,not rejection,\n"
+OF_THE_TOOL = {
+    "sample_example_id": "sample_1",
+    "original_id": 60,
+    "run_id": "run_1",
+    "status": "success",
+    "error_message": None,
+    "error_details_json": None,
+    "hateful": "FALSE",
+    "sexual": "sexual",
+}
+
+
+@pytest.mark.parametrize(
+    "name, who",
+    [
+        ("judge_gpt-4o_results.csv", {"judge": "judge_gpt-4o"}),
+        ("annotator_1.csv", {"voter": "annotator_1"}),
+        ("human_results.csv", {"voter": "human"}),
+    ],
+)
+def test_metaevaluator_names_who_answered_by_the_file(name, who):
+    tasks = {"rejection": "rejection", "explanation": "It refuses."}
+    assert list(metaevaluator(io.BytesIO(CSV), name)) == [
+        Row(name, 2, "s1", **who, labels=tasks, is_single=True),
+        Row(name, 3, "s2", **who, labels={"rejection": "not rejection"}, is_single=True),
+    ]
+
+
+def test_metaevaluator_columns_say_who_answered_and_when():
+    person = OF_THE_TOOL | {"annotator_id": "h1", "annotation_timestamp": "2025-07-15 16:37:52"}
+    row = one(metaevaluator(as_json([person]), "run_1_data.json"))
+    assert (row.item, row.voter, row.judge) == ("60", "h1", None)
+    assert row.voted_at == datetime(2025, 7, 15, 16, 37, 52, tzinfo=UTC)
+    assert row.labels == {"hateful": "FALSE", "sexual": "sexual"}
+    judge = OF_THE_TOOL | {"judge_id": "haiku", "llm_prompt_tokens": 12}
+    row = one(metaevaluator(as_json([judge]), "annotator.json"))
+    assert (row.judge, row.labels) == ("haiku", {"hateful": "FALSE", "sexual": "sexual"})
+
+
+def test_metaevaluator_failures_and_what_was_not_answered():
+    nothing = {"hateful": None, "sexual": None}
+    said = [
+        OF_THE_TOOL | nothing | {"judge_id": "j", "status": "llm_error", "error_message": "busy"},
+        OF_THE_TOOL | nothing | {"judge_id": "j", "status": "parsing_error"},
+        OF_THE_TOOL | nothing | {"judge_id": "j", "status": "skipped"},
+        OF_THE_TOOL | nothing | {"annotator_id": "h", "status": "error"},
+        OF_THE_TOOL | nothing | {"annotator_id": "h"},
+        OF_THE_TOOL | {"annotator_id": "h", "annotation_timestamp": "soon"},
+    ]
+    busy, unread, *left, wrong = metaevaluator(as_json(said), "r.json")
+    assert (busy.error, unread.error) == ("busy", "parsing_error")
+    why = ["it says 'skipped'", "it says 'error'", "it answers no task"]
+    assert [item.why for item in left] == why
+    assert (wrong.field, wrong.row) == ("annotation_timestamp", 6)
+
+
+@pytest.mark.parametrize("name", ["results.csv", "judge_of_humans.csv"])
+def test_metaevaluator_file_that_does_not_say_whose_it_is_is_one_error(name):
+    error = one(metaevaluator(io.BytesIO(CSV), name))
+    assert (error.field, error.is_fatal) == ("judge_id or annotator_id", True)
+    assert error.why.endswith("whose it is: call it judge_… or annotator_…")
+
+
 # --- PathScore ----------------------------------------------------------------------------------
 
 
@@ -234,8 +306,8 @@ def test_pathscore_a_task_is_its_verdicts_and_its_vote():
     assert verdict.feedback == "Rounder."
     assert (vote.voter, vote.vote) == ("pathscore", "both_bad")
     assert vote.voted_at == datetime(2023, 11, 14, 22, 13, 20, 500_000, UTC)
-    assert failed.pair == verdict.pair == vote.pair
-    assert (vote.pair, vote.prompt, vote.prompt_id) == ("t1", "a red circle", "p1")
+    assert failed.item == verdict.item == vote.item
+    assert (vote.item, vote.prompt, vote.prompt_id) == ("t1", "a red circle", "p1")
     assert (vote.kind, vote.output_b) == ("svg", "<svg></svg>")
     assert (vote.generator_a, vote.generator_b) == ("one", "two")
     assert vote.external_id == "t1__pathscore"
@@ -277,12 +349,12 @@ def test_pathscore_a_judge_the_run_does_not_name_comes_last():
 
 def test_pathscore_a_task_with_nothing_said_declares_its_pair():
     row = one(pathscore(jsonl({"id": "t", "verdicts": "[]", "gen_a_id": "a"}), "run.jsonl"))
-    assert (row.pair, row.verdict, row.vote) == ("t", None, None)
+    assert (row.item, row.verdict, row.vote) == ("t", None, None)
 
 
 def test_pathscore_tasks_without_ids_are_known_by_their_place():
     task = {"human_winner": "A", "verdicts": []}
-    assert [row.pair for row in pathscore(as_json([task, task]), "r.json")] == ["1", "2"]
+    assert [row.item for row in pathscore(as_json([task, task]), "r.json")] == ["1", "2"]
 
 
 def test_pathscore_what_it_did_not_count_is_left_out():
@@ -355,7 +427,7 @@ def test_alttest_is_recognised_by_its_name(name, expected):
 
 
 def test_every_format_has_a_reader():
-    assert set(READERS) == {"mtbench", "pandalm", "alttest", "pathscore"}
+    assert set(READERS) == {"mtbench", "pandalm", "alttest", "metaevaluator", "pathscore"}
 
 
 @pytest.mark.parametrize(
@@ -364,7 +436,8 @@ def test_every_format_has_a_reader():
         ("h.jsonl", jsonl(JUDGEMENT), [Row]),
         ("t.json", as_json([TEXTS]), [Row, Row, Row]),
         ("r.json", as_json({"tasks": [TASK], "judges": ["J1"]}), [JudgeOrder, Row, Row, Row]),
-        ("human_annotations.json", as_json({"ann": {"1": "yes"}}), [LabelRow]),
+        ("human_annotations.json", as_json({"ann": {"1": "yes"}}), [Row]),
+        ("annotator.csv", io.BytesIO(CSV), [Row, Row]),
         ("own.jsonl", jsonl({"pair": "1"}, {"vote": "A"}), [Row, RowError]),
         ("broken.json", as_json(7), [RowError]),
     ],
@@ -376,7 +449,7 @@ def test_a_file_is_read_as_what_it_is(name, stream, expected):
 def test_a_mapping_goes_before_what_a_file_looks_like():
     mapping = parse({"pair": "question_id"})
     row, note = read(jsonl(JUDGEMENT), "h.jsonl", mapping)
-    assert row.pair == "81"
+    assert row.item == "81"
     assert isinstance(note, Note)
 
 

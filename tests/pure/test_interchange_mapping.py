@@ -222,7 +222,7 @@ def test_a_time_without_a_zone_needs_one_in_the_mapping():
     "config, path, why",
     [
         ([], "mapping", "must be an object of columns by field"),
-        ({"pair": "p", "votes": "v"}, "votes", "unknown; did you mean 'vote'?"),
+        ({"pair": "p", "votes": "v"}, "votes", "unknown; did you mean 'voters'?"),
         ({"pair": 3}, "pair", "must be an object, not a number"),
         ({"pair": {}}, "pair", "needs one of column and value"),
         ({"pair": {"column": "a", "value": "b"}}, "pair", "needs one of column and value"),
@@ -341,7 +341,7 @@ def test_a_record_of_nothing_but_unknown_columns_names_them():
     error, row = rows([*unknown, Record(4, {"pair": 7})], OWN_NAMES, "f")
     assert error.row == 1
     assert error.why.startswith("nothing is known of its columns: 'id', 'who'; known are pair,")
-    assert row.pair == "7"
+    assert row.item == "7"
 
 
 @pytest.mark.parametrize(
@@ -368,18 +368,18 @@ def test_a_fault_of_the_header_is_said_once(header, why):
 def test_rows_of_a_file_without_ids_are_of_one_pair_where_their_content_is():
     header = "prompt,generator_a,generator_b,output_a,output_b,voter,vote,tags\n"
     found = table(f"{header}p,x,y,1,2,ann,A,t\np,x,y,1,2,bob,B,\np,x,y,1,3,ann,A,\n")
-    one, two, other = (row.pair for row in found)
+    one, two, other = (row.item for row in found)
     assert one == two != other
     mapping = parse({"prompt": "q", "voter": "who", "vote": "pick"})
     [mapped] = rows([Record(1, {"q": "p", "who": "ann", "pick": "A"})], mapping, "f")
     assert mapped.vote == "A"
-    assert len(mapped.pair) == 32
+    assert len(mapped.item) == 32
 
 
 def test_several_judges_stand_beside_each_other():
     header = "pair,prompt,cluster,verdict.gpt,verdict.x y,voter,vote"
     wide = table(f"{header}\n7,p,c,A,,ann,B\n8,p,c,A,tie,,\n")
-    said = [(row.pair, row.verdict and (row.judge, row.verdict), bool(row.vote)) for row in wide]
+    said = [(row.item, row.verdict and (row.judge, row.verdict), bool(row.vote)) for row in wide]
     assert said == [
         ("7", None, True),
         ("7", ("gpt", "A"), False),

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_eval.exchange.mapping import FIELDS, OWN_NAMES, rows
-from judge_eval.exchange.rows import Row
+from judge_eval.exchange.mapping import OWN_NAMES, rows
+from judge_eval.exchange.rows import FIELDS, Row
 from judge_eval.exchange.sources import records
 
 characters = st.characters(codec="utf-8", exclude_characters="\0")
@@ -26,7 +26,7 @@ choices = st.sampled_from(["A", "B", "tie", "both_bad"])
 some_texts, some_names = st.none() | texts, st.none() | names
 pairs = st.fixed_dictionaries(
     {
-        "pair": names,
+        "item": names,
         "prompt": some_texts,
         "prompt_id": some_names,
         "tags": st.lists(tags, max_size=3).map(tuple),
@@ -71,7 +71,7 @@ def any_rows(draw):
 
 def record_of(row):
     """Lay a row out flat, one column per field and one per label."""
-    said = {name: getattr(row, name) for name in FIELDS}
+    said = {name: getattr(row, "item" if name == "pair" else name) for name in FIELDS}
     said["tags"] = ";".join(row.tags) or None
     said["voted_at"] = row.voted_at and row.voted_at.isoformat()
     return said | {f"labels.{task}": answer for task, answer in row.labels.items()}

@@ -145,6 +145,12 @@ def test_no_majority_says_so():
     assert verdict.reason == "No majority: A 2, B 2, both bad 1."
 
 
+def test_without_a_majority_a_single_item_has_no_verdict():
+    verdict, rate = majority(all_said("flag", "pass", None), otherwise="")
+    assert (verdict.winner, verdict.reason, rate) == ("", "No majority: flag 1, pass 1.", 0.5)
+    assert majority(all_said("flag", "flag", "pass"), otherwise="")[0].winner == "flag"
+
+
 def test_a_tie_that_was_said_is_told_from_one_that_came_about():
     assert majority(all_said("tie"))[0].reason == ""
     assert majority(all_said("A", "B"))[0].reason == "No majority: A 1, B 1."

@@ -80,6 +80,15 @@ def test_a_verdict_that_is_wrong_whatever_people_say_is_judged_and_loses():
     assert table.wins().tolist() == [[0, 1, 1], [0, 0, 0], [0, 0, 0]]
 
 
+@pytest.mark.parametrize("choices", [1, 2, 30])
+def test_any_number_of_choices_can_be_counted(choices):
+    votes = np.eye(choices, dtype=np.int64)
+    table = OutcomesTable(votes, np.stack([np.arange(choices), np.full(choices, choices)], axis=1))
+    assert table.right().sum(axis=0).tolist() == [choices, 0]
+    assert table.wins().tolist() == [[0, choices], [0, 0]]
+    assert table.playing().all()
+
+
 def test_nothing_is_a_table_too():
     empty = outcomes_of([], [], judges=2)
     assert (empty.n_judges, empty.n_votes) == (2, 0)
@@ -92,7 +101,7 @@ def test_nothing_is_a_table_too():
 @pytest.mark.parametrize(
     "votes, verdicts, why",
     [
-        ([[1, 0, 0]], [[0]], "votes and verdicts have shapes"),
+        ([1, 0], [[0], [1]], "votes and verdicts have shapes"),
         ([[1, 0, 0, 0]], [[0], [1]], "votes and verdicts have shapes"),
         ([[1, 0, 0, -1]], [[0]], "negative"),
         ([[1, 0, 0, 0]], [[5]], "code is unknown"),

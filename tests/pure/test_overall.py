@@ -5,7 +5,6 @@ import pytest
 
 from judge_eval.stats.estimate import best_first, wilson
 from judge_eval.stats.judge_figures import (
-    TOO_FEW_PAIRS,
     TOO_FEW_PROMPTS,
     overall_agreement,
     prompt_interval,
@@ -53,7 +52,7 @@ def test_all_alike_is_wilson_s_over_prompts(good):
     assert (share.low, share.high) == pytest.approx((low, high), abs=1e-6)
 
 
-@pytest.mark.parametrize("votes, why", [(1, TOO_FEW_PAIRS), (2, TOO_FEW_PROMPTS)])
+@pytest.mark.parametrize("votes, why", [(1, TOO_FEW_PROMPTS), (2, TOO_FEW_PROMPTS)])
 def test_below_ten_the_interval_is_withheld_with_the_reason(votes, why):
     [share] = overall_agreement(*table_of([1] * 9, [votes] * 9))
     assert (share.value, share.low, share.high, share.why) == (1 / votes, None, None, why)

@@ -35,7 +35,7 @@ PATHSCORE = {
 KEYS = [
     *("name", "mode", "kind", "models", "judges", "prompts", "rubric", "ballot", "votes_per_pair"),
     *("overlap", "reveal", "verdict_orders", "generation", "judging", "provider", "budget_usd"),
-    *("id", "text", "tags", "share", "votes", "temperature", "max_tokens", "samples"),
+    *("epsilon", "id", "text", "tags", "share", "votes", "temperature", "max_tokens", "samples"),
 ]
 words = st.sampled_from([*KEYS, *CHOICES, *KINDS, *BASELINES, "default", "both", "1", ""])
 atoms = st.none() | st.booleans() | st.integers() | st.floats() | words | st.text(max_size=5)
@@ -73,6 +73,7 @@ right = st.fixed_dictionaries(
         "judging": st.fixed_dictionaries({}, optional={"samples": st.integers(1, 25)}),
         "provider": ids,
         "budget_usd": st.floats(0, 10**6, exclude_min=True) | st.integers(1, 10**6),
+        "epsilon": st.floats(0, 1, exclude_max=True),
     },
 )
 
@@ -187,7 +188,7 @@ def test_all_errors_are_said_at_once_each_with_its_path():
         "generation.temperature: must be a number, not true or false",
         "judging.max_tokens: must be at least 1",
         "judging.samples: must be a whole number, not a decimal number",
-        "votes: unknown",
+        "votes: unknown; did you mean 'items'?",
         "judges[1]: 'j' stands twice",
         "prompts[1].id: 'a' stands twice",
         "ballot[2]: stands twice",
@@ -266,6 +267,7 @@ def test_what_must_be_there():
         ({"budget_usd": -1}, "budget_usd: must be greater than 0"),
         ({"budget_usd": 1_000_001}, "budget_usd: must be at most 1,000,000"),
         ({"budget_usd": "5"}, "budget_usd: must be a number, not text"),
+        ({"epsilon": 1}, "epsilon: must be less than 1"),
         ({"reveal": "later"}, "reveal: 'later' is none of after_each, at_end, never"),
         ({"provider": "baseline"}, None),
         ({"provider": " baseline "}, None),
@@ -305,7 +307,8 @@ def test_baselines_judge_and_do_nothing_else(changes, error):
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), 10**400, -1])
 @pytest.mark.parametrize(
-    "path", ["budget_usd", "overlap.share", "generation.temperature", "judging.temperature"]
+    "path",
+    ["budget_usd", "epsilon", "overlap.share", "generation.temperature", "judging.temperature"],
 )
 def test_numbers_that_cannot_be(path, number):
     key, _, inner = path.partition(".")

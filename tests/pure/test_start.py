@@ -11,7 +11,7 @@ from tests.plugin import numbered_broker
 
 ACCESS = {
     "board": [{"name": "Drawings", "path": "/runs/1/"}, {"name": "Answers", "path": "/runs/2/"}],
-    "invites": [{"name": "Drawings", "path": "/join/x/"}],
+    "invites": [{"name": "Drawings", "path": "/join/x/"}, {"name": "Jokes", "path": "/join/y/"}],
     "admin": {"username": "admin", "password": "secret", "path": "/admin/"},
     "api_key": "hj_key",
     "api_key_scopes": ["read", "vote"],
@@ -25,6 +25,7 @@ def test_the_summary_names_every_way_in():
         "Board               Drawings   http://127.0.0.1:8000/runs/1/\n",
         "                    Answers    http://127.0.0.1:8000/runs/2/\n",
         "Vote                Drawings   http://127.0.0.1:8000/join/x/\n",
+        "                    Jokes      http://127.0.0.1:8000/join/y/\n",
         "user admin, password secret\n",
         "API key             hj_key\n",
         "may read and vote; for one that may manage runs too:\n",

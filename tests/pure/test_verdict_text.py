@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judge_eval.prompts.judge import Asked
 from judge_eval.prompts.parse import ParsedVerdict, ReplyUnreadable, parse_verdict
 
 ALL = ("A", "B", "tie", "both_bad")
@@ -33,12 +34,12 @@ ballots = st.sampled_from([ALL, ("A", "B"), ("A", "B", "both_bad"), ("A", "B", "
 
 
 def said(reply, ballot=ALL):
-    return parse_verdict(reply, ballot)
+    return parse_verdict(reply, Asked(ballot))
 
 
 def refused(reply, ballot=ALL):
     with pytest.raises(ReplyUnreadable) as unreadable:
-        parse_verdict(reply, ballot)
+        parse_verdict(reply, Asked(ballot))
     assert str(unreadable.value).isprintable()
     return str(unreadable.value)
 
@@ -210,7 +211,7 @@ def test_keys_nobody_asked_for_are_ignored():
 @given(replies, ballots)
 def test_whatever_comes_it_is_read_or_refused(reply, ballot):
     try:
-        verdict = parse_verdict(reply, ballot)
+        verdict = parse_verdict(reply, Asked(ballot))
     except ReplyUnreadable:
         return
     assert verdict.winner in ballot
@@ -223,12 +224,81 @@ def test_whatever_comes_it_is_read_or_refused(reply, ballot):
 def test_prose_and_fences_around_change_nothing(verdict, prose, ballot):
     def outcome(reply):
         try:
-            return parse_verdict(reply, ballot)
+            return parse_verdict(reply, Asked(ballot))
         except ReplyUnreadable as unreadable:
             return str(unreadable)
 
     bare = json.dumps(verdict)
     assert outcome(f"{prose}\n```json\n{bare}\n```\n{prose}") == outcome(bare)
+
+
+PASS_FLAG = Asked(["pass", "flag"], "pass_flag")
+GRADED = Asked(["pass", "flag"], "pass_flag", is_graded=True)
+RATING = Asked(list("12345"), "rating")
+LABELS = Asked(["rude", "Too long", "wrong"], "labels")
+
+
+@pytest.mark.parametrize(
+    "asked, reply, answer",
+    [
+        (PASS_FLAG, '{"answer": "pass"}', "pass"),
+        (PASS_FLAG, 'Hm. {"answer": " FLAG\\n", "reason": "Dull.", "score": 9}', "flag"),
+        (Asked(["Off topic", "fine"], "category"), '{"answer": "off TOPIC"}', "Off topic"),
+        (Asked(["Us", "us"], "category"), '{"answer": "us"}', "us"),
+        (RATING, '{"answer": "4"}', "4"),
+        (RATING, '{"answer": 4}', "4"),
+        (LABELS, '{"answer": ["wrong", "rude"]}', "rude;wrong"),
+        (LABELS, '{"answer": ["too long", "Too long"]}', "Too long"),
+        (LABELS, '{"answer": []}', "none"),
+    ],
+)
+def test_what_a_judge_answers_of_a_single_item(asked, reply, answer):
+    assert parse_verdict(reply, asked)[:3] == (answer, None, None)
+
+
+@pytest.mark.parametrize(
+    "asked, reply, why",
+    [
+        (PASS_FLAG, '{"winner": "pass"}', "no answer"),
+        (PASS_FLAG, '{"answer": "maybe"}', "'maybe' is none of pass, flag"),
+        (PASS_FLAG, '{"answer": ["pass"]}', "not text"),
+        (PASS_FLAG, '{"answer": true}', "not text"),
+        (PASS_FLAG, "I would rather not say.", "no JSON object"),
+        (Asked(["Us", "us"], "category"), '{"answer": "US"}', "none of"),
+        (RATING, '{"answer": 6}', "'6' is none of 1, 2, 3, 4, 5"),
+        (RATING, '{"answer": 4.5}', "not text"),
+        (LABELS, '{"answer": "rude"}', "not a list of labels"),
+        (LABELS, '{"answer": ["rude", "silly"]}', "'silly' is none of"),
+        (LABELS, '{"answer": [null]}', "not text"),
+    ],
+)
+def test_another_answer_is_never_guessed(asked, reply, why):
+    with pytest.raises(ReplyUnreadable, match=why):
+        parse_verdict(reply, asked)
+
+
+def test_a_graded_answer_has_a_score_that_goes_with_it():
+    assert parse_verdict('{"answer": "pass", "score": 0.5}', GRADED)[:2] == ("pass", 0.5)
+    assert parse_verdict('{"answer": "flag", "score": 0}', GRADED)[:2] == ("flag", 0.0)
+    for said, why in (
+        ({"answer": "pass"}, "no score"),
+        ({"answer": "pass", "score": 0.49}, "does not go with pass"),
+        ({"answer": "flag", "score": 0.5}, "does not go with flag"),
+        ({"answer": "pass", "score": 8}, "not between 0 and 1"),
+        ({"answer": "pass", "score": "1"}, "not a number"),
+    ):
+        with pytest.raises(ReplyUnreadable, match=why):
+            parse_verdict(json.dumps(said), GRADED)
+
+
+@given(replies | st.builds(lambda a: json.dumps({"answer": a}), numbers | st.lists(numbers)))
+def test_whatever_comes_of_a_single_item_is_read_or_refused(reply):
+    for asked in (PASS_FLAG, GRADED, RATING, LABELS):
+        try:
+            verdict = parse_verdict(reply, asked)
+        except ReplyUnreadable:
+            continue
+        assert {*verdict.winner.split(";")} <= {*asked.ballot, "none"}
 
 
 def calls_made(reply):
@@ -241,7 +311,7 @@ def calls_made(reply):
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        parse_verdict(reply, ALL)
+        parse_verdict(reply, Asked(ALL))
     except ReplyUnreadable:
         pass
     finally:

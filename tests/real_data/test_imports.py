@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 from django.utils import timezone
 
 from judge_eval.exchange.export import export_run
@@ -17,7 +18,16 @@ from judge_eval.models import JudgeRating, Run, Verdict
 from judge_eval.selectors import board
 from tests.helpers.bundles import empty_the_instance, facts_of, numbers_of, restored
 from tests.helpers.imports import assert_whole, import_into, import_run, run_of
-from tests.makers import elos_of, judges_of, make_project, make_vote, make_voter, seal_all
+from tests.helpers.run_findings import compute
+from tests.makers import (
+    elos_of,
+    judges_of,
+    make_project,
+    make_vote,
+    make_voter,
+    seal_all,
+    user_client,
+)
 from voting.assignment import next_pairs
 from voting.models import Entry, Item
 from voting.questions import question_of
@@ -244,10 +254,56 @@ def test_pathscore_runs_rate_as_recorded(name):
     assert_whole(run.queue.project)
 
 
-def test_alttest_labels_are_no_pairs():
-    report = import_run(
-        make_project(), "Alt-Test", items_of("alttest/framing/llm_annotations.json")
+# --- Alt-Test -----------------------------------------------------------------------------------
+
+# By study: its epsilon, and of each judge its winning rate there and its advantage probability.
+ALT_TEST = {
+    "mtbench": (
+        0.2,
+        {
+            "gemini_flash": (0, 0.72),
+            "gemini_pro": (0, 0.76),
+            "gpt-4o": (0, 0.77),
+            "gpt-4o-mini": (0, 0.74),
+            "llama-31": (0, 0.69),
+            "mistral-v03": (0, 0.68),
+        },
+    ),
+    "framing": (
+        0.15,
+        {
+            "gemini_flash": (1.0, 0.83),
+            "gemini_pro": (1.0, 0.91),
+            "gpt-4o": (1.0, 0.92),
+            "gpt-4o-mini": (1.0, 0.87),
+            "llama-31": (0.5, 0.80),
+            "mistral-v03": (0.25, 0.80),
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("study", ALT_TEST)
+def test_the_alt_test_of_a_run_shows_the_published_cells(study):
+    epsilon, published = ALT_TEST[study]
+    files = [f"alttest/{study}/{who}_annotations.json" for who in ("human", "llm")]
+    call_command(
+        "import_run",
+        *(str(DATA / file) for file in files),
+        *("--project", "Alt-Test", "--name", study, "--epsilon", str(epsilon)),
+        stdout=io.StringIO(),
     )
-    assert report.run_id is None
-    assert (len(report.errors), report.failures) == (100, 100)
-    assert not Run.objects.exists()
+    run = Run.objects.select_related("queue__project").get()
+    assert (run.queue.kind, run.state, run.queue.is_open) == ("category", "complete", False)
+    compute(run)
+    response = user_client().get(f"/runs/{run.pk}/alt-test/")
+    assert response.status_code == 200
+    test = response.context["test"]
+    assert test["epsilon"] == f"{epsilon:.2f}"
+    column = 2 + [key for key, _ in test["epsilons"]].index(test["epsilon"])
+    found = {
+        row.name: (float(row.cells[column].main), float(row.cells[-3].main))
+        for row in test["rates"].rows
+    }
+    assert found == published
+    assert_whole(run.queue.project)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from judge_eval.exchange.formats import read
-from judge_eval.exchange.rows import LabelRow, Row
+from judge_eval.exchange.rows import MAIN, Row
 from judge_eval.stats import (
     AltTestScorer,
     AltTestSettings,
@@ -324,8 +324,7 @@ def items_of(path):
 def labels_of(path):
     said = defaultdict(dict)
     for row in items_of(path):
-        assert isinstance(row, LabelRow)
-        said[row.annotator][row.item] = row.label
+        said[row.judge or row.voter][row.item] = row.labels[MAIN]
     return said
 
 
@@ -390,10 +389,10 @@ def mtbench():
     """Return what GPT-4 and every expert said, by turn."""
     judge, people = defaultdict(dict), defaultdict(lambda: defaultdict(dict))
     for row in items_of("mtbench/gpt4_pair.jsonl"):
-        judge[row.tags[0]][row.pair] = row.verdict
+        judge[row.tags[0]][row.item] = row.verdict
     for row in items_of("mtbench/human.jsonl"):
         if isinstance(row, Row) and row.voter.startswith("expert"):
-            people[row.tags[0]][row.voter][row.pair] = row.vote
+            people[row.tags[0]][row.voter][row.item] = row.vote
     return judge, people
 
 
@@ -426,7 +425,7 @@ def test_mtbench_agreement_is_as_published(mtbench, turn, ties, with_gpt4, among
 def pandalm():
     people = defaultdict(dict)
     for row in items_of("pandalm/testset-v1.json"):
-        people[row.voter][row.pair] = row.labels["result"]
+        people[row.voter][row.item] = row.labels["result"]
     return people
 
 
@@ -434,7 +433,7 @@ def pandalm():
     "judge, percent, kappa", [("pandalm-7b", 66.77, 0.435), ("gpt-3.5-turbo", 69.27, 0.470)]
 )
 def test_pandalm_agreement_with_the_majority_is_as_published(pandalm, judge, percent, kappa):
-    said = {row.pair: row.labels["result"] for row in items_of(f"pandalm/{judge}-testset-v1.json")}
+    said = {row.item: row.labels["result"] for row in items_of(f"pandalm/{judge}-testset-v1.json")}
     majority = consensus(pandalm)
     accuracy = classification(said, majority).figure
     assert (round(100 * accuracy.value, 2), accuracy.n) == (percent, 999)

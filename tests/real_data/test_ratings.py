@@ -36,13 +36,13 @@ def table_of(votes, *judges):
     """Count votes by pair beside what each judge says of it."""
     counts = defaultdict(Counter)
     for row in votes:
-        counts[row.pair][row.vote] += 1
+        counts[row.item][row.vote] += 1
     return outcomes_of(counts.values(), [[said[pair] for said in judges] for pair in counts])
 
 
 def baseline(opinion, rows):
     return {
-        row.pair: opinion(row.output_a or "", row.output_b or "", row.pair).winner for row in rows
+        row.item: opinion(row.output_a or "", row.output_b or "", row.item).winner for row in rows
     }
 
 
@@ -75,7 +75,7 @@ def human():
 
 @pytest.fixture(scope="module")
 def gpt4():
-    return {row.pair: row.verdict for row in rows_of("mtbench/gpt4_pair.jsonl")}
+    return {row.item: row.verdict for row in rows_of("mtbench/gpt4_pair.jsonl")}
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ def test_mtbench_order_is_worth_tens_of_points(mtbench):
 
 
 def test_mtbench_people_and_gpt4_rank_the_models_alike_but_for_one_tie(human, mtbench):
-    generators = {row.pair: (row.generator_a, row.generator_b) for row in human}
+    generators = {row.item: (row.generator_a, row.generator_b) for row in human}
     names = sorted({name for pair in generators.values() for name in pair})
     models = np.array([[names.index(name) for name in pair] for pair in generators.values()])
     people = model_board(models, len(names), mtbench.votes, rng())
@@ -188,7 +188,7 @@ PANDALM = ["pandalm-7b", "gpt-3.5-turbo", "longer-wins", "always-first"]
 def pandalm():
     testset = rows_of("pandalm/testset-v1.json")
     judges = [
-        {row.pair: row.verdict for row in rows_of(f"pandalm/{judge}-testset-v1.json")}
+        {row.item: row.verdict for row in rows_of(f"pandalm/{judge}-testset-v1.json")}
         for judge in PANDALM[:2]
     ]
     baselines = [baseline(opinion, testset) for opinion in (longer_wins, always_first)]

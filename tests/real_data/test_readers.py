@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from judge_eval.exchange.formats import pathscore, read, recognised
-from judge_eval.exchange.rows import OF_A_PAIR, JudgeOrder, LabelRow, LeftOut, Row
+from judge_eval.exchange.rows import MAIN, OF_A_PAIR, JudgeOrder, LeftOut, Row
 from judge_eval.stats.elo import Standings
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -48,8 +48,8 @@ def test_mtbench_every_line_is_a_vote_or_a_verdict(human, gpt4):
     assert all(row.vote and not row.verdict for row in votes)
     assert len(gpt4) == 2400
     assert all(row.verdict and not row.vote for row in gpt4)
-    assert len({row.pair for row in gpt4}) == 2400
-    assert {row.pair for row in votes} <= {row.pair for row in gpt4}
+    assert len({row.item for row in gpt4}) == 2400
+    assert {row.item for row in votes} <= {row.item for row in gpt4}
     assert Counter(row.verdict for row in gpt4)["tie"] == 600
     assert Counter(row.consistent for row in gpt4) == {True: 2020, False: 380}
 
@@ -61,7 +61,7 @@ def test_mtbench_one_author_voted_twice_on_one_pair_and_the_first_vote_stands(hu
     [kept] = [
         item
         for item in human
-        if isinstance(item, Row) and (item.pair, item.voter) == (pair, author)
+        if isinstance(item, Row) and (item.item, item.voter) == (pair, author)
     ]
     assert kept.line < 1972
 
@@ -71,7 +71,7 @@ def expert_votes(human):
     votes = defaultdict(list)
     for item in human:
         if isinstance(item, Row) and item.voter.startswith("expert"):
-            votes[item.tags[0], item.pair].append(item.vote)
+            votes[item.tags[0], item.item].append(item.vote)
     return votes
 
 
@@ -92,7 +92,7 @@ def agreement(pairs_of_choices, *, ties):
 def test_mtbench_agreement_is_as_published(
     human, gpt4, turn, ties, with_gpt4, among_humans, percent
 ):
-    said = {row.pair: row.verdict for row in gpt4}
+    said = {row.item: row.verdict for row in gpt4}
     votes = {pair: chosen for (when, pair), chosen in expert_votes(human).items() if when == turn}
     judged = ((said[pair], choice) for pair, chosen in votes.items() for choice in chosen)
     people = (two for chosen in votes.values() for two in combinations(chosen, 2))
@@ -116,12 +116,12 @@ def majority(testset):
     """Return the word that most of the three people chose, by pair."""
     said = defaultdict(list)
     for row in testset:
-        said[row.pair].append(row.labels["result"])
+        said[row.item].append(row.labels["result"])
     return {pair: Counter(words).most_common(1)[0][0] for pair, words in said.items()}
 
 
 def verdicts_of(judge):
-    return {row.pair: row for row in items_of(f"pandalm/{judge}-testset-v1.json")}
+    return {row.item: row for row in items_of(f"pandalm/{judge}-testset-v1.json")}
 
 
 def kappa(one, other):
@@ -135,10 +135,10 @@ def kappa(one, other):
 def test_pandalm_every_pair_has_its_texts_and_three_votes(testset):
     assert all(isinstance(item, Row) for item in testset)
     assert len(testset) == 3 * 999
-    pairs = {row.pair: row for row in testset}
+    pairs = {row.item: row for row in testset}
     assert len(pairs) == 999
     assert (
-        len({tuple(getattr(row, name) for name in ("pair", *OF_A_PAIR)) for row in testset}) == 999
+        len({tuple(getattr(row, name) for name in ("item", *OF_A_PAIR)) for row in testset}) == 999
     )
     assert all(pair.prompt and pair.output_a is not None for pair in pairs.values())
     assert len({pair.prompt for pair in pairs.values()}) == 170
@@ -208,19 +208,19 @@ def test_pandalm_people_agree_as_published(testset):
 )
 def test_alttest_every_label_is_read(path, is_judge, annotators, labels):
     found = items_of(f"alttest/{path}")
-    assert all(isinstance(row, LabelRow) and row.is_judge is is_judge for row in found)
-    assert (len({row.annotator for row in found}), len(found)) == (annotators, labels)
+    assert all(row.is_single and (row.voter is None) is is_judge for row in found)
+    assert (len({row.judge or row.voter for row in found}), len(found)) == (annotators, labels)
     raw = json.loads((DATA / "alttest" / path).read_text(encoding="utf-8"))
-    assert {(r.annotator, r.item): r.label for r in found} == {
+    assert {(r.judge or r.voter, r.item): r.labels[MAIN] for r in found} == {
         (who, item): label for who, given in raw.items() for item, label in given.items()
     }
 
 
 def test_alttest_items_of_mtbench_are_its_pairs_in_its_orientation(human):
-    votes = {(row.voter, row.pair): row.vote for row in human if isinstance(row, Row)}
+    votes = {(row.voter, row.item): row.vote for row in human if isinstance(row, Row)}
     words = {"model_a": "A", "model_b": "B", "tie": "tie"}
     for row in items_of("alttest/mtbench/human_annotations.json"):
-        assert votes[row.annotator, row.item] == words[row.label]
+        assert votes[row.voter, row.item] == words[row.labels[MAIN]]
 
 
 # --- PathScore ----------------------------------------------------------------------------------
@@ -240,9 +240,9 @@ def test_pathscore_runs_rate_as_recorded(name):
     said, choices = defaultdict(dict), {}
     for row in found:
         if row.verdict:
-            said[row.pair][row.judge] = row.verdict
+            said[row.item][row.judge] = row.verdict
         if row.vote:
-            choices[row.pair] = row.vote
+            choices[row.item] = row.vote
     standings = Standings()
     standings.grow(len(order.judges))
     for pair, choice in choices.items():

@@ -1,7 +1,8 @@
-"""Hand-written updates of many rows, each of which must change exactly the rows it names."""
+"""Statements that run all the time, or on many rows, made once and not by each call."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +10,7 @@ import psycopg
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
+from django.db.models.expressions import DatabaseDefault
 
 
 class LedgerConflict(RuntimeError):
@@ -41,6 +43,49 @@ def prepared() -> Iterator[CursorWrapper]:
     raw: Any = psycopg.Cursor(connection.connection)
     with wrap(raw) as cursor:
         yield cursor
+
+
+@contextmanager
+def pipelined() -> Iterator[None]:
+    """Send statements one behind another, and wait once for the answers to all of them.
+
+    What is wrong with one is raised at the end, so nothing may be asked of a cursor before that.
+    """
+    if connection.vendor != "postgresql":
+        yield
+        return
+    connection.ensure_connection()
+    raw: Any = connection.connection
+    with connection.wrap_database_errors, raw.pipeline():
+        yield
+
+
+def insert(cursor: CursorWrapper, row: Model, **expressions: tuple[str, object]) -> None:
+    """Insert a row as `save` does, at a fifth of its cost.
+
+    `expressions` are columns that the database computes, each of one value.
+    """
+    values = {
+        field: value
+        for field in row._meta.concrete_fields
+        if not (field.generated or field is row._meta.auto_field)
+        and not isinstance(value := field.pre_save(row, add=True), DatabaseDefault)
+    }
+    columns = {field.column: expressions.get(field.name, ("%s", None))[0] for field in values}
+    sent: list[Any] = [
+        expressions[field.name][1]
+        if field.name in expressions
+        else field.get_db_prep_save(value, connection)
+        for field, value in values.items()
+    ]
+    cursor.execute(_insert_into(row._meta.db_table, tuple(columns.items())), sent)
+
+
+@cache
+def _insert_into(table: str, columns: tuple[tuple[str, str], ...]) -> str:
+    names = ", ".join(connection.ops.quote_name(name) for name, _ in columns)
+    values = ", ".join(expression for _, expression in columns)
+    return f"INSERT INTO {table} ({names}) VALUES ({values})"  # noqa: S608  our names
 
 
 def executemany(sql: str, rows: Sequence[Sequence[Any]]) -> None:

@@ -1,24 +1,30 @@
 """How many votes that count each item has, and for what."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, Q, QuerySet
 
 from voting.disputes import Vote, extra_votes
 from voting.kinds import Options, kind_of
 from voting.ledger.bulk_sql import key, update_many
-from voting.ledger.ledger import Difference, Fact, correct
+from voting.ledger.decisions import EXCLUDED, Standing
+from voting.ledger.ledger import Difference, Fact, correct, decided_items, standing_of
 from voting.models import Entry, Item, Project, Queue
 from voting.order import FRESH
 
 # Votes that judges are measured by: sealed, standing, and of their queue's own kind, which is
 # blind votes of people or, in a queue that holds nothing else, pretend votes. Nobody looks at a
 # verdict to make up a vote, so the latter need not be blind.
-_STANDING = Q(kind=Entry.Kind.VOTE, seq__isnull=False, retracted_seq__isnull=True)
+_STANDING = Q(kind=Entry.Kind.VOTE, seq__isnull=False, retracted_seq__isnull=True, excluded=False)
 _PEOPLES = _STANDING & Q(simulated=False, unblinded=False)
 _PRETEND = _STANDING & Q(simulated=True)
+# A quality score asks what people think of outputs, not who judges well: a vote need not be blind.
+OF_PEOPLE = _STANDING & Q(simulated=False)
+# Votes of people who had seen the verdicts; boards count them apart.
+UNBLINDED = _STANDING & Q(simulated=False, unblinded=True)
 COUNTED = _PEOPLES & Q(queue__is_simulated=False) | _PRETEND & Q(queue__is_simulated=True)
 
 
@@ -29,15 +35,25 @@ def counted_in(queue: Queue) -> Q:
 
 def counts(entry: Fact, *, is_simulated: bool) -> bool:
     """Say of a numbered entry what `COUNTED` says of a row; the flag is its queue's."""
-    is_standing = entry.kind == Entry.Kind.VOTE and entry.retracted_seq is None
-    return is_standing and _is_of_its_kind(entry, is_simulated)
+    return _stands(entry) and _is_of_its_kind(entry, is_simulated)
+
+
+def is_of_people(entry: Fact) -> bool:
+    """Say of a numbered entry what `OF_PEOPLE` says of a row."""
+    return _stands(entry) and not entry.simulated
+
+
+def _stands(entry: Fact) -> bool:
+    is_vote = entry.kind == Entry.Kind.VOTE
+    return is_vote and entry.retracted_seq is None and not entry.excluded
 
 
 def uncounts(entry: Fact, first_seq: int, *, is_simulated: bool) -> bool:
     """Say whether this retraction takes back a vote that an earlier batch has counted."""
     target = entry.target if entry.kind == Entry.Kind.RETRACTION else None
-    is_earlier = target is not None and target.seq is not None and target.seq < first_seq
-    return is_earlier and target is not None and _is_of_its_kind(target, is_simulated)
+    if target is None or target.seq is None or target.seq >= first_seq or target.excluded:
+        return False
+    return _is_of_its_kind(target, is_simulated)
 
 
 def _is_of_its_kind(vote: Fact, is_simulated: bool) -> bool:
@@ -47,6 +63,16 @@ def _is_of_its_kind(vote: Fact, is_simulated: bool) -> bool:
 def _add(tally: list[int], votes: int, counted: Sequence[int]) -> None:
     for place, number in enumerate(counted):
         tally[place] += votes * number
+
+
+def _tallies(counted: QuerySet[Entry], queues: Mapping[UUID, Queue]) -> dict[UUID, list[int]]:
+    tallies: dict[UUID, list[int]] = {}
+    said = counted.values_list("item", "queue", "choice", "left_side", "value")
+    for pk, queue, *vote, votes in said.annotate(Count("pk")):
+        assert pk is not None and queue is not None  # noqa: PT018  they are votes
+        amounts = kind_of(queues[queue]).counted(*vote)
+        _add(tallies.setdefault(pk, [0] * len(amounts)), votes, amounts)
+    return tallies
 
 
 def _asking(queues: Mapping[UUID, Queue]) -> dict[UUID | None, Options]:
@@ -64,17 +90,28 @@ def _votes_on(items: Q) -> dict[UUID, list[Vote]]:
     return votes
 
 
-def _extra(wanted: int, extra: int, votes: Sequence[Vote], options: Options) -> dict[str, int]:
+def _usable(unusable: str, stands: Standing) -> dict[str, str]:
+    """Return why an item cannot be voted on, as curators have decided."""
+    other = "" if unusable == EXCLUDED else unusable
+    return {"unusable": EXCLUDED if stands.is_excluded else other}
+
+
+def _wants(
+    wanted: int, extra: int, stands: Standing, votes: Sequence[Vote], options: Options | None
+) -> dict[str, int]:
     """Return how many votes an item wants now that these count, and how many of them as extra."""
-    first = wanted - extra
-    more = extra_votes(votes, first, options.extra_votes, options.critical_variance)
+    first = wanted - extra if stands.votes_wanted is None else stands.votes_wanted
+    more = 0
+    if options is not None:
+        more = extra_votes(votes, first, options.extra_votes, options.critical_variance)
     return {"votes_wanted": first + more, "extra_votes": more}
 
 
 class VoteCounts:
     """Keeps the counts of votes on `Item`, its turn, and `Queue.done`: how many are done.
 
-    It asks for more votes on disputed items, where the queue's options say so.
+    It does to items what curators decide: excluded ones are unusable, another round wants more.
+    Where the queue's options say so, disputed items want more votes too.
     """
 
     def __init__(self, project: Project) -> None:
@@ -88,14 +125,20 @@ class VoteCounts:
         columns = dict.fromkeys(c for queue in self.queues.values() for c in kind_of(queue).tally)
         rows = Item.objects.filter(pk__in=self.queue_of)
         # Under the project's lock: only sealing changes them.
-        names = ("pk", "votes_wanted", "extra_votes", "turn", *columns)
+        names = ("pk", "unusable", "votes_wanted", "extra_votes", "turn", *columns)
         self.items = {row["pk"]: row for row in rows.values(*names)}
+        self.stands: dict[UUID, Standing] = {}
+        if decided := decided_items(batch):
+            self.stands = standing_of(self.project, decided, batch)
+            sealed = Entry.objects.filter(COUNTED, item__in=decided)
+            self.sealed = _tallies(sealed, self.queues)
         self.asking = _asking(self.queues)
         asked = [item for item, queue in self.queue_of.items() if queue in self.asking]
         self.votes_on = _votes_on(Q(item__in=asked)) if asked else {}
 
     def compute(self) -> None:
-        self.change: dict[UUID, list[int]] = {}
+        # A decision may change whether votes on its item count: these are counted anew.
+        self.change = {pk: self._miscounted(pk) for pk in self.stands}
         for entry in self.batch:
             vote = entry.target or entry
             queue = self.queues.get(vote.queue_id) if vote.queue_id else None
@@ -103,12 +146,28 @@ class VoteCounts:
                 continue
             is_simulated = queue.is_simulated
             is_new = counts(entry, is_simulated=is_simulated)
-            if is_new or uncounts(entry, self.first_seq, is_simulated=is_simulated):
+            is_gone = uncounts(entry, self.first_seq, is_simulated=is_simulated)
+            if is_new or (is_gone and vote.item_id not in self.stands):
                 counted = kind_of(queue).counted(vote.choice, vote.left_side, vote.value)
                 change = self.change.setdefault(vote.item_id, [0] * len(counted))
                 _add(change, 1 if is_new else -1, counted)
             if is_new and queue.pk in self.asking:
                 self.votes_on[vote.item_id].append((vote.choice, vote.value))
+
+    def _miscounted(self, item: UUID) -> list[int]:
+        """Return what is missing in the counts of an item."""
+        tally = kind_of(self.queues[self.queue_of[item]]).tally
+        sealed, row = self.sealed.get(item, [0] * len(tally)), self.items[item]
+        return [votes - row[name] for name, votes in zip(tally, sealed, strict=True)]
+
+    def _settled(self, pk: UUID) -> dict[str, Any]:
+        """Return what decisions and votes make of an item beside its counts."""
+        item, options = self.items[pk], self.asking.get(self.queue_of[pk])
+        if pk not in self.stands and options is None:
+            return {}
+        stands, votes = self.stands.get(pk, Standing()), self.votes_on.get(pk, [])
+        wants = _wants(item["votes_wanted"], item["extra_votes"], stands, votes, options)
+        return wants | (_usable(item["unusable"], stands) if pk in self.stands else {})
 
     def write(self) -> None:
         rows: dict[tuple[str, ...], list[tuple[object, ...]]] = defaultdict(list)
@@ -119,12 +178,12 @@ class VoteCounts:
             tally = kind_of(self.queues[queue]).tally
             new = [item[name] + more for name, more in zip(tally, by, strict=True)]
             rows[tally].append((*new, key(pk)))
-            before = wanted = item["votes_wanted"]
-            if queue in self.asking:
-                extra = _extra(before, item["extra_votes"], self.votes_on[pk], self.asking[queue])
-                wanted = extra["votes_wanted"]
-                rows[tuple(extra)].append((*extra.values(), key(pk)))
-            done[queue] += (new[0] >= wanted) - (item["votes"] >= before)
+            settled = self._settled(pk)
+            if settled:
+                rows[tuple(settled)].append((*settled.values(), key(pk)))
+            before = item["votes_wanted"]
+            after = settled.get("votes_wanted", before)
+            done[queue] += (new[0] >= after) - (item["votes"] >= before)
             if item["turn"] >= FRESH:
                 begun.append(pk)
         for tally, some in rows.items():
@@ -146,27 +205,35 @@ class VoteCounts:
             waiting.filter(votes__lt=F("votes_wanted")).update(turn=self.first_seq)
 
     def rebuild(self, *, write: bool) -> Iterator[Difference]:
-        tallies: dict[UUID, list[int]] = {}
+        decisions = Entry.objects.filter(project=self.project, kind=Entry.Kind.DECISION)
+        decided = set(decisions.filter(item__isnull=False).values_list("item", flat=True))
+        stands = standing_of(self.project, decided, ())
+        excluded = {item for item in stands if stands[item].is_excluded}
+        yield from self._rebuild_marks(excluded, write=write)
         queues = Queue.objects.in_bulk(
             Queue.objects.filter(project=self.project).values_list("pk", flat=True)
         )
         counted = Entry.objects.filter(COUNTED, project=self.project, item__isnull=False)
-        said = counted.values_list("item", "queue", "choice", "left_side", "value")
-        for pk, queue, *vote, votes in said.annotate(Count("pk")):
-            assert pk is not None and queue is not None  # noqa: PT018  filtered
-            amounts = kind_of(queues[queue]).counted(*vote)
-            _add(tallies.setdefault(pk, [0] * len(amounts)), votes, amounts)
-        done: Counter[UUID] = Counter()
+        tallies, done = _tallies(counted, queues), Counter[UUID]()
         asking = _asking(queues)
         votes_on = _votes_on(Q(queue__in=asking)) if asking else {}
         for item in Item.objects.filter(queue__project=self.project):
             columns = kind_of(queues[item.queue_id]).tally
             tally = tallies.get(item.pk, [0] * len(columns))
-            replayed = dict(zip(columns, tally, strict=True))
-            if options := asking.get(item.queue_id):
-                votes = votes_on.get(item.pk, [])
-                replayed |= _extra(item.votes_wanted, item.extra_votes, votes, options)
-            done[item.queue_id] += tally[0] >= replayed.get("votes_wanted", item.votes_wanted)
+            of_item, votes = stands.get(item.pk, Standing()), votes_on.get(item.pk, [])
+            replayed: dict[str, Any] = dict(zip(columns, tally, strict=True))
+            replayed |= _usable(item.unusable, of_item)
+            options = asking.get(item.queue_id)
+            replayed |= _wants(item.votes_wanted, item.extra_votes, of_item, votes, options)
+            done[item.queue_id] += tally[0] >= replayed["votes_wanted"]
             yield from correct(item, f"comparison {item.pk}", replayed, write=write)
         for row in queues.values():
             yield from correct(row, f"queue {row.pk}", {"done": done[row.pk]}, write=write)
+
+    def _rebuild_marks(self, excluded: Collection[UUID], *, write: bool) -> Iterator[Difference]:
+        votes = Entry.objects.filter(project=self.project, kind=Entry.Kind.VOTE, seq__isnull=False)
+        is_of_excluded = Q(item__in=excluded)
+        wrong = Q(excluded=False) & is_of_excluded | Q(excluded=True) & ~is_of_excluded
+        for vote in votes.filter(wrong).order_by("seq"):
+            replayed = {"excluded": not vote.excluded}
+            yield from correct(vote, f"vote {vote.seq}", replayed, write=write)

@@ -8,7 +8,7 @@ UPDATEs make one number per entry of it. What was voted elsewhere is appended, s
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime, timedelta
 from functools import cache
@@ -26,10 +26,11 @@ from django.utils.module_loading import import_string
 from voting.kinds import COMPARISON, Kind, kind_of
 from voting.ledger import chain
 from voting.ledger.bulk_sql import executemany, insist, update_many
+from voting.ledger.decisions import Made, Standing, standing
 from voting.models import Entry, Exposure, Project, Queue, Voter, VoterPrompt
 
 # What sealing writes into an entry.
-SETTLED = ("seq", "hash", "reputation", "unblinded")
+SETTLED = ("seq", "hash", "reputation", "unblinded", "excluded")
 
 
 @dataclass(slots=True)
@@ -69,6 +70,7 @@ class EntryRow:
     hash: bytes | None = None
     retracted: bool = False
     retracted_seq: int | None = None
+    excluded: bool = False
 
 
 # What a projection is handed: a row that was voted here, or a new entry of an import.
@@ -95,7 +97,7 @@ class Difference:
 
 
 def correct(
-    row: Model, where: str, replayed: Mapping[str, float], *, write: bool
+    row: Model, where: str, replayed: Mapping[str, object], *, write: bool
 ) -> Iterator[Difference]:
     """Say which columns of a projection's row are not what the entries say, and write these."""
     wrong = {name: value for name, value in replayed.items() if getattr(row, name) != value}
@@ -231,10 +233,9 @@ def append(project_id: UUID, entries: Sequence[Entry]) -> None:
             batch = entries[start : start + settings.SEAL_BATCH]
             _fill_in(batch)
             _seal(project, batch)
-            # Votes first: their keys are not known before, and a retraction behind one holds its
-            # key.
-            late = [entry for entry in batch if entry.kind == Entry.Kind.RETRACTION]
-            Entry.objects.bulk_create(e for e in batch if e.kind != Entry.Kind.RETRACTION)
+            # What is taken back first: its key is not known before, and what is behind holds it.
+            late = [entry for entry in batch if entry.target is not None]
+            Entry.objects.bulk_create(entry for entry in batch if entry.target is None)
             Entry.objects.bulk_create(late)
 
 
@@ -270,6 +271,7 @@ def _seal(project: Project, batch: Sequence[Fact]) -> None:
     for seq, entry in enumerate(batch, start=first):
         entry.seq = seq
     _mark_retracted(batch)
+    _mark_excluded(project, batch)
     for projection in projections():
         part = projection(project)
         part.read(batch)
@@ -289,7 +291,7 @@ def _mark_retracted(batch: Sequence[Fact]) -> None:
     sealed_now: dict[int | None, Fact] = {entry.id: entry for entry in batch if entry.id}
     rows = []
     for entry in batch:
-        if entry.kind == Entry.Kind.RETRACTION:
+        if entry.kind == Entry.Kind.RETRACTION or reverses(entry):
             # Projections look at the target through the retraction: one object for both.
             entry.target = target = sealed_now.get(entry.target_id) or entry.target
             assert target is not None
@@ -301,6 +303,48 @@ def _mark_retracted(batch: Sequence[Fact]) -> None:
         "WHERE id = %s AND retracted_seq IS NULL",
         rows,
     )
+
+
+def reverses(entry: Fact) -> bool:
+    """Say whether an entry is the decision of a curator that takes another one back."""
+    target = entry.target if entry.kind == Entry.Kind.DECISION else None
+    if target is None or target.kind != Entry.Kind.DECISION:
+        return False
+    return isinstance(entry.payload, Mapping) and entry.payload.get("action") == "reverse"
+
+
+def decided_items(batch: Iterable[Fact]) -> set[UUID]:
+    """Return the items that curators' decisions in a batch are about."""
+    return {e.item_id for e in batch if e.kind == Entry.Kind.DECISION and e.item_id}
+
+
+def standing_of(
+    project: Project, items: Collection[UUID], batch: Iterable[Fact]
+) -> dict[UUID, Standing]:
+    """Return what stands for items of all decisions: those sealed before, and those of a batch."""
+    decisions = Entry.objects.filter(project=project, kind=Entry.Kind.DECISION, seq__isnull=False)
+    before = decisions.filter(item__in=items).order_by("seq")
+    rows = before.values_list("item_id", "payload", "retracted_seq")
+    new = (e for e in batch if e.kind == Entry.Kind.DECISION)
+    made = [Made(*row) for row in rows]
+    return standing(made + [Made(e.item_id, e.payload, e.retracted_seq) for e in new])
+
+
+def _mark_excluded(project: Project, batch: Sequence[Fact]) -> None:
+    """Mark votes on what curators excluded, and unmark those on what they took back."""
+    decided, votes = decided_items(batch), [e for e in batch if e.kind == Entry.Kind.VOTE]
+    before = Entry.objects.filter(project=project, kind=Entry.Kind.DECISION, seq__isnull=False)
+    if not decided and not before.exists():
+        return
+    items = {vote.item_id for vote in votes if vote.item_id} | decided
+    stands = standing_of(project, items, batch)
+    excluded = {item for item in stands if stands[item].is_excluded}
+    for vote in votes:
+        vote.excluded = vote.item_id in excluded
+    sealed = Entry.objects.filter(kind=Entry.Kind.VOTE, seq__isnull=False)
+    for some, is_excluded in ((decided & excluded, True), (decided - excluded, False)):
+        if some:
+            sealed.filter(item__in=some).update(excluded=is_excluded)
 
 
 def replay(project: Project, *, write: bool) -> list[Difference]:

@@ -8,9 +8,9 @@ from itertools import islice
 from types import ModuleType
 from typing import BinaryIO, Final
 
-from judge_eval.exchange.formats import alttest, mtbench, pandalm, pathscore
-from judge_eval.exchange.mapping import OWN_NAMES, ColumnMapping, rows
-from judge_eval.exchange.rows import Item, Values
+from judge_eval.exchange.formats import alttest, metaevaluator, mtbench, pandalm, pathscore
+from judge_eval.exchange.mapping import OWN_ITEM_NAMES, OWN_NAMES, ColumnMapping, rows
+from judge_eval.exchange.rows import ITEMS, PAIRS, Item, Shape, Values, shape_of
 from judge_eval.exchange.sources import Record, records
 
 READERS: Final[Mapping[str, ModuleType]] = {
@@ -18,6 +18,7 @@ READERS: Final[Mapping[str, ModuleType]] = {
     "pandalm": pandalm,
     "pathscore": pathscore,
     "alttest": alttest,
+    "metaevaluator": metaevaluator,
 }
 _LOOKED_AT: Final = 5
 
@@ -27,33 +28,42 @@ def read(
     name: str,
     mapping: ColumnMapping | None = None,
     file_format: str | None = None,
+    shape: Shape | None = None,
 ) -> Iterator[Item]:
-    """Read a seekable file of pairs, verdicts, votes or labels, at its start.
+    """Read a seekable file of items, verdicts, votes or labels, at its start.
 
     Without a mapping a public format is recognised, and any other file must call its columns as our
-    fields are called. What is wrong with the file comes as errors among the rows; raises
+    fields are called; whether these are those of pairs or of single items, `shape` or else the
+    first records say. What is wrong with the file comes as errors among the rows; raises
     UnknownFormat where neither `file_format` nor the name says what it is.
 
     Examples
     --------
     >>> from io import BytesIO
     >>> [row] = read(BytesIO(b"pair,voter,vote\\n7,ann,tie\\n"), "votes.csv")
-    >>> row.pair, row.voter, row.vote
+    >>> row.item, row.voter, row.vote
     ('7', 'ann', 'tie')
     """
-    public = recognised(stream, name, file_format) if mapping is None else None
-    if public is not None:
-        items: Iterator[Item] = READERS[public].rows(stream, name, file_format)
-        return items
-    return rows(records(stream, name, file_format), mapping or OWN_NAMES, name)
+    if mapping is None:
+        first = _first_records(stream, name, file_format)
+        if public := detect(name, first):
+            items: Iterator[Item] = READERS[public].rows(stream, name, file_format)
+            return items
+        shape = shape_of({column for record in first for column in record}) or shape or PAIRS
+        mapping = OWN_ITEM_NAMES if shape is ITEMS else OWN_NAMES
+    return rows(records(stream, name, file_format), mapping, name)
 
 
 def recognised(stream: BinaryIO, name: str, file_format: str | None = None) -> str | None:
     """Tell which public format a seekable file has, and go back to its start."""
+    return detect(name, _first_records(stream, name, file_format))
+
+
+def _first_records(stream: BinaryIO, name: str, file_format: str | None) -> list[Values]:
     first = islice(records(stream, name, file_format), _LOOKED_AT)
-    public = detect(name, [record.values for record in first if isinstance(record, Record)])
+    values = [record.values for record in first if isinstance(record, Record)]
     stream.seek(0)
-    return public
+    return values
 
 
 def detect(name: str, first_records: Sequence[Values]) -> str | None:

@@ -1,7 +1,7 @@
 """Alt-Test: ``{annotator: {item: label}}``, one file of people and one of judges.
 
-These are labels of items, not votes on pairs. The files are by custom called
-``human_annotations.json`` and ``llm_annotations.json``.
+They hold labels of items, and no texts. The files are by custom called ``human_annotations.json``
+and ``llm_annotations.json``, and belong into one import.
 
 Source: Alt-Test, arXiv 2501.10970.
 """
@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from humanjudge.lib.strict_json import Cursor, NotJson
 from judge_eval.exchange import fields
-from judge_eval.exchange.rows import Item, LabelRow, LeftOut, RowError, Values
+from judge_eval.exchange.rows import MAIN, Item, LeftOut, Row, RowError, Values
 
 _NAME = re.compile(r"(human|llm)[-_]annotations?\b.*\.json", re.IGNORECASE)
 
@@ -37,8 +37,8 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
     --------
     >>> from io import BytesIO
     >>> [row] = rows(BytesIO(b'{"ann": {"7": "yes"}}'), "human_annotations.json")
-    >>> row.annotator, row.item, row.label, row.is_judge
-    ('ann', '7', 'yes', False)
+    >>> row.voter, row.item, row.labels
+    ('ann', '7', {'': 'yes'})
     """
     cursor, number = Cursor(stream), 0
     try:
@@ -53,7 +53,7 @@ def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterato
 
 def _row(name: str, number: int, annotator: str, item: str, raw: object) -> Item:
     try:
-        who, what = fields.name(annotator), fields.text(item)
+        who, what = fields.name(annotator), fields.name(item)
         label = None if raw is None else fields.label(raw)
     except ValueError as error:
         return RowError(name, number, f"{annotator}.{item}", str(error))
@@ -61,4 +61,6 @@ def _row(name: str, number: int, annotator: str, item: str, raw: object) -> Item
         return RowError(name, number, None, "an annotator or an item has no name")
     if label is None:
         return LeftOut(name, number, f"{who} gave {what} no label")
-    return LabelRow(name, number, what, who, by_judges(name) is True, label)
+    judge, voter = (who, None) if by_judges(name) else (None, who)
+    labels = {MAIN: label}
+    return Row(name, number, what, judge=judge, voter=voter, labels=labels, is_single=True)

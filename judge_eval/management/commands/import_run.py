@@ -2,7 +2,7 @@ import time
 from argparse import BooleanOptionalAction
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
@@ -10,18 +10,21 @@ from django.db.models import ProtectedError
 
 from humanjudge.lib.validation import ConfigInvalid
 from judge_eval.exchange import bundle, import_jobs
+from judge_eval.exchange.answers import VoteKind
 from judge_eval.exchange.import_jobs import Source
-from judge_eval.exchange.import_report import WHAT, ImportOptions, ImportReport, json_text
+from judge_eval.exchange.import_report import ImportOptions, ImportReport, json_text
 from judge_eval.models import Import, Run
 from judge_eval.selectors import Ambiguous, by_prefix, project_of
 from voting.models import Project
 
 MOST_SHOWN = 20
-OPTIONS = ImportOptions.model_fields.keys() - {"ballot"}
+# Several words in one.
+LISTS = ("ballot", "flag_categories")
+OPTIONS = ImportOptions.model_fields.keys() - {*LISTS}
 
 
 class Command(BaseCommand):
-    help = "Import pairs, verdicts and votes from files, or a run that was exported."
+    help = "Import pairs or single items with verdicts and votes, or a run that was exported."
 
     def add_arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
@@ -33,7 +36,13 @@ class Command(BaseCommand):
         add("--format", choices=["csv", "json", "jsonl", "parquet"])
         add("--kind", choices=["svg", "text", "code"])
         add("--rubric", help="what people who vote are asked")
-        add("--ballot", help="what they may answer: A,B,tie,both_bad")
+        kinds = ["comparison", *get_args(VoteKind)]
+        add("--vote-kind", choices=kinds, help="what they are asked to do; told from the answers")
+        add("--ballot", help="what they may answer: A,B,tie,both_bad, or words")
+        add("--task", help="which of several answers on a single item is asked for")
+        add("--graded", action=BooleanOptionalAction, help="votes between pass and flag")
+        add("--flag-categories", help="what a flag may be for, between commas")
+        add("--epsilon", type=float, help="how much worse than a person a judge may be: 0.2")
         add("--votes-per-pair", type=int)
         add("--reveal", choices=["after_each", "at_end", "never"])
         add("--open-for-voting", action=BooleanOptionalAction)
@@ -80,8 +89,7 @@ class Command(BaseCommand):
                 raise CommandError("a bundle comes alone and makes runs of its own")
             return
         given = {name: options[name] for name in OPTIONS if options[name] is not None}
-        if options["ballot"]:
-            given["ballot"] = options["ballot"].split(",")
+        given |= {name: options[name].split(",") for name in LISTS if options[name]}
         path, columns = options["mapping"], None
         if path:
             columns = json_text("mapping", path.read_text(encoding="utf-8"))
@@ -129,7 +137,7 @@ class Command(BaseCommand):
         if job.state != Import.State.DONE:
             self.stderr.writelines(f"{note}\n" for note in report.notes)
             raise CommandError(job.detail)
-        for what in WHAT:
+        for what in report.counted:
             self.stdout.write(f"{what}: {report.new[what]} new, {report.already[what]} known")
         left_out = len(report.left_out) + report.more_left_out
         self.stdout.write(f"rows: {report.failures} wrong, {left_out} left out")

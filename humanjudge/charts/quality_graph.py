@@ -1,0 +1,132 @@
+"""The quality score over time with the votes beneath it, as coordinates: a template draws it on a
+live page, in the page's own colours."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from humanjudge.charts.rating_graph import Tick
+
+_LEFT, _TOP, _WIDTH = 44, 12, 640
+_RIGHT: Final = _LEFT + _WIDTH
+_BOTTOM: Final = 212
+# The votes stand in so many columns of their own, beneath the score.
+COLUMNS: Final = 80
+_COLUMN: Final = _WIDTH / COLUMNS
+_BARS_TOP, _BARS_BOTTOM = 226, 270
+_X_TICKS: Final = 4
+TABLE_ROWS: Final = 12
+
+
+class Point(NamedTuple):
+    """The score behind a vote, how many votes there were then, and how many of them passed."""
+
+    at: datetime
+    score: float
+    freshness: float
+    votes: int
+    passes: int
+
+
+class Bar(NamedTuple):
+    """Votes of a stretch of time that passed, or that did not."""
+
+    style: str
+    x: float
+    y: float
+    height: float
+
+
+@dataclass(frozen=True)
+class QualityGraph:
+    path: str
+    bars: list[Bar]
+    end_y: float
+    y_ticks: list[Tick]
+    x_ticks: list[Tick]
+    table: list[Point]
+    plot_left: int = _LEFT
+    plot_right: int = _RIGHT
+    bar_width: float = _COLUMN - 1
+    bars_bottom: int = _BARS_BOTTOM
+    height: int = _BARS_BOTTOM + 24
+    width: int = _RIGHT + 16
+
+
+def quality_graph(initial: float, points: Sequence[Point]) -> QualityGraph | None:
+    """Lay out a score over time; None when there is nothing to draw yet.
+
+    `points` are in the order of their times. The line goes level until the next vote: nothing
+    decays while nobody votes. Of very many votes not each has a point; those since the last point
+    stand in the column of the next.
+    """
+    if not points:
+        return None
+    begin, end = points[0].at, points[-1].at
+    seconds = (end - begin).total_seconds()
+
+    def x(at: datetime) -> float:
+        return _LEFT + _WIDTH * (at - begin).total_seconds() / seconds if seconds else _RIGHT
+
+    steps = [f"M{_LEFT} {_y(initial)}"]
+    steps += [f"H{x(point.at):.1f}V{_y(point.score)}" for point in points]
+    every = -(-len(points) // TABLE_ROWS)
+    return QualityGraph(
+        path="".join(steps),
+        bars=_bars([(x(point.at), point) for point in points]),
+        end_y=_y(points[-1].score),
+        y_ticks=[Tick(_y(share), f"{share:.0%}") for share in (0, 0.25, 0.5, 0.75, 1)],
+        x_ticks=_time_ticks(begin, end),
+        table=list(points[::-1][::every]),
+    )
+
+
+def _y(score: float) -> float:
+    return round(_BOTTOM - (_BOTTOM - _TOP) * score, 1)
+
+
+def _bars(placed: Sequence[tuple[float, Point]]) -> list[Bar]:
+    """Stack passes and, on top of them, flags; the fullest column reaches to the top."""
+    columns = [[0, 0] for _ in range(COLUMNS)]
+    votes = passes = 0
+    for x, point in placed:
+        column = columns[min(int((x - _LEFT) / _COLUMN), COLUMNS - 1)]
+        column[0] += point.passes - passes
+        column[1] += (point.votes - votes) - (point.passes - passes)
+        votes, passes = point.votes, point.passes
+    high = (_BARS_BOTTOM - _BARS_TOP) / max(map(sum, columns))
+    bars = []
+    for number, (passed, flagged) in enumerate(columns):
+        left, middle = _LEFT + number * _COLUMN, _BARS_BOTTOM - passed * high
+        if passed:
+            bars.append(Bar("passed", left, round(middle, 1), round(passed * high, 1)))
+        if flagged:
+            top = round(middle - flagged * high, 1)
+            bars.append(Bar("flagged", left, top, round(flagged * high, 1)))
+    return bars
+
+
+def _time_ticks(begin: datetime, end: datetime) -> list[Tick]:
+    """Return the first and the last moment and some between, as exact as they are apart.
+
+    Examples
+    --------
+    >>> from datetime import UTC
+    >>> noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    >>> [tick.label for tick in _time_ticks(noon, noon + timedelta(days=30))]
+    ['21 Nov', '01 Dec', '11 Dec', '21 Dec']
+    >>> [tick.label for tick in _time_ticks(noon, noon)]
+    ['21 Nov 12:00']
+    """
+    span = end - begin
+    form = "%d %b %H:%M" if span < timedelta(days=4) else "%d %b"
+    if span > timedelta(days=700):
+        form = "%b %Y"
+    if not span:
+        return [Tick(_RIGHT, end.strftime(form))]
+    shares = [number / (_X_TICKS - 1) for number in range(_X_TICKS)]
+    return [
+        Tick(round(_LEFT + _WIDTH * share, 1), (begin + span * share).strftime(form))
+        for share in shares
+    ]

@@ -1,0 +1,88 @@
+"""MetaEvaluator: one file per judge or annotator, ``original_id`` and a column for each task.
+
+As people write them, the files hold nothing else, and their names say whose they are:
+``judge_gpt-4o.csv``, ``annotator_1_results.csv``. As the tool writes them, ``judge_id`` or
+``annotator_id`` names whose a row is, and a ``status`` other than ``success`` says what became of
+it: a judge's verdict has failed, or nothing was asked or answered.
+
+``annotation_timestamp`` names no time zone; it is read as UTC.
+
+Source: MetaEvaluator 0.3, guide "Loading Results".
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC
+from functools import partial
+from pathlib import PurePath
+from typing import BinaryIO
+
+from judge_eval.exchange import fields
+from judge_eval.exchange.mapping import own_items, rows_of
+from judge_eval.exchange.rows import Item, LeftOut, Misfit, RowError, Values, plain
+from judge_eval.exchange.sources import Record
+
+ITEM, JUDGE, PERSON, AT = "original_id", "judge_id", "annotator_id", "annotation_timestamp"
+WHOSE = f"{JUDGE} or {PERSON}"
+# What is no task.
+SYSTEM = {
+    *(ITEM, JUDGE, PERSON, AT, "run_id", "sample_example_id"),
+    *("status", "error_message", "error_details_json"),
+    *("llm_raw_response_content", "llm_call_duration_seconds"),
+    *("llm_prompt_tokens", "llm_completion_tokens", "llm_total_tokens"),
+}
+ANSWERED = ("success", "partial")
+FAILED = ("llm_error", "parsing_error", "other_error")
+_OF_A_JUDGE = re.compile(r"judge|llm", re.IGNORECASE)
+_OF_A_PERSON = re.compile(r"human|annotat|person|rater|expert", re.IGNORECASE)
+_ENDING = re.compile(r"[-_ ](results?|annotations?|data)$", re.IGNORECASE)
+
+
+def fits(record: Values) -> bool:
+    return ITEM in record
+
+
+def rows(stream: BinaryIO, name: str, file_format: str | None = None) -> Iterator[Item]:
+    """Read a file of one judge or annotator: a statement per row, with an answer to each task."""
+    for item in rows_of(stream, name, file_format, partial(_rows, name)):
+        if isinstance(item, RowError) and item.field == WHOSE:
+            yield replace(item, is_fatal=True)
+            return
+        yield item
+
+
+def _rows(name: str, record: Record) -> Iterator[Item]:
+    values = record.values
+    said: Values = {"item": values.get(ITEM)} | _who(name, values)
+    tasks = {task: answer for task, answer in values.items() if task not in SYSTEM}
+    status = plain("status", values.get("status") or ANSWERED[0]).lower()
+    if status in FAILED and "judge" in said:
+        why = values.get("error_message") or status
+        yield from own_items(name, record.line, said | {"error": why})
+    elif status in ANSWERED and any(answer not in (None, "") for answer in tasks.values()):
+        at = {} if "judge" in said else {"voted_at": _moment(values.get(AT))}
+        yield from own_items(name, record.line, said | at | {"labels": tasks})
+    else:
+        why = f"it says {status!r}" if status not in ANSWERED else "it answers no task"
+        yield LeftOut(name, record.line, why)
+
+
+def _who(name: str, values: Values) -> Values:
+    """Return who made the statement: a column says it, or else the file's name."""
+    for column, field in ((JUDGE, "judge"), (PERSON, "voter")):
+        if values.get(column) is not None:
+            return {field: values[column]}
+    stem = PurePath(name).stem
+    by_judge, by_person = _OF_A_JUDGE.search(stem), _OF_A_PERSON.search(stem)
+    if bool(by_judge) == bool(by_person):
+        why = "the file's name does not say whose it is: call it judge_… or annotator_…"
+        raise Misfit(WHOSE, f"missing, and {why}")
+    return {"judge" if by_judge else "voter": _ENDING.sub("", stem)}
+
+
+def _moment(raw: object) -> object:
+    try:
+        return fields.moment(raw, UTC)
+    except ValueError as error:
+        raise Misfit(AT, str(error)) from error

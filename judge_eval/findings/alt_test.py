@@ -1,0 +1,200 @@
+"""The Alt-Test of a run, by each task that people and judges answered: from rows to figures."""
+
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from django.db.models import F, QuerySet
+
+from judge_eval.findings.model import AgainstPerson, AltTest, AltTestJudge
+from judge_eval.findings.slices import Slice
+from judge_eval.models import Judge, Run, Verdict
+from judge_eval.stats import AltTestResult, AltTestSettings, advice, alt_test, epsilon_key, in_words
+from voting.choices import quality_of
+from voting.kinds import NO_LABELS, ONE, SEPARATOR, Options
+from voting.models import Entry, Queue
+
+ROWS_AT_ONCE = 20_000
+# Votes in memory, and votes times judges: more keep a worker for most of a minute.
+MOST_VOTES = 200_000
+MOST_ANSWERS = 1_200_000
+MOST_TASKS = 12
+# What is asked of pairs; further tasks have names of their own.
+WINNER: Final = "winner"
+# Everybody is tested; of very many people only some are listed one by one.
+MOST_LISTED = 200
+TOO_FEW = "too few items that others voted on too"
+SOME = (
+    "This page compares one of every {} items: all {:,} votes would take too long here. "
+    "Score files take all of them."
+)
+# What each person or judge answered, by name and by the item's position.
+Labels = dict[str, dict[Hashable, object]]
+
+
+class TaskAnswers(NamedTuple):
+    """What people and judges answered to one task, on one of `every` so many items."""
+
+    task: str
+    people: Labels
+    judges: Labels
+    every: int
+
+
+def answers_of(
+    run: Run, part: Slice, votes: QuerySet[Entry], positions: Collection[int], judges: int
+) -> list[TaskAnswers]:
+    """Read with three queries what was answered at some positions: first to what was asked."""
+    votes = votes.filter(voter__isnull=False)
+    most = min(MOST_VOTES, MOST_ANSWERS // max(1, judges))
+    every = max(1, -(-votes.count() // max(1, most)))
+    verdicts = Verdict.objects.filter(judge__run=run, state=Verdict.State.DONE)
+    if part.kind == "ballot":
+        verdicts = verdicts.filter(winner__in=part.verdicts)
+    reading, voted_on = _Reading(run.queue), set[int]()
+    names = ("voter__pseudonym", "item__position", "choice", "labels", "value")
+    for who, position, choice, labels, value in _rows(votes, every, *names):
+        if position in positions:
+            voted_on.add(position)
+            worth = None if value is None else value / ONE
+            reading.take(reading.people, (who, position), choice, labels, worth)
+    names = ("judge_id", "item__position", "winner", "labels", "score_a")
+    for judge, position, winner, labels, score in _rows(verdicts, every, *names):
+        if position in voted_on:
+            reading.take(reading.judges, (str(judge), position), winner, labels, score)
+    return list(reading.tasks(every, judges))
+
+
+def _rows(rows: QuerySet[Any], every: int, *names: str) -> Iterator[Any]:
+    if every > 1:
+        rows = rows.annotate(turn=F("item__position") % every).filter(turn=0)
+    return rows.values_list(*names).iterator(ROWS_AT_ONCE)
+
+
+class _Reading:
+    def __init__(self, queue: Queue) -> None:
+        asks = Options.model_validate(queue.options)
+        self._kind, self._is_graded = queue.kind, asks.graded or bool(asks.criteria)
+        self._main = WINNER if queue.kind == Queue.Kind.COMPARISON else asks.task
+        self.people: dict[str, Labels] = defaultdict(lambda: defaultdict(dict))
+        self.judges: dict[str, Labels] = defaultdict(lambda: defaultdict(dict))
+
+    def take(
+        self,
+        by_task: dict[str, Labels],
+        whose: tuple[str, int],
+        choice: str,
+        labels: Mapping[str, object] | None,
+        worth: float | None,
+    ) -> None:
+        """Take one statement; the choice outlives labels, which erasing a person empties."""
+        answers, (who, position) = {**(labels or {})}, whose
+        if self._is_graded:
+            answers[self._main] = quality_of(choice, None) if worth is None else worth
+        elif choice and self._kind != Queue.Kind.TEXT:
+            answers[self._main] = self._typed(choice)
+        for task, answer in answers.items():
+            by_task[task][who][position] = tuple(answer) if isinstance(answer, list) else answer
+
+    def _typed(self, choice: str) -> object:
+        """Return a choice as the test compares it: a rating as a number, labels as a set."""
+        if self._kind == Queue.Kind.RATING:
+            return int(choice)
+        if self._kind == Queue.Kind.LABELS:
+            return tuple(choice.split(SEPARATOR)) if choice != NO_LABELS else ()
+        return choice
+
+    def tasks(self, every: int, judges: int) -> Iterator[TaskAnswers]:
+        asked, said = self.people[self._main], self.judges[self._main]
+        yield TaskAnswers(self._main, asked, said, every)
+        further = sorted((self.people.keys() & self.judges.keys()) - {self._main})[:MOST_TASKS]
+        # All further tasks together take no longer than the one.
+        answers = judges * sum(map(len, chain(*(self.people[task].values() for task in further))))
+        every *= max(1, -(-answers // MOST_ANSWERS))
+        for task in further:
+            people, judged = (_some(by[task], every) for by in (self.people, self.judges))
+            yield TaskAnswers(task, people, judged, every)
+
+
+def _some(labels: Labels, every: int) -> Labels:
+    def counts(place: Hashable) -> bool:
+        return isinstance(place, int) and place % every == 0
+
+    return {
+        who: {place: answer for place, answer in said.items() if counts(place)}
+        for who, said in labels.items()
+    }
+
+
+def alt_tests(
+    run: Run, judges: Sequence[Judge], tasks: Sequence[TaskAnswers], votes: int
+) -> tuple[AltTest | None, str | None, list[AltTest]]:
+    """Return the test by what was asked, or why there is none, and those by further tasks."""
+    settings, (asked, *further) = AltTestSettings(epsilon=run.epsilon), tasks
+    tests = [
+        _test(answers, judges, votes, settings)
+        for answers in further
+        if len(answers.people) >= settings.min_humans
+    ]
+    if (people := len(asked.people)) < settings.min_humans:
+        voted = f"{people} {'person' if people == 1 else 'people'}"
+        return None, f"The test takes {settings.takes}; {voted} voted.", tests
+    return _test(asked, judges, votes, settings), None, tests
+
+
+def _test(
+    answers: TaskAnswers, judges: Sequence[Judge], votes: int, settings: AltTestSettings
+) -> AltTest:
+    people, every = answers.people, answers.every
+    labels = {str(judge.pk): answers.judges.get(str(judge.pk), {}) for judge in judges}
+    results = alt_test(labels, people, settings)
+    lines = (line for result in results.values() for line in advice(result, settings))
+    return AltTest(
+        task=answers.task,
+        judges=[_of_judge(judge, results[str(judge.pk)]) for judge in judges],
+        advice=list(dict.fromkeys(lines)),
+        left_out=[SOME.format(every, votes)] if every > 1 else [],
+        epsilon=epsilon_key(settings.epsilon),
+        humans=len(people),
+        choices=len({answer for answers in people.values() for answer in answers.values()}),
+        items=max((result.items for result in results.values()), default=0),
+    )
+
+
+def _of_judge(judge: Judge, result: AltTestResult) -> AltTestJudge:
+    rates = {key: rate.value for key, rate in result.winning_rate.items()}
+    people = [
+        AgainstPerson(
+            name=name,
+            why=None,
+            items=against.n,
+            judge=against.judge_advantage,
+            human=against.human_advantage,
+            p=dict(against.p_values),
+            rejected=dict(against.rejected),
+        )
+        for name, against in result.by_human.items()
+    ]
+    people += [AgainstPerson(name=n, why=TOO_FEW, items=i) for n, i in result.untested.items()]
+    # Of very many people those with the most items are listed.
+    listed = sorted(people, key=lambda person: -person.items)[:MOST_LISTED]
+    return AltTestJudge(
+        id=str(judge.pk),
+        name=judge.name,
+        is_baseline=judge.is_baseline,
+        winning_rates=rates if any(rate is not None for rate in rates.values()) else None,
+        passes=result.passes,
+        advantage=result.advantage_probability.value,
+        advantage_interval=result.advantage_probability.interval or None,
+        words=in_words(result),
+        humans=sorted(listed, key=lambda person: person.name),
+        tested=len(result.by_human),
+        untested=len(result.untested),
+        left_out=[
+            f"{gap.count:,} {gap.what.removesuffix('s') if gap.count == 1 else gap.what}: {gap.why}"
+            for gap in result.left_out
+            if gap.what != "humans"
+        ],
+        items=result.items,
+    )

@@ -1,0 +1,191 @@
+"""The page of an evaluator's models and keys: made here, told once, and revoked."""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from humanjudge.http import Context
+from reports.grandjury import selectors, services
+from reports.models import Benchmark, TracedModel
+from voting.keys import revoke
+from voting.models import ApiKey, Project
+
+OWN_PROJECT = "a project of my own models"
+EVERY_PROJECT = "every project"
+
+
+class ProjectForm(forms.Form):
+    """What both forms ask: a name, and one of the projects or none."""
+
+    name = forms.CharField(max_length=200)
+    project = forms.ModelChoiceField(Project.objects.order_by("name"), required=False)
+
+
+class ModelForm(ProjectForm):
+    prefix = "model"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["project"].empty_label = OWN_PROJECT  # type: ignore[attr-defined]
+        self.fields["project"].label = "Sends its outputs to"
+
+
+class PersonKeyForm(ProjectForm):
+    prefix = "key"
+    scopes = forms.MultipleChoiceField(
+        choices=[
+            (ApiKey.Scope.READ, "read results"),
+            (ApiKey.Scope.MANAGE, "make and enrol models"),
+        ],
+        initial=services.PERSON_SCOPES,
+        widget=forms.CheckboxSelectMultiple,
+        label="May",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["name"].max_length = 100  # type: ignore[attr-defined]
+        self.fields["project"].empty_label = EVERY_PROJECT  # type: ignore[attr-defined]
+        self.fields["project"].label = "For models of"
+
+
+@never_cache
+@require_safe
+@login_required
+def models_page(request: HttpRequest) -> HttpResponse:
+    return _page(request)
+
+
+def _page(
+    request: HttpRequest,
+    *,
+    model_form: ModelForm | None = None,
+    key_form: PersonKeyForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    user = _user(request)
+    context = {
+        "models": [_model_row(model) for model in selectors.models_of_user(user)],
+        "keys": [_key_row(key) for key in selectors.keys_of_user(user)],
+        "benchmarks": list(selectors.benchmarks_of_user(user)),
+        "model_form": model_form or ModelForm(),
+        "key_form": key_form or PersonKeyForm(),
+        "base_url": request.build_absolute_uri("/").rstrip("/"),
+    }
+    return render(request, "reports/models.html", context, status=status)
+
+
+def _user(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)  # by `login_required`
+    return request.user
+
+
+def _model_row(model: TracedModel) -> Context:
+    return {
+        "model": model,
+        "key": _key_state(model.api_key),
+        "has_key": model.api_key is not None and model.api_key.revoked_at is None,
+        "enrollments": list(model.enrollments.all()),
+    }
+
+
+def _key_row(key: ApiKey) -> Context:
+    scopes = dict(PersonKeyForm.base_fields["scopes"].choices)  # type: ignore[attr-defined]
+    return {
+        "key": key,
+        "state": _key_state(key),
+        "may": ", ".join(scopes[scope] for scope in key.scopes),
+        "where": key.project.name if key.project else EVERY_PROJECT,
+    }
+
+
+def _key_state(key: ApiKey | None) -> str:
+    """Say when a key was used, which is noted once a minute, or that it is good no more."""
+    if key is None:
+        return "no key"
+    if key.revoked_at is not None:
+        return f"revoked on {key.revoked_at:%Y-%m-%d}"
+    used = f"{key.last_used_at:%Y-%m-%d %H:%M} UTC" if key.last_used_at else "never"
+    return f"{key.kind}_{key.prefix}…, last used: {used}"
+
+
+# --- what can be done ---------------------------------------------------------------------------
+
+
+@never_cache
+@require_POST
+@login_required
+def make_model(request: HttpRequest) -> HttpResponse:
+    form = ModelForm(request.POST)
+    if not form.is_valid():
+        return _page(request, model_form=form, status=422)
+    project, name = form.cleaned_data["project"], form.cleaned_data["name"]
+    model, secret = services.create_model(_user(request), project, name)
+    return _told_once(request, f"The key of the model {model.name}", secret)
+
+
+@never_cache
+@require_POST
+@login_required
+def renew_model_key(request: HttpRequest, model_id: UUID) -> HttpResponse:
+    model = _own_model(request, model_id)
+    return _told_once(request, f"The new key of {model.name}", services.renew_key(model))
+
+
+@require_POST
+@login_required
+def revoke_model_key(request: HttpRequest, model_id: UUID) -> HttpResponse:
+    services.revoke_key(_own_model(request, model_id))
+    return redirect("traced-models")
+
+
+def _own_model(request: HttpRequest, model_id: UUID) -> TracedModel:
+    return get_object_or_404(selectors.models_of_user(_user(request)), pk=model_id)
+
+
+@never_cache
+@require_POST
+@login_required
+def make_person_key(request: HttpRequest) -> HttpResponse:
+    form = PersonKeyForm(request.POST)
+    if not form.is_valid():
+        return _page(request, key_form=form, status=422)
+    made = form.cleaned_data
+    key, text = services.create_person_key(
+        _user(request), made["name"], made["scopes"], made["project"]
+    )
+    return _told_once(request, f"Your key {key.name}", text)
+
+
+@require_POST
+@login_required
+def revoke_person_key(request: HttpRequest, key_id: int) -> HttpResponse:
+    revoke(get_object_or_404(selectors.keys_of_user(_user(request)), pk=key_id))
+    return redirect("traced-models")
+
+
+@require_POST
+@login_required
+def open_benchmark(request: HttpRequest, benchmark_id: int) -> HttpResponse:
+    own = selectors.benchmarks_of_user(_user(request))
+    benchmark: Benchmark = get_object_or_404(own, pk=benchmark_id)
+    services.open_to_enrolment(benchmark, request.POST.get("open") == "yes")
+    return redirect("traced-models")
+
+
+def _told_once(request: HttpRequest, title: str, secret: str) -> HttpResponse:
+    """Show a key in this answer alone: a redirect would take it through a cookie or an address."""
+    context = {
+        "title": title,
+        "secret": secret,
+        "base_url": request.build_absolute_uri("/").rstrip("/"),
+        "is_model": secret.startswith(ApiKey.Kind.MODEL),
+    }
+    return render(request, "reports/told_once.html", context)

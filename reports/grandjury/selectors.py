@@ -1,0 +1,225 @@
+"""What the GrandJury protocol reads, with a fixed number of queries whatever the size."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+from operator import or_
+from typing import Any, Final, TypeAlias
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from reports.models import Benchmark, Enrollment, Trace, TracedModel
+from voting.ledger.counts import COUNTED
+from voting.models import ApiKey, Assignment, Entry, Project, Voter
+from voting.services import record_exposure
+from voting.voters import voter_of_user
+
+MOST_ROWS: Final = 1000
+Row: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which of many rows are wanted: those of a time, and so many behind so many."""
+
+    since: datetime | None
+    until: datetime | None
+    limit: int
+    offset: int
+
+    def of(self, rows: QuerySet[Any, Any], at: str) -> QuerySet[Any, Any]:
+        if self.since is not None:
+            rows = rows.filter(**{f"{at}__gte": self.since})
+        if self.until is not None:
+            rows = rows.filter(**{f"{at}__lte": self.until})
+        return rows[self.offset : self.offset + self.limit]
+
+
+# --- who is meant -------------------------------------------------------------------------------
+
+
+def _named(text: str, *columns: str) -> Q:
+    """Return what holds for the rows that have this identifier in a column, or else this slug."""
+    try:
+        number = UUID(text)
+    except ValueError:
+        return Q(slug=text)
+    return reduce(or_, (Q(**{column: number}) for column in columns))
+
+
+def models_of(api_key: ApiKey) -> QuerySet[TracedModel]:
+    """Return the models that a key reads: its own, or its person's."""
+    if api_key.kind == ApiKey.Kind.MODEL:
+        return TracedModel.objects.filter(api_key=api_key)
+    models = TracedModel.objects.filter(owner=api_key.user_id)
+    return models.filter(project=api_key.project_id) if api_key.project_id else models
+
+
+def behind(api_key: ApiKey) -> tuple[User, Project | None]:
+    """Return whose key this is, and the project that it is for."""
+    row = ApiKey.objects.select_related("user", "project").get(pk=api_key.pk)
+    assert row.user is not None  # a person's key has one
+    return row.user, row.project
+
+
+def find_model(api_key: ApiKey, text: str) -> TracedModel | None:
+    return models_of(api_key).filter(_named(text, "pk")).first()
+
+
+def find_benchmark(text: str) -> Benchmark | None:
+    """Return a benchmark by its slug, or the identifier of its project or of its queue."""
+    found = Benchmark.objects.filter(_named(text, "project", "queue"))
+    return found.select_related("project", "queue").first()
+
+
+def models_of_user(user: User) -> QuerySet[TracedModel]:
+    enrolled = Prefetch(
+        "enrollments",
+        Enrollment.objects.select_related("benchmark__project", "benchmark__queue__run"),
+    )
+    models = TracedModel.objects.filter(owner=user).select_related("api_key", "project")
+    return models.prefetch_related(enrolled).order_by("created_at", "pk")
+
+
+def keys_of_user(user: User) -> QuerySet[ApiKey]:
+    keys = ApiKey.objects.filter(user=user, kind=ApiKey.Kind.PERSON)
+    return keys.select_related("project").order_by("created_at", "pk")
+
+
+def benchmarks_of_user(user: User) -> QuerySet[Benchmark]:
+    return Benchmark.objects.filter(owner=user).select_related("project").order_by("pk")
+
+
+def open_benchmarks() -> QuerySet[Benchmark]:
+    return Benchmark.objects.filter(is_open=True).select_related("project").order_by("pk")
+
+
+def enrollments_of(model: TracedModel) -> QuerySet[Enrollment]:
+    return model.enrollments.select_related("benchmark__project").order_by("created_at", "pk")
+
+
+# --- traces and votes ---------------------------------------------------------------------------
+
+
+def model_traces(model: TracedModel, benchmark: Benchmark | None) -> QuerySet[Trace]:
+    traces = Trace.objects.filter(enrollment__model=model)
+    return traces.filter(enrollment__benchmark=benchmark) if benchmark else traces
+
+
+def benchmark_traces(
+    api_key: ApiKey, benchmark: Benchmark, models: Sequence[str]
+) -> QuerySet[Trace]:
+    """Return the traces of a benchmark that a key reads.
+
+    Who runs the benchmark reads those of all models, everybody else those of their own.
+    """
+    traces = Trace.objects.filter(enrollment__benchmark=benchmark)
+    if api_key.user_id is None or api_key.user_id != benchmark.owner_id:
+        traces = traces.filter(enrollment__model__in=models_of(api_key))
+    if models:
+        named = TracedModel.objects.filter(reduce(or_, (_named(text, "pk") for text in models)))
+        traces = traces.filter(enrollment__model__in=named)
+    return traces
+
+
+def trace_rows(traces: QuerySet[Trace], reader: int | None, window: Window) -> list[Row]:
+    """Return traces that were voted on, oldest first, with what was voted."""
+    voted = _readable(traces, reader, "item").filter(item__votes__gt=0).order_by("pk")
+    found: list[Row] = list(
+        window.of(voted, "item__a__created_at").values(
+            "trace_id",
+            "item",
+            input=F("item__a__prompt"),
+            output=F("item__a__output"),
+            said=F("item__a__metadata"),
+            slug=F("enrollment__model__slug"),
+            pass_count=F("item__votes_pass"),
+            flag_count=F("item__votes_flag"),
+            total_votes=F("item__votes"),
+        )
+    )
+    _remember_read(reader, found)
+    return found
+
+
+def vote_rows(traces: QuerySet[Trace], reader: int | None, window: Window) -> list[Row]:
+    """Return the votes that count on traces, in the order of the ledger."""
+    votes = Entry.objects.filter(COUNTED, item__trace__in=traces)
+    ordered = _readable(votes, reader, "item").order_by("project", "seq")
+    found: list[Row] = list(
+        window.of(ordered, "at").values(
+            "item",
+            "comment",
+            trace_id=F("item__trace__trace_id"),
+            voter_name=F("voter__pseudonym"),
+            verdict=F("choice"),
+            flag_category=F("category"),
+            created_at=F("at"),
+        )
+    )
+    _remember_read(reader, found)
+    return found
+
+
+def _readable(rows: QuerySet[Any], reader: int | None, item: str) -> QuerySet[Any]:
+    """Leave out what a person was handed to vote on, or might be, and has not voted on yet.
+
+    An evaluator is no voter of a queue until they are handed an item of it.
+    """
+    if reader is None:
+        return rows
+    outer = OuterRef(OuterRef(item))
+    voted = Entry.objects.filter(
+        voter=OuterRef("pk"), item=outer, kind=Entry.Kind.VOTE, retracted=False
+    )
+    handed = Assignment.objects.filter(
+        voter=OuterRef("pk"), item__queue=OuterRef(OuterRef(f"{item}__queue"))
+    )
+    voters = Voter.objects.filter(
+        ~Exists(voted), Exists(handed), user=reader, project=OuterRef(f"{item}__queue__project")
+    )
+    wanted = {f"{item}__opened_at__isnull": False, f"{item}__votes__lt": F(f"{item}__votes_wanted")}
+    return rows.exclude(Q(Exists(voters), **wanted))
+
+
+def _remember_read(reader: int | None, rows: Iterable[Row]) -> None:
+    """Note what others think that a person has read: a vote of theirs on it is not blind now."""
+    if reader is None:
+        return
+    items = [row["item"] for row in rows]
+    open_items = Trace.objects.filter(item__in=items, item__votes__lt=F("item__votes_wanted"))
+    by_project: dict[UUID, list[UUID]] = defaultdict(list)
+    for item, project in open_items.values_list("item", "item__queue__project"):
+        by_project[project].append(item)
+    user = User.objects.get(pk=reader) if by_project else None
+    for pk, seen in by_project.items():
+        assert user is not None
+        voter = voter_of_user(Project.objects.get(pk=pk), user)
+        record_exposure(voter.pk, sorted(seen), timezone.now())
+
+
+def leaderboard(benchmark: Benchmark) -> list[Row]:
+    """Return the models of a benchmark with their votes, the highest pass rate first."""
+    rows = benchmark.enrollments.values(
+        model_name=F("model__name"),
+        model_slug=F("model__slug"),
+        total_votes=Coalesce(Sum("traces__item__votes"), 0),
+        passes=Coalesce(Sum("traces__item__votes_pass"), 0),
+    )
+    ranked = [row | {"pass_rate": pass_rate(row["passes"], row["total_votes"])} for row in rows]
+    return sorted(ranked, key=_place)
+
+
+def pass_rate(passes: int, votes: int) -> float | None:
+    return passes / votes if votes else None
+
+
+def _place(row: Row) -> tuple[float, int, str]:
+    rate = row["pass_rate"]
+    return (1.0 if rate is None else -rate, -row["total_votes"], row["model_name"])

@@ -1,0 +1,125 @@
+"""The parameters of a project's quality score, and the entries of the ledger that set them."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, Any, Final, NamedTuple
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+from pydantic import Field
+
+from humanjudge.lib.validation import Part, validated
+from reports.quality.score import MICROSECONDS, Rule, Unit, half_life, microseconds
+from voting.ledger.counts import OF_PEOPLE
+from voting.ledger.scheduler import nudge
+from voting.models import Entry, Project, Voter
+
+# Of a `parameters` entry: what it holds for quality scores.
+KEY: Final = "quality"
+# Today's reputations by pseudonym, in millionths, for votes that were sealed before.
+REPUTATIONS: Final = "reputations"
+Rate = Annotated[float, Field(ge=1e-6, le=1000)]
+
+
+class Parameters(Part):
+    """All that a project's quality score and its ambiguous items depend on, beside the votes."""
+
+    decay_rate: Rate = 0.01
+    decay_unit: Unit = "second"
+    initial_score: Annotated[float, Field(ge=0, le=1)] = 0.5
+    # Seconds: votes that come within so many after the first are one batch.
+    batch_window: Annotated[float, Field(ge=0, le=30 * 86_400)] = 0.0
+    # Votes in [0, 1] never vary by more than 0.25.
+    critical_variance: Annotated[float, Field(gt=0, lt=0.25)] = 0.05
+    min_votes: Annotated[int, Field(ge=1, le=1000)] = 3
+
+    @property
+    def half_life(self) -> float:
+        """In seconds."""
+        return half_life(self.decay_rate, self.decay_unit)
+
+    def rule(self, project: Project) -> Rule:
+        return Rule(
+            initial=self.initial_score,
+            rate=self.decay_rate,
+            unit=self.decay_unit,
+            window=round(self.batch_window * MICROSECONDS),
+            start=microseconds(project.created_at),
+        )
+
+
+DEFAULT: Final = Parameters()
+
+
+class Preset(NamedTuple):
+    """A value of lambda that a form offers, and for what it is good."""
+
+    rate: float
+    unit: Unit
+    why: str
+
+
+PRESETS: Final = (
+    Preset(0.1, "day", "for a score that remembers weeks, as the GrandJury paper has it"),
+    Preset(0.01, "day", "for a score that remembers months"),
+    Preset(0.01, "second", "for live voting, as HumanJudge has it: only the last minutes count"),
+)
+
+
+def payload_of(parameters: Parameters) -> dict[str, Any]:
+    """Return what an entry holds: the chain takes no floats, so they are their texts."""
+    return {KEY: {n: repr(v) if isinstance(v, float) else v for n, v in parameters}}
+
+
+def parameters_in(payload: Mapping[str, Any]) -> Parameters:
+    """Return what an entry says; what it does not say is as by default."""
+    said = payload[KEY]
+    return Parameters(**{n: type(v)(said[n]) for n, v in DEFAULT if n in said})
+
+
+def settings_of(project: Project) -> QuerySet[Entry]:
+    """Return the entries that set parameters, the newest first; those not sealed yet are first."""
+    entries = Entry.objects.filter(
+        project=project, kind=Entry.Kind.PARAMETERS, payload__has_key=KEY
+    )
+    return entries.order_by(F("seq").desc(nulls_first=True), "-at", "-id")
+
+
+def parameters_of(project: Project) -> Parameters:
+    """Return the parameters that hold for a project: those that were sealed last."""
+    last = settings_of(project).filter(seq__isnull=False).values_list("payload", flat=True).first()
+    return parameters_in(last) if last else DEFAULT
+
+
+def change(
+    project: Project, changes: Mapping[str, Any], by: Voter, *, apply_reputations: bool = False
+) -> Entry | None:
+    """Let other parameters hold, for all votes there are: an entry that sealing folds anew by.
+
+    `apply_reputations` gives today's reputations to votes that were sealed with others. Raises
+    ConfigInvalid for values that cannot be; returns None where nothing changes.
+    """
+    with transaction.atomic():
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        last = settings_of(project).values_list("payload", flat=True).first()
+        before = parameters_in(last) if last else DEFAULT
+        after = validated(Parameters, before.model_dump() | dict(changes))
+        if after == before and not apply_reputations:
+            return None
+        payload = payload_of(after)
+        if apply_reputations:
+            payload[REPUTATIONS] = _changed_reputations(project)
+        transaction.on_commit(partial(nudge, project.pk))
+        kind = Entry.Kind.PARAMETERS
+        return Entry.objects.create(
+            project=project, kind=kind, at=timezone.now(), voter=by, payload=payload
+        )
+
+
+def _changed_reputations(project: Project) -> dict[str, int]:
+    """Return today's reputations, in millionths, of voters who had another with some vote."""
+    votes = Entry.objects.filter(OF_PEOPLE, project=project)
+    other = votes.exclude(reputation=F("voter__reputation"))
+    voters = Voter.objects.filter(pk__in=other.values("voter"))
+    return dict(voters.order_by("pseudonym").values_list("pseudonym", "reputation"))

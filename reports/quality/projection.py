@@ -1,0 +1,371 @@
+"""The quality scores of a project, made of the ledger and of nothing else."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from heapq import merge
+from math import isclose
+from typing import Any, Final, Self, TypeAlias
+from uuid import UUID
+
+from django.db.models import F, Field, Func, Q, QuerySet
+
+from judge_eval.stats.elo import graph_stride
+from reports.models import Quality, QualityPoint
+from reports.quality.parameters import (
+    DEFAULT,
+    KEY,
+    REPUTATIONS,
+    parameters_in,
+    settings_of,
+)
+from reports.quality.score import Rule, Standing, Vote, folding, microseconds, time_of
+from voting.choices import quality_of
+from voting.ledger.counts import OF_PEOPLE, is_of_people
+from voting.ledger.ledger import Difference, Fact
+from voting.models import Entry, Project, Queue, Voter
+
+CHUNK: Final = 10_000
+# The fold can go on from its standing behind every so many votes: a power of two, as the steps
+# of a chart are.
+CHECKPOINT_EVERY: Final = 128
+ONE: Final = 1_000_000
+SERIES: Final[dict[str, str]] = {
+    "comparison": Quality.Series.PAIRS,
+    "pass_flag": Quality.Series.ITEMS,
+}
+_KINDS: Final = {series: kind for kind, series in SERIES.items()}
+# Where a vote stands in the order in which votes are folded: its time in microseconds, its number.
+Place: TypeAlias = tuple[int, int]
+START: Final[Place] = (microseconds(datetime.min.replace(tzinfo=UTC)), 0)
+
+
+def is_kept(votes: int) -> bool:
+    """Say whether the standing behind so many votes is kept; it depends on their number alone."""
+    return votes % _step(votes) == 0
+
+
+def kept_numbers(votes: int) -> Iterator[int]:
+    """Return behind which of so many votes the standing is kept.
+
+    Examples
+    --------
+    >>> list(kept_numbers(1000))[125:131]
+    [126, 127, 128, 130, 132, 134]
+    """
+    number = 1
+    while number <= votes:
+        yield number
+        number += _step(number + 1)
+
+
+def _step(votes: int) -> int:
+    return min(graph_stride(votes), CHECKPOINT_EVERY)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """By what rule a project's votes are folded, and the reputations that replace sealed ones."""
+
+    rule: Rule
+    # By voter, for votes sealed before that entry.
+    reputations: Mapping[UUID, int]
+    before: int
+
+    @classmethod
+    def of(cls, project: Project, batch: Sequence[Fact] = ()) -> Self:
+        """Read what holds behind a batch that is being sealed, or behind all that is sealed."""
+        sealed = settings_of(project).filter(seq__isnull=False).values_list("payload", "seq")
+        own: Any = [(entry.payload, entry.seq) for entry in reversed(batch) if is_settings(entry)]
+        restating = [each for each in own if REPUTATIONS in each[0]]
+        last: Any = own[0] if own else sealed.first()
+        given: Any = (
+            restating[0] if restating else sealed.filter(payload__has_key=REPUTATIONS).first()
+        )
+        parameters = parameters_in(last[0]) if last else DEFAULT
+        if given is None:
+            return cls(parameters.rule(project), {}, 0)
+        by_name, before = given[0][REPUTATIONS], given[1]
+        voters = Voter.objects.filter(project=project, pseudonym__in=by_name)
+        reputations = {pk: by_name[name] for pk, name in voters.values_list("pk", "pseudonym")}
+        return cls(parameters.rule(project), reputations, before)
+
+    def vote(
+        self,
+        at: int,
+        seq: int,
+        choice: str,
+        value: int | None,
+        reputation: int | None,
+        voter: UUID | None,
+    ) -> Vote:
+        if seq < self.before and voter:
+            reputation = self.reputations.get(voter, reputation)
+        weight = 1.0 if reputation is None else reputation / ONE
+        return Vote(at, seq, quality_of(choice, value) or 0.0, weight)
+
+    def vote_of(self, entry: Fact) -> Vote:
+        numbered = microseconds(entry.at), entry.seq or 0, entry.choice, entry.value
+        return self.vote(*numbered, entry.reputation, entry.voter_id)
+
+
+def is_settings(entry: Fact) -> bool:
+    return entry.kind == Entry.Kind.PARAMETERS and KEY in (entry.payload or {})
+
+
+class Microseconds(Func):
+    """A time as `microseconds` gives it: a million of them are read in a third of the time."""
+
+    # Of no type: what the database sends is an integer, and is taken as it is.
+    output_field = Field()
+    template = "(EXTRACT(EPOCH FROM %(expressions)s) * 1000000)::bigint"
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        # Of the seconds alone: the database would round their fraction.
+        whole = "strftime('%%%%s', substr(%(expressions)s, 1, 19)) * 1000000"
+        rest = "CAST(substr(substr(%(expressions)s, 21) || '000000', 1, 6) AS integer)"
+        return self.as_sql(compiler, connection, template=f"({whole} + {rest})", **context)
+
+
+def behind(at: int, seq: int) -> Q:
+    """Say of rows with a time and a number that they stand behind a place."""
+    # The first part alone finds them in an index.
+    time = time_of(at)
+    return Q(at__gte=time) & (Q(at__gt=time) | Q(seq__gt=seq))
+
+
+def votes_in_time(project: Project, series: str) -> QuerySet[Entry]:
+    """Return the votes of a series that are sealed and stand, in the order of their own times."""
+    votes = Entry.objects.filter(OF_PEOPLE, project=project, queue__kind=_KINDS[series])
+    return votes.order_by("at", "seq")
+
+
+def stored_votes(
+    project: Project, series: str, settings: Settings, after: Standing
+) -> Iterator[Vote]:
+    """Read votes chunk by chunk, from behind those that a fold has counted."""
+    votes = votes_in_time(project, series)
+    columns: Any = votes.values_list(
+        Microseconds("at"), "seq", "choice", "value", "reputation", "voter_id"
+    )
+    at, seq = after.place if after.votes else START
+    while rows := list(columns.filter(behind(at, seq))[:CHUNK]):
+        for row in rows:
+            yield settings.vote(*row)
+        at, seq = rows[-1][:2]
+        if len(rows) < CHUNK:
+            return
+
+
+class QualityScore:
+    """Keeps `Quality` and `QualityPoint`, for single items and for pairs."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+
+    def read(self, batch: Sequence[Fact]) -> None:
+        settings, first_seq = Settings.of(self.project, batch), batch[0].seq or 0
+        series_of = _series_of_queues(batch)
+        new: dict[str, list[Vote]] = defaultdict(list)
+        changed: dict[str, list[Place]] = defaultdict(list)
+        for entry in batch:
+            series = series_of.get((entry.target or entry).queue_id)
+            if series and is_of_people(entry):
+                new[series].append(settings.vote_of(entry))
+            elif series and (place := _taken_back(entry, first_seq)):
+                changed[series].append(place)
+        for series, place in self._changed_otherwise(batch):
+            changed[series].append(place)
+        self.parts = [
+            _Part(self.project, series, settings, sorted(new[series]), changed[series])
+            for series in sorted({*new, *changed})
+        ]
+
+    def _changed_otherwise(self, batch: Sequence[Fact]) -> Iterator[tuple[str, Place]]:
+        """Tell the votes on what curators decided, and all of them where settings change."""
+        if decided := {e.item_id for e in batch if e.kind == Entry.Kind.DECISION} - {None}:
+            votes = Entry.objects.filter(kind=Entry.Kind.VOTE, item__in=decided)
+            sealed = votes.filter(seq__isnull=False, queue__kind__in=SERIES)
+            for kind, at, seq in sealed.values_list("queue__kind", "at", "seq"):
+                yield SERIES[kind], (microseconds(at), seq or 0)
+        if any(map(is_settings, batch)):
+            for series in self.project.qualities.values_list("series", flat=True):
+                yield series, START
+
+    def compute(self) -> None:
+        for part in self.parts:
+            part.count()
+
+    def write(self) -> None:
+        for part in self.parts:
+            part.write()
+
+    def rebuild(self, *, write: bool) -> Iterator[Difference]:
+        settings = Settings.of(self.project)
+        for series in Quality.Series.values:
+            yield from _rebuild(self.project, series, settings, write=write)
+
+
+def _series_of_queues(batch: Sequence[Fact]) -> dict[UUID | None, str]:
+    queues = {queue for entry in batch if (queue := (entry.target or entry).queue_id)}
+    kinds = Queue.objects.filter(pk__in=queues, kind__in=SERIES).values_list("pk", "kind")
+    return {pk: SERIES[kind] for pk, kind in kinds}
+
+
+def _taken_back(entry: Fact, first_seq: int) -> Place | None:
+    """Return the place of the vote that an entry takes back, if an earlier batch has counted it."""
+    vote = entry.target if entry.kind == Entry.Kind.RETRACTION else None
+    if vote is None or vote.seq is None or vote.seq >= first_seq or vote.simulated:
+        return None
+    return microseconds(vote.at), vote.seq
+
+
+class _Part:
+    """One series of a sealed batch: from where the fold goes on, and over which votes."""
+
+    def __init__(
+        self,
+        project: Project,
+        series: str,
+        settings: Settings,
+        new: Sequence[Vote],
+        changed: Sequence[Place],
+    ) -> None:
+        self.rule, self.votes, self.points = settings.rule, iter(new), list[Standing]()
+        begin = Standing(self.rule.initial)
+        self.quality, _ = Quality.objects.get_or_create(
+            project=project, series=series, defaults=figures_of(begin)
+        )
+        self.standing = Standing(**self.quality.standing)
+        first = min([*changed, *(vote[:2] for vote in new[:1])])
+        if changed or (self.standing.votes and first < self.standing.place):
+            # Votes that were counted before are counted again, in the order of their times.
+            self.standing = self._back_before(first) or begin
+            stored = stored_votes(project, series, settings, self.standing)
+            self.votes = merge(stored, new)
+            self.count()
+
+    def _back_before(self, place: Place) -> Standing | None:
+        """Return the last standing before a place, and forget the points behind it."""
+        points, at = self.quality.points.all(), time_of(place[0])
+        before = points.filter(Q(at__lt=at) | Q(at=at, seq__lt=place[1]))
+        last = before.order_by("-at", "-seq").first()
+        standing = Standing(**last.standing) if last else None
+        points.filter(behind(*(standing.place if standing else START))).delete()
+        return standing
+
+    def count(self) -> None:
+        count = folding(self.rule)
+        for vote in self.votes:
+            count(self.standing, vote)
+            if is_kept(self.standing.votes):
+                self.points.append(copy(self.standing))
+
+    def write(self) -> None:
+        for name, figure in figures_of(self.standing).items():
+            setattr(self.quality, name, figure)
+        self.quality.save()
+        keep(self.quality, self.points)
+
+
+def figures_of(standing: Standing) -> dict[str, Any]:
+    """Return the columns of `Quality` behind so many votes."""
+    return {
+        "score": standing.score,
+        "freshness": standing.freshness,
+        "votes": standing.votes,
+        "passes": standing.passes,
+        "last_vote_at": time_of(standing.at) if standing.votes else None,
+        "standing": asdict(standing),
+    }
+
+
+def keep(quality: Quality, standings: Iterable[Standing]) -> None:
+    QualityPoint.objects.bulk_create(
+        QualityPoint(
+            quality=quality,
+            at=time_of(standing.at),
+            seq=standing.seq,
+            votes=standing.votes,
+            standing=asdict(standing),
+        )
+        for standing in standings
+    )
+
+
+def history(quality: Quality) -> list[Standing]:
+    """Return where the fold stood behind each vote, or behind every so many, and at last."""
+    stride = graph_stride(quality.votes)
+    kept = quality.points.alias(rest=F("votes") % stride).filter(rest=0).order_by("votes")
+    standings = [*kept.values_list("standing", flat=True)]
+    if quality.votes % stride:
+        standings.append(quality.standing)
+    return [Standing(**standing) for standing in standings]
+
+
+# --- replay -------------------------------------------------------------------------------------
+
+
+def _rebuild(
+    project: Project, series: str, settings: Settings, *, write: bool
+) -> Iterator[Difference]:
+    quality = Quality.objects.filter(project=project, series=series).first()
+    last, points = _replayed(project, series, settings)
+    if quality is None and not last.votes:
+        return
+    where, replayed = f"quality of {series} of project {project.pk}", figures_of(last)
+    stored = {name: getattr(quality, name, None) for name in replayed}
+    found = [
+        Difference(f"{name} in {where}", stored[name], figure)
+        for name, figure in replayed.items()
+        if not same(stored[name], figure)
+    ]
+    kept = dict(quality.points.values_list("votes", "standing")) if quality else {}
+    wanted = {standing.votes: asdict(standing) for standing in points}
+    found += [
+        Difference(f"standing after vote {votes} in {where}", kept.get(votes), wanted.get(votes))
+        for votes in sorted(kept.keys() | wanted.keys())
+        if not same(kept.get(votes), wanted.get(votes))
+    ]
+    yield from found
+    if found and write:
+        quality, _ = Quality.objects.update_or_create(
+            project=project, series=series, defaults=replayed
+        )
+        quality.points.all().delete()
+        keep(quality, points)
+
+
+def _replayed(project: Project, series: str, settings: Settings) -> tuple[Standing, list[Standing]]:
+    """Return where the fold stands at last, and wherever that is kept, by the closed form."""
+    # A process that only seals votes goes without these.
+    import numpy as np
+
+    from reports.quality.closed_form import course
+
+    begin = Standing(settings.rule.initial)
+    columns = [("at", "i8"), ("seq", "i8"), ("worth", "f8"), ("reputation", "f8")]
+    votes = np.fromiter(stored_votes(project, series, settings, begin), dtype=columns)
+    if not len(votes):
+        return begin, []
+    found = course(votes["at"], votes["seq"], votes["worth"], votes["reputation"], settings.rule)
+    points = [found.standing(number) for number in kept_numbers(len(votes))]
+    return found.standing(len(votes)), points
+
+
+def same(stored: object, replayed: object) -> bool:
+    """Say whether figures are the same: floats to 1e-9, everything else exactly.
+
+    Examples
+    --------
+    >>> same({"score": 0.5, "votes": 2}, {"score": 0.5 + 1e-12, "votes": 2}), same(1, 2)
+    (True, False)
+    """
+    if isinstance(stored, dict) and isinstance(replayed, dict):
+        names = stored.keys() | replayed.keys()
+        return all(same(stored.get(name), replayed.get(name)) for name in names)
+    if isinstance(stored, float) and isinstance(replayed, float):
+        return isclose(stored, replayed, rel_tol=1e-9, abs_tol=1e-9)
+    return stored == replayed

@@ -1,0 +1,307 @@
+"""The pages of projects: their quality scores, live, and the settings that these are made by."""
+
+from typing import Final
+from uuid import UUID
+
+from django import forms
+from django.contrib.auth.decorators import login_required
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from humanjudge.charts.quality_graph import Point, QualityGraph, quality_graph
+from humanjudge.http import Context, HtmxRequest
+from humanjudge.lib.tables import DASH, percent, span
+from humanjudge.lib.text import duration, number_of
+from humanjudge.lib.validation import ConfigInvalid, validated
+from judge_eval.models import Run
+from judge_eval.stats.estimate import wilson
+from reports.models import Quality
+from reports.quality.parameters import (
+    DEFAULT,
+    PRESETS,
+    REPUTATIONS,
+    Parameters,
+    change,
+    parameters_in,
+    parameters_of,
+    settings_of,
+)
+from reports.quality.projection import history, votes_in_time
+from reports.quality.score import SECONDS, half_life, median_gap, microseconds, time_of
+from voting.models import Entry, Project
+from voting.voters import voter_of_user
+
+MOST_SETTINGS: Final = 20
+# So many of the last votes say how far apart votes are.
+RECENT_VOTES: Final = 1000
+OTHER: Final = "other"
+TITLES: Final = {
+    Quality.Series.ITEMS: ("Single items", "A pass counts 1, a flag 0, a graded vote its grade."),
+    Quality.Series.PAIRS: (
+        "Share of pairs with a good answer",
+        "A vote for a side or a tie counts 1, both bad 0.",
+    ),
+}
+
+
+# --- the page of a project ------------------------------------------------------------------------
+
+
+@never_cache
+@require_safe
+@login_required
+def projects(request: HttpRequest) -> HttpResponse:
+    every = Project.objects.prefetch_related("qualities").order_by("-created_at")
+    return render(request, "reports/projects.html", {"projects": [_listed(p) for p in every]})
+
+
+def _listed(project: Project) -> tuple[Project, int, str]:
+    found = [quality for quality in project.qualities.all() if quality.votes]
+    said = [f"{percent(each.score)} of {each.series}" for each in found]
+    return project, sum(each.votes for each in found), ", ".join(said) or DASH
+
+
+@require_safe
+@login_required
+def run_quality(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    run = get_object_or_404(Run.objects.select_related("queue"), pk=run_id)
+    return redirect("project-quality", run.queue.project_id)
+
+
+@never_cache
+@require_safe
+@login_required
+def project_quality(request: HtmxRequest, project_id: UUID) -> HttpResponse:
+    """The scores and how they came about; htmx asks for them again while people vote."""
+    project = get_object_or_404(Project, pk=project_id)
+    waiting = settings_of(project).filter(seq__isnull=True).values_list("pk", flat=True).first()
+    seen = f"{project.head_seq}-{waiting or ''}"
+    if request.htmx and request.GET.get("seen") == seen:
+        return HttpResponse(status=204)
+    context = _live_context(project) | {"seen": seen}
+    if request.htmx:
+        return render(request, "reports/_quality.html", context)
+    form = SettingsForm(initial=initial_values(_newest(project)), label_suffix="")
+    return render(request, "reports/quality.html", context | {"form": form})
+
+
+def _newest(project: Project) -> Parameters:
+    """Return the parameters that were set last, even where they do not hold yet."""
+    payload = settings_of(project).values_list("payload", flat=True).first()
+    return parameters_in(payload) if payload else DEFAULT
+
+
+def _live_context(project: Project) -> Context:
+    parameters = parameters_of(project)
+    qualities = [quality for quality in project.qualities.order_by("series") if quality.votes]
+    shown = [_quality(project, quality, parameters) for quality in qualities]
+    entries = list(settings_of(project).select_related("voter")[:MOST_SETTINGS])
+    return {
+        "project": project,
+        "qualities": shown,
+        "lambda_in_words": lambda_in_words(parameters),
+        "half_life": in_words(parameters.half_life),
+        "settings": [_setting(entry) for entry in entries],
+        "default": _values(DEFAULT),
+        "initial": percent(parameters.initial_score),
+        "spoken": " ".join(f"{each['title']}: {each['score']}." for each in shown),
+    }
+
+
+def _quality(project: Project, quality: Quality, parameters: Parameters) -> Context:
+    title, about = TITLES[Quality.Series(quality.series)]
+    low, high = wilson(quality.passes, quality.votes) or (0.0, 0.0)
+    assert quality.last_vote_at is not None  # there are votes
+    seconds = max((timezone.now() - quality.last_vote_at).total_seconds(), 0)
+    return {
+        "series": quality.series,
+        "title": title,
+        "about": about,
+        "score": percent(quality.score),
+        "freshness": percent(quality.freshness),
+        "votes": quality.votes,
+        "pass_rate": percent(quality.passes / quality.votes),
+        "interval": f"{span(100 * low, 100 * high)} %",
+        "last": {"at": quality.last_vote_at, "seconds": round(seconds), "ago": duration(seconds)},
+        "exact": {
+            "Score": repr(quality.score),
+            "Freshness": repr(quality.freshness),
+            "Passes": f"{quality.passes:,} of {quality.votes:,}",
+            "Pass rate": repr(quality.passes / quality.votes),
+            "95 % interval (Wilson)": f"{low!r} to {high!r}",
+        },
+        "warning": _warning(project, quality, parameters),
+        "graph": _graph(quality, parameters),
+    }
+
+
+def _warning(project: Project, quality: Quality, parameters: Parameters) -> str:
+    """Say where a score forgets all that was voted before the next vote comes."""
+    times = votes_in_time(project, quality.series).reverse().values_list("at", flat=True)
+    gap = median_gap([microseconds(at) for at in times[:RECENT_VOTES]][::-1])
+    if gap is None or parameters.half_life >= gap:
+        return ""
+    return (
+        f"The half-life of {in_words(parameters.half_life)} is shorter than the median time "
+        f"between votes, {in_words(gap)}: this score is little more than the last vote."
+    )
+
+
+def _graph(quality: Quality, parameters: Parameters) -> QualityGraph | None:
+    points = [
+        Point(time_of(each.at), each.score, each.freshness, each.votes, each.passes)
+        for each in history(quality)
+    ]
+    return quality_graph(parameters.initial_score, points)
+
+
+def in_words(seconds: float) -> str:
+    """Return a length of time in the largest unit that it has two of, to two figures.
+
+    Examples
+    --------
+    >>> [in_words(each) for each in (69.3, 0.069, 7_200, 598_872, 5_988_720)]
+    ['69 s', '0.069 s', '2 h', '6.9 days', '69 days']
+    """
+    sizes = (("days", 86_400), ("h", 3_600), ("min", 60))
+    unit, size = next((each for each in sizes if seconds >= 2 * each[1]), ("s", 1))
+    value = seconds / size
+    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.2g} {unit}"
+
+
+def lambda_in_words(parameters: Parameters) -> str:
+    return f"{parameters.decay_rate:g} per {parameters.decay_unit}"
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+def _values(parameters: Parameters) -> list[str]:
+    """Return a row of the table of settings."""
+    return [
+        lambda_in_words(parameters),
+        in_words(parameters.half_life),
+        percent(parameters.initial_score),
+        in_words(parameters.batch_window) if parameters.batch_window else "equal times only",
+        f"{parameters.critical_variance:g}",
+        str(parameters.min_votes),
+    ]
+
+
+def _setting(entry: Entry) -> Context:
+    restated = len(entry.payload.get(REPUTATIONS, ()))  # type: ignore[union-attr]
+    return {
+        "entry": entry,
+        "values": _values(parameters_in(entry.payload or {})),
+        "note": f"with today's reputations of {number_of(restated, 'voter')}"
+        if REPUTATIONS in (entry.payload or {})
+        else "",
+    }
+
+
+def _presets() -> list[tuple[str, str]]:
+    offered = []
+    for rate, unit, why in PRESETS:
+        words = f"{rate:g} per {unit}: half-life {in_words(half_life(rate, unit))}, {why}"
+        offered.append((f"{rate:g}/{unit}", words))
+    return [*offered, (OTHER, "another value:")]
+
+
+class SettingsForm(forms.Form):
+    """What a project's quality score is made by; the values are checked as those of the API are."""
+
+    parameters = DEFAULT
+
+    decay = forms.ChoiceField(
+        label="Lambda: how fast earlier votes lose weight when new ones come",
+        choices=_presets,
+        widget=forms.RadioSelect,
+    )
+    decay_rate = forms.FloatField(label="Another lambda", required=False)
+    decay_unit = forms.ChoiceField(
+        label="per", choices=[(unit, unit) for unit in SECONDS], required=False
+    )
+    initial_score = forms.FloatField(help_text="From 0 to 1: where the score begins.")
+    batch_window = forms.FloatField(
+        label="Batch window, in seconds",
+        help_text="Votes that come within it are one batch. 0: only votes of the same time are.",
+    )
+    critical_variance = forms.FloatField(
+        help_text="Above 0 and below 0.25: an item whose votes vary more is ambiguous."
+    )
+    min_votes = forms.IntegerField(
+        label="Minimum votes", help_text="With fewer votes no item is ambiguous."
+    )
+    apply_reputations = forms.BooleanField(
+        label="Give today's reputations of voters to their earlier votes, too", required=False
+    )
+
+    def clean(self) -> None:
+        got = {n: self.cleaned_data[n] for n in Parameters.model_fields if n in self.cleaned_data}
+        chosen = self.cleaned_data.get("decay", "0.01/second")
+        if chosen != OTHER:
+            rate, _, unit = chosen.partition("/")
+            got |= {"decay_rate": float(rate), "decay_unit": unit}
+        elif got.get("decay_rate", 0) is None:
+            self.add_error("decay_rate", "Give another lambda, or choose one of those above.")
+            got.pop("decay_rate")
+        try:
+            self.parameters = validated(Parameters, got)
+        except ConfigInvalid as invalid:
+            for error in invalid.errors:
+                self.add_error(error.path, f"{error.message[:1].upper()}{error.message[1:]}.")
+
+
+class ProjectForm(SettingsForm):
+    apply_reputations = None  # type: ignore[assignment]  # nobody has voted yet
+    name = forms.CharField(max_length=200)
+    field_order = ["name"]
+
+
+def initial_values(parameters: Parameters) -> Context:
+    """Return what stands in the form for these parameters."""
+    preset = f"{parameters.decay_rate:g}/{parameters.decay_unit}"
+    is_offered = preset in dict(_presets())
+    values = parameters.model_dump() | {"decay": preset if is_offered else OTHER}
+    return values | ({"decay_rate": None} if is_offered else {})
+
+
+@require_POST
+@login_required
+def change_settings(request: HttpRequest, project_id: UUID) -> HttpResponse:
+    project = get_object_or_404(Project, pk=project_id)
+    form = SettingsForm(request.POST, label_suffix="")
+    if form.is_valid():
+        _change(request, project, form)
+        return redirect("project-quality", project.pk)
+    context = _live_context(project) | {"form": form, "seen": "none"}
+    return render(request, "reports/quality.html", context, status=422)
+
+
+def _change(request: HttpRequest, project: Project, form: SettingsForm) -> None:
+    assert request.user.is_authenticated  # by the view
+    restate = form.cleaned_data.get("apply_reputations", False)
+    by = voter_of_user(project, request.user)
+    change(project, dict(form.parameters), by, apply_reputations=restate)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def new_project(request: HttpRequest) -> HttpResponse:
+    """The form of a new project; of lambdas it preselects one that suits most."""
+    suggested = DEFAULT.model_copy(
+        update={"decay_rate": PRESETS[0].rate, "decay_unit": PRESETS[0].unit}
+    )
+    form = ProjectForm(request.POST or None, initial=initial_values(suggested), label_suffix="")
+    if request.method == "POST" and form.is_valid():
+        with transaction.atomic():
+            project = Project.objects.create(name=form.cleaned_data["name"])
+            _change(request, project, form)
+        return redirect("project-quality", project.pk)
+    status = 422 if form.errors else 200
+    return render(request, "reports/new_project.html", {"form": form}, status=status)

@@ -1,0 +1,205 @@
+"""Which items wait for a curator: made of votes, flags and decisions, and of nothing else."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Count, QuerySet
+from django.utils import timezone
+
+from reports.models import Review
+from reports.review.ambiguity import (
+    DEFAULT,
+    Decided,
+    Limits,
+    is_ambiguous,
+    is_disputed,
+    population_variance,
+    waits,
+)
+from voting.choices import CHOICES, VOTES_FOR
+from voting.ledger.bulk_sql import update_many
+from voting.ledger.counts import COUNTED, counts
+from voting.ledger.decisions import SETTLING
+from voting.ledger.ledger import Difference, Fact, correct
+from voting.models import Entry, Flag, Item, Project, Queue
+
+# So many items are looked at together when all of a project are.
+CHUNK: Final = 2_000
+COLUMNS: Final = ("variance", "is_divided", "flags", "category", "decided", "waits")
+_OF_PAIR: Final = tuple(VOTES_FOR[choice] for choice in CHOICES)
+_OF_QUEUE: Final = ("queue__kind", "queue__is_simulated")
+_COLUMNS_OF_ITEM: Final = (*_OF_QUEUE, "votes", "value_sum", "value_squares", *_OF_PAIR)
+# Kinds whose choices are words, which an item has no columns for.
+_WORDS: Final = (Queue.Kind.CATEGORY, Queue.Kind.RATING, Queue.Kind.LABELS)
+
+Choices = Mapping[UUID, Counter[str]]
+
+
+class Votes(NamedTuple):
+    """How the votes on an item stand: how many, how far they vary, whether they are divided."""
+
+    number: int
+    variance: float | None
+    is_divided: bool
+
+
+def limits_of(project: Project) -> Limits:
+    """Return what a project calls ambiguous."""
+    return DEFAULT
+
+
+def _votes_on(items: Collection[UUID], limits: Limits, new: Choices) -> dict[UUID, Votes]:
+    found = list(Item.objects.filter(pk__in=items).values("pk", *_COLUMNS_OF_ITEM))
+    words = _choices_on([row["pk"] for row in found if row["queue__kind"] in _WORDS], new)
+    return {row["pk"]: _votes(row, words.get(row["pk"], Counter()), limits) for row in found}
+
+
+def _votes(row: Mapping[str, Any], words: Counter[str], limits: Limits) -> Votes:
+    number, kind = row["votes"], row["queue__kind"]
+    if row["queue__is_simulated"]:
+        return Votes(number, None, is_divided=False)  # nobody has to settle pretend votes
+    if kind == Queue.Kind.PASS_FLAG:
+        variance = population_variance(number, row["value_sum"], row["value_squares"])
+        return Votes(number, variance, is_ambiguous(variance, number, limits))
+    by_choice = list(words.values())
+    if kind == Queue.Kind.COMPARISON:
+        by_choice = [row[name] for name in _OF_PAIR]
+    return Votes(number, None, is_disputed(by_choice, limits.min_votes))
+
+
+def _choices_on(items: Collection[UUID], new: Choices) -> Choices:
+    """Count the words that were chosen: in what is sealed, and in a batch that is about to be."""
+    found: dict[UUID, Counter[str]] = defaultdict(Counter)
+    sealed = Entry.objects.filter(COUNTED, item__in=items) if items else Entry.objects.none()
+    for item, choice, votes in sealed.values_list("item", "choice").annotate(Count("pk")):
+        assert item is not None  # filtered
+        found[item][choice] = votes
+    for item in set(items) & new.keys():
+        found[item] += new[item]
+    return found
+
+
+def _flags_on(items: Collection[UUID]) -> dict[UUID, list[Flag]]:
+    found: dict[UUID, list[Flag]] = defaultdict(list)
+    for flag in Flag.objects.filter(item__in=items).order_by("created_at"):
+        found[flag.item_id].append(flag)
+    return found
+
+
+def _decided_on(items: Collection[UUID]) -> dict[UUID, Decided]:
+    """Return what stands on items; a decision counts here before it is sealed."""
+    decisions = Entry.objects.filter(kind=Entry.Kind.DECISION, item__in=items).order_by("at", "pk")
+    rows: Any = decisions.values_list("pk", "item", "at", "payload", "target")
+    reversed_ones = {target for *_, target in rows}
+    return {
+        item: Decided(payload["action"], at, payload.get("votes_wanted", 0))
+        for pk, item, at, payload, _ in rows
+        if payload["action"] in SETTLING and pk not in reversed_ones
+    }
+
+
+def _expected(items: Collection[UUID], limits: Limits, new: Choices) -> dict[UUID, dict[str, Any]]:
+    """Return the columns that `Review` must have for each item."""
+    votes, flags, decided = _votes_on(items, limits, new), _flags_on(items), _decided_on(items)
+    return {item: _columns(votes[item], flags.get(item, []), decided.get(item)) for item in votes}
+
+
+def _columns(votes: Votes, flags: Sequence[Flag], decided: Decided | None) -> dict[str, Any]:
+    newest = flags[-1] if flags else None
+    return {
+        "variance": votes.variance,
+        "is_divided": votes.is_divided,
+        "flags": len(flags),
+        "category": newest.category if newest else "",
+        "decided": decided.action if decided else "",
+        "waits": waits(
+            divided=votes.is_divided,
+            votes=votes.number,
+            flagged_at=newest.created_at if newest else None,
+            decided=decided,
+        ),
+    }
+
+
+def update(project: Project, items: Iterable[UUID], new: Choices | None = None) -> None:
+    """Bring up to date what is known of items that wait or did.
+
+    Whoever changes votes, flags or decisions calls this behind it, so the row is locked before
+    these are read: of two who come at once the later one sees what the earlier one wrote.
+    """
+    due = sorted(set(items))
+    with transaction.atomic():
+        Review.objects.bulk_create(
+            (Review(item_id=item, project=project) for item in due), ignore_conflicts=True
+        )
+        locked = (
+            Review.objects.select_for_update(no_key=True).filter(item__in=due).order_by("item_id")
+        )
+        reviews = list(locked)
+        expected = _expected(due, limits_of(project), new or {})
+        now, rows = timezone.now(), []
+        for review in reviews:
+            columns = expected[review.item_id]
+            begins = columns["waits"] and not review.waits
+            since = now if begins else review.since
+            if begins or any(getattr(review, name) != value for name, value in columns.items()):
+                rows.append((*columns.values(), since, review.pk))
+        update_many(Review, (*COLUMNS, "since"), rows)
+
+
+def _are_due(items: Collection[UUID], limits: Limits, new: Choices) -> set[UUID]:
+    """Return the items on which a curator has something to see, or had."""
+    known = Review.objects.filter(item__in=items).values_list("item", flat=True)
+    flagged = Flag.objects.filter(item__in=items).values_list("item", flat=True)
+    divided = {item for item, votes in _votes_on(items, limits, new).items() if votes.is_divided}
+    return divided | set(known) | set(flagged)
+
+
+class ReviewList:
+    """Keeps `Review`."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+
+    def read(self, batch: Sequence[Fact]) -> None:
+        self.new: dict[UUID, Counter[str]] = defaultdict(Counter)
+        queues = Queue.objects.filter(pk__in={entry.queue_id for entry in batch if entry.queue_id})
+        pretend = set(queues.filter(is_simulated=True).values_list("pk", flat=True))
+        for entry in batch:
+            if entry.item_id and counts(entry, is_simulated=entry.queue_id in pretend):
+                self.new[entry.item_id][entry.choice] += 1
+        items = {entry.item_id for entry in batch if entry.item_id is not None}
+        # The counts of items are those behind this batch: `VoteCounts` has written them.
+        self.due = _are_due(items, limits_of(self.project), self.new)
+
+    def compute(self) -> None:
+        """Nothing is left to do: what is due is read again behind a lock."""
+
+    def write(self) -> None:
+        if self.due:
+            update(self.project, self.due, self.new)
+
+    def rebuild(self, *, write: bool) -> Iterator[Difference]:
+        items = Item.objects.filter(queue__project=self.project).order_by("pk")
+        for some in _chunks(items.values_list("pk", flat=True)):
+            yield from self._rebuild(some, write=write)
+
+    def _rebuild(self, items: Sequence[UUID], *, write: bool) -> Iterator[Difference]:
+        limits = limits_of(self.project)
+        due = _are_due(items, limits, {})
+        stored = {review.item_id: review for review in Review.objects.filter(item__in=due)}
+        for item, columns in _expected(due, limits, {}).items():
+            review = stored.get(item) or Review(item_id=item, project=self.project)
+            if write and item not in stored:
+                review.save()
+            yield from correct(review, f"review of {item}", columns, write=write)
+
+
+def _chunks(keys: QuerySet[Item, UUID]) -> Iterator[list[UUID]]:
+    chunk = list(keys[:CHUNK])
+    while chunk:
+        yield chunk
+        chunk = list(keys.filter(pk__gt=chunk[-1])[:CHUNK])

@@ -1,0 +1,56 @@
+"""What curators do with what waits for them: decide, and reverse what was decided."""
+
+from typing import Literal, TypeAlias
+from uuid import UUID
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
+from django.db import transaction
+
+from reports.review.projection import update
+from voting import curating
+from voting.ledger.decisions import Action
+from voting.models import Entry, Flag, Item, Project, Voter
+
+LONGEST_WHY = 2_000
+Visitor: TypeAlias = AbstractBaseUser | AnonymousUser
+
+
+def can(
+    user: AbstractBaseUser | AnonymousUser,
+    action: Literal["see", "decide"],
+    project: Project | None,
+) -> bool:
+    """Say whether somebody may see what waits in a project, or decide on it: evaluators may."""
+    return user.is_authenticated and user.is_active
+
+
+def flagged(flag: Flag) -> None:
+    """Put an item on the list, as a voter has just flagged it."""
+    update(flag.item.queue.project, [flag.item_id])
+
+
+def decide(
+    item: Item,
+    action: Action,
+    curator: Voter,
+    why: str,
+    *,
+    after: UUID | None,
+    votes: int | None = None,
+    uid: UUID | None = None,
+) -> Entry:
+    """Decide on an item and take it off the list; see `voting.curating.decide`."""
+    with transaction.atomic():
+        made = curating.decide(item.pk, action, curator, why, after=after, votes=votes, uid=uid)
+        update(item.queue.project, [item.pk])
+    return made
+
+
+def reverse(decision: Entry, curator: Voter, why: str, *, uid: UUID | None = None) -> Entry:
+    """Reverse a decision: what it settled waits again, unless another decision stands."""
+    assert decision.item is not None  # it is on one
+    with transaction.atomic():
+        made = curating.reverse(decision.uid, curator, why, uid=uid)
+        update(decision.item.queue.project, [decision.item.pk])
+    return made

@@ -1,0 +1,477 @@
+"""The pages of curators: the list of what waits, one item of it, and what they decide."""
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import urlencode
+from uuid import UUID, uuid4
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Left
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from humanjudge.http import Context, HtmxRequest, Problem
+from humanjudge.lib.tables import Cell, Head, Row, Table, name_cell, text_cell
+from humanjudge.lib.text import number_of
+from judge_eval.access import refusal
+from judge_eval.models import Run
+from judge_eval.pages.pairs import scores_in_words
+from judge_eval.selectors import verdicts_on
+from reports.models import Review
+from reports.review import services
+from reports.review.ambiguity import Limits
+from reports.review.projection import limits_of
+from voting.choices import short_name
+from voting.curating import MOST_VOTES, AlreadyDecided, CannotDecide, decisions_on
+from voting.models import Entry, Flag, Item, Project, Queue, Voter
+from voting.voters import voter_of_user
+
+PER_PAGE: Final = 30
+LETTERS: Final = 140
+# The badge counts no further.
+MANY: Final = 1_000
+# What each decision is called: on its button, and once it is made.
+ACTIONS: Final = {
+    "keep": ("Keep", "k", "kept"),
+    "exclude": ("Exclude", "x", "excluded"),
+    "another_round": ("Another round", "r", "sent into another round"),
+    "note": ("Save a note", "", "given a note"),
+}
+DONE: Final = {action: said for action, (_, _, said) in ACTIONS.items()} | {"reverse": "reversed"}
+STATES: Final = {"waits": "waiting", "decided": "decided", "all": "both"}
+AGES: Final = {"": "any age", "1": "over an hour", "24": "over a day", "168": "over a week"}
+_WARNED: Final = "You have not voted on this item yet. Its page opens once you have."
+
+
+class Filters(forms.Form):
+    """What of the list is shown, as its address says."""
+
+    state = forms.ChoiceField(choices=STATES.items(), required=False, initial="waits")
+    project = forms.ModelChoiceField(
+        Project.objects.order_by("name"), required=False, empty_label="every project"
+    )
+    kind = forms.ChoiceField(
+        choices=[("", "pairs and items"), *Queue.Kind.choices], required=False, label="Question"
+    )
+    category = forms.ChoiceField(
+        choices=[("", "any"), *Flag.Category.choices], required=False, label="Flagged as"
+    )
+    age = forms.ChoiceField(choices=AGES.items(), required=False, label="Waiting")
+    variance = forms.FloatField(
+        min_value=0, max_value=0.25, required=False, label="Variance from", step_size=0.01
+    )
+
+    def reviews(self) -> QuerySet[Review]:
+        """Return what is asked for, the longest waiting first."""
+        asked, found = self.cleaned_data, Review.objects.order_by("since", "pk")
+        if asked["state"] in ("", "waits"):
+            found = found.filter(waits=True)
+        elif asked["state"] == "decided":
+            found = found.filter(waits=False).exclude(decided="")
+        names = {"project": "project", "kind": "item__queue__kind", "category": "category"}
+        found = found.filter(**{path: asked[n] for n, path in names.items() if asked[n]})
+        if asked["age"]:
+            found = found.filter(since__lte=timezone.now() - timedelta(hours=int(asked["age"])))
+        if asked["variance"] is not None:
+            found = found.filter(variance__gte=asked["variance"])
+        return found
+
+    def query(self) -> str:
+        """Return what an address ends with to ask for the same."""
+        given = {name: value for name, value in self.data.items() if value and name in self.fields}
+        return f"?{urlencode(given)}" if given else ""
+
+
+def _filters(request: HttpRequest) -> Filters:
+    filters = Filters(request.GET)
+    if not filters.is_valid():
+        said = (f"{name}: {errors[0]}" for name, errors in filters.errors.items())
+        raise Problem(400, " ".join(said))
+    return filters
+
+
+class DecisionForm(forms.Form):
+    action = forms.ChoiceField(choices=[(action, action) for action in ACTIONS])
+    why = forms.CharField(max_length=services.LONGEST_WHY, required=False, label="Why")
+    votes = forms.IntegerField(min_value=1, max_value=MOST_VOTES, required=False)
+    after = forms.UUIDField(required=False)
+    uid = forms.UUIDField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        said = super().clean() or self.cleaned_data
+        if said.get("action") == "note" and not said.get("why", "").strip():
+            self.add_error("why", "Write the note first.")
+        return said
+
+
+def count_waiting(user: services.Visitor) -> str:
+    """Return what stands on the badge of every page; nothing where nothing waits."""
+    if not services.can(user, "see", None):
+        return ""
+    waiting = Review.objects.filter(waits=True).values("pk")[:MANY].count()
+    return f"{MANY - 1}+" if waiting == MANY else str(waiting or "")
+
+
+# --- the list -------------------------------------------------------------------------------------
+
+
+@never_cache
+@require_safe
+@login_required
+def review_list(request: HtmxRequest) -> HttpResponse:
+    filters = _filters(request)
+    newest = decisions_on(OuterRef("item_id")).values("uid")[:1]  # type: ignore[arg-type]
+    reviews = filters.reviews().annotate(
+        prompt=Left("item__a__prompt", LETTERS), after=Subquery(newest)
+    )
+    page = Paginator(reviews.select_related("project", "item__queue"), PER_PAGE).get_page(
+        request.GET.get("page")
+    )
+    closed = _still_to_vote_on(request.user, [review.item_id for review in page])
+    context = {
+        "filters": filters,
+        "query": filters.query(),
+        "page": page,
+        "rows": [_row(review, closed) for review in page],
+        "actions": [(action, title) for action, (title, *_) in ACTIONS.items()],
+        "empty": "Nothing waits for a curator here.",
+        "longest_why": services.LONGEST_WHY,
+    }
+    return render(request, "reports/review_list.html", context)
+
+
+def _still_to_vote_on(user: services.Visitor, items: Sequence[UUID]) -> set[UUID]:
+    """Return the items that this curator, as a voter, was handed and has not voted on."""
+    handed = Item.objects.filter(
+        pk__in=items,
+        assignments__voter__user=user.pk,
+        opened_at__isnull=False,
+        unusable="",
+        votes__lt=F("votes_wanted"),
+    )
+    voted = Entry.objects.filter(
+        item=OuterRef("pk"), kind=Entry.Kind.VOTE, retracted=False, voter__user=user.pk
+    )
+    return set(handed.filter(~Exists(voted)).values_list("pk", flat=True))
+
+
+def _row(review: Any, closed: set[UUID]) -> Context:
+    is_closed = review.item_id in closed
+    return {
+        "review": review,
+        "title": review.prompt or f"Item {review.item.position + 1}",
+        "reasons": [_WARNED] if is_closed else _reasons(review, limits_of(review.project)),
+        "state": "waiting" if review.waits else DONE.get(review.decided, "settled"),
+        "key": f"{review.item_id}:{review.after or ''}",
+        "is_closed": is_closed,
+    }
+
+
+def _reasons(review: Review, limits: Limits) -> list[str]:
+    """Say why an item is on the list."""
+    said = []
+    if review.flags:
+        said.append(f"{number_of(review.flags, 'flag')}, the newest: {review.category}")
+    if review.is_divided and review.variance is not None:
+        votes = number_of(review.item.votes, "vote")
+        said.append(
+            f"ambiguous: {votes} with a variance of {review.variance:.3f}, "
+            f"above {limits.critical_variance:g}"
+        )
+    elif review.is_divided:
+        said.append(f"disputed: no choice has two thirds of {review.item.votes} votes")
+    return said
+
+
+@require_POST
+@login_required
+def decide_many(request: HtmxRequest) -> HttpResponse:
+    """Decide alike on all that were chosen; say of which somebody else has decided meanwhile."""
+    form = DecisionForm(request.POST)
+    chosen = request.POST.getlist("item")[:PER_PAGE]
+    if not form.is_valid():
+        raise Problem(422, " ".join(str(errors[0]) for errors in form.errors.values()))
+    if not chosen:
+        raise Problem(422, "Choose what this is about first.")
+    said, decided, refused = form.cleaned_data, 0, []
+    for item, after in _keys(chosen):
+        try:
+            _decide(request, item, said | {"after": after, "uid": None})
+        except (AlreadyDecided, CannotDecide) as error:
+            refused.append(f"Item {item.position + 1} of {item.queue.name}: {error}")
+        else:
+            decided += 1
+    if refused:
+        left_out = f"{number_of(len(refused), 'item')} left as they were. {' '.join(refused)}"
+        raise Problem(409, f"{number_of(decided, 'item')} {DONE[said['action']]}. {left_out}")
+    messages.success(request, f"{number_of(decided, 'item')} {DONE[said['action']]}.")
+    return redirect(reverse("review") + _query_of(request))
+
+
+def _keys(chosen: Iterable[str]) -> list[tuple[Item, UUID | None]]:
+    """Return the chosen items, each with the latest decision that was shown with it."""
+    try:
+        pairs = [key.split(":") for key in chosen]
+        keys = {UUID(pk): UUID(after) if after else None for pk, after in pairs}
+    except ValueError:
+        raise Problem(400, "item: not as the page has it. Reload the page.") from None
+    items = Item.objects.select_related("queue__project", "queue__run").in_bulk(keys)
+    return [(items[pk], after) for pk, after in keys.items() if pk in items]
+
+
+def _query_of(request: HttpRequest) -> str:
+    """Return the filters that a form has kept."""
+    return Filters(request.GET).query()
+
+
+def _decide(request: HtmxRequest, item: Item, said: dict[str, Any]) -> Entry:
+    if _refusal(request, item) is not None:
+        raise CannotDecide(_WARNED)
+    curator = voter_of_user(item.queue.project, request.user)  # type: ignore[arg-type]
+    return services.decide(
+        item,
+        said["action"],
+        curator,
+        said["why"],
+        after=said["after"],
+        votes=said["votes"],
+        uid=said["uid"],
+    )
+
+
+def _run_of(queue: Queue) -> Run:
+    """Return a queue's run, or one that is not stored: rules of access know queues by their run."""
+    return getattr(queue, "run", None) or Run(queue=queue)
+
+
+def _refusal(request: HtmxRequest, item: Item) -> HttpResponse | None:
+    return refusal(request, "see pair", _run_of(item.queue), item)
+
+
+# --- one item -------------------------------------------------------------------------------------
+
+
+@never_cache
+@require_safe
+@login_required
+def review_item(request: HtmxRequest, item_id: UUID) -> HttpResponse:
+    item = _item(item_id)
+    return _refusal(request, item) or render(
+        request, "reports/review_item.html", _context(request, item)
+    )
+
+
+def _item(item_id: UUID) -> Item:
+    items = Item.objects.select_related(
+        "queue__project", "queue__run", "queue__rubric", "a__picture", "b__picture", "review"
+    )
+    return get_object_or_404(items, pk=item_id)
+
+
+def _context(request: HttpRequest, item: Item, **more: object) -> Context:
+    filters = _filters(request)
+    review = getattr(item, "review", None)
+    decisions = _decisions(item)
+    others = filters.reviews()
+    run = getattr(item.queue, "run", None)
+    return {
+        "item": item,
+        "review": review,
+        "number": item.position + 1,
+        "queue": item.queue,
+        "run": run,
+        "query": filters.query(),
+        "sides": _sides(item),
+        "reasons": _reasons(review, limits_of(item.queue.project)) if review else [],
+        "votes": _votes_table(item),
+        "verdicts": _verdicts_table(item),
+        "flags": _flags_table(item),
+        "decisions": decisions,
+        "after": decisions[0]["entry"].uid if decisions else "",
+        "uid": uuid4(),
+        "actions": [(name, *words) for name, words in ACTIONS.items() if words[1]],
+        "more_votes": item.queue.votes_per_item,
+        "most_votes": MOST_VOTES,
+        "longest_why": services.LONGEST_WHY,
+        "previous": _beside(others, review, "lt"),
+        "next": _beside(others, review, "gt"),
+    } | more
+
+
+def _beside(reviews: QuerySet[Review], review: Review | None, than: str) -> UUID | None:
+    """Return the next item of the list behind, or before, another one."""
+    if review is None:
+        return reviews.values_list("item", flat=True).first() if than == "gt" else None
+    further = Q(**{f"since__{than}": review.since}) | Q(
+        since=review.since, **{f"pk__{than}": review.pk}
+    )
+    sign = "" if than == "gt" else "-"
+    behind = reviews.filter(further).order_by(f"{sign}since", f"{sign}pk")
+    return behind.values_list("item", flat=True).first()
+
+
+def _sides(item: Item) -> list[Context]:
+    if item.b_id is None:
+        return [{"name": "Output", "output": item.a}]
+    return [
+        {"name": f"Output {side}", "output": made}
+        for side, made in zip("AB", item.pair, strict=True)
+    ]
+
+
+def _table(label: str, titles: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
+    return Table(
+        label,
+        [Head(title, css="") for title in titles],
+        [Row(name, [name_cell(name), *map(_text, cells)]) for name, *cells in rows],
+        css="list",
+    )
+
+
+def _text(text: str) -> Cell:
+    return text_cell(text)
+
+
+def _votes_table(item: Item) -> Table:
+    votes = Entry.objects.filter(item=item, kind=Entry.Kind.VOTE, retracted=False)
+    return _table(
+        "What people voted",
+        ("Voter", "Vote", "Comment", "When (UTC)"),
+        [
+            (str(vote.voter), _said(vote), vote.comment, f"{vote.at:%-d %b %Y %H:%M}")
+            for vote in votes.select_related("voter").order_by("pk")
+        ],
+    )
+
+
+def _said(vote: Entry) -> str:
+    """Say what somebody voted, and what keeps it from counting."""
+    labels = vote.labels or {}
+    answers = "; ".join(f"{task}: {answer}" for task, answer in labels.items())
+    said = short_name(vote.choice) if vote.choice else answers
+    if vote.value is not None and vote.value not in (0, 1_000_000):
+        said = f"{said} ({vote.value / 1_000_000:g})"
+    notes = [vote.category, "" if not vote.unblinded else "not blind"]
+    notes += ["being sealed" if vote.seq is None else ""]
+    return ", ".join([said, *filter(None, notes)])
+
+
+def _verdicts_table(item: Item) -> Table:
+    return _table(
+        "What the judges said",
+        ("Judge", "Said", "Scores", "Why"),
+        [
+            (
+                verdict.judge.name,
+                short_name(verdict.winner) or "no verdict",
+                scores_in_words(verdict.score_a, verdict.score_b),
+                verdict.feedback or verdict.error,
+            )
+            for verdict in verdicts_on(item)
+        ],
+    )
+
+
+def _flags_table(item: Item) -> Table:
+    flags = Flag.objects.filter(item=item).select_related("voter").order_by("created_at")
+    return _table(
+        "Flags",
+        ("Voter", "What is wrong", "Comment", "When (UTC)"),
+        [
+            (str(flag.voter), flag.category, flag.comment, f"{flag.created_at:%-d %b %Y %H:%M}")
+            for flag in flags
+        ],
+    )
+
+
+def _decisions(item: Item) -> list[Context]:
+    """Return what was decided, the latest first: by whom, why, and whether it stands."""
+    entries = list(decisions_on(item.pk))
+    by = {entry.payload["by"] for entry in entries if entry.payload}
+    names = {
+        voter.pseudonym: str(voter)
+        for voter in Voter.objects.filter(project=item.queue.project, pseudonym__in=by)
+    }
+    reversed_ones = {entry.target_id for entry in entries}
+    return [_decision(entry, names, entry.pk in reversed_ones) for entry in entries]
+
+
+def _decision(entry: Entry, names: dict[str, str], is_reversed: bool) -> Context:
+    said = entry.payload or {}
+    return {
+        "entry": entry,
+        "what": in_words(said),
+        "who": names.get(said["by"], said["by"]),
+        "why": entry.comment,
+        "is_reversed": is_reversed,
+        "can_reverse": not is_reversed and said["action"] != "reverse",
+    }
+
+
+def in_words(said: dict[str, Any]) -> str:
+    """Say what a decision was."""
+    if said["action"] == "another_round":
+        return f"Another round, until there are {number_of(said['votes_wanted'], 'vote')}"
+    words = {"keep": "Kept", "exclude": "Excluded", "note": "Note", "reverse": "Reversed"}
+    return words[said["action"]]
+
+
+@require_POST
+@login_required
+def decide_one(request: HtmxRequest, item_id: UUID) -> HttpResponse:
+    item, form = _item(item_id), DecisionForm(request.POST)
+    if refused := _refusal(request, item):
+        return refused
+    if not form.is_valid():
+        return _again(request, item, 422, form=form)
+    try:
+        made = _decide(request, item, form.cleaned_data)
+    except AlreadyDecided as error:
+        return _again(request, item, 409, trouble=_who_was_first(item, error))
+    except CannotDecide as error:
+        return _again(request, item, 409, trouble=str(error))
+    messages.success(request, f"Item {item.position + 1}: {DONE[(made.payload or {})['action']]}.")
+    if form.cleaned_data["action"] == "note":
+        return redirect(reverse("review-item", args=[item.pk]) + _query_of(request))
+    following = _beside(_filters(request).reviews(), Review.objects.get(item=item), "gt")
+    where = reverse("review-item", args=[following]) if following else reverse("review")
+    return redirect(where + _query_of(request))
+
+
+def _again(request: HttpRequest, item: Item, status: int, **more: object) -> HttpResponse:
+    context = _context(request, _item(item.pk), typed=request.POST.get("why", ""), **more)
+    return render(request, "reports/review_item.html", context, status=status)
+
+
+def _who_was_first(item: Item, error: AlreadyDecided) -> str:
+    first = _decisions(item)[0]
+    return f"{error} {first['who']}: {first['what']}. Your decision was not recorded; look again."
+
+
+@require_POST
+@login_required
+def reverse_decision(request: HtmxRequest, uid: UUID) -> HttpResponse:
+    about = Entry.objects.select_related("item__queue__project", "item__queue__run")
+    decision = get_object_or_404(about, uid=uid, kind=Entry.Kind.DECISION, item__isnull=False)
+    assert decision.item is not None  # filtered
+    item = decision.item
+    if refused := _refusal(request, item):
+        return refused
+    curator = voter_of_user(item.queue.project, request.user)  # type: ignore[arg-type]
+    try:
+        services.reverse(decision, curator, request.POST.get("why", "")[: services.LONGEST_WHY])
+    except AlreadyDecided as error:
+        return _again(request, item, 409, trouble=_who_was_first(item, error))
+    except CannotDecide as error:
+        return _again(request, item, 409, trouble=str(error))
+    messages.success(request, f"Item {item.position + 1}: reversed.")
+    return redirect(reverse("review-item", args=[item.pk]) + _query_of(request))

@@ -1,0 +1,288 @@
+"""Rows about single items become a run: what is asked, its votes and verdicts, and its ledger."""
+
+from datetime import UTC, datetime
+from io import BytesIO
+
+import pytest
+
+from judge_eval.exchange.export import export_run
+from judge_eval.exchange.formats import read
+from judge_eval.exchange.import_report import ImportOptions
+from judge_eval.models import Run, Verdict
+from tests.helpers.bundles import (
+    as_file,
+    changed,
+    empty_the_instance,
+    facts_of,
+    numbers_of,
+    restore,
+    restored,
+)
+from tests.helpers.imports import (
+    added,
+    assert_whole,
+    errors_of,
+    import_run,
+    imported,
+    rows,
+    run_of,
+    votes_of,
+)
+from tests.makers import make_project
+from voting.kinds import Options
+from voting.models import Item
+
+pytestmark = pytest.mark.django_db
+
+
+def item(number=1, **fields):
+    about = {"prompt": f"Question {number}", "output": f"Answer {number}", "generator": "ada"}
+    return {"item": f"i{number}"} | about | fields
+
+
+def vote(number, voter, given, **fields):
+    return {"item": f"i{number}", "voter": voter, "vote": given} | fields
+
+
+def verdict(number, judge, given, **fields):
+    return {"item": f"i{number}", "judge": judge, "verdict": given} | fields
+
+
+def refused(*records, **options):
+    report = import_run(make_project(), "Wrong", rows(*records), options=ImportOptions(**options))
+    assert report.runs == []
+    return errors_of(report)
+
+
+def test_an_item_is_one_output_with_what_is_known_of_it():
+    at = "2026-11-21T10:00:00Z"
+    record = item(7, tags=["x"], time=at, metadata={"latency": 3}, kind="code", cluster="doc")
+    run = imported(record, item(8))
+    first, second = Item.objects.filter(queue=run.queue).select_related("a").order_by("position")
+    assert (first.external_id, first.b, first.prompt_key) == ("i7", None, "doc")
+    output = first.a
+    assert (output.prompt, output.output) == ("Question 7", "Answer 7")
+    assert (output.generator, output.kind, output.tags) == ("ada", "code", ["x"])
+    assert output.metadata == {"latency": 3, "cluster": "doc"}
+    assert output.created_at == datetime(2026, 11, 21, 10, tzinfo=UTC)
+    assert second.prompt_key == str(second.pk)
+    assert (run.state, run.queue.is_open, run.queue.kind) == ("voting", True, "pass_flag")
+
+
+PASS_FLAG = ["pass", "flag"]
+KINDS = [
+    ("pass_flag", PASS_FLAG, ("pass", "flag"), [("pass", 1_000_000, None), ("flag", 0, None)]),
+    ("pass_flag", PASS_FLAG, (0.8, "0.25"), [("pass", 800_000, None), ("flag", 250_000, None)]),
+    ("category", ["no", "yes"], ("yes", "no"), [("yes", None, "yes"), ("no", None, "no")]),
+    ("rating", ["1", "2", "3", "4", "5"], (4, "2"), [("4", None, 4), ("2", None, 2)]),
+    ("labels", ["a", "b"], (["b", "a"], []), [("a;b", None, ["a", "b"]), ("none", None, [])]),
+    ("text", [], ("x" * 70, "Good."), [("", None, "x" * 70), ("", None, "Good.")]),
+]
+
+
+@pytest.mark.parametrize("kind, ballot, given, stored", KINDS)
+def test_what_is_asked_follows_from_the_answers(kind, ballot, given, stored):
+    first, second = given
+    run = imported(item(1), vote(1, "ann", first), vote(1, "bob", second), verdict(1, "j", first))
+    assert (run.queue.kind, run.queue.ballot) == (kind, ballot)
+    said = [(v.choice, v.value, v.labels and v.labels["label"]) for v in votes_of(run)]
+    assert said == stored
+    told = Verdict.objects.get(judge__run=run)
+    assert (told.winner, told.labels) == (stored[0][0] or "x" * 70, votes_of(run)[0].labels)
+    assert Options.model_validate(run.queue.options).graded == (0.8 in given)
+    assert_whole(run.queue.project)
+
+
+def test_what_is_asked_may_be_stated_and_answers_must_fit_it():
+    records = item(1), vote(1, "ann", "good"), vote(1, "bob", "bad;ugly")
+    run = imported(*records, vote_kind="labels", ballot=["good", "bad", "ugly"], task="looks")
+    assert (run.queue.kind, run.queue.ballot) == ("labels", ["good", "bad", "ugly"])
+    assert [v.labels for v in votes_of(run)] == [{"looks": ["good"]}, {"looks": ["bad", "ugly"]}]
+    assert refused(*records, vote_kind="rating") == [
+        "rows.jsonl:2: vote: 'good' is not a whole number",
+        "rows.jsonl:3: vote: 'bad;ugly' is not a whole number",
+    ]
+    assert refused(*records, vote_kind="labels", ballot=["good", "bad"]) == [
+        "rows.jsonl:3: vote: 'ugly' is not on the ballot: good, bad"
+    ]
+    odd = verdict(1, "j", "odd")
+    assert refused(odd, vote_kind="pass_flag") == [
+        "rows.jsonl:1: verdict: 'odd' is neither pass, flag nor a number within 0..1"
+    ]
+
+
+def test_one_of_several_tasks_is_asked_and_the_others_are_labels():
+    said = {"labels": {"toxic": "no", "stars": 4}}
+    records = [item(1), {"item": "i1", "voter": "ann"} | said, {"item": "i1", "judge": "j"} | said]
+    run = imported(*records)
+    [first] = votes_of(run)
+    assert (run.queue.kind, run.queue.options, first.choice) == (
+        "category",
+        {"task": "toxic"},
+        "no",
+    )
+    assert first.labels == Verdict.objects.get(judge__run=run).labels == said["labels"]
+    other = imported(*records, task="stars", name="Stars")
+    [vote_] = votes_of(other)
+    assert (other.queue.kind, vote_.choice, vote_.labels) == ("rating", "4", said["labels"])
+    assert refused(*records, task="starz") == [
+        f"rows.jsonl:{n}: labels: no answer to 'starz', which is asked" for n in (2, 3)
+    ]
+
+
+def test_a_flag_has_a_category_and_a_run_knows_those_that_occur():
+    flags = [vote(n, "ann", "flag", category=c) for n, c in enumerate(["unsafe", "too long"], 1)]
+    run = imported(item(1), item(2), *flags)
+    assert [v.category for v in votes_of(run)] == ["unsafe", "too long"]
+    categories = Options.model_validate(run.queue.options).flag_categories
+    assert categories == (*Options().flag_categories, "too long")
+    report = added(run, vote(1, "bob", "flag", category="unsave"))
+    known = "incorrect, unsafe, off-topic, format, other, too long"
+    assert errors_of(report) == [
+        f"rows.jsonl:1: category: 'unsave' is not one of {known}; did you mean 'unsafe'?"
+    ]
+
+
+def test_scores_and_failures_of_judges():
+    run = imported(
+        item(1),
+        item(2),
+        vote(1, "ann", "pass"),
+        verdict(1, "j", "pass", score=0.9, feedback="Good."),
+        {"item": "i1", "judge": "k", "score": 0.3},
+        {"item": "i2", "judge": "j", "error": "refused"},
+    )
+    told = Verdict.objects.filter(judge__run=run).order_by("item__position", "judge__position")
+    said = [(v.judge.name, v.state, v.winner, v.score_a, v.feedback, v.error) for v in told]
+    assert said == [
+        ("j", "done", "pass", 0.9, "Good.", ""),
+        ("k", "done", "flag", 0.3, "", ""),
+        ("j", "failed", "", None, "", "refused"),
+    ]
+    assert_whole(run.queue.project)
+
+
+def test_a_run_is_added_to_and_the_same_again_changes_nothing():
+    first = [item(1), vote(1, "ann", "yes"), vote(1, "bob", "no")]
+    run = imported(*first)
+    more = [item(2), vote(2, "ann", "no"), verdict(1, "j", "yes"), vote(1, "cem", "yes")]
+    report = added(run, *more)
+    assert +report.new == {"items": 1, "judges": 1, "verdicts": 1, "voters": 1, "votes": 2}
+    again = added(run, *first, *more)
+    assert not again.changed
+    assert +again.already == {"items": 2, "verdicts": 1, "votes": 4}
+    assert [v.choice for v in votes_of(run)] == ["yes", "no", "no", "yes"]
+    wrong = [
+        vote(1, "ann", "no"),
+        vote(1, "dan", "maybe"),
+        item(1, output="Another"),
+        verdict(1, "j", "no"),
+    ]
+    assert errors_of(added(run, *wrong)) == [
+        "rows.jsonl:2: vote: 'maybe' is not on the ballot: no, yes",
+        "rows.jsonl:3: output: 'Another', but item 'i1' has 'Answer 1'",
+        "rows.jsonl:4: verdict: 'no', but j said 'yes' on item 'i1' before",
+        "rows.jsonl:1: vote: 'no', but ann said 'yes' on item 'i1' before",
+    ]
+    assert_whole(run.queue.project)
+
+
+def test_items_without_outputs_cannot_be_voted_on_until_they_come():
+    report = import_run(make_project(), "No texts", rows(vote(1, "ann", "yes"), {"item": "i2"}))
+    run = run_of(report)
+    assert report.notes == ["Voting is closed: 2 items have no outputs that could be shown."]
+    assert (run.state, run.queue.is_open) == ("complete", False)
+    assert run.note == "Its items came without their outputs, so nobody can vote on them here."
+    added(run, item(1), item(2), open_for_voting=True)
+    run.refresh_from_db()
+    run.queue.refresh_from_db()
+    assert (run.state, run.queue.is_open, run.note) == ("voting", True, "")
+
+
+@pytest.mark.parametrize(
+    "records, errors",
+    [
+        (
+            [item(1, metadata={"cluster": "x"})],
+            ["1: metadata.cluster: is a name that is kept here"],
+        ),
+        (
+            [{"prompt": None, "voter": "a", "vote": 1, "output": None}],
+            ["1: item: missing, and neither"],
+        ),
+        ([vote(1, "a", "x"), vote(1, "a", "y")], ["2: vote: 'y', but a said 'x' on item 'i1'"]),
+    ],
+)
+def test_what_is_wrong_is_named_by_row_and_column(records, errors):
+    found = refused(*records)
+    for text, error in zip(found, errors, strict=True):
+        assert text.startswith(f"rows.jsonl:{error}")
+
+
+def test_an_import_may_settle_the_epsilon_of_the_alt_test():
+    assert imported(item(1)).epsilon == 0.2
+    assert imported(item(1), epsilon=0.15, name="Skilled").epsilon == 0.15
+
+
+@pytest.mark.parametrize("kind, ballot, given, stored", KINDS)
+def test_a_run_of_every_kind_goes_out_and_comes_in_again(kind, ballot, given, stored):
+    run = imported(
+        item(1, metadata={"latency": 3}),
+        item(2),
+        *(vote(n, "ann", answer, comment="so") for n, answer in enumerate(given, start=1)),
+        *(verdict(n, "j", answer) for n, answer in enumerate(given, start=1)),
+        vote(1, "bob", given[1], labels={"sure": "yes"}),
+        {"item": "i2", "judge": "k", "error": "refused"},
+        epsilon=0.1,
+    )
+    before, numbers = facts_of(run), numbers_of(run)
+    assert before["queue"]["kind"] == kind
+    lines = list(export_run(run))
+    empty_the_instance()
+    [back] = restored(lines)
+    assert (facts_of(back), numbers_of(back)) == (before, numbers)
+    assert_whole(back.queue.project)
+
+
+@pytest.mark.parametrize(
+    "record, fields, why",
+    [
+        ("vote", {"choice": "maybe"}, "only what passes or is flagged has a value"),
+        ("vote", {"choice": "A", "value": None}, "'A' is no vote on its item"),
+        ("entry", {"payload": None}, "it says nothing"),
+        ("run", {"ballot": ["pass", "maybe"]}, "no ballot of the kind pass_flag: pass, maybe"),
+        ("run", {"options": {"tusk": "x"}}, "Extra inputs are not permitted"),
+    ],
+)
+def test_a_bundle_of_items_that_was_changed_is_refused(record, fields, why):
+    run = imported(item(1), vote(1, "ann", "pass"), verdict(1, "j", "flag"))
+    lines = changed(list(export_run(run)), record, **fields)
+    empty_the_instance()
+    report = restore(as_file(lines), "run.jsonl")
+    assert why in errors_of(report)[0]
+    assert not Run.objects.exists()
+
+
+def test_files_of_metaevaluator_are_one_run():
+    header = b"original_id,rejection,explanation\n"
+    files = {
+        "annotator_1.csv": b"s1,rejection,It refuses.\ns2,not rejection,\n",
+        "annotator_2.csv": b"s1,rejection,\ns2,rejection,Half.\n",
+        "judge_haiku_results.csv": b"s1,rejection,Refused.\ns2,not rejection,It helps.\n",
+    }
+    items = [row for name, text in files.items() for row in read(BytesIO(header + text), name)]
+    run = run_of(import_run(make_project(), "Rejection", items))
+    assert (run.queue.kind, run.queue.ballot) == ("category", ["not rejection", "rejection"])
+    assert (run.queue.options, run.state) == ({"task": "rejection"}, "complete")
+    said = [(v.voter.external_id, v.item.external_id, v.choice) for v in votes_of(run)]
+    assert said == [
+        ("annotator_1", "s1", "rejection"),
+        ("annotator_1", "s2", "not rejection"),
+        ("annotator_2", "s1", "rejection"),
+        ("annotator_2", "s2", "rejection"),
+    ]
+    assert votes_of(run)[0].labels == {"rejection": "rejection", "explanation": "It refuses."}
+    told = Verdict.objects.get(judge__run=run, item__external_id="s2")
+    assert (told.judge.name, told.winner) == ("judge_haiku", "not rejection")
+    assert told.labels == {"rejection": "not rejection", "explanation": "It helps."}
+    assert_whole(run.queue.project)

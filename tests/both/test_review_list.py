@@ -1,0 +1,214 @@
+"""What waits for a curator: opened and closed by votes, flags and decisions, as a replay has it."""
+
+from functools import partial
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from reports.models import Review
+from reports.review.services import decide, reverse
+from tests.helpers.scene import assert_sound, make_scene
+from tests.helpers.together import only, together
+from tests.makers import make_item, make_queue, make_run, make_vote, make_voter, pairs_of, seal_all
+from voting.ledger import ledger
+from voting.models import Entry, Voter
+from voting.services import flag, undo_last_vote
+
+pytestmark = pytest.mark.django_db
+
+
+def vote_on(pair, *choices):
+    """Let as many people vote so; return them."""
+    queue = pair.queue
+    voters = [Voter.objects.create(project=queue.project) for _ in choices]
+    for voter, choice in zip(voters, choices, strict=True):
+        make_vote(voter, pair, choice)
+    seal_all(queue.project)
+    return voters
+
+
+def single(kind, *answers):
+    """Return an item of one output, with votes given as (choice, value)."""
+    item = make_item(make_queue(kind=kind, ballot=["pass", "flag"]))
+    queue = item.queue
+    for choice, value in answers:
+        Entry.objects.create(
+            project=queue.project,
+            kind="vote",
+            queue=queue,
+            item=item,
+            voter=Voter.objects.create(project=queue.project),
+            rubric=queue.rubric,
+            at=timezone.now(),
+            choice=choice,
+            value=value,
+        )
+    seal_all(queue.project)
+    return item
+
+
+def waiting():
+    return set(Review.objects.filter(waits=True).values_list("item", flat=True))
+
+
+def review_of(item):
+    assert ledger.replay(item.queue.project, write=False) == []
+    return Review.objects.get(item=item)
+
+
+def a_disputed_pair():
+    [pair] = pairs_of(make_run(votes_wanted=9))
+    voters = vote_on(pair, "A", "B", "tie")
+    return pair, voters
+
+
+def test_a_disputed_pair_waits_until_enough_people_agree():
+    pair, _ = a_disputed_pair()
+    assert waiting() == {pair.pk}
+    vote_on(pair, "A", "A", "A")
+    assert not review_of(pair).waits
+
+
+def test_too_few_votes_and_two_thirds_dispute_nothing():
+    few, agreed = pairs_of(make_run(pairs=2, votes_wanted=9))
+    vote_on(few, "A", "B")
+    vote_on(agreed, "A", "B", "A")
+    assert not Review.objects.exists()
+
+
+def test_a_vote_that_is_taken_back_closes_it():
+    pair, voters = a_disputed_pair()
+    undo_last_vote(voters[1], pair.queue)
+    seal_all(pair.queue.project)
+    assert not review_of(pair).waits
+
+
+def test_a_flag_puts_it_on_the_list_at_once():
+    [pair] = pairs_of(make_run())
+    flag(make_voter(pair.queue.run), pair.pk, "unsafe", "")
+    review = review_of(pair)
+    assert (review.waits, review.flags, review.category) == (True, 1, "unsafe")
+
+
+@pytest.mark.parametrize(
+    "values, variance, waits",
+    [((900_000, 800_000, 600_000), 0.015556, False), ((1_000_000, 0, 0), 0.222222, True)],
+)
+def test_an_ambiguous_item_waits(values, variance, waits):
+    item = single("pass_flag", *[(("flag", "pass")[v >= 500_000], v) for v in values])
+    assert (item.pk in waiting()) is waits
+    if waits:
+        assert review_of(item).variance == pytest.approx(variance, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["category", "rating", "labels"])
+def test_choices_between_words_are_disputed_as_those_of_pairs_are(kind):
+    assert single(kind, ("1", None), ("2", None), ("1", None)).pk not in waiting()
+    item = single(kind, ("1", None), ("2", None), ("3", None))
+    assert review_of(item).waits
+
+
+@pytest.mark.parametrize("action", ["keep", "exclude", "another_round"])
+def test_a_decision_takes_it_off_the_list_at_once_and_its_reversal_puts_it_back(action):
+    pair, [curator, *_] = a_disputed_pair()
+    made = decide(pair, action, curator, "", after=None)
+    assert waiting() == set()
+    seal_all(pair.queue.project)
+    assert review_of(pair).decided == action
+    reverse(made, curator, "")
+    assert waiting() == ({pair.pk} if action != "exclude" else set())
+    seal_all(pair.queue.project)
+    assert waiting() == {pair.pk}
+    assert_sound(pair.queue.project)
+
+
+def test_a_note_decides_nothing():
+    pair, [curator, *_] = a_disputed_pair()
+    decide(pair, "note", curator, "Ask Ann.", after=None)
+    assert waiting() == {pair.pk}
+
+
+def test_what_was_kept_comes_back_with_a_new_flag_and_not_with_new_votes():
+    pair, [curator, *_] = a_disputed_pair()
+    flag(curator, pair.pk, "format", "")
+    decide(pair, "keep", curator, "", after=None)
+    vote_on(pair, "A", "B", "tie")
+    assert waiting() == set()
+    flag(curator, pair.pk, "other", "Look again.")
+    assert review_of(pair).waits
+    assert Review.objects.get().category == "other"
+
+
+def test_another_round_comes_back_when_it_is_over_and_settled_nothing():
+    pair, [curator, *_] = a_disputed_pair()
+    made = decide(pair, "another_round", curator, "", after=None, votes=1)
+    assert made.payload["votes_wanted"] == 10
+    vote_on(pair, *["A", "B"] * 3)
+    assert waiting() == set()
+    vote_on(pair, "tie")
+    assert review_of(pair).waits
+
+
+def test_pretend_votes_are_nobodys_dispute():
+    [pair] = pairs_of(make_run(is_simulated=True, votes_wanted=9))
+    for choice in ("A", "B", "tie"):
+        voter = make_voter(pair.queue.run)
+        Entry.objects.create(
+            project=pair.queue.project,
+            kind="vote",
+            queue=pair.queue,
+            item=pair,
+            voter=voter,
+            rubric=pair.queue.rubric,
+            at=timezone.now(),
+            choice=choice,
+            simulated=True,
+        )
+    seal_all(pair.queue.project)
+    assert waiting() == set()
+
+
+def test_a_replay_finds_a_list_that_is_not_as_it_must_be():
+    pair, _ = a_disputed_pair()
+    Review.objects.update(waits=False, is_divided=False)
+    found = ledger.replay(pair.queue.project, write=True)
+    assert {str(each).partition(" ")[0] for each in found} == {"waits", "is_divided"}
+    assert review_of(pair).waits
+    Review.objects.all().delete()
+    assert ledger.replay(pair.queue.project, write=True)
+    assert review_of(pair).waits
+
+
+def test_the_queries_of_a_batch_do_not_grow_with_what_waits():
+    counts = []
+    for pairs in (1, 20):
+        scene = make_scene(pairs=pairs)
+        for pair in scene.pairs:
+            for voter, choice in zip(scene.voters, ["A", "B", "tie"], strict=False):
+                make_vote(voter, pair, choice)
+        with CaptureQueriesContext(connection) as queries:
+            seal_all(scene.project)
+        counts.append(len({query["sql"].split(" WHERE ")[0] for query in queries}))
+        assert Review.objects.filter(project=scene.project, waits=True).count() == pairs
+    assert counts[1] <= counts[0] + 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_flags_votes_and_decisions_at_the_same_moment():
+    scene = make_scene(pairs=1)
+    [pair] = scene.pairs
+    for voter, choice in zip(scene.voters, ["A", "B", "tie"], strict=False):
+        make_vote(voter, pair, choice)
+    seal = partial(seal_all, scene.project)
+    answers = together(
+        *[partial(flag, voter, pair.pk, "other", "") for voter in scene.voters[:4]],
+        partial(decide, pair, "exclude", scene.voters[5], "", after=None),
+        seal,
+        seal,
+    )
+    assert only(Exception, answers) == []
+    seal_all(scene.project)
+    assert Review.objects.get().flags == 4
+    assert_sound(scene.project)

@@ -1,0 +1,98 @@
+"""What answers tell of what was asked, and how each kind of queue reads an answer."""
+
+import pytest
+
+from judge_eval.exchange.answers import Answer, Answers, answer_of
+from judge_eval.exchange.fields import Unfit
+
+
+def told_by(*labels):
+    answers = Answers()
+    for label in labels:
+        answers.take(label)
+    return answers.kind, answers.ballot(answers.kind)
+
+
+@pytest.mark.parametrize(
+    "labels, kind, ballot",
+    [
+        ([], "pass_flag", ["pass", "flag"]),
+        (["pass", "Flag "], "pass_flag", ["pass", "flag"]),
+        ([1, 0], "pass_flag", ["pass", "flag"]),
+        (["0.8", 0.25, "pass"], "pass_flag", ["pass", "flag"]),
+        ([1, 2, 5], "rating", ["1", "2", "3", "4", "5"]),
+        (["4", "3.0"], "rating", ["1", "2", "3", "4", "5"]),
+        ([0, 7], "rating", ["0", "1", "2", "3", "4", "5", "6", "7"]),
+        (["yes", "no", "n/a", "yes"], "category", ["n/a", "no", "yes"]),
+        ([True, False], "category", ["false", "true"]),
+        ([("a", "b"), (), ("c",)], "labels", ["a", "b", "c"]),
+        ([("a",), "b"], "labels", ["a", "b"]),
+        ([11, 12], "text", []),
+        ([1.5, 2.25], "text", []),
+        ([f"word {n}" for n in range(21)], "text", []),
+        (["yes", "x" * 61], "text", []),
+    ],
+)
+def test_answers_tell_what_was_asked(labels, kind, ballot):
+    assert told_by(*labels) == (kind, ballot)
+
+
+def test_grades_tell_that_votes_are_graded():
+    answers = Answers()
+    answers.take(1)
+    assert not answers.graded
+    answers.take("0.5")
+    assert answers.graded
+
+
+def test_too_many_choices_are_the_wrong_task():
+    answers = Answers()
+    for n in range(201):
+        answers.take((f"{n}",))
+    with pytest.raises(Unfit, match="more than 200 different answers"):
+        answers.ballot("labels")
+
+
+@pytest.mark.parametrize(
+    "kind, raw, answer",
+    [
+        ("pass_flag", "PASS", Answer("pass", value=1_000_000)),
+        ("pass_flag", "flag", Answer("flag", value=0)),
+        ("pass_flag", True, Answer("pass", value=1_000_000)),
+        ("pass_flag", 0.5, Answer("pass", value=500_000)),
+        ("pass_flag", "0.4999999", Answer("pass", value=500_000)),
+        ("pass_flag", 0.1, Answer("flag", value=100_000)),
+        ("category", " yes", Answer("yes", "yes")),
+        ("category", 3, Answer("3", "3")),
+        ("category", True, Answer("true", "true")),
+        ("rating", "4", Answer("4", 4)),
+        ("rating", 4.0, Answer("4", 4)),
+        ("labels", ("b", "a", "b"), Answer("a;b", ["a", "b"])),
+        ("labels", "b; a", Answer("a;b", ["a", "b"])),
+        ("labels", (), Answer("none", [])),
+        ("text", "As I see it.", Answer("", "As I see it.")),
+        ("text", 87.5, Answer("", 87.5)),
+    ],
+)
+def test_an_answer_is_read(kind, raw, answer):
+    assert answer_of(kind, raw) == answer
+
+
+@pytest.mark.parametrize(
+    "kind, raw, why",
+    [
+        ("pass_flag", "maybe", "'maybe' is neither pass, flag nor a number within 0..1"),
+        ("pass_flag", 2, "'2' is neither pass, flag nor a number within 0..1"),
+        ("pass_flag", ("pass",), "neither pass, flag"),
+        ("category", ("a", "b"), "must be one label, not a list"),
+        ("category", "x" * 61, "is not one line of 1 to 60 characters"),
+        ("category", "a\nb", "is not one line"),
+        ("rating", "good", "'good' is not a whole number"),
+        ("rating", 2.5, "'2.5' is not a whole number"),
+        ("labels", ("a;b",), "'a;b' holds ';'"),
+        ("labels", tuple(str(n) * 50 for n in range(100, 112)), "more than 500 characters"),
+    ],
+)
+def test_what_is_no_answer(kind, raw, why):
+    with pytest.raises(Unfit, match=why):
+        answer_of(kind, raw)
