@@ -1,11 +1,11 @@
 """Which items wait for a curator: made of votes, flags and decisions, and of nothing else."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Count
 from django.utils import timezone
 
@@ -140,7 +140,7 @@ def _columns(votes: Votes, flags: Sequence[Flag], decided: Decided | None) -> di
 
 def update(
     project: Project,
-    items: Iterable[UUID],
+    items: Collection[UUID],
     new: Choices | None = None,
     limits: Limits | None = None,
     made: Sequence[Fact] = (),
@@ -150,7 +150,9 @@ def update(
     Whoever changes votes, flags or decisions calls this behind it, so the row is locked before
     these are read: of two who come at once the later one sees what the earlier one wrote.
     """
-    due = sorted(set(items))
+    # What comes on the list together stands there in the order of its queue.
+    rows_of = Item.objects.filter(pk__in=items).order_by("queue_id", "position")
+    due = list(rows_of.values_list("pk", flat=True))
     with transaction.atomic():
         Review.objects.bulk_create(
             (Review(item_id=item, project=project) for item in due), ignore_conflicts=True
@@ -166,7 +168,8 @@ def update(
             begins = columns["waits"] and not review.waits
             since = now if begins else review.since
             if begins or any(getattr(review, name) != value for name, value in columns.items()):
-                rows.append((*columns.values(), since, review.pk))
+                at = connection.ops.adapt_datetimefield_value(since)
+                rows.append((*columns.values(), at, review.pk))
         update_many(Review, (*COLUMNS, "since"), rows)
 
 
