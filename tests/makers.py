@@ -142,6 +142,21 @@ def make_single_run(
     return run
 
 
+def make_study(outputs=("An answer",), *, says=None, names=("judge-0", "judge-1"), **queue_fields):
+    """Return a run of single items that are open; `says` is, for each, what each judge says."""
+    queue_fields = {"kind": "pass_flag", "ballot": ["pass", "flag"]} | queue_fields
+    queue = make_queue(**queue_fields)
+    run = Run.objects.create(queue=queue, name="A run of items", state=Run.State.VOTING)
+    Board.objects.create(run=run)
+    make_judges(run, names if says else [])
+    prompts = [f"Question {n}" for n in range(len(outputs))]
+    items = [make_item(queue, out, prompt=said) for out, said in zip(outputs, prompts, strict=True)]
+    if says:
+        _make_verdicts(run, dict(zip(items, says, strict=True)))
+    seal_all(queue.project)
+    return run
+
+
 def make_judges(run, names, *, first=0, baselines=None):
     judges = Judge.objects.bulk_create(
         Judge(

@@ -8,6 +8,8 @@ from judge_eval.findings.slices import Parts
 from judge_eval.stats.estimate import AmongPeople, Rating, Share
 
 PEOPLE: Final = "people"
+# What is asked of pairs; further tasks have names of their own.
+WINNER: Final = "winner"
 
 
 def _plain(array: Any) -> Any:
@@ -165,7 +167,7 @@ class AltTestJudge(Figures):
 class AltTest(Figures):
     """May a judge take a person's place, by their answers to one task?"""
 
-    task: str = "winner"
+    task: str = WINNER
     judges: list[AltTestJudge]
     advice: list[str]
     left_out: list[str]

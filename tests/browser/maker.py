@@ -48,15 +48,20 @@ def new_run(*, kind="text", long=False, failed_drawing=False, **options):
             source_sha256=run.pk.hex * 2, state="failed", error="the drawing takes too long"
         )
         outputs.filter(generator="generator-0").update(kind="svg", picture=picture)
-    return _known(run)
+    return _addresses(run)
 
 
 def new_single_run(**options):
     """A run of single items; `options` are those of `makers.make_single_run`."""
-    return _known(makers.make_single_run(**options))
+    return _addresses(makers.make_single_run(**options))
 
 
-def _known(run):
+def new_study(**options):
+    """A run of single items, open, and an invite to it; options are those of `make_study`."""
+    return _addresses(makers.make_study(**options))
+
+
+def _addresses(run):
     invite = makers.make_invite(run)
     return {
         "queue": str(run.queue_id),
@@ -72,6 +77,7 @@ def votes(*, queue):
     """Every vote in a queue, oldest first, taken back or not."""
     rows = Entry.objects.filter(queue=queue, kind="vote").order_by("id")
     fields = ("item", "voter", "choice", "left_side", "retracted", "seq", "elapsed_ms")
+    fields += ("value", "category", "comment", "labels")
     return [
         {name: str(value) if hasattr(value, "hex") else value for name, value in row.items()}
         for row in rows.values(*fields)
@@ -80,6 +86,22 @@ def votes(*, queue):
 
 def flags(*, queue):
     return list(Flag.objects.filter(item__queue=queue).values("category", "comment"))
+
+
+def dispute(*, queue):
+    """Let three people vote three different things on every item; seal that."""
+    queue = Queue.objects.get(pk=queue)
+    items = queue.items.order_by("position")
+    for choice in ("A", "B", "tie"):
+        voter = Voter.objects.create(project=queue.project, name=f"for {choice}")
+        for item in items:
+            makers.make_vote(voter, item, choice)
+    makers.seal_all(queue.project)
+
+
+def decisions(*, queue):
+    entries = Entry.objects.filter(queue=queue, kind="decision").order_by("pk")
+    return [[str(e.item_id), e.payload["action"], e.comment] for e in entries]
 
 
 def set_queue(*, queue, **fields):
@@ -143,8 +165,11 @@ ANSWERS = {
     for function in (
         new_run,
         new_single_run,
+        new_study,
         votes,
         flags,
+        dispute,
+        decisions,
         set_queue,
         set_comparison,
         block_voters,

@@ -7,7 +7,8 @@ from uuid import UUID
 
 from django.db.models import Count, F, Q, QuerySet
 
-from voting.kinds import kind_of
+from voting.disputes import Vote, extra_votes
+from voting.kinds import Options, kind_of
 from voting.ledger.bulk_sql import key, update_many
 from voting.ledger.decisions import EXCLUDED, Standing
 from voting.ledger.ledger import Difference, Fact, correct, decided_items, standing_of
@@ -74,19 +75,45 @@ def _tallies(counted: QuerySet[Entry], queues: Mapping[UUID, Queue]) -> dict[UUI
     return tallies
 
 
-def _settled(unusable: str, wanted: int, stands: Standing) -> dict[str, Any]:
-    """Return what curators' decisions make of an item, which is so now."""
-    other, more = "" if unusable == EXCLUDED else unusable, stands.votes_wanted
-    return {
-        "unusable": EXCLUDED if stands.is_excluded else other,
-        "votes_wanted": wanted if more is None else more,
-    }
+def _asking(queues: Mapping[UUID, Queue]) -> dict[UUID | None, Options]:
+    """Return the options of those queues where disputed items want more votes."""
+    options = {pk: Options.model_validate(row.options) for pk, row in queues.items() if row.options}
+    return {pk: each for pk, each in options.items() if each.extra_votes}
+
+
+def _votes_on(items: Q) -> dict[UUID, list[Vote]]:
+    votes: dict[UUID, list[Vote]] = defaultdict(list)
+    sealed = Entry.objects.filter(COUNTED, items, item__isnull=False).order_by("seq")
+    for item, choice, value in sealed.values_list("item", "choice", "value"):
+        assert item is not None  # filtered
+        votes[item].append((choice, value))
+    return votes
+
+
+def _settled(
+    wanted: int, extra: int, stands: Standing, votes: Sequence[Vote], options: Options | None
+) -> dict[str, Any]:
+    """Return how many votes an item wants, `extra` of them because people disagree.
+
+    A curator's round replaces what was wanted before, extra votes too.
+    """
+    first = wanted - extra if stands.votes_wanted is None else stands.votes_wanted
+    more = 0
+    if options:
+        more = extra_votes(votes, first, options.extra_votes, options.critical_variance)
+    return {"votes_wanted": first + more, "extra_votes": more}
+
+
+def _unusable(why: str, stands: Standing) -> str:
+    """Return why an item cannot be voted on, now that these decisions stand."""
+    return EXCLUDED if stands.is_excluded else "" if why == EXCLUDED else why
 
 
 class VoteCounts:
     """Keeps the counts of votes on `Item`, its turn, and `Queue.done`: how many are done.
 
-    It does to items what curators decide: excluded ones are unusable, another round wants more.
+    It does to items what curators decide: excluded ones are unusable, another round wants more. It
+    asks for more votes on disputed items, where the queue's options say so.
     """
 
     def __init__(self, project: Project) -> None:
@@ -100,13 +127,16 @@ class VoteCounts:
         columns = dict.fromkeys(c for queue in self.queues.values() for c in kind_of(queue).tally)
         rows = Item.objects.filter(pk__in=self.queue_of)
         # Under the project's lock: only sealing changes them.
-        names = ("pk", "unusable", "votes_wanted", "turn", *columns)
+        names = ("pk", "unusable", "votes_wanted", "extra_votes", "turn", *columns)
         self.items = {row["pk"]: row for row in rows.values(*names)}
         self.stands: dict[UUID, Standing] = {}
         if decided := decided_items(batch):
             self.stands = standing_of(self.project, decided, batch)
             sealed = Entry.objects.filter(COUNTED, item__in=decided)
             self.sealed = _tallies(sealed, self.queues)
+        self.asking = _asking(self.queues)
+        asked = [item for item, queue in self.queue_of.items() if queue in self.asking]
+        self.votes_on = _votes_on(Q(item__in=asked)) if asked else {}
 
     def compute(self) -> None:
         # A decision may change whether votes on its item count: these are counted anew.
@@ -123,6 +153,8 @@ class VoteCounts:
                 counted = kind_of(queue).counted(vote.choice, vote.left_side, vote.value)
                 change = self.change.setdefault(vote.item_id, [0] * len(counted))
                 _add(change, 1 if is_new else -1, counted)
+            if is_new and queue.pk in self.asking:
+                self.votes_on[vote.item_id].append((vote.choice, vote.value))
 
     def _miscounted(self, item: UUID) -> list[int]:
         """Return what is missing in the counts of an item."""
@@ -139,12 +171,12 @@ class VoteCounts:
             tally = kind_of(self.queues[queue]).tally
             new = [item[name] + more for name, more in zip(tally, by, strict=True)]
             rows[tally].append((*new, key(pk)))
-            before, after = item["votes_wanted"], item["votes_wanted"]
-            if pk in self.stands:
-                settled = _settled(item["unusable"], before, self.stands[pk])
+            wanted = item["votes_wanted"]
+            if queue in self.asking or pk in self.stands:
+                settled = self._settled(item)
+                wanted = settled["votes_wanted"]
                 rows[tuple(settled)].append((*settled.values(), key(pk)))
-                after = settled["votes_wanted"]
-            done[queue] += (new[0] >= after) - (item["votes"] >= before)
+            done[queue] += (new[0] >= wanted) - (item["votes"] >= item["votes_wanted"])
             if item["turn"] >= FRESH:
                 begun.append(pk)
         for tally, some in rows.items():
@@ -153,6 +185,12 @@ class VoteCounts:
             if queue and by_items:
                 Queue.objects.filter(pk=queue).update(done=F("done") + by_items)
         self._hand_out_first(begun)
+
+    def _settled(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        stands, queue = self.stands.get(item["pk"], Standing()), self.queue_of[item["pk"]]
+        votes, options = self.votes_on.get(item["pk"], []), self.asking.get(queue)
+        wanted = _settled(item["votes_wanted"], item["extra_votes"], stands, votes, options)
+        return wanted | {"unusable": _unusable(item["unusable"], stands)}
 
     def _hand_out_first(self, begun: Sequence[UUID]) -> None:
         """What is left of prompts that were voted on comes before those that nobody has begun."""
@@ -176,12 +214,16 @@ class VoteCounts:
         )
         counted = Entry.objects.filter(COUNTED, project=self.project, item__isnull=False)
         tallies, done = _tallies(counted, queues), Counter[UUID]()
+        asking = _asking(queues)
+        votes_on = _votes_on(Q(queue__in=asking)) if asking else {}
         for item in Item.objects.filter(queue__project=self.project):
             columns = kind_of(queues[item.queue_id]).tally
-            tally = tallies.get(item.pk, [0] * len(columns))
-            settled = _settled(item.unusable, item.votes_wanted, stands.get(item.pk, Standing()))
-            done[item.queue_id] += tally[0] >= settled["votes_wanted"]
-            replayed = dict(zip(columns, tally, strict=True)) | settled
+            tally, stand = tallies.get(item.pk, [0] * len(columns)), stands.get(item.pk, Standing())
+            votes, options = votes_on.get(item.pk, []), asking.get(item.queue_id)
+            wanted = _settled(item.votes_wanted, item.extra_votes, stand, votes, options)
+            done[item.queue_id] += tally[0] >= wanted["votes_wanted"]
+            replayed = dict(zip(columns, tally, strict=True)) | wanted
+            replayed |= {"unusable": _unusable(item.unusable, stand)}
             yield from correct(item, f"comparison {item.pk}", replayed, write=write)
         for row in queues.values():
             yield from correct(row, f"queue {row.pk}", {"done": done[row.pk]}, write=write)
