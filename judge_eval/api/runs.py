@@ -121,6 +121,10 @@ WHOLE = BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_intege
 
 
 class SimulateIn(BaseModel, strict=True):
+    """`choice` is one of the run's ballot, or `auto`."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"choice": "auto", "limit": 10}})
+
     choice: str = "auto"
     limit: Annotated[int, Field(ge=1), WHOLE] | None = None
     seed: Annotated[int, WHOLE] = 0

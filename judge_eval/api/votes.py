@@ -13,7 +13,7 @@ from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 from ninja import Field, Schema
 from ninja.errors import HttpError
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, WithJsonSchema
 
 from humanjudge.lib.ratelimit import RateLimit
 from judge_eval.api.access import (
@@ -98,6 +98,8 @@ class VoteIn(Schema):
     What is graded has a `value` between 0 and 1 instead; a flag may have a `category`; `criteria`
     are answered one by one, and free text by `text`. A `comment` may stand beside each.
     """
+
+    model_config = ConfigDict(json_schema_extra={"example": {"task_id": "8a757b33", "winner": "A"}})
 
     task_id: Prefix
     # Which of them the run's ballot has, it says itself.
