@@ -73,6 +73,9 @@ class Options(Part):
         "other",
     )
     criteria: Annotated[tuple[Criterion, ...], Field(strict=False, max_length=20)] = ()
+    # Where people disagree an item wants so many votes more: see voting.disputes.
+    extra_votes: Annotated[int, Field(ge=0, le=100)] = 0
+    critical_variance: Annotated[float, Field(gt=0, lt=0.25)] = 0.05
 
 
 DEFAULT_OPTIONS: Final = Options()
@@ -239,7 +242,9 @@ class PassFlag(Single):
         elif options.graded:
             value = _grade("value", posted, is_graded=True)
         else:
-            value = row_of(_offered("choice", posted.get("choice", ""), PASS_FLAG)).quality
+            # Whoever says why, flags.
+            said = posted.get("choice") or "flag" * bool(posted.get("category"))
+            value = row_of(_offered("choice", said, PASS_FLAG)).quality
         choice = PASS_FLAG[value < 0.5]
         category = posted.get("category", "") if choice == "flag" else ""
         if category:
@@ -264,12 +269,25 @@ class PassFlag(Single):
 class Rating(Single):
     """One output, and how good it is from 1 to 5."""
 
+    def buttons(self, ballot: Collection[str]) -> Sequence[ChoiceRow | Button]:
+        ends = {"1": "lowest", "5": "highest"}
+        return [Button(word, word, word, ends.get(word, "")) for word in ballot]
+
     def labelled(self, choice: str, options: Options) -> dict[str, Label]:
         return {options.task: int(choice)}
 
 
 class Labels(Single):
     """One output, and which of some labels fit it. The choices come in one field, separated."""
+
+    def spoken(self, choice: str, left: str) -> str:
+        """
+        Examples
+        --------
+        >>> KINDS["labels"].spoken("long;rude", ""), KINDS["labels"].spoken("none", "")
+        ('long, rude', 'none of these')
+        """
+        return "none of these" if choice == NO_LABELS else choice.replace(SEPARATOR, ", ")
 
     def answer(self, posted: Posted, ballot: Sequence[str], options: Options, left: str) -> Answer:
         chosen = {word for word in posted.get("choice", "").split(SEPARATOR) if word}

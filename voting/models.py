@@ -204,6 +204,8 @@ class Item(models.Model):
     # The other output of a pair; an item of one output has none.
     b = ForeignKey(Inference, models.PROTECT, related_name="+", null=True, blank=True)
     votes_wanted = models.PositiveSmallIntegerField(default=1)
+    # How many of these because people disagree; kept by voting.ledger.counts.
+    extra_votes = models.PositiveSmallIntegerField(default=0, editable=False)
     # Sealed votes that count; kept by voting.ledger.counts. Then by what they chose, and of
     # those for a side how many were seen to stand left or right, and chose the left.
     votes = models.PositiveIntegerField(default=0, editable=False)

@@ -8,6 +8,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from humanjudge.lib.text import number_of
+from voting.kinds import kind_of
 from voting.models import Assignment, Entry, Exposure, Item, Project, Queue, Voter
 
 
@@ -25,6 +26,12 @@ def taken_back(voter: Voter, queue: Queue, item: UUID) -> Item | None:
     undone = own_votes(voter, queue).filter(item=OuterRef("pk"), retracted=True)
     again = _not_voted_on(voter).filter(Exists(undone), queue=queue, pk=item)
     return again.select_related("a__picture", "b__picture").first()
+
+
+def last_taken_back(voter: Voter, item: Item) -> Entry | None:
+    """Return the vote on an item that the voter has undone last."""
+    undone = Entry.objects.filter(voter=voter, kind=Entry.Kind.VOTE, item=item, retracted=True)
+    return undone.select_related("queue").order_by("-id").first()
 
 
 def has_seen_verdicts(voter: Voter, item: Item) -> bool:
@@ -56,6 +63,8 @@ class Progress:
     unblinded: int
     # Votes of mine on what a curator has excluded: they count nowhere.
     left_out: int = 0
+    # What is voted on.
+    noun: str = "pair"
 
     @property
     def of(self) -> int:
@@ -71,7 +80,7 @@ class Progress:
 
     @property
     def counted_in_words(self) -> str:
-        voted, blind = f"You voted on {number_of(self.mine, 'pair')}", self.mine - self.unblinded
+        voted, blind = f"You voted on {number_of(self.mine, self.noun)}", self.mine - self.unblinded
         left_out = ""
         if self.left_out:
             of_mine = f"{self.left_out} of your votes {_are(self.left_out)}"
@@ -89,8 +98,9 @@ class Progress:
     @property
     def last_in_words(self) -> str:
         few = self.left_for_me == 1
+        last = self.noun if few else number_of(self.left_for_me, self.noun)
         return (
-            f"Others have just voted on the last {'pair' if few else f'{self.left_for_me} pairs'}. "
+            f"Others have just voted on the last {last}. "
             f"Should {'it' if few else 'one of them'} want another vote, it comes to you: this "
             "page looks again by itself."
         )
@@ -99,7 +109,7 @@ class Progress:
     def preparing_in_words(self) -> str:
         if not self.preparing:
             return "There is nothing to vote on just now."
-        return f"{number_of(self.preparing, 'pair')} {_are(self.preparing)} not ready yet."
+        return f"{number_of(self.preparing, self.noun)} {_are(self.preparing)} not ready yet."
 
 
 def _are(number: int) -> str:
@@ -145,7 +155,14 @@ def progress(voter: Voter, queue: Queue) -> Progress:
     full = _not_voted_on(voter).filter(queue=queue, votes=F("votes_wanted"))
     again = full.filter(pk__in=retractions.values("item")).count()
     left = open_to(voter, queue).filter(released_by_me(voter)).count() + again
-    return Progress(**mine, left_for_me=left, done=done - again, total=total, preparing=preparing)
+    return Progress(
+        **mine,
+        left_for_me=left,
+        done=done - again,
+        total=total,
+        preparing=preparing,
+        noun=kind_of(queue).noun,
+    )
 
 
 def released_by_me(voter: Voter) -> Q:

@@ -22,14 +22,26 @@ from humanjudge.lib.ratelimit import RateLimit
 from voting import ballots, services, voters
 from voting.assignment import ballot_for, give_back, next_pairs
 from voting.forms import FlagForm, JoinForm, UndoForm
-from voting.kinds import AnswerInvalid, Options, kind_of
+from voting.kinds import SEPARATOR, AnswerInvalid, Posted, kind_of
 from voting.models import Entry, Flag, Item, Queue, Voter
 from voting.pictures.store import stored_path
-from voting.selectors import has_seen_verdicts, own_votes, progress, standing_votes, taken_back
+from voting.questions import Question, asked_in_words, in_words, question_of
+from voting.selectors import (
+    has_seen_verdicts,
+    last_taken_back,
+    own_votes,
+    progress,
+    queue_counts,
+    standing_votes,
+    taken_back,
+)
 
 VOTES_PER_PAGE = 50
-LONGEST_BALLOT = 2000
+# One of a study with many criteria names them all.
+LONGEST_BALLOT = 20_000
 LONGEST_LOOK_MS = 24 * 60 * 60 * 1000
+# An output of so few characters is written large.
+BRIEF = 280
 NOBODY = UUID(int=0)
 _WRONG_LINK = (
     "This invite link is not right. Part of it may be missing: copy the whole link from the "
@@ -61,7 +73,13 @@ def join_by_invite(request: HtmxRequest, token: str) -> HttpResponse:
         except voters.InviteRefused as refused:
             raise Problem(403, str(refused)) from refused
         return voters.remember(redirect(queue_page), voter)
-    context = {"queue": invite.queue, "form": form, "known": known}
+    _, items, _ = queue_counts(invite.queue)
+    context = {
+        "queue": invite.queue,
+        "asked": asked_in_words(invite.queue, items),
+        "form": form,
+        "known": known,
+    }
     return render(request, "voting/join.html", context)
 
 
@@ -100,30 +118,37 @@ def _uuids(text: str) -> list[UUID]:
         raise Problem(400, "A list of identifiers was expected.") from None
 
 
-def on_page(voter: Voter, queue: Queue, item: Item) -> Context:
+def on_page(voter: Voter, queue: Queue, item: Item, question: Question) -> Context:
     """Return what a voter is shown of an item: never more than its outputs."""
     ballot = ballot_for(voter, queue, item)
     shown = dict(zip(("left", "right"), item.seen(ballot.left), strict=False))
-    return {"item": item, **shown, "token": ballots.issue(ballot)}
+    is_brief = len(item.a.output) <= BRIEF
+    token = ballots.issue(ballot)
+    return {"item": item, **shown, "token": token, "question": question, "is_brief": is_brief}
 
 
 def _context(
     request: HttpRequest, voter: Voter, queue: Queue, items: list[Item], *, with_progress: bool
 ) -> Context:
-    kind = kind_of(queue)
+    question = question_of(queue)
     context = {
         "queue": queue,
         "voter": voter,
-        "pairs": [on_page(voter, queue, item) for item in items],
-        "kind": kind,
-        "buttons": kind.buttons(queue.ballot),
-        "options": Options.model_validate(queue.options),
+        "pairs": [on_page(voter, queue, item, question) for item in items],
+        "kind": kind_of(queue),
+        "question": question,
         "flag_categories": Flag.Category.choices,
     }
     if with_progress:
         context["progress"] = progress(voter, queue)
         context["board_url"] = import_string(settings.BOARD_ADDRESS)(queue, request.user)
     return context
+
+
+def _again(voter: Voter, queue: Queue, items: list[Item]) -> list[Context]:
+    """Return items whose votes were taken back, each with what the voter had said of it."""
+    votes = {item: last_taken_back(voter, item) for item in items}
+    return [on_page(voter, queue, item, question_of(queue, vote)) for item, vote in votes.items()]
 
 
 def _reveal_address(vote: UUID) -> str:
@@ -143,7 +168,9 @@ def vote_page(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     again = [item for pk in undone if (item := taken_back(voter, queue, pk))]
     have = [item.pk for item in again]
     items, _ = next_pairs(voter, queue, have, settings.PAIRS_HELD, timezone.now())
-    context = _context(request, voter, queue, again + items, with_progress=True) | {
+    context = _context(request, voter, queue, items, with_progress=True)
+    context["pairs"] = _again(voter, queue, again) + context["pairs"]
+    context |= {
         "has_seen": any(has_seen_verdicts(voter, item) for item in again),
         "undo_number": uuid4(),
         "voted": voted,
@@ -179,7 +206,7 @@ def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     """Record one vote: one INSERT, and nothing else is asked of the database here."""
     ballot = _ballot(request, queue_id)
     try:
-        answer = ballot.answer(request.POST)
+        answer = ballot.answer(_posted(request))
     except AnswerInvalid as invalid:
         raise Problem(422, str(invalid)) from invalid
     if not limit.allow(ballot.voter):
@@ -205,6 +232,11 @@ def vote(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     return HttpResponse(_answer_without_number().replace(str(NOBODY), str(recorded.uid)))
 
 
+def _posted(request: HttpRequest) -> Posted:
+    """Return the fields of a form; boxes that are ticked have one name, and come as one set."""
+    return {name: SEPARATOR.join(map(str, said)) for name, said in request.POST.lists()}
+
+
 @cache
 def _answer_without_number() -> str:
     """The answer to a vote is the same but for its number, so it is rendered only once."""
@@ -222,7 +254,8 @@ def undo(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
         raise Problem(409, "There is no vote of yours to undo here.") from None
     if not request.htmx:
         return redirect(f"{reverse('vote', args=[queue_id])}?again={item.pk}")
-    context = _context(request, voter, queue, [item], with_progress=True)
+    context = _context(request, voter, queue, [], with_progress=True)
+    context["pairs"] = _again(voter, queue, [item])
     context["has_seen"] = has_seen_verdicts(voter, item)
     return render(request, "voting/_more.html", context)
 
@@ -246,7 +279,8 @@ def flag(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
 @require_safe
 def my_votes(request: HtmxRequest, queue_id: UUID) -> HttpResponse:
     voter, queue = _voter_and_queue(request, queue_id)
-    own = standing_votes(voter, queue).select_related("item__a__picture", "item__b__picture")
+    shown = ("queue", "item__a__picture", "item__b__picture")
+    own = standing_votes(voter, queue).select_related(*shown)
     page = Paginator(own.order_by("-id"), VOTES_PER_PAGE).get_page(request.GET.get("page"))
     so_far = progress(voter, queue)
     at_end = queue.reveal == Queue.Reveal.AT_END and not so_far.left_for_me
@@ -266,7 +300,7 @@ def _as_seen(vote: Entry, queue: Queue) -> Context:
     return {
         "vote": vote,
         "prompt": vote.item.a.prompt,
-        "chosen": kind_of(queue).spoken(vote.choice, side) or vote.labels,
+        "chosen": in_words(vote),
         "pictures": [
             (name, output.picture)
             for name, output in zip(kind_of(queue).names, vote.item.seen(side), strict=True)

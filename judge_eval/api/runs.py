@@ -121,6 +121,10 @@ WHOLE = BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_intege
 
 
 class SimulateIn(BaseModel, strict=True):
+    """`choice` is one of the run's ballot, or `auto`."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"choice": "auto", "limit": 10}})
+
     choice: str = "auto"
     limit: Annotated[int, Field(ge=1), WHOLE] | None = None
     seed: Annotated[int, WHOLE] = 0
@@ -274,8 +278,17 @@ def resume(request: HttpRequest, run_id: Prefix, body: Resume | None = None) -> 
     return lifecycle.resume(_managed(request, run_id).pk, body.budget_usd if body else None)
 
 
-_JUDGES = json_schema(JoiningJudges)
-_JOINING = {"requestBody": {"required": True, "content": {"application/json": {"schema": _JUDGES}}}}
+_JOINING = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": json_schema(JoiningJudges),
+                "example": {"judges": ["always-first"], "provider": "default"},
+            }
+        },
+    }
+}
 
 
 @router.post("/{run_id}/judges", response=Joined, openapi_extra=_JOINING)

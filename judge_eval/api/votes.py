@@ -13,7 +13,7 @@ from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 from ninja import Field, Schema
 from ninja.errors import HttpError
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, WithJsonSchema
 
 from humanjudge.lib.ratelimit import RateLimit
 from judge_eval.api.access import (
@@ -81,7 +81,8 @@ class Asked(Options):
 
 class Pending(Counts):
     tasks: list[Task]
-    asked: Asked
+    # Of single items.
+    asked: Asked | None = None
     mine: Mine
     simulated: bool
     next_cursor: int | None
@@ -97,6 +98,8 @@ class VoteIn(Schema):
     What is graded has a `value` between 0 and 1 instead; a flag may have a `category`; `criteria`
     are answered one by one, and free text by `text`. A `comment` may stand beside each.
     """
+
+    model_config = ConfigDict(json_schema_extra={"example": {"task_id": "8a757b33", "winner": "A"}})
 
     task_id: Prefix
     # Which of them the run's ballot has, it says itself.
@@ -239,7 +242,7 @@ def pending(
     so_far = progress(voter, run.queue)
     return {
         "tasks": tasks,
-        "asked": run.queue.options | {"kind": run.queue.kind, "choices": run.queue.ballot},
+        **_asked(run.queue),
         "mine": so_far,
         "total": so_far.total,
         "done": so_far.done,
@@ -247,6 +250,11 @@ def pending(
         "simulated": run.queue.is_simulated,
         "next_cursor": pairs[-1].position if len(pairs) == limit else None,
     }
+
+
+def _asked(queue: Queue) -> Json:
+    about = queue.options | {"kind": queue.kind, "choices": queue.ballot}
+    return {"asked": about} if is_single(queue) else {}
 
 
 def _task(item: Item) -> Json:

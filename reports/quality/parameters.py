@@ -1,6 +1,6 @@
 """The parameters of a project's quality score, and the entries of the ledger that set them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -12,6 +12,7 @@ from pydantic import Field
 from humanjudge.lib.validation import Part, validated
 from reports.quality.score import MICROSECONDS, Rule, Unit, half_life, microseconds
 from voting.ledger.counts import OF_PEOPLE
+from voting.ledger.ledger import Fact
 from voting.ledger.scheduler import nudge
 from voting.models import Entry, Project, Voter
 
@@ -73,9 +74,22 @@ def payload_of(parameters: Parameters) -> dict[str, Any]:
 
 
 def parameters_in(payload: Mapping[str, Any]) -> Parameters:
-    """Return what an entry says; what it does not say is as by default."""
+    """Return what an entry says; what it does not say is as by default.
+
+    So is all of it where it makes no sense: a bundle from elsewhere may hold anything.
+    """
     said = payload[KEY]
-    return Parameters(**{n: type(v)(said[n]) for n, v in DEFAULT if n in said})
+    try:
+        return Parameters(**{n: type(v)(said[n]) for n, v in DEFAULT if n in said})
+    except (TypeError, ValueError):
+        return DEFAULT
+
+
+def reputations_in(payload: Mapping[str, Any]) -> dict[str, int]:
+    """Return the reputations by pseudonym that an entry gives to earlier votes."""
+    said = payload[REPUTATIONS]
+    given = said.items() if isinstance(said, Mapping) else ()
+    return {name: number for name, number in given if isinstance(number, int) and number > 0}
 
 
 def settings_of(project: Project) -> QuerySet[Entry]:
@@ -86,10 +100,16 @@ def settings_of(project: Project) -> QuerySet[Entry]:
     return entries.order_by(F("seq").desc(nulls_first=True), "-at", "-id")
 
 
-def parameters_of(project: Project) -> Parameters:
-    """Return the parameters that hold for a project: those that were sealed last."""
-    last = settings_of(project).filter(seq__isnull=False).values_list("payload", flat=True).first()
+def parameters_of(project: Project, batch: Sequence[Fact] = ()) -> Parameters:
+    """Return the parameters that hold for a project, or behind a batch that is being sealed."""
+    own = [each.payload for each in batch if is_settings(each)]
+    sealed = settings_of(project).filter(seq__isnull=False).values_list("payload", flat=True)
+    last = own[-1] if own else sealed.first()
     return parameters_in(last) if last else DEFAULT
+
+
+def is_settings(entry: Fact) -> bool:
+    return entry.kind == Entry.Kind.PARAMETERS and KEY in (entry.payload or {})
 
 
 def change(

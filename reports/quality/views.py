@@ -28,6 +28,7 @@ from reports.quality.parameters import (
     change,
     parameters_in,
     parameters_of,
+    reputations_in,
     settings_of,
 )
 from reports.quality.projection import history, votes_in_time
@@ -193,14 +194,10 @@ def _values(parameters: Parameters) -> list[str]:
 
 
 def _setting(entry: Entry) -> Context:
-    restated = len(entry.payload.get(REPUTATIONS, ()))  # type: ignore[union-attr]
-    return {
-        "entry": entry,
-        "values": _values(parameters_in(entry.payload or {})),
-        "note": f"with today's reputations of {number_of(restated, 'voter')}"
-        if REPUTATIONS in (entry.payload or {})
-        else "",
-    }
+    payload, note = entry.payload or {}, ""
+    if REPUTATIONS in payload:
+        note = f"with today's reputations of {number_of(len(reputations_in(payload)), 'voter')}"
+    return {"entry": entry, "values": _values(parameters_in(payload)), "note": note}
 
 
 def _presets() -> list[tuple[str, str]]:
@@ -219,7 +216,7 @@ class SettingsForm(forms.Form):
     decay = forms.ChoiceField(
         label="Lambda: how fast earlier votes lose weight when new ones come",
         choices=_presets,
-        widget=forms.RadioSelect,
+        widget=forms.RadioSelect(attrs={"class": "one-per-line"}),
     )
     decay_rate = forms.FloatField(label="Another lambda", required=False)
     decay_unit = forms.ChoiceField(
@@ -264,10 +261,11 @@ class ProjectForm(SettingsForm):
 
 def initial_values(parameters: Parameters) -> Context:
     """Return what stands in the form for these parameters."""
-    preset = f"{parameters.decay_rate:g}/{parameters.decay_unit}"
-    is_offered = preset in dict(_presets())
-    values = parameters.model_dump() | {"decay": preset if is_offered else OTHER}
-    return values | ({"decay_rate": None} if is_offered else {})
+    values = {n: f"{v:g}" if v in (0, 1) else v for n, v in parameters}
+    rate, unit = parameters.decay_rate, parameters.decay_unit
+    if (rate, unit) in {(preset.rate, preset.unit) for preset in PRESETS}:
+        return values | {"decay": f"{rate:g}/{unit}", "decay_rate": None}
+    return values | {"decay": OTHER}
 
 
 @require_POST

@@ -10,8 +10,7 @@ from django.db.models import Count
 from django.utils import timezone
 
 from reports.models import Review
-from reports.quality.parameters import parameters_in, parameters_of
-from reports.quality.projection import is_settings
+from reports.quality.parameters import is_settings, parameters_of
 from reports.review.ambiguity import (
     Decided,
     Limits,
@@ -48,9 +47,8 @@ class Votes(NamedTuple):
 
 
 def limits_of(project: Project, batch: Sequence[Fact] = ()) -> Limits:
-    """Return what a project calls ambiguous, behind a batch that is being sealed."""
-    new = [entry.payload for entry in batch if is_settings(entry)]
-    parameters = parameters_in(new[-1] or {}) if new else parameters_of(project)
+    """Return what a project calls ambiguous, or will behind a batch that is being sealed."""
+    parameters = parameters_of(project, batch)
     return Limits(parameters.critical_variance, parameters.min_votes)
 
 
@@ -92,21 +90,34 @@ def _flags_on(items: Collection[UUID]) -> dict[UUID, list[Flag]]:
     return found
 
 
-def _decided_on(items: Collection[UUID]) -> dict[UUID, Decided]:
-    """Return what stands on items; a decision counts here before it is sealed."""
-    decisions = Entry.objects.filter(kind=Entry.Kind.DECISION, item__in=items).order_by("at", "pk")
-    rows: Any = decisions.values_list("pk", "item", "at", "payload", "target")
-    reversed_ones = {target for *_, target in rows}
+def _decided_on(items: Collection[UUID], new: Sequence[Fact]) -> dict[UUID, Decided]:
+    """Return what stands on items; a decision counts here before it is sealed.
+
+    One that was made elsewhere is `new` in its batch: it is stored behind it.
+    """
+    stored = Entry.objects.filter(kind=Entry.Kind.DECISION, item__in=items).order_by("at", "pk")
+    columns = stored.values_list("uid", "item", "at", "payload", "target__uid")
+    rows: dict[UUID, Any] = {uid: row for uid, *row in columns}
+    for entry in new:
+        target = entry.target.uid if entry.target else None
+        rows[entry.uid] = [entry.item_id, entry.at, entry.payload, target]
+    reversed_ones = {target for *_, target in rows.values()}
     return {
         item: Decided(payload["action"], at, payload.get("votes_wanted", 0))
-        for pk, item, at, payload, _ in rows
-        if payload["action"] in SETTLING and pk not in reversed_ones
+        for uid, (item, at, payload, _) in sorted(rows.items(), key=lambda row: row[1][1])
+        if payload["action"] in SETTLING and uid not in reversed_ones
     }
 
 
-def _expected(items: Collection[UUID], limits: Limits, new: Choices) -> dict[UUID, dict[str, Any]]:
+def _expected(
+    items: Collection[UUID], limits: Limits, new: Choices, made: Sequence[Fact] = ()
+) -> dict[UUID, dict[str, Any]]:
     """Return the columns that `Review` must have for each item."""
-    votes, flags, decided = _votes_on(items, limits, new), _flags_on(items), _decided_on(items)
+    votes, flags, decided = (
+        _votes_on(items, limits, new),
+        _flags_on(items),
+        _decided_on(items, made),
+    )
     return {item: _columns(votes[item], flags.get(item, []), decided.get(item)) for item in votes}
 
 
@@ -132,6 +143,7 @@ def update(
     items: Collection[UUID],
     new: Choices | None = None,
     limits: Limits | None = None,
+    made: Sequence[Fact] = (),
 ) -> None:
     """Bring up to date what is known of items that wait or did.
 
@@ -149,7 +161,7 @@ def update(
             Review.objects.select_for_update(no_key=True).filter(item__in=due).order_by("item_id")
         )
         reviews = list(locked)
-        expected = _expected(due, limits or limits_of(project), new or {})
+        expected = _expected(due, limits or limits_of(project), new or {}, made)
         now, rows = timezone.now(), []
         for review in reviews:
             columns = expected[review.item_id]
@@ -183,17 +195,19 @@ class ReviewList:
             if entry.item_id and counts(entry, is_simulated=entry.queue_id in pretend):
                 self.new[entry.item_id][entry.choice] += 1
         self.limits = limits_of(self.project, batch)
+        self.made = [e for e in batch if e.kind == Entry.Kind.DECISION and e.item_id]
         # The counts of items are those behind this batch: `VoteCounts` has written them.
         some = [sorted({entry.item_id for entry in batch if entry.item_id is not None})]
+        # Other limits may hold behind new settings: everything is looked at again.
         chunks = _all_items(self.project) if any(map(is_settings, batch)) else some
-        self.due = {item for chunk in chunks for item in _are_due(chunk, self.limits, self.new)}
+        self.due = [due for chunk in chunks if (due := _are_due(chunk, self.limits, self.new))]
 
     def compute(self) -> None:
         """Nothing is left to do: what is due is read again behind a lock."""
 
     def write(self) -> None:
-        if self.due:
-            update(self.project, self.due, self.new, self.limits)
+        for items in self.due:
+            update(self.project, items, self.new, self.limits, self.made)
 
     def rebuild(self, *, write: bool) -> Iterator[Difference]:
         for items in _all_items(self.project):

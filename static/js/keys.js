@@ -15,7 +15,9 @@
   for (const button of document.querySelectorAll("[data-toggle]")) {
     const kept = remembered(button.dataset.toggle);
     if (kept !== null) button.setAttribute("aria-pressed", kept);
-    button.addEventListener("click", () => {
+    button.addEventListener("click", ({ detail }) => {
+      // A pointer was here: Enter is for the item, not for this switch.
+      if (detail) button.blur();
       const on = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", on);
       remembered(button.dataset.toggle, on);
@@ -24,7 +26,7 @@
 
   // --- keys: each clicks the button it stands on ---------------------------------------------------
 
-  const NATIVE = "input, textarea, select, [contenteditable], dialog[open]";
+  const NATIVE = "input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable], dialog[open]";
   const OWN_ENTER = "button, a, summary, [role=button]";
 
   // Where the keyboard does not write Latin letters, or writes digits only with Shift, it is the
@@ -38,10 +40,14 @@
   function buttonFor(wanted) {
     const places = [document.querySelector("#pairs > .pair"), document.getElementById("end"), document.querySelector("[data-keyed]"), document.querySelector(".site")];
     return places.flatMap((place) => [...(place?.querySelectorAll("[data-keys]") ?? [])])
-      .find((button) => button.dataset.keys.split(" ").includes(wanted) && button.offsetParent);
+      .find((button) => button.dataset.keys.split(" ").includes(wanted) && button.offsetParent && isItsTurn(button));
   }
 
+  // Of several questions only one has the keys.
+  const isItsTurn = (button) => button.closest(".question")?.hasAttribute("data-turn") ?? true;
+
   function scrollsItself(event) {
+    if (event.key.startsWith("Arrow") && event.target.matches?.("[type=radio]")) return true;
     const text = event.key.startsWith("Arrow") && event.target.closest?.(".text");
     return text && ["ArrowUp", "ArrowDown"].includes(event.key) && text.scrollHeight > text.clientHeight;
   }
@@ -58,6 +64,8 @@
     const button = buttonFor(nameOf(event));
     if (!button) return;
     event.preventDefault();
-    if (!event.repeat) button.click();
+    if (event.repeat) return;
+    if (button.matches("textarea")) button.focus();
+    else button.click();
   });
 })();

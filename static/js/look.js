@@ -57,10 +57,11 @@
     const figures = sides.map((side) => figureOf(side.querySelector("[data-zoom]"), side.dataset.side));
     zoomed.querySelector(".zoomed").replaceChildren(...figures);
     zoomed.dataset.show = figures.length > 1 ? show : "both";
+    zoomed.querySelector("[data-flip]").hidden = figures.length < 2;
     zoomed.showModal();
   }
 
-  const flip = (side) => { zoomed.dataset.show = zoomed.dataset.show === side ? "both" : side; };
+  const flip = (side) => { if (zoomed.querySelectorAll("figure").length > 1) zoomed.dataset.show = zoomed.dataset.show === side ? "both" : side; };
 
   zoomed.querySelector("[data-flip]").addEventListener("click", () => {
     zoomed.dataset.show = { both: "left", left: "right", right: "both" }[zoomed.dataset.show];
@@ -120,11 +121,13 @@
     if (Math.abs(dx) < 30) { drag.label?.remove(); drag.label = null; drag.button = null; return; }
     const side = dx < 0 ? "left" : "right";
     const armed = Math.abs(dx) >= farEnough();
-    const button = current()?.querySelector(`.choices [value="${side}"]`);
+    const key = side === "left" ? "ArrowLeft" : "ArrowRight";
+    const button = current()?.querySelector(`.choices [data-keys~="${key}"]`);
     if (!button || current().dataset.state) return endDrag();
+    const words = button.firstElementChild.textContent.trim().toLowerCase();
     drag.label ??= document.body.appendChild(Object.assign(document.createElement("p"), { className: "lean" }));
     drag.label.toggleAttribute("data-armed", armed);
-    drag.label.textContent = armed ? `Let go: ${side} is better` : `Farther for: ${side} is better`;
+    drag.label.textContent = armed ? `Let go: ${words}` : `Farther for: ${words}`;
     drag.button = armed ? button : null;
   });
 

@@ -15,6 +15,8 @@
   const undoButtons = () => document.querySelectorAll("[form=undo]");
   const more = byId("more");
   const reveals = desk.dataset.reveal === "after_each";
+  const { noun } = desk.dataset; // what is voted on: "pair" or "item"
+  const Noun = noun[0].toUpperCase() + noun.slice(1);
 
   const FULL = 6; // pairs that the server lets a page hold; it leases the first three of them
   const SETTLE_MS = 700; // how long keys rest when a pair comes back under the voter's fingers
@@ -109,9 +111,10 @@
     if (!pair) return lookForMore();
     prepare(pair.nextElementSibling);
     prepare(pair.nextElementSibling?.nextElementSibling);
-    document.querySelector("[data-toggle=together]").hidden = !pair.querySelector(".text");
+    document.querySelector("[data-toggle=together]").hidden = pair.querySelectorAll(".text").length < 2;
+    Answer.show(pair.querySelector(".ballot"));
     showUndo();
-    say(`${before} Pair ${mine + outbox.length + 1}: ${promptOf(pair)}`.trim());
+    say(`${before} ${Noun} ${mine + outbox.length + 1}: ${promptOf(pair)}`.trim());
     if (pair.getBoundingClientRect().top < 0) pair.scrollIntoView({ block: "start" });
     // After two answers, or when the page could have more: what is on the screen stays leased.
     if (held().length < FULL - 1) fetchPairs();
@@ -130,7 +133,7 @@
 
   function pictureFailed(pair, picture) {
     if (pair !== current()) return;
-    notice("A picture did not load, so this pair cannot be voted on yet.");
+    notice(`A picture did not load, so this ${noun} cannot be voted on yet.`);
     offer("Load it again", () => {
       clearNotice();
       picture.src = picture.getAttribute("src");
@@ -138,7 +141,7 @@
     });
   }
 
-  const promptOf = (pair) => pair.querySelector("h2").textContent.trim();
+  const promptOf = (pair) => pair.querySelector("h2")?.textContent.trim() ?? "";
 
   function prepare(pair) {
     for (const picture of pair ? picturesOf(pair) : []) picture.decode?.().catch(() => {});
@@ -151,8 +154,11 @@
     if (pair.dataset.state === "sending") sent.append(pair);
     else pair.remove();
     show(before);
-    if (hadFocus) (current() ?? byId("end").querySelector("a, button") ?? byId("main")).focus({ preventScroll: true });
+    if (hadFocus) (textToWrite() ?? current() ?? byId("end").querySelector("a, button") ?? byId("main")).focus({ preventScroll: true });
   }
+
+  // Where a finger writes, the keyboard would cover what is to be read first.
+  const textToWrite = () => (matchMedia("(pointer: fine)").matches ? current()?.querySelector(".fields textarea") : null);
 
   // --- answers: votes and skips -------------------------------------------------------------------
 
@@ -171,19 +177,32 @@
     if (!submitter || pair !== current() || pair.dataset.state || resting()) return;
     const isSkip = submitter.hasAttribute("data-skip");
     if (!isSkip && pair.hasAttribute("data-waiting")) return say("The pictures are still loading.");
+    const missing = submitter.hasAttribute("data-send") && Answer.lacks(form);
+    if (missing) return say(missing);
     clearNotice();
     submitter.toggleAttribute("data-chosen", true);
     pair.dataset.state = "sending";
-    const spoken = isSkip ? "Skipped." : `You chose ${submitter.dataset.said}.`;
+    const spoken = isSkip ? "Skipped." : Answer.spoken(form, submitter);
+    close(form, true);
     pair.querySelector("[data-yours]").textContent = spoken;
     outbox.add({
       pair, form, isSkip, spoken,
       path: isSkip ? submitter.getAttribute("formaction") : form.getAttribute("action"),
-      fields: isSkip ? {} : { choice: submitter.value, elapsed_ms: Math.round(performance.now() - shownAt) },
+      fields: isSkip ? {} : { ...chosenBy(submitter), elapsed_ms: Math.round(performance.now() - shownAt) },
     });
     showUndo();
     if (isSkip || advancing()) advance(spoken);
     outbox.send();
+  }
+
+  const chosenBy = ({ name, value }) => (name ? { [name]: value } : {});
+
+  // What is on its way is not changed any more.
+  function close(form, isClosed) {
+    const pair = form.closest(".pair");
+    const parts = [...form.querySelectorAll(".fields, .comment")];
+    if (parts.some((part) => part.contains(document.activeElement))) pair.focus({ preventScroll: true });
+    for (const part of parts) part.toggleAttribute("inert", isClosed);
   }
 
   function saved(item) {
@@ -210,6 +229,7 @@
     undoing = false;
     delete pair.dataset.state;
     pair.querySelector("[data-chosen]")?.removeAttribute("data-chosen");
+    close(item.form, false);
     if (wasAway) pairs.prepend(pair);
     restUntil = performance.now() + SETTLE_MS;
     const text = item.isSkip ? `Not skipped. ${message}` : `Not counted. ${message}`;
@@ -273,7 +293,7 @@
       showProgress(Number(byId("progress").dataset.mine));
       restUntil = performance.now() + SETTLE_MS / 2;
       clearNotice();
-      if (xhr.responseText.includes("data-has-seen")) notice("Your vote is taken back. You have seen what the judges said of this pair, so your new vote will be kept, but left out of their ratings.");
+      if (xhr.responseText.includes("data-has-seen")) notice(`Your vote is taken back. You have seen what the judges said of this ${noun}, so your new vote will be kept, but left out of their ratings.`);
       show("Your last vote is taken back.");
     } else if (xhr.status >= 400 && xhr.status < 500) {
       notice(messageIn(xhr));
@@ -385,7 +405,7 @@
     if (failed) return;
     dialog.close();
     say("Flagged. A curator will look at it.");
-    notice("Flagged. A curator will look at it; you can vote on the pair all the same.");
+    notice(`Flagged. A curator will look at it; you can vote on the ${noun} all the same.`);
   }
 
   // --- the reveal -----------------------------------------------------------------------------------

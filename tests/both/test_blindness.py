@@ -9,6 +9,7 @@ import html
 import re
 import zlib
 from datetime import timedelta
+from typing import ClassVar
 from urllib.parse import unquote
 
 import pytest
@@ -25,17 +26,21 @@ from tests.makers import (
     make_key,
     make_picture,
     make_run,
+    make_single_run,
     make_vote,
     make_voter,
     pairs_of,
     seal_all,
     voter_client,
 )
+from voting.assignment import ballot_for
+from voting.kinds import Further
 from voting.models import Inference, Item
-from voting.services import flag
+from voting.services import cast_vote, flag
 from voting.voters import invite_token
 
 pytestmark = pytest.mark.django_db
+of_each_kind = pytest.mark.parametrize("kind", ["pairs", "items"])
 
 
 class Study:
@@ -62,6 +67,11 @@ class Study:
         flag(self.others[0], pairs[1].pk, "unsafe", "salzburg comment")
         self.pairs = pairs
 
+    # What a vote says, and how many pictures a voter sees.
+    said: ClassVar = {"choice": "left"}
+    otherwise: ClassVar = {"choice": "right"}
+    pictures = 2
+
     def secrets(self):
         names = (
             "zwickau yverdon xanten wismar ulm-tag villach tuttlingen salzburg 7.25 3.75".split()
@@ -73,6 +83,38 @@ class Study:
             for value in votes
         ]
         return names + people + [v.pseudonym for v in self.others] + [h for h in hashes if h]
+
+
+class ItemStudy(Study):
+    """A run of single outputs that pass or are flagged, on which others have had their say."""
+
+    said: ClassVar = {"choice": "pass"}
+    otherwise: ClassVar = {"category": "format"}
+    pictures = 1
+
+    def __init__(self):
+        self.run = make_single_run(
+            outputs=["One", "Two", "Three"],
+            says=[["pass", "flag"]] * 3,
+            names=["zwickau-judge", "yverdon-judge"],
+            votes_per_item=5,
+            shared=True,
+            options={"graded": False, "flag_categories": ["format", "other"], "extra_votes": 2},
+        )
+        self.pairs = pairs_of(self.run)
+        make_picture("red", inferences=[self.pairs[0].a])
+        Inference.objects.update(generator="xanten-model", metadata={"model": "wismar-weights"})
+        Verdict.objects.update(feedback="villach feedback", score_a=7.25)
+        self.others = [make_voter(self.run, name="Tuttlingen Tester") for _ in range(2)]
+        flagged = Further(value=0, category="other", comment="salzburg comment")
+        passed = Further(value=1_000_000, comment="salzburg comment")
+        self.votes = [self._cast(self.others[0], "flag", flagged)]
+        seal_all(self.run.queue.project)
+        self.votes.append(self._cast(self.others[1], "pass", passed))
+
+    def _cast(self, voter, choice, further):
+        ballot = ballot_for(voter, self.run.queue, self.pairs[0])
+        return cast_vote(ballot, choice, further=further)
 
 
 def decoded(text):
@@ -110,6 +152,10 @@ def assert_blind(study, responses, *, more=(), known=()):
             assert not found, f"{address} gives away {found}"
 
 
+def study_of(kind):
+    return {"pairs": Study, "items": ItemStudy}[kind]()
+
+
 def addresses_before_the_vote(study):
     run, pairs = study.run, study.pairs
     vote_page, board = f"/vote/{run.queue_id}/", f"/runs/{run.pk}/"
@@ -137,31 +183,33 @@ def addresses_before_the_vote(study):
     ]
 
 
-def test_nothing_that_a_voter_can_get_gives_anything_away():
-    study = Study()
+@of_each_kind
+def test_nothing_that_a_voter_can_get_gives_anything_away(kind):
+    study = study_of(kind)
     client = voter_client(make_voter(study.run))
     addresses = addresses_before_the_vote(study)
     responses = {address: client.get(address) for address in addresses}
     responses |= {f"htmx {a}": client.get(a, headers=HTMX) for a in addresses}
     shown = "".join(everything_in(response) for response in responses.values())
     pictures = set(re.findall(r"/pictures/[0-9a-f]{64}\.png", shown))
-    assert len(pictures) == 2
+    assert len(pictures) == study.pictures
     responses |= {address: client.get(address) for address in pictures}
     assert_blind(study, responses)
     assert client.get(f"/vote/{study.run.queue_id}/").status_code == 200
 
 
-def test_nothing_that_is_refused_gives_anything_away():
-    study = Study()
+@of_each_kind
+def test_nothing_that_is_refused_gives_anything_away(kind):
+    study = study_of(kind)
     voter = make_voter(study.run)
     client = voter_client(voter)
     other_token = token_of(study.others[0], study.pairs[0])
     own_token = token_of(voter, study.pairs[0])
     vote_page = f"/vote/{study.run.queue_id}/"
     posts = {
-        "another's ballot": ("ballot", {"ballot": other_token, "choice": "left"}),
+        "another's ballot": ("ballot", {"ballot": other_token, **study.said}),
         "no choice": ("ballot", {"ballot": own_token}),
-        "forged": ("ballot", {"ballot": own_token[:-1], "choice": "left"}),
+        "forged": ("ballot", {"ballot": own_token[:-1], **study.said}),
         "nothing to undo": ("undo", {}),
         "skip": ("skip", {"ballot": own_token}),
         "flag": ("flag", {"ballot": own_token, "category": "other"}),
@@ -173,16 +221,17 @@ def test_nothing_that_is_refused_gives_anything_away():
     assert_blind(study, responses)
 
 
-def test_the_answer_to_a_vote_gives_away_nothing_but_that_it_was_recorded():
+@of_each_kind
+def test_the_answer_to_a_vote_gives_away_nothing_but_that_it_was_recorded(kind):
     """The verdicts come with the reveal, which is asked for after the vote."""
-    study = Study()
+    study = study_of(kind)
     voter = make_voter(study.run)
     client = voter_client(voter)
-    data = {"ballot": token_of(voter, study.pairs[1]), "choice": "left"}
+    data = {"ballot": token_of(voter, study.pairs[1]), **study.said}
     url = f"/vote/{study.run.queue_id}/ballot"
     responses = {"vote": client.post(url, data, headers=HTMX)}
     responses["again"] = client.post(url, data, headers=HTMX)
-    responses["other"] = client.post(url, data | {"choice": "right"}, headers=HTMX)
+    responses["other"] = client.post(url, data | study.otherwise, headers=HTMX)
     responses["pairs"] = client.get(f"/vote/{study.run.queue_id}/pairs")
     assert_blind(study, responses)
 

@@ -28,8 +28,12 @@ from voting.services import flag
 pytestmark = pytest.mark.django_db
 
 # Beyond what a schema can say: names that must differ or exist, scorers with options of their own,
-# mappings that fit the files. These bodies may be refused with 422, which is declared.
-RULED = "^POST /api/runs(|/estimate|/demo|/import|/{run_id}/import|/{run_id}/scores)$"
+# mappings that fit the files, what a run's own ballot offers. These bodies may be refused with 422,
+# which is declared.
+RULED = (
+    "^POST /api/runs(|/estimate|/demo|/import|/{run_id}/import|/{run_id}/scores|/{run_id}/judges"
+    "|/{run_id}/judge-eval/(vote|simulate))$"
+)
 ACCEPTED = ["2xx", "3xx", "401", "403", "404", "409", "422", "429"]
 SECRET = "of all scopes"
 CONFIG = schemathesis.Config.from_dict(
@@ -54,8 +58,8 @@ django = get_wsgi_application()
 
 
 def application(environ, start_response):
-    """Close every answer, as a server does."""
-    answer = django(environ, start_response)
+    """Say who asks and close every answer, as a server does."""
+    answer = django({"REMOTE_ADDR": "192.0.2.1"} | environ, start_response)
     try:
         return [b"".join(answer)]
     finally:

@@ -79,6 +79,18 @@ def test_too_few_votes_and_two_thirds_dispute_nothing():
     assert not Review.objects.exists()
 
 
+def test_other_limits_open_and_close_what_was_voted_on():
+    [pair] = pairs_of(make_run(votes_wanted=9))
+    [voter, _] = vote_on(pair, "A", "B")
+    assert waiting() == set()
+    change(pair.queue.project, {"min_votes": 2}, voter)
+    seal_all(pair.queue.project)
+    assert review_of(pair).waits
+    change(pair.queue.project, {"min_votes": 3}, voter)
+    seal_all(pair.queue.project)
+    assert not review_of(pair).waits
+
+
 def test_a_vote_that_is_taken_back_closes_it():
     pair, voters = a_disputed_pair()
     undo_last_vote(voters[1], pair.queue)

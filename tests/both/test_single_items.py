@@ -2,8 +2,9 @@
 
 import pytest
 
-from tests.helpers.pages import ballots_in
+from tests.helpers.pages import ballots_in, token_of
 from tests.makers import make_item, make_queue, seal_all, voter_client
+from voting.curating import decide, reverse
 from voting.ledger import chain, ledger
 from voting.models import Entry, Voter
 from voting.voters import erase
@@ -151,3 +152,87 @@ def test_erasing_a_person_leaves_a_chain_that_verifies():
     erase(study.voter)
     [vote] = study.sealed()
     assert (vote.labels, vote.comment, vote.salt) == (None, "", "")
+
+
+def cast(study, *said):
+    """Let somebody new cast each of these votes."""
+    for choice in said:
+        voter = Voter.objects.create(project=study.queue.project)
+        study.client = voter_client(voter)
+        # Whatever the page would hand out now.
+        assert study.vote(token_of(voter, study.item), choice=choice).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "kind, ballot, said, extra",
+    [
+        ("category", ["a", "b", "c"], "a", 0),
+        ("category", ["a", "b", "c"], "aa", 0),
+        ("category", ["a", "b", "c"], "ab", 1),
+        ("category", ["a", "b", "c"], "aba", 1),
+        ("category", ["a", "b", "c"], "abc", 2),
+        ("category", ["a", "b", "c"], "abca", 3),
+        ("category", ["a", "b", "c"], "abcab", 3),
+        ("pass_flag", PASS_FLAG, ["pass", "flag"], 1),
+        # Two thirds, and yet far apart.
+        ("pass_flag", PASS_FLAG, ["pass", "flag", "pass"], 2),
+    ],
+)
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_disputed_item_asks_for_more_votes_one_at_a_time(kind, ballot, said, extra, at_once):
+    study = Study(kind, ballot, {"extra_votes": 3})
+    study.queue.items.update(votes_wanted=2)
+    for choice in said:
+        cast(study, choice)
+        at_once or study.sealed()
+    study.sealed()
+    study.queue.refresh_from_db()
+    assert (study.item.votes_wanted, study.item.extra_votes) == (2 + extra, extra)
+    assert study.queue.done == (len(said) >= 2 + extra)
+
+
+def test_an_undo_settles_a_dispute_and_a_replay_finds_the_same():
+    study = Study("pass_flag", PASS_FLAG, {"extra_votes": 3})
+    study.queue.items.update(votes_wanted=2)
+    cast(study, "pass", "pass", "flag")
+    study.sealed()
+    assert study.item.extra_votes == 0
+    cast(study, "flag")
+    study.sealed()
+    first = Entry.objects.order_by("seq").first()
+    study.client = voter_client(first.voter)
+    study.client.post(f"{study.address}undo")
+    study.sealed()
+    # What was the third vote is now the second: they disagree.
+    assert (study.item.votes, study.item.votes_wanted) == (3, 4)
+    study.queue.items.update(extra_votes=0, votes_wanted=2)
+    assert len(ledger.replay(study.queue.project, write=True)) == 2
+    study.sealed()
+    assert study.item.votes_wanted == 4
+
+
+def test_where_no_extra_votes_are_wanted_a_dispute_changes_nothing():
+    study = Study("category", ["a", "b"])
+    study.queue.items.update(votes_wanted=2)
+    cast(study, "a", "b")
+    study.sealed()
+    assert (study.item.votes_wanted, study.item.extra_votes) == (2, 0)
+
+
+def test_curators_have_the_last_word_on_how_many_votes_a_disputed_item_wants():
+    study = Study("pass_flag", PASS_FLAG, {"extra_votes": 3})
+    study.queue.items.update(votes_wanted=2)
+    cast(study, "pass", "flag")
+    wants = [wants_after(study)]
+    latest = None
+    for action, votes in (("another_round", 2), ("exclude", None)):
+        latest = decide(study.item.pk, action, study.voter, after=latest, votes=votes).uid
+        wants.append(wants_after(study))
+        latest = reverse(latest, study.voter).uid
+        wants.append(wants_after(study))
+    assert wants == [(3, 1), (5, 0), (3, 1), (2, 0), (3, 1)]
+
+
+def wants_after(study):
+    study.sealed()
+    return study.item.votes_wanted, study.item.extra_votes

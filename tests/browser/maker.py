@@ -48,6 +48,20 @@ def new_run(*, kind="text", long=False, failed_drawing=False, **options):
             source_sha256=run.pk.hex * 2, state="failed", error="the drawing takes too long"
         )
         outputs.filter(generator="generator-0").update(kind="svg", picture=picture)
+    return _addresses(run)
+
+
+def new_single_run(**options):
+    """A run of single items; `options` are those of `makers.make_single_run`."""
+    return _addresses(makers.make_single_run(**options))
+
+
+def new_study(**options):
+    """A run of single items, open, and an invite to it; options are those of `make_single_run`."""
+    return _addresses(makers.make_single_run(**options))
+
+
+def _addresses(run):
     invite = makers.make_invite(run)
     return {
         "queue": str(run.queue_id),
@@ -63,6 +77,7 @@ def votes(*, queue):
     """Every vote in a queue, oldest first, taken back or not."""
     rows = Entry.objects.filter(queue=queue, kind="vote").order_by("id")
     fields = ("item", "voter", "choice", "left_side", "retracted", "seq", "elapsed_ms")
+    fields += ("value", "category", "comment", "labels")
     return [
         {name: str(value) if hasattr(value, "hex") else value for name, value in row.items()}
         for row in rows.values(*fields)
@@ -149,6 +164,8 @@ ANSWERS = {
     function.__name__: function
     for function in (
         new_run,
+        new_single_run,
+        new_study,
         votes,
         flags,
         dispute,

@@ -3,6 +3,8 @@
 import io
 import json
 
+from django.apps import apps
+
 from judge_eval.exchange.bundle import BundleError
 from judge_eval.exchange.import_report import ImportReport
 from judge_eval.exchange.restore import Restoring
@@ -21,7 +23,7 @@ from judge_eval.models import (
     Verdict,
 )
 from judge_eval.selectors import board
-from reports.models import Review
+from reports.models import Quality, QualityPoint, Review
 from tests.helpers.run_findings import compute
 from voting.models import (
     Assignment,
@@ -52,6 +54,8 @@ EVERYTHING = [
     Judge,
     Run,
     Review,
+    QualityPoint,
+    Quality,
     Flag,
     Exposure,
     Assignment,
@@ -88,7 +92,8 @@ def as_file(lines):
 
 
 def empty_the_instance():
-    for model in EVERYTHING:
+    made_of_these = reversed([*apps.get_app_config("reports").get_models()])
+    for model in (*made_of_these, *EVERYTHING):
         model.objects.all()._raw_delete("default")
 
 

@@ -30,6 +30,7 @@ from tests.makers import (
 )
 from voting.assignment import next_pairs
 from voting.models import Entry, Item
+from voting.questions import question_of
 from voting.views import on_page
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -210,7 +211,7 @@ def test_pandalm_is_open_for_voting_and_people_vote_on_its_texts():
     pairs = next_pairs(person, run.queue, [], 10, timezone.now())[0]
     assert len(pairs) == 10
     for pair in pairs:
-        sides = on_page(person, run.queue, pair)
+        sides = on_page(person, run.queue, pair, question_of(run.queue))
         assert {sides["left"], sides["right"]} == {pair.a, pair.b}
         make_vote(person, pair, "A", at=timezone.now() - timedelta(seconds=1))
     seal_all(run.queue.project)

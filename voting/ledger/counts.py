@@ -7,7 +7,8 @@ from uuid import UUID
 
 from django.db.models import Count, F, Q, QuerySet
 
-from voting.kinds import kind_of
+from voting.disputes import Vote, extra_votes
+from voting.kinds import Options, kind_of
 from voting.ledger.bulk_sql import key, update_many
 from voting.ledger.decisions import EXCLUDED, Standing
 from voting.ledger.ledger import Difference, Fact, correct, decided_items, standing_of
@@ -74,19 +75,43 @@ def _tallies(counted: QuerySet[Entry], queues: Mapping[UUID, Queue]) -> dict[UUI
     return tallies
 
 
-def _settled(unusable: str, wanted: int, stands: Standing) -> dict[str, Any]:
-    """Return what curators' decisions make of an item, which is so now."""
-    other, more = "" if unusable == EXCLUDED else unusable, stands.votes_wanted
-    return {
-        "unusable": EXCLUDED if stands.is_excluded else other,
-        "votes_wanted": wanted if more is None else more,
-    }
+def _asking(queues: Mapping[UUID, Queue]) -> dict[UUID | None, Options]:
+    """Return the options of those queues where disputed items want more votes."""
+    options = {pk: Options.model_validate(row.options) for pk, row in queues.items() if row.options}
+    return {pk: each for pk, each in options.items() if each.extra_votes}
+
+
+def _votes_on(items: Q) -> dict[UUID, list[Vote]]:
+    votes: dict[UUID, list[Vote]] = defaultdict(list)
+    sealed = Entry.objects.filter(COUNTED, items, item__isnull=False).order_by("seq")
+    for item, choice, value in sealed.values_list("item", "choice", "value"):
+        assert item is not None  # filtered
+        votes[item].append((choice, value))
+    return votes
+
+
+def _usable(unusable: str, stands: Standing) -> dict[str, str]:
+    """Return why an item cannot be voted on, as curators have decided."""
+    other = "" if unusable == EXCLUDED else unusable
+    return {"unusable": EXCLUDED if stands.is_excluded else other}
+
+
+def _wants(
+    wanted: int, extra: int, stands: Standing, votes: Sequence[Vote], options: Options | None
+) -> dict[str, int]:
+    """Return how many votes an item wants now that these count, and how many of them as extra."""
+    first = wanted - extra if stands.votes_wanted is None else stands.votes_wanted
+    more = 0
+    if options is not None:
+        more = extra_votes(votes, first, options.extra_votes, options.critical_variance)
+    return {"votes_wanted": first + more, "extra_votes": more}
 
 
 class VoteCounts:
     """Keeps the counts of votes on `Item`, its turn, and `Queue.done`: how many are done.
 
     It does to items what curators decide: excluded ones are unusable, another round wants more.
+    Where the queue's options say so, disputed items want more votes too.
     """
 
     def __init__(self, project: Project) -> None:
@@ -100,13 +125,16 @@ class VoteCounts:
         columns = dict.fromkeys(c for queue in self.queues.values() for c in kind_of(queue).tally)
         rows = Item.objects.filter(pk__in=self.queue_of)
         # Under the project's lock: only sealing changes them.
-        names = ("pk", "unusable", "votes_wanted", "turn", *columns)
+        names = ("pk", "unusable", "votes_wanted", "extra_votes", "turn", *columns)
         self.items = {row["pk"]: row for row in rows.values(*names)}
         self.stands: dict[UUID, Standing] = {}
         if decided := decided_items(batch):
             self.stands = standing_of(self.project, decided, batch)
             sealed = Entry.objects.filter(COUNTED, item__in=decided)
             self.sealed = _tallies(sealed, self.queues)
+        self.asking = _asking(self.queues)
+        asked = [item for item, queue in self.queue_of.items() if queue in self.asking]
+        self.votes_on = _votes_on(Q(item__in=asked)) if asked else {}
 
     def compute(self) -> None:
         # A decision may change whether votes on its item count: these are counted anew.
@@ -123,12 +151,23 @@ class VoteCounts:
                 counted = kind_of(queue).counted(vote.choice, vote.left_side, vote.value)
                 change = self.change.setdefault(vote.item_id, [0] * len(counted))
                 _add(change, 1 if is_new else -1, counted)
+            if is_new and queue.pk in self.asking:
+                self.votes_on[vote.item_id].append((vote.choice, vote.value))
 
     def _miscounted(self, item: UUID) -> list[int]:
         """Return what is missing in the counts of an item."""
         tally = kind_of(self.queues[self.queue_of[item]]).tally
         sealed, row = self.sealed.get(item, [0] * len(tally)), self.items[item]
         return [votes - row[name] for name, votes in zip(tally, sealed, strict=True)]
+
+    def _settled(self, pk: UUID) -> dict[str, Any]:
+        """Return what decisions and votes make of an item beside its counts."""
+        item, options = self.items[pk], self.asking.get(self.queue_of[pk])
+        if pk not in self.stands and options is None:
+            return {}
+        stands, votes = self.stands.get(pk, Standing()), self.votes_on.get(pk, [])
+        wants = _wants(item["votes_wanted"], item["extra_votes"], stands, votes, options)
+        return wants | (_usable(item["unusable"], stands) if pk in self.stands else {})
 
     def write(self) -> None:
         rows: dict[tuple[str, ...], list[tuple[object, ...]]] = defaultdict(list)
@@ -139,11 +178,11 @@ class VoteCounts:
             tally = kind_of(self.queues[queue]).tally
             new = [item[name] + more for name, more in zip(tally, by, strict=True)]
             rows[tally].append((*new, key(pk)))
-            before, after = item["votes_wanted"], item["votes_wanted"]
-            if pk in self.stands:
-                settled = _settled(item["unusable"], before, self.stands[pk])
+            settled = self._settled(pk)
+            if settled:
                 rows[tuple(settled)].append((*settled.values(), key(pk)))
-                after = settled["votes_wanted"]
+            before = item["votes_wanted"]
+            after = settled.get("votes_wanted", before)
             done[queue] += (new[0] >= after) - (item["votes"] >= before)
             if item["turn"] >= FRESH:
                 begun.append(pk)
@@ -176,12 +215,17 @@ class VoteCounts:
         )
         counted = Entry.objects.filter(COUNTED, project=self.project, item__isnull=False)
         tallies, done = _tallies(counted, queues), Counter[UUID]()
+        asking = _asking(queues)
+        votes_on = _votes_on(Q(queue__in=asking)) if asking else {}
         for item in Item.objects.filter(queue__project=self.project):
             columns = kind_of(queues[item.queue_id]).tally
             tally = tallies.get(item.pk, [0] * len(columns))
-            settled = _settled(item.unusable, item.votes_wanted, stands.get(item.pk, Standing()))
-            done[item.queue_id] += tally[0] >= settled["votes_wanted"]
-            replayed = dict(zip(columns, tally, strict=True)) | settled
+            of_item, votes = stands.get(item.pk, Standing()), votes_on.get(item.pk, [])
+            replayed: dict[str, Any] = dict(zip(columns, tally, strict=True))
+            replayed |= _usable(item.unusable, of_item)
+            options = asking.get(item.queue_id)
+            replayed |= _wants(item.votes_wanted, item.extra_votes, of_item, votes, options)
+            done[item.queue_id] += tally[0] >= replayed["votes_wanted"]
             yield from correct(item, f"comparison {item.pk}", replayed, write=write)
         for row in queues.values():
             yield from correct(row, f"queue {row.pk}", {"done": done[row.pk]}, write=write)

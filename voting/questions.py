@@ -1,0 +1,314 @@
+"""What the voting page asks of an item: its buttons or fields with their keys, and the words."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+from humanjudge.lib.text import excerpt, listed, number_of
+from voting.choices import PASS_FLAG, ChoiceRow, row_of
+from voting.kinds import ONE, SEPARATOR, Button, Criterion, Options, Posted, kind_of
+from voting.models import Entry, Queue
+
+_DIGITS: Final = "123456789"
+_DEFAULT_TASK: Final = Options().task
+# The forms: buttons that each send at once, fields and a button, a text.
+CHOICES: Final = "voting/_choices.html"
+FIELDS: Final = "voting/_fields.html"
+TEXT: Final = "voting/_text.html"
+# What keys do, and which ones.
+KeyLines: TypeAlias = list[tuple[str, Sequence[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One of the answers of a field."""
+
+    value: str
+    label: str
+    # What a screen reader is told was chosen.
+    said: str
+    # The keys that are shown, one character each, and the names browsers give to them.
+    keys: str = ""
+    key_names: str = ""
+    is_chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Answers of which one is to be chosen, or any number of them."""
+
+    name: str
+    label: str
+    marks: Sequence[Mark]
+    note: str = ""
+    takes_many: bool = False
+
+    @property
+    def is_scale(self) -> bool:
+        return len(self.marks) == len(_TENTHS) and not self.takes_many
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """All that stands in the form of one item, with what the voter had said before, if anything."""
+
+    template: str
+    # Above the answers, where the study has a word for what is asked.
+    title: str = ""
+    # Each sends the vote at once.
+    buttons: Sequence[ChoiceRow | Button] = ()
+    # Why an output is flagged: each flags it at once.
+    reasons: Sequence[Mark] = ()
+    fields: Sequence[Field] = ()
+    # The same, where only all fields together tell whether it is flagged.
+    why: Field | None = None
+    takes_comment: bool = True
+    # Something may be wrong with an item that is no vote: a curator looks at it.
+    takes_doubts: bool = True
+    field_keys: Sequence[tuple[str, Sequence[str]]] = ()
+    # What was said before, by the names of the fields, and in words.
+    said: Posted = field(default_factory=dict)
+    before: str = ""
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is too high to stay in view on a phone."""
+        return len(self.fields) > 1 or len(self.buttons) > _MOST_IN_A_ROW
+
+    @property
+    def on_touch(self) -> str:
+        """What a finger may do."""
+        sides = {button.position for button in self.buttons}
+        how = ""
+        if "left" in sides:
+            how = ", or drag the pair to the better side and let go when it says so"
+        elif "pass" in sides:
+            how = ", or drag the item: to the right it passes, to the left it is flagged"
+        return f"On a touch screen: tap{' a button' if self.buttons else ''}{how}."
+
+    @property
+    def key_lines(self) -> KeyLines:
+        """What each key does here, for the list of keys."""
+        lines: KeyLines = [(f"{b.spoken} {b.rest}".strip(), b.keys) for b in self.buttons]
+        if self.reasons:
+            lines += [("Why it is flagged", [f"1\N{EN DASH}{len(self.reasons)}"]), *_NO_REASON]
+        return [*lines, *self.field_keys, *(_COMMENT if self.takes_comment else ())]
+
+
+_MOST_IN_A_ROW: Final = 5
+_NO_REASON: Final[KeyLines] = [("Flag without a reason", ["Enter"])]
+_COMMENT: Final[KeyLines] = [("Comment", ["C"])]
+_SEND: Final[KeyLines] = [("Send", ["Enter"])]
+_PASS_OR_FLAG: Final[KeyLines] = [("Pass, or 1", ["P"]), ("Flag, or 0", ["F"])]
+_OF_LABELS: Final[KeyLines] = [("Tick, or untick", ["1\N{EN DASH}9"]), *_SEND]
+_OF_CRITERIA: Final[KeyLines] = [*_PASS_OR_FLAG, *_SEND]
+_OF_GRADES: Final[KeyLines] = [("Between 0 and 0.9", ["0\N{EN DASH}9"]), *_OF_CRITERIA]
+_OF_TEXT: Final[KeyLines] = [("Write", ["Enter"]), ("Send what is written", ["Ctrl Enter"])]
+_TENTHS: Final = tuple(f"{tenth / 10:g}" for tenth in range(11))
+
+
+def question_of(queue: Queue, vote: Entry | None = None) -> Question:
+    """Return what is asked of each item of a queue; `vote` is one that was taken back."""
+    if vote is None:
+        return _QUESTIONS[queue.kind](queue, {})
+    said, before = posted_of(vote), f"{said_in_words(vote)} before."
+    return replace(_QUESTIONS[queue.kind](queue, said), said=said, before=before)
+
+
+def _of_pair(queue: Queue, said: Posted) -> Question:
+    return Question(CHOICES, buttons=kind_of(queue).buttons(queue.ballot), takes_comment=False)
+
+
+def _of_words(queue: Queue, said: Posted) -> Question:
+    return Question(CHOICES, _title(queue), kind_of(queue).buttons(queue.ballot))
+
+
+def _of_pass_flag(queue: Queue, said: Posted) -> Question:
+    options = options_of(queue)
+    if not (fields := _grades(options, said)):
+        buttons = kind_of(queue).buttons(queue.ballot)
+        return Question(CHOICES, buttons=buttons, reasons=_reasons(options), takes_doubts=False)
+    keys = _OF_GRADES if any(each.is_scale for each in fields) else _OF_CRITERIA
+    why = _why(options, said)
+    return Question(FIELDS, fields=fields, field_keys=keys, why=why, takes_doubts=False)
+
+
+def _of_labels(queue: Queue, said: Posted) -> Question:
+    label = _title(queue) or "Which of these fit?"
+    return Question(FIELDS, fields=[_labels(queue, label, said)], field_keys=_OF_LABELS)
+
+
+def _of_text(queue: Queue, said: Posted) -> Question:
+    title = _title(queue) or "Your answer"
+    return Question(TEXT, title, takes_comment=False, field_keys=_OF_TEXT)
+
+
+_QUESTIONS: Final[Mapping[str, Callable[[Queue, Posted], Question]]] = {
+    "comparison": _of_pair,
+    "pass_flag": _of_pass_flag,
+    "category": _of_words,
+    "rating": _of_words,
+    "labels": _of_labels,
+    "text": _of_text,
+}
+
+
+def options_of(queue: Queue) -> Options:
+    return Options.model_validate(queue.options)
+
+
+def _title(queue: Queue) -> str:
+    task = options_of(queue).task
+    return "" if task == _DEFAULT_TASK else task[:1].upper() + task[1:]
+
+
+def _reasons(options: Options) -> list[Mark]:
+    words = zip(options.flag_categories, _DIGITS, strict=False)
+    return [Mark(word, word, f"Flag, {word}", key, key) for word, key in words]
+
+
+def _why(options: Options, said: Posted) -> Field | None:
+    marks = [
+        Mark(word, word, f"Flag, {word}", is_chosen=said.get("category") == word)
+        for word in options.flag_categories
+    ]
+    return Field("category", "If it is flagged, why?", marks) if marks else None
+
+
+def _grades(options: Options, said: Posted) -> list[Field]:
+    if options.criteria:
+        total = sum(each.weight for each in options.criteria)
+        return [_criterion(each, total, said) for each in options.criteria]
+    return [_scale("value", "How good is it?", "", said)] if options.graded else []
+
+
+def _labels(queue: Queue, label: str, said: Posted) -> Field:
+    chosen = said.get("choice", "").split(SEPARATOR)
+    keys = _DIGITS + " " * len(queue.ballot)
+    marks = [
+        Mark(word, word, word, key.strip(), key.strip(), word in chosen)
+        for word, key in zip(queue.ballot, keys, strict=False)
+    ]
+    return Field("choice", label, marks, "as many as fit, or none", takes_many=True)
+
+
+def _criterion(criterion: Criterion, total: float, said: Posted) -> Field:
+    name = f"criterion.{criterion.name}"
+    share = f"counts {criterion.weight / total:.0%}" if criterion.weight else ""
+    gate = "must pass" if criterion.gate else ""
+    if criterion.graded:
+        gate = gate and "must reach 1"
+        return _scale(name, criterion.name, _together(gate, share), said)
+    marks = [
+        Mark(choice, row.spoken, f"{criterion.name}: {choice}", row.keys, row.key_names, chosen)
+        for choice in reversed(PASS_FLAG)
+        for row, chosen in [(row_of(choice), said.get(name) == choice)]
+    ]
+    return Field(name, criterion.name, marks, _together(gate, share))
+
+
+def _together(*notes: str) -> str:
+    return " · ".join(note for note in notes if note)
+
+
+def _scale(name: str, label: str, note: str, said: Posted) -> Field:
+    subject = "" if name == "value" else f"{label}: "
+    keys = {"0": ("0F", "0 f"), "1": ("P", "p")}
+    marks = [
+        Mark(tenth, digit, f"{subject}{tenth}", *keys.get(tenth, (digit[1:], digit[1:])))
+        for tenth in _TENTHS
+        for digit in [tenth[-2:]]
+    ]
+    marks = [replace(mark, is_chosen=said.get(name) == mark.value) for mark in marks]
+    return Field(name, label, marks, note)
+
+
+# --- what was said --------------------------------------------------------------------------------
+
+
+def posted_of(vote: Entry) -> dict[str, str]:
+    """Return a vote on a single output as the form that it was cast with had it."""
+    posted = {"choice": vote.choice, "category": vote.category, "comment": vote.comment}
+    if vote.value is not None:
+        posted["value"] = f"{vote.value / ONE:g}"
+        posted |= {f"criterion.{name}": said for name, said in _by_criterion(vote).items()}
+    elif not vote.choice:
+        posted["text"] = _text_of(vote)
+    return posted
+
+
+def _by_criterion(vote: Entry) -> dict[str, str]:
+    assert vote.queue is not None  # a vote on an item has one
+    labels = vote.labels or {}
+    return {
+        each.name: f"{labels[each.name]:g}" if each.graded else PASS_FLAG[labels[each.name] < 1]
+        for each in options_of(vote.queue).criteria
+        if each.name in labels
+    }
+
+
+def _text_of(vote: Entry) -> str:
+    return "".join(map(str, (vote.labels or {}).values()))
+
+
+def in_words(vote: Entry) -> str:
+    """Return what a vote says, as it stood on the screen of who voted."""
+    assert vote.queue is not None  # a vote on an item has one
+    spoken = kind_of(vote.queue).spoken(vote.choice, vote.left_side or "A")
+    if vote.value is not None:
+        return _value_in_words(vote, spoken)
+    return spoken if vote.choice else excerpt(_text_of(vote))
+
+
+def _value_in_words(vote: Entry, spoken: str) -> str:
+    assert vote.queue is not None and vote.value is not None  # noqa: PT018  see in_words
+    details = [f"{name} {said}" for name, said in _by_criterion(vote).items()]
+    if not details and options_of(vote.queue).graded:
+        details = [f"{vote.value / ONE:g}"]
+    details += [vote.category] if vote.category else []
+    return f"{spoken} ({', '.join(details)})" if details else spoken
+
+
+def said_in_words(vote: Entry) -> str:
+    return f"You {'chose' if vote.choice else 'wrote'} {in_words(vote)}"
+
+
+def asked_in_words(queue: Queue, items: int) -> str:
+    """Return what a voter will be asked to do, and how often, before the first item is seen."""
+    return f"{_asked(queue)}. {_how_many(items, kind_of(queue).noun)}".strip()
+
+
+def _asked(queue: Queue) -> str:
+    if queue.kind == "comparison":
+        return "You will see two outputs for one prompt and say which is better"
+    words = _offered(queue.ballot)
+    asked = {
+        "pass_flag": _asked_of_one(options_of(queue)),
+        "category": f"choose what fits it: {words}",
+        "rating": "rate it, from 1, the lowest, to 5, the highest",
+        "labels": f"choose whichever of these fit it: {words}. None is an answer too",
+        "text": "answer in your own words",
+    }
+    return f"You will see one output at a time and {asked[queue.kind]}"
+
+
+def _asked_of_one(options: Options) -> str:
+    if options.criteria:
+        names = listed(_named(each) for each in options.criteria)
+        return f"answer {number_of(len(options.criteria), 'question')} about it: {names}"
+    if options.graded:
+        return "grade it, from 0 to 1, which is as good as it can be"
+    return "say whether it passes, or flag it"
+
+
+def _named(criterion: Criterion) -> str:
+    return f"{criterion.name} (must pass)" if criterion.gate else criterion.name
+
+
+def _offered(words: Sequence[str]) -> str:
+    *before, last = words or [""]
+    return f"{', '.join(before)} or {last}" if before else last
+
+
+def _how_many(items: int, noun: str) -> str:
+    return f"There {'is' if items == 1 else 'are'} {number_of(items, noun)}." if items else ""
